@@ -1,0 +1,218 @@
+"""The Breakdown: where the I/O time of the slowest process goes, at every point of a sweep.
+
+The slowest process is what an epoch waits for. Its time is the maximum over ranks of READ + META seconds, taken for
+each (repetition, epoch) by itself; medians and intervals are over those maxima. The first epoch is special and kept apart.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from tierscope.analysis.statistics import Interval, interval, middle
+from tierscope.analysis.times import ClassTimes
+from tierscope.trace.ops import IO_CATEGORIES
+
+
+@dataclass(frozen=True, slots=True)
+class Slowest:
+    """The slowest process of one epoch of one run."""
+
+    repetition: int
+    epoch: int
+    rank: int
+    ranks: int
+    io_seconds: float
+    classes: dict[str, float]
+    epoch_seconds: float | None  # the longest of any rank
+    endless_prefetch_seconds: float | None  # max over ranks of the sum over steps
+    no_prefetch_seconds: float | None  # sum over steps of the max over ranks
+
+
+@dataclass(frozen=True, slots=True)
+class EpochPoint:
+    """One epoch at one point of the sweep; the median over repetitions."""
+
+    sweep: dict[str, Any]
+    epoch: int
+    ranks: int
+    repetitions: int
+    slowest_rank: int
+    io_seconds: float
+    epoch_seconds: float | None
+    classes: dict[str, float]
+    bottleneck: str | None
+    spread: Interval
+    step_seconds: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPoint:
+    """One point of the sweep: the epochs after the first (or the first, if it is alone) of all repetitions."""
+
+    sweep: dict[str, Any]
+    io: Interval
+    classes: dict[str, float]
+    bottleneck: str | None
+    epoch_seconds: float | None
+    first_epoch_io_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    basis: str
+    sweep_keys: tuple[str, ...]
+    classes: tuple[str, ...]
+    points: tuple[EpochPoint, ...]
+    summary: tuple[SweepPoint, ...]
+    best: SweepPoint
+    smallest_equal: SweepPoint | None  # the smallest cache rate that cannot be told from the best
+
+
+def break_down(times: ClassTimes) -> Breakdown:
+    slowest = _slowest(times)
+    points: list[EpochPoint] = []
+    summary: list[SweepPoint] = []
+    for values, runs in slowest:
+        for epoch in sorted({run.epoch for run in runs}):
+            points.append(_epoch_point(values, [run for run in runs if run.epoch == epoch]))
+        summary.append(_sweep_point(values, runs))
+    best = min(summary, key=lambda point: point.io.median)  # the first of equals has the smaller values
+    return Breakdown(
+        times.basis,
+        times.sweep,
+        times.classes,
+        tuple(points),
+        tuple(summary),
+        best,
+        _smallest_equal(summary, best),
+    )
+
+
+def _slowest(times: ClassTimes) -> list[tuple[dict[str, Any], list[Slowest]]]:
+    """For each point of the sweep in order, the slowest process of every (repetition, epoch)."""
+    keys = times.keys
+    io_classes = [name for name in times.classes if name.rpartition("-")[2] in IO_CATEGORIES]
+    wide = (
+        times.table.pivot(on="class", index=[*keys, "rank"], values="seconds", aggregate_function="sum")
+        .with_columns(pl.lit(0.0).alias(name) for name in times.classes if name not in times.table["class"])
+        .with_columns(pl.col(name).fill_null(0.0) for name in times.classes)
+        .with_columns(pl.sum_horizontal(io_classes).alias("io_seconds"))
+    )
+    chosen = (
+        wide.sort([*keys, "io_seconds", "rank"], descending=[False] * len(keys) + [True, False])
+        .group_by(keys, maintain_order=True)
+        .agg(pl.first("rank", "io_seconds", *times.classes), pl.col("rank").n_unique().alias("ranks"))
+    )
+    more = _epoch_figures(times)
+    found: dict[tuple[Any, ...], list[Slowest]] = {}
+    for row in chosen.iter_rows(named=True):
+        key = tuple(row[name] for name in keys)
+        epoch_seconds, endless, none = more.get(key, (None, None, None))
+        found.setdefault(key[: len(times.sweep)], []).append(
+            Slowest(
+                repetition=row["repetition"],
+                epoch=row["epoch"],
+                rank=row["rank"],
+                ranks=row["ranks"],
+                io_seconds=math.fsum(row[name] for name in io_classes),
+                classes={name: row[name] for name in times.classes},
+                epoch_seconds=epoch_seconds,
+                endless_prefetch_seconds=endless,
+                no_prefetch_seconds=none,
+            )
+        )
+    return [(dict(zip(times.sweep, values, strict=True)), runs) for values, runs in found.items()]
+
+
+def _epoch_figures(times: ClassTimes) -> dict[tuple[Any, ...], tuple[float, float, float]]:
+    """(point, repetition, epoch) → longest epoch, and the two bounds for training that synchronises every step."""
+    if times.epochs.is_empty():
+        return {}
+    keys = times.keys
+    longest = times.epochs.group_by(keys).agg(
+        pl.col("epoch_seconds").max(), pl.col("step_read_seconds").list.sum().max().alias("endless")
+    )
+    per_step = (
+        times.epochs.select([*keys, "step_read_seconds"])
+        .with_columns(pl.int_ranges(pl.col("step_read_seconds").list.len()).alias("step"))
+        .explode("step_read_seconds", "step")
+        .group_by([*keys, "step"])
+        .agg(pl.col("step_read_seconds").max())
+        .group_by(keys)
+        .agg(pl.col("step_read_seconds").sum().alias("none"))
+    )
+    joined = longest.join(per_step, on=keys, how="left")
+    return {
+        tuple(row[name] for name in keys): (row["epoch_seconds"], row["endless"], row["none"])
+        for row in joined.iter_rows(named=True)
+    }
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _middle_classes(runs: list[Slowest]) -> dict[str, float]:
+    """Class times that add up to the median: those of the middle run, or the mean of the middle two."""
+    chosen = middle(runs, [run.io_seconds for run in runs])
+    return {name: sum(run.classes[name] for run in chosen) / len(chosen) for name in chosen[0].classes}
+
+
+def bottleneck(classes: dict[str, float]) -> str | None:
+    """The largest of READ and META; None when there was no I/O."""
+    io = {name: seconds for name, seconds in classes.items() if name.rpartition("-")[2] in IO_CATEGORIES}
+    largest = max(io, key=lambda name: io[name])
+    return largest if io[largest] > 0 else None
+
+
+def _epoch_point(sweep: dict[str, Any], runs: list[Slowest]) -> EpochPoint:
+    times = [run.io_seconds for run in runs]
+    spread = interval(times)
+    classes = _middle_classes(runs)
+    durations = [run.epoch_seconds for run in runs if run.epoch_seconds is not None]
+    endless = _mean([run.endless_prefetch_seconds for run in middle(runs, times)])
+    none = _mean([run.no_prefetch_seconds for run in middle(runs, times)])
+    return EpochPoint(
+        sweep=sweep,
+        epoch=runs[0].epoch,
+        ranks=max(run.ranks for run in runs),
+        repetitions=len(runs),
+        slowest_rank=middle(runs, times)[0].rank,
+        io_seconds=spread.median,
+        epoch_seconds=interval(durations).median if durations else None,
+        classes=classes,
+        bottleneck=bottleneck(classes),
+        spread=spread,
+        step_seconds=(endless, none) if endless is not None and none is not None else None,
+    )
+
+
+def _sweep_point(sweep: dict[str, Any], runs: list[Slowest]) -> SweepPoint:
+    """METHOD: the first epoch is special, so it counts only when it is alone."""
+    later = [run for run in runs if run.epoch >= 2] or runs
+    first = [run.io_seconds for run in runs if run.epoch == 1]
+    durations = [run.epoch_seconds for run in later if run.epoch_seconds is not None]
+    classes = _middle_classes(later)
+    return SweepPoint(
+        sweep=sweep,
+        io=interval([run.io_seconds for run in later]),
+        classes=classes,
+        bottleneck=bottleneck(classes),
+        epoch_seconds=interval(durations).median if durations else None,
+        first_epoch_io_seconds=interval(first).median if first else None,
+    )
+
+
+def _smallest_equal(summary: list[SweepPoint], best: SweepPoint) -> SweepPoint | None:
+    if "cache_rate" not in best.sweep:
+        return None
+    others = {name: value for name, value in best.sweep.items() if name != "cache_rate"}
+    equal = [
+        point
+        for point in summary
+        if all(point.sweep[name] == value for name, value in others.items()) and point.io.overlaps(best.io)
+    ]
+    return min(equal, key=lambda point: point.sweep["cache_rate"])

@@ -1,0 +1,172 @@
+"""Findings: what a reader of the numbers must know. Data first; all wording stands in one table.
+
+A finding has a kind, evidence (numbers and names) and, made from those, a sentence and a suggestion.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from tierscope.analysis.breakdown import Breakdown
+from tierscope.analysis.times import ClassTimes
+from tierscope.units import about_seconds
+
+# kind → (what was found, what to do about it)
+WORDING: dict[str, tuple[str, str]] = {
+    "partial": (
+        "{finished} of {total} runs are finished; what follows is about those",
+        "run the same command again to go on",
+    ),
+    "emulated": (
+        "emulated tiers: {tiers}; their times come from configured rates, not from hardware",
+        "give real paths and remove 'emulate' to measure your own storage",
+    ),
+    "warm_pages": (
+        "{tier}: {percent:.0f} % of the checked bytes were still in the page cache when an epoch began; its reads are not cold",
+        "use a filesystem whose pages can be evicted (not tmpfs), or a dataset larger than memory",
+    ),
+    "unknown_pages": (
+        "{tier}: this kernel cannot say whether files were in the page cache; reads may be warm",
+        "use Linux 6.5 or newer, or a dataset larger than memory",
+    ),
+    "warm_metadata": (
+        "META is warm: names and inodes stay cached on the client, and caches of servers are unknown",
+        "renew the mount or drop the caches as root between runs to see cold metadata",
+    ),
+    "trimmed": (
+        "{samples} samples per epoch were left out, because they do not divide over the ranks",
+        "choose num_files_train as a multiple of the ranks",
+    ),
+    "sleeping_compute": (
+        "compute was slept, not computed: more ranks than cores on a host",
+        "use fewer ranks per host if the CPU's own load matters",
+    ),
+    "late": (
+        "{percent:.0f} % of the emulated operations took longer in reality than their emulated service, {seconds} in all",
+        "lower the emulated rates or the number of ranks on this machine",
+    ),
+    "overhead": (
+        "Tierscope itself may account for {percent:.0f} % of the I/O time ({seconds} per sample)",
+        "read larger samples, or use fewer ranks per core",
+    ),
+    "decode": (
+        "checking samples took {decode} per epoch in the slowest rank, against {io} of I/O: the client is the limit",
+        "faster storage will not help; use more read threads or a cheaper format",
+    ),
+    "hidden": (
+        "ranks waited for data {percent:.1f} % of the epoch at the best point: compute hides the storage",
+        "faster storage would gain at most that",
+    ),
+    "goal_met": ("the goal of {goal} is met from {where} on ({io})", "a smaller cache would save capacity"),
+    "goal_missed": (
+        "the goal of {goal} is missed by {over}: the best is {io}",
+        "see which class dominates at the best point",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    kind: str
+    evidence: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        return WORDING[self.kind][0].format(**self.evidence)
+
+    @property
+    def suggestion(self) -> str:
+        return WORDING[self.kind][1]
+
+
+WARM_SHARE = 0.01
+LATE_SHARE = 0.05
+OVERHEAD_SHARE = 0.05
+HIDDEN_SHARE = 0.05
+
+
+def find(
+    times: ClassTimes, breakdown: Breakdown, cold: pl.DataFrame, expected_runs: int | None, goal: float | None
+) -> list[Finding]:
+    """Everything worth saying about these measurements, most important first."""
+    findings: list[Finding] = []
+    if expected_runs is not None and len(times.about) < expected_runs:
+        findings.append(Finding("partial", {"finished": len(times.about), "total": expected_runs}))
+    findings += _about_goal(breakdown, goal)
+    if not times.about:
+        return findings
+    findings += _about_tiers(times, cold)
+    findings += _about_ranks(times, breakdown)
+    trimmed = max(int(about.get("trimmed_samples") or 0) for about in times.about)
+    if trimmed:
+        findings.append(Finding("trimmed", {"samples": trimmed}))
+    if any(about.get("compute") == "sleep" for about in times.about):
+        findings.append(Finding("sleeping_compute", {}))
+    return findings
+
+
+def _about_tiers(times: ClassTimes, cold: pl.DataFrame) -> list[Finding]:
+    emulated = sorted(
+        {tier["name"] for about in times.about for tier in about.get("tiers", []) if tier.get("emulated")}
+    )
+    findings = [Finding("emulated", {"tiers": ", ".join(emulated)})] if emulated else []
+    real = [tier["name"] for tier in times.about[0].get("tiers", []) if tier["name"] not in emulated]
+    for tier in real:
+        rows = cold.filter((pl.col("tier") == tier) & (pl.col("checked_bytes") > 0))
+        if rows.is_empty():
+            continue
+        if rows["resident_bytes"].null_count():
+            findings.append(Finding("unknown_pages", {"tier": tier}))
+            continue
+        share = _sum(rows, "resident_bytes") / _sum(rows, "checked_bytes")
+        if share > WARM_SHARE:
+            findings.append(Finding("warm_pages", {"tier": tier, "percent": 100 * share}))
+    if real and any(about.get("metadata_cache") == "warm" for about in times.about):
+        findings.append(Finding("warm_metadata", {}))
+    return findings
+
+
+def _about_ranks(times: ClassTimes, breakdown: Breakdown) -> list[Finding]:
+    findings = []
+    epochs = times.epochs
+    ops, late, late_seconds = _sum(times.table, "ops"), _sum(epochs, "late_ops"), _sum(epochs, "late_seconds")
+    if ops and late / ops > LATE_SHARE:
+        findings.append(Finding("late", {"percent": 100 * late / ops, "seconds": about_seconds(late_seconds)}))
+    per_sample = max(
+        float(about["overhead"]["harness_seconds_per_sample"]) for about in times.about if "overhead" in about
+    )
+    samples = epochs["samples"].max()
+    share = per_sample * float(samples) / breakdown.best.io.median if breakdown.best.io.median else 0.0  # type: ignore[arg-type]
+    if share > OVERHEAD_SHARE:
+        findings.append(Finding("overhead", {"percent": min(100.0, 100 * share), "seconds": about_seconds(per_sample)}))
+    decode = float(epochs["decode_seconds"].max() or 0)  # type: ignore[arg-type]
+    if decode > breakdown.best.io.median:
+        findings.append(
+            Finding("decode", {"decode": about_seconds(decode), "io": about_seconds(breakdown.best.io.median)})
+        )
+    at_best = epochs.filter(pl.lit(True), *(pl.col(name) == value for name, value in breakdown.best.sweep.items()))
+    waited = _sum(at_best, "stall_seconds") / max(1e-9, _sum(at_best, "epoch_seconds"))
+    if _sum(epochs, "compute_seconds") > 0 and waited < HIDDEN_SHARE:
+        findings.append(Finding("hidden", {"percent": 100 * waited}))
+    return findings
+
+
+def _sum(table: pl.DataFrame, column: str) -> float:
+    return float(table[column].sum())
+
+
+def _about_goal(breakdown: Breakdown, goal: float | None) -> list[Finding]:
+    if goal is None:
+        return []
+    best = breakdown.best.io.median
+    if best > goal:
+        return [
+            Finding(
+                "goal_missed",
+                {"goal": about_seconds(goal), "over": about_seconds(best - goal), "io": about_seconds(best)},
+            )
+        ]
+    first = next(point for point in breakdown.summary if point.io.median <= goal)
+    where = ", ".join(f"{name} = {value}" for name, value in first.sweep.items()) or "the only point"
+    return [Finding("goal_met", {"goal": about_seconds(goal), "where": where, "io": about_seconds(first.io.median)})]

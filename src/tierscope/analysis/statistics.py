@@ -1,0 +1,53 @@
+"""Statistics of few values: medians that are values, and intervals that claim no more than the data."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
+
+FEW = 6  # below this no order statistic covers the median with 95 %
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """`kind` is "range" (all values, when they are few) or "95%" (order statistics around the median)."""
+
+    median: float
+    low: float
+    high: float
+    n: int
+    kind: str
+
+    def overlaps(self, other: "Interval") -> bool:
+        return self.low <= other.high and other.low <= self.high
+
+
+def middle(items: Sequence[T], key: Sequence[float]) -> list[T]:
+    """The one or two items in the middle of the order of their keys: what a median is made of."""
+    order = sorted(range(len(items)), key=lambda index: key[index])
+    half = len(order) // 2
+    chosen = order[half : half + 1] if len(order) % 2 else order[half - 1 : half + 1]
+    return [items[index] for index in chosen]
+
+
+def interval(values: Sequence[float]) -> Interval:
+    """The median with a distribution-free 95 % interval, or with the range when there are fewer than six values."""
+    ordered = sorted(values)
+    n = len(ordered)
+    chosen = middle(ordered, ordered)
+    median = sum(chosen) / len(chosen)
+    if n < FEW:
+        return Interval(median, ordered[0], ordered[-1], n, "range")
+    below = _rank_of_interval(n)
+    return Interval(median, ordered[below], ordered[n - 1 - below], n, "95%")
+
+
+def _rank_of_interval(n: int) -> int:
+    """The largest k for which the k-th smallest and k-th largest value still cover the median with 95 %."""
+    below, tail = 0, math.comb(n, 0) / 2**n
+    while (below + 1) * 2 < n and 2 * (tail + math.comb(n, below + 1) / 2**n) <= 0.05:
+        below += 1
+        tail += math.comb(n, below) / 2**n
+    return below

@@ -1,0 +1,62 @@
+"""A Breakdown as JSON: keys that other people's scripts rely on."""
+
+from typing import Any
+
+from tierscope.analysis.breakdown import Breakdown, EpochPoint, SweepPoint
+from tierscope.analysis.findings import Finding
+
+SCHEMA_VERSION = 1
+
+
+def breakdown_json(breakdown: Breakdown, findings: list[Finding], emulated: list[str]) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "breakdown",
+        "basis": breakdown.basis,
+        "emulated_tiers": emulated,
+        "points": [_epoch(point, breakdown.basis) for point in breakdown.points],
+        "summary": [_summary(point) for point in breakdown.summary],
+        "best": {
+            **_summary(breakdown.best),
+            "smallest_equal": _summary(breakdown.smallest_equal) if breakdown.smallest_equal else None,
+        },
+        "findings": [
+            {"kind": item.kind, "evidence": item.evidence, "text": item.text, "suggestion": item.suggestion}
+            for item in findings
+        ],
+    }
+
+
+def _epoch(point: EpochPoint, basis: str) -> dict[str, Any]:
+    steps = point.step_seconds
+    return {
+        "sweep": point.sweep,
+        "epoch": point.epoch,
+        "ranks": point.ranks,
+        "repetitions": point.repetitions,
+        "basis": basis,
+        "slowest_rank": point.slowest_rank,
+        "io_seconds": point.io_seconds,
+        "io_seconds_low": point.spread.low,
+        "io_seconds_high": point.spread.high,
+        "interval": point.spread.kind,
+        "epoch_seconds": point.epoch_seconds,
+        "classes": point.classes,
+        "bottleneck": point.bottleneck,
+        "step_sync_seconds": {"endless_prefetch": steps[0], "no_prefetch": steps[1]} if steps else None,
+    }
+
+
+def _summary(point: SweepPoint) -> dict[str, Any]:
+    return {
+        "sweep": point.sweep,
+        "io_seconds": point.io.median,
+        "io_seconds_low": point.io.low,
+        "io_seconds_high": point.io.high,
+        "interval": point.io.kind,
+        "n": point.io.n,
+        "classes": point.classes,
+        "bottleneck": point.bottleneck,
+        "epoch_seconds": point.epoch_seconds,
+        "first_epoch_io_seconds": point.first_epoch_io_seconds,
+    }

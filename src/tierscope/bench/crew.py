@@ -1,0 +1,186 @@
+"""The ranks of a study, seen from whoever directs them; here as processes of this machine.
+
+A crew does one task at a time, all ranks together. If a rank fails or dies, all are ended at once and the rank's own
+error is raised. Ranks never outlive their director: they are told, they see the connection close, and the
+kernel kills them should the director be killed.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection, wait
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from tierscope import errors
+from tierscope.bench.tasks import Task
+from tierscope.errors import StoppedError, TierscopeError, UserError
+
+MAX_LOCAL_RANKS = 512
+_START_SECONDS = 120
+_STOP_SECONDS = 5
+_GO_DELAY_NS = 2_000_000
+
+Progress = Callable[[int], None]
+
+
+class Crew(Protocol):
+    size: int
+
+    def call(self, task: Task, progress: Progress) -> list[Any]:
+        """Let all ranks do the task; their results in the order of ranks."""
+
+    def close(self) -> None: ...
+
+
+class LocalCrew:
+    """Ranks as child processes, each with a private socket."""
+
+    def __init__(self, size: int) -> None:
+        if size > MAX_LOCAL_RANKS:
+            raise UserError(
+                f"{size} ranks (system.nodes × system.ranks_per_node) are more than the {MAX_LOCAL_RANKS} that are started on one "
+                "machine; start them on your cluster with 'mpirun -n … tierscope run …' or srun, or set fewer"
+            )
+        self.size = size
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._connections: list[Connection] = []
+        try:
+            for rank in range(size):
+                self._start(rank)
+            self._greet()
+        except BaseException:
+            self._kill()
+            raise
+
+    def _start(self, rank: int) -> None:
+        ours, theirs = socket.socketpair()
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "tierscope.bench.rank",
+            str(theirs.fileno()),
+            str(rank),
+            str(self.size),
+            str(os.getpid()),
+        ]
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        with theirs:
+            process = subprocess.Popen(
+                command,
+                pass_fds=[theirs.fileno()],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                process_group=0,
+            )
+        self._processes.append(process)
+        self._connections.append(Connection(ours.detach()))
+
+    def _greet(self) -> None:
+        """Refuse to go on unless exactly the ranks that were asked for came up."""
+        deadline = time.monotonic() + _START_SECONDS
+        came: set[int] = set()
+        for rank, connection in enumerate(self._connections):
+            if not connection.poll(max(0.0, deadline - time.monotonic())):
+                raise StoppedError(
+                    f"rank {rank} did not start within {_START_SECONDS} s; is the machine overloaded? run again"
+                )
+            came.add(self._receive(rank)[1])
+        if came != set(range(self.size)):
+            raise TierscopeError(f"asked for ranks 0–{self.size - 1}, but {sorted(came)} came up")
+
+    def call(self, task: Task, progress: Progress) -> list[Any]:
+        try:
+            return self._call(task, progress)
+        except BaseException:
+            self._kill()
+            raise
+
+    def _call(self, task: Task, progress: Progress) -> list[Any]:
+        for rank, connection in enumerate(self._connections):
+            try:
+                connection.send(task)
+            except OSError:
+                self._receive(rank)  # tells why it is gone
+        results: dict[int, Any] = {}
+        waiting: set[int] = set()
+        rank_of = {connection: rank for rank, connection in enumerate(self._connections)}
+        while len(results) < self.size:
+            for ready in wait(list(rank_of)):
+                rank = rank_of[ready]  # type: ignore[index]
+                match self._receive(rank):
+                    case ("progress", amount):
+                        progress(amount)
+                    case ("barrier",):
+                        waiting.add(rank)
+                    case ("result", result):
+                        results[rank] = result
+                    case other:
+                        raise TierscopeError(f"rank {rank} sent {other!r}")
+            if len(waiting) == self.size:
+                waiting.clear()
+                start = time.monotonic_ns() + _GO_DELAY_NS
+                for connection in self._connections:
+                    connection.send(start)
+        return [results[rank] for rank in range(self.size)]
+
+    def _receive(self, rank: int) -> Any:
+        try:
+            message = self._connections[rank].recv()
+        except (EOFError, OSError):
+            raise StoppedError(
+                f"rank {rank} {_how_it_ended(self._processes[rank])}; finished runs are kept, run again to go on"
+            ) from None
+        if message[0] == "error":
+            _, kind, text, trace = message
+            error_type = getattr(errors, kind, None)
+            if error_type is None:
+                raise TierscopeError(f"rank {rank} failed with {kind}: {text}\n{trace}")
+            raise error_type(text)
+        return message
+
+    def close(self) -> None:
+        """Let the ranks go home; end those that do not."""
+        for connection in self._connections:
+            with contextlib.suppress(OSError):
+                connection.send(None)
+        deadline = time.monotonic() + _STOP_SECONDS
+        for process in self._processes:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, deadline - time.monotonic()))
+        self._kill()
+
+    def _kill(self) -> None:
+        for process in self._processes:
+            if process.poll() is None:
+                process.kill()
+        for process in self._processes:
+            process.wait()
+        for connection in self._connections:
+            connection.close()
+        self._processes, self._connections = [], []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.close() if kind is None else self._kill()
+
+
+def _how_it_ended(process: subprocess.Popen[bytes]) -> str:
+    try:
+        code = process.wait(2)
+    except subprocess.TimeoutExpired:
+        return "closed its connection"
+    if code >= 0:
+        return f"ended with exit code {code}"
+    name = signal.Signals(-code).name
+    return f"was killed by {name}" + (" (out of memory?)" if -code == signal.SIGKILL else "")

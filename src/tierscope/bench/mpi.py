@@ -1,0 +1,128 @@
+"""Ranks under `mpirun` or `srun`: the same tasks, with MPI between them.
+
+Rank 0 directs (it alone reads and writes results) and does its own part of every task. A rank that fails says why
+and aborts the job, because the others may be waiting for it; what was finished is on disk. Nothing here starts a process:
+forking after MPI_Init is not safe.
+"""
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from tierscope.bench.crew import Progress
+from tierscope.bench.tasks import Task, perform
+from tierscope.errors import TierscopeError, UserError
+
+# What launchers set: (number of ranks, this rank).
+_LAUNCHERS = (
+    ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),  # Open MPI, Fujitsu MPI
+    ("PMI_SIZE", "PMI_RANK"),  # MPICH, Intel MPI, Cray
+    ("MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"),
+    ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),  # srun
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The director is done; the others leave with this exit code."""
+
+    exit_code: int
+
+
+def launched() -> tuple[int, int] | None:
+    """(ranks, own rank) as a launcher announced them; None outside of one."""
+    for size, rank in _LAUNCHERS:
+        if size in os.environ and rank in os.environ:
+            try:
+                return int(os.environ[size]), int(os.environ[rank])
+            except ValueError:
+                continue
+    return None
+
+
+def connect() -> Any:
+    """The communicator of the job, or None when there is one process only. Refuses a launcher that MPI does not know of."""
+    announced = launched()
+    if announced is None or announced[0] == 1:
+        return None
+    size, rank = announced
+    try:
+        from mpi4py import MPI  # noqa: PLC0415  (an extra; MPI starts on import)
+    except ImportError:
+        if rank != 0:
+            sys.exit(2)
+        raise UserError(
+            f"started as {size} ranks, but mpi4py is missing; pip install 'tierscope[mpi]' or your site's mpi4py"
+        ) from None
+    world = MPI.COMM_WORLD
+    if world.Get_size() != size:
+        if rank != 0:
+            sys.exit(2)
+        raise UserError(
+            f"the launcher started {size} ranks, but MPI sees {world.Get_size()}: launcher and mpi4py belong to different "
+            "MPI installations; use the mpirun of the MPI that mpi4py was built for"
+        )
+    return world
+
+
+class MpiGroup:
+    def __init__(self, world: Any, progress: Progress | None = None) -> None:
+        self.rank = int(world.Get_rank())
+        self.size = int(world.Get_size())
+        self._world = world
+        self._progress = progress
+
+    def barrier(self) -> None:
+        self._world.Barrier()
+
+    def progress(self, amount: int) -> None:
+        """Rank 0 sees only itself; the others are as far, more or less."""
+        if self._progress:
+            self._progress(amount * self.size)
+
+
+def _perform(world: Any, task: Task, progress: Progress | None) -> Any:
+    try:
+        return perform(task, MpiGroup(world, progress))
+    except TierscopeError as error:
+        abort(world, str(error), error.exit_code)
+
+
+def abort(world: Any, message: str, exit_code: int) -> None:
+    sys.stderr.write(f"tierscope: {message}\n")
+    sys.stderr.flush()
+    world.Abort(exit_code)
+
+
+class MpiCrew:
+    """Rank 0's hold on all ranks, itself included."""
+
+    def __init__(self, world: Any) -> None:
+        self._world = world
+        self.size = int(world.Get_size())
+
+    def call(self, task: Task, progress: Progress) -> list[Any]:
+        self._world.bcast(task, root=0)
+        result = _perform(self._world, task, progress)
+        gathered: list[Any] = self._world.gather(result, root=0)
+        return gathered
+
+    def close(self) -> None:
+        pass
+
+
+def serve(world: Any) -> int:
+    """The life of every rank but 0; its exit code."""
+    while True:
+        task = world.bcast(None, root=0)
+        if isinstance(task, Stop):
+            return task.exit_code
+        try:
+            result = _perform(world, task, None)
+        except Exception:
+            import traceback  # noqa: PLC0415
+
+            abort(world, f"rank {world.Get_rank()} failed:\n{traceback.format_exc()}", 1)
+            raise
+        world.gather(result, root=0)

@@ -1,0 +1,74 @@
+"""A rank as a process of this machine: `python -m tierscope.bench.rank FD RANK SIZE PARENT`, started by LocalCrew."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import time
+import traceback
+from multiprocessing.connection import Connection
+
+from tierscope.bench.tasks import perform
+from tierscope.errors import TierscopeError
+
+_PROGRESS_SECONDS = 0.2
+_SET_PARENT_DEATH_SIGNAL = 1
+
+
+class LocalGroup:
+    def __init__(self, connection: Connection, rank: int, size: int) -> None:
+        self.rank = rank
+        self.size = size
+        self._connection = connection
+        self._amount = 0
+        self._told = time.monotonic()
+
+    def barrier(self) -> None:
+        self._connection.send(("barrier",))
+        start = self._connection.recv()  # everybody sleeps until the same instant of the host's clock
+        time.sleep(max(0, start - time.monotonic_ns()) / 1e9)
+
+    def progress(self, amount: int) -> None:
+        self._amount += amount
+        now = time.monotonic()
+        if now - self._told >= _PROGRESS_SECONDS:
+            self.flush()
+            self._told = now
+
+    def flush(self) -> None:
+        if self._amount:
+            self._connection.send(("progress", self._amount))
+            self._amount = 0
+
+
+def die_with(parent: int) -> None:
+    """Have the kernel kill this process when its parent is gone."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        sys.exit(0)
+
+
+def main(fd: int, rank: int, size: int, parent: int) -> None:
+    die_with(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the director decides
+    connection = Connection(fd)
+    group = LocalGroup(connection, rank, size)
+    connection.send(("hello", rank))
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        while (task := connection.recv()) is not None:
+            try:
+                result = perform(task, group)
+                group.flush()
+                connection.send(("result", result))
+            except TierscopeError as error:
+                connection.send(("error", type(error).__name__, str(error), ""))
+            except (EOFError, BrokenPipeError, ConnectionResetError):
+                raise
+            except Exception as error:  # noqa: BLE001  (our bug: the director shows it)
+                connection.send(("error", f"internal {type(error).__name__}", str(error), traceback.format_exc()))
+
+
+if __name__ == "__main__":
+    main(*(int(argument) for argument in sys.argv[1:5]))

@@ -1,0 +1,96 @@
+"""What a rank can be asked to do. Every task is done by all ranks together; `perform` returns the rank's own result."""
+
+import os
+import platform
+import socket
+from dataclasses import dataclass
+from typing import Any
+
+from tierscope.bench.group import Group
+from tierscope.bench.overhead import measure_overhead
+from tierscope.bench.run import RunTask, run_rank
+from tierscope.data.stage import Missing, Place, Stager
+from tierscope.spec.study import Study
+from tierscope.trace.durable import boot_id
+
+
+@dataclass(frozen=True, slots=True)
+class WhoTask:
+    """Where does this rank run?"""
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    rank: int
+    pid: int
+    host: str
+    boot: str
+    node_name: str  # as the launcher calls the node; differs from host when several nodes are emulated on one
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyTask:
+    """Claim the directories of a study's data, and find out what is missing."""
+
+    study: Study
+    out: str
+
+
+@dataclass(frozen=True, slots=True)
+class StageTask:
+    """Write what is missing."""
+
+    study: Study
+    out: str
+
+
+@dataclass(frozen=True, slots=True)
+class OverheadTask:
+    """What recording and loading cost by themselves (rank 0 measures, the others wait)."""
+
+    study: Study
+
+
+Task = WhoTask | SurveyTask | StageTask | OverheadTask | RunTask
+
+
+def place_of(study: Study, rank: int) -> Place:
+    per_node = study.system.ranks_per_node
+    return Place(rank, study.system.ranks, rank // per_node, rank % per_node, per_node)
+
+
+def perform(task: Task, group: Group) -> Any:
+    match task:
+        case WhoTask():
+            return _who(group)
+        case SurveyTask():
+            return _survey(task, group)
+        case StageTask():
+            return _stage(task, group)
+        case OverheadTask():
+            result = measure_overhead(task.study) if group.rank == 0 else None
+            group.barrier()
+            return result
+        case RunTask():
+            return run_rank(task, group)
+
+
+def _who(group: Group) -> Who:
+    host = socket.gethostname()
+    node = os.environ.get("SLURMD_NODENAME") or os.environ.get("SLURM_NODEID") or platform.node()
+    return Who(group.rank, os.getpid(), host, boot_id(), node)
+
+
+def _survey(task: SurveyTask, group: Group) -> list[Missing]:
+    stager = Stager(task.study, task.out, place_of(task.study, group.rank))
+    stager.claim()
+    group.barrier()
+    return stager.missing()
+
+
+def _stage(task: StageTask, group: Group) -> int:
+    stager = Stager(task.study, task.out, place_of(task.study, group.rank))
+    written = stager.write(group.progress)
+    group.barrier()
+    stager.seal()
+    return written

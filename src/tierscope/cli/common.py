@@ -1,0 +1,104 @@
+"""What commands share: options, and how they print."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tierscope.spec.study import Study
+
+if TYPE_CHECKING:
+    from tierscope.studies.analyze import Analysis
+    from tierscope.studies.crews import Crews
+
+WIDTH = 150
+
+out_option = click.option("--out", type=click.Path(file_okay=False), help="Results directory; default ./results/STUDY.")
+set_option = click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key (any unambiguous suffix)."
+)
+quiet_option = click.option("--quiet", is_flag=True, help="No progress on stderr.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Pure JSON on stdout.")
+
+
+def default_out(study: Study, out: str | None) -> str:
+    return os.path.abspath(out or os.path.join("results", study.study))
+
+
+def print_json(content: Any) -> None:
+    sys.stdout.write(json.dumps(content, indent=1, allow_nan=False) + "\n")
+
+
+def print_rich(*renderables: Any) -> None:
+    from rich.console import Console  # noqa: PLC0415
+
+    console = (
+        Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=WIDTH, soft_wrap=False)
+    )
+    for renderable in renderables:
+        console.print(renderable)
+
+
+def show_analysis(analysis: "Analysis", as_json: bool) -> None:
+    if as_json:
+        from tierscope.analysis.to_json import breakdown_json  # noqa: PLC0415
+
+        print_json(breakdown_json(analysis.breakdown, analysis.findings, analysis.emulated))
+        return
+    from tierscope.report.tables import breakdown_view  # noqa: PLC0415
+
+    print_rich(breakdown_view(analysis.name, analysis.breakdown, analysis.findings, analysis.emulated))
+
+
+@contextmanager
+def ranks_of_study() -> "Iterator[Crews]":
+    """Crews for a command that needs ranks. Under MPI every process runs the command; only rank 0 gets past here."""
+    from tierscope.bench import mpi  # noqa: PLC0415
+    from tierscope.studies.crews import Crews  # noqa: PLC0415
+
+    world = mpi.connect()
+    if world is not None and world.Get_rank() != 0:
+        raise SystemExit(mpi.serve(world))
+    crews = Crews(world)
+    try:
+        yield crews
+    except BaseException as error:
+        if world is not None:
+            _dismiss(world, getattr(error, "exit_code", 3 if isinstance(error, KeyboardInterrupt) else 1))
+        raise
+    else:
+        if world is not None:
+            _dismiss(world, 0)
+    finally:
+        crews.close()
+
+
+def _dismiss(world: Any, exit_code: int) -> None:
+    from tierscope.bench.mpi import Stop  # noqa: PLC0415
+
+    world.bcast(Stop(exit_code), root=0)
+
+
+def run_and_show(
+    study_name: str, settings: tuple[str, ...], out: str | None, quiet: bool, as_json: bool, ops: bool
+) -> None:
+    """`run` and `demo`."""
+    with ranks_of_study() as crews:
+        from tierscope.cli.progress import watching  # noqa: PLC0415
+        from tierscope.spec.load import load_study  # noqa: PLC0415
+        from tierscope.studies.run import run_study  # noqa: PLC0415
+
+        study = load_study(study_name, settings)
+        target = default_out(study, out)
+        with watching(quiet) as watch:
+            run_study(study, target, crews, watch, ops)
+    from tierscope.studies.analyze import analyze  # noqa: PLC0415
+
+    show_analysis(analyze(target), as_json)
+    if not as_json:
+        shown = os.path.relpath(target) if not os.path.relpath(target).startswith("..") else target
+        print_rich(f"Results: {shown} · again: tierscope analyze {shown}")

@@ -1,0 +1,95 @@
+"""`tierscope`: the commands, loaded when they are called, and the one place where exit codes are decided."""
+
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+
+from tierscope import __version__
+from tierscope.errors import TierscopeError
+from tierscope.units import closest
+
+# name → (module, one line of help): --help must not import what commands need.
+COMMANDS = {
+    "run": ("tierscope.cli.run", "Run a study: generate its data, sweep, analyse. Run again to resume."),
+    "demo": ("tierscope.cli.demo", "Run the embedded demo study on this machine, in under a minute."),
+    "generate": ("tierscope.cli.generate", "Only generate the data of a study."),
+    "analyze": ("tierscope.cli.analyze", "Show where the I/O time of the slowest process goes."),
+    "presets": ("tierscope.cli.presets", "List the studies to start from, or print one."),
+    "doctor": ("tierscope.cli.doctor", "What this machine offers, and what to do about what it lacks."),
+}
+
+
+class _Commands(click.Group):
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(COMMANDS[name][0]).command
+        return command
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help_) for name, (_, help_) in COMMANDS.items()])
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and name not in COMMANDS:
+            guess = closest(name, COMMANDS)
+            hint = f"did you mean {guess}?" if guess else f"commands: {', '.join(COMMANDS)}"
+            ctx.fail(f"no command '{name}'; {hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="tierscope")
+def cli() -> None:
+    """Where training's I/O time goes across storage tiers, and what to cache, tune or buy.
+
+    A first look: tierscope demo. Your own study: tierscope presets demo > study.yaml, then tierscope run study.yaml.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Exit codes: 0 done, 2 the user's mistake, 3 stopped but resumable, 1 our bug."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    sys.exit(_run(arguments))
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        result = cli.main(
+            args=None if arguments is None else list(arguments), prog_name="tierscope", standalone_mode=False
+        )
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except TierscopeError as error:
+        _say(str(error))
+        return error.exit_code
+    except click.ClickException as error:
+        _say(f"{error.format_message()} (see --help)")
+        return 2
+    except (KeyboardInterrupt, click.Abort):
+        _say("stopped; finished runs are kept, the same command goes on")
+        return 3
+    except BrokenPipeError:  # `tierscope … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _say(message: str) -> None:
+    sys.stderr.write(f"tierscope: {message}\n")
+
+
+if __name__ == "__main__":
+    main()

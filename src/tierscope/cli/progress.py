@@ -1,0 +1,68 @@
+"""Progress on stderr: a bar with an ETA on a terminal, nothing otherwise."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tierscope.studies.watch import Silent, Watch
+
+
+@contextmanager
+def watching(quiet: bool) -> Iterator[Watch]:
+    if quiet:
+        yield Silent()
+    elif not sys.stderr.isatty():
+        yield Notes()
+    else:
+        yield from _bars()
+
+
+class Notes(Silent):
+    """Where there is no terminal: what is worth keeping, as plain lines."""
+
+    def note(self, text: str) -> None:
+        sys.stderr.write(f"{text}\n")
+
+
+def _bars() -> Iterator[Watch]:
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    from tierscope.units import about_bytes  # noqa: PLC0415
+
+    class Bars:
+        def __init__(self, progress: Progress) -> None:
+            self._progress = progress
+            self._task: TaskID | None = None
+            self._unit = ""
+
+        def phase(self, title: str, total: int, unit: str) -> None:
+            if self._task is not None:
+                self._progress.remove_task(self._task)
+            self._unit = unit
+            self._task = self._progress.add_task(title, total=total, amount=self._amount(0, total))
+
+        def _amount(self, done: float, total: float) -> str:
+            if self._unit == "bytes":
+                return f"{about_bytes(done)} of {about_bytes(total)}"
+            return f"{done:.0f} of {total:.0f} {self._unit}"
+
+        def advance(self, amount: int) -> None:
+            if self._task is None:
+                return
+            task = self._progress.tasks[0]
+            done = task.completed + amount
+            self._progress.update(self._task, advance=amount, amount=self._amount(done, task.total or 0))
+
+        def note(self, text: str) -> None:
+            self._progress.console.print(text, highlight=False, markup=False)
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[amount]}"),
+        TextColumn("ETA"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        yield Bars(progress)

@@ -1,0 +1,1 @@
+"""What lies on the tiers: generating it, marking it as ours, whether it fits, and whether it is cold."""

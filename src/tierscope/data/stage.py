@@ -1,0 +1,195 @@
+"""Files onto tiers: every node writes its own copies, ranks share the work, what is already there stays.
+
+A file is complete when it has its full size: a killed writer leaves a shorter one, which is written again. After a
+restart of the machine even full-sized files may lack data that never reached the device, so a dataset that
+was not marked complete in the same boot is written again as a whole.
+"""
+
+import errno
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tierscope.data import content, manifest
+from tierscope.errors import OutOfSpaceError, UserError
+from tierscope.formats import FORMATS, Format, Shape
+from tierscope.plan.plan import Plan
+from tierscope.spec.study import Study
+from tierscope.tiers.files import DatasetFiles
+from tierscope.trace import durable
+
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+_MAX_PIECES = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a rank stands when it shares work with others."""
+
+    rank: int
+    ranks: int
+    node: int
+    rank_on_node: int
+    ranks_on_node: int
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One rank's part of the files of one tier."""
+
+    tier: int
+    tier_name: str
+    files: DatasetFiles
+    node: int | None  # whose copies; None: shared by all nodes
+    part: int
+    parts: int
+
+    @property
+    def leads(self) -> bool:
+        return self.part == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What still has to be written for a share, and the room there is for it."""
+
+    tier_name: str
+    directory: str
+    device: int
+    files: int
+    nbytes: int
+    free_bytes: int
+
+
+class Stager:
+    """One rank's work on the data of a study (at its largest cache rate)."""
+
+    def __init__(self, study: Study, out: str, place: Place) -> None:
+        dataset = study.workload.dataset
+        self._study = study
+        self._format = make_format(study)
+        self._plan = Plan.of(study, self._format.file_bytes)
+        self.shares: list[Share] = []
+        for index, tier in enumerate(study.system.tiers):
+            files = DatasetFiles.of(tier, out, place.node, dataset, study.seed, self._format.suffix)
+            node, part, parts = None, place.rank, place.ranks
+            if tier.visible_to == "node":
+                node, part, parts = place.node, place.rank_on_node, place.ranks_on_node
+            self.shares.append(Share(index, tier.name, files, node, part, parts))
+
+    def claim(self) -> None:
+        """The leading rank of each tier marks the directories; the others must wait for it (a barrier)."""
+        for share in self.shares:
+            if not share.leads:
+                continue
+            manifest.claim(share.files.tier_root, "tier")
+            found = manifest.claim(share.files.folder, "dataset")
+            for folder in share.files.folders():
+                os.makedirs(folder, exist_ok=True)
+            if not self._trust(found):
+                self._discard(share)
+                self._mark(share, complete=False)
+
+    def _trust(self, found: dict[str, Any]) -> bool:
+        """Whether files of full size in this dataset really hold their data."""
+        return bool(found.get("complete")) or found.get("boot_id") == durable.boot_id()
+
+    def _discard(self, share: Share) -> None:
+        """Remove data files that may be hollow; the folder is ours, and so is everything with these names."""
+        for folder in share.files.folders():
+            for entry in os.scandir(folder):
+                if re.fullmatch(rf"\d{{9,}}{re.escape(share.files.suffix)}", entry.name):
+                    os.unlink(entry.path)
+
+    def _mark(self, share: Share, complete: bool) -> None:
+        manifest.write(share.files.folder, "dataset", {"complete": complete, "boot_id": durable.boot_id()})
+
+    def missing(self) -> list[Missing]:
+        """What this rank will have to write, found by looking at every file of its shares."""
+        found = []
+        for share in self.shares:
+            count = sum(not self._complete(path) for _, path in self._paths(share))
+            free = os.statvfs(share.files.folder)
+            found.append(
+                Missing(
+                    tier_name=share.tier_name,
+                    directory=share.files.folder,
+                    device=os.stat(share.files.folder).st_dev,
+                    files=count,
+                    nbytes=count * self._format.file_bytes,
+                    free_bytes=free.f_bavail * free.f_frsize,
+                )
+            )
+        return found
+
+    def _paths(self, share: Share) -> Iterator[tuple[int, str]]:
+        for block in self._plan.files_on(share.tier, share.node, share.part, share.parts):
+            for file in block.tolist():
+                yield file, share.files.path(file)
+
+    def _complete(self, path: str) -> bool:
+        try:
+            return os.stat(path).st_size == self._format.file_bytes
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise UserError(f"{path}: cannot be read: {error.strerror}; check the directory") from None
+
+    def write(self, progress: Callable[[int], None]) -> int:
+        """Write what is missing; the bytes written."""
+        total = 0
+        for share in self.shares:
+            for file, path in self._paths(share):
+                if self._complete(path):
+                    continue
+                self._write_file(path, file)
+                total += self._format.file_bytes
+                progress(self._format.file_bytes)
+        return total
+
+    def _write_file(self, path: str, file: int) -> None:
+        per_file = self._study.workload.dataset.num_samples_per_file
+        nbytes = self._study.workload.dataset.record_length_bytes
+        first = file * per_file
+        samples = [content.payload(self._study.seed, sample, nbytes) for sample in range(first, first + per_file)]
+        try:
+            fd = os.open(path, _CREATE, 0o644)
+            try:
+                _write_pieces(fd, self._format.encode(samples))
+            finally:
+                os.close(fd)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise OutOfSpaceError(
+                    f"{path}: {error.strerror} while generating; free some space and run the same command again to go on"
+                ) from None
+            raise UserError(f"{path}: cannot be written: {error.strerror}; check the directory") from None
+
+    def seal(self) -> None:
+        """After everybody wrote: the leading rank makes the data durable and says so."""
+        for share in self.shares:
+            if share.leads:
+                durable.sync_filesystem(share.files.folder)
+                self._mark(share, complete=True)
+
+
+def _write_pieces(fd: int, pieces: list[bytes | bytearray | memoryview]) -> None:
+    for start in range(0, len(pieces), _MAX_PIECES):
+        some = pieces[start : start + _MAX_PIECES]
+        left = sum(len(piece) for piece in some)
+        written = os.writev(fd, some)
+        if written < left:  # a signal, a quota or a very large write: finish byte by byte count
+            rest = memoryview(b"".join(some))[written:]
+            while len(rest):
+                rest = rest[os.write(fd, rest) :]
+
+
+def make_format(study: Study) -> Format:
+    """The adapter for the study's files."""
+    dataset = study.workload.dataset
+    try:
+        return FORMATS.load(dataset.format)(Shape(dataset.num_samples_per_file, dataset.record_length_bytes))
+    except ValueError as error:
+        raise UserError(f"workload.dataset.format = {dataset.format}; {error}") from None

@@ -1,0 +1,56 @@
+"""Every error that Tierscope raises on purpose.
+
+    TierscopeError                 our own bug, exit code 1
+    ├── UserError                  the user's mistake, exit code 2
+    │   ├── SpecError              a key or value in a study
+    │   ├── ForeignDirectoryError  a directory that holds what we did not make
+    │   ├── ResultError            a result file that cannot be read
+    │   └── DamagedDataError       a data file with wrong content
+    └── StoppedError               stopped, and the same command resumes it, exit code 3
+        ├── VanishedDataError      a data file that is gone or too short
+        └── OutOfSpaceError        the disk or quota is full
+
+A message is one line that names what was found where, and what to do about it.
+"""
+
+from typing import Self
+
+
+class TierscopeError(Exception):
+    exit_code = 1
+
+    def prefixed(self, who: str) -> Self:
+        """The same error, saying who met it (a rank)."""
+        return type(self)(f"{who}: {self}")
+
+
+class UserError(TierscopeError):
+    exit_code = 2
+
+
+class SpecError(UserError):
+    pass
+
+
+class ForeignDirectoryError(UserError):
+    pass
+
+
+class ResultError(UserError):
+    pass
+
+
+class DamagedDataError(UserError):
+    pass
+
+
+class StoppedError(TierscopeError):
+    exit_code = 3
+
+
+class VanishedDataError(StoppedError):
+    pass
+
+
+class OutOfSpaceError(StoppedError):
+    pass

@@ -1,0 +1,17 @@
+"""How a rank pulls batches: which loaders there are."""
+
+from tierscope.loaders.base import Batch, Loader, Source
+from tierscope.registry import Entry, Registry
+
+LOADERS: Registry[type[Loader]] = Registry(
+    "loader",
+    {
+        "inline": Entry(
+            "tierscope.loaders.inline:InlineLoader",
+            "reads in the rank's own thread when a batch is asked for",
+        ),
+        "threads": Entry("tierscope.loaders.threads:ThreadLoader", "own threads read ahead while the rank computes"),
+    },
+)
+
+__all__ = ["LOADERS", "Batch", "Loader", "Source"]

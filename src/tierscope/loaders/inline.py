@@ -1,0 +1,26 @@
+"""`read_threads: 0`: the rank reads a batch itself when it asks for it. Nothing overlaps; the simplest baseline."""
+
+from collections.abc import Callable, Iterator
+
+from tierscope.loaders.base import Batch, Slots, Source, split_steps
+from tierscope.loaders.reader import SampleReader
+from tierscope.plan.plan import Block
+from tierscope.trace.recorder import Lane, LaneTable
+
+
+class InlineLoader:
+    def __init__(
+        self, source: Source, batch_size: int, threads: int, prefetch: int, new_lane: Callable[[int], Lane]
+    ) -> None:
+        del threads, prefetch  # it has neither
+        self._batch_size = batch_size
+        self._slots = Slots(batch_size, source.format.slot_bytes, source.format.payload)
+        self._reader = SampleReader(source, new_lane(0))
+
+    def batches(self, blocks: Iterator[Block]) -> Iterator[Batch]:
+        for work in split_steps(blocks, self._batch_size):
+            read_ns, decode_ns = self._reader.read(work, self._slots.slots)
+            yield Batch(work.step, work.samples, self._slots.payloads[: len(work.samples)], read_ns, decode_ns)
+
+    def finish(self) -> tuple[list[LaneTable], int, int]:
+        return [self._reader.lane.finish()], *self._reader.close()

@@ -1,0 +1,147 @@
+"""Reading samples: open, read, close, check; each operation recorded. The inner loop of every loader of ours."""
+
+import errno
+import os
+import time
+from collections.abc import Sequence
+
+from tierscope.errors import DamagedDataError, TierscopeError, UserError, VanishedDataError
+from tierscope.loaders.base import Source, Work
+from tierscope.tiers.access import READ_FLAGS
+from tierscope.trace.ops import CLOSE, OPEN, READ
+from tierscope.trace.recorder import Lane
+
+_now = time.monotonic_ns
+
+
+class SampleReader:
+    """One thread's reader: its ways to the tiers and its lane."""
+
+    def __init__(self, source: Source, lane: Lane) -> None:
+        self.lane = lane
+        self._source = source
+        self._accesses = source.open_accesses()
+        self._checks = source.check and source.format.has_checks
+        extents = source.format.extents(0)
+        one_read = len(extents) == 1 and extents[0].nbytes <= source.transfer_bytes
+        self._whole_files = source.samples_per_file == 1 and one_read and lane.alone
+
+    def close(self) -> tuple[int, int]:
+        """Give up the ways to the tiers; late operations of emulated ones, and their lateness in ns."""
+        late = (
+            sum(access.late_ops for access in self._accesses),
+            sum(access.late_ns for access in self._accesses),
+        )
+        self._source.close_accesses(self._accesses)
+        return late
+
+    def read(self, work: Work, slots: Sequence[memoryview]) -> tuple[int, int]:
+        """Fill a slot per sample and check it; nanoseconds spent reading and spent checking."""
+        start = _now()
+        self.lane.step = work.step
+        if self._whole_files:
+            self._read_whole_files(work, slots)
+        else:
+            self._read_extents(work, slots)
+        read_done = _now()
+        if self._checks:
+            self._check(work, slots)
+        return read_done - start, _now() - read_done
+
+    def _read_whole_files(self, work: Work, slots: Sequence[memoryview]) -> None:
+        """The short way for files of one sample that fit one transfer: four clock readings per file."""
+        paths = [files.path for files in self._source.files]
+        accesses = self._accesses
+        record = self.lane.whole_file
+        now = _now
+        path = ""
+        try:
+            for file, tier, slot in zip(work.files, work.tiers, slots, strict=False):
+                access = accesses[tier]
+                path = paths[tier](file)
+                t0 = now()
+                fd = access.open(path, READ_FLAGS)
+                t1 = now()
+                got = access.preadv(fd, (slot,), 0)
+                t2 = now()
+                access.close(fd)
+                t3 = now()
+                if got != slot.nbytes:
+                    raise _truncated(path, 0, slot.nbytes, got)
+                record(tier, file, got, t0, t1, t2, t3)
+        except OSError as error:
+            raise _explain(error, path) from None
+
+    def _read_extents(self, work: Work, slots: Sequence[memoryview]) -> None:
+        """The general way: any number of extents and transfers; neighbours in one file share an open."""
+        lane = self.lane
+        open_file, open_tier, fd, path = -1, -1, -1, ""
+        access = self._accesses[0]
+        try:
+            for file, inside, tier, slot in zip(work.files, work.inside, work.tiers, slots, strict=False):
+                if (file, tier) != (open_file, open_tier):
+                    if open_file >= 0:
+                        self._close(open_tier, open_file, fd)
+                        open_file = -1
+                    access = self._accesses[tier]
+                    path = self._source.files[tier].path(file)
+                    lane.begin()
+                    fd = access.open(path, READ_FLAGS)
+                    lane.end(tier, OPEN, file, 0, 0)
+                    open_file, open_tier = file, tier
+                filled = 0
+                for extent in self._source.format.extents(inside):
+                    self._read_extent(tier, file, fd, path, extent.offset, slot[filled : filled + extent.nbytes])
+                    filled += extent.nbytes
+            if open_file >= 0:
+                self._close(open_tier, open_file, fd)
+                open_file = -1
+        except OSError as error:
+            lane.abandon()
+            raise _explain(error, path) from None
+        finally:
+            if open_file >= 0:
+                access.close(fd)
+
+    def _close(self, tier: int, file: int, fd: int) -> None:
+        self.lane.begin()
+        self._accesses[tier].close(fd)
+        self.lane.end(tier, CLOSE, file, 0, 0)
+
+    def _read_extent(self, tier: int, file: int, fd: int, path: str, offset: int, into: memoryview) -> None:
+        lane, preadv = self.lane, self._accesses[tier].preadv
+        done = 0
+        while done < into.nbytes:
+            piece = into[done : done + self._source.transfer_bytes]
+            lane.begin()
+            got = preadv(fd, (piece,), offset + done)
+            lane.end(tier, READ, file, offset + done, got)
+            if got == 0:
+                raise _truncated(path, offset, into.nbytes, done)
+            done += got
+
+    def _check(self, work: Work, slots: Sequence[memoryview]) -> None:
+        check = self._source.format.check
+        for number, slot in enumerate(slots[: len(work.files)]):
+            try:
+                check(slot)
+            except ValueError as error:
+                path = self._source.files[work.tiers[number]].path(work.files[number])
+                raise DamagedDataError(
+                    f"{path}: sample {work.inside[number]}: {error}; delete the file and run again to have it generated anew"
+                ) from None
+
+
+def _truncated(path: str, offset: int, wanted: int, got: int) -> TierscopeError:
+    return VanishedDataError(
+        f"{path}: truncated: {got} of {wanted} bytes at offset {offset}; run the same command again: short files are written anew"
+    )
+
+
+def _explain(error: OSError, path: str) -> TierscopeError:
+    if error.errno in (errno.ENOENT, errno.ESTALE, errno.ENOTDIR):
+        return VanishedDataError(f"{path}: vanished; run the same command again: missing files are written anew")
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return UserError(f"{path}: no permission to read it; change its mode")
+    name = os.strerror(error.errno) if error.errno else str(error)
+    return UserError(f"{path}: cannot be read: {name}; check the tier with 'tierscope doctor' or the system's log")

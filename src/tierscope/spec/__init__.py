@@ -1,0 +1,1 @@
+"""What the user writes: workload, system, placement, sweep; YAML to checked, frozen specs and back."""

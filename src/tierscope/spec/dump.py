@@ -1,0 +1,119 @@
+"""Specs → YAML that reads back as the same study; every key, block style, each with its help."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+from tierscope.spec import keys, schema
+from tierscope.spec.build import build_section
+from tierscope.spec.schema import Key, NamedSections, Section
+from tierscope.spec.study import Study
+from tierscope.spec.tree import Node
+
+T = TypeVar("T")
+
+_INDENT = "  "
+
+
+def to_yaml(study: Study, comments: bool = False) -> str:
+    """The resolved study."""
+    lines = list(_section_lines(study, 0, comments))
+    return "\n".join(lines) + "\n"
+
+
+def _section_lines(section: Any, depth: int, comments: bool) -> Iterator[str]:
+    pad = _INDENT * depth
+    for field in schema.fields(type(section)):
+        value = getattr(section, field.name)
+        match field.meta:
+            case Key(kind=kind, help=help_):
+                text = "null" if value is None else _scalar(kind.format(value))
+                yield _commented(f"{pad}{field.yaml}: {text}", help_, comments)
+            case Section(help=help_):
+                yield _commented(f"{pad}{field.yaml}:", help_, comments)
+                yield from _section_lines(value, depth + 1, comments)
+            case NamedSections(help=help_):
+                yield _commented(f"{pad}{field.yaml}:", help_, comments)
+                for named in value:
+                    yield f"{pad}{_INDENT}{named.name}:"
+                    yield from _section_lines(named, depth + 2, comments)
+        if isinstance(section, Study) and field.yaml == "placement":
+            yield from _sweep_lines(section)
+
+
+def _sweep_lines(study: Study) -> Iterator[str]:
+    if not study.sweep:
+        yield "sweep: {}"
+        return
+    leaves = _leaves(study)
+    yield "sweep:"
+    for axis in study.sweep:
+        yield f"{_INDENT}{axis.path}:"
+        yield from (f"{_INDENT}- {_scalar(leaves[axis.path].kind.format(value))}" for value in axis.values)
+
+
+def _commented(line: str, help_: str, comments: bool) -> str:
+    return f"{line:<52}# {help_}" if comments else line
+
+
+def _scalar(text: str) -> str:
+    """Quoted where YAML would read something else into it."""
+    plain = text and text[0].isalnum() and not any(mark in text for mark in (": ", " #", "\n")) and text[-1] != ":"
+    return text if plain else "'" + text.replace("'", "''") + "'"
+
+
+def _leaves(study: Study) -> dict[str, Key]:
+    return keys.leaf_keys(Study, [tier.name for tier in study.system.tiers])
+
+
+def to_tree(section: Any, where: str) -> Node:
+    """The nodes that would build this section again."""
+    mapping: dict[str, Node] = {}
+    for field in schema.fields(type(section)):
+        value = getattr(section, field.name)
+        match field.meta:
+            case Key(kind=kind):
+                mapping[field.yaml] = Node(None if value is None else kind.format(value), where)
+            case Section():
+                mapping[field.yaml] = to_tree(value, where)
+            case NamedSections():
+                mapping[field.yaml] = Node({named.name: to_tree(named, where) for named in value}, where)
+    return Node(mapping, where)
+
+
+def with_settings(study: Study, settings: Mapping[str, Any]) -> Study:
+    """The study with some keys (full paths, typed values) set, checked again, and nothing left to sweep."""
+    leaves = _leaves(study)
+    where = "sweep: " + ", ".join(f"{path} = {leaves[path].kind.format(value)}" for path, value in settings.items())
+    tree = to_tree(study, where)
+    for path, value in settings.items():
+        text = None if value is None else leaves[path].kind.format(value)
+        tree = tree.set(path.split("."), Node(text, where))
+    return build_section(Study, tree)
+
+
+def differences(old: Study, new: Study) -> list[str]:
+    """`key: old → new` for every line of the resolved study that differs."""
+    changed = []
+    before, after = _flat(old), _flat(new)
+    for path in sorted(before.keys() | after.keys()):
+        if before.get(path) != after.get(path):
+            changed.append(f"{path}: {before.get(path, '(none)')} → {after.get(path, '(none)')}")
+    return changed
+
+
+def _flat(study: Study) -> dict[str, str]:
+    leaves = _leaves(study)
+
+    def walk(node: Node, prefix: str) -> Iterator[tuple[str, str]]:
+        if isinstance(node.value, dict):
+            for name, child in node.value.items():
+                yield from walk(child, f"{prefix}{name}.")
+        else:
+            yield prefix[:-1], str(node.value)
+
+    flat = dict(walk(to_tree(study, ""), ""))
+    for axis in study.sweep:
+        flat[f"sweep.{axis.path}"] = (
+            "[" + ", ".join(leaves[axis.path].kind.format(value) for value in axis.values) + "]"
+        )
+    return flat

@@ -1,0 +1,58 @@
+"""Full paths of a study's keys, and which one a shortened path means.
+
+Any unambiguous suffix of a key's path is accepted in `--set` and `sweep`: `cache_rate`, `gfs.bandwidth`.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from tierscope.errors import SpecError
+from tierscope.spec import schema
+from tierscope.spec.schema import Key, NamedSections, Section
+from tierscope.units import closest
+
+
+def leaf_keys(section_type: type, tiers: Iterable[str], prefix: str = "") -> dict[str, Key]:
+    """Every scalar key by its full path, for a study with these tiers."""
+    names = list(tiers)
+    leaves: dict[str, Key] = {}
+    for field in schema.fields(section_type):
+        path = f"{prefix}{field.yaml}"
+        match field.meta:
+            case Key():
+                leaves[path] = field.meta
+            case Section(type=inner):
+                leaves |= leaf_keys(inner, names, f"{path}.")
+            case NamedSections(type=inner):
+                for name in names:
+                    leaves |= leaf_keys(inner, names, f"{path}.{name}.")
+    return leaves
+
+
+def resolve(short: str, paths: Sequence[str], where: str) -> str:
+    """The full path that a suffix means."""
+    if short in paths:
+        return short
+    matches = [path for path in paths if path.endswith(f".{short}")]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise SpecError(f"{where}: {short} could be {' or '.join(matches)}; write more of the path")
+    suffixes = {".".join(path.split(".")[start:]) for path in paths for start in range(path.count(".") + 1)}
+    guess = closest(short, suffixes)
+    hint = f"did you mean {guess}?" if guess else "'tierscope presets demo' prints every key"
+    raise SpecError(f"{where}: {short}: unknown key; {hint}")
+
+
+def short_names(paths: Sequence[str]) -> dict[str, str]:
+    """Full path → the shortest suffix that tells these paths apart (usually the last component)."""
+    names: dict[str, str] = {}
+    for path in paths:
+        parts = path.split(".")
+        for length in range(1, len(parts) + 1):
+            suffix = ".".join(parts[-length:])
+            if sum(other == suffix or other.endswith(f".{suffix}") for other in paths) == 1:
+                names[path] = suffix
+                break
+        else:
+            names[path] = path
+    return names

@@ -1,0 +1,182 @@
+"""The kinds of value that a key in a study may have: how each is read, checked and written back.
+
+A kind turns the text of a YAML scalar into a typed value, or raises ValueError with the reason. All kinds
+read text, not what YAML made of it, so that `off`, `1e3` and `0:30` mean what they say.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from tierscope import units
+from tierscope.units import closest
+
+
+class Kind(Protocol):
+    def parse(self, text: str) -> Any:
+        """The typed value, or ValueError with the rest of the sentence 'key = value …'."""
+
+    def format(self, value: Any) -> str:
+        """Text that parses to the same value."""
+
+
+class _Bounded:
+    """A quantity with limits, read and written by a pair of functions of `units`."""
+
+    noun = "a number"
+
+    def __init__(self, low: float | None = None, high: float | None = None, above: float | None = None) -> None:
+        self._low, self._high, self._above = low, high, above
+
+    def _read(self, text: str) -> Any:
+        raise NotImplementedError
+
+    def format(self, value: Any) -> str:
+        return str(value)
+
+    def parse(self, text: str) -> Any:
+        try:
+            value = self._read(text)
+        except ValueError as error:
+            raise ValueError(f"{error} (expected {self.noun})" if self.noun not in str(error) else str(error)) from None
+        too_low = (self._low is not None and value < self._low) or (self._above is not None and value <= self._above)
+        too_high = self._high is not None and value > self._high
+        if too_low or too_high:
+            raise ValueError(f"must be {self._limits()}")
+        return value
+
+    def _limits(self) -> str:
+        if self._low is not None and self._high is not None:
+            return f"within {self.format(self._low)} – {self.format(self._high)}"
+        if self._above is not None:
+            return f"more than {self.format(self._above)}"
+        if self._low is not None:
+            return f"at least {self.format(self._low)}"
+        return f"at most {self.format(self._high)}"
+
+
+class Integer(_Bounded):
+    noun = "a whole number"
+
+    def _read(self, text: str) -> int:
+        cleaned = text.strip().replace("_", "")
+        if not re.fullmatch(r"[+-]?\d{1,19}", cleaned):
+            raise ValueError("must be a whole number")
+        return int(cleaned)
+
+
+class Bytes(_Bounded):
+    noun = "a size like 128 KiB"
+
+    def _read(self, text: str) -> int:
+        return units.parse_bytes(text)
+
+    def format(self, value: int) -> str:
+        return units.format_bytes(value)
+
+
+class Seconds(_Bounded):
+    noun = "a time like 1.5 ms"
+
+    def _read(self, text: str) -> float:
+        return units.parse_seconds(text)
+
+    def format(self, value: float) -> str:
+        return units.format_seconds(value)
+
+
+class Rate(_Bounded):
+    noun = "operations per second like 900/s"
+
+    def _read(self, text: str) -> float:
+        return units.parse_rate(text)
+
+    def format(self, value: float) -> str:
+        return units.format_rate(value)
+
+
+class Bandwidth(_Bounded):
+    noun = "bytes per second like 40 MiB/s"
+
+    def _read(self, text: str) -> float:
+        return units.parse_bandwidth(text)
+
+    def format(self, value: float) -> str:
+        return units.format_bandwidth(value)
+
+
+class Fraction(_Bounded):
+    noun = "a fraction or a percentage like 65%"
+
+    def _read(self, text: str) -> float:
+        return units.parse_fraction(text)
+
+    def format(self, value: float) -> str:
+        return units.format_fraction(value)
+
+
+class Choice:
+    def __init__(self, *names: str) -> None:
+        self.names: Sequence[str] = names
+
+    def parse(self, text: str) -> str:
+        if text in self.names:
+            return text
+        guess = closest(text, self.names)
+        known = (
+            f"must be {' or '.join(self.names)}" if len(self.names) < 3 else f"must be one of {', '.join(self.names)}"
+        )
+        raise ValueError(f"{known}; did you mean {guess}?" if guess else known)
+
+    def format(self, value: str) -> str:
+        return value
+
+
+class Flag:
+    def parse(self, text: str) -> bool:
+        if text not in ("true", "false"):
+            raise ValueError("must be true or false")
+        return text == "true"
+
+    def format(self, value: bool) -> str:
+        return "true" if value else "false"
+
+
+class Name:
+    """A word that is safe in file names, tables and pages."""
+
+    def parse(self, text: str) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", text):
+            raise ValueError("must be letters, digits, '.', '_' or '-', starting with a letter or digit, 64 at most")
+        return text
+
+    def format(self, value: str) -> str:
+        return value
+
+
+class PathPattern:
+    """A directory, with {out}, {node} and environment variables to be filled in on each node."""
+
+    def parse(self, text: str) -> str:
+        if not text.strip() or "\0" in text or "\n" in text:
+            raise ValueError("must be a directory")
+        for placeholder in re.findall(r"\{([^}]*)\}", text):
+            if placeholder not in ("out", "node"):
+                raise ValueError(f"has the unknown placeholder {{{placeholder}}}; known: {{out}}, {{node}}")
+        return text
+
+    def format(self, value: str) -> str:
+        return value
+
+
+class Optional:
+    """A kind that may also be left out or `null`."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+
+    def parse(self, text: str) -> Any:
+        return self.kind.parse(text)
+
+    def format(self, value: Any) -> str:
+        return self.kind.format(value)

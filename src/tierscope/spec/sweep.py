@@ -1,0 +1,81 @@
+"""Sweeps: the values a key takes, and the grid of points that several swept keys make."""
+
+import itertools
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tierscope.errors import SpecError
+from tierscope.spec import dump, keys
+from tierscope.spec.build import read_value
+from tierscope.spec.schema import Key
+from tierscope.spec.study import Axis, Point, Study
+from tierscope.spec.tree import Node
+
+MAX_POINTS = 10_000
+
+_RANGE_WORDS = re.compile(r"(.+?)\.\.(.+?)\s+step\s+(.+)")
+_RANGE_COLONS = re.compile(r"([^:]+):([^:]+):([^:]+)")
+
+
+def read_axes(node: Node | None, leaves: dict[str, Key]) -> tuple[Axis, ...]:
+    """The `sweep:` section: key → list of values, range or single value."""
+    if node is None or node.value is None:
+        return ()
+    if not isinstance(node.value, dict):
+        raise SpecError(f"{node.where}: sweep must map keys to values, like placement.cache_rate: 0%..100% step 5%")
+    axes: dict[str, Axis] = {}
+    for short, child in node.value.items():
+        path = keys.resolve(short, list(leaves), child.where)
+        if path in ("study", "repetitions", "goal"):
+            raise SpecError(f"{child.where}: sweep.{short}: {path} cannot be swept; it is set once for the study")
+        if path in axes:
+            raise SpecError(f"{child.where}: sweep.{short}: {path} is swept twice; remove one")
+        axes[path] = Axis(path, tuple(_values(leaves[path], child, f"sweep.{short}")))
+    points = 1
+    for axis in axes.values():
+        points *= len(axis.values)
+    if points > MAX_POINTS:
+        raise SpecError(
+            f"{node.where}: sweep has {points} points; at most {MAX_POINTS}: use a larger step or fewer keys"
+        )
+    return tuple(axes.values())
+
+
+def _values(key: Key, node: Node, path: str) -> list[Any]:
+    if isinstance(node.value, list):
+        if not node.value:
+            raise SpecError(f"{node.where}: {path} is an empty list; give at least one value")
+        values = [read_value(key, child, path) for child in node.value]
+    else:
+        text = node.value if isinstance(node.value, str) else ""
+        match = _RANGE_WORDS.fullmatch(text.strip()) or _RANGE_COLONS.fullmatch(text.strip())
+        values = _range(key, node, path, match) if match else [read_value(key, node, path)]
+    if len(set(values)) != len(values):
+        raise SpecError(f"{node.where}: {path} has a value twice; remove one")
+    return values
+
+
+def _range(key: Key, node: Node, path: str, match: re.Match[str]) -> list[Any]:
+    first, last, step = (read_value(key, Node(text.strip(), node.where), path) for text in match.groups())
+    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in (first, last, step)):
+        raise SpecError(f"{node.where}: {path} = {node.value}; this key has no ranges: give a list")
+    if step <= 0 or last < first:
+        raise SpecError(f"{node.where}: {path} = {node.value}; a range needs first ≤ last and a step above 0")
+    count = int((last - first) / step + 1e-9) + 1
+    if count > MAX_POINTS:
+        raise SpecError(f"{node.where}: {path} = {node.value}; more than {MAX_POINTS} values: use a larger step")
+    values = [first + i * step for i in range(count)]
+    if isinstance(first, float):
+        values = [round(value, 12) for value in values]
+    # "Include the end": a last step that would fall short of it is shortened.
+    return values if abs(values[-1] - last) < 1e-9 * max(1.0, abs(last)) else [*values, last]
+
+
+def points(study: Study) -> Iterator[Point]:
+    """Every point of the sweep's grid, in the order of the axes; one point when nothing is swept."""
+    names = keys.short_names([axis.path for axis in study.sweep])
+    for index, values in enumerate(itertools.product(*(axis.values for axis in study.sweep))):
+        settings = {axis.path: value for axis, value in zip(study.sweep, values, strict=True)}
+        short = {names[path]: value for path, value in settings.items()}
+        yield Point(index, short, dump.with_settings(study, settings))

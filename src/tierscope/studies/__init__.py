@@ -1,0 +1,1 @@
+"""What puts rooms together: from a study to finished traces."""

@@ -1,0 +1,60 @@
+"""From a result directory or a CSV to a breakdown with its findings."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from tierscope.analysis.breakdown import Breakdown, break_down
+from tierscope.analysis.findings import Finding, find
+from tierscope.analysis.times import ClassTimes, from_csv, from_traces
+from tierscope.errors import UserError
+from tierscope.spec import sweep
+from tierscope.studies.result import read_study
+from tierscope.trace.store import RunStore
+from tierscope.trace.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    name: str
+    times: ClassTimes
+    breakdown: Breakdown
+    findings: list[Finding]
+    emulated: list[str]
+    goal: float | None
+
+
+def analyze(path: str, basis: str = "busy") -> Analysis:
+    if os.path.isdir(path):
+        return _analyze_result(path, basis)
+    if not os.path.exists(path):
+        raise UserError(f"{path}: no such directory or file; give the --out of a 'tierscope run', or a CSV of times")
+    if basis != "busy":
+        raise UserError(f"{path}: a CSV has one kind of seconds only; leave --basis out")
+    times = from_csv(path)
+    breakdown = break_down(times)
+    empty = pl.DataFrame()
+    return Analysis(os.path.basename(path), times, breakdown, find(times, breakdown, empty, None, None), [], None)
+
+
+def _analyze_result(out: str, basis: str) -> Analysis:
+    study = read_study(out)
+    cold: list[pl.DataFrame] = []
+
+    def traces() -> Iterator[Trace]:
+        for trace in RunStore(out).load_all():
+            cold.append(trace.cold.select("tier", "checked_bytes", "resident_bytes"))
+            yield trace
+
+    if not RunStore(out).finished():
+        raise UserError(f"{out}: no run is finished yet; 'tierscope run' with this --out goes on where it stopped")
+    times = from_traces(traces(), [tier.name for tier in study.system.tiers], basis)
+    breakdown = break_down(times)
+    expected = sum(1 for _ in sweep.points(study)) * study.repetitions
+    findings = find(times, breakdown, pl.concat(cold), expected, study.goal)
+    emulated = sorted(
+        {tier["name"] for about in times.about for tier in about.get("tiers", []) if tier.get("emulated")}
+    )
+    return Analysis(study.study, times, breakdown, findings, emulated, study.goal)

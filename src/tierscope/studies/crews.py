@@ -1,0 +1,80 @@
+"""Crews for studies: local processes of the size that a point needs, or the ranks that a launcher started."""
+
+from typing import Any
+
+from tierscope.bench.crew import Crew, LocalCrew
+from tierscope.bench.mpi import MpiCrew
+from tierscope.bench.tasks import Who, WhoTask
+from tierscope.errors import UserError
+from tierscope.spec.study import Study
+
+
+class Crews:
+    """Keeps one crew; replaces it when another size is needed (a sweep over nodes)."""
+
+    def __init__(self, world: Any = None) -> None:
+        self._world = world
+        self._crew: Crew | None = None
+        self._who: list[Who] = []
+
+    @property
+    def launcher(self) -> str:
+        return "mpi" if self._world is not None else "local"
+
+    def of(self, study: Study) -> tuple[Crew, list[Who]]:
+        """Ranks for this study, and where each of them runs."""
+        ranks = study.system.ranks
+        if self._crew is None or self._crew.size != ranks:
+            self.close()
+            if self._world is None:
+                self._crew = LocalCrew(ranks)
+            else:
+                self._crew = MpiCrew(self._world)
+                if self._crew.size != ranks:
+                    raise UserError(
+                        f"the study asks for {ranks} ranks (system.nodes × system.ranks_per_node), but {self._crew.size} were "
+                        f"started; start {ranks}, or set system.nodes and system.ranks_per_node to match"
+                    )
+            self._who = self._crew.call(WhoTask(), lambda _: None)
+        check_layout(study, self._who)
+        return self._crew, self._who
+
+    def close(self) -> None:
+        if self._crew is not None:
+            self._crew.close()
+        self._crew = None
+
+
+def check_layout(study: Study, who: list[Who]) -> None:
+    """The ranks must run where the study says they do: each node's on one host, or all on a single host."""
+    system = study.system
+    places = [(rank.host, rank.boot, rank.node_name) for rank in who]
+    if len(set(places)) == 1:
+        for tier in system.tiers:
+            if tier.visible_to == "node" and system.nodes > 1 and "{node}" not in tier.path:
+                raise UserError(
+                    f"system.tiers.{tier.name}.path = {tier.path}; {system.nodes} nodes run on this one machine and would share "
+                    "the directory: put {node} into the path"
+                )
+        return
+    if len({(rank.host, rank.boot) for rank in who}) > 1 and any(tier.emulate for tier in system.tiers):
+        raise UserError(
+            "emulate: true works on a single host only, because its queues are in memory; use real paths on a cluster"
+        )
+    nodes = [places[node * system.ranks_per_node : (node + 1) * system.ranks_per_node] for node in range(system.nodes)]
+    if any(len(set(node)) != 1 for node in nodes) or len(set(places)) != system.nodes:
+        hosts = len(set(places))
+        raise UserError(
+            f"the study says {system.nodes} nodes with {system.ranks_per_node} ranks each, but the launcher spread {len(who)} ranks "
+            f"over {hosts} nodes differently; place ranks in blocks (mpirun --map-by ppr:{system.ranks_per_node}:node, srun -m block) "
+            "or set system.nodes and system.ranks_per_node to match"
+        )
+
+
+def host_parts(who: list[Who]) -> tuple[tuple[int, int], ...]:
+    """By rank: its number among the ranks of its host, and how many they are."""
+    hosts: dict[tuple[str, str], list[int]] = {}
+    for rank in who:
+        hosts.setdefault((rank.host, rank.boot), []).append(rank.rank)
+    part = {rank: (number, len(ranks)) for ranks in hosts.values() for number, rank in enumerate(ranks)}
+    return tuple(part[rank] for rank in range(len(who)))

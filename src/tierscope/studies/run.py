@@ -1,0 +1,209 @@
+"""Run a study: stage its data, then every point of its sweep that is not finished yet, one durable trace each."""
+
+import os
+import random
+import shutil
+from dataclasses import replace
+from typing import Any
+
+from tierscope.bench.compute import compute_mode
+from tierscope.bench.overhead import Overhead
+from tierscope.bench.run import RunTask, ops_path
+from tierscope.bench.tasks import OverheadTask, StageTask, SurveyTask
+from tierscope.data.capacity import check_capacity, check_space
+from tierscope.data.stage import make_format
+from tierscope.plan.plan import Plan
+from tierscope.spec import dump
+from tierscope.spec.load import checked_points
+from tierscope.spec.study import Point, Study
+from tierscope.studies.crews import Crews, host_parts
+from tierscope.studies.result import open_result
+from tierscope.studies.watch import Watch
+from tierscope.tiers.emulated import Board
+from tierscope.tiers.files import tier_root
+from tierscope.tiers.stations import map_stations
+from tierscope.trace.op_list import collect_ops
+from tierscope.trace.provenance import provenance
+from tierscope.trace.rank_trace import RankTrace
+from tierscope.trace.store import RunStore
+from tierscope.trace.trace import RunKey, gather
+
+
+def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = False) -> None:
+    """All runs of the study that are not finished; what is finished is neither repeated nor touched."""
+    with open_result(out, study):
+        points = _fitting_points(study)
+        store = RunStore(out)
+        todo = _todo(study, points, store)
+        total = len(points) * study.repetitions
+        if not todo:
+            watch.note(f"all {total} runs are finished")
+            return
+        if len(todo) < total:
+            watch.note(f"resuming: {total - len(todo)} of {total} runs are finished")
+        _say_trimmed(points, watch)
+        stager = _Staging(points, out, crews, watch)
+        stager.stage_for([points[key.point] for key in todo])
+        runner = _Runner(out, crews, watch, ops, stager)
+        watch.phase("measuring", sum(_samples(points[key.point].study) for key in todo), "samples")
+        for key in todo:
+            store.save(runner.run(key, points[key.point]))
+
+
+def generate_data(study: Study, out: str, crews: Crews, watch: Watch) -> int:
+    """Only stage the data; the bytes written."""
+    with open_result(out, study):
+        points = _fitting_points(study)
+        return _Staging(points, out, crews, watch).stage_for(points)
+
+
+def _fitting_points(study: Study) -> list[Point]:
+    points = list(checked_points(study))
+    for point in points:
+        check_capacity(point.study)
+    return points
+
+
+def _todo(study: Study, points: list[Point], store: RunStore) -> list[RunKey]:
+    """What is left, each repetition in a random order of its own, so that drift does not look like an effect."""
+    finished = store.finished()
+    order: list[RunKey] = []
+    for repetition in range(1, study.repetitions + 1):
+        keys = [RunKey(point.index, repetition) for point in points]
+        random.Random(f"{study.seed}/{repetition}").shuffle(keys)
+        order += keys
+    return [key for key in order if key not in finished]
+
+
+def _samples(study: Study) -> int:
+    ranks = study.system.ranks
+    return study.workload.dataset.samples // ranks * ranks * study.workload.train.epochs
+
+
+def _say_trimmed(points: list[Point], watch: Watch) -> None:
+    for ranks, samples in sorted({(p.study.system.ranks, p.study.workload.dataset.samples) for p in points}):
+        if samples % ranks:
+            watch.note(
+                f"{samples} samples do not divide over {ranks} ranks: {samples % ranks} of them are left out of every epoch"
+            )
+
+
+class _Staging:
+    """Data for points: the largest cache rate once for all points that share a dataset."""
+
+    def __init__(self, points: list[Point], out: str, crews: Crews, watch: Watch) -> None:
+        self._out, self._crews, self._watch = out, crews, watch
+        self._largest: dict[Any, Study] = {}
+        for point in points:
+            key = self._key(point.study)
+            known = self._largest.get(key)
+            if known is None or known.placement.cache_rate < point.study.placement.cache_rate:
+                self._largest[key] = point.study
+        self._staged: set[Any] = set()
+
+    @staticmethod
+    def _key(study: Study) -> Any:
+        """All that decides which files lie where, but for the cache rate."""
+        reader = study.workload.reader
+        paths = tuple((tier.name, tier.path, tier.visible_to, tier.capacity) for tier in study.system.tiers)
+        layout = (study.system.nodes, study.system.ranks_per_node, reader.shuffle, reader.shuffle_nodes)
+        return study.workload.dataset, study.seed, paths, layout
+
+    def stage_for(self, points: list[Point]) -> int:
+        return sum(self.stage(point.study) for point in points)
+
+    def stage(self, study: Study) -> int:
+        key = self._key(study)
+        if key in self._staged:
+            return 0
+        largest = self._largest[key]
+        crew, who = self._crews.of(largest)
+        missing = crew.call(SurveyTask(largest, self._out), lambda _: None)
+        nbytes = check_space((who[rank].host, share) for rank, shares in enumerate(missing) for share in shares)
+        if nbytes:
+            self._watch.phase("generating data", nbytes, "bytes")
+        written: int = sum(crew.call(StageTask(largest, self._out), self._watch.advance))
+        self._staged.add(key)
+        return written
+
+
+class _Runner:
+    """One run after another on the crew, each to a trace."""
+
+    def __init__(self, out: str, crews: Crews, watch: Watch, ops: bool, staging: _Staging) -> None:
+        self._out, self._crews, self._watch, self._ops, self._staging = out, crews, watch, ops, staging
+        self._overheads: dict[Any, Overhead] = {}
+
+    def run(self, key: RunKey, point: Point) -> Any:
+        study = point.study
+        self._staging.stage(study)
+        crew, who = self._crews.of(study)
+        parts = host_parts(who)
+        mode = compute_mode(max(of for _, of in parts)) if study.workload.train.computation_time else "none"
+        stations = map_stations(study.system, study.seed)
+        board = Board(stations.count) if any(view for view in stations.views) else None
+        scratch = self._scratch(key) if self._ops else None
+        overhead = self._overhead(study)
+        try:
+            task = RunTask(study, self._out, board.path if board else None, mode, parts, scratch)
+            ranks: list[RankTrace] = crew.call(task, self._watch.advance)
+        finally:
+            if board:
+                board.close()
+        if scratch:
+            self._collect_ops(key, study, scratch)
+        about = self._about(point, mode, overhead)
+        return gather(key, about, [tier.name for tier in study.system.tiers], ranks)
+
+    def _overhead(self, study: Study) -> Overhead:
+        key = (study.workload.reader, study.workload.dataset)
+        if key not in self._overheads:
+            crew, _ = self._crews.of(study)
+            self._overheads[key] = crew.call(OverheadTask(study), lambda _: None)[0]
+            cost = self._overheads[key]
+            self._watch.note(
+                f"own cost: recorder {cost.recorder_per_op * 1e6:.2f} µs per operation, "
+                f"harness {cost.harness_per_sample * 1e6:.1f} µs per sample on storage that costs nothing"
+            )
+        return self._overheads[key]
+
+    def _about(self, point: Point, mode: str, overhead: Overhead) -> dict[str, Any]:
+        study = point.study
+        plan = Plan.of(study, make_format(study).file_bytes)
+        return {
+            "kind": "measured",
+            "study": dump.to_yaml(replace(study, sweep=())),
+            "point": point.index,
+            "sweep": dict(point.sweep),
+            "provides": ["epochs", "lanes", "busy", "wall", "steps", "cold"],
+            "tiers": [{"name": tier.name, "emulated": tier.emulate} for tier in study.system.tiers],
+            "ranks": study.system.ranks,
+            "nodes": study.system.nodes,
+            "trimmed_samples": plan.order.trimmed,
+            "compute": mode,
+            "metadata_cache": "warm",
+            "overhead": {
+                "recorder_seconds_per_op": overhead.recorder_per_op,
+                "harness_seconds_per_sample": overhead.harness_per_sample,
+            },
+            "provenance": provenance(
+                self._crews.launcher,
+                {tier.name: tier_root(tier, self._out, 0) for tier in study.system.tiers},
+            ),
+        }
+
+    def _scratch(self, key: RunKey) -> str:
+        """A folder of our own for the ranks' raw lists; what a killed run left there is dropped."""
+        folder = os.path.join(self._out, "tmp", f"ops-{key.point:04d}-r{key.repetition}")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+        return folder
+
+    def _collect_ops(self, key: RunKey, study: Study, scratch: str) -> None:
+        per_node = study.system.ranks_per_node
+        tiers = [tier.name for tier in study.system.tiers]
+        for node in range(study.system.nodes):
+            raw = {rank: ops_path(scratch, rank) for rank in range(node * per_node, (node + 1) * per_node)}
+            name = f"{key.point:04d}-r{key.repetition}-node{node}.parquet"
+            collect_ops(os.path.join(self._out, "ops", name), raw, tiers)
+        shutil.rmtree(scratch, ignore_errors=True)

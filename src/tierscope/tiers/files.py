@@ -1,0 +1,52 @@
+"""Where on a tier the files of a dataset lie."""
+
+import os
+import re
+from dataclasses import dataclass
+
+from tierscope.errors import UserError
+from tierscope.spec.study import Dataset, Tier
+
+
+def tier_root(tier: Tier, out: str, node: int) -> str:
+    """The tier's directory on a node: placeholders and environment variables filled in."""
+    text = tier.path.replace("{out}", out).replace("{node}", str(node))
+    expanded = os.path.expanduser(os.path.expandvars(text))
+    unset = re.search(r"\$\{?(\w+)", expanded)
+    if unset:
+        raise UserError(
+            f"system.tiers.{tier.name}.path = {tier.path}; ${unset[1]} is not set in the environment: set it or write the path"
+        )
+    return os.path.abspath(expanded)
+
+
+def dataset_name(dataset: Dataset, seed: int) -> str:
+    """Names everything that the files' content and place depend on."""
+    name = f"{dataset.format}-{dataset.num_files_train}x{dataset.num_samples_per_file}-{dataset.record_length_bytes}B-seed{seed}"
+    return f"{name}-in{dataset.num_subfolders_train}" if dataset.num_subfolders_train else name
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetFiles:
+    """The paths of a dataset on one tier, as one node sees it."""
+
+    tier_root: str
+    folder: str
+    suffix: str
+    subfolders: int
+
+    @classmethod
+    def of(cls, tier: Tier, out: str, node: int, dataset: Dataset, seed: int, suffix: str) -> "DatasetFiles":
+        root = tier_root(tier, out, node)
+        return cls(root, os.path.join(root, dataset_name(dataset, seed)), suffix, dataset.num_subfolders_train)
+
+    def path(self, file: int) -> str:
+        if self.subfolders:
+            return f"{self.folder}/{file % self.subfolders:06d}/{file:09d}{self.suffix}"
+        return f"{self.folder}/{file:09d}{self.suffix}"
+
+    def folders(self) -> list[str]:
+        """All directories that must exist before files are written."""
+        if not self.subfolders:
+            return [self.folder]
+        return [self.folder, *(f"{self.folder}/{index:06d}" for index in range(self.subfolders))]

@@ -1,0 +1,34 @@
+"""The kinds of operation, and the I/O class that each belongs to."""
+
+import numpy as np
+
+KINDS = ("open", "read", "close", "stat", "write")
+OPEN, READ, CLOSE, STAT, WRITE = range(len(KINDS))
+
+# METHOD: META is what asks the metadata path, READ what moves data in, WRITE what moves data out.
+CATEGORY = {"open": "META", "read": "READ", "close": "META", "stat": "META", "write": "WRITE"}
+CATEGORIES = ("READ", "META", "WRITE")
+IO_CATEGORIES = ("READ", "META")  # what `io_seconds` sums
+
+BINS = 48  # histogram bins: bin b counts values v with 2**(b-1) <= v < 2**b; bin 0 counts zeros
+
+# One row of the full operation list (`--ops`), as ranks write it.
+OP_ROW = np.dtype(
+    [
+        ("epoch", "<i4"),
+        ("lane", "<i4"),
+        ("step", "<i8"),
+        ("tier", "<i2"),
+        ("kind", "<i2"),
+        ("file", "<i8"),
+        ("offset", "<i8"),
+        ("bytes", "<i8"),
+        ("start_ns", "<i8"),
+        ("busy_ns", "<i8"),
+    ]
+)
+
+
+def class_name(tier: str, kind: str) -> str:
+    """`GFS-READ` for a read on tier gfs."""
+    return f"{tier.upper()}-{CATEGORY[kind]}"

@@ -1,0 +1,80 @@
+"""What one rank hands over after a run: plain NumPy, so that ranks need no table library."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tierscope.trace.recorder import LaneTable
+
+MAX_STEPS = 1 << 16
+
+
+class StepTimes:
+    """Seconds per step, in bounded memory: past MAX_STEPS entries, neighbours are added up pairwise."""
+
+    def __init__(self) -> None:
+        self._values = np.zeros((MAX_STEPS, 3), np.float64)
+        self._used = 0
+        self._partial = np.zeros(3)
+        self._in_partial = 0
+        self.steps_per_entry = 1
+
+    def add(self, read: float, stall: float, compute: float) -> None:
+        self._partial += (read, stall, compute)
+        self._in_partial += 1
+        if self._in_partial < self.steps_per_entry:
+            return
+        if self._used == MAX_STEPS:
+            self._values[: MAX_STEPS // 2] = self._values[0::2] + self._values[1::2]
+            self._used //= 2
+            self.steps_per_entry *= 2
+            if self._in_partial < self.steps_per_entry:
+                return
+        self._push()
+
+    def _push(self) -> None:
+        self._values[self._used] = self._partial
+        self._used += 1
+        self._partial = np.zeros(3)
+        self._in_partial = 0
+
+    def finish(self) -> npt.NDArray[np.float64]:
+        """Rows of (read, stall, compute) seconds; `steps_per_entry` steps each, the last one perhaps fewer."""
+        if self._in_partial:
+            self._push()
+        return self._values[: self._used].copy()
+
+
+@dataclass(frozen=True, slots=True)
+class Residency:
+    """How much of what was checked was still in the page cache when the epoch began; None: could not be told."""
+
+    tier: str
+    checked_bytes: int
+    resident_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RankEpoch:
+    epoch: int
+    seconds: float
+    samples: int
+    payload_bytes: int
+    stall_seconds: float
+    compute_seconds: float
+    decode_seconds: float
+    late_ops: int  # emulated operations whose real work took longer than their emulated service
+    late_seconds: float
+    order_digest: str  # of the samples in the order in which they were delivered
+    steps_per_entry: int
+    steps: npt.NDArray[np.float64]
+    lanes: tuple[LaneTable, ...]
+    residency: tuple[Residency, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RankTrace:
+    rank: int
+    node: int
+    epochs: tuple[RankEpoch, ...]

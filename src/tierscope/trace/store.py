@@ -1,0 +1,110 @@
+"""Traces on disk: one Parquet file per run, complete or absent.
+
+OUT/tierscope.json            marks the directory as a result of ours
+OUT/study.yaml                the resolved study
+OUT/runs/0003-r1.parquet      point 3, repetition 1
+OUT/ops/0003-r1-node0.parquet its operations (`--ops`), one file per node
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from tierscope.errors import OutOfSpaceError, ResultError
+from tierscope.trace import durable
+from tierscope.trace.ops import KINDS
+from tierscope.trace.trace import COLUMNS, SCHEMA_VERSION, RunKey, Trace
+
+_ABOUT = "tierscope"
+_NAME = re.compile(r"(\d{4,})-r(\d+)\.parquet")
+
+
+class RunStore:
+    """The finished runs of a study."""
+
+    def __init__(self, out: str) -> None:
+        self.folder = os.path.join(out, "runs")
+
+    def path(self, key: RunKey) -> str:
+        return os.path.join(self.folder, f"{key.point:04d}-r{key.repetition}.parquet")
+
+    def finished(self) -> set[RunKey]:
+        if not os.path.isdir(self.folder):
+            return set()
+        matches = (_NAME.fullmatch(name) for name in os.listdir(self.folder))
+        return {RunKey(int(match[1]), int(match[2])) for match in matches if match}
+
+    def save(self, trace: Trace) -> None:
+        """Durable before it is visible."""
+        os.makedirs(self.folder, exist_ok=True)
+        write_parquet(self.path(trace.key), trace.table, {"schema_version": SCHEMA_VERSION, **trace.about})
+
+    def load(self, key: RunKey) -> Trace:
+        path = self.path(key)
+        about, table = read_parquet(path)
+        _check_table(path, table, key)
+        return Trace(key, about, table)
+
+    def load_all(self) -> Iterator[Trace]:
+        for key in sorted(self.finished(), key=lambda run: (run.point, run.repetition)):
+            yield self.load(key)
+
+
+def write_parquet(path: str, table: pl.DataFrame | pl.LazyFrame, about: dict[str, Any]) -> None:
+    temporary = f"{path}.{os.getpid()}.tmp"
+    metadata = {_ABOUT: json.dumps(about)}
+    try:
+        if isinstance(table, pl.LazyFrame):
+            table.sink_parquet(temporary, metadata=metadata)
+        else:
+            table.write_parquet(temporary, metadata=metadata)
+        with open(temporary, "rb+") as written:
+            os.fsync(written.fileno())
+        durable.publish(temporary, path)
+    except OSError as error:
+        raise OutOfSpaceError(
+            f"{path}: cannot be written: {error.strerror or error}; free some space and run the same command again"
+        ) from None
+
+
+def read_parquet(path: str) -> tuple[dict[str, Any], pl.DataFrame]:
+    """Description and table of a file of ours, neither of them trusted."""
+    broken = f"{path}: is not a readable result of Tierscope"
+    fix = "move it away and run the study again: only this run is repeated"
+    try:
+        about = json.loads(pl.read_parquet_metadata(path).get(_ABOUT, "null"))
+    except (pl.exceptions.PolarsError, OSError, ValueError, pl.exceptions.PanicException):
+        raise ResultError(f"{broken}; {fix}") from None
+    if not isinstance(about, dict) or not isinstance(about.get("schema_version"), int):
+        raise ResultError(f"{broken} (no description inside); {fix}")
+    if about["schema_version"] > SCHEMA_VERSION:
+        raise ResultError(
+            f"{path}: schema version {about['schema_version']} is newer than this Tierscope knows ({SCHEMA_VERSION}); update Tierscope"
+        )
+    try:
+        return about, pl.read_parquet(path)
+    except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException):
+        raise ResultError(f"{broken} (damaged table); {fix}") from None
+
+
+def _check_table(path: str, table: pl.DataFrame, key: RunKey) -> None:
+    def refuse(reason: str) -> None:
+        raise ResultError(f"{path}: {reason}; move it away and run the study again: only this run is repeated")
+
+    for name, dtype in COLUMNS.items():
+        if table.schema.get(name) != dtype:
+            refuse(f"column {name} is missing or not {dtype}")
+    if table.is_empty():
+        refuse("has no rows")
+    if table["point"].unique().to_list() != [key.point] or table["repetition"].unique().to_list() != [key.repetition]:
+        refuse("holds another run than its name says")
+    for name in ("busy_seconds", "wall_seconds", "epoch_seconds", "stall_seconds"):
+        values = table[name].drop_nulls()
+        if not bool((values.is_finite() & (values >= 0)).all()):
+            refuse(f"{name} has a negative or non-finite value")
+    if not set(table["kind"].drop_nulls().unique()) <= set(KINDS):
+        refuse("has an unknown kind of operation")

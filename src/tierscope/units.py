@@ -1,0 +1,155 @@
+"""Quantities as people write them (`128 KiB`, `1.5 ms`, `900/s`, `65%`) to base units and back.
+
+Everything inside Tierscope is in bytes, seconds, operations per second, bytes per second and fractions;
+only this module converts. A bare number is in base units. `format_x(parse_x(text))` keeps the value exactly.
+"""
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Iterable
+
+_BINARY = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50}
+_DECIMAL = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "PB": 10**15}
+BYTE_UNITS = {"B": 1, **_BINARY, **_DECIMAL, "KB": 10**3}
+SECOND_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+
+_QUANTITY = re.compile(r"([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s].*)?")
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that was probably meant, if any is near enough."""
+    matches = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return matches[0] if matches else None
+
+
+def _split(text: str) -> tuple[float, str]:
+    match = _QUANTITY.fullmatch(text.strip())
+    if not match:
+        raise ValueError("is not a number")
+    number = float(match[1].replace("_", ""))
+    if not math.isfinite(number):
+        raise ValueError("is too large")
+    return number, (match[2] or "").strip()
+
+
+def _parse(text: str, units: dict[str, float] | dict[str, int], example: str) -> float:
+    number, unit = _split(text)
+    if not unit:
+        return number
+    if unit not in units:
+        guess = next((known for known in units if known.lower() == unit.lower()), closest(unit, units))
+        hint = f"did you mean {guess}?" if guess else f"write it like {example}"
+        raise ValueError(f"has the unknown unit '{unit}'; {hint}")
+    # Multiplying by the reciprocal of a small unit would turn 3 ms into 0.0030000000000000001.
+    factor = units[unit]
+    return number * factor if factor >= 1 else number / round(1 / factor)
+
+
+def parse_bytes(text: str) -> int:
+    value = _parse(text, BYTE_UNITS, "128 KiB")
+    if value != int(value):
+        raise ValueError("is not a whole number of bytes")
+    return int(value)
+
+
+def parse_seconds(text: str) -> float:
+    return _parse(text, SECOND_UNITS, "1.5 ms")
+
+
+def parse_rate(text: str) -> float:
+    """Operations per second: `900/s` or a bare number."""
+    body, slash, unit = text.strip().partition("/")
+    if slash and unit.strip() != "s":
+        raise ValueError("must be per second; write it like 900/s")
+    number, rest = _split(body)
+    if rest:
+        raise ValueError(f"has the unknown unit '{rest}'; write it like 900/s")
+    return number
+
+
+def parse_bandwidth(text: str) -> float:
+    """Bytes per second: `40 MiB/s` or a bare number."""
+    body, slash, unit = text.strip().partition("/")
+    if slash and unit.strip() != "s":
+        raise ValueError("must be per second; write it like 40 MiB/s")
+    value = _parse(body, BYTE_UNITS, "40 MiB/s")
+    if not slash and _split(body)[1]:
+        raise ValueError("is an amount, not a rate; write it like 40 MiB/s")
+    return value
+
+
+def parse_fraction(text: str) -> float:
+    body = text.strip()
+    if body.endswith("%"):
+        number, rest = _split(body[:-1])
+        value = number / 100
+    else:
+        number, rest = _split(body)
+        value = number
+    if rest:
+        raise ValueError("must be a fraction or a percentage; write it like 0.65 or 65%")
+    return value
+
+
+def _number(value: float) -> str:
+    return repr(int(value)) if value == int(value) and abs(value) < 2**53 else repr(value)
+
+
+def _exact(value: float, candidates: Iterable[str], parse: Callable[[str], float], suffix: str = "") -> str:
+    """The first candidate that reads back as exactly the value."""
+    for text in candidates:
+        if parse(text) == value:
+            return text
+    return f"{_number(value)}{suffix}"
+
+
+def _in_bytes(value: float) -> str:
+    if value != int(value):
+        return f"{value!r} B"
+    whole = int(value)
+    for units in (_BINARY, _DECIMAL):
+        for unit, factor in reversed(units.items()):
+            if whole and whole % factor == 0:
+                return f"{whole // factor} {unit}"
+    return f"{whole} B"
+
+
+def format_bytes(value: int) -> str:
+    """Exact, in the largest unit that divides it: 131072 → `128 KiB`."""
+    return _in_bytes(value)
+
+
+def format_bandwidth(value: float) -> str:
+    return f"{_in_bytes(value)}/s"
+
+
+def format_rate(value: float) -> str:
+    return f"{_number(value)}/s"
+
+
+def format_fraction(value: float) -> str:
+    percent = round(value * 100, 10)
+    return _exact(value, [f"{_number(percent)}%"], parse_fraction)
+
+
+def format_seconds(value: float) -> str:
+    unit = "s" if value == 0 or value >= 1 else "ms" if value >= 1e-3 else "us"
+    scaled = round(value / SECOND_UNITS[unit], 9)
+    return _exact(value, [f"{_number(scaled)} {unit}"], parse_seconds, " s")
+
+
+def about_bytes(value: float) -> str:
+    """Rounded, for reading: 201_326_592 → `192 MiB`."""
+    for unit, factor in reversed(_BINARY.items()):
+        if value >= factor:
+            return f"{value / factor:.3g} {unit}" if value / factor < 1000 else f"{value / factor:.0f} {unit}"
+    return f"{value:.0f} B"
+
+
+def about_seconds(value: float) -> str:
+    """Rounded, for reading: 0.00123 → `1.23 ms`."""
+    for unit in ("s", "ms", "us"):
+        if value >= SECOND_UNITS[unit]:
+            return f"{value / SECOND_UNITS[unit]:.3g} {unit}"
+    return f"{value * 1e9:.3g} ns"
