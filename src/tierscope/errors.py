@@ -27,6 +27,10 @@ class TierscopeError(Exception):
 class UserError(TierscopeError):
     exit_code = 2
 
+    def __init__(self, message: str) -> None:
+        """One line, whatever the user typed: what cannot be printed is escaped."""
+        super().__init__("".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in message))
+
 
 class SpecError(UserError):
     pass

@@ -8,6 +8,7 @@ import difflib
 import math
 import re
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 
 _BINARY = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50}
 _DECIMAL = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "PB": 10**15}
@@ -15,6 +16,7 @@ BYTE_UNITS = {"B": 1, **_BINARY, **_DECIMAL, "KB": 10**3}
 SECOND_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 _QUANTITY = re.compile(r"([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s].*)?")
+_MAX_DIGITS = 400  # beyond any number that is meant
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
@@ -23,17 +25,20 @@ def closest(word: str, known: Iterable[str]) -> str | None:
     return matches[0] if matches else None
 
 
-def _split(text: str) -> tuple[float, str]:
+def _split(text: str) -> tuple[Fraction, str]:
+    """Number, exactly as written, and unit: in floats 16.1 kB would not be a whole number of bytes."""
     match = _QUANTITY.fullmatch(text.strip())
     if not match:
         raise ValueError("is not a number")
-    number = float(match[1].replace("_", ""))
+    digits = match[1].replace("_", "")
+    number = float(digits)
     if not math.isfinite(number):
         raise ValueError("is too large")
-    return number, (match[2] or "").strip()
+    exact = Fraction(digits) if number and len(digits) < _MAX_DIGITS else Fraction(number)
+    return exact, (match[2] or "").strip()
 
 
-def _parse(text: str, units: dict[str, float] | dict[str, int], example: str) -> float:
+def _parse(text: str, units: dict[str, float] | dict[str, int], example: str) -> Fraction:
     number, unit = _split(text)
     if not unit:
         return number
@@ -41,20 +46,27 @@ def _parse(text: str, units: dict[str, float] | dict[str, int], example: str) ->
         guess = next((known for known in units if known.lower() == unit.lower()), closest(unit, units))
         hint = f"did you mean {guess}?" if guess else f"write it like {example}"
         raise ValueError(f"has the unknown unit '{unit}'; {hint}")
-    # Multiplying by the reciprocal of a small unit would turn 3 ms into 0.0030000000000000001.
-    factor = units[unit]
-    return number * factor if factor >= 1 else number / round(1 / factor)
+    return number * Fraction(str(units[unit]))
+
+
+def _float(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError("is too large") from None
 
 
 def parse_bytes(text: str) -> int:
     value = _parse(text, BYTE_UNITS, "128 KiB")
-    if value != int(value):
+    if abs(value) >= 2**63:
+        raise ValueError("is too large")
+    if value.denominator != 1:
         raise ValueError("is not a whole number of bytes")
     return int(value)
 
 
 def parse_seconds(text: str) -> float:
-    return _parse(text, SECOND_UNITS, "1.5 ms")
+    return _float(_parse(text, SECOND_UNITS, "1.5 ms"))
 
 
 def parse_rate(text: str) -> float:
@@ -65,7 +77,7 @@ def parse_rate(text: str) -> float:
     number, rest = _split(body)
     if rest:
         raise ValueError(f"has the unknown unit '{rest}'; write it like 900/s")
-    return number
+    return _float(number)
 
 
 def parse_bandwidth(text: str) -> float:
@@ -76,7 +88,7 @@ def parse_bandwidth(text: str) -> float:
     value = _parse(body, BYTE_UNITS, "40 MiB/s")
     if not slash and _split(body)[1]:
         raise ValueError("is an amount, not a rate; write it like 40 MiB/s")
-    return value
+    return _float(value)
 
 
 def parse_fraction(text: str) -> float:
@@ -89,7 +101,7 @@ def parse_fraction(text: str) -> float:
         value = number
     if rest:
         raise ValueError("must be a fraction or a percentage; write it like 0.65 or 65%")
-    return value
+    return _float(value)
 
 
 def _number(value: float) -> str:
@@ -108,11 +120,9 @@ def _in_bytes(value: float) -> str:
     if value != int(value):
         return f"{value!r} B"
     whole = int(value)
-    for units in (_BINARY, _DECIMAL):
-        for unit, factor in reversed(units.items()):
-            if whole and whole % factor == 0:
-                return f"{whole // factor} {unit}"
-    return f"{whole} B"
+    units = sorted({**_BINARY, **_DECIMAL}.items(), key=lambda item: item[1], reverse=True)
+    found = (f"{whole // factor} {unit}" for unit, factor in units if whole and whole % factor == 0)
+    return next(found, f"{whole} B")
 
 
 def format_bytes(value: int) -> str:

@@ -14,6 +14,8 @@ from tierscope.analysis.statistics import Interval, interval, middle
 from tierscope.analysis.times import ClassTimes
 from tierscope.trace.ops import IO_CATEGORIES
 
+_RANKS = "\0ranks"  # no swept key can be called that
+
 
 @dataclass(frozen=True, slots=True)
 class Slowest:
@@ -78,7 +80,8 @@ def break_down(times: ClassTimes) -> Breakdown:
         for epoch in sorted({run.epoch for run in runs}):
             points.append(_epoch_point(values, [run for run in runs if run.epoch == epoch]))
         summary.append(_sweep_point(values, runs))
-    best = min(summary, key=lambda point: point.io.median)  # the first of equals has the smaller values
+    # Of equals the smaller cache rate; then the first, which has the smaller values.
+    best = min(summary, key=lambda point: (point.io.median, point.sweep.get("cache_rate", 0)))
     return Breakdown(
         times.basis,
         times.sweep,
@@ -98,12 +101,11 @@ def _slowest(times: ClassTimes) -> list[tuple[dict[str, Any], list[Slowest]]]:
         times.table.pivot(on="class", index=[*keys, "rank"], values="seconds", aggregate_function="sum")
         .with_columns(pl.lit(0.0).alias(name) for name in times.classes if name not in times.table["class"])
         .with_columns(pl.col(name).fill_null(0.0) for name in times.classes)
-        .with_columns(pl.sum_horizontal(io_classes).alias("io_seconds"))
     )
     chosen = (
-        wide.sort([*keys, "io_seconds", "rank"], descending=[False] * len(keys) + [True, False])
+        wide.sort([*keys, pl.sum_horizontal(io_classes), "rank"], descending=[False] * len(keys) + [True, False])
         .group_by(keys, maintain_order=True)
-        .agg(pl.first("rank", "io_seconds", *times.classes), pl.col("rank").n_unique().alias("ranks"))
+        .agg(pl.first("rank", *times.classes), pl.len().alias(_RANKS))
     )
     more = _epoch_figures(times)
     found: dict[tuple[Any, ...], list[Slowest]] = {}
@@ -115,7 +117,7 @@ def _slowest(times: ClassTimes) -> list[tuple[dict[str, Any], list[Slowest]]]:
                 repetition=row["repetition"],
                 epoch=row["epoch"],
                 rank=row["rank"],
-                ranks=row["ranks"],
+                ranks=row[_RANKS],
                 io_seconds=math.fsum(row[name] for name in io_classes),
                 classes={name: row[name] for name in times.classes},
                 epoch_seconds=epoch_seconds,
@@ -143,7 +145,7 @@ def _epoch_figures(times: ClassTimes) -> dict[tuple[Any, ...], tuple[float, floa
         .group_by(keys)
         .agg(pl.col("step_read_seconds").sum().alias("none"))
     )
-    joined = longest.join(per_step, on=keys, how="left")
+    joined = longest.join(per_step, on=keys, how="left", nulls_equal=True)
     return {
         tuple(row[name] for name in keys): (row["epoch_seconds"], row["endless"], row["none"])
         for row in joined.iter_rows(named=True)

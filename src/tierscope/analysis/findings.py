@@ -133,9 +133,8 @@ def _about_ranks(times: ClassTimes, breakdown: Breakdown) -> list[Finding]:
     ops, late, late_seconds = _sum(times.table, "ops"), _sum(epochs, "late_ops"), _sum(epochs, "late_seconds")
     if ops and late / ops > LATE_SHARE:
         findings.append(Finding("late", {"percent": 100 * late / ops, "seconds": about_seconds(late_seconds)}))
-    per_sample = max(
-        float(about["overhead"]["harness_seconds_per_sample"]) for about in times.about if "overhead" in about
-    )
+    overheads = [about["overhead"] for about in times.about if "overhead" in about]
+    per_sample = max((float(overhead["harness_seconds_per_sample"]) for overhead in overheads), default=0.0)
     samples = epochs["samples"].max()
     share = per_sample * float(samples) / breakdown.best.io.median if breakdown.best.io.median else 0.0  # type: ignore[arg-type]
     if share > OVERHEAD_SHARE:
@@ -145,7 +144,9 @@ def _about_ranks(times: ClassTimes, breakdown: Breakdown) -> list[Finding]:
         findings.append(
             Finding("decode", {"decode": about_seconds(decode), "io": about_seconds(breakdown.best.io.median)})
         )
-    at_best = epochs.filter(pl.lit(True), *(pl.col(name) == value for name, value in breakdown.best.sweep.items()))
+    at_best = epochs.filter(
+        pl.lit(True), *(pl.col(name).eq_missing(value) for name, value in breakdown.best.sweep.items())
+    )
     waited = _sum(at_best, "stall_seconds") / max(1e-9, _sum(at_best, "epoch_seconds"))
     if _sum(epochs, "compute_seconds") > 0 and waited < HIDDEN_SHARE:
         findings.append(Finding("hidden", {"percent": 100 * waited}))

@@ -8,10 +8,12 @@ is a sweep key.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import polars as pl
 
+from tierscope.analysis.csv_places import line_of, records, refuse_binary, refuse_ragged, shown
 from tierscope.errors import ResultError, UserError
 from tierscope.trace.ops import CATEGORIES, CATEGORY
 from tierscope.trace.trace import Trace
@@ -19,8 +21,7 @@ from tierscope.units import closest
 
 REQUIRED = ("rank", "epoch", "class", "seconds")
 RESERVED = ("node", "repetition", "ops", "bytes")
-_CLASS = re.compile(r"[^\x00-\x1f,\"]{1,32}-(READ|META|WRITE)")
-MAX_CSV_BYTES = 4 << 30
+_CLASS = re.compile(r"[^\x00-\x1f\x7f-\x9f,\"]{1,32}-(READ|META|WRITE)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,8 @@ def from_traces(traces: Iterable[Trace], tiers: Iterable[str], basis: str = "bus
         epochs.append(trace.ranks.with_columns(*columns))
     if not tables:
         raise UserError("no finished run yet; run the study first")
-    table, ranks = pl.concat(tables), pl.concat(epochs)
+    # Relaxed: a sweep may hold null, or whole numbers of different sizes.
+    table, ranks = (pl.concat(parts, how="vertical_relaxed") for parts in (tables, epochs))
     classes = _class_order(table["class"].unique().to_list(), list(tiers))
     return ClassTimes(_complete(table, ranks, sweep, classes), ranks, sweep, classes, basis, about)
 
@@ -83,7 +85,7 @@ def _complete(
 ) -> pl.DataFrame:
     keys = [*sweep, "repetition", "epoch", "node", "rank"]
     everybody = ranks.select(keys).join(pl.DataFrame({"class": classes}), how="cross")
-    return everybody.join(table, on=[*keys, "class"], how="left", maintain_order="left").with_columns(
+    return everybody.join(table, on=[*keys, "class"], how="left", nulls_equal=True, maintain_order="left").with_columns(
         pl.col("seconds").fill_null(0.0), pl.col("ops").fill_null(0), pl.col("bytes").fill_null(0)
     )
 
@@ -108,37 +110,54 @@ def from_csv(path: str) -> ClassTimes:
             else pl.lit(None, pl.Int64).alias(name)
             for name in ("node", "ops", "bytes")
         ),
-        *(_sweep_column(table, name) for name in sweep),
+        *(_sweep_column(path, table, name) for name in sweep),
+        table["class"].str.strip_chars(),
     )
     _check_classes(path, table)
     _check_unique(path, table, sweep)
     classes = _csv_class_order(table["class"].unique().to_list())
+    if taken := [name for name in sweep if name in classes]:
+        raise UserError(f"{path}:1: column {taken[0]} has the name of a class; rename it")
     columns = [*sweep, "repetition", "epoch", "node", "rank", "class", "seconds", "ops", "bytes"]
     return ClassTimes(table.select(columns), pl.DataFrame(), sweep, classes, "busy")
 
 
 def _read_text(path: str) -> pl.DataFrame:
     try:
-        return pl.read_csv(path, infer_schema=False, truncate_ragged_lines=False).rename(str.strip)
+        table = pl.read_csv(path, infer_schema=False, truncate_ragged_lines=False)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except pl.exceptions.NoDataError:
         raise UserError(f"{path}: is empty; the first line must be rank,epoch,class,seconds[,…]") from None
-    except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException) as error:
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        refuse_binary(path)
+        refuse_ragged(path)
         reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
         raise UserError(f"{path}: is not a readable CSV: {reason}") from None
+    _check_header(path)
+    if table[:, -1].null_count():  # perhaps a row is too short
+        refuse_ragged(path)
+    return table.rename(str.strip).filter(~pl.all_horizontal(pl.all().fill_null("") == ""))
+
+
+def _check_header(path: str) -> None:
+    names = [name.strip() for _, cells in islice(records(path), 1) for name in cells]
+    for number, name in enumerate(names, start=1):
+        if not name or not name.isprintable() or "\ufffd" in name:
+            refuse_binary(path)
+            raise UserError(f"{path}:1: column {number} has no name that can be shown; name it or remove it")
+        if name in names[: number - 1]:
+            raise UserError(f"{path}:1: column {name} is there twice; rename one")
 
 
 def _check_columns(path: str, columns: list[str]) -> None:
     for name in REQUIRED:
         if name not in columns:
             guess = closest(name, [column for column in columns if column not in REQUIRED])
-            hint = f"rename {guess}" if guess else "the first line must be rank,epoch,class,seconds[,…]"
+            hint = f"rename {shown(guess)}" if guess else "the first line must be rank,epoch,class,seconds[,…]"
             raise UserError(f"{path}:1: column {name} is missing; {hint}")
-
-
-def _line(bad: pl.Series) -> int:
-    return int(bad.arg_true()[0]) + 2
 
 
 def _numbers(path: str, table: pl.DataFrame, name: str, dtype: Any, low: int, empty: bool = False) -> pl.Series:
@@ -149,31 +168,36 @@ def _numbers(path: str, table: pl.DataFrame, name: str, dtype: Any, low: int, em
     if dtype == pl.Float64:
         bad |= (~values.is_finite()).fill_null(False)
     if bad.any():
-        line = _line(bad)
+        row = int(bad.arg_true()[0])
         whole = "a number" if dtype == pl.Float64 else "a whole number"
-        raise UserError(f"{path}:{line}: {name} = {text[line - 2] or '(empty)'}; must be {whole} of at least {low}")
+        raise UserError(f"{path}:{line_of(path, row)}: {name} = {shown(text[row])}; must be {whole} of at least {low}")
     return values
 
 
-def _sweep_column(table: pl.DataFrame, name: str) -> pl.Series:
+def _sweep_column(path: str, table: pl.DataFrame, name: str) -> pl.Series:
     """Numbers where all are numbers, else text."""
     text = table[name].str.strip_chars().fill_null("")
+    unprintable = text.str.contains(r"\p{Cc}")
+    if unprintable.any():
+        line = line_of(path, int(unprintable.arg_true()[0]))
+        raise UserError(f"{path}:{line}: {name} holds a line break or a control character; write it as plain text")
     numbers = text.cast(pl.Float64, strict=False)
     return text if numbers.is_null().any() or not numbers.is_finite().all() else numbers
 
 
 def _check_classes(path: str, table: pl.DataFrame) -> None:
-    for name in table["class"].unique().to_list():
+    for name in table["class"].unique(maintain_order=True).to_list():
         if name is None or not _CLASS.fullmatch(name):
-            line = _line(table["class"].eq_missing(name))
+            line = line_of(path, int(table["class"].eq_missing(name).arg_true()[0]))
             kinds = ", ".join(f"TIER-{category}" for category in CATEGORIES)
-            raise UserError(f"{path}:{line}: class = {name or '(empty)'}; must be {kinds}, for example GFS-META")
+            raise UserError(f"{path}:{line}: class = {shown(name)}; must be {kinds}, for example GFS-META")
 
 
 def _check_unique(path: str, table: pl.DataFrame, sweep: tuple[str, ...]) -> None:
-    twice = table.select([*sweep, "repetition", "epoch", "rank", "class"]).is_duplicated()
+    keys = table.select([*sweep, "repetition", "epoch", "rank", "class"]).to_struct()
+    twice = ~keys.is_first_distinct()
     if twice.any():
-        line = int(twice.arg_true()[1]) + 2
+        line = line_of(path, int(twice.arg_true()[0]))
         raise UserError(
             f"{path}:{line}: this rank, epoch and class was given before; add the times up or tell them apart with a column"
         )

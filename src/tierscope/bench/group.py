@@ -1,6 +1,10 @@
 """How the ranks of a run keep in step, seen from one rank."""
 
+import time
+from collections.abc import Callable
 from typing import Protocol
+
+_PROGRESS_SECONDS = 0.2
 
 
 class Group(Protocol):
@@ -11,7 +15,7 @@ class Group(Protocol):
         """Return when every rank has called it, at the same moment as far as the system allows."""
 
     def progress(self, amount: int) -> None:
-        """Tell whoever watches that so much more is done."""
+        """Tell whoever watches that so much more is done; cheap enough for every batch."""
 
 
 class Alone:
@@ -25,3 +29,23 @@ class Alone:
 
     def progress(self, amount: int) -> None:
         pass
+
+
+class Throttle:
+    """Adds amounts up and tells them a few times a second, so that telling does not disturb what is measured."""
+
+    def __init__(self, tell: Callable[[int], None]) -> None:
+        self._tell = tell
+        self._amount = 0
+        self._told = time.monotonic()
+
+    def add(self, amount: int) -> None:
+        self._amount += amount
+        if time.monotonic() - self._told >= _PROGRESS_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._amount:
+            self._tell(self._amount)
+        self._amount = 0
+        self._told = time.monotonic()

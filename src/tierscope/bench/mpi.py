@@ -7,10 +7,12 @@ forking after MPI_Init is not safe.
 
 import os
 import sys
+import traceback
 from dataclasses import dataclass
 from typing import Any
 
 from tierscope.bench.crew import Progress
+from tierscope.bench.group import Throttle
 from tierscope.bench.tasks import Task, perform
 from tierscope.errors import TierscopeError, UserError
 
@@ -67,19 +69,17 @@ def connect() -> Any:
 
 
 class MpiGroup:
+    """Rank 0 sees only its own progress; the others are as far, more or less."""
+
     def __init__(self, world: Any, progress: Progress | None = None) -> None:
         self.rank = int(world.Get_rank())
         self.size = int(world.Get_size())
         self._world = world
-        self._progress = progress
+        self._throttle = Throttle(lambda amount: progress(amount * self.size) if progress else None)
+        self.progress = self._throttle.add
 
     def barrier(self) -> None:
         self._world.Barrier()
-
-    def progress(self, amount: int) -> None:
-        """Rank 0 sees only itself; the others are as far, more or less."""
-        if self._progress:
-            self._progress(amount * self.size)
 
 
 def _perform(world: Any, task: Task, progress: Progress | None) -> Any:
@@ -87,11 +87,17 @@ def _perform(world: Any, task: Task, progress: Progress | None) -> Any:
         return perform(task, MpiGroup(world, progress))
     except TierscopeError as error:
         abort(world, str(error), error.exit_code)
+    except KeyboardInterrupt:  # a launcher passes Ctrl-C on as SIGTERM, to every rank
+        abort(world, "stopped; finished runs are kept, the same command goes on" if world.Get_rank() == 0 else "", 3)
+    except Exception:  # noqa: BLE001  (our bug: shown, and nobody waits for this rank)
+        abort(world, f"rank {world.Get_rank()} failed:\n{traceback.format_exc()}", 1)
 
 
 def abort(world: Any, message: str, exit_code: int) -> None:
-    sys.stderr.write(f"tierscope: {message}\n")
-    sys.stderr.flush()
+    """End all ranks of the job at once."""
+    if message:
+        sys.stderr.write(f"tierscope: {message}\n")
+        sys.stderr.flush()
     world.Abort(exit_code)
 
 
@@ -118,11 +124,4 @@ def serve(world: Any) -> int:
         task = world.bcast(None, root=0)
         if isinstance(task, Stop):
             return task.exit_code
-        try:
-            result = _perform(world, task, None)
-        except Exception:
-            import traceback  # noqa: PLC0415
-
-            abort(world, f"rank {world.Get_rank()} failed:\n{traceback.format_exc()}", 1)
-            raise
-        world.gather(result, root=0)
+        world.gather(_perform(world, task, None), root=0)

@@ -9,10 +9,10 @@ import time
 import traceback
 from multiprocessing.connection import Connection
 
+from tierscope.bench.group import Throttle
 from tierscope.bench.tasks import perform
 from tierscope.errors import TierscopeError
 
-_PROGRESS_SECONDS = 0.2
 _SET_PARENT_DEATH_SIGNAL = 1
 
 
@@ -21,25 +21,14 @@ class LocalGroup:
         self.rank = rank
         self.size = size
         self._connection = connection
-        self._amount = 0
-        self._told = time.monotonic()
+        self._throttle = Throttle(lambda amount: connection.send(("progress", amount)))
+        self.progress = self._throttle.add
+        self.flush = self._throttle.flush
 
     def barrier(self) -> None:
         self._connection.send(("barrier",))
         start = self._connection.recv()  # everybody sleeps until the same instant of the host's clock
         time.sleep(max(0, start - time.monotonic_ns()) / 1e9)
-
-    def progress(self, amount: int) -> None:
-        self._amount += amount
-        now = time.monotonic()
-        if now - self._told >= _PROGRESS_SECONDS:
-            self.flush()
-            self._told = now
-
-    def flush(self) -> None:
-        if self._amount:
-            self._connection.send(("progress", self._amount))
-            self._amount = 0
 
 
 def die_with(parent: int) -> None:

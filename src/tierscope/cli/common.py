@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tierscope.errors import TierscopeError
 from tierscope.spec.study import Study
 
 if TYPE_CHECKING:
@@ -64,23 +65,21 @@ def ranks_of_study() -> "Iterator[Crews]":
     if world is not None and world.Get_rank() != 0:
         raise SystemExit(mpi.serve(world))
     crews = Crews(world)
+    exit_code = 0
     try:
         yield crews
-    except BaseException as error:
-        if world is not None:
-            _dismiss(world, getattr(error, "exit_code", 3 if isinstance(error, KeyboardInterrupt) else 1))
+    except TierscopeError as error:
+        exit_code = error.exit_code
         raise
-    else:
-        if world is not None:
-            _dismiss(world, 0)
+    except BaseException as error:
+        if world is not None:  # the others may be in the middle of something
+            stopped = isinstance(error, KeyboardInterrupt)
+            mpi.abort(world, "stopped" if stopped else f"{type(error).__name__}: {error}", 3 if stopped else 1)
+        raise
     finally:
         crews.close()
-
-
-def _dismiss(world: Any, exit_code: int) -> None:
-    from tierscope.bench.mpi import Stop  # noqa: PLC0415
-
-    world.bcast(Stop(exit_code), root=0)
+        if world is not None:
+            world.bcast(mpi.Stop(exit_code), root=0)
 
 
 def run_and_show(

@@ -20,5 +20,5 @@ def command(name: str | None) -> None:
     from tierscope.spec.dump import to_yaml  # noqa: PLC0415
     from tierscope.spec.load import load_study  # noqa: PLC0415
 
-    click.echo(f"# {presets.summary(name)}")
+    click.echo("\n".join(presets.preamble(name)))
     click.echo(to_yaml(load_study(name), comments=True), nl=False)

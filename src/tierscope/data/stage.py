@@ -9,6 +9,7 @@ import errno
 import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,11 +87,12 @@ class Stager:
                 continue
             manifest.claim(share.files.tier_root, "tier")
             found = manifest.claim(share.files.folder, "dataset")
-            for folder in share.files.folders():
-                os.makedirs(folder, exist_ok=True)
-            if not self._trust(found):
-                self._discard(share)
-                self._mark(share, complete=False)
+            with _explained(share.files.folder):
+                for folder in share.files.folders():
+                    os.makedirs(folder, exist_ok=True)
+                if not self._trust(found):
+                    self._discard(share)
+                    self._mark(share, complete=False)
 
     def _trust(self, found: dict[str, Any]) -> bool:
         """Whether files of full size in this dataset really hold their data."""
@@ -141,6 +143,7 @@ class Stager:
         """Write what is missing; the bytes written."""
         total = 0
         for share in self.shares:
+            self._reopen(share)
             for file, path in self._paths(share):
                 if self._complete(path):
                     continue
@@ -149,30 +152,44 @@ class Stager:
                 progress(self._format.file_bytes)
         return total
 
+    def _reopen(self, share: Share) -> None:
+        """What is added to a complete dataset may be hollow after a restart too: it is not complete until sealed again."""
+        with _explained(share.files.folder):
+            if share.leads and (manifest.read(share.files.folder) or {}).get("complete"):
+                self._mark(share, complete=False)
+
     def _write_file(self, path: str, file: int) -> None:
         per_file = self._study.workload.dataset.num_samples_per_file
         nbytes = self._study.workload.dataset.record_length_bytes
         first = file * per_file
         samples = [content.payload(self._study.seed, sample, nbytes) for sample in range(first, first + per_file)]
-        try:
+        with _explained(path):
             fd = os.open(path, _CREATE, 0o644)
             try:
                 _write_pieces(fd, self._format.encode(samples))
             finally:
                 os.close(fd)
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise OutOfSpaceError(
-                    f"{path}: {error.strerror} while generating; free some space and run the same command again to go on"
-                ) from None
-            raise UserError(f"{path}: cannot be written: {error.strerror}; check the directory") from None
 
     def seal(self) -> None:
         """After everybody wrote: the leading rank makes the data durable and says so."""
         for share in self.shares:
             if share.leads:
-                durable.sync_filesystem(share.files.folder)
-                self._mark(share, complete=True)
+                with _explained(share.files.folder):
+                    durable.sync_filesystem(share.files.folder)
+                    self._mark(share, complete=True)
+
+
+@contextmanager
+def _explained(path: str) -> Iterator[None]:
+    """A full disk can be resumed from; whatever else the system refuses is the user's to mend."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise OutOfSpaceError(
+                f"{path}: {error.strerror} while generating; free some space and run the same command again to go on"
+            ) from None
+        raise UserError(f"{path}: cannot be written: {error.strerror}; check the directory") from None
 
 
 def _write_pieces(fd: int, pieces: list[bytes | bytearray | memoryview]) -> None:

@@ -105,8 +105,11 @@ class Npz:
             raise ValueError("wrong npz header")
         if not _same(directory, self._directory, _CENTRAL_CRC_AT):
             raise ValueError("wrong npz directory")
+        stored: int = _CRC.unpack_from(directory, _CENTRAL_CRC_AT)[0]
+        found: int = _CRC.unpack_from(front, _LOCAL_CRC_AT)[0]
+        if stored != found:
+            raise ValueError(f"two npz checksums (header {found:#010x}, directory {stored:#010x})")
         if self._whole:
-            stored: int = _CRC.unpack_from(directory, _CENTRAL_CRC_AT)[0]
             found = zlib.crc32(slot[len(self._front) : self.payload.stop])
             if stored != found:
                 raise ValueError(f"wrong npz checksum (stored {stored:#010x}, computed {found:#010x})")

@@ -54,7 +54,7 @@ class SampleReader:
         accesses = self._accesses
         record = self.lane.whole_file
         now = _now
-        path = ""
+        access, fd, path = accesses[0], -1, ""
         try:
             for file, tier, slot in zip(work.files, work.tiers, slots, strict=False):
                 access = accesses[tier]
@@ -64,13 +64,32 @@ class SampleReader:
                 t1 = now()
                 got = access.preadv(fd, (slot,), 0)
                 t2 = now()
-                access.close(fd)
-                t3 = now()
                 if got != slot.nbytes:
-                    raise _truncated(path, 0, slot.nbytes, got)
-                record(tier, file, got, t0, t1, t2, t3)
+                    self._read_rest(tier, file, fd, path, slot, got, (t0, t1, t2))
+                    closing, fd = fd, -1
+                    self._close(tier, file, closing)
+                    continue
+                closing, fd = fd, -1
+                access.close(closing)
+                record(tier, file, got, t0, t1, t2, now())
         except OSError as error:
             raise _explain(error, path) from None
+        finally:
+            if fd >= 0:
+                access.close(fd)
+
+    def _read_rest(
+        self, tier: int, file: int, fd: int, path: str, slot: memoryview, got: int, times: tuple[int, int, int]
+    ) -> None:
+        """A first read gave less than the file, as a filesystem may: note the open and it, and go on behind it."""
+        opening, reading, read = times
+        self.lane.begin(opening)
+        self.lane.end(tier, OPEN, file, 0, 0, reading)
+        self.lane.begin(reading)
+        self.lane.end(tier, READ, file, 0, got, read)
+        if got == 0:
+            raise _truncated(path, 0, slot.nbytes, 0)
+        self._read_extent(tier, file, fd, path, 0, slot, got)
 
     def _read_extents(self, work: Work, slots: Sequence[memoryview]) -> None:
         """The general way: any number of extents and transfers; neighbours in one file share an open."""
@@ -81,8 +100,8 @@ class SampleReader:
             for file, inside, tier, slot in zip(work.files, work.inside, work.tiers, slots, strict=False):
                 if (file, tier) != (open_file, open_tier):
                     if open_file >= 0:
-                        self._close(open_tier, open_file, fd)
-                        open_file = -1
+                        closing, open_file = open_file, -1
+                        self._close(open_tier, closing, fd)
                     access = self._accesses[tier]
                     path = self._source.files[tier].path(file)
                     lane.begin()
@@ -94,8 +113,8 @@ class SampleReader:
                     self._read_extent(tier, file, fd, path, extent.offset, slot[filled : filled + extent.nbytes])
                     filled += extent.nbytes
             if open_file >= 0:
-                self._close(open_tier, open_file, fd)
-                open_file = -1
+                closing, open_file = open_file, -1
+                self._close(open_tier, closing, fd)
         except OSError as error:
             lane.abandon()
             raise _explain(error, path) from None
@@ -108,9 +127,10 @@ class SampleReader:
         self._accesses[tier].close(fd)
         self.lane.end(tier, CLOSE, file, 0, 0)
 
-    def _read_extent(self, tier: int, file: int, fd: int, path: str, offset: int, into: memoryview) -> None:
+    def _read_extent(
+        self, tier: int, file: int, fd: int, path: str, offset: int, into: memoryview, done: int = 0
+    ) -> None:
         lane, preadv = self.lane, self._accesses[tier].preadv
-        done = 0
         while done < into.nbytes:
             piece = into[done : done + self._source.transfer_bytes]
             lane.begin()

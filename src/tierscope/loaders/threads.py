@@ -5,10 +5,11 @@ batch (each reads its part), so that the next batch in order is always the one b
 prefetch_size + 1 batches. Nothing is read ahead of the end of an epoch.
 """
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 from tierscope.loaders.base import Batch, Slots, Source, Work, split_steps
 from tierscope.loaders.reader import SampleReader
@@ -66,6 +67,9 @@ class ThreadLoader:
         try:
             yield from self._in_order(split_steps(blocks, self._batch_size))
         finally:
+            with contextlib.suppress(Empty):  # after an error or an early end nobody wants what is still to be read
+                while True:
+                    self._todo.get_nowait()
             for _ in self._threads:
                 self._todo.put(None)
             for thread in self._threads:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from tierscope.analysis.breakdown import Breakdown, SweepPoint
 from tierscope.analysis.findings import Finding
+from tierscope.trace.ops import IO_CATEGORIES
 from tierscope.units import about_seconds, format_fraction
 
 _COLOURS = ("blue", "cyan", "yellow", "magenta", "green", "red")  # by class, in the order of the breakdown
@@ -38,13 +39,13 @@ def where_text(point: SweepPoint) -> str:
 def _table(breakdown: Breakdown) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
     for key in breakdown.sweep_keys:
-        table.add_column(key.replace("_", " "), justify="right")
+        table.add_column(Text(key.replace("_", " ")), justify="right")
     n = breakdown.best.io.n
     kind = breakdown.best.io.kind
     table.add_column("I/O s", justify="right", style="bold")
     table.add_column(f"{kind}, n={n}", justify="right", style="dim")
     for index, name in enumerate(breakdown.classes):
-        table.add_column(name, justify="right", style=_COLOURS[index % len(_COLOURS)])
+        table.add_column(Text(name), justify="right", style=_COLOURS[index % len(_COLOURS)])
     table.add_column("bottleneck")
     table.add_column("epoch s", justify="right")
     table.add_column("1st I/O s", justify="right", style="dim")
@@ -68,9 +69,11 @@ def _seconds(value: float | None) -> Text:
 
 
 def _bar(point: SweepPoint, breakdown: Breakdown, longest: float) -> Text:
+    """The parts of the I/O time; writes are no part of it."""
     bar = Text()
     for index, name in enumerate(breakdown.classes):
-        bar.append("█" * round(_BAR * point.classes[name] / longest), style=_COLOURS[index % len(_COLOURS)])
+        if name.rpartition("-")[2] in IO_CATEGORIES:
+            bar.append("█" * round(_BAR * point.classes[name] / longest), style=_COLOURS[index % len(_COLOURS)])
     if point is breakdown.best:
         bar.append(" ◀ best", style="bold")
     return bar

@@ -1,6 +1,7 @@
 """Tree of nodes → checked specs, with one clear line for the first thing that is wrong."""
 
 import re
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from tierscope.errors import SpecError
@@ -13,13 +14,13 @@ from tierscope.units import closest
 T = TypeVar("T")
 
 
-def build_section(section_type: type[T], node: Node, path: str = "", **given: Any) -> T:
-    """A section from its mapping; `given` are fields that have no key of their own."""
+def build_section(section_type: type[T], node: Node, path: str = "", also: Sequence[str] = (), **given: Any) -> T:
+    """A section from its mapping; `given` are fields that have no key of their own, `also` keys read elsewhere."""
     mapping = _mapping(node, path)
     known = {field.yaml: field for field in schema.fields(section_type)}
     for name, child in mapping.items():
         if name not in known:
-            raise SpecError(f"{child.where}: {_join(path, name)}: unknown key; {_suggest(name, list(known))}")
+            raise SpecError(f"{child.where}: {_join(path, name)}: unknown key; {_suggest(name, [*known, *also])}")
     values: dict[str, Any] = dict(given)
     for name, field in known.items():
         full = _join(path, name)

@@ -3,10 +3,17 @@
 from tierscope.errors import SpecError
 from tierscope.spec.study import Study, Tier
 
+MAX_SAMPLES = 2**60  # a sample's number must fit into 64 bits, with room for arithmetic
+
 
 def check(study: Study, where: str) -> None:
     """Raise one clear line for the first thing that cannot work."""
     system, dataset = study.system, study.workload.dataset
+    if dataset.samples > MAX_SAMPLES:
+        raise SpecError(
+            f"{where}: {dataset.samples} samples (num_files_train × num_samples_per_file); at most {MAX_SAMPLES}: "
+            "lower one of them"
+        )
     if dataset.samples < system.ranks:
         raise SpecError(
             f"{where}: {dataset.samples} samples for {system.ranks} ranks (nodes × ranks_per_node); "

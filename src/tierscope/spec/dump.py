@@ -1,10 +1,15 @@
 """Specs → YAML that reads back as the same study; every key, block style, each with its help."""
 
+import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
+import yaml
+
 from tierscope.spec import keys, schema
 from tierscope.spec.build import build_section
+from tierscope.spec.kinds import Kind
 from tierscope.spec.schema import Key, NamedSections, Section
 from tierscope.spec.study import Study
 from tierscope.spec.tree import Node
@@ -12,6 +17,7 @@ from tierscope.spec.tree import Node
 T = TypeVar("T")
 
 _INDENT = "  "
+_PLAIN = re.compile(r"[A-Za-z0-9](?:[\w ./%+-]*[\w/%+-])?", re.ASCII)
 
 
 def to_yaml(study: Study, comments: bool = False) -> str:
@@ -26,8 +32,7 @@ def _section_lines(section: Any, depth: int, comments: bool) -> Iterator[str]:
         value = getattr(section, field.name)
         match field.meta:
             case Key(kind=kind, help=help_):
-                text = "null" if value is None else _scalar(kind.format(value))
-                yield _commented(f"{pad}{field.yaml}: {text}", help_, comments)
+                yield _commented(f"{pad}{field.yaml}: {_scalar(_text(kind, value))}", help_, comments)
             case Section(help=help_):
                 yield _commented(f"{pad}{field.yaml}:", help_, comments)
                 yield from _section_lines(value, depth + 1, comments)
@@ -48,17 +53,24 @@ def _sweep_lines(study: Study) -> Iterator[str]:
     yield "sweep:"
     for axis in study.sweep:
         yield f"{_INDENT}{axis.path}:"
-        yield from (f"{_INDENT}- {_scalar(leaves[axis.path].kind.format(value))}" for value in axis.values)
+        yield from (f"{_INDENT}- {_scalar(_text(leaves[axis.path].kind, value))}" for value in axis.values)
 
 
 def _commented(line: str, help_: str, comments: bool) -> str:
-    return f"{line:<52}# {help_}" if comments else line
+    return f"{line:<51} # {help_}" if comments else line
 
 
-def _scalar(text: str) -> str:
+def _text(kind: Kind, value: Any) -> str | None:
+    return None if value is None else kind.format(value)
+
+
+def _scalar(text: str | None) -> str:
     """Quoted where YAML would read something else into it."""
-    plain = text and text[0].isalnum() and not any(mark in text for mark in (": ", " #", "\n")) and text[-1] != ":"
-    return text if plain else "'" + text.replace("'", "''") + "'"
+    if text is None:
+        return "null"
+    if _PLAIN.fullmatch(text) and text.lower() != "null":
+        return text
+    return yaml.safe_dump(text, default_style="'", allow_unicode=True, width=math.inf).removesuffix("\n")
 
 
 def _leaves(study: Study) -> dict[str, Key]:
@@ -72,7 +84,7 @@ def to_tree(section: Any, where: str) -> Node:
         value = getattr(section, field.name)
         match field.meta:
             case Key(kind=kind):
-                mapping[field.yaml] = Node(None if value is None else kind.format(value), where)
+                mapping[field.yaml] = Node(_text(kind, value), where)
             case Section():
                 mapping[field.yaml] = to_tree(value, where)
             case NamedSections():
@@ -83,10 +95,10 @@ def to_tree(section: Any, where: str) -> Node:
 def with_settings(study: Study, settings: Mapping[str, Any]) -> Study:
     """The study with some keys (full paths, typed values) set, checked again, and nothing left to sweep."""
     leaves = _leaves(study)
-    where = "sweep: " + ", ".join(f"{path} = {leaves[path].kind.format(value)}" for path, value in settings.items())
+    texts = {path: _text(leaves[path].kind, value) for path, value in settings.items()}
+    where = "sweep: " + ", ".join(f"{path} = {_scalar(text)}" for path, text in texts.items())
     tree = to_tree(study, where)
-    for path, value in settings.items():
-        text = None if value is None else leaves[path].kind.format(value)
+    for path, text in texts.items():
         tree = tree.set(path.split("."), Node(text, where))
     return build_section(Study, tree)
 
@@ -109,11 +121,10 @@ def _flat(study: Study) -> dict[str, str]:
             for name, child in node.value.items():
                 yield from walk(child, f"{prefix}{name}.")
         else:
-            yield prefix[:-1], str(node.value)
+            yield prefix[:-1], "null" if node.value is None else str(node.value)
 
     flat = dict(walk(to_tree(study, ""), ""))
     for axis in study.sweep:
-        flat[f"sweep.{axis.path}"] = (
-            "[" + ", ".join(leaves[axis.path].kind.format(value) for value in axis.values) + "]"
-        )
+        texts = (_scalar(_text(leaves[axis.path].kind, value)) for value in axis.values)
+        flat[f"sweep.{axis.path}"] = f"[{', '.join(texts)}]"
     return flat

@@ -1,5 +1,6 @@
 """A study from a file, a preset's name or text; with `--set` overrides; resolved and checked."""
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ def load_study(name: str, settings: Sequence[str] = ()) -> Study:
 
 def _read(name: str) -> tuple[str, str]:
     path = Path(name)
-    if path.suffix not in (".yaml", ".yml") and not path.exists():
+    if path.suffix not in (".yaml", ".yml") and not os.path.exists(path):
         if name in presets.names():
             return presets.text(name), f"preset {name}"
         guess = closest(name, presets.names())
@@ -43,7 +44,7 @@ def parse_study(text: str, source: str, settings: Sequence[str] = ()) -> Study:
         raise SpecError(f"{source}: a study must be a mapping of keys to values, starting with 'study: NAME'")
     swept = root.value.get("sweep")
     body = Node({name: node for name, node in root.value.items() if name != "sweep"}, root.where)
-    study = build_section(Study, body)
+    study = build_section(Study, body, also=["sweep"])
     leaves = keys.leaf_keys(Study, [tier.name for tier in study.system.tiers])
     study = replace(study, sweep=sweep.read_axes(swept, leaves))
     for _ in checked_points(study, source):

@@ -62,14 +62,14 @@ def _range(key: Key, node: Node, path: str, match: re.Match[str]) -> list[Any]:
         raise SpecError(f"{node.where}: {path} = {node.value}; this key has no ranges: give a list")
     if step <= 0 or last < first:
         raise SpecError(f"{node.where}: {path} = {node.value}; a range needs first ≤ last and a step above 0")
-    count = int((last - first) / step + 1e-9) + 1
-    if count > MAX_POINTS:
+    steps = (last - first) / step + 1e-9
+    if steps >= MAX_POINTS:
         raise SpecError(f"{node.where}: {path} = {node.value}; more than {MAX_POINTS} values: use a larger step")
-    values = [first + i * step for i in range(count)]
+    values = [first + i * step for i in range(int(steps) + 1)]
     if isinstance(first, float):
         values = [round(value, 12) for value in values]
     # "Include the end": a last step that would fall short of it is shortened.
-    return values if abs(values[-1] - last) < 1e-9 * max(1.0, abs(last)) else [*values, last]
+    return [*values[:-1], last] if last - values[-1] < 1e-6 * step else [*values, last]
 
 
 def points(study: Study) -> Iterator[Point]:

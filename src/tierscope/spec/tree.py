@@ -14,6 +14,9 @@ MAX_BYTES = 1 << 20
 MAX_NODES = 20_000
 MAX_DEPTH = 32
 
+# Those that YAML itself gives to what is written without a tag.
+_TAGS = {"null", "str", "bool", "int", "float", "timestamp", "merge", "value", "seq", "map"}
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -26,7 +29,9 @@ class Node:
         """The same tree with the node at the path replaced or added."""
         if not path:
             return child
-        mapping = dict(self.value) if isinstance(self.value, dict) else {}
+        if self.value is not None and not isinstance(self.value, dict):
+            return self  # building it tells what is wrong with it
+        mapping = dict(self.value or {})
         head = mapping.get(path[0], Node({}, child.where))
         mapping[path[0]] = head.set(path[1:], child)
         return Node(mapping, self.where)
@@ -39,18 +44,21 @@ class _Reader:
         self._count = 0
 
     def where(self, mark: Any) -> str:
-        return f"{self._source}:{mark.line + 1}" if self._with_line else self._source
+        return self.place(mark.line + 1)
+
+    def place(self, line: int) -> str:
+        return f"{self._source}:{line}" if self._with_line else self._source
 
     def convert(self, node: yaml.Node, depth: int = 0) -> Node:
         self._count += 1
         where = self.where(node.start_mark)
         if depth > MAX_DEPTH or self._count > MAX_NODES:
             raise SpecError(f"{where}: nested too deeply or too large for a study; remove aliases and repetition")
+        tag = node.tag.removeprefix("tag:yaml.org,2002:")
+        if tag not in _TAGS:
+            raise SpecError(f"{where}: tag {tag} is not allowed in a study; write a plain value")
         if isinstance(node, yaml.ScalarNode):
-            is_null = node.tag == "tag:yaml.org,2002:null"
-            if not node.tag.startswith("tag:yaml.org,2002:"):
-                raise SpecError(f"{where}: tag {node.tag} is not allowed in a study; write a plain value")
-            return Node(None if is_null else str(node.value), where)
+            return Node(None if tag == "null" else str(node.value), where)
         if isinstance(node, yaml.SequenceNode):
             return Node([self.convert(child, depth + 1) for child in node.value], where)
         mapping: dict[str, Node] = {}
@@ -76,7 +84,10 @@ def parse_yaml(text: str, source: str, with_line: bool = True) -> Node:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be read"
-        place = reader.where(mark) if mark else source
+        if isinstance(error, yaml.reader.ReaderError):
+            place = reader.place(text.count("\n", 0, error.position) + 1)
+        else:
+            place = reader.where(mark) if mark else source
         raise SpecError(f"{place}: not valid YAML: {problem}; check indentation, colons and quotes") from None
     except RecursionError:
         raise SpecError(f"{source}: nested too deeply for a study") from None

@@ -10,14 +10,13 @@ from tierscope.spec.study import Dataset, Tier
 
 def tier_root(tier: Tier, out: str, node: int) -> str:
     """The tier's directory on a node: placeholders and environment variables filled in."""
-    text = tier.path.replace("{out}", out).replace("{node}", str(node))
-    expanded = os.path.expanduser(os.path.expandvars(text))
+    expanded = os.path.expanduser(os.path.expandvars(tier.path))
     unset = re.search(r"\$\{?(\w+)", expanded)
     if unset:
         raise UserError(
             f"system.tiers.{tier.name}.path = {tier.path}; ${unset[1]} is not set in the environment: set it or write the path"
         )
-    return os.path.abspath(expanded)
+    return os.path.abspath(expanded.replace("{node}", str(node)).replace("{out}", out))
 
 
 def dataset_name(dataset: Dataset, seed: int) -> str:

@@ -2,22 +2,30 @@
 
 import ctypes
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 
 def write_file(path: str, content: bytes) -> None:
     """Temporary name, fsync, rename, fsync of the directory."""
-    temporary = f"{path}.{os.getpid()}.tmp"
-    with open(temporary, "wb") as out:
+    with replacing(path) as temporary, open(temporary, "wb") as out:
         out.write(content)
-        out.flush()
-        os.fsync(out.fileno())
-    publish(temporary, path)
 
 
-def publish(temporary: str, path: str) -> None:
-    """Give a finished, synced file its final name, durably."""
-    os.replace(temporary, path)
-    sync_directory(os.path.dirname(path) or ".")
+@contextmanager
+def replacing(path: str) -> Iterator[str]:
+    """A temporary name to write to: it becomes `path`, durably, when the block ends well, and goes away when not."""
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        yield temporary
+        with open(temporary, "rb+") as written:
+            os.fsync(written.fileno())
+        os.replace(temporary, path)
+        sync_directory(os.path.dirname(path) or ".")
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
 
 
 def sync_directory(path: str) -> None:

@@ -116,15 +116,15 @@ class Lane:
             *(np.zeros(self._cells * BINS, np.int64) for _ in range(2)),
         )
 
-    def begin(self) -> None:
-        """An operation starts now."""
-        self._start = now = _now()
+    def begin(self, at: int | None = None) -> None:
+        """An operation starts now, or started at a clock reading taken before."""
+        self._start = now = _now() if at is None else at
         if self._clock is not None:
             self._virtual = self._clock.enter(now)
 
-    def end(self, tier: int, kind: int, file: int, offset: int, nbytes: int) -> None:
-        """The operation begun last is over."""
-        now = _now()
+    def end(self, tier: int, kind: int, file: int, offset: int, nbytes: int, at: int | None = None) -> None:
+        """The operation begun last is over, or was over at a clock reading taken before."""
+        now = _now() if at is None else at
         busy = now - self._start
         wall = busy if self._clock is None else int(self._clock.leave(now) - self._virtual)
         used = self._ops_used

@@ -55,19 +55,17 @@ class RunStore:
 
 
 def write_parquet(path: str, table: pl.DataFrame | pl.LazyFrame, about: dict[str, Any]) -> None:
-    temporary = f"{path}.{os.getpid()}.tmp"
     metadata = {_ABOUT: json.dumps(about)}
     try:
-        if isinstance(table, pl.LazyFrame):
-            table.sink_parquet(temporary, metadata=metadata)
-        else:
-            table.write_parquet(temporary, metadata=metadata)
-        with open(temporary, "rb+") as written:
-            os.fsync(written.fileno())
-        durable.publish(temporary, path)
-    except OSError as error:
+        with durable.replacing(path) as temporary:
+            if isinstance(table, pl.LazyFrame):
+                table.sink_parquet(temporary, metadata=metadata)
+            else:
+                table.write_parquet(temporary, metadata=metadata)
+    except (OSError, pl.exceptions.ComputeError) as error:  # Polars meets a full disk as the latter
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise OutOfSpaceError(
-            f"{path}: cannot be written: {error.strerror or error}; free some space and run the same command again"
+            f"{path}: cannot be written: {reason}; free some space and run the same command again"
         ) from None
 
 
@@ -77,7 +75,7 @@ def read_parquet(path: str) -> tuple[dict[str, Any], pl.DataFrame]:
     fix = "move it away and run the study again: only this run is repeated"
     try:
         about = json.loads(pl.read_parquet_metadata(path).get(_ABOUT, "null"))
-    except (pl.exceptions.PolarsError, OSError, ValueError, pl.exceptions.PanicException):
+    except (pl.exceptions.PolarsError, OSError, ValueError, RecursionError, pl.exceptions.PanicException):
         raise ResultError(f"{broken}; {fix}") from None
     if not isinstance(about, dict) or not isinstance(about.get("schema_version"), int):
         raise ResultError(f"{broken} (no description inside); {fix}")
@@ -98,12 +96,12 @@ def _check_table(path: str, table: pl.DataFrame, key: RunKey) -> None:
     for name, dtype in COLUMNS.items():
         if table.schema.get(name) != dtype:
             refuse(f"column {name} is missing or not {dtype}")
-    if table.is_empty():
-        refuse("has no rows")
+    if table.filter(pl.col("record") == "rank").is_empty():
+        refuse("has no times of ranks")
     if table["point"].unique().to_list() != [key.point] or table["repetition"].unique().to_list() != [key.repetition]:
         refuse("holds another run than its name says")
-    for name in ("busy_seconds", "wall_seconds", "epoch_seconds", "stall_seconds"):
-        values = table[name].drop_nulls()
+    for name in (column for column in COLUMNS if column.endswith("_seconds")):
+        values = (table[name] if COLUMNS[name] == pl.Float64 else table[name].explode()).drop_nulls()
         if not bool((values.is_finite() & (values >= 0)).all()):
             refuse(f"{name} has a negative or non-finite value")
     if not set(table["kind"].drop_nulls().unique()) <= set(KINDS):

@@ -1,0 +1,102 @@
+"""Ways to the files of a tier that count what they are asked for, or misbehave as storage may."""
+
+import errno
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+
+class Counting:
+    """A directory; everything that any thread asks of it is noted. One may serve all threads and tiers."""
+
+    late_ops = 0
+    late_ns = 0
+
+    def __init__(self) -> None:
+        self.opened: list[str] = []
+        self.reads: list[tuple[int, int]] = []  # (offset, bytes that came)
+        self.closes = 0
+        self.open_fds: set[int] = set()
+        self.threads: set[int] = set()
+        self.lock = threading.Lock()
+
+    def open(self, path: str, flags: int, /) -> int:
+        fd = os.open(path, flags)
+        with self.lock:
+            self.opened.append(path)
+            self.open_fds.add(fd)
+            self.threads.add(threading.get_ident())
+        return fd
+
+    def preadv(self, fd: int, buffers: Sequence[memoryview], offset: int, /) -> int:
+        got = os.preadv(fd, buffers, offset)
+        with self.lock:
+            self.reads.append((offset, got))
+        return got
+
+    def close(self, fd: int, /) -> None:
+        with self.lock:
+            self.open_fds.remove(fd)
+            self.closes += 1
+        os.close(fd)
+
+    def stat(self, path: str, /) -> os.stat_result:
+        return os.stat(path)
+
+
+class Short(Counting):
+    """Gives at most so many bytes per read, as signals and some filesystems make reads do."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def preadv(self, fd: int, buffers: Sequence[memoryview], offset: int, /) -> int:
+        return super().preadv(fd, [buffers[0][: self._most]], offset)
+
+
+class Failing(Counting):
+    """Raises an error in the operation of this name, after so many of them went well."""
+
+    def __init__(self, operation: str, error: BaseException, after: int = 0) -> None:
+        super().__init__()
+        self._operation, self._error, self._left = operation, error, after
+
+    def _meet(self, operation: str) -> None:
+        if operation != self._operation:
+            return
+        with self.lock:
+            self._left -= 1
+            failed = self._left < 0
+        if failed:
+            raise self._error
+
+    def open(self, path: str, flags: int, /) -> int:
+        self._meet("open")
+        return super().open(path, flags)
+
+    def preadv(self, fd: int, buffers: Sequence[memoryview], offset: int, /) -> int:
+        self._meet("preadv")
+        return super().preadv(fd, buffers, offset)
+
+    def close(self, fd: int, /) -> None:
+        super().close(fd)  # Linux frees the descriptor even when close reports an error
+        self._meet("close")
+
+
+def os_error(number: int) -> OSError:
+    return OSError(number, os.strerror(number))
+
+
+IO_ERROR = errno.EIO
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 10) -> bool:
+    """Whether the condition came true; only a test that fails waits that long."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.001)
+    return True

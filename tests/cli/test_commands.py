@@ -1,0 +1,205 @@
+"""Commands as a user types them: output, exit codes, one clear line for every mistake."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.tiny import TINY
+
+from tierscope.cli.main import COMMANDS, _run
+
+
+def run(*arguments: object) -> int:
+    return _run([str(argument) for argument in arguments])
+
+
+def one_line(capsys: pytest.CaptureFixture[str]) -> str:
+    """What was said on stderr: exactly one line, no traceback."""
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("tierscope: ")
+    return lines[0]
+
+
+@pytest.fixture
+def tiny_file(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.yaml"
+    path.write_text(TINY)
+    return path
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished small study."""
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / "tiny.yaml").write_text(TINY)
+    assert run("run", folder / "tiny.yaml", "--out", folder / "out", "--quiet") == 0
+    return folder / "out"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(name, "--help") == 0
+    assert "Usage: tierscope" in capsys.readouterr().out
+
+
+def test_a_mistyped_command_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("analyse", "x") == 2
+    assert "did you mean analyze?" in one_line(capsys)
+
+
+def test_a_mistyped_option_is_the_users_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("run", "demo", "--outt", "x") == 2
+    assert "--outt" in one_line(capsys)
+
+
+def test_run_prints_a_table_and_analyze_the_same_numbers(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("analyze", finished) == 0
+    table = capsys.readouterr().out
+    assert "cache rate" in table
+    assert "Best: cache_rate" in table
+    assert run("analyze", finished, "--json") == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["schema_version"], result["kind"], result["basis"]) == (1, "breakdown", "busy")
+    assert [point["sweep"]["cache_rate"] for point in result["points"]] == [0.0, 0.0, 0.5, 0.5, 1.0, 1.0]
+    assert all(set(point["classes"]) == {"GFS-READ", "GFS-META", "LFS-READ", "LFS-META"} for point in result["points"])
+    assert {finding["kind"] for finding in result["findings"]} >= {"warm_metadata"}
+
+
+def test_csv_out_and_in_give_the_same_breakdown(
+    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("analyze", finished, "--csv", tmp_path / "times.csv", "--json") == 0
+    first = json.loads(capsys.readouterr().out)
+    assert run("analyze", tmp_path / "times.csv", "--json") == 0
+    second = json.loads(capsys.readouterr().out)
+    for mine, theirs in zip(first["points"], second["points"], strict=True):
+        assert {key: mine[key] for key in ("sweep", "epoch", "ranks", "slowest_rank", "bottleneck")} == {
+            key: theirs[key] for key in ("sweep", "epoch", "ranks", "slowest_rank", "bottleneck")
+        }
+        assert mine["io_seconds"] == pytest.approx(theirs["io_seconds"], rel=1e-9)
+
+
+def test_wall_seconds_are_labelled(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("analyze", finished, "--basis", "wall", "--json") == 0
+    assert {point["basis"] for point in json.loads(capsys.readouterr().out)["points"]} == {"wall"}
+
+
+def test_nothing_to_analyze(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("analyze", tmp_path / "nowhere") == 2
+    assert "no such directory or file" in one_line(capsys)
+    assert run("analyze", tmp_path) == 2
+    assert "study.yaml" in one_line(capsys)
+
+
+def test_a_damaged_result_is_named(finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(finished, tmp_path / "out")
+    victim = tmp_path / "out" / "runs" / "0001-r1.parquet"
+    victim.write_bytes(victim.read_bytes()[:-100])
+    assert run("analyze", tmp_path / "out") == 2
+    assert str(victim) in one_line(capsys)
+
+
+def test_a_changed_study_is_refused_with_the_difference(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("run", finished / "study.yaml", "--out", finished, "--quiet", "--set", "batch_size=2") == 2
+    assert "workload.reader.batch_size: 4 → 2" in one_line(capsys)
+
+
+def test_a_finished_study_is_not_repeated(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {path: path.stat().st_mtime_ns for path in (finished / "runs").iterdir()}
+    assert run("run", finished / "study.yaml", "--out", finished) == 0
+    assert "all 3 runs are finished" in capsys.readouterr().err
+    assert {path: path.stat().st_mtime_ns for path in (finished / "runs").iterdir()} == before
+
+
+def test_a_foreign_directory_is_left_alone(tiny_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "thesis.tex").write_text("years of work")
+    assert run("run", tiny_file, "--out", precious, "--quiet") == 2
+    assert "was not made by Tierscope" in one_line(capsys)
+    assert [path.name for path in precious.iterdir()] == ["thesis.tex"]
+
+
+def test_a_foreign_tier_directory_is_left_alone(
+    tiny_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    precious = tmp_path / "lustre"
+    precious.mkdir()
+    (precious / "data.h5").write_text("years of work")
+    code = run("run", tiny_file, "--out", tmp_path / "out", "--quiet", "--set", f"gfs.path={precious}")
+    assert code == 2
+    assert f"{precious}: is not empty" in one_line(capsys)
+    assert [path.name for path in precious.iterdir()] == ["data.h5"]
+
+
+def test_more_than_the_near_tier_holds_is_refused_before_staging(
+    tiny_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run("run", tiny_file, "--out", tmp_path / "out", "--quiet", "--set", "lfs.capacity=20 KiB")
+    assert code == 2
+    assert "needs 24 KiB on lfs for each node, which holds 20 KiB" in one_line(capsys)
+    assert not (tmp_path / "out" / "tiers").exists()
+
+
+def test_nodes_of_one_machine_may_not_share_a_node_tier(
+    tiny_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run("run", tiny_file, "--out", tmp_path / "out", "--quiet", "--set", f"lfs.path={tmp_path}/lfs")
+    assert code == 2
+    assert "put {node} into the path" in one_line(capsys)
+
+
+def test_generate_only_stages(tiny_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("generate", tiny_file, "--out", tmp_path / "out", "--quiet") == 0
+    assert "72 KiB written" in capsys.readouterr().out
+    assert len(list((tmp_path / "out" / "tiers").rglob("*.raw"))) == 24 * 3
+    assert not (tmp_path / "out" / "runs").exists()
+    assert run("generate", tiny_file, "--out", tmp_path / "out", "--quiet") == 0
+    assert "0 B written" in capsys.readouterr().out
+
+
+def test_presets_print_and_run_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("presets") == 0
+    names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert {"demo", "fugaku-small-60ost", "fugaku-small-1ost", "fugaku-large-60ost"} <= set(names)
+    assert {"mini-small-many-osts", "mini-small-one-ost", "mini-large-many-osts"} <= set(names)
+    for name in names:
+        assert run("presets", name) == 0
+        text = capsys.readouterr().out
+        for key in ("num_subfolders_train", "shuffle_nodes", "gateway_shared_by", "repetitions"):
+            assert key in text
+        assert "{" not in text.replace("{out}", "").replace("{node}", "").replace("sweep: {}", "")  # block style
+        (tmp_path / f"{name}.yaml").write_text(text)
+        assert run("generate", tmp_path / f"{name}.yaml", "--set", "num_files_train=0") == 2  # it loads, then refuses
+        assert "num_files_train = 0" in one_line(capsys)
+
+
+def test_an_unknown_preset_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("presets", "dmeo") == 2
+    assert "did you mean demo?" in one_line(capsys)
+
+
+def test_doctor_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("doctor", tmp_path, "--json") == 0
+    checks = {check["name"].split(" in ")[0]: check for check in json.loads(capsys.readouterr().out)["checks"]}
+    assert {"MPI", "Lustre", "page cache", "free space", "Darshan", "clock", "emulated tiers"} <= set(checks)
+    assert all(check["status"] in ("ok", "note") or check["advice"] for check in checks.values())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ops_are_kept_on_request(tiny_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import polars as pl  # noqa: PLC0415
+
+    settings = ["--set", "sweep={}", "--set", "cache_rate=50%"]
+    assert run("run", tiny_file, "--out", tmp_path / "out", "--quiet", "--ops", *settings) == 0
+    capsys.readouterr()
+    files = sorted((tmp_path / "out" / "ops").iterdir())
+    assert [path.name for path in files] == ["0000-r1-node0.parquet", "0000-r1-node1.parquet"]
+    ops = pl.concat([pl.read_parquet(path) for path in files])
+    assert ops.height == 24 * 2 * 3  # samples × epochs × (open, read, close)
+    assert ops.filter(pl.col("kind") == "read")["bytes"].sum() == 24 * 2 * 1024
+    reads = ops.filter((pl.col("kind") == "read") & (pl.col("epoch") == 1))
+    assert sorted(reads["file"]) == list(range(24))
+    assert reads.filter(pl.col("tier") == "lfs").height == 12

@@ -1,0 +1,137 @@
+"""kill -9 at any moment, then the same command: nothing finished is lost or repeated, nothing is half-read."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+STUDY = """
+study: resumed
+workload:
+  dataset: {format: tfrecord, num_files_train: 64, record_length_bytes: 32 KiB}
+  reader: {batch_size: 4}
+  train: {epochs: 2}
+system:
+  nodes: 2
+  ranks_per_node: 2
+  tiers:
+    lfs: {path: "{out}/tiers/lfs/{node}", visible_to: node, read_ops: 600/s, emulate: true}
+    gfs: {path: "{out}/tiers/gfs", metadata_ops: 400/s, servers: 2, read_ops: 1000/s, emulate: true}
+sweep: {placement.cache_rate: 0%..100% step 20%}
+"""
+RUNS = 6
+COMMAND = [sys.executable, "-m", "tierscope.cli.main"]
+
+pytestmark = pytest.mark.faults
+
+
+def start(folder: Path, *more: str) -> "subprocess.Popen[str]":
+    command = [*COMMAND, "run", str(folder / "study.yaml"), "--out", str(folder / "out"), *more]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finished_runs(folder: Path) -> dict[str, tuple[int, int]]:
+    runs = folder / "out" / "runs"
+    if not runs.exists():
+        return {}
+    return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in runs.glob("*.parquet")}
+
+
+def ranks_below(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(word) for word in children.read_text().split()] if children.exists() else []
+
+
+def gone(pids: list[int]) -> bool:
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+def finish(folder: Path) -> dict[str, object]:
+    process = start(folder, "--json")
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    result: dict[str, object] = json.loads(out)
+    return result
+
+
+@pytest.mark.parametrize("attempt", range(20))
+def test_a_killed_study_goes_on_where_it_was(attempt: int, tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(STUDY)
+    dice = random.Random(attempt)
+    for _ in range(2):  # killed twice: the second time while resuming
+        process = start(tmp_path)
+        time.sleep(dice.uniform(0.2, 3.0))
+        ranks = ranks_below(process.pid)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        assert gone(ranks), "ranks outlived the command"
+    before = finished_runs(tmp_path)
+    result = finish(tmp_path)
+    after = finished_runs(tmp_path)
+    assert {name: after[name] for name in before} == before, "a finished run was repeated or touched"
+    assert len(after) == RUNS
+    points = result["points"]
+    assert isinstance(points, list)
+    assert len(points) == RUNS * 2
+    assert "partial" not in {finding["kind"] for finding in result["findings"]}  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_everything_promptly_with_exit_code_3(number: signal.Signals, tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(STUDY)
+    process = start(tmp_path)
+    deadline = time.monotonic() + 60
+    while not finished_runs(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    ranks = ranks_below(process.pid)
+    assert len(ranks) == 4
+    before = finished_runs(tmp_path)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 3
+    assert "the same command goes on" in err.strip().splitlines()[-1]
+    assert "Traceback" not in err
+    assert gone(ranks)
+    finish(tmp_path)
+    after = finished_runs(tmp_path)
+    assert {name: after[name] for name in before} == before
+
+
+def test_two_commands_on_one_result_are_kept_apart(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(STUDY)
+    first = start(tmp_path)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "out" / "study.yaml").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    second = start(tmp_path)
+    _, err = second.communicate(timeout=60)
+    assert second.returncode == 2
+    assert "another run is using it" in err
+    _, err = first.communicate(timeout=120)
+    assert first.returncode == 0, err
+
+
+def test_a_file_that_vanishes_mid_run_is_named_and_the_same_command_recovers(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(STUDY)
+    process = start(tmp_path)
+    deadline = time.monotonic() + 60
+    while not finished_runs(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for victim in (tmp_path / "out" / "tiers").rglob("*.tfrecord"):
+        victim.unlink()
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 3
+    last = err.strip().splitlines()[-1]
+    assert "rank " in last
+    assert ".tfrecord: vanished" in last
+    finish(tmp_path)
+    assert len(finished_runs(tmp_path)) == RUNS

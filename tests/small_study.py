@@ -1,0 +1,105 @@
+"""A study of a few small files on two directories, its data staged for real, and a loader's view of it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from tierscope.bench.tasks import place_of
+from tierscope.data.stage import Stager, make_format
+from tierscope.loaders import LOADERS, Batch, Loader, Source
+from tierscope.plan.plan import Block, Plan
+from tierscope.spec.load import parse_study
+from tierscope.spec.study import Study
+from tierscope.tiers.access import Access, Directory
+from tierscope.tiers.files import DatasetFiles
+from tierscope.trace.ops import KINDS
+from tierscope.trace.recorder import Lane, LaneTable, WallClock
+
+TEXT = """
+study: small
+seed: 7
+workload:
+  dataset: {format: tfrecord, num_files_train: 24, record_length_bytes: 1000}
+  reader: {batch_size: 5, read_threads: 1, prefetch_size: 2}
+  train: {epochs: 2}
+system:
+  tiers:
+    lfs: {path: "{out}/lfs/{node}", visible_to: node}
+    gfs: {path: "{out}/gfs"}
+placement: {cache_rate: 50%}
+"""
+
+
+def small_study(*settings: str) -> Study:
+    """The study, with `key=value` settings as on the command line."""
+    return parse_study(TEXT, "test", settings)
+
+
+def plan_of(study: Study) -> Plan:
+    return Plan.of(study, make_format(study).file_bytes)
+
+
+def stagers(study: Study, out: str) -> list[Stager]:
+    return [Stager(study, out, place_of(study, rank)) for rank in range(study.system.ranks)]
+
+
+def stage(study: Study, out: str) -> int:
+    """All ranks' staging, one after another where a barrier would be; the bytes written."""
+    crew = stagers(study, out)
+    for stager in crew:
+        stager.claim()
+    written = sum(stager.write(lambda _: None) for stager in crew)
+    for stager in crew:
+        stager.seal()
+    return written
+
+
+def tier_files(study: Study, out: str, node: int = 0) -> tuple[DatasetFiles, ...]:
+    suffix, dataset = make_format(study).suffix, study.workload.dataset
+    return tuple(DatasetFiles.of(tier, out, node, dataset, study.seed, suffix) for tier in study.system.tiers)
+
+
+def source_of(study: Study, out: str, access: Callable[[], Access] = Directory) -> Source:
+    """The study's samples; every thread reaches every tier through an access of its own making."""
+    return Source(
+        format=make_format(study),
+        files=tier_files(study, out),
+        tier_names=tuple(tier.name for tier in study.system.tiers),
+        transfer_bytes=study.workload.reader.transfer_size,
+        samples_per_file=study.workload.dataset.num_samples_per_file,
+        open_accesses=lambda: tuple(access() for _ in study.system.tiers),
+    )
+
+
+def loader_of(study: Study, source: Source, name: str | None = None) -> Loader:
+    """The loader that the study asks for, or another one by name."""
+    reader = study.workload.reader
+    clock = WallClock() if reader.read_threads > 1 else None
+    return LOADERS.load(name or ("threads" if reader.read_threads else "inline"))(
+        source,
+        reader.batch_size,
+        reader.read_threads,
+        reader.prefetch_size,
+        lambda number: Lane(number, len(source.files), 1, clock),
+    )
+
+
+@contextmanager
+def reading(loader: Loader, blocks: Iterator[Block]) -> Iterator[Iterator[Batch]]:
+    """The loader's batches, ended cleanly however the test leaves them."""
+    batches = loader.batches(blocks)
+    try:
+        yield batches
+    finally:
+        batches.close()  # type: ignore[attr-defined]  # they are generators
+
+
+def planned_samples(plan: Plan, rank: int = 0, epoch: int = 1) -> list[int]:
+    return [int(sample) for block in plan.reads(rank, epoch) for sample in block.samples]
+
+
+def totals(tables: list[LaneTable] | tuple[LaneTable, ...], what: str, kind: str) -> list[int]:
+    """One number per tier (ops, nbytes, busy_ns, wall_ns), summed over lanes."""
+    summed = np.sum([getattr(table, what) for table in tables], axis=0)
+    return [int(value) for value in summed.reshape(-1, len(KINDS))[:, KINDS.index(kind)]]

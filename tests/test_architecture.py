@@ -1,0 +1,76 @@
+"""The import table of docs/architecture.md, held; and what an import may cost."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "tierscope"
+ANYONE = {"errors", "units", "registry", "__init__"}
+MAY_IMPORT: dict[str, set[str]] = {
+    "spec": set(),
+    "formats": set(),
+    "trace": set(),
+    "plan": {"spec"},
+    "tiers": {"spec", "trace"},
+    "data": {"spec", "plan", "formats", "tiers", "trace"},
+    "loaders": {"plan", "formats", "tiers", "trace"},
+    "bench": {"spec", "plan", "formats", "tiers", "data", "trace", "loaders"},
+    "analysis": {"spec", "plan", "trace"},
+    "report": {"trace", "analysis"},
+    "studies": {"spec", "plan", "formats", "tiers", "data", "trace", "loaders", "bench", "analysis", "report"},
+    "cli": {"spec", "plan", "formats", "tiers", "data", "trace", "loaders", "bench", "analysis", "report", "studies"},
+}
+HEAVY = {"numpy", "polars", "rich", "yaml", "torch", "tensorflow", "scipy", "mpi4py", "crc32c"}
+
+
+def imported_rooms(path: Path) -> set[str]:
+    """The rooms of tierscope that a module imports, anywhere in it."""
+    rooms = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports hide which room is meant"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        rooms |= {parts[1] for name in names if (parts := name.split("."))[0] == "tierscope" and len(parts) > 1}
+    return rooms
+
+
+def test_every_room_is_in_the_table() -> None:
+    rooms = {entry.name for entry in SOURCE.iterdir() if entry.is_dir() and entry.name != "__pycache__"}
+    assert rooms == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("room", MAY_IMPORT)
+def test_rooms_import_only_what_they_may(room: str) -> None:
+    for path in (SOURCE / room).rglob("*.py"):
+        foreign = imported_rooms(path) - ANYONE - {room, "__version__"} - MAY_IMPORT[room]
+        assert not foreign, f"{path.relative_to(SOURCE)} imports {sorted(foreign)}"
+
+
+def test_shared_modules_import_no_room() -> None:
+    for name in ANYONE:
+        assert imported_rooms(SOURCE / f"{name}.py") <= ANYONE
+
+
+def modules_after(statement: str) -> set[str]:
+    program = f"{statement}; import sys; print(*(name.partition('.')[0] for name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_importing_tierscope_pulls_in_nothing_heavy() -> None:
+    assert not modules_after("import tierscope") & (HEAVY | {"click"})
+
+
+def test_help_pulls_in_nothing_heavy() -> None:
+    assert not modules_after("import tierscope.cli.main") & HEAVY
+
+
+def test_ranks_do_not_pull_in_the_table_library() -> None:
+    """A fork after Polars ran hangs, a GPU machine may lack it, and 512 ranks would each pay for it."""
+    assert not modules_after("import tierscope.bench.rank") & (HEAVY - {"numpy", "yaml", "crc32c"})
