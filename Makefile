@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 STAMPS := $(VENV)/.stamp
 
-.PHONY: demo test check bench test-mpi test-faults clean help
+.PHONY: demo test check bench test-mpi test-faults test-demo clean help
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -30,6 +30,9 @@ test-mpi: $(STAMPS)-mpi  ## the same study under mpirun (installs Open MPI from 
 
 test-faults: $(STAMPS)-dev  ## kill and resume, 20 times in a row; disk full; dead ranks
 	$(BIN)/python -m pytest tests/integration -m faults
+
+test-demo: $(STAMPS)-dev  ## the demo finds what was configured, and swapped rates turn it round
+	$(BIN)/python -m pytest tests/integration -m demo
 
 clean:  ## remove the environment and caches, never results
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -21,7 +21,6 @@ QUANTITIES = st.floats(min_value=0, allow_infinity=False, allow_nan=False)
 def reason(parse: Parse, text: str) -> str:
     with pytest.raises(ValueError, match=r".") as caught:
         parse(text)
-    assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
@@ -92,9 +91,7 @@ def test_a_wrong_unit_gets_the_right_hint(parse: Parse, text: str, hint: str) ->
 
 
 @pytest.mark.parametrize("parse", PARSERS)
-@pytest.mark.parametrize(
-    "text", ["", " ", "KiB", "%", "/s", "--1", "1 2", "nan", "inf", "-inf", "."]
-)
+@pytest.mark.parametrize("text", ["", " ", "KiB", "%", "/s", "--1", "1 2", "nan", "inf", "-inf", "."])
 def test_what_is_not_a_number_is_refused(parse: Parse, text: str) -> None:
     assert "number" in reason(parse, text)
 
@@ -240,8 +237,8 @@ def test_about_seconds(value: float, text: str) -> None:
 def test_any_text_is_a_finite_number_or_a_reason(parse: Parse, text: str) -> None:
     try:
         value = parse(text)
-    except ValueError as error:
-        assert str(error)
+    except ValueError:
+        assert reason(parse, text)
     else:
         assert math.isfinite(value)
 

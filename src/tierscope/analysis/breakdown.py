@@ -13,6 +13,7 @@ import polars as pl
 from tierscope.analysis.statistics import Interval, interval, middle
 from tierscope.analysis.times import ClassTimes
 from tierscope.trace.ops import IO_CATEGORIES
+from tierscope.units import format_fraction
 
 _RANKS = "\0ranks"  # no swept key can be called that
 
@@ -70,6 +71,17 @@ class Breakdown:
     summary: tuple[SweepPoint, ...]
     best: SweepPoint
     smallest_equal: SweepPoint | None  # the smallest cache rate that cannot be told from the best
+
+
+def value_text(name: str, value: Any) -> str:
+    """A sweep value as people write it."""
+    if name.rpartition(".")[2] == "cache_rate" and isinstance(value, int | float):
+        return format_fraction(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def sweep_text(sweep: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value_text(name, value)}" for name, value in sweep.items()) or "the only point"
 
 
 def break_down(times: ClassTimes) -> Breakdown:

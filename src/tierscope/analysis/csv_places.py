@@ -32,7 +32,7 @@ def refuse_ragged(path: str) -> None:
         if len(cells) != len(header):
             raise UserError(
                 f"{path}:{line}: has {len(cells)} cells where the header has {len(header)}; make them equal"
-            )
+            ) from None
 
 
 def refuse_binary(path: str) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from tierscope.analysis.breakdown import Breakdown
+from tierscope.analysis.breakdown import Breakdown, sweep_text
+from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.times import ClassTimes
 from tierscope.units import about_seconds
 
@@ -58,7 +59,7 @@ WORDING: dict[str, tuple[str, str]] = {
         "ranks waited for data {percent:.1f} % of the epoch at the best point: compute hides the storage",
         "faster storage would gain at most that",
     ),
-    "goal_met": ("the goal of {goal} is met from {where} on ({io})", "a smaller cache would save capacity"),
+    "goal_met": ("the goal of {goal} is met at {where} ({io})", "that is the first point of the sweep that meets it"),
     "goal_missed": (
         "the goal of {goal} is missed by {over}: the best is {io}",
         "see which class dominates at the best point",
@@ -87,7 +88,7 @@ HIDDEN_SHARE = 0.05
 
 
 def find(
-    times: ClassTimes, breakdown: Breakdown, cold: pl.DataFrame, expected_runs: int | None, goal: float | None
+    times: ClassTimes, breakdown: Breakdown, given: Conditions, expected_runs: int | None, goal: float | None
 ) -> list[Finding]:
     """Everything worth saying about these measurements, most important first."""
     findings: list[Finding] = []
@@ -96,8 +97,8 @@ def find(
     findings += _about_goal(breakdown, goal)
     if not times.about:
         return findings
-    findings += _about_tiers(times, cold)
-    findings += _about_ranks(times, breakdown)
+    findings += _about_tiers(given)
+    findings += _about_ranks(times, breakdown, given)
     trimmed = max(int(about.get("trimmed_samples") or 0) for about in times.about)
     if trimmed:
         findings.append(Finding("trimmed", {"samples": trimmed}))
@@ -106,35 +107,25 @@ def find(
     return findings
 
 
-def _about_tiers(times: ClassTimes, cold: pl.DataFrame) -> list[Finding]:
-    emulated = sorted(
-        {tier["name"] for about in times.about for tier in about.get("tiers", []) if tier.get("emulated")}
-    )
-    findings = [Finding("emulated", {"tiers": ", ".join(emulated)})] if emulated else []
-    real = [tier["name"] for tier in times.about[0].get("tiers", []) if tier["name"] not in emulated]
-    for tier in real:
-        rows = cold.filter((pl.col("tier") == tier) & (pl.col("checked_bytes") > 0))
-        if rows.is_empty():
-            continue
-        if rows["resident_bytes"].null_count():
+def _about_tiers(given: Conditions) -> list[Finding]:
+    findings = [Finding("emulated", {"tiers": ", ".join(given.emulated)})] if given.emulated else []
+    for tier, share in given.resident.items():
+        if share is None:
             findings.append(Finding("unknown_pages", {"tier": tier}))
-            continue
-        share = _sum(rows, "resident_bytes") / _sum(rows, "checked_bytes")
-        if share > WARM_SHARE:
+        elif share > WARM_SHARE:
             findings.append(Finding("warm_pages", {"tier": tier, "percent": 100 * share}))
-    if real and any(about.get("metadata_cache") == "warm" for about in times.about):
+    if given.warm_metadata:
         findings.append(Finding("warm_metadata", {}))
     return findings
 
 
-def _about_ranks(times: ClassTimes, breakdown: Breakdown) -> list[Finding]:
+def _about_ranks(times: ClassTimes, breakdown: Breakdown, given: Conditions) -> list[Finding]:
     findings = []
     epochs = times.epochs
     ops, late, late_seconds = _sum(times.table, "ops"), _sum(epochs, "late_ops"), _sum(epochs, "late_seconds")
     if ops and late / ops > LATE_SHARE:
         findings.append(Finding("late", {"percent": 100 * late / ops, "seconds": about_seconds(late_seconds)}))
-    overheads = [about["overhead"] for about in times.about if "overhead" in about]
-    per_sample = max((float(overhead["harness_seconds_per_sample"]) for overhead in overheads), default=0.0)
+    per_sample = given.harness_seconds_per_sample or 0.0
     samples = epochs["samples"].max()
     share = per_sample * float(samples) / breakdown.best.io.median if breakdown.best.io.median else 0.0  # type: ignore[arg-type]
     if share > OVERHEAD_SHARE:
@@ -169,5 +160,5 @@ def _about_goal(breakdown: Breakdown, goal: float | None) -> list[Finding]:
             )
         ]
     first = next(point for point in breakdown.summary if point.io.median <= goal)
-    where = ", ".join(f"{name} = {value}" for name, value in first.sweep.items()) or "the only point"
+    where = sweep_text(first.sweep)
     return [Finding("goal_met", {"goal": about_seconds(goal), "where": where, "io": about_seconds(first.io.median)})]

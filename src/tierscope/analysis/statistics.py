@@ -1,6 +1,5 @@
 """Statistics of few values: medians that are values, and intervals that claim no more than the data."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -46,8 +45,10 @@ def interval(values: Sequence[float]) -> Interval:
 
 def _rank_of_interval(n: int) -> int:
     """The largest k for which the k-th smallest and k-th largest value still cover the median with 95 %."""
-    below, tail = 0, math.comb(n, 0) / 2**n
-    while (below + 1) * 2 < n and 2 * (tail + math.comb(n, below + 1) / 2**n) <= 0.05:
-        below += 1
-        tail += math.comb(n, below) / 2**n
+    below, ways, tail = 0, 1, 1  # of 2**n ways in which values fall to either side, those in one tail
+    while (below + 1) * 2 < n:
+        ways = ways * (n - below) // (below + 1)
+        if 2 * (tail + ways) * 20 > 2**n:
+            break
+        below, tail = below + 1, tail + ways
     return below

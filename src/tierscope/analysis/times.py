@@ -124,7 +124,7 @@ def from_csv(path: str) -> ClassTimes:
 
 def _read_text(path: str) -> pl.DataFrame:
     try:
-        table = pl.read_csv(path, infer_schema=False, truncate_ragged_lines=False)
+        table = pl.read_csv(path, infer_schema=False, truncate_ragged_lines=False, glob=False)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except pl.exceptions.NoDataError:
@@ -133,6 +133,7 @@ def _read_text(path: str) -> pl.DataFrame:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         refuse_binary(path)
+        _check_columns(path, [name.strip() for _, cells in islice(records(path), 1) for name in cells])
         refuse_ragged(path)
         reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
         raise UserError(f"{path}: is not a readable CSV: {reason}") from None
@@ -175,13 +176,15 @@ def _numbers(path: str, table: pl.DataFrame, name: str, dtype: Any, low: int, em
 
 
 def _sweep_column(path: str, table: pl.DataFrame, name: str) -> pl.Series:
-    """Numbers where all are numbers, else text."""
+    """Numbers where all are numbers or percentages, else text."""
     text = table[name].str.strip_chars().fill_null("")
     unprintable = text.str.contains(r"\p{Cc}")
     if unprintable.any():
         line = line_of(path, int(unprintable.arg_true()[0]))
         raise UserError(f"{path}:{line}: {name} holds a line break or a control character; write it as plain text")
-    numbers = text.cast(pl.Float64, strict=False)
+    percent = text.str.ends_with("%")
+    numbers = text.str.strip_suffix("%").str.strip_chars().cast(pl.Float64, strict=False)
+    numbers = numbers / pl.select(pl.when(percent).then(100.0).otherwise(1.0)).to_series()
     return text if numbers.is_null().any() or not numbers.is_finite().all() else numbers
 
 

@@ -3,17 +3,23 @@
 from typing import Any
 
 from tierscope.analysis.breakdown import Breakdown, EpochPoint, SweepPoint
+from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.findings import Finding
 
 SCHEMA_VERSION = 1
 
 
-def breakdown_json(breakdown: Breakdown, findings: list[Finding], emulated: list[str]) -> dict[str, Any]:
+def breakdown_json(breakdown: Breakdown, findings: list[Finding], given: Conditions) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "breakdown",
         "basis": breakdown.basis,
-        "emulated_tiers": emulated,
+        "emulated_tiers": list(given.emulated),
+        "resident_share": given.resident,
+        "overhead": {
+            "recorder_seconds_per_op": given.recorder_seconds_per_op,
+            "harness_seconds_per_sample": given.harness_seconds_per_sample,
+        },
         "points": [_epoch(point, breakdown.basis) for point in breakdown.points],
         "summary": [_summary(point) for point in breakdown.summary],
         "best": {

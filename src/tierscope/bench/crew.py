@@ -24,7 +24,8 @@ from tierscope.errors import StoppedError, TierscopeError, UserError
 MAX_LOCAL_RANKS = 512
 _START_SECONDS = 120
 _STOP_SECONDS = 5
-_GO_DELAY_NS = 2_000_000
+_GO_DELAY_NS = 2_000_000  # for everybody to be told in time, and so much more per rank
+_GO_DELAY_PER_RANK_NS = 50_000
 
 Progress = Callable[[int], None]
 
@@ -125,7 +126,7 @@ class LocalCrew:
                         raise TierscopeError(f"rank {rank} sent {other!r}")
             if len(waiting) == self.size:
                 waiting.clear()
-                start = time.monotonic_ns() + _GO_DELAY_NS
+                start = time.monotonic_ns() + _GO_DELAY_NS + self.size * _GO_DELAY_PER_RANK_NS
                 for connection in self._connections:
                     connection.send(start)
         return [results[rank] for rank in range(self.size)]

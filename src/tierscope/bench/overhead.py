@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tierscope.data.stage import make_format
+from tierscope.formats import Format
 from tierscope.loaders import LOADERS, Source
 from tierscope.plan.plan import Block, Plan
 from tierscope.spec.study import Study
@@ -35,18 +36,8 @@ def _seconds_per_sample(study: Study) -> float:
     """The study's own loader and plan, with reads that return at once."""
     form = make_format(study)
     plan = Plan.of(study, form.file_bytes)
-    reader = study.workload.reader
-    nowhere = DatasetFiles("/nowhere", "/nowhere", form.suffix, 0)
-    tiers = len(study.system.tiers)
-    source = Source(
-        format=form,
-        files=(nowhere,) * tiers,
-        tier_names=tuple(tier.name for tier in study.system.tiers),
-        transfer_bytes=reader.transfer_size,
-        samples_per_file=study.workload.dataset.num_samples_per_file,
-        open_accesses=lambda: (Nothing(),) * tiers,
-        check=False,  # memory that nothing was read into cannot pass
-    )
+    source = null_source(study, form)
+    reader, tiers = study.workload.reader, len(study.system.tiers)
     clock = WallClock() if reader.read_threads > 1 else None
     loader = LOADERS.load("threads" if reader.read_threads else "inline")(
         source,
@@ -60,6 +51,21 @@ def _seconds_per_sample(study: Study) -> float:
     for batch in loader.batches(_enough(plan)):
         done += len(batch.samples)
     return (time.monotonic() - start) / done
+
+
+def null_source(study: Study, form: Format) -> Source:
+    """The study's samples on storage that answers at once with nothing."""
+    nowhere = DatasetFiles("/nowhere", "/nowhere", form.suffix, 0)
+    tiers = len(study.system.tiers)
+    return Source(
+        format=form,
+        files=(nowhere,) * tiers,
+        tier_names=tuple(tier.name for tier in study.system.tiers),
+        transfer_bytes=study.workload.reader.transfer_size,
+        samples_per_file=study.workload.dataset.num_samples_per_file,
+        open_accesses=lambda: (Nothing(),) * tiers,
+        check=False,  # memory that nothing was read into cannot pass
+    )
 
 
 def _enough(plan: Plan) -> Iterator[Block]:

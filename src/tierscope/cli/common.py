@@ -48,11 +48,11 @@ def show_analysis(analysis: "Analysis", as_json: bool) -> None:
     if as_json:
         from tierscope.analysis.to_json import breakdown_json  # noqa: PLC0415
 
-        print_json(breakdown_json(analysis.breakdown, analysis.findings, analysis.emulated))
+        print_json(breakdown_json(analysis.breakdown, analysis.findings, analysis.conditions))
         return
-    from tierscope.report.tables import breakdown_view  # noqa: PLC0415
+    from tierscope.report.tables import BreakdownView  # noqa: PLC0415
 
-    print_rich(breakdown_view(analysis.name, analysis.breakdown, analysis.findings, analysis.emulated))
+    print_rich(BreakdownView(analysis.name, analysis.breakdown, analysis.findings, analysis.conditions))
 
 
 @contextmanager
@@ -100,4 +100,4 @@ def run_and_show(
     show_analysis(analyze(target), as_json)
     if not as_json:
         shown = os.path.relpath(target) if not os.path.relpath(target).startswith("..") else target
-        print_rich(f"Results: {shown} · again: tierscope analyze {shown}")
+        click.echo(f"Results: {shown} · again: tierscope analyze {shown}")

@@ -33,17 +33,26 @@ def check_capacity(study: Study) -> None:
 
 
 def check_space(missing: Iterable[tuple[str, Missing]]) -> int:
-    """Refuse to start writing what the disks have no room for. Pairs of (host, what is missing); the bytes to write."""
-    needed: dict[tuple[str, int], int] = defaultdict(int)
-    free: dict[tuple[str, int], Missing] = {}
+    """Refuse to start writing what the disks have no room for.
+
+    Pairs of (host, what is missing); what is on the same device of the same host is added up. The bytes to write.
+    """
+    disks: dict[tuple[str, int], list[Missing]] = defaultdict(list)
     for host, share in missing:
-        needed[host, share.device] += share.nbytes
-        free[host, share.device] = share
-    for disk, nbytes in needed.items():
-        share = free[disk]
-        if nbytes and nbytes * (1 + _HEADROOM) > share.free_bytes:
+        disks[host, share.device].append(share)
+    total = 0
+    for shares in disks.values():
+        nbytes, files = sum(share.nbytes for share in shares), sum(share.files for share in shares)
+        total += nbytes
+        disk = shares[0]
+        fix = "free some, choose another path, or use fewer or smaller files"
+        if nbytes and nbytes * (1 + _HEADROOM) > disk.free_bytes:
             raise UserError(
-                f"{share.directory}: {about_bytes(nbytes)} to be written, but only {about_bytes(share.free_bytes)} is free "
-                "on that disk; free some, choose another path, or use fewer or smaller files"
+                f"{disk.directory}: {about_bytes(nbytes)} to be written, but only {about_bytes(disk.free_bytes)} is free "
+                f"on that disk; {fix}"
             )
-    return sum(needed.values())
+        if disk.free_files is not None and files > disk.free_files:
+            raise UserError(
+                f"{disk.directory}: {files} files to be written, but only {disk.free_files} inodes are free on that disk; {fix}"
+            )
+    return total

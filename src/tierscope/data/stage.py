@@ -60,8 +60,9 @@ class Missing:
     directory: str
     device: int
     files: int
-    nbytes: int
+    nbytes: int  # on disk: whole blocks
     free_bytes: int
+    free_files: int | None  # None: the filesystem has no fixed number of inodes
 
 
 class Stager:
@@ -113,15 +114,17 @@ class Stager:
         found = []
         for share in self.shares:
             count = sum(not self._complete(path) for _, path in self._paths(share))
-            free = os.statvfs(share.files.folder)
+            disk = os.statvfs(share.files.folder)
+            blocks = -(-self._format.file_bytes // disk.f_frsize)
             found.append(
                 Missing(
                     tier_name=share.tier_name,
                     directory=share.files.folder,
                     device=os.stat(share.files.folder).st_dev,
                     files=count,
-                    nbytes=count * self._format.file_bytes,
-                    free_bytes=free.f_bavail * free.f_frsize,
+                    nbytes=count * blocks * disk.f_frsize,
+                    free_bytes=disk.f_bavail * disk.f_frsize,
+                    free_files=disk.f_favail if disk.f_files else None,
                 )
             )
         return found

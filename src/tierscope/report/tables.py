@@ -1,67 +1,114 @@
 """The breakdown as a table and a verdict for the terminal."""
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from tierscope.analysis.breakdown import Breakdown, SweepPoint
+from tierscope.analysis.breakdown import Breakdown, SweepPoint, sweep_text, value_text
+from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.findings import Finding
 from tierscope.trace.ops import IO_CATEGORIES
-from tierscope.units import about_seconds, format_fraction
+from tierscope.units import about_seconds
 
 _COLOURS = ("blue", "cyan", "yellow", "magenta", "green", "red")  # by class, in the order of the breakdown
 _BAR = 24
+_GAP = 3  # between columns
 
 
-def breakdown_view(name: str, breakdown: Breakdown, findings: list[Finding], emulated: list[str]) -> RenderableType:
-    """Title, table, verdict and findings."""
-    ranks = max(point.ranks for point in breakdown.points)
-    label = f" · emulated tiers: {', '.join(emulated)}" if emulated else ""
-    title = Text(f"{name}: I/O seconds of the slowest of {ranks} processes ({breakdown.basis}){label}", style="bold")
-    return Group(title, _table(breakdown), *verdict(breakdown), *_finding_lines(findings))
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """`drop` is the turn in which it goes when there is no room; 0: never."""
+
+    header: str
+    cells: list[Text]
+    style: str = ""
+    drop: int = 0
+    right: bool = True
+
+    @property
+    def width(self) -> int:
+        return max(cell_len(self.header), *(cell.cell_len for cell in self.cells)) + _GAP
 
 
-def value_text(name: str, value: Any) -> str:
-    """A sweep value as people write it."""
-    if name.rpartition(".")[2] == "cache_rate" and isinstance(value, int | float):
-        return format_fraction(value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+@dataclass(frozen=True, slots=True)
+class BreakdownView:
+    """Title, table, verdict, conditions and findings; columns of less weight go when the terminal is narrow."""
+
+    name: str
+    breakdown: Breakdown
+    findings: list[Finding]
+    given: Conditions
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        breakdown = self.breakdown
+        ranks = max(point.ranks for point in breakdown.points)
+        label = f" · emulated tiers: {', '.join(self.given.emulated)}" if self.given.emulated else ""
+        title = f"{self.name}: I/O seconds of the slowest of {ranks} processes ({breakdown.basis}){label}"
+        yield Text(title, style="bold")
+        yield _table(_fitting(_columns(breakdown), options.max_width))
+        yield from verdict(breakdown)
+        yield from _condition_lines(self.given)
+        yield from _finding_lines(self.findings)
 
 
-def where_text(point: SweepPoint) -> str:
-    return ", ".join(f"{name} {value_text(name, value)}" for name, value in point.sweep.items()) or "the only point"
+def _fitting(columns: list[_Column], width: int) -> list[_Column]:
+    for turn in sorted({column.drop for column in columns if column.drop}):
+        if sum(column.width for column in columns) <= width:
+            break
+        columns = [column for column in columns if column.drop != turn]
+    return columns
 
 
-def _table(breakdown: Breakdown) -> Table:
+def _table(columns: list[_Column]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    for key in breakdown.sweep_keys:
-        table.add_column(Text(key.replace("_", " ")), justify="right")
-    n = breakdown.best.io.n
-    kind = breakdown.best.io.kind
-    table.add_column("I/O s", justify="right", style="bold")
-    table.add_column(f"{kind}, n={n}", justify="right", style="dim")
-    for index, name in enumerate(breakdown.classes):
-        table.add_column(Text(name), justify="right", style=_COLOURS[index % len(_COLOURS)])
-    table.add_column("bottleneck")
-    table.add_column("epoch s", justify="right")
-    table.add_column("1st I/O s", justify="right", style="dim")
-    table.add_column("")
-    longest = max(point.io.median for point in breakdown.summary) or 1.0
-    for point in breakdown.summary:
-        row = [Text(value_text(name, value)) for name, value in point.sweep.items()]
-        row += [_seconds(point.io.median), Text(f"{point.io.low:.3f}–{point.io.high:.3f}")]
-        row += [_seconds(point.classes[name]) for name in breakdown.classes]
-        row += [
-            Text(point.bottleneck or "–"),
-            _seconds(point.epoch_seconds),
-            _seconds(point.first_epoch_io_seconds),
-        ]
-        table.add_row(*row, _bar(point, breakdown, longest))
+    for column in columns:
+        table.add_column(Text(column.header), justify="right" if column.right else "left", style=column.style)
+    for row in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*row)
     return table
+
+
+def _columns(breakdown: Breakdown) -> list[_Column]:
+    points = breakdown.summary
+    longest = max(point.io.median for point in points) or 1.0
+    columns = [
+        _Column(key.replace("_", " "), [Text(value_text(key, point.sweep[key])) for point in points])
+        for key in breakdown.sweep_keys
+    ]
+    columns.append(_Column("I/O s", [_seconds(point.io.median) for point in points], "bold"))
+    columns.append(_spread_column(breakdown))
+    for index, name in enumerate(breakdown.classes):
+        columns.append(_Column(name, [_seconds(point.classes[name]) for point in points], _colour(index)))
+    marks = [f"{point.bottleneck or '–'}{' ◀' if point is breakdown.best else ''}" for point in points]
+    columns += [
+        _Column("bottleneck", [Text(mark) for mark in marks], right=False),
+        _Column("epoch s", [_seconds(point.epoch_seconds) for point in points], drop=4),
+        _Column("epoch 1 I/O s", [_seconds(point.first_epoch_io_seconds) for point in points], "dim", drop=2),
+        _Column("", [_bar(point, breakdown, longest) for point in points], drop=1, right=False),
+    ]
+    return columns
+
+
+def _spread_column(breakdown: Breakdown) -> _Column:
+    """Every value says how many it is made of: in the header when all are made of as many."""
+    points = breakdown.summary
+    kinds = {(point.io.kind, point.io.n) for point in points}
+    if len(kinds) == 1:
+        kind, n = kinds.pop()
+        return _Column(
+            f"{kind}, n={n}", [Text(f"{point.io.low:.3f}–{point.io.high:.3f}") for point in points], "dim", 3
+        )
+    cells = [Text(f"{point.io.low:.3f}–{point.io.high:.3f} ({point.io.kind}, n={point.io.n})") for point in points]
+    return _Column("interval", cells, "dim", 3)
+
+
+def _colour(index: int) -> str:
+    return _COLOURS[index % len(_COLOURS)]
 
 
 def _seconds(value: float | None) -> Text:
@@ -73,7 +120,7 @@ def _bar(point: SweepPoint, breakdown: Breakdown, longest: float) -> Text:
     bar = Text()
     for index, name in enumerate(breakdown.classes):
         if name.rpartition("-")[2] in IO_CATEGORIES:
-            bar.append("█" * round(_BAR * point.classes[name] / longest), style=_COLOURS[index % len(_COLOURS)])
+            bar.append("█" * round(_BAR * point.classes[name] / longest), style=_colour(index))
     if point is breakdown.best:
         bar.append(" ◀ best", style="bold")
     return bar
@@ -82,21 +129,18 @@ def _bar(point: SweepPoint, breakdown: Breakdown, longest: float) -> Text:
 def verdict(breakdown: Breakdown) -> Iterator[Text]:
     best = breakdown.best
     spread = f"{best.io.low:.3f}–{best.io.high:.3f} s, {best.io.kind}, n={best.io.n}"
-    yield Text(f"Best: {where_text(best)} with {best.io.median:.3f} s of I/O per epoch ({spread}).", style="bold")
+    yield Text(f"Best: {sweep_text(best.sweep)} with {best.io.median:.3f} s of I/O per epoch ({spread}).", style="bold")
     equal = breakdown.smallest_equal
     if equal is not None and equal is not best:
-        yield Text(f"The smallest that cannot be told from it: {where_text(equal)} ({equal.io.median:.3f} s).")
+        yield Text(f"The smallest that cannot be told from it: {sweep_text(equal.sweep)} ({equal.io.median:.3f} s).")
     moves = list(_bottleneck_moves(breakdown))
     if moves:
         yield Text(f"Bottleneck: {'; '.join(moves)}.")
     rest = [point.epoch_seconds - point.io.median for point in breakdown.summary if point.epoch_seconds is not None]
-    if rest:
-        low, high = min(rest), max(rest)
-        yield Text(f"Epoch time is that I/O time plus {_signed(low)} to {_signed(high)}.")
-
-
-def _signed(seconds: float) -> str:
-    return f"-{about_seconds(-seconds)}" if seconds < 0 else about_seconds(seconds)
+    if rest and min(rest) >= 0:
+        yield Text(f"Epoch time is that I/O time plus {about_seconds(min(rest))} to {about_seconds(max(rest))}.")
+    elif rest:
+        yield Text("Epochs are shorter than these sums, because several threads read at once: see --basis wall.")
 
 
 def _bottleneck_moves(breakdown: Breakdown) -> Iterator[str]:
@@ -113,6 +157,20 @@ def _bottleneck_moves(breakdown: Breakdown) -> Iterator[str]:
             stretch = []
         if point is not None:
             stretch.append(point)
+
+
+def _condition_lines(given: Conditions) -> Iterator[Text]:
+    if given.resident:
+        shares = ", ".join(
+            f"{tier} {'unknown' if share is None else f'{share:.1%}'}" for tier, share in given.resident.items()
+        )
+        yield Text(f"In the page cache when epochs began: {shares}.", style="dim")
+    if given.recorder_seconds_per_op is not None and given.harness_seconds_per_sample is not None:
+        recorder, harness = (
+            about_seconds(given.recorder_seconds_per_op),
+            about_seconds(given.harness_seconds_per_sample),
+        )
+        yield Text(f"Own cost: {recorder} per recorded operation, {harness} per sample in all.", style="dim")
 
 
 def _finding_lines(findings: list[Finding]) -> Iterator[Text]:

@@ -70,7 +70,7 @@ def _scalar(text: str | None) -> str:
         return "null"
     if _PLAIN.fullmatch(text) and text.lower() != "null":
         return text
-    return yaml.safe_dump(text, default_style="'", allow_unicode=True, width=math.inf).removesuffix("\n")
+    return yaml.safe_dump(text, default_style='"', allow_unicode=True, width=math.inf).removesuffix("\n")
 
 
 def _leaves(study: Study) -> dict[str, Key]:
@@ -124,6 +124,10 @@ def _flat(study: Study) -> dict[str, str]:
             yield prefix[:-1], "null" if node.value is None else str(node.value)
 
     flat = dict(walk(to_tree(study, ""), ""))
+    # The order of these two means something: which tier is nearer, and how the points are numbered.
+    flat["system.tiers"] = ", ".join(tier.name for tier in study.system.tiers)
+    if len(study.sweep) > 1:
+        flat["sweep"] = ", ".join(axis.path for axis in study.sweep)
     for axis in study.sweep:
         texts = (_scalar(_text(leaves[axis.path].kind, value)) for value in axis.values)
         flat[f"sweep.{axis.path}"] = f"[{', '.join(texts)}]"

@@ -50,10 +50,19 @@ def _values(key: Key, node: Node, path: str) -> list[Any]:
     else:
         text = node.value if isinstance(node.value, str) else ""
         match = _RANGE_WORDS.fullmatch(text.strip()) or _RANGE_COLONS.fullmatch(text.strip())
-        values = _range(key, node, path, match) if match else [read_value(key, node, path)]
+        values = _range(key, node, path, match) if match else [_single(key, node, path, text)]
     if len(set(values)) != len(values):
         raise SpecError(f"{node.where}: {path} has a value twice; remove one")
     return values
+
+
+def _single(key: Key, node: Node, path: str, text: str) -> Any:
+    try:
+        return read_value(key, node, path)
+    except SpecError as error:
+        if ".." in text or ":" in text:
+            raise SpecError(f"{error}; a range is written as a..b step c or a:b:c") from None
+        raise
 
 
 def _range(key: Key, node: Node, path: str, match: re.Match[str]) -> list[Any]:

@@ -54,9 +54,7 @@ class _Reader:
         where = self.where(node.start_mark)
         if depth > MAX_DEPTH or self._count > MAX_NODES:
             raise SpecError(f"{where}: nested too deeply or too large for a study; remove aliases and repetition")
-        tag = node.tag.removeprefix("tag:yaml.org,2002:")
-        if tag not in _TAGS:
-            raise SpecError(f"{where}: tag {tag} is not allowed in a study; write a plain value")
+        tag = self._tag(node)
         if isinstance(node, yaml.ScalarNode):
             return Node(None if tag == "null" else str(node.value), where)
         if isinstance(node, yaml.SequenceNode):
@@ -65,6 +63,7 @@ class _Reader:
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
                 raise SpecError(f"{self.where(key_node.start_mark)}: a key must be plain text")
+            self._tag(key_node)
             name = str(key_node.value)
             key_where = self.where(key_node.start_mark)
             if name in mapping:
@@ -72,6 +71,12 @@ class _Reader:
             child = self.convert(value_node, depth + 1)
             mapping[name] = Node(child.value, key_where)
         return Node(mapping, where)
+
+    def _tag(self, node: yaml.Node) -> str:
+        tag: str = node.tag.removeprefix("tag:yaml.org,2002:")
+        if tag not in _TAGS:
+            raise SpecError(f"{self.where(node.start_mark)}: tag {tag} is not allowed in a study; write a plain value")
+        return tag
 
 
 def parse_yaml(text: str, source: str, with_line: bool = True) -> Node:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from tierscope.analysis.breakdown import Breakdown, break_down
+from tierscope.analysis.conditions import Conditions, conditions
 from tierscope.analysis.findings import Finding, find
 from tierscope.analysis.times import ClassTimes, from_csv, from_traces
 from tierscope.errors import UserError
@@ -22,7 +23,7 @@ class Analysis:
     times: ClassTimes
     breakdown: Breakdown
     findings: list[Finding]
-    emulated: list[str]
+    conditions: Conditions
     goal: float | None
 
 
@@ -35,8 +36,8 @@ def analyze(path: str, basis: str = "busy") -> Analysis:
         raise UserError(f"{path}: a CSV has one kind of seconds only; leave --basis out")
     times = from_csv(path)
     breakdown = break_down(times)
-    empty = pl.DataFrame()
-    return Analysis(os.path.basename(path), times, breakdown, find(times, breakdown, empty, None, None), [], None)
+    given = Conditions()
+    return Analysis(os.path.basename(path), times, breakdown, find(times, breakdown, given, None, None), given, None)
 
 
 def _analyze_result(out: str, basis: str) -> Analysis:
@@ -53,8 +54,6 @@ def _analyze_result(out: str, basis: str) -> Analysis:
     times = from_traces(traces(), [tier.name for tier in study.system.tiers], basis)
     breakdown = break_down(times)
     expected = sum(1 for _ in sweep.points(study)) * study.repetitions
-    findings = find(times, breakdown, pl.concat(cold), expected, study.goal)
-    emulated = sorted(
-        {tier["name"] for about in times.about for tier in about.get("tiers", []) if tier.get("emulated")}
-    )
-    return Analysis(study.study, times, breakdown, findings, emulated, study.goal)
+    given = conditions(times, pl.concat(cold))
+    findings = find(times, breakdown, given, expected, study.goal)
+    return Analysis(study.study, times, breakdown, findings, given, study.goal)

@@ -25,13 +25,15 @@ class StepTimes:
         self._in_partial += 1
         if self._in_partial < self.steps_per_entry:
             return
-        if self._used == MAX_STEPS:
-            self._values[: MAX_STEPS // 2] = self._values[0::2] + self._values[1::2]
-            self._used //= 2
-            self.steps_per_entry *= 2
-            if self._in_partial < self.steps_per_entry:
-                return
-        self._push()
+        if self._used < MAX_STEPS:
+            self._push()
+        else:
+            self._coarsen()
+
+    def _coarsen(self) -> None:
+        self._values[: MAX_STEPS // 2] = self._values[0::2] + self._values[1::2]
+        self._used //= 2
+        self.steps_per_entry *= 2
 
     def _push(self) -> None:
         self._values[self._used] = self._partial
@@ -42,6 +44,8 @@ class StepTimes:
     def finish(self) -> npt.NDArray[np.float64]:
         """Rows of (read, stall, compute) seconds; `steps_per_entry` steps each, the last one perhaps fewer."""
         if self._in_partial:
+            if self._used == MAX_STEPS:
+                self._coarsen()
             self._push()
         return self._values[: self._used].copy()
 

@@ -6,6 +6,7 @@ OUT/runs/0003-r1.parquet      point 3, repetition 1
 OUT/ops/0003-r1-node0.parquet its operations (`--ops`), one file per node
 """
 
+import errno
 import json
 import os
 import re
@@ -14,8 +15,8 @@ from typing import Any
 
 import polars as pl
 
-from tierscope.errors import OutOfSpaceError, ResultError
-from tierscope.trace import durable
+from tierscope.errors import OutOfSpaceError, ResultError, StoppedError
+from tierscope.trace import durable, seal
 from tierscope.trace.ops import KINDS
 from tierscope.trace.trace import COLUMNS, SCHEMA_VERSION, RunKey, Trace
 
@@ -55,18 +56,21 @@ class RunStore:
 
 
 def write_parquet(path: str, table: pl.DataFrame | pl.LazyFrame, about: dict[str, Any]) -> None:
-    metadata = {_ABOUT: json.dumps(about)}
+    """Description and checksum go into the file's metadata."""
+    metadata = {_ABOUT: json.dumps(about), "tierscope_checksum": seal.BLANK}
     try:
         with durable.replacing(path) as temporary:
             if isinstance(table, pl.LazyFrame):
                 table.sink_parquet(temporary, metadata=metadata)
             else:
                 table.write_parquet(temporary, metadata=metadata)
+            seal.stamp(temporary)
     except (OSError, pl.exceptions.ComputeError) as error:  # Polars meets a full disk as the latter
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise OutOfSpaceError(
-            f"{path}: cannot be written: {reason}; free some space and run the same command again"
-        ) from None
+        full = not isinstance(error, OSError) or error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        fix = "free some space" if full else "check the directory"
+        kind = OutOfSpaceError if full else StoppedError
+        raise kind(f"{path}: cannot be written: {reason}; {fix} and run the same command again") from None
 
 
 def read_parquet(path: str) -> tuple[dict[str, Any], pl.DataFrame]:
@@ -74,6 +78,8 @@ def read_parquet(path: str) -> tuple[dict[str, Any], pl.DataFrame]:
     broken = f"{path}: is not a readable result of Tierscope"
     fix = "move it away and run the study again: only this run is repeated"
     try:
+        if not seal.intact(path):  # before anything else looks into it: a damaged table can even crash its reader
+            raise ResultError(f"{broken} (its checksum does not fit); {fix}")
         about = json.loads(pl.read_parquet_metadata(path).get(_ABOUT, "null"))
     except (pl.exceptions.PolarsError, OSError, ValueError, RecursionError, pl.exceptions.PanicException):
         raise ResultError(f"{broken}; {fix}") from None
@@ -84,7 +90,7 @@ def read_parquet(path: str) -> tuple[dict[str, Any], pl.DataFrame]:
             f"{path}: schema version {about['schema_version']} is newer than this Tierscope knows ({SCHEMA_VERSION}); update Tierscope"
         )
     try:
-        return about, pl.read_parquet(path)
+        return about, pl.read_parquet(path, glob=False)
     except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException):
         raise ResultError(f"{broken} (damaged table); {fix}") from None
 

@@ -1,0 +1,41 @@
+"""Runs all benchmarks, prints a line each and writes bench.json. Exit code 1 if a goal was missed."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+
+from benchmarks.common import Result
+from benchmarks.emulation import emulation
+from benchmarks.generation import generation
+from benchmarks.memory import memory
+from benchmarks.reading import reading
+from benchmarks.startup import startup
+from tierscope.trace.provenance import provenance
+
+BENCHMARKS: dict[str, Callable[[], Iterator[Result]]] = {
+    "reading": reading,
+    "generation": generation,
+    "emulation": emulation,
+    "memory": memory,
+    "startup": startup,
+}
+
+
+def main(names: list[str]) -> int:
+    results: dict[str, list[dict[str, object]]] = {}
+    missed = 0
+    for name in names or BENCHMARKS:
+        print(f"— {name}", flush=True)
+        results[name] = []
+        for result in BENCHMARKS[name]():
+            print(result.line(), flush=True)
+            results[name].append(result.as_json())
+            missed += result.met is False
+    with open("bench.json", "w", encoding="utf-8") as out:
+        json.dump({"schema_version": 1, "provenance": provenance("local", {}), "results": results}, out, indent=1)
+    print(f"{missed} goals missed" if missed else "all goals met")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,29 @@
+/* The bound for reading files: open, read into one reused buffer, close; nothing else.
+   usage: loop FOLDER SUFFIX FILES BYTES   prints nanoseconds for one pass over all files */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+    if (argc != 5) return 2;
+    long files = atol(argv[3]);
+    size_t bytes = (size_t)atol(argv[4]);
+    char *buffer = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    char path[4096];
+    struct timespec start, end;
+    if (!buffer) return 2;
+    for (size_t i = 0; i < bytes; i += 4096) buffer[i] = 1; /* fault the pages in before timing */
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    for (long file = 0; file < files; file++) {
+        snprintf(path, sizeof path, "%s/%09ld%s", argv[1], file, argv[2]);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0 || read(fd, buffer, bytes) != (ssize_t)bytes) return 1;
+        close(fd);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    printf("%lld\n", (end.tv_sec - start.tv_sec) * 1000000000LL + (end.tv_nsec - start.tv_nsec));
+    return 0;
+}

@@ -1,0 +1,38 @@
+"""Memory: what a rank's peak grows by when the dataset and the number of operations grow a hundredfold."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+from benchmarks.common import Result
+
+PROGRAM = """
+import re, sys
+from tierscope.bench.overhead import null_source
+from tierscope.loaders import LOADERS
+from tierscope.plan.plan import Plan
+from tierscope.data.stage import make_format
+from tierscope.spec.load import load_study
+from tierscope.trace.recorder import Lane
+
+study = load_study("demo", ["sweep={}", f"num_files_train={sys.argv[1]}", "lfs.capacity=null", "batch_size=12"])
+form = make_format(study)
+plan = Plan.of(study, form.file_bytes)
+loader = LOADERS.load("threads")(null_source(study, form), 12, 1, 2, lambda number: Lane(number, 2))
+done = sum(len(batch.samples) for batch in loader.batches(plan.reads(0, 1)))
+loader.finish()
+print(done, re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])  # maxrss would be the parent's
+"""
+
+
+def memory() -> Iterator[Result]:
+    peaks = {}
+    for files in (16 * 3_000, 16 * 300_000):
+        done = subprocess.run([sys.executable, "-c", PROGRAM, str(files)], check=True, capture_output=True, text=True)
+        samples, peak = (int(word) for word in done.stdout.split())
+        assert samples == files // 16
+        peaks[files] = peak / 1024
+    small, large = peaks.values()
+    growth = large - small
+    yield Result("peak of a rank that reads 3,000 files", small, "MiB", small, small, 1)
+    yield Result("growth of that peak for 300,000 files", growth, "MiB", growth, growth, 1, "≤ 2 MiB", growth <= 2)

@@ -1,0 +1,23 @@
+"""The picture of the README: `python docs/make_picture.py OUT docs/demo.svg` draws what `tierscope analyze OUT` prints."""
+
+import re
+import sys
+
+from rich.console import Console
+
+from tierscope.report.tables import BreakdownView
+from tierscope.studies.analyze import analyze
+
+
+def main(out: str, picture: str) -> None:
+    analysis = analyze(out)
+    with open("/dev/null", "w", encoding="utf-8") as nowhere:
+        console = Console(record=True, width=146, file=nowhere, highlight=False)
+        console.print(BreakdownView(analysis.name, analysis.breakdown, analysis.findings, analysis.conditions))
+        drawn = console.export_svg(title="tierscope demo")
+    with open(picture, "w", encoding="utf-8") as file:
+        file.write(re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL))  # fonts of the reader, not of the network
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,47 @@
+"""Under which conditions times were taken: what a reader needs to know before believing them."""
+
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from tierscope.analysis.times import ClassTimes
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """`resident`: share of a real tier's checked bytes in the page cache when epochs began; None: cannot be told."""
+
+    emulated: tuple[str, ...] = ()
+    resident: dict[str, float | None] = field(default_factory=dict)
+    warm_metadata: bool = False
+    recorder_seconds_per_op: float | None = None
+    harness_seconds_per_sample: float | None = None
+
+
+def conditions(times: ClassTimes, cold: pl.DataFrame) -> Conditions:
+    """From the descriptions of the traces, and the rows about the page cache (tier, checked_bytes, resident_bytes)."""
+    tiers = {
+        (str(tier["name"]), bool(tier.get("emulated"))) for about in times.about for tier in about.get("tiers", [])
+    }
+    emulated = {name for name, is_emulated in tiers if is_emulated}
+    real = sorted({name for name, _ in tiers} - emulated)
+    resident: dict[str, float | None] = {}
+    for tier in real if not cold.is_empty() else ():
+        rows = cold.filter((pl.col("tier") == tier) & (pl.col("checked_bytes") > 0))
+        if not rows.is_empty():
+            unknown = bool(rows["resident_bytes"].null_count())
+            resident[tier] = (
+                None if unknown else float(rows["resident_bytes"].sum()) / float(rows["checked_bytes"].sum())
+            )
+    overheads = [about["overhead"] for about in times.about if "overhead" in about]
+    return Conditions(
+        emulated=tuple(sorted(emulated)),
+        resident=resident,
+        warm_metadata=bool(real) and any(about.get("metadata_cache") == "warm" for about in times.about),
+        recorder_seconds_per_op=_worst(overheads, "recorder_seconds_per_op"),
+        harness_seconds_per_sample=_worst(overheads, "harness_seconds_per_sample"),
+    )
+
+
+def _worst(overheads: list[dict[str, float]], name: str) -> float | None:
+    return max((float(overhead[name]) for overhead in overheads if name in overhead), default=None)

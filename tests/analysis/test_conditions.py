@@ -1,0 +1,47 @@
+"""Conditions: read from the descriptions of traces, the worst case of all runs."""
+
+from typing import Any
+
+import polars as pl
+from tests.traces import TIERS, trace_of
+
+from tierscope.analysis.conditions import Conditions, conditions
+from tierscope.analysis.times import from_traces
+
+COLD = {"tier": pl.String, "checked_bytes": pl.Int64, "resident_bytes": pl.Int64}
+
+
+def of(*abouts: dict[str, Any], cold: list[tuple[str, int, int | None]] | None = None) -> Conditions:
+    traces = [
+        trace_of({(0, 1): {"GFS-READ": 1.0}}, point=point, sweep={"cache_rate": point / 10}, about=about)
+        for point, about in enumerate(abouts)
+    ]
+    return conditions(from_traces(traces, TIERS), pl.DataFrame(cold or [], COLD, orient="row"))
+
+
+def tiers(**emulated: bool) -> dict[str, Any]:
+    return {"tiers": [{"name": name, "emulated": flag} for name, flag in emulated.items()]}
+
+
+def test_a_tier_that_is_emulated_in_any_run_is_called_so() -> None:
+    found = of(tiers(lfs=False, gfs=True), tiers(lfs=False, gfs=False), cold=[("lfs", 10, 0), ("gfs", 10, 10)])
+    assert found.emulated == ("gfs",)
+    assert found.resident == {"lfs": 0.0}
+
+
+def test_resident_shares_are_weighted_by_bytes_and_unknown_when_any_is() -> None:
+    cold = [("lfs", 300, 0), ("lfs", 100, 100), ("gfs", 10, 0), ("gfs", 10, None)]
+    assert of(tiers(lfs=False, gfs=False), cold=cold).resident == {"gfs": None, "lfs": 0.25}
+
+
+def test_the_worst_overhead_counts() -> None:
+    overheads = [{"recorder_seconds_per_op": cost, "harness_seconds_per_sample": 10 * cost} for cost in (1.0, 3.0, 2.0)]
+    found = of(*({"overhead": overhead} for overhead in overheads))
+    assert (found.recorder_seconds_per_op, found.harness_seconds_per_sample) == (3.0, 30.0)
+    assert of({}).recorder_seconds_per_op is None
+
+
+def test_metadata_of_emulated_tiers_is_not_called_warm() -> None:
+    warm = {"metadata_cache": "warm"}
+    assert not of({**tiers(lfs=True, gfs=True), **warm}).warm_metadata
+    assert of({**tiers(lfs=True, gfs=False), **warm}).warm_metadata

@@ -1,0 +1,200 @@
+"""Findings: each kind appears when it should, and only then."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import polars as pl
+import pytest
+from tests.traces import TIERS, times_of, trace_of
+
+from tierscope.analysis.breakdown import break_down
+from tierscope.analysis.conditions import Conditions, conditions
+from tierscope.analysis.findings import WORDING, Finding, find
+from tierscope.analysis.times import from_traces
+from tierscope.trace.trace import Trace
+
+Cold = list[tuple[str, int, int | None]]
+
+
+def found(
+    *traces: Trace, cold: Cold | None = None, expected: int | None = None, goal: float | None = None
+) -> list[Finding]:
+    schema = {"tier": pl.String, "checked_bytes": pl.Int64, "resident_bytes": pl.Int64}
+    times = from_traces(traces or [run()], TIERS)
+    given = conditions(times, pl.DataFrame(cold or [], schema, orient="row"))
+    return find(times, break_down(times), given, expected, goal)
+
+
+def run(
+    seconds: float = 5.0, rate: float = 0.5, about: Mapping[str, Any] | None = None, point: int = 0, **changes: Any
+) -> Trace:
+    """One rank that did one read in the given seconds, in an epoch of ten."""
+    return trace_of({(0, 1): {"GFS-READ": seconds}}, point=point, sweep={"cache_rate": rate}, about=about, **changes)
+
+
+def tiers(**emulated: bool) -> dict[str, Any]:
+    return {"tiers": [{"name": name, "emulated": flag} for name, flag in emulated.items()]}
+
+
+def overhead(seconds: float) -> dict[str, Any]:
+    return {"overhead": {"harness_seconds_per_sample": seconds}}
+
+
+REAL, MIXED = tiers(lfs=False, gfs=False), tiers(lfs=False, gfs=True)
+
+
+class Case(NamedTuple):
+    """When a kind is to be seen, with the evidence; and when not, though nearly."""
+
+    yes: Callable[[], list[Finding]]
+    evidence: dict[str, Any]
+    no: Callable[[], list[Finding]]
+
+
+CASES: dict[str, Case] = {
+    "partial": Case(lambda: found(expected=2), {"finished": 1, "total": 2}, lambda: found(expected=1)),
+    "emulated": Case(
+        lambda: found(run(about=tiers(lfs=True, gfs=True))), {"tiers": "gfs, lfs"}, lambda: found(run(about=REAL))
+    ),
+    "warm_pages": Case(
+        lambda: found(cold=[("lfs", 100, 0), ("lfs", 100, 6), ("gfs", 100, 0)]),
+        {"tier": "lfs", "percent": 3.0},
+        lambda: found(cold=[("lfs", 100, 1), ("gfs", 0, 0)]),
+    ),
+    "unknown_pages": Case(
+        lambda: found(cold=[("gfs", 100, 50), ("gfs", 100, None)]),
+        {"tier": "gfs"},
+        lambda: found(cold=[("gfs", 100, 50), ("gfs", 0, None)]),
+    ),
+    "warm_metadata": Case(
+        lambda: found(run(about={"metadata_cache": "warm"})), {}, lambda: found(run(about={"metadata_cache": "cold"}))
+    ),
+    "trimmed": Case(
+        lambda: found(run(about={"trimmed_samples": 0}), run(point=1, rate=0.6, about={"trimmed_samples": 3})),
+        {"samples": 3},
+        lambda: found(run(about={"trimmed_samples": None})),
+    ),
+    "sleeping_compute": Case(
+        lambda: found(run(about={"compute": "sleep"})), {}, lambda: found(run(about={"compute": "spin"}))
+    ),
+    "late": Case(
+        lambda: found(run(late_ops=1, late_seconds=0.002)),
+        {"percent": 100.0, "seconds": "2 ms"},
+        lambda: found(run(late_ops=0, late_seconds=0.002)),
+    ),
+    "overhead": Case(
+        lambda: found(run(about=overhead(0.003))),  # 100 samples in 5 s: 0.3 s are 6 %
+        {"percent": pytest.approx(6.0), "seconds": "3 ms"},
+        lambda: found(run(about=overhead(0.002))),
+    ),
+    "decode": Case(
+        lambda: found(run(decode_seconds=5.5)), {"decode": "5.5 s", "io": "5 s"}, lambda: found(run(decode_seconds=4.5))
+    ),
+    "hidden": Case(
+        lambda: found(run(compute_seconds=9.0, stall_seconds=0.4)),
+        {"percent": pytest.approx(4.0)},
+        lambda: found(run(compute_seconds=9.0, stall_seconds=0.6)),
+    ),
+    "goal_met": Case(
+        lambda: found(run(9.0, 0.1), run(6.0, 0.2, point=1), run(4.0, 0.3, point=2), goal=6.0),
+        {"goal": "6 s", "where": "cache_rate 20%", "io": "6 s"},
+        lambda: found(goal=None),
+    ),
+    "goal_missed": Case(
+        lambda: found(run(9.0, 0.1), run(6.0, 0.2, point=1), goal=4.5),
+        {"goal": "4.5 s", "over": "1.5 s", "io": "6 s"},
+        lambda: found(goal=5.0),
+    ),
+}
+
+
+def of_kind(kind: str, findings: list[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.kind == kind]
+
+
+def test_every_kind_has_a_case() -> None:
+    assert set(CASES) == set(WORDING)
+
+
+@pytest.mark.parametrize("kind", WORDING)
+def test_it_appears_when_it_should(kind: str) -> None:
+    (finding,) = of_kind(kind, CASES[kind].yes())
+    assert finding.evidence == CASES[kind].evidence
+
+
+@pytest.mark.parametrize("kind", WORDING)
+def test_it_does_not_appear_when_it_should_not(kind: str) -> None:
+    assert of_kind(kind, CASES[kind].no()) == []
+
+
+@pytest.mark.parametrize("kind", WORDING)
+def test_its_words_are_one_line_with_its_evidence(kind: str) -> None:
+    (finding,) = of_kind(kind, CASES[kind].yes())
+    assert "\n" not in finding.text + finding.suggestion
+    assert "{" not in finding.text + finding.suggestion
+    for value in finding.evidence.values():
+        assert (f"{value:.0f}" if isinstance(value, float) else str(value)) in finding.text
+    assert finding.suggestion
+
+
+def test_an_unremarkable_run_gives_none() -> None:
+    assert found() == []
+
+
+def test_an_emulated_tier_is_not_called_warm() -> None:
+    kinds = {f.kind for f in found(run(about={**MIXED, "metadata_cache": "warm"}), cold=[("gfs", 100, 100)])}
+    assert kinds == {"emulated", "warm_metadata"}
+    whole = tiers(lfs=True, gfs=True)
+    assert {f.kind for f in found(run(about={**whole, "metadata_cache": "warm"}))} == {"emulated"}
+
+
+def test_without_compute_nothing_is_hidden() -> None:
+    assert of_kind("hidden", found(run(compute_seconds=0.0, stall_seconds=0.0))) == []
+
+
+def test_hidden_is_about_the_best_point_only() -> None:
+    hidden: dict[str, Any] = {"compute_seconds": 9.0, "stall_seconds": 0.1}
+    waiting: dict[str, Any] = {"compute_seconds": 5.0, "stall_seconds": 5.0}
+    assert of_kind("hidden", found(run(9.0, 0.1, **hidden), run(1.0, 0.2, point=1, **waiting))) == []
+    assert of_kind("hidden", found(run(9.0, 0.1, **waiting), run(1.0, 0.2, point=1, **hidden)))
+
+
+def test_hidden_finds_the_best_point_even_where_its_value_is_null() -> None:
+    run = trace_of({(0, 1): {"GFS-READ": 1.0}}, sweep={"gateway_shared_by": None}, compute_seconds=5.0)
+    assert of_kind("hidden", found(run)) == []
+
+
+@pytest.mark.parametrize(("percent", "seen"), [(5, False), (6, True)])
+def test_a_few_late_operations_are_no_matter(percent: int, seen: bool) -> None:
+    runs = [run(rate=number / 100, point=number, late_ops=int(number < percent)) for number in range(100)]
+    assert bool(of_kind("late", found(*runs))) is seen
+
+
+def test_the_overhead_never_exceeds_everything() -> None:
+    (finding,) = of_kind("overhead", found(run(about=overhead(1.0))))
+    assert finding.evidence["percent"] == 100.0
+
+
+@pytest.mark.parametrize("seconds", [0.0, 5.0])
+def test_a_trace_without_overhead_has_none(seconds: float) -> None:
+    trace = run(seconds)
+    del trace.about["overhead"]
+    assert of_kind("overhead", found(trace)) == []
+
+
+def test_without_io_there_is_no_share_of_it() -> None:
+    assert of_kind("overhead", found(run(0.0, about=overhead(1.0)))) == []
+
+
+def test_times_from_a_csv_only_have_a_goal() -> None:
+    times = times_of([{"rank": 0, "class": "GFS-READ", "seconds": 2.0}])
+    kinds = [finding.kind for finding in find(times, break_down(times), Conditions(), None, 1.0)]
+    assert kinds == ["goal_missed"]
+    (met,) = find(times, break_down(times), Conditions(), None, 3.0)
+    assert met.evidence["where"] == "the only point"
+
+
+def test_what_is_unfinished_comes_first() -> None:
+    kinds = [f.kind for f in found(run(about={"compute": "sleep", "metadata_cache": "warm"}), expected=9, goal=1.0)]
+    assert kinds[:2] == ["partial", "goal_missed"]
+    assert len(kinds) == 4

@@ -1,0 +1,107 @@
+"""Emulated compute lasts as long as asked, and leaves the interpreter to the reading threads."""
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tierscope.bench import compute
+from tierscope.bench.compute import BusyCompute, compute_mode, make_compute, usable_cores
+
+
+@pytest.mark.parametrize("mode", ["busy", "sleep"])
+@pytest.mark.parametrize("seconds", [0.0001, 0.003, 0.02])
+def test_lasts_at_least_as_long_as_asked(mode: str, seconds: float) -> None:
+    work = make_compute(mode)
+    start = time.monotonic()
+    work(seconds)
+    assert time.monotonic() - start >= seconds
+
+
+class FakeCore:
+    """A clock that moves only with checksumming, one nanosecond per four bytes."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.sizes: list[int] = []
+
+    def crc32(self, data: memoryview) -> int:
+        self.now += data.nbytes // 4
+        self.sizes.append(data.nbytes)
+        return 0
+
+
+@pytest.mark.parametrize("seconds", [0.00001, 0.0005, 0.02])
+def test_ends_soon_after(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    core = FakeCore()
+    monkeypatch.setattr(compute, "_now", lambda: core.now)
+    monkeypatch.setattr(compute, "zlib", core)
+    work = BusyCompute()
+    start = core.now
+    work(seconds)
+    over = core.now - start - seconds * 1e9
+    assert 0 <= over < 10_000
+    assert min(core.sizes) > 5 * 1024  # zlib keeps the interpreter's lock below
+
+
+def test_busy_uses_a_core_and_sleep_does_not() -> None:
+    def core_seconds(mode: str) -> float:
+        work, start = make_compute(mode), time.thread_time()
+        work(0.02)
+        return time.thread_time() - start
+
+    busy, asleep = (sorted(core_seconds(mode) for _ in range(5)) for mode in ("busy", "sleep"))
+    assert busy[-1] > 5 * asleep[0]  # a loaded machine gives either little
+
+
+@pytest.mark.parametrize(("ranks", "mode"), [(1, "busy"), (3, "busy"), (4, "sleep"), (64, "sleep")])
+def test_sleeps_when_ranks_leave_no_core(ranks: int, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compute, "usable_cores", lambda: 4)
+    assert compute_mode(ranks) == mode
+
+
+def test_cores_are_those_that_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {3, 5})
+    assert usable_cores() == 2
+
+
+@pytest.mark.skipif(usable_cores() < 2, reason="needs two cores")
+@pytest.mark.parametrize("step", [lambda: None, lambda: time.sleep(0.0001)], ids=["python", "reader"])
+def test_another_thread_goes_on_while_it_computes(step: Callable[[], object]) -> None:
+    """As beside work that never asks for the interpreter, which takes as much of a shared machine.
+
+    A busy wait in Python would leave Python half of the time, and who waits for storage a turn every 5 ms.
+    """
+    work = BusyCompute()
+    shares = []
+    for _ in range(5):
+        shares.append(progress(step, lambda: work(0.1)) / progress(step, work_outside_python))
+        if shares[-1] >= 0.6:
+            return
+    pytest.fail(f"the other thread made {shares} of the progress that it could make")
+
+
+def work_outside_python() -> None:
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 400_000)
+
+
+def progress(step: Callable[[], object], meanwhile: Callable[[], None]) -> float:
+    """Steps per second of another thread while something is done in this one."""
+    counted, stop = 0, threading.Event()
+
+    def count() -> None:
+        nonlocal counted
+        while not stop.is_set():
+            step()
+            counted += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    before, start = counted, time.monotonic()
+    meanwhile()
+    rate = (counted - before) / (time.monotonic() - start)
+    stop.set()
+    thread.join()
+    return rate

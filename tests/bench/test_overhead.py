@@ -1,0 +1,72 @@
+"""Our own cost is measured with what the study really uses, and without storage."""
+
+import os
+
+import pytest
+from tests.small_study import small_study
+
+from tierscope.bench import overhead
+from tierscope.bench.overhead import measure_overhead
+from tierscope.loaders import LOADERS, Loader
+
+
+@pytest.fixture(autouse=True)
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overhead, "_SAMPLES", 300)
+    monkeypatch.setattr(overhead, "_REPEATS", 2)
+
+
+@pytest.mark.parametrize("threads", [0, 1, 3])
+@pytest.mark.parametrize("settings", [(), ("format=npz", "num_samples_per_file=4"), ("format=raw", "batch_size=50")])
+def test_both_costs_are_found_for_any_study(threads: int, settings: tuple[str, ...]) -> None:
+    found = measure_overhead(small_study(f"read_threads={threads}", *settings))
+    assert 0 < found.recorder_per_op < 1
+    assert 0 < found.harness_per_sample < 1
+
+
+class Spy:
+    """Stands in for the registry of loaders; notes who is asked for, with what, and what they deliver."""
+
+    def __init__(self) -> None:
+        self.loaded: list[str] = []
+        self.knobs: set[tuple[int, int, int]] = set()
+        self.transfer_bytes: set[int] = set()
+
+    def load(self, name: str) -> object:
+        self.loaded.append(name)
+        made: type[Loader] = LOADERS.load(name)
+
+        def make(source, batch_size, threads, prefetch, new_lane):  # type: ignore[no-untyped-def]
+            self.knobs.add((batch_size, threads, prefetch))
+            self.transfer_bytes.add(source.transfer_bytes)
+            return made(source, batch_size, threads, prefetch, new_lane)
+
+        return make
+
+
+@pytest.mark.parametrize(("threads", "loader"), [(0, "inline"), (2, "threads")])
+def test_the_study_s_own_loader_and_knobs_are_used(threads: int, loader: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    spy = Spy()
+    monkeypatch.setattr(overhead, "LOADERS", spy)
+    measure_overhead(small_study(f"read_threads={threads}", "batch_size=3", "prefetch_size=9", "transfer_size=700"))
+    assert spy.loaded == [loader] * 2
+    assert spy.knobs == {(3, threads, 9)}
+    assert spy.transfer_bytes == {700}
+
+
+def test_no_storage_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
+    def touched(*arguments: object) -> int:
+        raise AssertionError(arguments)
+
+    study = small_study()
+    for name in ("open", "preadv", "stat"):
+        monkeypatch.setattr(os, name, touched)
+    measure_overhead(study)
+
+
+def test_the_least_of_the_tries_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    costs, harness = iter([(9e-6, 5e-6), (4e-6, 6e-6)]), iter([3e-5, 7e-5])
+    monkeypatch.setattr(overhead, "cost_per_op_seconds", lambda _repeats: next(costs))
+    monkeypatch.setattr(overhead, "_seconds_per_sample", lambda _study: next(harness))
+    found = measure_overhead(small_study())
+    assert (found.recorder_per_op, found.harness_per_sample) == (4e-6, 3e-5)

@@ -1,0 +1,106 @@
+"""What does not fit is refused before a byte is written."""
+
+from pathlib import Path
+
+import pytest
+from tests.small_study import plan_of, small_study, stage
+
+from tierscope.data.capacity import check_capacity, check_space
+from tierscope.data.stage import Missing, make_format
+from tierscope.errors import UserError
+
+FILE = make_format(small_study()).file_bytes  # 24 of them, half on lfs
+
+
+def missing(
+    nbytes: int, free: int, device: int = 1, directory: str = "/d", files: int = 1, free_files: int | None = None
+) -> Missing:
+    return Missing(
+        tier_name="gfs",
+        directory=directory,
+        device=device,
+        files=files,
+        nbytes=nbytes,
+        free_bytes=free,
+        free_files=free_files,
+    )
+
+
+def test_exactly_full_fits_and_a_byte_less_does_not() -> None:
+    check_capacity(small_study(f"lfs.capacity={12 * FILE}"))
+    with pytest.raises(UserError) as caught:
+        check_capacity(small_study(f"lfs.capacity={12 * FILE - 1}"))
+    message = str(caught.value)
+    assert message.startswith("placement.cache_rate = 50%; needs ")
+    assert "on lfs for each node" in message
+    assert "system.tiers.lfs.capacity" in message
+    assert "\n" not in message
+
+
+def test_a_lower_rate_needs_less() -> None:
+    check_capacity(small_study(f"lfs.capacity={12 * FILE - 1}", "cache_rate=45%"))
+
+
+def test_the_last_tier_must_hold_every_file() -> None:
+    check_capacity(small_study(f"gfs.capacity={24 * FILE}"))
+    with pytest.raises(UserError, match="on gfs for all nodes"):
+        check_capacity(small_study(f"gfs.capacity={24 * FILE - 1}"))
+
+
+def test_capacity_is_of_each_node() -> None:
+    """With a global shuffle every node keeps all cached files; with a local one only its ranks' own."""
+    tight = [f"lfs.capacity={8 * FILE}", "nodes=4"]
+    with pytest.raises(UserError):
+        check_capacity(small_study(*tight))
+    study = small_study(*tight, "shuffle=local")
+    check_capacity(study)
+    plan = plan_of(study)
+    assert max(plan.files_held(0, node) for node in range(4)) <= 8
+
+
+def test_nodes_that_hold_more_decide() -> None:
+    settings = ("nodes=4", "shuffle=local", "seed=18")
+    held = [plan_of(small_study(*settings)).files_held(0, node) for node in range(4)]
+    most = max(held)
+    assert held[0] < most > held[-1]  # placement by priority is uneven over nodes, or this test says nothing
+    check_capacity(small_study(*settings, f"lfs.capacity={most * FILE}"))
+    with pytest.raises(UserError):
+        check_capacity(small_study(*settings, f"lfs.capacity={most * FILE - 1}"))
+
+
+def test_nothing_is_written_for_it(tmp_path: Path) -> None:
+    with pytest.raises(UserError):
+        check_capacity(small_study(f"gfs.path={tmp_path}", "gfs.capacity=1"))
+    assert list(tmp_path.iterdir()) == []
+    assert stage(small_study(), str(tmp_path)) == (12 + 24) * FILE  # what would have been
+
+
+def test_space_is_summed_per_disk() -> None:
+    shares = [missing(900, 1000, device=2), missing(400, 1000, directory="/full"), missing(400, 1000)]
+    assert check_space(("host", share) for share in shares) == 1700
+    with pytest.raises(UserError) as caught:
+        check_space(("host", share) for share in [*shares, missing(300, 1000)])
+    assert str(caught.value).startswith("/full: 1.07 KiB to be written, but only 1000 B is free")
+    assert "\n" not in str(caught.value)
+
+
+def test_equal_device_numbers_of_different_hosts_are_different_disks() -> None:
+    assert check_space([("a", missing(900, 1000)), ("b", missing(900, 1000))]) == 1800
+
+
+def test_some_room_is_left_for_what_the_filesystem_needs_itself() -> None:
+    check_space([("host", missing(980, 1000))])
+    with pytest.raises(UserError):
+        check_space([("host", missing(981, 1000))])
+
+
+def test_inodes_are_summed_per_disk() -> None:
+    check_space(
+        [("host", missing(1, 1000, files=5, free_files=10)), ("host", missing(1, 1000, files=5, free_files=10))]
+    )
+    with pytest.raises(UserError, match=r"^/d: 11 files to be written, but only 10 inodes are free"):
+        check_space([("h", missing(1, 1000, files=6, free_files=10)), ("h", missing(1, 1000, files=5, free_files=10))])
+
+
+def test_a_full_disk_is_no_obstacle_when_nothing_is_missing() -> None:
+    assert check_space([("host", missing(0, 0, files=0, free_files=0))]) == 0

@@ -1,0 +1,212 @@
+"""The inner loop: short reads are completed, and the recorder says what the system saw."""
+
+import itertools
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.accesses import Counting, Short
+from tests.small_study import small_study, source_of, stage, totals
+
+from tierscope.data import content
+from tierscope.errors import DamagedDataError
+from tierscope.loaders import reader as reader_module
+from tierscope.loaders.base import Slots, Work
+from tierscope.loaders.reader import SampleReader
+from tierscope.trace import recorder as recorder_module
+from tierscope.trace.ops import OP_ROW
+from tierscope.trace.recorder import Lane, OpSink, WallClock
+
+RECORD = 1016  # a TFRecord of 1000 bytes
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> str:
+    out = str(tmp_path_factory.mktemp("staged"))
+    stage(small_study("cache_rate=0"), out)
+    return out
+
+
+WORK = Work(0, [4, 2, 9], [4, 2, 9], [0, 0, 0], [1, 1, 1])
+
+
+class TestShortReads:
+    """A filesystem may give less than asked for; only nothing at all is the end of a file."""
+
+    @pytest.mark.parametrize("whole_files", [True, False])
+    @pytest.mark.parametrize("most", [1, 100, 1015])
+    def test_the_rest_is_read_and_recorded(self, staged: str, tmp_path: Path, whole_files: bool, most: int) -> None:
+        access, sink = Short(most), OpSink(str(tmp_path / "ops"))
+        lane = Lane(0, 2, 1, None if whole_files else WallClock(), sink)
+        source = source_of(small_study("cache_rate=0"), staged, lambda: access)
+        memory = Slots(3, RECORD, source.format.payload)
+        SampleReader(source, lane).read(WORK, memory.slots)
+        assert [content.sample_number(payload) for payload in memory.payloads] == [4, 2, 9]
+        table = lane.finish()
+        sink.close()
+        reads = -(-RECORD // most)
+        assert totals([table], "ops", "read") == [0, 3 * reads] == [0, len(access.reads)]
+        assert totals([table], "nbytes", "read") == [0, 3 * RECORD]
+        assert totals([table], "ops", "open") == totals([table], "ops", "close") == [0, 3]
+        assert access.open_fds == set()
+        self.check_list(tmp_path / "ops", access)
+
+    def check_list(self, path: Path, access: Counting) -> None:
+        """Each read with its place and size, and one operation after another."""
+        rows = np.fromfile(path, OP_ROW)
+        rows = rows[np.argsort(rows["start_ns"], kind="stable")]
+        reads = rows[rows["kind"] == 1]
+        found = [(int(row["offset"]), int(row["bytes"])) for row in reads]
+        assert found == access.reads
+        assert list(dict.fromkeys(reads["file"].tolist())) == [4, 2, 9]
+        ends = rows["start_ns"] + rows["busy_ns"]
+        assert (ends[:-1] <= rows["start_ns"][1:]).all()
+
+    def test_a_file_that_comes_whole_takes_one_read(self, staged: str) -> None:
+        access, lane = Short(RECORD), Lane(0, 2)
+        source = source_of(small_study("cache_rate=0"), staged, lambda: access)
+        SampleReader(source, lane).read(WORK, Slots(3, RECORD, slice(0, 1)).slots)
+        assert access.reads == [(0, RECORD)] * 3
+        assert totals([lane.finish()], "ops", "read") == [0, 3]
+
+    @pytest.mark.parametrize("whole_files", [True, False])
+    def test_each_operation_has_its_own_time(
+        self, staged: str, tmp_path: Path, whole_files: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """On a clock that moves by one each time it is read, every operation lasts one."""
+        ticks = itertools.count()
+        for module in (reader_module, recorder_module):
+            monkeypatch.setattr(module, "_now", lambda: next(ticks))
+        sink = OpSink(str(tmp_path / "ops"))
+        lane = Lane(0, 2, 1, None if whole_files else WallClock(), sink)
+        source = source_of(small_study("cache_rate=0"), staged, lambda: Short(400))
+        SampleReader(source, lane).read(WORK, Slots(3, RECORD, slice(0, 1)).slots)
+        lane.finish()
+        sink.close()
+        rows = np.fromfile(tmp_path / "ops", OP_ROW)
+        assert rows["busy_ns"].tolist() == [1] * 3 * (1 + 3 + 1)
+
+
+class TestChecks:
+    def test_checking_can_be_switched_off(self, staged: str) -> None:
+        source = source_of(small_study("cache_rate=0"), staged, Zeros)
+        memory = Slots(3, RECORD, slice(0, RECORD))
+        SampleReader(replace(source, check=False), Lane(0, 2)).read(WORK, memory.slots)
+        with pytest.raises(DamagedDataError):
+            SampleReader(source, Lane(0, 2)).read(WORK, memory.slots)
+
+    def test_only_the_samples_of_a_partial_batch_are_checked(self, staged: str) -> None:
+        source = source_of(small_study("cache_rate=0"), staged)
+        memory = Slots(5, RECORD, slice(0, RECORD))  # two slots hold nothing
+        SampleReader(source, Lane(0, 2)).read(WORK, memory.slots)
+
+
+class Zeros(Counting):
+    """Files of zeros."""
+
+    def preadv(self, fd: int, buffers: Sequence[memoryview], offset: int, /) -> int:
+        buffers[0][:] = bytes(buffers[0].nbytes)
+        return buffers[0].nbytes
+
+
+def test_each_epoch_s_steps_are_noted(staged: str, tmp_path: Path) -> None:
+    sink = OpSink(str(tmp_path / "ops"))
+    lane = Lane(5, 2, epoch=3, sink=sink)
+    reader = SampleReader(source_of(small_study("cache_rate=0"), staged), lane)
+    memory = Slots(3, RECORD, slice(0, RECORD))
+    for step in (7, 8):
+        reader.read(replace(WORK, step=step), memory.slots)
+    lane.finish()
+    sink.close()
+    rows = np.fromfile(tmp_path / "ops", OP_ROW)
+    assert sorted(rows["step"].tolist()) == [7] * 9 + [8] * 9
+    assert set(rows["epoch"].tolist()) == {3}
+    assert set(rows["lane"].tolist()) == {5}
+
+
+READ_ONE_EPOCH = """
+import json, sys
+from tests.small_study import loader_of, plan_of, small_study, source_of, totals
+out, *settings = sys.argv[1:]
+study = small_study(*settings)
+loader = loader_of(study, source_of(study, out))
+for _ in loader.batches(plan_of(study).reads(0, 1)):
+    pass
+tables, _, _ = loader.finish()
+print(json.dumps({kind: totals(tables, "ops", kind) for kind in ("open", "read", "close")} | {"bytes": totals(tables, "nbytes", "read")}))
+"""
+
+
+@pytest.fixture(scope="module")
+def strace() -> str:
+    path = shutil.which("strace")
+    if path is None:
+        pytest.skip("strace is not installed")
+    if subprocess.run([path, "-o", "/dev/null", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("strace is not permitted here")
+    return path
+
+
+def calls_seen(log: str, folder: str) -> dict[str, list[tuple[str, int]]]:
+    """System calls on files below a folder: by name, (path, result)."""
+    seen: dict[str, list[tuple[str, int]]] = {"openat": [], "preadv": [], "close": [], "other": []}
+    pending: dict[str, tuple[str, str]] = {}
+    for line in log.splitlines():
+        thread, _, call = line.partition(" ")
+        call = call.strip()
+        if resumed := re.match(r"<\.\.\. (\w+) resumed>.*= (-?\d+)", call):
+            if thread in pending:
+                name, path = pending.pop(thread)
+                seen[name].append((path, int(resumed[2])))
+            continue
+        found = re.match(rf"(\w+)\(.*?({re.escape(folder)}[^\">]*)", call)
+        if not found:
+            continue
+        name = found[1].removesuffix("2")  # Python reads with preadv2 where there is one
+        name = name if name in seen else "other"
+        if call.endswith("<unfinished ...>"):
+            pending[thread] = (name, found[2])
+        elif result := re.search(r"= (-?\d+)(<.*>)?$", call):
+            seen[name].append((found[2], int(result[1])))
+    assert pending == {}
+    return seen
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("read_threads=0",),
+        ("read_threads=1",),
+        ("read_threads=3", "transfer_size=512"),
+        ("read_threads=1", "format=npz", "num_files_train=6", "num_samples_per_file=4"),
+    ],
+    ids=["inline", "one", "threads", "extents"],
+)
+def test_the_system_saw_what_was_recorded(strace: str, tmp_path: Path, settings: tuple[str, ...]) -> None:
+    out = tmp_path / "data"
+    stage(small_study(*settings), str(out))
+    log = tmp_path / "log"
+    traced = [strace, "-f", "-y", "-e", "trace=file,desc", "-o", str(log)]
+    done = subprocess.run(
+        [*traced, sys.executable, "-c", READ_ONE_EPOCH, str(out), *settings],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        cwd=Path(__file__).parents[2],
+    )
+    recorded = json.loads(done.stdout)
+    for tier, folder in enumerate(("lfs", "gfs")):
+        seen = calls_seen(log.read_text(), str(out / folder))
+        assert 0 < len(seen["openat"]) == recorded["open"][tier]
+        assert len(seen["preadv"]) == recorded["read"][tier]
+        assert sum(got for _, got in seen["preadv"]) == recorded["bytes"][tier]
+        assert len(seen["close"]) == recorded["close"][tier]
+        assert seen["other"] == []  # no stat, no seek, no read of another kind

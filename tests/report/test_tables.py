@@ -1,0 +1,186 @@
+"""The breakdown as text: whole at any width, and no name is taken for markup."""
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+from tests.traces import CLASSES, TIERS, times_of, trace_of
+
+from tierscope.analysis.breakdown import Breakdown, break_down, value_text
+from tierscope.analysis.conditions import Conditions
+from tierscope.analysis.findings import Finding
+from tierscope.analysis.times import from_traces
+from tierscope.report.tables import BreakdownView, verdict
+
+HOSTILE = ["[red]x[/red]", "[/red]", "[link=http://x]y", "\\[b]", "[bold", ":boom:"]
+
+
+def shown(
+    breakdown: Breakdown,
+    findings: list[Finding] | None = None,
+    emulated: list[str] | None = None,
+    name: str = "demo",
+    width: int = 300,
+) -> str:
+    target = io.StringIO()
+    Console(file=target, width=width, highlight=False).print(
+        BreakdownView(name, breakdown, findings or [], Conditions(emulated=tuple(emulated or ())))
+    )
+    return target.getvalue()
+
+
+def swept(values: dict[Any, float], key: str = "cache_rate", class_: str = "GFS-READ") -> Breakdown:
+    rows = [{"rank": 0, "class": class_, "seconds": seconds, key: value} for value, seconds in values.items()]
+    tier = class_.rpartition("-")[0]
+    classes = CLASSES if class_ in CLASSES else [f"{tier}-READ", f"{tier}-META"]
+    return break_down(times_of(rows, [key], classes))
+
+
+def test_the_whole_picture() -> None:
+    text = shown(swept({0.0: 4.0, 0.5: 1.0, 1.0: 2.0}))
+    lines = text.splitlines()
+    assert lines[0].rstrip() == "demo: I/O seconds of the slowest of 1 processes (busy)"
+    header = next(line for line in lines if "cache rate" in line)
+    assert all(name in header for name in (*CLASSES, "I/O s", "range, n=1", "bottleneck", "epoch s", "epoch 1 I/O s"))
+    rows = [line for line in lines if "–" in line and "%" in line and "Best" not in line]
+    assert [line.split()[:2] for line in rows] == [["0%", "4.000"], ["50%", "1.000"], ["100%", "2.000"]]
+    assert [("◀ best" in line) for line in rows] == [False, True, False]
+    assert [line.count("█") for line in rows] == [24, 6, 12]
+
+
+def test_the_verdict() -> None:
+    found = [str(line) for line in verdict(swept({0.0: 4.0, 0.5: 1.0, 1.0: 2.0}))]
+    assert found == [
+        "Best: cache_rate 50% with 1.000 s of I/O per epoch (1.000–1.000 s, range, n=1).",
+        "Bottleneck: GFS-READ from 0% to 100%.",
+    ]
+
+
+def test_the_verdict_says_where_the_bottleneck_moves_and_what_is_as_good() -> None:
+    seconds = {0.0: ("GFS-META", 5.0), 0.1: ("GFS-META", 4.0), 0.2: ("LFS-READ", 3.9), 0.3: ("GFS-READ", 0.0)}
+    rows: list[dict[str, Any]] = [
+        {"rank": 0, "class": class_, "seconds": value + extra, "cache_rate": rate, "repetition": repetition}
+        for rate, (class_, value) in seconds.items()
+        for repetition, extra in ((1, 0.0), (2, 0.2 if rate < 0.3 else 0.0))
+    ]
+    lines = [
+        str(line)
+        for line in verdict(break_down(times_of([row for row in rows if row["cache_rate"] < 0.3], ["cache_rate"])))
+    ]
+    assert lines[1] == "The smallest that cannot be told from it: cache_rate 10% (4.100 s)."
+    lines = [str(line) for line in verdict(break_down(times_of(rows, ["cache_rate"])))]
+    assert lines[1] == "Bottleneck: GFS-META from 0% to 10%; LFS-READ at 20%; no I/O at 30%."
+
+
+def test_epoch_time_is_set_against_io_time() -> None:
+    traces = [
+        trace_of({(0, 1): {"GFS-READ": seconds}}, point=point, sweep={"cache_rate": float(point)}, seconds=3.0)
+        for point, seconds in enumerate([2.0, 3.5])
+    ]
+    lines = [str(line) for line in verdict(break_down(from_traces(traces, TIERS)))]
+    assert lines[-1] == "Epochs are shorter than these sums, because several threads read at once: see --basis wall."
+
+
+def test_one_point_without_a_sweep() -> None:
+    text = shown(break_down(times_of([{"rank": 0, "class": "GFS-READ", "seconds": 1.0}])))
+    assert "Best: the only point with 1.000 s" in text
+    assert "Bottleneck" not in text
+
+
+def test_no_io_at_all_is_no_crash() -> None:
+    text = shown(swept({0.0: 0.0, 1.0: 0.0}))
+    assert "█" not in text
+    assert "no I/O from 0% to 100%" in text
+
+
+def test_a_grid_has_no_stretches() -> None:
+    rows = [
+        {"rank": 0, "class": "GFS-READ", "seconds": 1.0 + rate, "cache_rate": rate, "threads": threads}
+        for rate in (0.0, 1.0)
+        for threads in (1, 2)
+    ]
+    text = shown(break_down(times_of(rows, ["cache_rate", "threads"])))
+    assert "Best: cache_rate 0%, threads 1 with" in text
+    assert "Bottleneck:" not in text
+
+
+def test_emulation_and_findings_are_said() -> None:
+    text = shown(swept({0.0: 1.0}), [Finding("trimmed", {"samples": 3})], ["gfs", "lfs"])
+    assert "· emulated tiers: gfs, lfs" in text.splitlines()[0]
+    assert "• 3 samples per epoch were left out" in text
+    assert "→ choose num_files_train" in text
+
+
+def test_writes_have_a_column_but_no_part_of_the_bar() -> None:
+    rows = [{"rank": 0, "class": class_, "seconds": s} for class_, s in (("GFS-READ", 0.001), ("GFS-WRITE", 1e6))]
+    text = shown(break_down(times_of(rows, classes=[*CLASSES, "GFS-WRITE"])))
+    assert "1000000.000" in text
+    assert text.count("█") == 24
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_markup_in_names_is_shown_literally(name: str) -> None:
+    def header(breakdown: Breakdown) -> str:
+        return next(line for line in shown(breakdown).splitlines() if "bottleneck" in line)
+
+    assert shown(swept({name: 1.0}, key="x")).count(name) == 2  # its row and the verdict
+    assert name in header(swept({1.0: 1.0}, key=name))
+    assert f"{name}-READ" in header(swept({1.0: 1.0}, class_=f"{name}-READ"))
+    assert shown(swept({1.0: 1.0}, class_=f"{name}-READ")).count(f"{name}-READ") == 2  # and as the bottleneck
+    assert name in shown(swept({1.0: 1.0}), name=name)
+    finding = Finding("goal_met", {"goal": "1 s", "where": name, "io": "1 s"})
+    assert name in shown(swept({1.0: 1.0}), [finding], [name])
+    assert shown(swept({1.0: 1.0}), emulated=[name]).count(name) == 1
+
+
+@pytest.mark.parametrize("width", [1, 20, 80, 150, 400])
+@pytest.mark.parametrize("tiers", [1, 12])
+def test_any_width_will_do(width: int, tiers: int) -> None:
+    classes = [f"TIER{number}-{kind}" for number in range(tiers) for kind in ("READ", "META", "WRITE")]
+    rows = [
+        {"rank": rank, "class": class_, "seconds": rank + 0.1, "cache_rate": rate}
+        for rank in range(3)
+        for class_ in classes
+        for rate in (0.0, 0.5)
+    ]
+    text = shown(break_down(times_of(rows, ["cache_rate"], classes)), width=width)
+    assert all(len(line) <= width for line in text.splitlines())
+    if (width, tiers) == (150, 1):
+        assert "…" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("cache_rate", 0.65, "65%"),
+        ("placement.cache_rate", 1, "100%"),
+        ("cache_rate", "half", "half"),
+        ("threads", 4.0, "4"),
+        ("threads", 4, "4"),
+        ("latency", 0.0015, "0.0015"),
+        ("format", "raw", "raw"),
+        ("emulate", True, "True"),
+    ],
+)
+def test_values_as_people_write_them(name: str, value: Any, text: str) -> None:
+    assert value_text(name, value) == text
+
+
+def test_a_narrow_terminal_loses_columns_not_digits() -> None:
+    breakdown = swept({0.0: 4.0, 0.5: 1.25, 1.0: 2.0})
+    for width in (80, 100, 120, 150):
+        text = shown(breakdown, width=width)
+        assert "…" not in text
+        assert "1.250" in text
+        assert "GFS-READ ◀" in text
+    assert "█" not in shown(breakdown, width=80)
+    assert "█" in shown(breakdown, width=150)
+
+
+def test_conditions_are_shown() -> None:
+    given = Conditions((), {"gfs": 0.125, "lfs": None}, False, 2e-7, 1e-5)
+    target = io.StringIO()
+    Console(file=target, width=200, highlight=False).print(BreakdownView("x", swept({0.0: 1.0}), [], given))
+    assert "In the page cache when epochs began: gfs 12.5%, lfs unknown." in target.getvalue()
+    assert "Own cost: 200 ns per recorded operation, 10 us per sample in all." in target.getvalue()

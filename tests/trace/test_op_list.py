@@ -1,0 +1,68 @@
+"""The full list of operations: exact, in chunks, one file per node."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pytest
+
+from tierscope.errors import StoppedError
+from tierscope.trace import op_list
+from tierscope.trace.op_list import SCHEMA, collect_ops
+from tierscope.trace.ops import KINDS, OP_ROW
+from tierscope.trace.store import read_parquet
+
+TIERS = ["lfs", "gfs", "tape"]
+
+
+def raw_rows(count: int, seed: int) -> npt.NDArray[np.void]:
+    generator = np.random.default_rng(seed)
+    rows = np.empty(count, OP_ROW)
+    for name in OP_ROW.names or ():
+        rows[name] = generator.integers(0, 2**30, count)
+    rows["tier"], rows["kind"] = generator.integers(0, len(TIERS), count), generator.integers(0, len(KINDS), count)
+    return rows
+
+
+def expected(rank: int, rows: npt.NDArray[np.void]) -> list[tuple[object, ...]]:
+    return [
+        (rank, lane, epoch, step, TIERS[tier], KINDS[kind], file, offset, nbytes, start / 1e9, busy / 1e9)
+        for epoch, lane, step, tier, kind, file, offset, nbytes, start, busy in rows.tolist()
+    ]
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 10_000])
+def test_every_row_of_every_rank_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
+    monkeypatch.setattr(op_list, "_ROWS", chunk)
+    lists = {4: raw_rows(20, 1), 5: raw_rows(0, 2), 6: raw_rows(14, 3)}
+    raw = {rank: str(tmp_path / f"rank-{rank}.ops") for rank in lists}
+    for rank, rows in lists.items():
+        rows.tofile(raw[rank])
+    path = tmp_path / "ops" / "0000-r1-node1.parquet"
+    collect_ops(str(path), raw, TIERS)
+    about, table = read_parquet(str(path))
+    assert table.schema == SCHEMA
+    assert table.rows() == [row for rank, rows in lists.items() for row in expected(rank, rows)]
+    assert about["kind"] == "ops"
+    assert os.listdir(tmp_path) == ["ops"]  # the raw lists are gone
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_ranks_that_did_nothing_give_an_empty_table(tmp_path: Path) -> None:
+    raw = tmp_path / "rank-0.ops"
+    raw.touch()
+    path = tmp_path / "ops" / "x.parquet"
+    collect_ops(str(path), {0: str(raw)}, TIERS)
+    assert pl.read_parquet(path).schema == SCHEMA
+    assert pl.read_parquet(path).is_empty()
+
+
+def test_a_failure_keeps_the_raw_lists(tmp_path: Path) -> None:
+    raw = {0: str(tmp_path / "rank-0.ops"), 1: str(tmp_path / "rank-1.ops")}
+    raw_rows(5, 1).tofile(raw[0])
+    with pytest.raises(StoppedError, match=r"x\.parquet: cannot be written"):
+        collect_ops(str(tmp_path / "ops" / "x.parquet"), raw, TIERS)
+    assert os.path.exists(raw[0])
+    assert os.listdir(tmp_path / "ops") == []

@@ -1,0 +1,105 @@
+"""Traces and class times made by hand: known seconds in, so that a test knows what must come out."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tierscope.analysis.times import ClassTimes
+from tierscope.trace.ops import BINS, KINDS
+from tierscope.trace.rank_trace import RankEpoch, RankTrace
+from tierscope.trace.recorder import LaneTable
+from tierscope.trace.trace import RunKey, Trace, gather
+
+TIERS = ["lfs", "gfs"]  # nearest first, as in a study
+CLASSES = ("GFS-READ", "GFS-META", "LFS-READ", "LFS-META")
+KIND_OF = {"READ": "read", "META": "open", "WRITE": "write"}
+OP_BYTES = 100  # of each read and write below
+RANKS_PER_NODE = 2
+
+Cell = tuple[str, str]  # tier, kind
+
+
+def empty_lane(number: int = 0, tiers: int = len(TIERS)) -> LaneTable:
+    cells = tiers * len(KINDS)
+    sums = (np.zeros(cells, np.int64) for _ in range(4))
+    histograms = (np.zeros(cells * BINS, np.int64) for _ in range(2))
+    return LaneTable(number, *sums, *histograms)
+
+
+def lane_of(busy_seconds: Mapping[Cell, float], number: int = 0, wall_share: float = 1.0) -> LaneTable:
+    """One operation in each of the given cells."""
+    table = empty_lane(number)
+    for (tier, kind), seconds in busy_seconds.items():
+        cell = TIERS.index(tier) * len(KINDS) + KINDS.index(kind)
+        table.ops[cell] = 1
+        table.nbytes[cell] = OP_BYTES if kind in ("read", "write") else 0
+        table.busy_ns[cell] = round(seconds * 1e9)
+        table.wall_ns[cell] = round(seconds * wall_share * 1e9)
+        table.sizes[cell * BINS + int(table.nbytes[cell]).bit_length()] = 1
+        table.latencies[cell * BINS + int(table.busy_ns[cell]).bit_length()] = 1
+    return table
+
+
+def rank_epoch(epoch: int = 1, **changes: Any) -> RankEpoch:
+    plain: dict[str, Any] = {
+        "epoch": epoch,
+        "seconds": 10.0,
+        "samples": 100,
+        "payload_bytes": 100 * OP_BYTES,
+        "stall_seconds": 9.0,
+        "compute_seconds": 0.0,
+        "decode_seconds": 0.0,
+        "late_ops": 0,
+        "late_seconds": 0.0,
+        "order_digest": "0" * 32,
+        "steps_per_entry": 1,
+        "steps": np.zeros((0, 3)),
+        "lanes": (),
+        "residency": (),
+    }
+    return RankEpoch(**{**plain, **changes})
+
+
+def trace_of(
+    classes: Mapping[tuple[int, int], Mapping[str, float]],
+    *,
+    point: int = 0,
+    repetition: int = 1,
+    sweep: Mapping[str, Any] | None = None,
+    about: Mapping[str, Any] | None = None,
+    wall_share: float = 1.0,
+    **changes: Any,
+) -> Trace:
+    """(rank, epoch) → class → busy seconds, as one operation each. `changes` go to every RankEpoch.
+
+    Nothing about it is remarkable: it gives no finding.
+    """
+    ranks: dict[int, list[RankEpoch]] = {}
+    for (rank, epoch), seconds in classes.items():
+        cells = {(name[:3].lower(), KIND_OF[name[4:]]): value for name, value in seconds.items()}
+        lanes = (lane_of(cells, wall_share=wall_share),)
+        ranks.setdefault(rank, []).append(rank_epoch(epoch, **{"lanes": lanes, **changes}))
+    whole = {
+        "sweep": dict(sweep or {}),
+        "tiers": [{"name": tier, "emulated": False} for tier in TIERS],
+        "trimmed_samples": 0,
+        "compute": "none",
+        "metadata_cache": "cold",
+        "overhead": {"harness_seconds_per_sample": 0.0},
+        **(about or {}),
+    }
+    handed = [RankTrace(rank, rank // RANKS_PER_NODE, tuple(epochs)) for rank, epochs in ranks.items()]
+    return gather(RunKey(point, repetition), whole, TIERS, handed)
+
+
+def times_of(
+    rows: Sequence[Mapping[str, Any]], sweep: Sequence[str] = (), classes: Sequence[str] = CLASSES
+) -> ClassTimes:
+    """Class times as from a CSV. A row needs rank, class, seconds and the swept values; the rest has defaults."""
+    plain = {"repetition": 1, "epoch": 1, "node": None, "ops": None, "bytes": None}
+    order = [*sweep, "repetition", "epoch", "node", "rank", "class", "seconds", "ops", "bytes"]
+    whole = {"node": pl.Int64, "ops": pl.Int64, "bytes": pl.Int64, "seconds": pl.Float64}
+    table = pl.DataFrame([{**plain, **row} for row in rows], schema_overrides=whole).select(order)
+    return ClassTimes(table, pl.DataFrame(), tuple(sweep), tuple(classes), "busy")
