@@ -1,6 +1,5 @@
 """Ways to the files of a tier that count what they are asked for, or misbehave as storage may."""
 
-import errno
 import os
 import threading
 import time
@@ -87,9 +86,6 @@ class Failing(Counting):
 
 def os_error(number: int) -> OSError:
     return OSError(number, os.strerror(number))
-
-
-IO_ERROR = errno.EIO
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 10) -> bool:

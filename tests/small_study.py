@@ -49,6 +49,8 @@ def stage(study: Study, out: str) -> int:
     crew = stagers(study, out)
     for stager in crew:
         stager.claim()
+    for stager in crew:
+        stager.reopen()
     written = sum(stager.write(lambda _: None) for stager in crew)
     for stager in crew:
         stager.seal()

@@ -13,14 +13,23 @@ FILE = make_format(small_study()).file_bytes  # 24 of them, half on lfs
 
 
 def missing(
-    nbytes: int, free: int, device: int = 1, directory: str = "/d", files: int = 1, free_files: int | None = None
+    nbytes: int,
+    free: int,
+    device: int = 1,
+    directory: str = "/d",
+    files: int = 1,
+    free_files: int | None = None,
+    shared: bool = False,
 ) -> Missing:
     return Missing(
         tier_name="gfs",
         directory=directory,
+        shared=shared,
         device=device,
+        sealed=False,
         files=files,
-        nbytes=nbytes,
+        nbytes=nbytes - 10 * files,
+        disk_bytes=nbytes,
         free_bytes=free,
         free_files=free_files,
     )
@@ -77,7 +86,7 @@ def test_nothing_is_written_for_it(tmp_path: Path) -> None:
 
 def test_space_is_summed_per_disk() -> None:
     shares = [missing(900, 1000, device=2), missing(400, 1000, directory="/full"), missing(400, 1000)]
-    assert check_space(("host", share) for share in shares) == 1700
+    assert check_space(("host", share) for share in shares) == 1700 - 30  # what will be written, not what it takes up
     with pytest.raises(UserError) as caught:
         check_space(("host", share) for share in [*shares, missing(300, 1000)])
     assert str(caught.value).startswith("/full: 1.07 KiB to be written, but only 1000 B is free")
@@ -85,7 +94,7 @@ def test_space_is_summed_per_disk() -> None:
 
 
 def test_equal_device_numbers_of_different_hosts_are_different_disks() -> None:
-    assert check_space([("a", missing(900, 1000)), ("b", missing(900, 1000))]) == 1800
+    assert check_space([("a", missing(900, 1000)), ("b", missing(900, 1000))]) == 1800 - 20
 
 
 def test_some_room_is_left_for_what_the_filesystem_needs_itself() -> None:
@@ -104,3 +113,15 @@ def test_inodes_are_summed_per_disk() -> None:
 
 def test_a_full_disk_is_no_obstacle_when_nothing_is_missing() -> None:
     assert check_space([("host", missing(0, 0, files=0, free_files=0))]) == 0
+
+
+def test_what_several_hosts_write_to_a_shared_directory_is_summed() -> None:
+    """Whatever device numbers they see; on a single host it is one more directory on a disk."""
+    shares = [("a", missing(60, 100, device=1, shared=True)), ("b", missing(60, 100, device=2, shared=True))]
+    with pytest.raises(UserError, match="only 100 B is free"):
+        check_space(shares)
+    own = [("a", missing(60, 100, device=1)), ("b", missing(60, 100, device=1))]
+    assert check_space(own) == 100
+    one_host = [("a", missing(60, 100, device=1, shared=True)), ("a", missing(60, 100, device=1))]
+    with pytest.raises(UserError, match="only 100 B is free"):
+        check_space(one_host)

@@ -101,7 +101,7 @@ def test_no_descriptor_is_left(tmp_path: Path) -> None:
 def test_ranks_share_the_files_of_a_tier() -> None:
     study = small_study("nodes=2", "ranks_per_node=2", "num_files_train=101")
     plan = plan_of(study)
-    for tier, node, held in ((0, 1, 50), (1, None, 101)):
+    for tier, node, held in ((0, 1, 50), (1, None, 51)):
         files = tier_files(study, "/res", node or 0)[tier]
         parts = [list(cold.paths_to_evict(plan, tier, node, files, part, 3)) for part in range(3)]
         together = [path for part in parts for path in part]

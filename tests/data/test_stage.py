@@ -150,7 +150,10 @@ class TestMissing:
         lfs, gfs = stager.missing()
         assert (lfs.tier_name, lfs.files) == ("lfs", 12)
         assert (gfs.tier_name, gfs.files) == ("gfs", 24)
-        assert 24 * FILE <= gfs.nbytes == 2 * lfs.nbytes
+        assert (lfs.nbytes, gfs.nbytes) == (12 * FILE, 24 * FILE)
+        assert gfs.disk_bytes == 2 * lfs.disk_bytes
+        block = min(4096, os.statvfs(tmp_path).f_frsize)
+        assert gfs.disk_bytes == 24 * -(-FILE // block) * block
         assert gfs.directory == tier_files(STUDY, str(tmp_path))[1].folder
         assert lfs.device == gfs.device == os.stat(tmp_path).st_dev
         assert 0 < gfs.free_bytes <= os.statvfs(tmp_path).f_blocks * os.statvfs(tmp_path).f_frsize
@@ -249,6 +252,7 @@ class TestRestart:
         stage(STUDY, str(tmp_path))
         (stager,) = stagers(small_study("cache_rate=75%"), str(tmp_path))
         stager.claim()
+        stager.reopen()
         stager.write(lambda _: None)  # and then the power fails
         other_boot()
         assert stage(small_study("cache_rate=75%"), str(tmp_path)) == (18 + 24) * FILE
@@ -318,7 +322,7 @@ class TestFaults:
         assert "run the same command again" in str(caught.value)
         assert stage(STUDY, str(tmp_path)) == 31 * FILE
 
-    @pytest.mark.parametrize("step", ["claim", "write", "seal"])
+    @pytest.mark.parametrize("step", ["claim", "reopen", "seal"])
     def test_a_disk_too_full_for_a_marker_is_one_line_too(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
     ) -> None:
@@ -331,7 +335,7 @@ class TestFaults:
             stage(STUDY, str(tmp_path))
         monkeypatch.setattr(manifest, "write_file", _full)
         with pytest.raises(OutOfSpaceError, match="No space left on device while generating"):
-            stager.write(lambda _: None) if step == "write" else getattr(stager, step)()
+            getattr(stager, step)()
 
     def test_a_device_that_fails_to_sync_is_one_line_too(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (stager,) = stagers(STUDY, str(tmp_path))

@@ -2,7 +2,9 @@
 
 import io
 import random
+import struct
 import zipfile
+import zlib
 
 import numpy as np
 import pytest
@@ -39,6 +41,20 @@ def test_zipfile_finds_nothing_wrong(shape: Shape) -> None:
         (member,) = archive.infolist()
     assert member.compress_type == zipfile.ZIP_STORED
     assert member.file_size == member.compress_size
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_reader_that_streams_finds_the_same_in_the_local_header(shape: Shape) -> None:
+    """By the published layout of a zip; zipfile itself trusts the directory alone."""
+    content, _ = file_of(shape)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        (member,) = archive.infolist()
+    magic, crc, packed, size, name_bytes, extra_bytes = struct.unpack_from("<4s10xIIIHH", content)
+    assert magic == b"PK\x03\x04"
+    assert (crc, packed, size) == (member.CRC, member.compress_size, member.file_size)
+    assert content[30 : 30 + name_bytes] == b"x.npy"
+    array = content[30 + name_bytes + extra_bytes :][:size]
+    assert zlib.crc32(array) == crc
 
 
 @pytest.mark.parametrize("shape", [Shape(1, 50), Shape(3, 50)])

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from tests.tiny import TINY
 
 pytestmark = pytest.mark.faults

@@ -179,6 +179,16 @@ def test_a_sweep_of_the_cache_rate_moves_files_and_nothing_else() -> None:
     assert set(held(low, 0, 0)) < set(held(high, 0, 0))
 
 
+@pytest.mark.parametrize("parts", [1, 3])
+def test_more_files_than_a_block_are_all_there(parts: int) -> None:
+    files = parts * BLOCK * 2 + 5
+    plan = plan_of(make_study(files=files, cache_rate=0.5))
+    for tier, expected in ((0, round(files / 2)), (1, files)):
+        blocks = [block for part in range(parts) for block in plan.files_on(tier, 0, part, parts)]
+        assert max(map(len, blocks)) <= BLOCK
+        assert len(np.unique(np.concatenate(blocks))) == sum(map(len, blocks)) == expected
+
+
 def test_plans_of_huge_datasets_start_at_once() -> None:
     plan = plan_of(make_study(files=10**12, nodes=64, cache_rate=0.5))
     assert len(next(plan.reads(63, 1)).samples) == BLOCK

@@ -8,19 +8,15 @@ import numpy as np
 
 from tierscope.bench.compute import make_compute
 from tierscope.bench.group import Group
+from tierscope.bench.loading import make_loader, make_source
 from tierscope.data import cold
 from tierscope.data.stage import make_format
 from tierscope.errors import TierscopeError
-from tierscope.formats import Format
-from tierscope.loaders import LOADERS, Source
 from tierscope.plan.plan import Plan
 from tierscope.spec.study import Study
-from tierscope.tiers.access import Access, Directory
-from tierscope.tiers.emulated import Emulated, Queues, sharpen_sleep
-from tierscope.tiers.files import DatasetFiles
-from tierscope.tiers.stations import map_stations
+from tierscope.tiers.emulated import sharpen_sleep
 from tierscope.trace.rank_trace import RankEpoch, RankTrace, Residency, StepTimes
-from tierscope.trace.recorder import Lane, OpSink, WallClock
+from tierscope.trace.recorder import OpSink
 
 _now = time.monotonic_ns
 
@@ -61,24 +57,17 @@ class _Rank:
         sharpen_sleep()
 
     def run(self) -> RankTrace:
-        epochs = tuple(self._epoch(epoch) for epoch in range(1, self._plan.epochs + 1))
-        if self._sink:
-            self._sink.close()
+        try:
+            epochs = tuple(self._epoch(epoch) for epoch in range(1, self._plan.epochs + 1))
+        finally:
+            if self._sink:
+                self._sink.close()
         return RankTrace(self._group.rank, self._node, epochs)
 
     def _epoch(self, epoch: int) -> RankEpoch:
         residency = self._make_cold()
-        reader = self._study.workload.reader
         seconds_per_step = self._study.workload.train.computation_time
-        clock = WallClock() if reader.read_threads > 1 else None
-        tiers = len(self._source.files)
-        loader = LOADERS.load("threads" if reader.read_threads else "inline")(
-            self._source,
-            reader.batch_size,
-            reader.read_threads,
-            reader.prefetch_size,
-            lambda number: Lane(number, tiers, epoch, clock, self._sink),
-        )
+        loader = make_loader(self._study, self._source, epoch, self._sink)
         steps, digest = StepTimes(), hashlib.blake2b(digest_size=16)
         samples = payload_bytes = stall_ns = decode_ns = compute_ns = 0
         self._group.barrier()
@@ -139,32 +128,3 @@ class _Rank:
             paths = cold.paths_to_evict(self._plan, index, node, self._source.files[index], part, of)
             found.append(Residency(self._source.tier_names[index], *cold.resident(paths)))
         return tuple(found)
-
-
-def make_source(study: Study, out: str, node: int, board: str | None, form: Format) -> Source:
-    """The study's samples as the ranks of a node reach them."""
-    tiers = study.system.tiers
-    views = map_stations(study.system, study.seed).views
-    dataset = study.workload.dataset
-
-    def open_accesses() -> tuple[Access, ...]:
-        queues = Queues(board) if board else None
-        accesses: list[Access] = []
-        for view in views:
-            accesses.append(Emulated(view[node], queues) if view is not None and queues else Directory())
-        return tuple(accesses)
-
-    return Source(
-        format=form,
-        files=tuple(DatasetFiles.of(tier, out, node, dataset, study.seed, form.suffix) for tier in tiers),
-        tier_names=tuple(tier.name for tier in tiers),
-        transfer_bytes=study.workload.reader.transfer_size,
-        samples_per_file=dataset.num_samples_per_file,
-        open_accesses=open_accesses,
-        close_accesses=_close_queues,
-    )
-
-
-def _close_queues(accesses: tuple[Access, ...]) -> None:
-    for queues in {access.queues for access in accesses if isinstance(access, Emulated)}:
-        queues.close()

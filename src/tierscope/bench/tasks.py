@@ -90,6 +90,8 @@ def _survey(task: SurveyTask, group: Group) -> list[Missing]:
 
 def _stage(task: StageTask, group: Group) -> int:
     stager = Stager(task.study, task.out, place_of(task.study, group.rank))
+    stager.reopen()
+    group.barrier()
     written = stager.write(group.progress)
     group.barrier()
     stager.seal()

@@ -33,17 +33,19 @@ def check_capacity(study: Study) -> None:
 
 
 def check_space(missing: Iterable[tuple[str, Missing]]) -> int:
-    """Refuse to start writing what the disks have no room for.
+    """Refuse to start writing what the disks have no room for. Pairs of (host, what is missing); the bytes to write.
 
-    Pairs of (host, what is missing); what is on the same device of the same host is added up. The bytes to write.
+    What is on the same device of the same host is added up; on several hosts, what they write to a shared directory is.
     """
+    pairs = list(missing)
+    hosts = {host for host, _ in pairs}
     disks: dict[tuple[str, int], list[Missing]] = defaultdict(list)
-    for host, share in missing:
-        disks[host, share.device].append(share)
+    for host, share in pairs:
+        disks[(share.directory, 0) if share.shared and len(hosts) > 1 else (host, share.device)].append(share)
     total = 0
     for shares in disks.values():
-        nbytes, files = sum(share.nbytes for share in shares), sum(share.files for share in shares)
-        total += nbytes
+        nbytes, files = sum(share.disk_bytes for share in shares), sum(share.files for share in shares)
+        total += sum(share.nbytes for share in shares)
         disk = shares[0]
         fix = "free some, choose another path, or use fewer or smaller files"
         if nbytes and nbytes * (1 + _HEADROOM) > disk.free_bytes:

@@ -23,7 +23,10 @@ def paths_to_evict(
 ) -> Iterator[str]:
     """This process's part of the files that are read from a tier, as one node sees it."""
     for block in plan.files_on(tier, node, part, parts):
-        for file in block.tolist():
+        read_here = block[
+            plan.placement.tiers_of(block) == tier
+        ]  # the last tier also holds what is read from nearer ones
+        for file in read_here.tolist():
             yield files.path(file)
 
 

@@ -23,6 +23,7 @@ from tierscope.trace import durable
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
 _MAX_PIECES = 512
+_BLOCK = 4096  # network filesystems call their transfer size a block
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,12 @@ class Missing:
 
     tier_name: str
     directory: str
+    shared: bool  # by all nodes
     device: int
+    sealed: bool  # everything that is there was made durable
     files: int
-    nbytes: int  # on disk: whole blocks
+    nbytes: int  # to be written
+    disk_bytes: int  # what that takes up: whole blocks
     free_bytes: int
     free_files: int | None  # None: the filesystem has no fixed number of inodes
 
@@ -115,14 +119,17 @@ class Stager:
         for share in self.shares:
             count = sum(not self._complete(path) for _, path in self._paths(share))
             disk = os.statvfs(share.files.folder)
-            blocks = -(-self._format.file_bytes // disk.f_frsize)
+            block = min(disk.f_frsize, _BLOCK)
             found.append(
                 Missing(
                     tier_name=share.tier_name,
                     directory=share.files.folder,
+                    shared=share.node is None,
+                    sealed=bool((manifest.read(share.files.folder) or {}).get("complete")),
                     device=os.stat(share.files.folder).st_dev,
                     files=count,
-                    nbytes=count * blocks * disk.f_frsize,
+                    nbytes=count * self._format.file_bytes,
+                    disk_bytes=count * -(-self._format.file_bytes // block) * block,
                     free_bytes=disk.f_bavail * disk.f_frsize,
                     free_files=disk.f_favail if disk.f_files else None,
                 )
@@ -143,10 +150,9 @@ class Stager:
             raise UserError(f"{path}: cannot be read: {error.strerror}; check the directory") from None
 
     def write(self, progress: Callable[[int], None]) -> int:
-        """Write what is missing; the bytes written."""
+        """Write what is missing, after `reopen` by all; the bytes written."""
         total = 0
         for share in self.shares:
-            self._reopen(share)
             for file, path in self._paths(share):
                 if self._complete(path):
                     continue
@@ -155,11 +161,12 @@ class Stager:
                 progress(self._format.file_bytes)
         return total
 
-    def _reopen(self, share: Share) -> None:
+    def reopen(self) -> None:
         """What is added to a complete dataset may be hollow after a restart too: it is not complete until sealed again."""
-        with _explained(share.files.folder):
-            if share.leads and (manifest.read(share.files.folder) or {}).get("complete"):
-                self._mark(share, complete=False)
+        for share in self.shares:
+            if share.leads:
+                with _explained(share.files.folder):
+                    self._mark(share, complete=False)
 
     def _write_file(self, path: str, file: int) -> None:
         per_file = self._study.workload.dataset.num_samples_per_file

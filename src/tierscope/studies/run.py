@@ -120,10 +120,12 @@ class _Staging:
         crew, who = self._crews.of(largest)
         missing = crew.call(SurveyTask(largest, self._out), lambda _: None)
         nbytes = check_space((who[rank].host, share) for rank, shares in enumerate(missing) for share in shares)
+        self._staged.add(key)
         if nbytes:
             self._watch.phase("generating data", nbytes, "bytes")
+        elif all(share.sealed for shares in missing for share in shares):
+            return 0
         written: int = sum(crew.call(StageTask(largest, self._out), self._watch.advance))
-        self._staged.add(key)
         return written
 
 
