@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 STAMPS := $(VENV)/.stamp
 
-.PHONY: demo test check bench test-mpi test-faults test-demo clean help
+.PHONY: demo test check bench test-mpi test-faults test-demo test-tensorflow clean help
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -34,8 +34,11 @@ test-faults: $(STAMPS)-dev  ## kill and resume, 20 times in a row; disk full; de
 test-demo: $(STAMPS)-dev  ## the demo finds what was configured, and swapped rates turn it round
 	$(BIN)/python -m pytest tests/integration -m demo
 
+test-tensorflow: $(VENV)-tensorflow/.stamp  ## TensorFlow reads our TFRecords (installs it into an environment of its own)
+	$(VENV)-tensorflow/bin/python -m pytest tests/integration -m tensorflow -W default
+
 clean:  ## remove the environment and caches, never results
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-tensorflow .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -50,4 +53,9 @@ $(STAMPS)-dev: $(STAMPS)-core
 
 $(STAMPS)-mpi: $(STAMPS)-dev
 	$(PIP) -e '.[dev,mpi]'
+	touch $@
+
+$(VENV)-tensorflow/.stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)-tensorflow
+	$(subst $(BIN),$(VENV)-tensorflow/bin,$(PIP)) -e '.[tensorflow]' pytest hypothesis
 	touch $@
