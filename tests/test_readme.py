@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 from tests.test_architecture import MAY_IMPORT
-
 from tierscope.cli.main import COMMANDS
 from tierscope.spec.load import parse_study
 

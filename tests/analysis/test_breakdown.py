@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.traces import CLASSES, TIERS, times_of, trace_of
 
+from tests.traces import CLASSES, TIERS, times_of, trace_of
 from tierscope.analysis.breakdown import Breakdown, bottleneck, break_down
 from tierscope.analysis.times import ClassTimes, from_traces
 

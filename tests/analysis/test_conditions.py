@@ -3,8 +3,8 @@
 from typing import Any
 
 import polars as pl
-from tests.traces import TIERS, trace_of
 
+from tests.traces import TIERS, trace_of
 from tierscope.analysis.conditions import Conditions, conditions
 from tierscope.analysis.times import from_traces
 

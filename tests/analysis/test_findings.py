@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 import pytest
-from tests.traces import TIERS, times_of, trace_of
 
+from tests.traces import TIERS, times_of, trace_of
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.conditions import Conditions, conditions
 from tierscope.analysis.findings import WORDING, Finding, find

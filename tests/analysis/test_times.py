@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.traces import CLASSES, OP_BYTES, TIERS, Cell, lane_of, rank_epoch, times_of, trace_of
 
+from tests.traces import CLASSES, OP_BYTES, TIERS, Cell, lane_of, rank_epoch, times_of, trace_of
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.times import ClassTimes, from_csv, from_traces, to_csv
 from tierscope.errors import ResultError, UserError

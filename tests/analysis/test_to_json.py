@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.traces import CLASSES, TIERS, times_of, trace_of
 
+from tests.traces import CLASSES, TIERS, times_of, trace_of
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.findings import Finding

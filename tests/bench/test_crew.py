@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.tiny import tiny
 
+from tests.tiny import tiny
 from tierscope.bench.crew import LocalCrew
 from tierscope.bench.run import RunTask
 from tierscope.bench.tasks import StageTask, SurveyTask, Task, Who, WhoTask

@@ -3,8 +3,8 @@
 import os
 
 import pytest
-from tests.small_study import small_study
 
+from tests.small_study import small_study
 from tierscope.bench import loading, overhead
 from tierscope.bench.overhead import measure_overhead
 from tierscope.loaders import LOADERS, Loader

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from tests.accesses import Counting
 from tests.small_study import plan_of, planned_samples, small_study, stage, tier_files, totals
-
 from tierscope.bench import loading
 from tierscope.bench.group import Alone
 from tierscope.bench.run import RunTask, ops_path, run_rank

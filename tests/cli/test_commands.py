@@ -5,8 +5,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.tiny import TINY
 
+from tests.tiny import TINY
 from tierscope.cli.main import COMMANDS, _run
 
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.small_study import plan_of, small_study, stage
 
+from tests.small_study import plan_of, small_study, stage
 from tierscope.data.capacity import check_capacity, check_space
 from tierscope.data.stage import Missing, make_format
 from tierscope.errors import UserError

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.small_study import plan_of, small_study, tier_files
 
+from tests.small_study import plan_of, small_study, tier_files
 from tierscope.data import cold
 
 PAGE = os.sysconf("SC_PAGESIZE")

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.small_study import plan_of, small_study, stage, stagers, tier_files
 
+from tests.small_study import plan_of, small_study, stage, stagers, tier_files
 from tierscope.data import content, manifest
 from tierscope.data.stage import make_format
 from tierscope.errors import ForeignDirectoryError, OutOfSpaceError, UserError

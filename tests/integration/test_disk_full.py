@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.tiny import TINY
 
 pytestmark = pytest.mark.faults

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.tiny import TINY
 
+from tests.tiny import TINY
 from tierscope.trace.store import RunStore
 
 pytestmark = pytest.mark.mpi

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from tests.accesses import Counting
 from tests.small_study import loader_of, plan_of, reading, small_study, source_of, stage
-
 from tierscope.loaders.inline import InlineLoader
 
 

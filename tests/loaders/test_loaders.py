@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+
 from tests.accesses import Counting, Failing, os_error
 from tests.small_study import (
     loader_of,
@@ -25,7 +26,6 @@ from tests.small_study import (
     tier_files,
     totals,
 )
-
 from tierscope.data import content
 from tierscope.errors import DamagedDataError, UserError, VanishedDataError
 from tierscope.formats import FORMATS

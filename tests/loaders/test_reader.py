@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from tests.accesses import Counting, Short
 from tests.small_study import small_study, source_of, stage, totals
-
 from tierscope.data import content
 from tierscope.errors import DamagedDataError
 from tierscope.loaders import reader as reader_module

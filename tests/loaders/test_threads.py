@@ -5,9 +5,9 @@ import time
 from dataclasses import replace
 
 import pytest
+
 from tests.accesses import Counting, Failing, os_error, wait_until
 from tests.small_study import loader_of, plan_of, reading, small_study, source_of, stage, totals
-
 from tierscope.errors import UserError
 from tierscope.loaders.threads import ThreadLoader
 from tierscope.tiers.access import Access

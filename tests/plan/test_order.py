@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tests.plan.planning import dealt, make_study, sequence
 from tests.plan.statistics_of_order import pair_excess, position_excess, successor_excess
-
 from tierscope.plan.order import BLOCK, Order
 from tierscope.spec.study import SHUFFLES
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+
 from tests.plan.statistics_of_order import (
     Orders,
     chi_square_limit,
@@ -9,7 +10,6 @@ from tests.plan.statistics_of_order import (
     position_excess,
     successor_excess,
 )
-
 from tierscope.plan.permutation import IndexArray, Permutation, derive_key
 
 EPOCHS = 2000

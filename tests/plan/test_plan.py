@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.plan.planning import make_study, near_tier, sequence
 
+from tests.plan.planning import make_study, near_tier, sequence
 from tierscope.plan.order import BLOCK
 from tierscope.plan.plan import Plan
 from tierscope.spec.study import SHUFFLES, Study

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from tests.traces import CLASSES, TIERS, times_of, trace_of
 
+from tests.traces import CLASSES, TIERS, times_of, trace_of
 from tierscope.analysis.breakdown import Breakdown, break_down, value_text
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.findings import Finding

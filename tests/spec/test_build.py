@@ -1,8 +1,8 @@
 """Every kind of mistake in a study: one line that names file, line, key, value and fix."""
 
 import pytest
-from tests.spec.texts import SMALL, edited, parsed, refusal
 
+from tests.spec.texts import SMALL, edited, parsed, refusal
 from tierscope.spec.study import Dataset, Placement, Reader, Study, System, Tier, Train, Workload
 
 

@@ -1,8 +1,8 @@
 """What cannot be, though every key by itself could."""
 
 import pytest
-from tests.spec.texts import edited, parsed, refusal, swept
 
+from tests.spec.texts import edited, parsed, refusal, swept
 from tierscope.plan.permutation import Permutation
 from tierscope.spec.check import MAX_SAMPLES
 

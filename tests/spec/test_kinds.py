@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.spec.studies import values_of
 
+from tests.spec.studies import values_of
 from tierscope.spec import kinds
 
 KINDS: list[kinds.Kind] = [

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.spec.texts import SMALL, edited, parsed, refusal, swept
 
+from tests.spec.texts import SMALL, edited, parsed, refusal, swept
 from tierscope.errors import UserError
 from tierscope.spec import presets
 from tierscope.spec.load import checked_points, load_study, parse_study

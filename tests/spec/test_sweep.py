@@ -1,8 +1,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.spec.texts import SMALL, edited, parsed, refusal, swept
 
+from tests.spec.texts import SMALL, edited, parsed, refusal, swept
 from tierscope.spec import keys, sweep
 from tierscope.spec.study import Study
 from tierscope.spec.tree import parse_yaml

@@ -1,6 +1,6 @@
 import pytest
-from tests.spec.texts import SOURCE
 
+from tests.spec.texts import SOURCE
 from tierscope.errors import SpecError
 from tierscope.spec.tree import MAX_DEPTH, MAX_NODES, Node, parse_yaml
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+
 from tests.tiny import tiny
 from tests.traces import CLASSES, trace_of
-
 from tierscope.analysis.times import to_csv
 from tierscope.errors import ResultError, UserError
 from tierscope.studies.analyze import analyze

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.tiny import tiny
 
+from tests.tiny import tiny
 from tierscope.errors import ForeignDirectoryError, ResultError, SpecError, UserError
 from tierscope.studies.result import open_result, read_study
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from tests.tiny import tiny
 
+from tests.tiny import tiny
 from tierscope.data.stage import make_format
 from tierscope.errors import DamagedDataError, UserError
 from tierscope.plan.plan import Plan

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.accesses import wait_until
 
+from tests.accesses import wait_until
 from tierscope.tiers import emulated
 from tierscope.tiers.access import READ_FLAGS
 from tierscope.tiers.emulated import Board, Emulated, Queues, server_index

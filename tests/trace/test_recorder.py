@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.traces import empty_lane
 
+from tests.traces import empty_lane
 from tierscope.trace import recorder
 from tierscope.trace.ops import BINS, CLOSE, KINDS, OP_ROW, OPEN, READ, STAT
 from tierscope.trace.recorder import Lane, LaneTable, OpSink, WallClock

@@ -4,8 +4,8 @@ import random
 from pathlib import Path
 
 import pytest
-from tests.traces import trace_of
 
+from tests.traces import trace_of
 from tierscope.errors import ResultError
 from tierscope.trace import seal
 from tierscope.trace.store import RunStore

@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
-from tests.traces import trace_of
 
+from tests.traces import trace_of
 from tierscope.errors import OutOfSpaceError, ResultError, StoppedError
 from tierscope.trace.rank_trace import Residency
 from tierscope.trace.store import RunStore, read_parquet, write_parquet

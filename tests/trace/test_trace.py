@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.traces import OP_BYTES, TIERS, Cell, empty_lane, lane_of, rank_epoch
 
+from tests.traces import OP_BYTES, TIERS, Cell, empty_lane, lane_of, rank_epoch
 from tierscope.trace.ops import KINDS
 from tierscope.trace.rank_trace import RankTrace, Residency
 from tierscope.trace.trace import COLUMNS, RunKey, Trace, gather
