@@ -76,7 +76,7 @@ def test_a_file_never_moves_farther_when_more_is_cached(
 
 def test_golden_placement() -> None:
     """The same seed pins the same files on any machine."""
-    assert cached(20, 42, 0.3) == {0, 2, 5, 9, 12, 18}
+    assert cached(20, 42, 0.3) == {0, 6, 11, 12, 14, 19}
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.5, 1.0])

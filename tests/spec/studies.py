@@ -46,7 +46,7 @@ def values_of(kind: kinds.Kind) -> st.SearchStrategy[Any]:  # noqa: PLR0911
             return NAMES
         case kinds.PathPattern():
             return PATHS
-        case kinds._Bounded(_low=low, _high=high, _above=above):
+        case kinds.Bounded(_low=low, _high=high, _above=above):
             bottom = low if low is not None else above
             limits = st.floats(bottom, high, exclude_min=above is not None, allow_infinity=False, allow_nan=False)
             return limits | st.sampled_from([0.65, 0.1, 0.0015, 1 / 3]).filter(
@@ -67,12 +67,13 @@ def section(section_type: type, **given: Any) -> st.SearchStrategy[Any]:
 
 @st.composite
 def tiers(draw: st.DrawFn, name: str) -> Tier:
-    gateway = draw(values_of(kinds.Bandwidth(above=0)) | st.none())
-    rate = draw(values_of(kinds.Rate(above=0)))
+    gateway = draw(values_of(kinds.Bandwidth(1)) | st.none())
+    rate = draw(values_of(kinds.Rate(0.001)))
     tier: Tier = draw(
         section(
             Tier,
             name=st.just(name),
+            path=PATHS.map(lambda path: f"{path}/{name}"),  # each tier has its own
             visible_to=st.just("global"),
             gateway_bandwidth=st.just(gateway),
             gateway_shared_by=st.none() if gateway is None else values_of(kinds.Integer(1, 10**7)),

@@ -10,8 +10,8 @@ from tierscope.spec.check import MAX_SAMPLES
 def test_every_rank_needs_a_sample() -> None:
     line = refusal(edited("num_files_train: 64", "num_files_train: 3"))
     assert line == (
-        "my.yaml: 3 samples for 4 ranks (nodes × ranks_per_node); every rank needs at least one: "
-        "raise num_files_train or lower the ranks"
+        "my.yaml:5: workload.dataset.num_files_train = 3 makes 3 samples for 4 ranks (nodes × ranks_per_node); "
+        "every rank needs at least one: raise it or lower the ranks"
     )
     assert parsed(edited("num_files_train: 64", "num_files_train: 4")).system.ranks == 4
     assert parsed(edited("num_files_train: 64", "num_files_train: 1\n    num_samples_per_file: 4")).system.ranks == 4
@@ -19,7 +19,7 @@ def test_every_rank_needs_a_sample() -> None:
 
 def test_samples_must_be_countable() -> None:
     huge = edited("num_files_train: 64", "num_files_train: 1000000000000\n    num_samples_per_file: 1000000000")
-    assert "num_files_train × num_samples_per_file); at most" in refusal(huge)
+    assert "samples with num_samples_per_file; at most" in refusal(huge)
     Permutation(MAX_SAMPLES, b"the plan takes what the check lets through")
 
 
@@ -30,19 +30,19 @@ def one_tier() -> str:
 
 def test_a_cache_needs_a_nearer_tier() -> None:
     assert refusal(one_tier()) == (
-        "my.yaml: placement.cache_rate = 0.5 but there is one tier only; add a nearer tier or set it to 0"
+        "my.yaml:16: placement.cache_rate = 0.5 but there is one tier only; add a nearer tier or set it to 0"
     )
     assert len(parsed(one_tier(), "cache_rate=0").system.tiers) == 1
 
 
 def test_the_last_tier_is_for_all() -> None:
     line = refusal(edited('path: "{out}/gfs"', 'path: "{out}/gfs"\n      visible_to: node'))
-    assert line == "my.yaml: system.tiers.gfs.visible_to = node; the last tier holds every file and must be global"
+    assert line == "my.yaml:18: system.tiers.gfs.visible_to = node; the last tier holds every file and must be global"
 
 
 def test_what_all_see_cannot_differ_between_nodes() -> None:
     line = refusal(edited('"{out}/gfs"', '"{out}/gfs/{node}"'))
-    assert line.startswith("my.yaml: system.tiers.gfs.path = {out}/gfs/{node}; a tier that is visible to all nodes")
+    assert line.startswith("my.yaml:17: system.tiers.gfs.path = {out}/gfs/{node}; a tier that is visible to all nodes")
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_what_all_see_cannot_differ_between_nodes() -> None:
 def test_an_emulated_tier_needs_a_rate(rate: str) -> None:
     emulated = edited('path: "{out}/gfs"', 'path: "{out}/gfs"\n      emulate: true')
     assert refusal(emulated) == (
-        "my.yaml: system.tiers.gfs.emulate = true, but the tier has no rate; "
+        "my.yaml:18: system.tiers.gfs.emulate = true, but the tier has no rate; "
         "give metadata_ops, read_ops, bandwidth or latency"
     )
     assert parsed(edited("emulate: true", f"emulate: true\n      {rate}", emulated)).system.tiers[1].emulate
@@ -60,11 +60,22 @@ def test_an_emulated_tier_needs_a_rate(rate: str) -> None:
 def test_a_shared_gateway_needs_its_bandwidth() -> None:
     shared = edited('path: "{out}/gfs"', 'path: "{out}/gfs"\n      gateway_shared_by: 192')
     assert refusal(shared) == (
-        "my.yaml: system.tiers.gfs.gateway_shared_by = 192, but gateway_bandwidth is not given; add it"
+        "my.yaml:18: system.tiers.gfs.gateway_shared_by = 192, but gateway_bandwidth is not given; add it"
     )
     assert parsed(shared, "gfs.gateway_bandwidth=1 GB/s").system.tiers[1].gateway_bandwidth == 1e9
 
 
 def test_every_point_of_a_sweep_is_checked_and_the_bad_one_named() -> None:
     line = refusal(swept("{nodes: [2, 40]}"))
-    assert line.startswith("my.yaml at nodes = 40: 64 samples for 80 ranks")
+    assert "num_files_train = 64 makes 64 samples for 80 ranks" in line
+    assert line.endswith("(at nodes = 40)")
+
+
+def test_a_problem_that_has_nothing_to_do_with_the_sweep_does_not_name_a_point() -> None:
+    line = refusal(edited('"{out}/gfs"', '"{out}/gfs/{node}"', swept("{batch_size: [1, 2]}")))
+    assert "(at " not in line
+
+
+def test_two_tiers_cannot_share_a_directory() -> None:
+    line = refusal(edited('"{out}/gfs"', '"{out}/lfs/{node}"'))
+    assert "system.tiers.gfs.path = {out}/lfs/{node}; tier lfs has the same: give each its own directory" in line

@@ -1,7 +1,8 @@
 import pytest
 
 from tierscope.spec import presets
-from tierscope.spec.load import checked_points, load_study
+from tierscope.spec.load import load_study
+from tierscope.spec.sweep import points
 
 PRESETS = presets.names()
 
@@ -22,7 +23,7 @@ def test_the_presets_that_are_promised() -> None:
 def test_every_preset_loads_and_bears_its_own_name(name: str) -> None:
     study = load_study(name)
     assert study.study == name
-    assert len(list(checked_points(study))) > 1
+    assert len(list(points(study))) > 1
 
 
 @pytest.mark.parametrize("name", PRESETS)

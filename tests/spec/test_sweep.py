@@ -152,3 +152,8 @@ def test_what_is_set_by_hand_wins_over_the_sweep(
     written: str, settings: tuple[str, ...], points: list[dict[str, object]]
 ) -> None:
     assert resolved(parsed(swept(f"{{{written}: [0%, 100%]}}"), *settings)) == points
+
+
+def test_a_step_need_not_be_a_value_that_the_key_could_have() -> None:
+    axis = parsed(swept("{transfer_size: 1 KiB..2 KiB step 256 B}")).sweep[0]
+    assert axis.values == (1024, 1280, 1536, 1792, 2048)

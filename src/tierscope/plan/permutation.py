@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 IndexArray = npt.NDArray[np.int64]
 
-_ROUNDS = 8
+_ROUNDS = 12  # with 8, successors in tiny permutations (n = 8, 16, 36) are 2-3 % from uniform
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 
@@ -57,6 +57,8 @@ class Permutation:
         object.__setattr__(self, "_keys", tuple(np.frombuffer(round_keys, dtype="<u8")))
 
     def __call__(self, indices: IndexArray) -> IndexArray:
+        if len(indices) and not (indices.min() >= 0 and indices.max() < self.n):
+            raise IndexError(f"indices must be within 0 – {self.n - 1}")
         images = self._once(indices.astype(np.uint64))
         outside = images >= np.uint64(self.n)
         while outside.any():

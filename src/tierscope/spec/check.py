@@ -1,50 +1,71 @@
 """What must hold between the keys of a study, beyond each key's own limits."""
 
-from tierscope.errors import SpecError
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 from tierscope.spec.study import Study, Tier
 
 MAX_SAMPLES = 2**60  # a sample's number must fit into 64 bits, with room for arithmetic
 
 
-def check(study: Study, where: str) -> None:
-    """Raise one clear line for the first thing that cannot work."""
-    system, dataset = study.system, study.workload.dataset
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """The key that is best changed, and the sentence that says why and how."""
+
+    path: str
+    text: str
+
+
+def find_problem(study: Study) -> Problem | None:
+    """The first thing that cannot work."""
+    return next(_problems(study), None)
+
+
+def _problems(study: Study) -> Iterator[Problem]:
+    system, dataset, placement = study.system, study.workload.dataset, study.placement
+    files = "workload.dataset.num_files_train"
     if dataset.samples > MAX_SAMPLES:
-        raise SpecError(
-            f"{where}: {dataset.samples} samples (num_files_train × num_samples_per_file); at most {MAX_SAMPLES}: "
-            "lower one of them"
+        yield Problem(
+            files,
+            f"{files} = {dataset.num_files_train} makes {dataset.samples} samples with num_samples_per_file; "
+            f"at most {MAX_SAMPLES}: lower one of them",
         )
     if dataset.samples < system.ranks:
-        raise SpecError(
-            f"{where}: {dataset.samples} samples for {system.ranks} ranks (nodes × ranks_per_node); "
-            "every rank needs at least one: raise num_files_train or lower the ranks"
+        yield Problem(
+            files,
+            f"{files} = {dataset.num_files_train} makes {dataset.samples} samples for {system.ranks} ranks "
+            "(nodes × ranks_per_node); every rank needs at least one: raise it or lower the ranks",
         )
-    if study.placement.cache_rate > 0 and len(system.tiers) == 1:
-        raise SpecError(
-            f"{where}: placement.cache_rate = {study.placement.cache_rate:g} but there is one tier only; "
-            "add a nearer tier or set it to 0"
+    if placement.cache_rate > 0 and len(system.tiers) == 1:
+        yield Problem(
+            "placement.cache_rate",
+            f"placement.cache_rate = {placement.cache_rate:g} but there is one tier only; add a nearer tier or set it to 0",
         )
     home = system.tiers[-1]
     if home.visible_to != "global":
-        raise SpecError(
-            f"{where}: system.tiers.{home.name}.visible_to = {home.visible_to}; the last tier holds every file "
-            "and must be global"
-        )
-    for tier in system.tiers:
-        _check_tier(tier, where)
+        key = f"system.tiers.{home.name}.visible_to"
+        yield Problem(key, f"{key} = {home.visible_to}; the last tier holds every file and must be global")
+    for number, tier in enumerate(system.tiers):
+        yield from _tier_problems(tier, system.tiers[:number])
 
 
-def _check_tier(tier: Tier, where: str) -> None:
-    path = f"{where}: system.tiers.{tier.name}"
+def _tier_problems(tier: Tier, nearer: tuple[Tier, ...]) -> Iterator[Problem]:
+    key = f"system.tiers.{tier.name}"
+    same = next((other.name for other in nearer if other.path == tier.path), None)
+    if same:
+        yield Problem(f"{key}.path", f"{key}.path = {tier.path}; tier {same} has the same: give each its own directory")
     if tier.visible_to == "global" and "{node}" in tier.path:
-        raise SpecError(f"{path}.path = {tier.path}; a tier that is visible to all nodes cannot depend on {{node}}")
-    if tier.emulate and not (
-        tier.metadata_ops or tier.read_ops or tier.bandwidth or tier.gateway_bandwidth or tier.latency
-    ):
-        raise SpecError(
-            f"{path}.emulate = true, but the tier has no rate; give metadata_ops, read_ops, bandwidth or latency"
+        yield Problem(
+            f"{key}.path", f"{key}.path = {tier.path}; a tier that is visible to all nodes cannot depend on {{node}}"
+        )
+    rates = (tier.metadata_ops, tier.read_ops, tier.bandwidth, tier.gateway_bandwidth, tier.latency)
+    if tier.emulate and not any(rates):
+        yield Problem(
+            f"{key}.emulate",
+            f"{key}.emulate = true, but the tier has no rate; give metadata_ops, read_ops, bandwidth or latency",
         )
     if tier.gateway_shared_by is not None and tier.gateway_bandwidth is None:
-        raise SpecError(
-            f"{path}.gateway_shared_by = {tier.gateway_shared_by}, but gateway_bandwidth is not given; add it"
+        yield Problem(
+            f"{key}.gateway_shared_by",
+            f"{key}.gateway_shared_by = {tier.gateway_shared_by}, but gateway_bandwidth is not given; add it",
         )

@@ -20,7 +20,7 @@ class Kind(Protocol):
         """Text that parses to the same value."""
 
 
-class _Bounded:
+class Bounded:
     """A quantity with limits, read and written by a pair of functions of `units`."""
 
     noun = "a number"
@@ -34,11 +34,15 @@ class _Bounded:
     def format(self, value: Any) -> str:
         return str(value)
 
-    def parse(self, text: str) -> Any:
+    def amount(self, text: str) -> Any:
+        """The value without its limits: the step of a range."""
         try:
-            value = self._read(text)
+            return self._read(text)
         except ValueError as error:
             raise ValueError(f"{error} (expected {self.noun})" if self.noun not in str(error) else str(error)) from None
+
+    def parse(self, text: str) -> Any:
+        value = self.amount(text)
         too_low = (self._low is not None and value < self._low) or (self._above is not None and value <= self._above)
         too_high = self._high is not None and value > self._high
         if too_low or too_high:
@@ -55,7 +59,7 @@ class _Bounded:
         return f"at most {self.format(self._high)}"
 
 
-class Integer(_Bounded):
+class Integer(Bounded):
     noun = "a whole number"
 
     def _read(self, text: str) -> int:
@@ -65,7 +69,7 @@ class Integer(_Bounded):
         return int(cleaned)
 
 
-class Bytes(_Bounded):
+class Bytes(Bounded):
     noun = "a size like 128 KiB"
 
     def _read(self, text: str) -> int:
@@ -75,7 +79,7 @@ class Bytes(_Bounded):
         return units.format_bytes(value)
 
 
-class Seconds(_Bounded):
+class Seconds(Bounded):
     noun = "a time like 1.5 ms"
 
     def _read(self, text: str) -> float:
@@ -85,7 +89,7 @@ class Seconds(_Bounded):
         return units.format_seconds(value)
 
 
-class Rate(_Bounded):
+class Rate(Bounded):
     noun = "operations per second like 900/s"
 
     def _read(self, text: str) -> float:
@@ -95,7 +99,7 @@ class Rate(_Bounded):
         return units.format_rate(value)
 
 
-class Bandwidth(_Bounded):
+class Bandwidth(Bounded):
     noun = "bytes per second like 40 MiB/s"
 
     def _read(self, text: str) -> float:
@@ -105,7 +109,7 @@ class Bandwidth(_Bounded):
         return units.format_bandwidth(value)
 
 
-class Fraction(_Bounded):
+class Fraction(Bounded):
     noun = "a fraction or a percentage like 65%"
 
     def _read(self, text: str) -> float:

@@ -1,15 +1,15 @@
 """A study from a file, a preset's name or text; with `--set` overrides; resolved and checked."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from tierscope.errors import SpecError, UserError
 from tierscope.spec import keys, presets, sweep
 from tierscope.spec.build import build_section
-from tierscope.spec.check import check
-from tierscope.spec.study import Point, Study
+from tierscope.spec.check import find_problem
+from tierscope.spec.study import Study
 from tierscope.spec.tree import Node, parse_yaml
 from tierscope.units import closest
 
@@ -47,19 +47,30 @@ def parse_study(text: str, source: str, settings: Sequence[str] = ()) -> Study:
     study = build_section(Study, body, also=["sweep"])
     leaves = keys.leaf_keys(Study, [tier.name for tier in study.system.tiers])
     study = replace(study, sweep=sweep.read_axes(swept, leaves))
-    for _ in checked_points(study, source):
-        pass
+    _check_points(study, body)
     return study
 
 
-def checked_points(study: Study, source: str = "study") -> Iterable[Point]:
-    """The points of the sweep, each checked as a study of its own."""
+def _check_points(study: Study, root: Node) -> None:
+    """Each point of the sweep must work as a study of its own."""
     for point in sweep.points(study):
-        where = source
-        if point.sweep:
-            where += " at " + ", ".join(f"{name} = {value}" for name, value in point.sweep.items())
-        check(point.study, where)
-        yield point
+        problem = find_problem(point.study)
+        if problem is None:
+            continue
+        at = ""
+        if point.sweep and problem != find_problem(study):
+            at = " (at " + ", ".join(f"{name} = {value}" for name, value in point.sweep.items()) + ")"
+        raise SpecError(f"{_place(root, problem.path)}: {problem.text}{at}")
+
+
+def _place(root: Node, path: str) -> str:
+    """Where a key is written, or the nearest section around it."""
+    node = root
+    for part in path.split("."):
+        if not isinstance(node.value, dict) or part not in node.value:
+            break
+        node = node.value[part]
+    return node.where
 
 
 def _override(root: Node, settings: Sequence[str]) -> Node:

@@ -83,14 +83,12 @@ class Tier:
     gateway_shared_by: int | None = key(Optional(Integer(1, 10**7)), "nodes behind one gateway; null: all", None)
     capacity: int | None = key(Optional(Bytes(0)), "room for our files: per node for node, in all for global", None)
     metadata_ops: float | None = key(
-        Optional(Rate(above=0)), "opens and stats per second of a device's metadata server", None
+        Optional(Rate(0.001)), "opens and stats per second of a device's metadata server", None
     )
     servers: int = key(Integer(1, 10**5), "object servers of a device", 1)
-    read_ops: float | None = key(
-        Optional(Rate(above=0)), "reads per second of one server, apart from their bytes", None
-    )
-    bandwidth: float | None = key(Optional(Bandwidth(above=0)), "bytes per second of one server", None)
-    gateway_bandwidth: float | None = key(Optional(Bandwidth(above=0)), "bytes per second of one gateway", None)
+    read_ops: float | None = key(Optional(Rate(0.001)), "reads per second of one server, apart from their bytes", None)
+    bandwidth: float | None = key(Optional(Bandwidth(1)), "bytes per second of one server", None)
+    gateway_bandwidth: float | None = key(Optional(Bandwidth(1)), "bytes per second of one gateway", None)
     latency: float = key(Seconds(0, 60), "of each read, outside any queue", 0.0)
     variation: float = key(Fraction(0, 0.9), "coefficient of variation of speed between servers", 0.0)
     emulate: bool = key(Flag(), "slow the tier down to these rates", False)

@@ -8,6 +8,7 @@ from typing import Any
 from tierscope.errors import SpecError
 from tierscope.spec import dump, keys
 from tierscope.spec.build import read_value
+from tierscope.spec.kinds import Bounded, Optional
 from tierscope.spec.schema import Key
 from tierscope.spec.study import Axis, Point, Study
 from tierscope.spec.tree import Node
@@ -66,9 +67,14 @@ def _single(key: Key, node: Node, path: str, text: str) -> Any:
 
 
 def _range(key: Key, node: Node, path: str, match: re.Match[str]) -> list[Any]:
-    first, last, step = (read_value(key, Node(text.strip(), node.where), path) for text in match.groups())
-    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in (first, last, step)):
+    kind = key.kind.kind if isinstance(key.kind, Optional) else key.kind
+    if not isinstance(kind, Bounded):
         raise SpecError(f"{node.where}: {path} = {node.value}; this key has no ranges: give a list")
+    first, last = (read_value(key, Node(text.strip(), node.where), path) for text in match.groups()[:2])
+    try:
+        step = kind.amount(match[3].strip())
+    except ValueError as error:
+        raise SpecError(f"{node.where}: {path} = {node.value}; its step {error}") from None
     if step <= 0 or last < first:
         raise SpecError(f"{node.where}: {path} = {node.value}; a range needs first ≤ last and a step above 0")
     steps = (last - first) / step + 1e-9

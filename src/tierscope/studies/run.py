@@ -13,8 +13,7 @@ from tierscope.bench.tasks import OverheadTask, StageTask, SurveyTask
 from tierscope.data.capacity import check_capacity, check_space
 from tierscope.data.stage import make_format
 from tierscope.plan.plan import Plan
-from tierscope.spec import dump
-from tierscope.spec.load import checked_points
+from tierscope.spec import dump, sweep
 from tierscope.spec.study import Point, Study
 from tierscope.studies.crews import Crews, host_parts
 from tierscope.studies.result import open_result
@@ -58,7 +57,7 @@ def generate_data(study: Study, out: str, crews: Crews, watch: Watch) -> int:
 
 
 def _fitting_points(study: Study) -> list[Point]:
-    points = list(checked_points(study))
+    points = list(sweep.points(study))
     for point in points:
         check_capacity(point.study)
     return points
