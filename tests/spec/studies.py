@@ -50,7 +50,7 @@ def values_of(kind: kinds.Kind) -> st.SearchStrategy[Any]:  # noqa: PLR0911
             bottom = low if low is not None else above
             limits = st.floats(bottom, high, exclude_min=above is not None, allow_infinity=False, allow_nan=False)
             return limits | st.sampled_from([0.65, 0.1, 0.0015, 1 / 3]).filter(
-                lambda value: high is None or value <= high
+                lambda value: (high is None or value <= high) and (bottom is None or value >= bottom)
             )
     raise AssertionError(f"no strategy for {kind}")
 
