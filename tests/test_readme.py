@@ -18,6 +18,7 @@ def test_the_first_own_study_loads_and_is_short() -> None:
     assert [tier.name for tier in study.system.tiers] == ["lfs", "gfs"]
     assert len(study.sweep[0].values) == 5
     assert len(example.splitlines()) <= 12
+    assert (ROOT / "examples" / "mine.yaml").read_text() == example
 
 
 def test_every_command_is_documented_and_every_documented_command_exists() -> None:

@@ -1,5 +1,6 @@
 """A whole study on local ranks: what was really read, what is resumed, what is refused."""
 
+import fcntl
 import json
 from pathlib import Path
 
@@ -140,6 +141,7 @@ def test_only_what_is_missing_runs_again(tmp_path: Path) -> None:
     (runs / "0002-r1.parquet.123.tmp").write_bytes(b"half a file of a killed run")
     diary = run(study, tmp_path / "out")
     assert any("2 of 3 runs are finished" in note for note in diary.notes)
+    assert not list(runs.glob("*.tmp"))
     assert (runs / "0001-r1.parquet").exists()
     assert {path: path.read_bytes() for path in kept} == kept
 
@@ -208,3 +210,16 @@ def test_no_space_is_found_out_before_anything_is_written(tmp_path: Path) -> Non
     with pytest.raises(UserError, match=r"to be written, but only .* is free"):
         run(tiny("num_files_train=4", "record_length_bytes=1 TiB", "lfs.capacity=null"), tmp_path / "out")
     assert not list((tmp_path / "out" / "tiers").rglob("*.raw"))
+
+
+def test_two_studies_do_not_use_the_same_files_at_the_same_time(tmp_path: Path) -> None:
+    shared = (f"gfs.path={tmp_path}/gfs", "sweep={}")
+    run(tiny(*shared), tmp_path / "one")
+    (folder,) = [path for path in (tmp_path / "gfs").iterdir() if path.is_dir()]
+    with (folder / "lock").open("r+") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(UserError, match=r"another study is using these files now"):
+            run(tiny(*shared), tmp_path / "two")
+    diary = run(tiny(*shared), tmp_path / "two")
+    assert ("generating data", 24 * 1024) not in diary.phases  # the global files are shared, not written again
+    assert len(traces(tmp_path / "two")) == 1

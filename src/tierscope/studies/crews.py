@@ -78,3 +78,8 @@ def host_parts(who: list[Who]) -> tuple[tuple[int, int], ...]:
         hosts.setdefault((rank.host, rank.boot), []).append(rank.rank)
     part = {rank: (number, len(ranks)) for ranks in hosts.values() for number, rank in enumerate(ranks)}
     return tuple(part[rank] for rank in range(len(who)))
+
+
+def nodes_here(study: Study, who: list[Who]) -> list[int]:
+    """The nodes whose directories this host sees: those of rank 0's host, the director's."""
+    return sorted({rank.rank // study.system.ranks_per_node for rank in who if rank.host == who[0].host})

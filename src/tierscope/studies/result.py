@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,10 +11,11 @@ from tierscope.errors import ResultError, UserError
 from tierscope.spec import dump
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
-from tierscope.trace.durable import write_file
+from tierscope.trace.durable import remove_leftovers, write_file
 
 _STUDY = "study.yaml"
 _LOCK = "lock"
+SCRATCH = "tmp"  # of the running command, inside the result
 
 
 @contextmanager
@@ -27,6 +29,9 @@ def open_result(out: str, study: Study) -> Iterator[None]:
         except BlockingIOError:
             raise UserError(f"{out}: another run is using it; wait for it to end or give another --out") from None
         _remember(out, study)
+        for folder in ("", "runs", "ops"):
+            remove_leftovers(os.path.join(out, folder))
+        shutil.rmtree(os.path.join(out, SCRATCH), ignore_errors=True)
         yield
     finally:
         os.close(fd)

@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -11,12 +12,13 @@ from tierscope.bench.overhead import Overhead
 from tierscope.bench.run import RunTask, ops_path
 from tierscope.bench.tasks import OverheadTask, StageTask, SurveyTask
 from tierscope.data.capacity import check_capacity, check_space
+from tierscope.data.lease import lease
 from tierscope.data.stage import make_format
 from tierscope.plan.plan import Plan
 from tierscope.spec import dump, sweep
 from tierscope.spec.study import Point, Study
-from tierscope.studies.crews import Crews, host_parts
-from tierscope.studies.result import open_result
+from tierscope.studies.crews import Crews, host_parts, nodes_here
+from tierscope.studies.result import SCRATCH, open_result
 from tierscope.studies.watch import Watch
 from tierscope.tiers.emulated import Board
 from tierscope.tiers.files import tier_root
@@ -41,19 +43,20 @@ def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = Fa
         if len(todo) < total:
             watch.note(f"resuming: {total - len(todo)} of {total} runs are finished")
         _say_trimmed(points, watch)
-        stager = _Staging(points, out, crews, watch)
-        stager.stage_for([points[key.point] for key in todo])
-        runner = _Runner(out, crews, watch, ops, stager)
-        watch.phase("measuring", sum(_samples(points[key.point].study) for key in todo), "samples")
-        for key in todo:
-            store.save(runner.run(key, points[key.point]))
+        with ExitStack() as leases:
+            staging = _Staging(points, out, crews, watch, leases)
+            staging.stage_for([points[key.point] for key in todo])
+            runner = _Runner(out, crews, watch, ops, staging)
+            watch.phase("measuring", sum(_samples(points[key.point].study) for key in todo), "samples")
+            for key in todo:
+                store.save(runner.run(key, points[key.point]))
 
 
 def generate_data(study: Study, out: str, crews: Crews, watch: Watch) -> int:
     """Only stage the data; the bytes written."""
-    with open_result(out, study):
+    with open_result(out, study), ExitStack() as leases:
         points = _fitting_points(study)
-        return _Staging(points, out, crews, watch).stage_for(points)
+        return _Staging(points, out, crews, watch, leases).stage_for(points)
 
 
 def _fitting_points(study: Study) -> list[Point]:
@@ -90,8 +93,9 @@ def _say_trimmed(points: list[Point], watch: Watch) -> None:
 class _Staging:
     """Data for points: the largest cache rate once for all points that share a dataset."""
 
-    def __init__(self, points: list[Point], out: str, crews: Crews, watch: Watch) -> None:
-        self._out, self._crews, self._watch = out, crews, watch
+    def __init__(self, points: list[Point], out: str, crews: Crews, watch: Watch, leases: ExitStack) -> None:
+        self._out, self._crews, self._watch, self._leases = out, crews, watch, leases
+        self._leased: set[str] = set()
         self._largest: dict[Any, Study] = {}
         for point in points:
             key = self._key(point.study)
@@ -118,6 +122,7 @@ class _Staging:
         largest = self._largest[key]
         crew, who = self._crews.of(largest)
         missing = crew.call(SurveyTask(largest, self._out), lambda _: None)
+        lease(largest, self._out, nodes_here(largest, who), self._leased, self._leases)
         nbytes = check_space((who[rank].host, share) for rank, shares in enumerate(missing) for share in shares)
         self._staged.add(key)
         if nbytes:
@@ -194,9 +199,8 @@ class _Runner:
         }
 
     def _scratch(self, key: RunKey) -> str:
-        """A folder of our own for the ranks' raw lists; what a killed run left there is dropped."""
-        folder = os.path.join(self._out, "tmp", f"ops-{key.point:04d}-r{key.repetition}")
-        shutil.rmtree(folder, ignore_errors=True)
+        """A folder of our own for the ranks' raw lists."""
+        folder = os.path.join(self._out, SCRATCH, f"ops-{key.point:04d}-r{key.repetition}")
         os.makedirs(folder)
         return folder
 

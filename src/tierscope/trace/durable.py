@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -26,6 +27,14 @@ def replacing(path: str) -> Iterator[str]:
         with suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def remove_leftovers(folder: str) -> None:
+    """Drop what killed writers left behind; only for a folder that nobody else writes to now."""
+    with suppress(FileNotFoundError):
+        for entry in os.scandir(folder):
+            if re.fullmatch(r".+\.\d+\.tmp", entry.name) and entry.is_file(follow_symlinks=False):
+                os.unlink(entry.path)
 
 
 def sync_directory(path: str) -> None:
