@@ -82,11 +82,15 @@ def split_steps(blocks: Iterator[Block], batch_size: int) -> Iterator[Work]:
 
 
 class Slots:
-    """Reused memory for one batch: a page-aligned piece per sample, and a view of the payload in each."""
+    """Reused memory for one batch: a page-aligned piece per sample, and a view of the payload in each.
+
+    The pages are there from the start: otherwise the first reads into them would be charged for making them.
+    """
 
     def __init__(self, samples: int, slot_bytes: int, payload: slice) -> None:
         stride = -(-slot_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
-        self._memory = mmap.mmap(-1, max(stride * samples, 1))
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE
+        self._memory = mmap.mmap(-1, max(stride * samples, 1), flags=flags)
         whole = memoryview(self._memory)
         self.slots = [whole[start : start + slot_bytes] for start in range(0, stride * samples, stride)]
         self.payloads = [slot[payload] for slot in self.slots]
