@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.common import Result, memory_folder
 from tierscope.bench.crew import LocalCrew
 from tierscope.bench.run import RunTask
-from tierscope.bench.tasks import StageTask, SurveyTask
+from tierscope.bench.tasks import ClaimTask, StageTask, SurveyTask
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
 from tierscope.tiers.emulated import Board
@@ -58,12 +58,11 @@ def emulation() -> Iterator[Result]:
 
 def _epochs(crew: LocalCrew, study: Study, folder: Path) -> list[float]:
     """The longest rank of every epoch."""
-    for task in (SurveyTask(study, str(folder)), StageTask(study, str(folder))):
+    for task in (ClaimTask(study, str(folder)), SurveyTask(study, str(folder)), StageTask(study, str(folder))):
         crew.call(task, lambda _: None)
     board = Board(map_stations(study.system, study.seed).count)
-    parts = tuple((rank, RANKS) for rank in range(RANKS))
     try:
-        ranks = crew.call(RunTask(study, str(folder), board.path, "none", parts, None), lambda _: None)
+        ranks = crew.call(RunTask(study, str(folder), board.path, "none", None), lambda _: None)
     finally:
         board.close()
     return [max(rank.epochs[epoch].seconds for rank in ranks) for epoch in range(EPOCHS)]

@@ -1,6 +1,7 @@
 """Reading: our loader with the recorder on, beside a C loop, a bare Python loop and np.load; files in memory."""
 
 import os
+import statistics
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from tierscope.trace.ops import READ
 from tierscope.trace.recorder import Lane
 
 ROUNDS = 9
+_NOISE = 1.03  # the copy in the kernel dominates both, so that they are equal but for noise
 
 
 def reading() -> Iterator[Result]:
@@ -50,12 +52,13 @@ def _size(nbytes: int, files: int, batch: int, goal: float) -> Iterator[Result]:
         }
         times = interleaved(contenders, ROUNDS)
     label = f"{nbytes // 1024} KiB files, batch {batch}"
-    void = sum(times["c"]) > sum(times["bare"])
+    void = statistics.median(times["c"]) > _NOISE * statistics.median(times["bare"])
     note = "(void: the C loop was slower than a bare Python loop)" if void else ""
     yield spread(f"{label}: C loop", [files / seconds for seconds in times["c"]], "files/s")
     yield ratio(f"{label}: bare Python loop / C loop", times["c"], times["bare"])
-    yield ratio(f"{label}: loader, 1 thread, recorder on / C loop", times["c"], times["threads"], goal, note)
-    yield ratio(f"{label}: loader, inline, recorder on / C loop", times["c"], times["inline"], goal, note)
+    wanted = None if void else goal
+    yield ratio(f"{label}: loader, 1 thread, recorder on / C loop", times["c"], times["threads"], wanted, note)
+    yield ratio(f"{label}: loader, inline, recorder on / C loop", times["c"], times["inline"], wanted, note)
     yield ratio(f"{label}: np.load of npz, as peers read it / C loop", times["c"], times["np.load"])
 
 
@@ -101,7 +104,7 @@ def _loader(name: str, threads: int, names: DatasetFiles, form: Format, files: i
     start = time.monotonic()
     read = sum(len(step.samples) for step in loader.batches(_blocks(files)))
     seconds = time.monotonic() - start
-    (table, *_), _, _ = loader.finish()
+    (table, *_), _ = loader.finish()
     assert read == files == table.ops[READ]
     return seconds
 
@@ -119,7 +122,7 @@ def _beside_compute() -> Iterator[Result]:
             loader = LOADERS.load("threads")(source, batch, 1, 2, lambda number: Lane(number, 1))
             for _ in loader.batches(_blocks(files)):
                 work(0.001)
-            (table, *_), _, _ = loader.finish()
+            (table, *_), _ = loader.finish()
             return float(table.busy_ns[READ]) / files / 1e9
 
         def python_loop(seconds: float) -> None:

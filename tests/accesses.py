@@ -5,14 +5,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from tierscope.tiers.access import Punctuality
+
 
 class Counting:
     """A directory; everything that any thread asks of it is noted. One may serve all threads and tiers."""
 
-    late_ops = 0
-    late_ns = 0
-
     def __init__(self) -> None:
+        self.punctuality = Punctuality()
         self.opened: list[str] = []
         self.reads: list[tuple[int, int]] = []  # (offset, bytes that came)
         self.closes = 0

@@ -50,8 +50,12 @@ def stage(study: Study, out: str) -> int:
     for stager in crew:
         stager.claim()
     for stager in crew:
+        stager.distrust()
+    for stager in crew:
         stager.reopen()
     written = sum(stager.write(lambda _: None) for stager in crew)
+    for stager in crew:
+        stager.sync()
     for stager in crew:
         stager.seal()
     return written

@@ -227,7 +227,7 @@ def test_about_bytes(value: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.0, "0 ns"), (0.00123, "1.23 ms"), (12.3456, "12.3 s"), (4.2e-6, "4.2 us"), (5e-9, "5 ns")]
+    ("value", "text"), [(0.0, "0 ns"), (0.00123, "1.23 ms"), (12.3456, "12.3 s"), (4.2e-6, "4.2 µs"), (5e-9, "5 ns")]
 )
 def test_about_seconds(value: float, text: str) -> None:
     assert units.about_seconds(value) == text

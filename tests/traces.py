@@ -51,6 +51,7 @@ def rank_epoch(epoch: int = 1, **changes: Any) -> RankEpoch:
         "stall_seconds": 9.0,
         "compute_seconds": 0.0,
         "decode_seconds": 0.0,
+        "limited_ops": 0,
         "late_ops": 0,
         "late_seconds": 0.0,
         "order_digest": "0" * 32,

@@ -19,6 +19,14 @@ from typing import Self
 class TierscopeError(Exception):
     exit_code = 1
 
+    def __init__(self, message: str) -> None:
+        """What cannot be printed is escaped, whatever a name or a path holds; a traceback of ours may have lines."""
+        super().__init__(
+            "".join(sign if sign.isprintable() or sign in self._kept else repr(sign)[1:-1] for sign in message)
+        )
+
+    _kept = "\n"
+
     def prefixed(self, who: str) -> Self:
         """The same error, saying who met it (a rank)."""
         return type(self)(f"{who}: {self}")
@@ -27,9 +35,7 @@ class TierscopeError(Exception):
 class UserError(TierscopeError):
     exit_code = 2
 
-    def __init__(self, message: str) -> None:
-        """One line, whatever the user typed: what cannot be printed is escaped."""
-        super().__init__("".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in message))
+    _kept = ""  # one line
 
 
 class SpecError(UserError):
@@ -50,6 +56,7 @@ class DamagedDataError(UserError):
 
 class StoppedError(TierscopeError):
     exit_code = 3
+    _kept = ""
 
 
 class VanishedDataError(StoppedError):

@@ -159,7 +159,7 @@ def about_bytes(value: float) -> str:
 
 def about_seconds(value: float) -> str:
     """Rounded, for reading: 0.00123 → `1.23 ms`."""
-    for unit in ("s", "ms", "us"):
+    for unit in ("s", "ms", "µs"):
         if value >= SECOND_UNITS[unit]:
             return f"{value / SECOND_UNITS[unit]:.3g} {unit}"
     return f"{value * 1e9:.3g} ns"

@@ -2,13 +2,10 @@
 
 from typing import Any
 
-import polars as pl
-
+from tests.analysis.test_findings import cold_rows
 from tests.traces import TIERS, trace_of
 from tierscope.analysis.conditions import Conditions, conditions
 from tierscope.analysis.times import from_traces
-
-COLD = {"tier": pl.String, "checked_bytes": pl.Int64, "resident_bytes": pl.Int64}
 
 
 def of(*abouts: dict[str, Any], cold: list[tuple[str, int, int | None]] | None = None) -> Conditions:
@@ -16,7 +13,7 @@ def of(*abouts: dict[str, Any], cold: list[tuple[str, int, int | None]] | None =
         trace_of({(0, 1): {"GFS-READ": 1.0}}, point=point, sweep={"cache_rate": point / 10}, about=about)
         for point, about in enumerate(abouts)
     ]
-    return conditions(from_traces(traces, TIERS), pl.DataFrame(cold or [], COLD, orient="row"))
+    return conditions(from_traces(traces, TIERS), cold_rows(cold or []))
 
 
 def tiers(**emulated: bool) -> dict[str, Any]:
@@ -29,8 +26,8 @@ def test_a_tier_that_is_emulated_in_any_run_is_called_so() -> None:
     assert found.resident == {"lfs": 0.0}
 
 
-def test_resident_shares_are_weighted_by_bytes_and_unknown_when_any_is() -> None:
-    cold = [("lfs", 300, 0), ("lfs", 100, 100), ("gfs", 10, 0), ("gfs", 10, None)]
+def test_the_warmest_epoch_counts_and_is_unknown_when_any_is() -> None:
+    cold = [("lfs", 300, 0), ("lfs", 100, 25), ("gfs", 10, 0), ("gfs", 10, None)]
     assert of(tiers(lfs=False, gfs=False), cold=cold).resident == {"gfs": None, "lfs": 0.25}
 
 

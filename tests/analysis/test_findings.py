@@ -11,18 +11,24 @@ from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.conditions import Conditions, conditions
 from tierscope.analysis.findings import WORDING, Finding, find
 from tierscope.analysis.times import from_traces
-from tierscope.trace.trace import Trace
+from tierscope.trace.trace import COLUMNS, Trace
 
-Cold = list[tuple[str, int, int | None]]
+Cold = list[tuple[str, int, int | None]]  # of epochs 1, 2, …
 
 
 def found(
     *traces: Trace, cold: Cold | None = None, expected: int | None = None, goal: float | None = None
 ) -> list[Finding]:
-    schema = {"tier": pl.String, "checked_bytes": pl.Int64, "resident_bytes": pl.Int64}
     times = from_traces(traces or [run()], TIERS)
-    given = conditions(times, pl.DataFrame(cold or [], schema, orient="row"))
+    given = conditions(times, cold_rows(cold or []))
     return find(times, break_down(times), given, expected, goal)
+
+
+def cold_rows(cold: Cold) -> pl.DataFrame:
+    """Every row is an epoch of its own."""
+    names = ("point", "repetition", "epoch", "tier", "checked_bytes", "resident_bytes")
+    rows = [(0, 1, epoch, *row) for epoch, row in enumerate(cold)]
+    return pl.DataFrame(rows, {name: COLUMNS[name] for name in names}, orient="row")
 
 
 def run(
@@ -58,7 +64,7 @@ CASES: dict[str, Case] = {
     ),
     "warm_pages": Case(
         lambda: found(cold=[("lfs", 100, 0), ("lfs", 100, 6), ("gfs", 100, 0)]),
-        {"tier": "lfs", "percent": 3.0},
+        {"tier": "lfs", "percent": 6.0},  # the worst epoch, not the mean
         lambda: found(cold=[("lfs", 100, 1), ("gfs", 0, 0)]),
     ),
     "unknown_pages": Case(
@@ -78,14 +84,24 @@ CASES: dict[str, Case] = {
         lambda: found(run(about={"compute": "sleep"})), {}, lambda: found(run(about={"compute": "spin"}))
     ),
     "late": Case(
-        lambda: found(run(late_ops=1, late_seconds=0.002)),
-        {"percent": 100.0, "seconds": "2 ms"},
-        lambda: found(run(late_ops=0, late_seconds=0.002)),
+        lambda: found(run(limited_ops=4, late_ops=2, late_seconds=0.002), run(point=1, rate=0.6, limited_ops=9)),
+        {"percent": 50.0, "seconds": "2 ms"},
+        lambda: found(run(limited_ops=4, late_ops=0, late_seconds=0.002)),
     ),
     "overhead": Case(
         lambda: found(run(about=overhead(0.003))),  # 100 samples in 5 s: 0.3 s are 6 %
         {"percent": pytest.approx(6.0), "seconds": "3 ms"},
         lambda: found(run(about=overhead(0.002))),
+    ),
+    "not_evicted": Case(
+        lambda: found(run(about={**REAL, "metadata_cache": "unknown"})),
+        {},
+        lambda: found(run(about={**tiers(lfs=True, gfs=True), "metadata_cache": "unknown"})),
+    ),
+    "threads": Case(
+        lambda: found(run(about={"overhead": {"threads_seconds_per_op": 0.3}})),  # of 5 s in one operation
+        {"seconds": "300 ms", "percent": pytest.approx(6.0)},
+        lambda: found(run(about={"overhead": {"threads_seconds_per_op": 0.2}})),
     ),
     "decode": Case(
         lambda: found(run(decode_seconds=5.5)), {"decode": "5.5 s", "io": "5 s"}, lambda: found(run(decode_seconds=4.5))
@@ -102,7 +118,7 @@ CASES: dict[str, Case] = {
     ),
     "goal_missed": Case(
         lambda: found(run(9.0, 0.1), run(6.0, 0.2, point=1), goal=4.5),
-        {"goal": "4.5 s", "over": "1.5 s", "io": "6 s"},
+        {"goal": "4.5 s", "over": "1.5 s", "io": "6 s", "bottleneck": "GFS-READ"},
         lambda: found(goal=5.0),
     ),
 }
@@ -166,8 +182,7 @@ def test_hidden_finds_the_best_point_even_where_its_value_is_null() -> None:
 
 @pytest.mark.parametrize(("percent", "seen"), [(5, False), (6, True)])
 def test_a_few_late_operations_are_no_matter(percent: int, seen: bool) -> None:
-    runs = [run(rate=number / 100, point=number, late_ops=int(number < percent)) for number in range(100)]
-    assert bool(of_kind("late", found(*runs))) is seen
+    assert bool(of_kind("late", found(run(limited_ops=100, late_ops=percent)))) is seen
 
 
 def test_the_overhead_never_exceeds_everything() -> None:

@@ -227,10 +227,24 @@ class TestCsvThatIsWrong:
         )
         assert said.startswith("6: this rank, epoch and class was given before")
 
-    @pytest.mark.parametrize("column", ["repetition", "cache_rate", "format"])
+    @pytest.mark.parametrize("column", ["repetition", "batch_size", "format"])
     def test_a_column_can_tell_them_apart(self, csv: Path, column: str) -> None:
         times = read(csv, lines(f"{GOOD},1", f"{GOOD},2", header=f"{HEADER},{column}"))
         assert len(times.table) == 2
+
+    @pytest.mark.parametrize("rate", ["2", "-0.1", "101%", "nan", "abc", "inf"])
+    def test_a_cache_rate_is_a_share(self, csv: Path, rate: str) -> None:
+        said = refusal(csv, lines(f"{GOOD},0.5", f"1,1,GFS-META,1,{rate}", header=f"{HEADER},cache_rate"))
+        assert said.startswith(f"3: cache_rate = {rate}; must be within 0 – 1")
+
+    def test_percentages_and_fractions_are_the_same(self, csv: Path) -> None:
+        times = read(csv, lines(f"{GOOD},50%", "1,1,GFS-META,1,0.25", header=f"{HEADER},cache_rate"))
+        assert times.table["cache_rate"].to_list() == [0.5, 0.25]
+
+    @pytest.mark.parametrize("column", ["cache_rate", "format"])
+    def test_a_sweep_value_must_be_there(self, csv: Path, column: str) -> None:
+        said = refusal(csv, lines(f"{GOOD},1", "1,1,GFS-META,1,", header=f"{HEADER},{column}"))
+        assert said.startswith(f"3: {column} is empty")
 
     @pytest.mark.parametrize("text", ["", "\n", "\n\n\n", "\ufeff"])
     def test_an_empty_file(self, csv: Path, text: str) -> None:

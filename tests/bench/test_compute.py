@@ -1,6 +1,7 @@
 """Emulated compute lasts as long as asked, and leaves the interpreter to the reading threads."""
 
 import hashlib
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from tierscope.bench import compute
-from tierscope.bench.compute import BusyCompute, compute_mode, make_compute, usable_cores
+from tierscope.bench.compute import BusyCompute, compute_mode, make_compute
 
 
 @pytest.mark.parametrize("mode", ["busy", "sleep"])
@@ -57,17 +58,11 @@ def test_busy_uses_a_core_and_sleep_does_not() -> None:
 
 
 @pytest.mark.parametrize(("ranks", "mode"), [(1, "busy"), (3, "busy"), (4, "sleep"), (64, "sleep")])
-def test_sleeps_when_ranks_leave_no_core(ranks: int, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compute, "usable_cores", lambda: 4)
-    assert compute_mode(ranks) == mode
+def test_sleeps_when_ranks_leave_no_core(ranks: int, mode: str) -> None:
+    assert compute_mode(ranks, 4) == mode
 
 
-def test_cores_are_those_that_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {3, 5})
-    assert usable_cores() == 2
-
-
-@pytest.mark.skipif(usable_cores() < 2, reason="needs two cores")
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
 @pytest.mark.parametrize("step", [lambda: None, lambda: time.sleep(0.0001)], ids=["python", "reader"])
 def test_another_thread_goes_on_while_it_computes(step: Callable[[], object]) -> None:
     """As beside work that never asks for the interpreter, which takes as much of a shared machine.

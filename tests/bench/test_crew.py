@@ -13,7 +13,7 @@ import pytest
 from tests.tiny import tiny
 from tierscope.bench.crew import LocalCrew
 from tierscope.bench.run import RunTask
-from tierscope.bench.tasks import StageTask, SurveyTask, Task, Who, WhoTask
+from tierscope.bench.tasks import ClaimTask, StageTask, SurveyTask, Task, Who, WhoTask
 from tierscope.errors import StoppedError, UserError, VanishedDataError
 
 
@@ -23,11 +23,11 @@ def silent(_amount: int) -> None:
 
 def run_task(out: Path, *settings: str) -> RunTask:
     study = tiny("sweep={}", *settings)
-    parts = tuple((rank, study.system.ranks) for rank in range(study.system.ranks))
-    return RunTask(study, str(out), None, "sleep", parts, None)
+    return RunTask(study, str(out), None, "sleep", None)
 
 
 def stage(crew: LocalCrew, task: RunTask) -> None:
+    crew.call(ClaimTask(task.study, task.out), silent)
     crew.call(SurveyTask(task.study, task.out), silent)
     crew.call(StageTask(task.study, task.out), silent)
 
@@ -89,8 +89,8 @@ def test_a_killed_rank_ends_the_run_promptly(tmp_path: Path) -> None:
 
 
 def test_a_bug_in_a_rank_is_shown_with_its_traceback(tmp_path: Path) -> None:
-    broken: Task = RunTask(tiny("sweep={}"), str(tmp_path), None, "sleep", (), None)  # no part for any rank
-    with LocalCrew(2) as crew, pytest.raises(Exception, match=r"IndexError(.|\n)*Traceback") as caught:
+    broken: Task = RunTask(tiny("sweep={}"), str(tmp_path), None, "sleep", str(tmp_path / "no" / "folder"))
+    with LocalCrew(2) as crew, pytest.raises(Exception, match=r"FileNotFoundError(.|\n)*Traceback") as caught:
         crew.call(broken, silent)
     assert getattr(caught.value, "exit_code", None) == 1
 

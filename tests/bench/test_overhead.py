@@ -49,8 +49,9 @@ def test_the_study_s_own_loader_and_knobs_are_used(threads: int, loader: str, mo
     spy = Spy()
     monkeypatch.setattr(loading, "LOADERS", spy)
     measure_overhead(small_study(f"read_threads={threads}", "batch_size=3", "prefetch_size=9", "transfer_size=700"))
-    assert spy.loaded == [loader] * 2
-    assert spy.knobs == {(3, threads, 9)}
+    tries = 2 if threads < 2 else 6  # threads are also driven against each other, and beside them one alone
+    assert spy.loaded == [loader] * tries
+    assert spy.knobs == {(3, threads, 9)} | ({(3, 1, 9)} if threads > 1 else set())
     assert spy.transfer_bytes == {700}
 
 
@@ -66,7 +67,16 @@ def test_no_storage_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_least_of_the_tries_counts_but_the_dearer_way_of_recording(monkeypatch: pytest.MonkeyPatch) -> None:
     costs, harness = iter([(9e-6, 5e-6), (4e-6, 6e-6)]), iter([3e-5, 7e-5])
-    monkeypatch.setattr(overhead, "cost_per_op_seconds", lambda _repeats: next(costs))
-    monkeypatch.setattr(overhead, "_seconds_per_sample", lambda _study: next(harness))
+    monkeypatch.setattr(overhead, "cost_per_op_seconds", lambda _repeats, _shared: next(costs))
+    monkeypatch.setattr(overhead, "_drive", lambda _study, _access: (next(harness), 0.0))
     found = measure_overhead(small_study())
     assert (found.recorder_per_op, found.harness_per_sample) == (6e-6, 3e-5)
+
+
+def test_threads_lose_time_to_one_another_only_when_there_are_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = {1: 2e-6, 4: 9e-6}
+    monkeypatch.setattr(
+        overhead, "_drive", lambda study, _access: (1e-5, times[max(1, study.workload.reader.read_threads)])
+    )
+    assert measure_overhead(small_study("read_threads=4")).threads_per_op == pytest.approx(7e-6)
+    assert measure_overhead(small_study("read_threads=1")).threads_per_op == 0

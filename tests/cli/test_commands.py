@@ -1,7 +1,10 @@
 """Commands as a user types them: output, exit codes, one clear line for every mistake."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -203,3 +206,65 @@ def test_ops_are_kept_on_request(tiny_file: Path, tmp_path: Path, capsys: pytest
     reads = ops.filter((pl.col("kind") == "read") & (pl.col("epoch") == 1))
     assert sorted(reads["file"]) == list(range(24))
     assert reads.filter(pl.col("tier") == "lfs").height == 12
+
+
+def test_a_refused_study_does_not_stand_in_the_way_of_its_correction(
+    tiny_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("run", tiny_file, "--out", tmp_path / "out", "--quiet", "--set", "lfs.capacity=1 KiB") == 2
+    one_line(capsys)
+    assert run("run", tiny_file, "--out", tmp_path / "out", "--quiet") == 0
+
+
+def test_a_file_that_is_no_table_is_not_overwritten(
+    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    precious = tmp_path / "study.yaml"
+    precious.write_text("years of work")
+    assert run("analyze", finished, "--csv", precious) == 2
+    assert "is there and no table of times" in one_line(capsys)
+    assert precious.read_text() == "years of work"
+    assert run("analyze", finished, "--csv", tmp_path / "times.csv") == 0
+    assert run("analyze", finished, "--csv", tmp_path / "times.csv") == 0
+
+
+def test_placeholders_need_no_quotes_in_a_setting(
+    tiny_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = ["--set", "gfs.path={out}/elsewhere", "--set", "goal=null", "--set", "study='named'"]
+    assert run("generate", tiny_file, "--out", tmp_path / "out", "--quiet", *settings) == 0
+    assert (tmp_path / "out" / "elsewhere" / "tierscope.json").exists()
+
+
+@pytest.mark.parametrize("path", ["{out}/tiers/gfs/../gfs", "{out}/tiers/gfs/inside", "{out}/link"])
+def test_one_directory_is_not_measured_as_two_tiers(
+    tiny_file: Path, tmp_path: Path, path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "out" / "tiers" / "gfs").mkdir(parents=True)
+    (tmp_path / "out" / "tierscope.json").write_text(json.dumps({"schema_version": 1, "kind": "result"}))
+    (tmp_path / "out" / "link").symlink_to(tmp_path / "out" / "tiers" / "gfs")
+    settings = ["--set", f"lfs.path={path}", "--set", "nodes=1", "--set", "lfs.visible_to=global"]
+    assert run("run", tiny_file, "--out", tmp_path / "out", "--quiet", *settings) == 2
+    assert "give each its own" in one_line(capsys)
+
+
+@pytest.mark.parametrize("target", ["/dev/full", "| head -c 1"])
+def test_output_that_cannot_be_written_is_no_traceback(finished: Path, target: str) -> None:
+    pipe = target if target.startswith("|") else f"> {target}"
+    command = f"{sys.executable} -m tierscope.cli.main analyze {finished} {pipe}; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    assert done.stdout.split()[-1].endswith("3" if "full" in target else "0")
+
+
+def test_a_terminal_without_our_signs_gets_others(finished: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "tierscope.cli.main", "analyze", str(finished)]
+    done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    assert done.returncode == 0
+    assert b"cache rate" in done.stdout
+
+
+def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run() == 0
+    assert "Commands" in capsys.readouterr().out

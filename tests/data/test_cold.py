@@ -98,13 +98,13 @@ def test_no_descriptor_is_left(tmp_path: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_ranks_share_the_files_of_a_tier() -> None:
-    study = small_study("nodes=2", "ranks_per_node=2", "num_files_train=101")
+@pytest.mark.parametrize("per_file", [1, 3])
+def test_a_rank_evicts_what_it_is_about_to_read_and_no_more(per_file: int) -> None:
+    study = small_study("nodes=2", "ranks_per_node=2", "num_files_train=50", f"num_samples_per_file={per_file}")
     plan = plan_of(study)
-    for tier, node, held in ((0, 1, 50), (1, None, 51)):
-        files = tier_files(study, "/res", node or 0)[tier]
-        parts = [list(cold.paths_to_evict(plan, tier, node, files, part, 3)) for part in range(3)]
-        together = [path for part in parts for path in part]
-        assert len(together) == len(set(together)) == held
-        assert min(len(part) for part in parts) > 0
-        assert set(together) == set(cold.paths_to_evict(plan, tier, node, files, 0, 1))
+    for rank in range(4):
+        for tier, files in enumerate(tier_files(study, "/res", rank // 2)):
+            coming = list(cold.coming_reads(plan, rank, 2, tier, files))
+            read = [int(file) for block in plan.reads(rank, 2) for file in block.files[block.tiers == tier]]
+            assert len(coming) <= len(read)
+            assert set(coming) == {files.path(file) for file in read}

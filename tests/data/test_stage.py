@@ -158,13 +158,15 @@ class TestMissing:
         assert lfs.device == gfs.device == os.stat(tmp_path).st_dev
         assert 0 < gfs.free_bytes <= os.statvfs(tmp_path).f_blocks * os.statvfs(tmp_path).f_frsize
 
-    def test_what_cannot_be_looked_at_is_named(self, tmp_path: Path) -> None:
+    def test_a_link_is_not_followed_but_named(self, tmp_path: Path) -> None:
         (stager,) = stagers(STUDY, str(tmp_path))
         stager.claim()
         gfs = tier_files(STUDY, str(tmp_path))[1]
-        os.symlink(gfs.path(3), gfs.path(3))  # a loop
-        with pytest.raises(UserError, match=r"000000003\.tfrecord: cannot be read: Too many levels"):
-            stager.missing()
+        (tmp_path / "precious").write_text("years of work")
+        os.symlink(tmp_path / "precious", gfs.path(3))
+        assert stager.missing()[1].files == 24
+        with pytest.raises(UserError, match=r"000000003\.tfrecord: cannot be written: Too many levels"):
+            stager.write(lambda _: None)
 
 
 class TestResume:
@@ -233,6 +235,7 @@ class TestRestart:
     def test_an_incomplete_one_is_written_again(self, tmp_path: Path, other_boot: Callable[[], None]) -> None:
         (stager,) = stagers(STUDY, str(tmp_path))
         stager.claim()
+        stager.distrust()
         stager.write(lambda _: None)
         gfs = tier_files(STUDY, str(tmp_path))[1]
         Path(gfs.path(5)).write_bytes(bytes(FILE))  # the right size, but the data never reached the device
@@ -290,6 +293,17 @@ class TestRestart:
         assert seen == [False, False]
 
 
+def test_a_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    gfs = tier_files(STUDY, str(tmp_path))[1]
+    (tmp_path / "elsewhere").mkdir()
+    os.makedirs(gfs.tier_root)
+    manifest.write(gfs.tier_root, "tier", {})
+    os.symlink(tmp_path / "elsewhere", gfs.folder)
+    with pytest.raises(ForeignDirectoryError, match="is a symbolic link"):
+        stage(STUDY, str(tmp_path))
+    assert not list((tmp_path / "elsewhere").rglob("*.tfrecord"))
+
+
 class TestFaults:
     def test_a_foreign_tier_directory_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "gfs").mkdir()
@@ -322,12 +336,12 @@ class TestFaults:
         assert "run the same command again" in str(caught.value)
         assert stage(STUDY, str(tmp_path)) == 31 * FILE
 
-    @pytest.mark.parametrize("step", ["claim", "reopen", "seal"])
+    @pytest.mark.parametrize("step", ["distrust", "reopen", "seal"])
     def test_a_disk_too_full_for_a_marker_is_one_line_too(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
     ) -> None:
         (stager,) = stagers(STUDY, str(tmp_path))
-        if step == "claim":  # killed after the first marker
+        if step == "distrust":  # killed after the first markers
             for share in stager.shares:
                 manifest.claim(share.files.tier_root, "tier")
                 manifest.claim(share.files.folder, "dataset")
@@ -347,7 +361,7 @@ class TestFaults:
 
         monkeypatch.setattr(durable, "sync_filesystem", fail)
         with pytest.raises(UserError, match="cannot be written: Input/output error"):
-            stager.seal()
+            stager.sync()
 
     def test_any_other_refusal_names_the_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (stager,) = stagers(STUDY, str(tmp_path))

@@ -1,6 +1,7 @@
 """Steps out of blocks, and memory for a batch."""
 
 import mmap
+import resource
 from collections.abc import Iterator
 
 import numpy as np
@@ -59,3 +60,13 @@ def test_slots_are_aligned_pieces_that_do_not_overlap(slot_bytes: int) -> None:
     memory.slots[1][-1] = 77
     assert memory.payloads[1][-1] == 77  # a view, not a copy
     assert memory.payloads[1].nbytes == slot_bytes - slot_bytes // 4
+
+
+def test_pages_are_there_before_the_first_read() -> None:
+    """Otherwise the first reads into them would be charged for making them."""
+    size = 64 * mmap.PAGESIZE
+    slots = Slots(4, size, slice(0, size)).slots
+    before = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
+    for slot in slots:
+        slot[:: mmap.PAGESIZE] = bytes(64)
+    assert resource.getrusage(resource.RUSAGE_THREAD).ru_minflt - before < 64  # of 256 pages

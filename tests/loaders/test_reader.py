@@ -139,7 +139,7 @@ study = small_study(*settings)
 loader = loader_of(study, source_of(study, out))
 for _ in loader.batches(plan_of(study).reads(0, 1)):
     pass
-tables, _, _ = loader.finish()
+tables, _ = loader.finish()
 print(json.dumps({kind: totals(tables, "ops", kind) for kind in ("open", "read", "close")} | {"bytes": totals(tables, "nbytes", "read")}))
 """
 

@@ -10,7 +10,7 @@ from tests.accesses import Counting, Failing, os_error, wait_until
 from tests.small_study import loader_of, plan_of, reading, small_study, source_of, stage, totals
 from tierscope.errors import UserError
 from tierscope.loaders.threads import ThreadLoader
-from tierscope.tiers.access import Access
+from tierscope.tiers.access import Access, Punctuality
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_operations_at_the_same_time_share_the_wall_clock(staged: str) -> None:
     with reading(loader, plan_of(study).reads(0, 1)) as batches:
         for _ in batches:
             pass
-    tables, _, _ = loader.finish()
+    tables, _ = loader.finish()
     busy, wall = sum(totals(tables, "busy_ns", "open")), sum(totals(tables, "wall_ns", "open"))
     assert busy >= 24 * 2_000_000
     assert wall < 0.8 * busy
@@ -157,7 +157,7 @@ def test_every_thread_has_ways_of_its_own_and_gives_them_back(staged: str) -> No
 
     def make() -> Counting:
         made.append(Counting())
-        made[-1].late_ops, made[-1].late_ns = 1, 10
+        made[-1].punctuality = Punctuality(2, 1, 10)
         return made[-1]
 
     source = replace(source_of(study, staged, make), close_accesses=given_back.append)
@@ -167,6 +167,6 @@ def test_every_thread_has_ways_of_its_own_and_gives_them_back(staged: str) -> No
             pass
     assert len(made) == 3 * 2  # threads × tiers
     assert all(len(access.threads) <= 1 for access in made)
-    _, late_ops, late_ns = loader.finish()
-    assert (late_ops, late_ns) == (6, 60)  # summed over all of them
+    _, punctuality = loader.finish()
+    assert punctuality == Punctuality(12, 6, 60)  # summed over all of them
     assert [list(part) for part in given_back] == [made[0:2], made[2:4], made[4:6]]

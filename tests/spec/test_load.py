@@ -64,7 +64,7 @@ def test_what_is_neither_file_nor_preset(name: str, hint: str) -> None:
 
 
 def test_a_directory_is_no_study(tmp_path: Path) -> None:
-    assert load_refusal(str(tmp_path)) == f"{tmp_path}: cannot be read: Is a directory"
+    assert load_refusal(str(tmp_path)) == f"{tmp_path}: is a directory; give the YAML file of a study, or a preset"
 
 
 @pytest.mark.parametrize(
@@ -130,8 +130,11 @@ def test_a_setting_can_give_what_is_missing() -> None:
         ("sweep=5", "--set sweep=5: sweep must map keys to values"),
         ("sweep.cache_rat=[0]", "--set sweep.cache_rat=[0]: cache_rat: unknown key; did you mean cache_rate?"),
         ("sweep.cache_rate=[0, 2]", "--set sweep.cache_rate=[0, 2]: sweep.placement.cache_rate = 2; must be within"),
-        ("seed=!!python/name:os.system 1", "--set seed=!!python/name:os.system 1: tag python/name:os.system is not"),
-        ("seed=1\n2", "--set seed=1\\n2: seed = 1 2; must be a whole number"),
+        (
+            "seed=!!python/name:os.system 1",
+            "--set seed=!!python/name:os.system 1: seed = !!python/name:os.system 1; must be a whole number",
+        ),
+        ("seed=1\n2", "--set seed=1\\n2: seed = 1\\n2; must be a whole number"),
         ("tiers={}", "--set tiers={}: tiers: unknown key"),
     ],
 )

@@ -1,5 +1,6 @@
 """From a result directory or a CSV to a breakdown with its findings."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,9 @@ from tests.tiny import tiny
 from tests.traces import CLASSES, trace_of
 from tierscope.analysis.times import to_csv
 from tierscope.errors import ResultError, UserError
+from tierscope.spec.sweep import points
 from tierscope.studies.analyze import analyze
-from tierscope.studies.result import open_result
+from tierscope.studies.result import identity, open_result
 from tierscope.trace.rank_trace import Residency
 from tierscope.trace.store import RunStore
 from tierscope.trace.trace import RunKey, Trace
@@ -28,10 +30,11 @@ def trace(point: int, seconds: float = 1.0, **about: object) -> Trace:
 
 def result(folder: Path, *traces: Trace, settings: tuple[str, ...] = ()) -> str:
     """A directory of results as `tierscope run` leaves it."""
-    out = str(folder / "out")
-    with open_result(out, tiny(*settings)):
+    out, study = str(folder / "out"), tiny(*settings)
+    made_by = [identity(point.study) for point in points(study)]
+    with open_result(out, study):
         for item in traces:
-            RunStore(out).save(item)
+            RunStore(out).save(replace(item, about={"study": made_by[item.key.point], **item.about}))
     return out
 
 
@@ -46,7 +49,7 @@ def test_a_finished_study(tmp_path: Path) -> None:
     assert found.breakdown.classes == CLASSES
     assert found.breakdown.best.sweep == {"cache_rate": 0.5}
     assert {finding.kind: finding.evidence for finding in found.findings} == {
-        "warm_pages": {"tier": "gfs", "percent": pytest.approx(10.0)}  # of what was checked in all runs
+        "warm_pages": {"tier": "gfs", "percent": pytest.approx(30.0)}  # of what was checked in all runs
     }
 
 

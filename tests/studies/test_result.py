@@ -1,5 +1,6 @@
 """The directory of a study's results."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,8 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.tiny import tiny
+from tests.traces import trace_of
 from tierscope.errors import ForeignDirectoryError, ResultError, SpecError, UserError
-from tierscope.studies.result import open_result, read_study
+from tierscope.spec.sweep import points
+from tierscope.studies.result import identity, open_result, read_study
+from tierscope.trace.store import RunStore
+from tierscope.trace.trace import RunKey
 
 
 @pytest.fixture
@@ -63,8 +68,45 @@ def test_a_directory_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["thesis.tex"]
 
 
+def finish_a_run(out: str) -> None:
+    made_by = identity(next(points(tiny())).study)
+    RunStore(out).save(trace_of({(0, 1): {"GFS-READ": 1.0}}, about={"study": made_by}))
+
+
+def test_a_run_of_another_study_is_refused(out: str) -> None:
+    """Copied in, or left when study.yaml was removed: it must not be taken for one of this study's."""
+    RunStore(out).save(trace_of({(0, 1): {"GFS-READ": 1.0}}, about={"study": "something else"}))
+    claimed = Path(out, "tierscope.json")
+    claimed.write_text(json.dumps({"schema_version": 1, "kind": "result"}))
+    with pytest.raises(ResultError, match=r"0000-r1\.parquet: was made by a different study"):
+        claim(out)
+
+
+def test_a_run_beyond_the_sweep_is_refused(out: str) -> None:
+    claim(out)
+    finish_a_run(out)
+    os.rename(RunStore(out).path(RunKey(0, 1)), RunStore(out).path(RunKey(77, 1)))
+    with pytest.raises(ResultError, match=r"0077-r1\.parquet: is no run of this study"):
+        claim(out)
+
+
+def test_the_goal_may_change_afterwards(out: str) -> None:
+    claim(out)
+    finish_a_run(out)
+    claim(out, "goal=3 s")
+    assert read_study(out).goal == 3.0
+
+
+def test_a_study_without_results_may_be_corrected(out: str) -> None:
+    """A refused study must not stand in the way of its correction."""
+    claim(out)
+    claim(out, "seed=8")
+    assert read_study(out).seed == 8
+
+
 def test_a_changed_study_is_refused_with_the_difference(out: str) -> None:
     claim(out)
+    finish_a_run(out)
     before = Path(out, "study.yaml").read_bytes()
     with pytest.raises(UserError, match="holds results of a different study") as caught:
         claim(out, "seed=8", "workload.reader.batch_size=16")
@@ -78,12 +120,14 @@ def test_a_changed_study_is_refused_with_the_difference(out: str) -> None:
 
 def test_another_sweep_is_a_difference_too(out: str) -> None:
     claim(out)
+    finish_a_run(out)
     with pytest.raises(UserError, match=r"sweep\.placement\.cache_rate: \[0%, 50%, 100%\] → \[0%, 100%\]"):
         claim(out, "sweep.cache_rate=[0%, 100%]")
 
 
 def test_many_differences_are_counted(out: str) -> None:
     claim(out)
+    finish_a_run(out)
     changes = ["seed=8", "batch_size=2", "read_threads=2", "prefetch_size=1", "epochs=1", "nodes=3", "repetitions=2"]
     with pytest.raises(UserError, match=r"; and 2 more\)"):
         claim(out, *changes)

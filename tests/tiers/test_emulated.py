@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.accesses import wait_until
 from tierscope.tiers import emulated
-from tierscope.tiers.access import READ_FLAGS
+from tierscope.tiers.access import READ_FLAGS, Punctuality
 from tierscope.tiers.emulated import Board, Emulated, Queues, server_index
 from tierscope.tiers.stations import Station, TierStations
 
@@ -151,7 +151,7 @@ class TestEmulated:
         assert access.stat(file).st_size == 2048
         assert clock.now == START + 4 * MS + 1_500_000  # a stat takes one
         assert clock.sleeps == [2 * MS, 1_500_000, 2 * MS]
-        assert (access.late_ops, access.late_ns) == (0, 0)
+        assert access.punctuality == Punctuality(3)
 
     def test_clients_of_one_server_wait_for_their_turn(
         self, clock: FakeClock, new_queues: Callable[[], Queues], file: str
@@ -219,7 +219,7 @@ class TestEmulated:
         access.close(fd)
         access.stat(file)
         assert clock.sleeps == []
-        assert access.late_ops == 0
+        assert access.punctuality.late_ops == 0
 
     def test_a_slow_disk_underneath_is_counted_as_late(
         self, clock: FakeClock, new_queues: Callable[[], Queues], file: str, monkeypatch: pytest.MonkeyPatch
@@ -237,9 +237,12 @@ class TestEmulated:
             sleeps = len(clock.sleeps)
             read(access, fd, 1000)
         assert len(clock.sleeps) == sleeps
-        assert (access.late_ops, access.late_ns) == (1, 3 * MS)  # 5 ms of work in a service of 2 ms
+        assert (access.punctuality.late_ops, access.punctuality.late_ns) == (
+            1,
+            3 * MS,
+        )  # 5 ms of work in a service of 2 ms
         read(access, fd, 1000)
-        assert access.late_ops == 1
+        assert access.punctuality.late_ops == 1
 
     def test_a_missing_file_is_the_system_s_own_error(
         self, clock: FakeClock, new_queues: Callable[[], Queues], file: str

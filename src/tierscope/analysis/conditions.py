@@ -9,17 +9,22 @@ from tierscope.analysis.times import ClassTimes
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """`resident`: share of a real tier's checked bytes in the page cache when epochs began; None: cannot be told."""
+    """`resident`: the largest share of a real tier's checked bytes that was in the page cache when an epoch began.
+
+    None: cannot be told. `evicted`: whether files were taken out of the page cache before every epoch.
+    """
 
     emulated: tuple[str, ...] = ()
     resident: dict[str, float | None] = field(default_factory=dict)
+    evicted: bool = True
     warm_metadata: bool = False
     recorder_seconds_per_op: float | None = None
     harness_seconds_per_sample: float | None = None
+    threads_seconds_per_op: float | None = None
 
 
 def conditions(times: ClassTimes, cold: pl.DataFrame) -> Conditions:
-    """From the descriptions of the traces, and the rows about the page cache (tier, checked_bytes, resident_bytes)."""
+    """From the descriptions of the traces, and their rows about the page cache."""
     tiers = {
         (str(tier["name"]), bool(tier.get("emulated"))) for about in times.about for tier in about.get("tiers", [])
     }
@@ -30,17 +35,24 @@ def conditions(times: ClassTimes, cold: pl.DataFrame) -> Conditions:
         rows = cold.filter((pl.col("tier") == tier) & (pl.col("checked_bytes") > 0))
         if not rows.is_empty():
             unknown = bool(rows["resident_bytes"].null_count())
-            resident[tier] = (
-                None if unknown else float(rows["resident_bytes"].sum()) / float(rows["checked_bytes"].sum())
-            )
+            resident[tier] = None if unknown else _largest_share(rows)
     overheads = [about["overhead"] for about in times.about if "overhead" in about]
     return Conditions(
         emulated=tuple(sorted(emulated)),
         resident=resident,
+        evicted=not real or all(about.get("metadata_cache") != "unknown" for about in times.about),
         warm_metadata=bool(real) and any(about.get("metadata_cache") == "warm" for about in times.about),
         recorder_seconds_per_op=_worst(overheads, "recorder_seconds_per_op"),
         harness_seconds_per_sample=_worst(overheads, "harness_seconds_per_sample"),
+        threads_seconds_per_op=_worst(overheads, "threads_seconds_per_op"),
     )
+
+
+def _largest_share(rows: pl.DataFrame) -> float:
+    """Over epochs: one warm epoch among many cold ones is to be seen."""
+    sums = rows.group_by("point", "repetition", "epoch").agg(pl.col("resident_bytes", "checked_bytes").sum())
+    shares: list[float] = (sums["resident_bytes"] / sums["checked_bytes"]).to_list()
+    return max(shares)
 
 
 def _worst(overheads: list[dict[str, float]], name: str) -> float | None:

@@ -24,7 +24,7 @@ WORDING: dict[str, tuple[str, str]] = {
         "give real paths and remove 'emulate' to measure your own storage",
     ),
     "warm_pages": (
-        "{tier}: {percent:.0f} % of the checked bytes were still in the page cache when an epoch began; its reads are not cold",
+        "{tier}: up to {percent:.0f} % of the checked bytes were still in the page cache when an epoch began: not cold",
         "use a filesystem whose pages can be evicted (not tmpfs), or a dataset larger than memory",
     ),
     "unknown_pages": (
@@ -32,24 +32,32 @@ WORDING: dict[str, tuple[str, str]] = {
         "use Linux 6.5 or newer, or a dataset larger than memory",
     ),
     "warm_metadata": (
-        "META is warm: names and inodes stay cached on the client, and caches of servers are unknown",
-        "renew the mount or drop the caches as root between runs to see cold metadata",
+        "META is warm: every file was opened before the epoch to evict its pages; caches of servers are unknown",
+        "set reader.evict to false and drop the caches or renew the mount yourself to see cold metadata",
+    ),
+    "not_evicted": (
+        "the page cache was left alone (reader.evict is false): reads may be warm, and nobody looked",
+        "make sure yourself that caches were dropped, or that the dataset is larger than memory",
     ),
     "trimmed": (
         "{samples} samples per epoch were left out, because they do not divide over the ranks",
         "choose num_files_train as a multiple of the ranks",
     ),
     "sleeping_compute": (
-        "compute was slept, not computed: more ranks than cores on a host",
+        "compute was slept, not computed: a host had no core to spare for it",
         "use fewer ranks per host if the CPU's own load matters",
     ),
     "late": (
-        "{percent:.0f} % of the emulated operations took longer in reality than their emulated service, {seconds} in all",
+        "up to {percent:.0f} % of an epoch's rate-limited operations really took longer than emulated, {seconds} in all",
         "lower the emulated rates or the number of ranks on this machine",
     ),
     "overhead": (
         "Tierscope itself may account for {percent:.0f} % of the I/O time ({seconds} per sample)",
         "read larger samples, or use fewer ranks per core",
+    ),
+    "threads": (
+        "several reading threads wait for Python's lock: about {seconds} per operation, {percent:.0f} % of the I/O time",
+        "use one reading thread and more ranks per node",
     ),
     "decode": (
         "checking samples took {decode} per epoch in the slowest rank, against {io} of I/O: the client is the limit",
@@ -61,8 +69,8 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "goal_met": ("the goal of {goal} is met at {where} ({io})", "that is the first point of the sweep that meets it"),
     "goal_missed": (
-        "the goal of {goal} is missed by {over}: the best is {io}",
-        "see which class dominates at the best point",
+        "the goal of {goal} is missed by {over}: the best is {io}, most of it {bottleneck}",
+        "that class is where to begin",
     ),
 }
 
@@ -114,6 +122,8 @@ def _about_tiers(given: Conditions) -> list[Finding]:
             findings.append(Finding("unknown_pages", {"tier": tier}))
         elif share > WARM_SHARE:
             findings.append(Finding("warm_pages", {"tier": tier, "percent": 100 * share}))
+    if not given.evicted:
+        findings.append(Finding("not_evicted", {}))
     if given.warm_metadata:
         findings.append(Finding("warm_metadata", {}))
     return findings
@@ -122,9 +132,11 @@ def _about_tiers(given: Conditions) -> list[Finding]:
 def _about_ranks(times: ClassTimes, breakdown: Breakdown, given: Conditions) -> list[Finding]:
     findings = []
     epochs = times.epochs
-    ops, late, late_seconds = _sum(times.table, "ops"), _sum(epochs, "late_ops"), _sum(epochs, "late_seconds")
-    if ops and late / ops > LATE_SHARE:
-        findings.append(Finding("late", {"percent": 100 * late / ops, "seconds": about_seconds(late_seconds)}))
+    late = _largest_late_share(times)
+    if late > LATE_SHARE:
+        seconds = about_seconds(_sum(epochs, "late_seconds"))
+        findings.append(Finding("late", {"percent": 100 * late, "seconds": seconds}))
+    findings += _about_threads(times, breakdown, given)
     per_sample = given.harness_seconds_per_sample or 0.0
     samples = epochs["samples"].max()
     share = per_sample * float(samples) / breakdown.best.io.median if breakdown.best.io.median else 0.0  # type: ignore[arg-type]
@@ -144,6 +156,22 @@ def _about_ranks(times: ClassTimes, breakdown: Breakdown, given: Conditions) -> 
     return findings
 
 
+def _largest_late_share(times: ClassTimes) -> float:
+    """Of any epoch at any point."""
+    sums = times.epochs.group_by(times.keys).agg(pl.col("late_ops", "limited_ops").sum())
+    limited = sums.filter(pl.col("limited_ops") > 0)
+    return max((limited["late_ops"] / limited["limited_ops"]).to_list(), default=0.0)
+
+
+def _about_threads(times: ClassTimes, breakdown: Breakdown, given: Conditions) -> list[Finding]:
+    per_op = given.threads_seconds_per_op or 0.0
+    ops = times.table.group_by([*times.keys, "rank"]).agg(pl.col("ops").sum())["ops"].max() or 0
+    share = per_op * float(ops) / breakdown.best.io.median if breakdown.best.io.median else 0.0  # type: ignore[arg-type]
+    if share <= OVERHEAD_SHARE:
+        return []
+    return [Finding("threads", {"seconds": about_seconds(per_op), "percent": min(100.0, 100 * share)})]
+
+
 def _sum(table: pl.DataFrame, column: str) -> float:
     return float(table[column].sum())
 
@@ -156,7 +184,12 @@ def _about_goal(breakdown: Breakdown, goal: float | None) -> list[Finding]:
         return [
             Finding(
                 "goal_missed",
-                {"goal": about_seconds(goal), "over": about_seconds(best - goal), "io": about_seconds(best)},
+                {
+                    "goal": about_seconds(goal),
+                    "over": about_seconds(best - goal),
+                    "io": about_seconds(best),
+                    "bottleneck": breakdown.best.bottleneck,
+                },
             )
         ]
     first = next(point for point in breakdown.summary if point.io.median <= goal)

@@ -5,6 +5,7 @@ and TIER-WRITE. A CSV has the columns rank, epoch, class, seconds and, if known,
 is a sweep key.
 """
 
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -182,9 +183,20 @@ def _sweep_column(path: str, table: pl.DataFrame, name: str) -> pl.Series:
     if unprintable.any():
         line = line_of(path, int(unprintable.arg_true()[0]))
         raise UserError(f"{path}:{line}: {name} holds a line break or a control character; write it as plain text")
+    empty = text == ""
+    if empty.any():
+        line = line_of(path, int(empty.arg_true()[0]))
+        raise UserError(f"{path}:{line}: {name} is empty; give a value in every row, or leave the column out")
     percent = text.str.ends_with("%")
     numbers = text.str.strip_suffix("%").str.strip_chars().cast(pl.Float64, strict=False)
     numbers = numbers / pl.select(pl.when(percent).then(100.0).otherwise(1.0)).to_series()
+    if name == "cache_rate":
+        bad = ~numbers.is_between(0, 1).fill_null(False)
+        if bad.any():
+            row = int(bad.arg_true()[0])
+            raise UserError(
+                f"{path}:{line_of(path, row)}: cache_rate = {shown(text[row])}; must be within 0 – 1, or 0% – 100%"
+            )
     return text if numbers.is_null().any() or not numbers.is_finite().all() else numbers
 
 
@@ -213,9 +225,13 @@ def _csv_class_order(found: list[str]) -> tuple[str, ...]:
 
 
 def to_csv(times: ClassTimes, path: str) -> None:
-    """The same table as `from_csv` reads."""
+    """The same table as `from_csv` reads. An existing file is replaced only if it is such a table too."""
     columns = ["rank", "epoch", "class", "seconds", "ops", "bytes", "node", "repetition", *times.sweep]
     try:
+        if os.path.exists(path):
+            with open(path, "rb") as old:
+                if not old.readline().startswith(b"rank,epoch,class,seconds"):
+                    raise UserError(f"{path}: is there and no table of times; give another name, or remove it first")
         times.table.select(columns).write_csv(path)
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None

@@ -19,6 +19,7 @@ def breakdown_json(breakdown: Breakdown, findings: list[Finding], given: Conditi
         "overhead": {
             "recorder_seconds_per_op": given.recorder_seconds_per_op,
             "harness_seconds_per_sample": given.harness_seconds_per_sample,
+            "threads_seconds_per_op": given.threads_seconds_per_op,
         },
         "points": [_epoch(point, breakdown.basis) for point in breakdown.points],
         "summary": [_summary(point) for point in breakdown.summary],

@@ -1,11 +1,10 @@
 """Emulated compute: keeps a core busy for a given time without holding the interpreter's lock.
 
 A busy wait in Python would slow the reading threads beside it, and so measure itself. Checksumming a large buffer
-releases the lock. When more ranks than cores compute at once there is no core to keep busy: then it sleeps, as a host
-does while its accelerator works, and results say so.
+releases the lock. When a host has no core to spare for it, it sleeps instead, as a host does while its accelerator
+works, and results say so.
 """
 
-import os
 import time
 import zlib
 from collections.abc import Callable
@@ -15,12 +14,9 @@ _BUFFER = memoryview(bytes(1 << 20))
 _UNLOCKED = 8192  # zlib holds the lock for buffers of up to 5 KiB
 
 
-def compute_mode(ranks_on_host: int) -> str:
-    return "busy" if ranks_on_host < usable_cores() else "sleep"
-
-
-def usable_cores() -> int:
-    return len(os.sched_getaffinity(0))
+def compute_mode(ranks_on_host: int, cores: int) -> str:
+    """Busy needs a core per rank and one to read with."""
+    return "busy" if ranks_on_host < cores else "sleep"
 
 
 class BusyCompute:

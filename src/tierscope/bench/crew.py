@@ -7,6 +7,7 @@ kernel kills them should the director be killed.
 
 import contextlib
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -49,6 +50,7 @@ class LocalCrew:
                 "machine; start them on your cluster with 'mpirun -n … tierscope run …' or srun, or set fewer"
             )
         self.size = size
+        _allow_files(4 * size + 256)
         self._processes: list[subprocess.Popen[bytes]] = []
         self._connections: list[Connection] = []
         try:
@@ -104,11 +106,8 @@ class LocalCrew:
             raise
 
     def _call(self, task: Task, progress: Progress) -> list[Any]:
-        for rank, connection in enumerate(self._connections):
-            try:
-                connection.send(task)
-            except OSError:
-                self._receive(rank)  # tells why it is gone
+        for rank in range(self.size):
+            self._send(rank, task)
         results: dict[int, Any] = {}
         waiting: set[int] = set()
         rank_of = {connection: rank for rank, connection in enumerate(self._connections)}
@@ -127,9 +126,16 @@ class LocalCrew:
             if len(waiting) == self.size:
                 waiting.clear()
                 start = time.monotonic_ns() + _GO_DELAY_NS + self.size * _GO_DELAY_PER_RANK_NS
-                for connection in self._connections:
-                    connection.send(start)
+                for rank in range(self.size):
+                    self._send(rank, start)
         return [results[rank] for rank in range(self.size)]
+
+    def _send(self, rank: int, message: Any) -> None:
+        try:
+            self._connections[rank].send(message)
+        except OSError:
+            while True:  # what it still said, and then why it is gone
+                self._receive(rank)
 
     def _receive(self, rank: int) -> Any:
         try:
@@ -162,7 +168,8 @@ class LocalCrew:
             if process.poll() is None:
                 process.kill()
         for process in self._processes:
-            process.wait()
+            with contextlib.suppress(subprocess.TimeoutExpired):  # one that hangs in the kernel ends when it can
+                process.wait(_STOP_SECONDS)
         for connection in self._connections:
             connection.close()
         self._processes, self._connections = [], []
@@ -174,6 +181,14 @@ class LocalCrew:
         self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self.close() if kind is None else self._kill()
+
+
+def _allow_files(wanted: int) -> None:
+    """Sockets and leases are open files: ask for as many as the system grants."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < wanted:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard) if hard > 0 else wanted, hard))
 
 
 def _how_it_ended(process: subprocess.Popen[bytes]) -> str:

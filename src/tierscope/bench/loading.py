@@ -1,5 +1,7 @@
 """A study's samples and loader, as one rank has them."""
 
+from collections.abc import Callable
+
 from tierscope.formats import Format
 from tierscope.loaders import LOADERS, Loader, Source
 from tierscope.spec.study import Study
@@ -52,8 +54,8 @@ def _close_queues(accesses: tuple[Access, ...]) -> None:
         queues.close()
 
 
-def null_source(study: Study, form: Format) -> Source:
-    """The study's samples on storage that answers at once with nothing."""
+def null_source(study: Study, form: Format, access: Callable[[], Access] = Nothing) -> Source:
+    """The study's samples on storage that does nothing."""
     nowhere = DatasetFiles("/nowhere", "/nowhere", form.suffix, 0)
     tiers = len(study.system.tiers)
     return Source(
@@ -62,6 +64,6 @@ def null_source(study: Study, form: Format) -> Source:
         tier_names=tuple(tier.name for tier in study.system.tiers),
         transfer_bytes=study.workload.reader.transfer_size,
         samples_per_file=study.workload.dataset.num_samples_per_file,
-        open_accesses=lambda: (Nothing(),) * tiers,
+        open_accesses=lambda: tuple(access() for _ in range(tiers)),
         check=False,  # memory that nothing was read into cannot pass
     )

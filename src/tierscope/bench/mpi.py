@@ -6,7 +6,9 @@ forking after MPI_Init is not safe.
 """
 
 import os
+import signal
 import sys
+import threading
 import traceback
 from dataclasses import dataclass
 from typing import Any
@@ -49,6 +51,7 @@ def connect() -> Any:
     if announced is None or announced[0] == 1:
         return None
     size, rank = announced
+    _leave_when_told(rank)
     try:
         from mpi4py import MPI  # noqa: PLC0415  (an extra; MPI starts on import)
     except ImportError:
@@ -66,6 +69,25 @@ def connect() -> Any:
             "MPI installations; use the mpirun of the MPI that mpi4py was built for"
         )
     return world
+
+
+def _leave_when_told(rank: int) -> None:
+    """End this rank at once on Ctrl-C or SIGTERM, which launchers pass on to every rank.
+
+    A rank that waits inside MPI never gets to Python's own handlers, so a thread waits for the signals; all other threads,
+    MPI's included, are to leave them alone, so this comes before MPI starts.
+    """
+    signals = {signal.SIGINT, signal.SIGTERM}
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+
+    def wait() -> None:
+        signal.sigwait(signals)
+        if rank == 0:
+            sys.stderr.write("tierscope: stopped; finished runs are kept, the same command goes on\n")
+            sys.stderr.flush()
+        os._exit(3)
+
+    threading.Thread(target=wait, name="signals", daemon=True).start()
 
 
 class MpiGroup:
@@ -87,8 +109,6 @@ def _perform(world: Any, task: Task, progress: Progress | None) -> Any:
         return perform(task, MpiGroup(world, progress))
     except TierscopeError as error:
         abort(world, str(error), error.exit_code)
-    except KeyboardInterrupt:  # a launcher passes Ctrl-C on as SIGTERM, to every rank
-        abort(world, "stopped; finished runs are kept, the same command goes on" if world.Get_rank() == 0 else "", 3)
     except Exception:  # noqa: BLE001  (our bug: shown, and nobody waits for this rank)
         abort(world, f"rank {world.Get_rank()} failed:\n{traceback.format_exc()}", 1)
 

@@ -1,14 +1,16 @@
 """What we cost by ourselves: the recorder per operation, and the whole harness per sample on storage that costs nothing."""
 
 import itertools
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
+from tierscope.bench.group import Alone
 from tierscope.bench.loading import make_loader, null_source
+from tierscope.bench.pull import pull
 from tierscope.data.stage import make_format
 from tierscope.plan.plan import Block, Plan
 from tierscope.spec.study import Study
+from tierscope.tiers.access import Access, Nothing, NullDevice
 from tierscope.trace.recorder import cost_per_op_seconds
 
 _SAMPLES = 4000
@@ -17,28 +19,39 @@ _REPEATS = 3
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """Seconds; the least of a few tries, since everything else on the machine only adds."""
+    """Seconds; the least of a few tries, since everything else on the machine only adds.
+
+    `threads_per_op`: what an operation takes longer because the rank's other reading threads want the interpreter too. It
+    is recorded as time of the operation, which no timer above the interpreter can avoid.
+    """
 
     recorder_per_op: float
     harness_per_sample: float
+    threads_per_op: float
 
 
 def measure_overhead(study: Study) -> Overhead:
-    recorder = min(max(cost_per_op_seconds(5000)) for _ in range(_REPEATS))
-    harness = min(_seconds_per_sample(study) for _ in range(_REPEATS))
-    return Overhead(recorder, harness)
+    threads = study.workload.reader.read_threads
+    recorder = min(max(cost_per_op_seconds(5000, threads > 1)) for _ in range(_REPEATS))
+    harness = min(_drive(study, Nothing)[0] for _ in range(_REPEATS))
+    lost = 0.0
+    if threads > 1:
+        alone = replace(study.workload.reader, read_threads=1)
+        single = replace(study, workload=replace(study.workload, reader=alone))
+        together, apart = (min(_drive(each, NullDevice)[1] for _ in range(_REPEATS)) for each in (study, single))
+        lost = max(0.0, together - apart)
+    return Overhead(recorder, harness, lost)
 
 
-def _seconds_per_sample(study: Study) -> float:
-    """The study's own loader and plan, with reads that return at once."""
+def _drive(study: Study, access: Callable[[], Access]) -> tuple[float, float]:
+    """The study's own loop, loader and plan on storage that does nothing: seconds per sample, busy ones per operation."""
     form = make_format(study)
     plan = Plan.of(study, form.file_bytes)
-    loader = make_loader(study, null_source(study, form))
-    done = 0
-    start = time.monotonic()
-    for batch in loader.batches(_enough(plan)):
-        done += len(batch.samples)
-    return (time.monotonic() - start) / done
+    loader = make_loader(study, null_source(study, form, access))
+    tally = pull(loader.batches(_enough(plan)), lambda _: None, 0.0, Alone())
+    tables, _ = loader.finish()
+    ops, busy = sum(int(table.ops.sum()) for table in tables), sum(int(table.busy_ns.sum()) for table in tables)
+    return tally.seconds / tally.samples, busy / ops / 1e9
 
 
 def _enough(plan: Plan) -> Iterator[Block]:

@@ -1,24 +1,20 @@
 """The rank's loop: for each epoch make its files cold, wait for the others, read every batch, compute, and take notes."""
 
-import hashlib
-import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-
-import numpy as np
 
 from tierscope.bench.compute import make_compute
 from tierscope.bench.group import Group
 from tierscope.bench.loading import make_loader, make_source
+from tierscope.bench.pull import pull
 from tierscope.data import cold
 from tierscope.data.stage import make_format
 from tierscope.errors import TierscopeError
 from tierscope.plan.plan import Plan
 from tierscope.spec.study import Study
 from tierscope.tiers.emulated import sharpen_sleep
-from tierscope.trace.rank_trace import RankEpoch, RankTrace, Residency, StepTimes
+from tierscope.trace.rank_trace import RankEpoch, RankTrace, Residency
 from tierscope.trace.recorder import OpSink
-
-_now = time.monotonic_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +25,6 @@ class RunTask:
     out: str
     board: str | None  # path of the emulated tiers' shared queues
     compute_mode: str
-    host_parts: tuple[tuple[int, int], ...]  # by rank: its number among the ranks of its host, and how many they are
     ops_folder: str | None  # where ranks write their full lists of operations
 
 
@@ -65,66 +60,42 @@ class _Rank:
         return RankTrace(self._group.rank, self._node, epochs)
 
     def _epoch(self, epoch: int) -> RankEpoch:
-        residency = self._make_cold()
-        seconds_per_step = self._study.workload.train.computation_time
+        residency = self._make_cold(epoch) if self._study.workload.reader.evict else ()
         loader = make_loader(self._study, self._source, epoch, self._sink)
-        steps, digest = StepTimes(), hashlib.blake2b(digest_size=16)
-        samples = payload_bytes = stall_ns = decode_ns = compute_ns = 0
+        blocks = self._plan.reads(self._group.rank, epoch)
         self._group.barrier()
-        start = asked = _now()
-        for batch in loader.batches(self._plan.reads(self._group.rank, epoch)):
-            got = _now()
-            samples += len(batch.samples)
-            payload_bytes += sum(payload.nbytes for payload in batch.payloads)
-            digest.update(np.array(batch.samples, dtype="<i8").tobytes())
-            decode_ns += batch.decode_ns
-            stall_ns += got - asked
-            computed = _now()
-            if seconds_per_step:
-                self._compute(seconds_per_step)
-                compute_ns += _now() - computed
-            asked_next = _now()
-            steps.add(batch.read_ns / 1e9, (got - asked) / 1e9, (asked_next - computed) / 1e9)
-            self._group.progress(len(batch.samples))
-            asked = _now()
-        seconds = (_now() - start) / 1e9
-        lanes, late_ops, late_ns = loader.finish()
+        tally = pull(loader.batches(blocks), self._compute, self._study.workload.train.computation_time, self._group)
+        lanes, punctuality = loader.finish()
         return RankEpoch(
             epoch=epoch,
-            seconds=seconds,
-            samples=samples,
-            payload_bytes=payload_bytes,
-            stall_seconds=stall_ns / 1e9,
-            compute_seconds=compute_ns / 1e9,
-            decode_seconds=decode_ns / 1e9,
-            late_ops=late_ops,
-            late_seconds=late_ns / 1e9,
-            order_digest=digest.hexdigest(),
-            steps=steps.finish(),
-            steps_per_entry=steps.steps_per_entry,
+            seconds=tally.seconds,
+            samples=tally.samples,
+            payload_bytes=tally.payload_bytes,
+            stall_seconds=tally.stall_seconds,
+            compute_seconds=tally.compute_seconds,
+            decode_seconds=tally.decode_seconds,
+            limited_ops=punctuality.limited_ops,
+            late_ops=punctuality.late_ops,
+            late_seconds=punctuality.late_ns / 1e9,
+            order_digest=tally.order_digest,
+            steps=tally.steps,
+            steps_per_entry=tally.steps_per_entry,
             lanes=tuple(lanes),
             residency=residency,
         )
 
-    def _make_cold(self) -> tuple[Residency, ...]:
-        """Evict what will be read, together with the other ranks of the host; then see what is still there.
+    def _make_cold(self, epoch: int) -> tuple[Residency, ...]:
+        """Evict what this rank will read; when all ranks have, see what is still there.
 
         Emulated tiers are left warm: there the queues make the time, and the disk underneath should not.
         """
         self._group.barrier()  # nobody still reads
-        parts: list[tuple[int, int | None, int, int]] = []
-        for index, tier in enumerate(self._study.system.tiers):
-            if tier.visible_to == "node":
-                per_node = self._study.system.ranks_per_node
-                parts.append((index, self._node, self._group.rank % per_node, per_node))
-            else:
-                parts.append((index, None, *self._task.host_parts[self._group.rank]))
-        found = []
-        for index, node, part, of in parts:
-            if not self._study.system.tiers[index].emulate:
-                cold.evict(cold.paths_to_evict(self._plan, index, node, self._source.files[index], part, of))
+        real = [index for index, tier in enumerate(self._study.system.tiers) if not tier.emulate]
+        for index in real:
+            cold.evict(self._coming(epoch, index))
         self._group.barrier()
-        for index, node, part, of in parts:
-            paths = cold.paths_to_evict(self._plan, index, node, self._source.files[index], part, of)
-            found.append(Residency(self._source.tier_names[index], *cold.resident(paths)))
-        return tuple(found)
+        names = self._source.tier_names
+        return tuple(Residency(names[index], *cold.resident(self._coming(epoch, index))) for index in real)
+
+    def _coming(self, epoch: int, tier: int) -> Iterator[str]:
+        return cold.coming_reads(self._plan, self._group.rank, epoch, tier, self._source.files[tier])

@@ -26,11 +26,20 @@ class Who:
     host: str
     boot: str
     node_name: str  # as the launcher calls the node; differs from host when several nodes are emulated on one
+    cores: frozenset[int]  # that this rank may use
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimTask:
+    """Make and mark the directories of a study's data."""
+
+    study: Study
+    out: str
 
 
 @dataclass(frozen=True, slots=True)
 class SurveyTask:
-    """Claim the directories of a study's data, and find out what is missing."""
+    """Find out what is missing, and drop what cannot be trusted."""
 
     study: Study
     out: str
@@ -51,7 +60,7 @@ class OverheadTask:
     study: Study
 
 
-Task = WhoTask | SurveyTask | StageTask | OverheadTask | RunTask
+Task = WhoTask | ClaimTask | SurveyTask | StageTask | OverheadTask | RunTask
 
 
 def place_of(study: Study, rank: int) -> Place:
@@ -63,6 +72,9 @@ def perform(task: Task, group: Group) -> Any:
     match task:
         case WhoTask():
             return _who(group)
+        case ClaimTask():
+            Stager(task.study, task.out, place_of(task.study, group.rank)).claim()
+            return None
         case SurveyTask():
             return _survey(task, group)
         case StageTask():
@@ -78,12 +90,12 @@ def perform(task: Task, group: Group) -> Any:
 def _who(group: Group) -> Who:
     host = socket.gethostname()
     node = os.environ.get("SLURMD_NODENAME") or os.environ.get("SLURM_NODEID") or platform.node()
-    return Who(group.rank, os.getpid(), host, boot_id(), node)
+    return Who(group.rank, os.getpid(), host, boot_id(), node, frozenset(os.sched_getaffinity(0)))
 
 
 def _survey(task: SurveyTask, group: Group) -> list[Missing]:
     stager = Stager(task.study, task.out, place_of(task.study, group.rank))
-    stager.claim()
+    stager.distrust()
     group.barrier()
     return stager.missing()
 
@@ -93,6 +105,8 @@ def _stage(task: StageTask, group: Group) -> int:
     stager.reopen()
     group.barrier()
     written = stager.write(group.progress)
+    group.barrier()
+    stager.sync()
     group.barrier()
     stager.seal()
     return written

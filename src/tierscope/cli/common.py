@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tierscope.errors import TierscopeError
+from tierscope.errors import TierscopeError, UserError
 from tierscope.spec.study import Study
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Pure JSON on
 
 
 def default_out(study: Study, out: str | None) -> str:
+    if out == "":
+        raise UserError("--out is empty; give a directory, or leave it out")
     return os.path.abspath(out or os.path.join("results", study.study))
 
 
@@ -37,9 +39,8 @@ def print_json(content: Any) -> None:
 def print_rich(*renderables: Any) -> None:
     from rich.console import Console  # noqa: PLC0415
 
-    console = (
-        Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=WIDTH, soft_wrap=False)
-    )
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDTH
+    console = Console(highlight=False, width=width)
     for renderable in renderables:
         console.print(renderable)
 

@@ -1,6 +1,8 @@
 """`tierscope`: the commands, loaded when they are called, and the one place where exit codes are decided."""
 
+import errno
 import importlib
+import io
 import os
 import signal
 import sys
@@ -47,18 +49,26 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=_Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="tierscope")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Where training's I/O time goes across storage tiers, and what to cache, tune or buy.
 
     A first look: tierscope demo. Your own study: tierscope presets demo > study.yaml, then tierscope run study.yaml.
     """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Exit codes: 0 done, 2 the user's mistake, 3 stopped but resumable, 1 our bug."""
     signal.signal(signal.SIGTERM, _interrupt)
+    _make_printable()
     sys.exit(_run(arguments))
 
 
@@ -66,25 +76,48 @@ def _interrupt(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
+def _make_printable() -> None:
+    """Any text can be printed anywhere: signs that a terminal lacks are replaced, a closed stream swallows."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        result = cli.main(
-            args=None if arguments is None else list(arguments), prog_name="tierscope", standalone_mode=False
-        )
+        with cli.make_context("tierscope", list(sys.argv[1:] if arguments is None else arguments)) as context:
+            result = cli.invoke(context)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except TierscopeError as error:
         _say(str(error))
         return error.exit_code
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
     except click.ClickException as error:
         _say(f"{error.format_message()} (see --help)")
         return 2
     except (KeyboardInterrupt, click.Abort):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         _say("stopped; finished runs are kept, the same command goes on")
         return 3
-    except BrokenPipeError:  # `tierscope … | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        return _output_failed(error)
+
+
+def _output_failed(error: OSError) -> int:
+    """Standard output went away (`| head`) or cannot take more; anything else is a bug of ours."""
+    if error.errno not in (errno.EPIPE, errno.ENOSPC, errno.EBADF) or error.filename is not None:
+        raise error
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if error.errno == errno.EPIPE:
         return 0
+    _say(f"cannot write the output: {error.strerror}; results on disk are kept")
+    return 3
 
 
 def _say(message: str) -> None:

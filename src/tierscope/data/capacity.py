@@ -1,5 +1,6 @@
 """Does it fit? Asked before a byte is written."""
 
+import os
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -7,6 +8,7 @@ from tierscope.data.stage import Missing, make_format
 from tierscope.errors import UserError
 from tierscope.plan.plan import Plan
 from tierscope.spec.study import Study
+from tierscope.tiers.files import tier_root
 from tierscope.units import about_bytes, format_fraction
 
 _HEADROOM = 0.02  # directories, inodes, journals
@@ -20,8 +22,8 @@ def check_capacity(study: Study) -> None:
         if tier.capacity is None:
             continue
         nodes: list[int | None] = [None]
-        if tier.visible_to == "node":
-            nodes = [0] if plan.order.group_ranks == plan.ranks else list(range(study.system.nodes))
+        if tier.visible_to == "node":  # nodes that read the same stretch of files hold the same
+            nodes = list(range(0, study.system.nodes, max(1, plan.order.group_ranks // study.system.ranks_per_node)))
         needed = max(plan.files_held(index, node) for node in nodes) * file_bytes
         if needed > tier.capacity:
             whose = "each node" if tier.visible_to == "node" else "all nodes"
@@ -29,6 +31,24 @@ def check_capacity(study: Study) -> None:
             raise UserError(
                 f"placement.cache_rate = {rate}; needs {about_bytes(needed)} on {tier.name} for {whose}, which holds "
                 f"{about_bytes(tier.capacity)}: lower the rate, or raise system.tiers.{tier.name}.capacity if there is room"
+            )
+
+
+def check_disks(study: Study, out: str) -> None:
+    """Refuse at once what could not even fit on empty disks: looking at every file first would take for ever."""
+    file_bytes = make_format(study).file_bytes
+    plan = Plan.of(study, file_bytes)
+    for index, tier in enumerate(study.system.tiers):
+        node = 0 if tier.visible_to == "node" else None
+        held = plan.files_held(index, node) if node is None or plan.order.group_ranks == plan.ranks else 0
+        folder = tier_root(tier, out, 0)
+        while not os.path.isdir(folder) and folder != "/":
+            folder = os.path.dirname(folder)
+        disk = os.statvfs(folder)
+        if held * file_bytes > disk.f_blocks * disk.f_frsize:
+            raise UserError(
+                f"{tier.name}: {about_bytes(held * file_bytes)} to be written, but the whole disk at {folder} has only "
+                f"{about_bytes(disk.f_blocks * disk.f_frsize)}; choose another path, or use fewer or smaller files"
             )
 
 

@@ -1,7 +1,8 @@
 """Cold reads: take our files out of the page cache before an epoch, and say how much was still in it.
 
-Pages can be evicted file by file without privileges on most filesystems (not on tmpfs, whose pages are the files). What
-cannot be evicted so is metadata: dentries, inodes and a client's locks stay warm, as do all caches of servers.
+Every rank evicts what it is about to read, on its own host: no more opens than an epoch has reads, at any scale. Pages can
+be evicted so without privileges on most filesystems (not on tmpfs, whose pages are the files). Metadata cannot: on the
+contrary, opening a file to evict its pages leaves its name and inode in the client's caches. Caches of servers are unknown.
 """
 
 import ctypes
@@ -9,24 +10,21 @@ import os
 import struct
 from collections.abc import Iterable, Iterator
 
+import numpy as np
+
 from tierscope.plan.plan import Plan
 from tierscope.tiers.files import DatasetFiles
 
 _CACHESTAT = 451  # the same number on every architecture of Linux ≥ 6.5
 _STATS = struct.Struct("=5Q")
 _PAGE = os.sysconf("SC_PAGESIZE")
-MAX_CHECKED = 2048
+MAX_CHECKED = 256  # files per rank and tier
 
 
-def paths_to_evict(
-    plan: Plan, tier: int, node: int | None, files: DatasetFiles, part: int, parts: int
-) -> Iterator[str]:
-    """This process's part of the files that are read from a tier, as one node sees it."""
-    for block in plan.files_on(tier, node, part, parts):
-        read_here = block[
-            plan.placement.tiers_of(block) == tier
-        ]  # the last tier also holds what is read from nearer ones
-        for file in read_here.tolist():
+def coming_reads(plan: Plan, rank: int, epoch: int, tier: int, files: DatasetFiles) -> Iterator[str]:
+    """The files that a rank will read from a tier in an epoch; neighbours in one file are named once."""
+    for block in plan.reads(rank, epoch):
+        for file in np.unique(block.files[block.tiers == tier]).tolist():
             yield files.path(file)
 
 

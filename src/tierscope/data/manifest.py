@@ -52,8 +52,10 @@ def read(directory: str) -> dict[str, Any] | None:
             content = json.loads(source.read(1 << 20))
     except FileNotFoundError:
         return None
-    except (ValueError, UnicodeDecodeError):
-        raise ResultError(f"{path}: is damaged; if the directory is Tierscope's, delete it and run again") from None
+    except (ValueError, RecursionError):
+        raise ResultError(
+            f"{path}: is damaged; if all in {directory} is Tierscope's, remove that whole directory and run again"
+        ) from None
     if not isinstance(content, dict) or not isinstance(content.get("schema_version"), int):
         raise ResultError(f"{path}: is not a Tierscope marker; give another directory")
     if content["schema_version"] > SCHEMA_VERSION:

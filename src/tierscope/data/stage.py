@@ -8,20 +8,21 @@ was not marked complete in the same boot is written again as a whole.
 import errno
 import os
 import re
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from tierscope.data import content, manifest
-from tierscope.errors import OutOfSpaceError, UserError
+from tierscope.errors import ForeignDirectoryError, OutOfSpaceError, UserError
 from tierscope.formats import FORMATS, Format, Shape
 from tierscope.plan.plan import Plan
 from tierscope.spec.study import Study
 from tierscope.tiers.files import DatasetFiles
 from tierscope.trace import durable
 
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
 _MAX_PIECES = 512
 _BLOCK = 4096  # network filesystems call their transfer size a block
 
@@ -75,6 +76,7 @@ class Stager:
     def __init__(self, study: Study, out: str, place: Place) -> None:
         dataset = study.workload.dataset
         self._study = study
+        self._first_of_node = place.rank_on_node == 0
         self._format = make_format(study)
         self._plan = Plan.of(study, self._format.file_bytes)
         self.shares: list[Share] = []
@@ -86,22 +88,36 @@ class Stager:
             self.shares.append(Share(index, tier.name, files, node, part, parts))
 
     def claim(self) -> None:
-        """The leading rank of each tier marks the directories; the others must wait for it (a barrier)."""
-        for share in self.shares:
-            if not share.leads:
-                continue
+        """The leading rank of each tier makes and marks the directories. Changes nothing that is there."""
+        for share in self._led():
             manifest.claim(share.files.tier_root, "tier")
-            found = manifest.claim(share.files.folder, "dataset")
+            manifest.claim(share.files.folder, "dataset")
             with _explained(share.files.folder):
                 for folder in share.files.folders():
                     os.makedirs(folder, exist_ok=True)
+                    if os.path.islink(folder):
+                        raise ForeignDirectoryError(
+                            f"{folder}: is a symbolic link; replace it by a directory or remove it"
+                        )
+
+    def distrust(self) -> None:
+        """The leading rank of each tier drops what cannot be trusted; only when nobody else uses the tier (a lease)."""
+        for share in self._led():
+            with _explained(share.files.folder):
+                durable.remove_leftovers(share.files.folder)
+                found = manifest.read(share.files.folder) or {}
                 if not self._trust(found):
                     self._discard(share)
+                if not found.get("complete"):
                     self._mark(share, complete=False)
 
+    def _led(self) -> list[Share]:
+        return [share for share in self.shares if share.leads]
+
     def _trust(self, found: dict[str, Any]) -> bool:
-        """Whether files of full size in this dataset really hold their data."""
-        return bool(found.get("complete")) or found.get("boot_id") == durable.boot_id()
+        """Whether files of full size really hold their data: not if the host that wrote them went down meanwhile."""
+        restarted = found.get("host") == socket.gethostname() and found.get("boot_id") != durable.boot_id()
+        return bool(found.get("complete")) or not restarted
 
     def _discard(self, share: Share) -> None:
         """Remove data files that may be hollow; the folder is ours, and so is everything with these names."""
@@ -111,7 +127,8 @@ class Stager:
                     os.unlink(entry.path)
 
     def _mark(self, share: Share, complete: bool) -> None:
-        manifest.write(share.files.folder, "dataset", {"complete": complete, "boot_id": durable.boot_id()})
+        state = {"complete": complete, "host": socket.gethostname(), "boot_id": durable.boot_id()}
+        manifest.write(share.files.folder, "dataset", state)
 
     def missing(self) -> list[Missing]:
         """What this rank will have to write, found by looking at every file of its shares."""
@@ -143,7 +160,7 @@ class Stager:
 
     def _complete(self, path: str) -> bool:
         try:
-            return os.stat(path).st_size == self._format.file_bytes
+            return os.lstat(path).st_size == self._format.file_bytes
         except FileNotFoundError:
             return False
         except OSError as error:
@@ -163,10 +180,9 @@ class Stager:
 
     def reopen(self) -> None:
         """What is added to a complete dataset may be hollow after a restart too: it is not complete until sealed again."""
-        for share in self.shares:
-            if share.leads:
-                with _explained(share.files.folder):
-                    self._mark(share, complete=False)
+        for share in self._led():
+            with _explained(share.files.folder):
+                self._mark(share, complete=False)
 
     def _write_file(self, path: str, file: int) -> None:
         per_file = self._study.workload.dataset.num_samples_per_file
@@ -180,13 +196,17 @@ class Stager:
             finally:
                 os.close(fd)
 
+    def sync(self) -> None:
+        """After the ranks of this node wrote: one of them makes durable what the node wrote, on every tier."""
+        for share in self.shares if self._first_of_node else ():
+            with _explained(share.files.folder):
+                durable.sync_filesystem(share.files.folder)
+
     def seal(self) -> None:
-        """After everybody wrote: the leading rank makes the data durable and says so."""
-        for share in self.shares:
-            if share.leads:
-                with _explained(share.files.folder):
-                    durable.sync_filesystem(share.files.folder)
-                    self._mark(share, complete=True)
+        """After every node synced: the leading rank says that the data is complete."""
+        for share in self._led():
+            with _explained(share.files.folder):
+                self._mark(share, complete=True)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from tierscope.formats import Format
 from tierscope.plan.plan import Block
-from tierscope.tiers.access import Access
+from tierscope.tiers.access import Access, Punctuality
 from tierscope.tiers.files import DatasetFiles
 from tierscope.trace.recorder import Lane, LaneTable
 
@@ -33,8 +33,8 @@ class Batch:
     step: int
     samples: Sequence[int]
     payloads: Sequence[memoryview]
-    read_ns: int  # time spent reading it, threads summed
-    decode_ns: int
+    read_ns: int  # from the first thread that began to read it to the last that ended
+    decode_ns: int  # time spent checking it, threads summed
 
 
 class Loader(Protocol):
@@ -47,8 +47,8 @@ class Loader(Protocol):
     def batches(self, blocks: Iterator[Block]) -> Iterator[Batch]:
         """One epoch. May be called once per loader."""
 
-    def finish(self) -> tuple[list[LaneTable], int, int]:
-        """After an epoch: what each lane recorded; late operations of emulated tiers, and their lateness in ns."""
+    def finish(self) -> tuple[list[LaneTable], Punctuality]:
+        """After an epoch: what each lane recorded, and how well emulated tiers kept their times."""
 
 
 @dataclass(frozen=True, slots=True)

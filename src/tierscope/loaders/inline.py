@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from tierscope.loaders.base import Batch, Slots, Source, split_steps
 from tierscope.loaders.reader import SampleReader
 from tierscope.plan.plan import Block
+from tierscope.tiers.access import Punctuality
 from tierscope.trace.recorder import Lane, LaneTable
 
 
@@ -19,8 +20,8 @@ class InlineLoader:
 
     def batches(self, blocks: Iterator[Block]) -> Iterator[Batch]:
         for work in split_steps(blocks, self._batch_size):
-            read_ns, decode_ns = self._reader.read(work, self._slots.slots)
-            yield Batch(work.step, work.samples, self._slots.payloads[: len(work.samples)], read_ns, decode_ns)
+            start, read, done = self._reader.read(work, self._slots.slots)
+            yield Batch(work.step, work.samples, self._slots.payloads[: len(work.samples)], read - start, done - read)
 
-    def finish(self) -> tuple[list[LaneTable], int, int]:
-        return [self._reader.lane.finish()], *self._reader.close()
+    def finish(self) -> tuple[list[LaneTable], Punctuality]:
+        return [self._reader.lane.finish()], self._reader.close()

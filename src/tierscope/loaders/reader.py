@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tierscope.errors import DamagedDataError, TierscopeError, UserError, VanishedDataError
 from tierscope.loaders.base import Source, Work
-from tierscope.tiers.access import READ_FLAGS
+from tierscope.tiers.access import READ_FLAGS, Punctuality
 from tierscope.trace.ops import CLOSE, OPEN, READ
 from tierscope.trace.recorder import Lane
 
@@ -26,17 +26,16 @@ class SampleReader:
         one_read = len(extents) == 1 and extents[0].nbytes <= source.transfer_bytes
         self._whole_files = source.samples_per_file == 1 and one_read and lane.alone
 
-    def close(self) -> tuple[int, int]:
-        """Give up the ways to the tiers; late operations of emulated ones, and their lateness in ns."""
-        late = (
-            sum(access.late_ops for access in self._accesses),
-            sum(access.late_ns for access in self._accesses),
-        )
+    def close(self) -> Punctuality:
+        """Give up the ways to the tiers; how well the emulated ones kept their times."""
+        punctuality = Punctuality()
+        for access in self._accesses:
+            punctuality.add(access.punctuality)
         self._source.close_accesses(self._accesses)
-        return late
+        return punctuality
 
-    def read(self, work: Work, slots: Sequence[memoryview]) -> tuple[int, int]:
-        """Fill a slot per sample and check it; nanoseconds spent reading and spent checking."""
+    def read(self, work: Work, slots: Sequence[memoryview]) -> tuple[int, int, int]:
+        """Fill a slot per sample and check it; when reading began, when it ended, and when checking ended."""
         start = _now()
         self.lane.step = work.step
         if self._whole_files:
@@ -46,7 +45,7 @@ class SampleReader:
         read_done = _now()
         if self._checks:
             self._check(work, slots)
-        return read_done - start, _now() - read_done
+        return start, read_done, _now()
 
     def _read_whole_files(self, work: Work, slots: Sequence[memoryview]) -> None:
         """The short way for files of one sample that fit one transfer: four clock readings per file."""

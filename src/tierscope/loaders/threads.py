@@ -14,14 +14,16 @@ from queue import Empty, SimpleQueue
 from tierscope.loaders.base import Batch, Slots, Source, Work, split_steps
 from tierscope.loaders.reader import SampleReader
 from tierscope.plan.plan import Block
+from tierscope.tiers.access import Punctuality
 from tierscope.trace.recorder import Lane, LaneTable
 
 
 @dataclass(frozen=True, slots=True)
 class _Done:
     step: int
-    read_ns: int
-    decode_ns: int
+    start: int = 0
+    read: int = 0
+    checked: int = 0
     error: BaseException | None = None
 
 
@@ -32,7 +34,8 @@ class _Flight:
     work: Work
     slots: Slots
     parts_left: int
-    read_ns: int = 0
+    began: int = 1 << 62
+    ended: int = 0
     decode_ns: int = 0
 
 
@@ -58,7 +61,7 @@ class ThreadLoader:
             try:
                 self._done.put(_Done(work.step, *reader.read(work, slots)))
             except BaseException as error:  # noqa: BLE001  (raised again by the consumer)
-                self._done.put(_Done(work.step, 0, 0, error))
+                self._done.put(_Done(work.step, error=error))
                 return
 
     def batches(self, blocks: Iterator[Block]) -> Iterator[Batch]:
@@ -89,7 +92,7 @@ class ThreadLoader:
             flight = self._await(step, flights)
             in_use = flight.slots
             payloads = flight.slots.payloads[: len(flight.work.samples)]
-            yield Batch(step, flight.work.samples, payloads, flight.read_ns, flight.decode_ns)
+            yield Batch(step, flight.work.samples, payloads, flight.ended - flight.began, flight.decode_ns)
             step += 1
 
     def _launch(self, work: Work, slots: Slots) -> _Flight:
@@ -106,11 +109,13 @@ class ThreadLoader:
                 raise done.error
             flight = flights[done.step]
             flight.parts_left -= 1
-            flight.read_ns += done.read_ns
-            flight.decode_ns += done.decode_ns
+            flight.began = min(flight.began, done.start)
+            flight.ended = max(flight.ended, done.read)
+            flight.decode_ns += done.checked - done.read
         return flights.pop(step)
 
-    def finish(self) -> tuple[list[LaneTable], int, int]:
-        late = [reader.close() for reader in self._readers]
-        tables = [reader.lane.finish() for reader in self._readers]
-        return tables, sum(ops for ops, _ in late), sum(ns for _, ns in late)
+    def finish(self) -> tuple[list[LaneTable], Punctuality]:
+        punctuality = Punctuality()
+        for reader in self._readers:
+            punctuality.add(reader.close())
+        return [reader.lane.finish() for reader in self._readers], punctuality

@@ -1,5 +1,6 @@
 """The Plan: the resolved, deterministic schedule that a benchmark carries out and a simulation imitates."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -46,6 +47,8 @@ class Plan:
                 continue
             fits = tier.capacity // file_bytes
             share = _files_of_a_node(order, system.ranks_per_node) if tier.visible_to == "node" else files
+            if share < files:  # a node's part of the cached files is random: leave room for its scatter
+                fits = max(0, fits - round(5 * math.sqrt(fits)))
             rooms.append(files * min(fits, share) // share)
         placement = Pinned.at(files, study.seed, study.placement.cache_rate, rooms)
         reader, train = study.workload.reader, study.workload.train

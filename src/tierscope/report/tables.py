@@ -12,6 +12,7 @@ from rich.text import Text
 from tierscope.analysis.breakdown import Breakdown, SweepPoint, sweep_text, value_text
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.findings import Finding
+from tierscope.analysis.statistics import FEW, Interval
 from tierscope.trace.ops import IO_CATEGORIES
 from tierscope.units import about_seconds
 
@@ -36,6 +37,24 @@ class _Column:
 
 
 @dataclass(frozen=True, slots=True)
+class _Unit:
+    """Seconds, or milliseconds where seconds would be all zeros."""
+
+    name: str
+    factor: float
+
+    @classmethod
+    def of(cls, longest: float) -> "_Unit":
+        return cls("ms", 1000.0) if longest < 0.1 else cls("s", 1.0)
+
+    def text(self, seconds: float | None) -> Text:
+        return Text("–" if seconds is None else f"{seconds * self.factor:.3f}")
+
+    def span(self, values: Interval) -> str:
+        return f"{values.low * self.factor:.3f}–{values.high * self.factor:.3f}"
+
+
+@dataclass(frozen=True, slots=True)
 class BreakdownView:
     """Title, table, verdict, conditions and findings; columns of less weight go when the terminal is narrow."""
 
@@ -46,9 +65,10 @@ class BreakdownView:
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         breakdown = self.breakdown
-        ranks = max(point.ranks for point in breakdown.points)
+        ranks = sorted({point.ranks for point in breakdown.points})
+        count = str(ranks[0]) if len(ranks) == 1 else f"{ranks[0]} to {ranks[-1]}"
         label = f" · emulated tiers: {', '.join(self.given.emulated)}" if self.given.emulated else ""
-        title = f"{self.name}: I/O seconds of the slowest of {ranks} processes ({breakdown.basis}){label}"
+        title = f"{self.name}: I/O time of the slowest process, of {count} ({breakdown.basis} seconds){label}"
         yield Text(title, style="bold")
         yield _table(_fitting(_columns(breakdown), options.max_width))
         yield from verdict(breakdown)
@@ -76,43 +96,42 @@ def _table(columns: list[_Column]) -> Table:
 def _columns(breakdown: Breakdown) -> list[_Column]:
     points = breakdown.summary
     longest = max(point.io.median for point in points) or 1.0
+    time = _Unit.of(longest)
     columns = [
         _Column(key.replace("_", " "), [Text(value_text(key, point.sweep[key])) for point in points])
         for key in breakdown.sweep_keys
     ]
-    columns.append(_Column("I/O s", [_seconds(point.io.median) for point in points], "bold"))
-    columns.append(_spread_column(breakdown))
+    columns.append(_Column(f"I/O {time.name}", [time.text(point.io.median) for point in points], "bold"))
+    if any(point.io.n > 1 for point in points):
+        columns.append(_spread_column(breakdown, time))
     for index, name in enumerate(breakdown.classes):
-        columns.append(_Column(name, [_seconds(point.classes[name]) for point in points], _colour(index)))
-    marks = [f"{point.bottleneck or '–'}{' ◀' if point is breakdown.best else ''}" for point in points]
+        columns.append(_Column(name, [time.text(point.classes[name]) for point in points], _colour(index)))
+    epochs, firsts = (
+        [getattr(point, name) for point in points] for name in ("epoch_seconds", "first_epoch_io_seconds")
+    )
     columns += [
-        _Column("bottleneck", [Text(mark) for mark in marks], right=False),
-        _Column("epoch s", [_seconds(point.epoch_seconds) for point in points], drop=4),
-        _Column("epoch 1 I/O s", [_seconds(point.first_epoch_io_seconds) for point in points], "dim", drop=2),
+        _Column("bottleneck", [Text(point.bottleneck or "–") for point in points], right=False),
+        _Column(f"epoch {time.name}", [time.text(value) for value in epochs], drop=4),
+        _Column(f"epoch 1 I/O {time.name}", [time.text(value) for value in firsts], "dim", drop=2),
         _Column("", [_bar(point, breakdown, longest) for point in points], drop=1, right=False),
+        _Column("", [Text("◀ best" if point is breakdown.best else "") for point in points], "bold", 5, right=False),
     ]
     return columns
 
 
-def _spread_column(breakdown: Breakdown) -> _Column:
+def _spread_column(breakdown: Breakdown, time: _Unit) -> _Column:
     """Every value says how many it is made of: in the header when all are made of as many."""
     points = breakdown.summary
     kinds = {(point.io.kind, point.io.n) for point in points}
     if len(kinds) == 1:
         kind, n = kinds.pop()
-        return _Column(
-            f"{kind}, n={n}", [Text(f"{point.io.low:.3f}–{point.io.high:.3f}") for point in points], "dim", 3
-        )
-    cells = [Text(f"{point.io.low:.3f}–{point.io.high:.3f} ({point.io.kind}, n={point.io.n})") for point in points]
+        return _Column(f"{kind}, n={n}", [Text(time.span(point.io)) for point in points], "dim", 3)
+    cells = [Text(f"{time.span(point.io)} ({point.io.kind}, n={point.io.n})") for point in points]
     return _Column("interval", cells, "dim", 3)
 
 
 def _colour(index: int) -> str:
     return _COLOURS[index % len(_COLOURS)]
-
-
-def _seconds(value: float | None) -> Text:
-    return Text("–" if value is None else f"{value:.3f}")
 
 
 def _bar(point: SweepPoint, breakdown: Breakdown, longest: float) -> Text:
@@ -121,26 +140,38 @@ def _bar(point: SweepPoint, breakdown: Breakdown, longest: float) -> Text:
     for index, name in enumerate(breakdown.classes):
         if name.rpartition("-")[2] in IO_CATEGORIES:
             bar.append("█" * round(_BAR * point.classes[name] / longest), style=_colour(index))
-    if point is breakdown.best:
-        bar.append(" ◀ best", style="bold")
     return bar
 
 
 def verdict(breakdown: Breakdown) -> Iterator[Text]:
     best = breakdown.best
-    spread = f"{best.io.low:.3f}–{best.io.high:.3f} s, {best.io.kind}, n={best.io.n}"
-    yield Text(f"Best: {sweep_text(best.sweep)} with {best.io.median:.3f} s of I/O per epoch ({spread}).", style="bold")
+    time = _Unit.of(best.io.median)
+    spread = f"n={best.io.n}" if best.io.n == 1 else f"{time.span(best.io)}, {best.io.kind}, n={best.io.n}"
+    yield Text(
+        f"Best: {sweep_text(best.sweep)} with {time.text(best.io.median)} {time.name} of I/O per epoch ({spread}).",
+        style="bold",
+    )
     equal = breakdown.smallest_equal
     if equal is not None and equal is not best:
-        yield Text(f"The smallest that cannot be told from it: {sweep_text(equal.sweep)} ({equal.io.median:.3f} s).")
+        theirs = f"{time.text(equal.io.median)} {time.name}"
+        yield Text(f"The smallest that cannot be told from it: {sweep_text(equal.sweep)} ({theirs}).")
+    if best.io.n < FEW and len(breakdown.summary) > 1:
+        yield Text(
+            f"n={best.io.n} is too few to tell near neighbours apart: raise repetitions or epochs for that.",
+            style="dim",
+        )
     moves = list(_bottleneck_moves(breakdown))
     if moves:
         yield Text(f"Bottleneck: {'; '.join(moves)}.")
     rest = [point.epoch_seconds - point.io.median for point in breakdown.summary if point.epoch_seconds is not None]
-    if rest and min(rest) >= 0:
-        yield Text(f"Epoch time is that I/O time plus {about_seconds(min(rest))} to {about_seconds(max(rest))}.")
+    shorter = sum(seconds < 0 for seconds in rest)
+    if shorter:
+        yield Text(
+            f"At {shorter} of {len(rest)} points the sums exceed the epoch, since several threads read at once: see --basis wall."
+        )
     elif rest:
-        yield Text("Epochs are shorter than these sums, because several threads read at once: see --basis wall.")
+        low, high = about_seconds(min(rest)), about_seconds(max(rest))
+        yield Text(f"Epoch time is that I/O time plus {low if low == high else f'{low} to {high}'}.")
 
 
 def _bottleneck_moves(breakdown: Breakdown) -> Iterator[str]:
@@ -151,8 +182,9 @@ def _bottleneck_moves(breakdown: Breakdown) -> Iterator[str]:
     stretch: list[SweepPoint] = []
     for point in [*breakdown.summary, None]:
         if stretch and (point is None or point.bottleneck != stretch[0].bottleneck):
-            first, last = (value_text(name, end.sweep[name]) for end in (stretch[0], stretch[-1]))
-            span = f"at {first}" if first == last else f"from {first} to {last}"
+            values = [value_text(name, end.sweep[name]) for end in stretch]
+            ordered = all(isinstance(end.sweep[name], int | float) for end in stretch) and len(values) > 1
+            span = f"from {values[0]} to {values[-1]}" if ordered else f"at {', '.join(values)}"
             yield f"{stretch[0].bottleneck or 'no I/O'} {span}"
             stretch = []
         if point is not None:
@@ -164,7 +196,7 @@ def _condition_lines(given: Conditions) -> Iterator[Text]:
         shares = ", ".join(
             f"{tier} {'unknown' if share is None else f'{share:.1%}'}" for tier, share in given.resident.items()
         )
-        yield Text(f"In the page cache when epochs began: {shares}.", style="dim")
+        yield Text(f"In the page cache when epochs began, at most: {shares}.", style="dim")
     if given.recorder_seconds_per_op is not None and given.harness_seconds_per_sample is not None:
         recorder, harness = (
             about_seconds(given.recorder_seconds_per_op),

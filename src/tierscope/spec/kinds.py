@@ -39,7 +39,8 @@ class Bounded:
         try:
             return self._read(text)
         except ValueError as error:
-            raise ValueError(f"{error} (expected {self.noun})" if self.noun not in str(error) else str(error)) from None
+            known = self.noun in str(error) or "write it like" in str(error)
+            raise ValueError(str(error) if known else f"{error} (expected {self.noun})") from None
 
     def parse(self, text: str) -> Any:
         value = self.amount(text)
@@ -64,7 +65,7 @@ class Integer(Bounded):
 
     def _read(self, text: str) -> int:
         cleaned = text.strip().replace("_", "")
-        if not re.fullmatch(r"[+-]?\d{1,19}", cleaned):
+        if not re.fullmatch(r"[+-]?\d{1,300}", cleaned):
             raise ValueError("must be a whole number")
         return int(cleaned)
 

@@ -21,6 +21,10 @@ def load_study(name: str, settings: Sequence[str] = ()) -> Study:
 
 def _read(name: str) -> tuple[str, str]:
     path = Path(name)
+    if not name:
+        raise UserError("no study is named; give a YAML file or a preset")
+    if os.path.isdir(name):
+        raise UserError(f"{path}: is a directory; give the YAML file of a study, or a preset")
     if path.suffix not in (".yaml", ".yml") and not os.path.exists(path):
         if name in presets.names():
             return presets.text(name), f"preset {name}"
@@ -79,15 +83,24 @@ def _override(root: Node, settings: Sequence[str]) -> Node:
         short, equals, text = setting.partition("=")
         if not equals or not short:
             raise SpecError(f"{where}: must be key=value")
-        child = parse_yaml(text, where, with_line=False) if text.strip() else Node(None, where)
+        swept = short.startswith("sweep.")
+        child = _setting(text, where, is_text=short != "sweep" and not swept)
         if short == "sweep":
             root = root.set(["sweep"], child)
             continue
-        swept = short.startswith("sweep.")
         path = keys.resolve(short.removeprefix("sweep."), list(keys.leaf_keys(Study, _tier_names(root))), where)
         root = _without_sweep(root, path)  # what is set by hand is no longer swept, or swept differently
         root = root.set(["sweep", path] if swept else path.split("."), child)
     return root
+
+
+def _setting(text: str, where: str, is_text: bool) -> Node:
+    """The value of a setting: plain text as it stands (`{out}/x` needs no quotes), a quoted or swept one as YAML."""
+    if not text.strip() or text.strip() in ("null", "~"):
+        return Node(None, where)
+    if is_text and text.strip()[0] not in "'\"[":
+        return Node(text.strip(), where)
+    return parse_yaml(text, where, with_line=False)
 
 
 def _without_sweep(root: Node, path: str) -> Node:

@@ -48,6 +48,11 @@ class Reader:
         "chunked: as global inside groups of nodes; off: in file order",
         "global",
     )
+    evict: bool = key(
+        Flag(),
+        "take files out of the page cache before each epoch; opening them for it leaves names and inodes cached",
+        True,
+    )
     shuffle_nodes: int = key(Integer(1, 10**6), "nodes that share a chunk when shuffle is chunked", 1)
 
 

@@ -1,5 +1,6 @@
 """From a result directory or a CSV to a breakdown with its findings."""
 
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,8 +12,7 @@ from tierscope.analysis.conditions import Conditions, conditions
 from tierscope.analysis.findings import Finding, find
 from tierscope.analysis.times import ClassTimes, from_csv, from_traces
 from tierscope.errors import UserError
-from tierscope.spec import sweep
-from tierscope.studies.result import read_study
+from tierscope.studies.result import read_study, refuse_other_runs
 from tierscope.trace.store import RunStore
 from tierscope.trace.trace import Trace
 
@@ -46,14 +46,15 @@ def _analyze_result(out: str, basis: str) -> Analysis:
 
     def traces() -> Iterator[Trace]:
         for trace in RunStore(out).load_all():
-            cold.append(trace.cold.select("tier", "checked_bytes", "resident_bytes"))
+            cold.append(trace.cold.select("point", "repetition", "epoch", "tier", "checked_bytes", "resident_bytes"))
             yield trace
 
     if not RunStore(out).finished():
         raise UserError(f"{out}: no run is finished yet; 'tierscope run' with this --out goes on where it stopped")
+    refuse_other_runs(study, out)
     times = from_traces(traces(), [tier.name for tier in study.system.tiers], basis)
     breakdown = break_down(times)
-    expected = sum(1 for _ in sweep.points(study)) * study.repetitions
+    expected = math.prod(len(axis.values) for axis in study.sweep) * study.repetitions
     given = conditions(times, pl.concat(cold))
     findings = find(times, breakdown, given, expected, study.goal)
     return Analysis(study.study, times, breakdown, findings, given, study.goal)

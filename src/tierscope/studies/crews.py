@@ -71,13 +71,13 @@ def check_layout(study: Study, who: list[Who]) -> None:
         )
 
 
-def host_parts(who: list[Who]) -> tuple[tuple[int, int], ...]:
-    """By rank: its number among the ranks of its host, and how many they are."""
-    hosts: dict[tuple[str, str], list[int]] = {}
+def crowding(who: list[Who]) -> tuple[int, int]:
+    """(ranks, cores) of the host with the fewest cores to spare; cores that ranks are bound to are added up."""
+    hosts: dict[tuple[str, str], list[Who]] = {}
     for rank in who:
-        hosts.setdefault((rank.host, rank.boot), []).append(rank.rank)
-    part = {rank: (number, len(ranks)) for ranks in hosts.values() for number, rank in enumerate(ranks)}
-    return tuple(part[rank] for rank in range(len(who)))
+        hosts.setdefault((rank.host, rank.boot), []).append(rank)
+    counts = [(len(ranks), len(frozenset[int]().union(*(rank.cores for rank in ranks)))) for ranks in hosts.values()]
+    return min(counts, key=lambda count: count[1] - count[0])
 
 
 def nodes_here(study: Study, who: list[Who]) -> list[int]:

@@ -57,7 +57,7 @@ def _attempt(name: str, check: Callable[[], Check]) -> Check:
 def _cores() -> Check:
     cores = len(os.sched_getaffinity(0))
     memory = os.sysconf("SC_PAGESIZE") * os.sysconf("SC_PHYS_PAGES")
-    advice = f"more than {cores} ranks on this machine share cores: emulated compute then sleeps, and says so"
+    advice = f"with {cores} ranks or more on this machine emulated compute sleeps, and says so"
     return Check("cores and memory", "ok", f"{cores} cores, {about_bytes(memory)}", advice)
 
 

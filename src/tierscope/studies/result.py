@@ -1,34 +1,36 @@
 """The directory of a study's results: ours, locked while in use, and about one study only."""
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from tierscope.data import manifest
 from tierscope.errors import ResultError, UserError
-from tierscope.spec import dump
+from tierscope.spec import dump, sweep
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
-from tierscope.trace.durable import remove_leftovers, write_file
+from tierscope.trace.durable import lock_file, remove_leftovers, write_file
+from tierscope.trace.store import RunStore
+from tierscope.trace.trace import RunKey
 
 _STUDY = "study.yaml"
 _LOCK = "lock"
-SCRATCH = "tmp"  # of the running command, inside the result
+SCRATCH = ".scratch"  # of the running command, inside the result
 
 
 @contextmanager
 def open_result(out: str, study: Study) -> Iterator[None]:
     """Claim and lock the directory for this study; refuse another study's, or one in use."""
     manifest.claim(out, "result")
-    fd = os.open(os.path.join(out, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(f"{out}: another run is using it; wait for it to end or give another --out") from None
+        fd = lock_file(os.path.join(out, _LOCK))
+    except BlockingIOError:
+        raise UserError(f"{out}: another run is using it; wait for it to end or give another --out") from None
+    try:
         _remember(out, study)
+        refuse_other_runs(study, out)
         for folder in ("", "runs", "ops"):
             remove_leftovers(os.path.join(out, folder))
         shutil.rmtree(os.path.join(out, SCRATCH), ignore_errors=True)
@@ -38,14 +40,34 @@ def open_result(out: str, study: Study) -> Iterator[None]:
 
 
 def _remember(out: str, study: Study) -> None:
+    """The study is written down; another one may take its place only while there is no result of it."""
     path = os.path.join(out, _STUDY)
-    if not os.path.exists(path):
-        write_file(path, dump.to_yaml(study).encode())
-        return
-    changes = dump.differences(read_study(out), study)
-    if changes:
-        shown = "; ".join(changes[:5]) + (f"; and {len(changes) - 5} more" if len(changes) > 5 else "")
-        raise UserError(f"{out}: holds results of a different study ({shown}); give another --out, or undo the change")
+    if os.path.exists(path) and RunStore(out).finished():
+        changes = dump.differences(replace(read_study(out), goal=study.goal), study)
+        if changes:
+            shown = "; ".join(changes[:5]) + (f"; and {len(changes) - 5} more" if len(changes) > 5 else "")
+            raise UserError(
+                f"{out}: holds results of a different study ({shown}); give another --out, or undo the change"
+            )
+    write_file(path, dump.to_yaml(study).encode())
+
+
+def identity(study: Study) -> str:
+    """All of a study that its results depend on, as text: the goal, for one, can change afterwards."""
+    return dump.to_yaml(replace(study, sweep=(), goal=None))
+
+
+def refuse_other_runs(study: Study, out: str) -> None:
+    """Every finished run in the directory must be one of this study."""
+    expected = {
+        RunKey(point.index, repetition): identity(point.study)
+        for point in sweep.points(study)
+        for repetition in range(1, study.repetitions + 1)
+    }
+    store = RunStore(out)
+    store.refuse_others(expected)
+    if strangers := store.finished() - expected.keys():
+        raise ResultError(f"{store.path(min(strangers))}: is no run of this study; move it away, or give another --out")
 
 
 def read_study(out: str) -> Study:

@@ -3,22 +3,22 @@
 import os
 import random
 import shutil
+from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any
 
 from tierscope.bench.compute import compute_mode
 from tierscope.bench.overhead import Overhead
 from tierscope.bench.run import RunTask, ops_path
-from tierscope.bench.tasks import OverheadTask, StageTask, SurveyTask
-from tierscope.data.capacity import check_capacity, check_space
-from tierscope.data.lease import lease
-from tierscope.data.stage import make_format
+from tierscope.bench.tasks import ClaimTask, OverheadTask, StageTask, SurveyTask
+from tierscope.data.capacity import check_capacity, check_disks, check_space
+from tierscope.data.lease import lease, refuse_nested
+from tierscope.data.stage import Missing, make_format
 from tierscope.plan.plan import Plan
-from tierscope.spec import dump, sweep
+from tierscope.spec import sweep
 from tierscope.spec.study import Point, Study
-from tierscope.studies.crews import Crews, host_parts, nodes_here
-from tierscope.studies.result import SCRATCH, open_result
+from tierscope.studies.crews import Crews, crowding, nodes_here
+from tierscope.studies.result import SCRATCH, identity, open_result
 from tierscope.studies.watch import Watch
 from tierscope.tiers.emulated import Board
 from tierscope.tiers.files import tier_root
@@ -33,20 +33,21 @@ from tierscope.trace.trace import RunKey, gather
 def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = False) -> None:
     """All runs of the study that are not finished; what is finished is neither repeated nor touched."""
     with open_result(out, study):
-        points = _fitting_points(study)
+        points = list(sweep.points(study))
         store = RunStore(out)
         todo = _todo(study, points, store)
         total = len(points) * study.repetitions
         if not todo:
-            watch.note(f"all {total} runs are finished")
+            watch.note(f"all {total} runs are finished" + ("; --ops is for runs that are made now" if ops else ""))
             return
         if len(todo) < total:
             watch.note(f"resuming: {total - len(todo)} of {total} runs are finished")
         _say_trimmed(points, watch)
+        _say_idle_rates(study, watch)
         with ExitStack() as leases:
             staging = _Staging(points, out, crews, watch, leases)
-            staging.stage_for([points[key.point] for key in todo])
-            runner = _Runner(out, crews, watch, ops, staging)
+            staging.stage_for(points[key.point].study for key in todo)
+            runner = _Runner(out, crews, watch, ops)
             watch.phase("measuring", sum(_samples(points[key.point].study) for key in todo), "samples")
             for key in todo:
                 store.save(runner.run(key, points[key.point]))
@@ -55,15 +56,8 @@ def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = Fa
 def generate_data(study: Study, out: str, crews: Crews, watch: Watch) -> int:
     """Only stage the data; the bytes written."""
     with open_result(out, study), ExitStack() as leases:
-        points = _fitting_points(study)
-        return _Staging(points, out, crews, watch, leases).stage_for(points)
-
-
-def _fitting_points(study: Study) -> list[Point]:
-    points = list(sweep.points(study))
-    for point in points:
-        check_capacity(point.study)
-    return points
+        points = list(sweep.points(study))
+        return _Staging(points, out, crews, watch, leases).stage_for(point.study for point in points)
 
 
 def _todo(study: Study, points: list[Point], store: RunStore) -> list[RunKey]:
@@ -85,9 +79,18 @@ def _samples(study: Study) -> int:
 def _say_trimmed(points: list[Point], watch: Watch) -> None:
     for ranks, samples in sorted({(p.study.system.ranks, p.study.workload.dataset.samples) for p in points}):
         if samples % ranks:
-            watch.note(
-                f"{samples} samples do not divide over {ranks} ranks: {samples % ranks} of them are left out of every epoch"
-            )
+            watch.note(f"{samples} samples do not divide over {ranks} ranks: {samples % ranks} left out of every epoch")
+
+
+def _say_idle_rates(study: Study, watch: Watch) -> None:
+    """Rates describe a tier; someone may expect them to act."""
+    idle = [
+        tier.name
+        for tier in study.system.tiers
+        if not tier.emulate and (tier.metadata_ops or tier.bandwidth or tier.read_ops)
+    ]
+    if idle:
+        watch.note(f"{', '.join(idle)}: measured as they are; the rates given for them act only with emulate: true")
 
 
 class _Staging:
@@ -102,6 +105,9 @@ class _Staging:
             known = self._largest.get(key)
             if known is None or known.placement.cache_rate < point.study.placement.cache_rate:
                 self._largest[key] = point.study
+        for largest in self._largest.values():
+            check_capacity(largest)
+            check_disks(largest, out)
         self._staged: set[Any] = set()
 
     @staticmethod
@@ -112,46 +118,49 @@ class _Staging:
         layout = (study.system.nodes, study.system.ranks_per_node, reader.shuffle, reader.shuffle_nodes)
         return study.workload.dataset, study.seed, paths, layout
 
-    def stage_for(self, points: list[Point]) -> int:
-        return sum(self.stage(point.study) for point in points)
-
-    def stage(self, study: Study) -> int:
-        key = self._key(study)
-        if key in self._staged:
-            return 0
-        largest = self._largest[key]
-        crew, who = self._crews.of(largest)
-        missing = crew.call(SurveyTask(largest, self._out), lambda _: None)
-        lease(largest, self._out, nodes_here(largest, who), self._leased, self._leases)
-        nbytes = check_space((who[rank].host, share) for rank, shares in enumerate(missing) for share in shares)
-        self._staged.add(key)
+    def stage_for(self, studies: Iterable[Study]) -> int:
+        """Make sure that the data of these studies is there; the bytes written. Whether all of it fits is asked first."""
+        wanted = {self._key(study): self._largest[self._key(study)] for study in studies}
+        missing = {key: self._survey(study) for key, study in wanted.items() if key not in self._staged}
+        nbytes = check_space(pair for pairs in missing.values() for pair in pairs)
         if nbytes:
             self._watch.phase("generating data", nbytes, "bytes")
-        elif all(share.sealed for shares in missing for share in shares):
-            return 0
-        written: int = sum(crew.call(StageTask(largest, self._out), self._watch.advance))
+        written = 0
+        for key, pairs in missing.items():
+            if not all(share.sealed and not share.files for _, share in pairs):
+                crew, _ = self._crews.of(wanted[key])
+                written += sum(crew.call(StageTask(wanted[key], self._out), self._watch.advance))
+            self._staged.add(key)
         return written
+
+    def _survey(self, study: Study) -> list[tuple[str, Missing]]:
+        """What is missing, with the host that would write it."""
+        crew, who = self._crews.of(study)
+        nodes = nodes_here(study, who)
+        refuse_nested(study, self._out, nodes[0])
+        crew.call(ClaimTask(study, self._out), lambda _: None)
+        lease(study, self._out, nodes, self._leased, self._leases)
+        found = crew.call(SurveyTask(study, self._out), lambda _: None)
+        return [(who[rank].host, share) for rank, shares in enumerate(found) for share in shares]
 
 
 class _Runner:
     """One run after another on the crew, each to a trace."""
 
-    def __init__(self, out: str, crews: Crews, watch: Watch, ops: bool, staging: _Staging) -> None:
-        self._out, self._crews, self._watch, self._ops, self._staging = out, crews, watch, ops, staging
+    def __init__(self, out: str, crews: Crews, watch: Watch, ops: bool) -> None:
+        self._out, self._crews, self._watch, self._ops = out, crews, watch, ops
         self._overheads: dict[Any, Overhead] = {}
 
     def run(self, key: RunKey, point: Point) -> Any:
         study = point.study
-        self._staging.stage(study)
         crew, who = self._crews.of(study)
-        parts = host_parts(who)
-        mode = compute_mode(max(of for _, of in parts)) if study.workload.train.computation_time else "none"
+        mode = compute_mode(*crowding(who)) if study.workload.train.computation_time else "none"
         stations = map_stations(study.system, study.seed)
         board = Board(stations.count) if any(view for view in stations.views) else None
         scratch = self._scratch(key) if self._ops else None
         overhead = self._overhead(study)
         try:
-            task = RunTask(study, self._out, board.path if board else None, mode, parts, scratch)
+            task = RunTask(study, self._out, board.path if board else None, mode, scratch)
             ranks: list[RankTrace] = crew.call(task, self._watch.advance)
         finally:
             if board:
@@ -167,6 +176,8 @@ class _Runner:
             crew, _ = self._crews.of(study)
             self._overheads[key] = crew.call(OverheadTask(study), lambda _: None)[0]
             cost = self._overheads[key]
+            if len(self._overheads) > 1:
+                return cost
             self._watch.note(
                 f"own cost: recorder {cost.recorder_per_op * 1e6:.2f} µs per operation, "
                 f"harness {cost.harness_per_sample * 1e6:.1f} µs per sample on storage that costs nothing"
@@ -178,7 +189,7 @@ class _Runner:
         plan = Plan.of(study, make_format(study).file_bytes)
         return {
             "kind": "measured",
-            "study": dump.to_yaml(replace(study, sweep=())),
+            "study": identity(study),
             "point": point.index,
             "sweep": dict(point.sweep),
             "provides": ["epochs", "lanes", "busy", "wall", "steps", "cold"],
@@ -187,10 +198,11 @@ class _Runner:
             "nodes": study.system.nodes,
             "trimmed_samples": plan.order.trimmed,
             "compute": mode,
-            "metadata_cache": "warm",
+            "metadata_cache": "warm" if study.workload.reader.evict else "unknown",
             "overhead": {
                 "recorder_seconds_per_op": overhead.recorder_per_op,
                 "harness_seconds_per_sample": overhead.harness_per_sample,
+                "threads_seconds_per_op": overhead.threads_per_op,
             },
             "provenance": provenance(
                 self._crews.launcher,
@@ -211,4 +223,4 @@ class _Runner:
             raw = {rank: ops_path(scratch, rank) for rank in range(node * per_node, (node + 1) * per_node)}
             name = f"{key.point:04d}-r{key.repetition}-node{node}.parquet"
             collect_ops(os.path.join(self._out, "ops", name), raw, tiers)
-        shutil.rmtree(scratch, ignore_errors=True)
+        shutil.rmtree(os.path.dirname(scratch), ignore_errors=True)

@@ -1,19 +1,33 @@
 """One thread's way to the files of a tier, with the signatures of the os module.
 
 `Directory` is the os module itself, so that a real tier costs nothing extra. `Nothing` answers at once without
-touching storage: what a loader costs on it is the loader's own overhead.
+touching storage: what a loader costs on it is the loader's own overhead. `NullDevice` asks the kernel for nothing.
 """
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC
 
 
+@dataclass(slots=True)
+class Punctuality:
+    """Of an emulated tier: operations that a rate limits, those of them that really took longer, and by how much."""
+
+    limited_ops: int = 0
+    late_ops: int = 0
+    late_ns: int = 0
+
+    def add(self, other: "Punctuality") -> None:
+        self.limited_ops += other.limited_ops
+        self.late_ops += other.late_ops
+        self.late_ns += other.late_ns
+
+
 class Access(Protocol):
-    late_ops: int
-    late_ns: int
+    punctuality: Punctuality
 
     def open(self, path: str, flags: int, /) -> int: ...
     def preadv(self, fd: int, buffers: Sequence[memoryview], offset: int, /) -> int: ...
@@ -22,8 +36,9 @@ class Access(Protocol):
 
 
 class Directory:
-    late_ops = 0
-    late_ns = 0
+    def __init__(self) -> None:
+        self.punctuality = Punctuality()
+
     open = staticmethod(os.open)
     preadv = staticmethod(os.preadv)
     close = staticmethod(os.close)
@@ -31,8 +46,8 @@ class Directory:
 
 
 class Nothing:
-    late_ops = 0
-    late_ns = 0
+    def __init__(self) -> None:
+        self.punctuality = Punctuality()
 
     def open(self, _path: str, _flags: int, /) -> int:
         return -1
@@ -45,3 +60,17 @@ class Nothing:
 
     def stat(self, path: str, /) -> os.stat_result:
         raise NotImplementedError(path)
+
+
+class NullDevice(Nothing):
+    """Real system calls that do no work: what threads lose to one another between them is the interpreter's lock."""
+
+    def open(self, _path: str, flags: int, /) -> int:
+        return os.open(os.devnull, flags)
+
+    def preadv(self, fd: int, buffers: Sequence[memoryview], offset: int, /) -> int:
+        os.preadv(fd, buffers, offset)
+        return buffers[0].nbytes
+
+    def close(self, fd: int, /) -> None:
+        os.close(fd)

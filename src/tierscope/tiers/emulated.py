@@ -18,6 +18,7 @@ import time
 import zlib
 from collections.abc import Sequence
 
+from tierscope.tiers.access import Punctuality
 from tierscope.tiers.stations import Station, TierStations
 
 _SLOT = struct.Struct("=q")
@@ -79,8 +80,7 @@ class Emulated:
     """One thread's access to an emulated tier, as one node sees it."""
 
     def __init__(self, stations: TierStations, queues: Queues) -> None:
-        self.late_ops = 0
-        self.late_ns = 0
+        self.punctuality = Punctuality()
         self._stations = stations
         self.queues = queues
         self._server_of: dict[int, Station | None] = {}
@@ -89,12 +89,13 @@ class Emulated:
         """`done` is 0 for an operation that no rate limits."""
         if not done:
             return
+        self.punctuality.limited_ops += 1
         left = done - _now()
         if left > 0:
             time.sleep(left / 1e9)
         else:
-            self.late_ops += 1
-            self.late_ns -= left
+            self.punctuality.late_ops += 1
+            self.punctuality.late_ns -= left
 
     def open(self, path: str, flags: int, /) -> int:
         done = self._join_metadata()

@@ -1,6 +1,7 @@
 """Writing so that a kill at any moment leaves either the old file or the new one."""
 
 import ctypes
+import fcntl
 import os
 import re
 from collections.abc import Iterator
@@ -27,6 +28,22 @@ def replacing(path: str) -> Iterator[str]:
         with suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def lock_file(path: str) -> int:
+    """A descriptor that holds the lock of a file until it is closed, or the process ends.
+
+    BlockingIOError if somebody else holds it. A filesystem without locks gives none, and the descriptor all the same.
+    """
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        raise
+    except OSError:
+        pass
+    return fd
 
 
 def remove_leftovers(folder: str) -> None:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from tierscope.trace.recorder import LaneTable
 
-MAX_STEPS = 1 << 16
+MAX_STEPS = 512
 
 
 class StepTimes:
@@ -68,7 +68,8 @@ class RankEpoch:
     stall_seconds: float
     compute_seconds: float
     decode_seconds: float
-    late_ops: int  # emulated operations whose real work took longer than their emulated service
+    limited_ops: int  # emulated operations that a rate limits
+    late_ops: int  # those of them whose real work took longer than their emulated service
     late_seconds: float
     order_digest: str  # of the samples in the order in which they were delivered
     steps_per_entry: int

@@ -10,7 +10,7 @@ import errno
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import polars as pl
@@ -44,10 +44,20 @@ class RunStore:
         os.makedirs(self.folder, exist_ok=True)
         write_parquet(self.path(trace.key), trace.table, {"schema_version": SCHEMA_VERSION, **trace.about})
 
+    def refuse_others(self, studies: Mapping[RunKey, str]) -> None:
+        """Refuse a finished run that was made by another study than the one given for it."""
+        for key in sorted(self.finished() & studies.keys(), key=lambda run: (run.point, run.repetition)):
+            about = read_about(self.path(key))
+            if about.get("study") != studies[key]:
+                raise ResultError(
+                    f"{self.path(key)}: was made by a different study; move it away, or give another --out"
+                )
+
     def load(self, key: RunKey) -> Trace:
         path = self.path(key)
         about, table = read_parquet(path)
         _check_table(path, table, key)
+        _check_about(path, about)
         return Trace(key, about, table)
 
     def load_all(self) -> Iterator[Trace]:
@@ -73,26 +83,37 @@ def write_parquet(path: str, table: pl.DataFrame | pl.LazyFrame, about: dict[str
         raise kind(f"{path}: cannot be written: {reason}; {fix} and run the same command again") from None
 
 
-def read_parquet(path: str) -> tuple[dict[str, Any], pl.DataFrame]:
-    """Description and table of a file of ours, neither of them trusted."""
+_FIX = "move it away and run the study again: only this run is repeated"
+
+
+def read_about(path: str) -> dict[str, Any]:
+    """The description of a file of ours; nothing in it is trusted."""
     broken = f"{path}: is not a readable result of Tierscope"
-    fix = "move it away and run the study again: only this run is repeated"
     try:
         if not seal.intact(path):  # before anything else looks into it: a damaged table can even crash its reader
-            raise ResultError(f"{broken} (its checksum does not fit); {fix}")
+            raise ResultError(f"{broken} (its checksum does not fit); {_FIX}")
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be read: {error.strerror}; change its mode or restore it") from None
+    try:
         about = json.loads(pl.read_parquet_metadata(path).get(_ABOUT, "null"))
     except (pl.exceptions.PolarsError, OSError, ValueError, RecursionError, pl.exceptions.PanicException):
-        raise ResultError(f"{broken}; {fix}") from None
+        raise ResultError(f"{broken}; {_FIX}") from None
     if not isinstance(about, dict) or not isinstance(about.get("schema_version"), int):
-        raise ResultError(f"{broken} (no description inside); {fix}")
+        raise ResultError(f"{broken} (no description inside); {_FIX}")
     if about["schema_version"] > SCHEMA_VERSION:
         raise ResultError(
             f"{path}: schema version {about['schema_version']} is newer than this Tierscope knows ({SCHEMA_VERSION}); update Tierscope"
         )
+    return about
+
+
+def read_parquet(path: str) -> tuple[dict[str, Any], pl.DataFrame]:
+    """Description and table of a file of ours, neither of them trusted."""
+    about = read_about(path)
     try:
         return about, pl.read_parquet(path, glob=False)
     except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException):
-        raise ResultError(f"{broken} (damaged table); {fix}") from None
+        raise ResultError(f"{path}: is not a readable result of Tierscope (damaged table); {_FIX}") from None
 
 
 def _check_table(path: str, table: pl.DataFrame, key: RunKey) -> None:
@@ -112,3 +133,22 @@ def _check_table(path: str, table: pl.DataFrame, key: RunKey) -> None:
             refuse(f"{name} has a negative or non-finite value")
     if not set(table["kind"].drop_nulls().unique()) <= set(KINDS):
         refuse("has an unknown kind of operation")
+    if not bool(table["tier"].drop_nulls().str.contains(r"^[a-z][a-z0-9_]{0,15}$").all()):
+        refuse("has a tier whose name cannot be")
+
+
+def _check_about(path: str, about: dict[str, Any]) -> None:
+    """What analyses read from a description must be of the right kind."""
+    tiers = about.get("tiers", [])
+    right = isinstance(tiers, list) and all(
+        isinstance(tier, dict) and isinstance(tier.get("name"), str) for tier in tiers
+    )
+    right &= isinstance(about.get("sweep", {}), dict) and isinstance(about.get("overhead", {}), dict)
+    right &= (
+        all(isinstance(cost, int | float) and cost >= 0 for cost in about.get("overhead", {}).values())
+        if right
+        else False
+    )
+    right &= isinstance(about.get("trimmed_samples") or 0, int)
+    if not right:
+        raise ResultError(f"{path}: its description is not one of Tierscope's; move it away and run the study again")

@@ -42,6 +42,7 @@ COLUMNS: dict[str, Any] = {
     "stall_seconds": pl.Float64,
     "compute_seconds": pl.Float64,
     "decode_seconds": pl.Float64,
+    "limited_ops": pl.Int64,
     "late_ops": pl.Int64,
     "late_seconds": pl.Float64,
     "order_digest": pl.String,
@@ -54,7 +55,7 @@ COLUMNS: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class RunKey:
     """Which run of a study: the point's number in the sweep, and the repetition, counted from 1."""
 
@@ -117,6 +118,7 @@ def _rank_row(epoch: RankEpoch) -> dict[str, Any]:
         "stall_seconds": epoch.stall_seconds,
         "compute_seconds": epoch.compute_seconds,
         "decode_seconds": epoch.decode_seconds,
+        "limited_ops": epoch.limited_ops,
         "late_ops": epoch.late_ops,
         "late_seconds": epoch.late_seconds,
         "order_digest": epoch.order_digest,
