@@ -74,20 +74,24 @@ def connect() -> Any:
 def _leave_when_told(rank: int) -> None:
     """End this rank at once on Ctrl-C or SIGTERM, which launchers pass on to every rank.
 
-    A rank that waits inside MPI never gets to Python's own handlers, so a thread waits for the signals; all other threads,
-    MPI's included, are to leave them alone, so this comes before MPI starts.
+    A rank that waits inside MPI never gets to Python's own handlers. But whichever thread takes a signal writes a byte to
+    the wakeup descriptor, and a thread that reads it can act.
     """
-    signals = {signal.SIGINT, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    told, tell = os.pipe()
+    os.set_blocking(tell, False)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda _number, _frame: None)
+    signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
 
-    def wait() -> None:
-        signal.sigwait(signals)
+    def leave() -> None:
+        while os.read(told, 1)[0] not in (signal.SIGINT, signal.SIGTERM):
+            pass
         if rank == 0:
             sys.stderr.write("tierscope: stopped; finished runs are kept, the same command goes on\n")
             sys.stderr.flush()
         os._exit(3)
 
-    threading.Thread(target=wait, name="signals", daemon=True).start()
+    threading.Thread(target=leave, name="signals", daemon=True).start()
 
 
 class MpiGroup:
