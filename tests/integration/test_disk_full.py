@@ -40,15 +40,24 @@ def run(study: Path, out: Path, *settings: str) -> "subprocess.CompletedProcess[
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_too_small_a_disk_is_found_out_before_writing(small_disk: Path, tmp_path: Path) -> None:
+def test_too_little_free_space_is_found_out_before_writing(small_disk: Path, tmp_path: Path) -> None:
     study = tmp_path / "study.yaml"
     study.write_text(TINY)
+    (small_disk / "hog").write_bytes(bytes(3 << 20))
     done = run(
-        study, tmp_path / "out", f"gfs.path={small_disk}/gfs", "record_length_bytes=256 KiB", "lfs.capacity=null"
+        study, tmp_path / "out", f"gfs.path={small_disk}/gfs", "record_length_bytes=100 KiB", "lfs.capacity=null"
     )
     assert done.returncode == 2
     assert "to be written, but only" in done.stderr
     assert not list(small_disk.rglob("*.raw"))
+
+
+def test_too_small_a_disk_is_found_out_at_once(small_disk: Path, tmp_path: Path) -> None:
+    study = tmp_path / "study.yaml"
+    study.write_text(TINY)
+    done = run(study, tmp_path / "out", f"gfs.path={small_disk}/gfs", "record_length_bytes=1 MiB", "lfs.capacity=null")
+    assert done.returncode == 2
+    assert "24 MiB to be written, but the whole disk at" in done.stderr
 
 
 def test_too_few_inodes_are_found_out_before_writing(small_disk: Path, tmp_path: Path) -> None:
