@@ -12,7 +12,7 @@ from tierscope.studies.analyze import analyze
 def main(out: str, picture: str) -> None:
     analysis = analyze(out)
     with open("/dev/null", "w", encoding="utf-8") as nowhere:
-        console = Console(record=True, width=146, file=nowhere, highlight=False)
+        console = Console(record=True, width=160, file=nowhere, highlight=False)
         console.print(BreakdownView(analysis.name, analysis.breakdown, analysis.findings, analysis.conditions))
         drawn = console.export_svg(title="tierscope demo")
     with open(picture, "w", encoding="utf-8") as file:

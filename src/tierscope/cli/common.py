@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tierscope.studies.analyze import Analysis
     from tierscope.studies.crews import Crews
 
-WIDTH = 150
+WIDTH = 160
 
 out_option = click.option("--out", type=click.Path(file_okay=False), help="Results directory; default ./results/STUDY.")
 set_option = click.option(

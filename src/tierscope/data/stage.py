@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from tierscope.data import content, manifest
-from tierscope.errors import ForeignDirectoryError, OutOfSpaceError, UserError
+from tierscope.errors import ForeignDirectoryError, OutOfSpaceError, TierscopeError, UserError
 from tierscope.formats import FORMATS, Format, Shape
 from tierscope.plan.plan import Plan
 from tierscope.spec.study import Study
 from tierscope.tiers.files import DatasetFiles
 from tierscope.trace import durable
 
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _MAX_PIECES = 512
 _BLOCK = 4096  # network filesystems call their transfer size a block
 
@@ -171,11 +171,9 @@ class Stager:
         total = 0
         for share in self.shares:
             for file, path in self._paths(share):
-                if self._complete(path):
-                    continue
-                self._write_file(path, file)
-                total += self._format.file_bytes
-                progress(self._format.file_bytes)
+                if self._write_file(path, file):
+                    total += self._format.file_bytes
+                    progress(self._format.file_bytes)
         return total
 
     def reopen(self) -> None:
@@ -184,17 +182,28 @@ class Stager:
             with _explained(share.files.folder):
                 self._mark(share, complete=False)
 
-    def _write_file(self, path: str, file: int) -> None:
-        per_file = self._study.workload.dataset.num_samples_per_file
-        nbytes = self._study.workload.dataset.record_length_bytes
-        first = file * per_file
-        samples = [content.payload(self._study.seed, sample, nbytes) for sample in range(first, first + per_file)]
-        with _explained(path):
-            fd = os.open(path, _CREATE, 0o644)
+    def _write_file(self, path: str, file: int) -> bool:
+        """Write a file unless it is there; whether it was written."""
+        try:
             try:
-                _write_pieces(fd, self._format.encode(samples))
+                fd = os.open(path, _CREATE | os.O_EXCL, 0o644)  # the usual case costs no look
+            except FileExistsError:
+                if self._complete(path):
+                    return False
+                fd = os.open(path, _CREATE | os.O_TRUNC, 0o644)
+            try:
+                _write_pieces(fd, self._format.encode(self._samples(file)))
             finally:
                 os.close(fd)
+        except OSError as error:
+            raise _explanation(error, path) from None
+        return True
+
+    def _samples(self, file: int) -> list[list[bytes | bytearray | memoryview]]:
+        dataset, seed = self._study.workload.dataset, self._study.seed
+        first = file * dataset.num_samples_per_file
+        numbers = range(first, first + dataset.num_samples_per_file)
+        return [content.payload(seed, sample, dataset.record_length_bytes) for sample in numbers]
 
     def sync(self) -> None:
         """After the ranks of this node wrote: one of them makes durable what the node wrote, on every tier."""
@@ -211,15 +220,19 @@ class Stager:
 
 @contextmanager
 def _explained(path: str) -> Iterator[None]:
-    """A full disk can be resumed from; whatever else the system refuses is the user's to mend."""
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise OutOfSpaceError(
-                f"{path}: {error.strerror} while generating; free some space and run the same command again to go on"
-            ) from None
-        raise UserError(f"{path}: cannot be written: {error.strerror}; check the directory") from None
+        raise _explanation(error, path) from None
+
+
+def _explanation(error: OSError, path: str) -> TierscopeError:
+    """A full disk can be resumed from; whatever else the system refuses is the user's to mend."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return OutOfSpaceError(
+            f"{path}: {error.strerror} while generating; free some space and run the same command again to go on"
+        )
+    return UserError(f"{path}: cannot be written: {error.strerror}; check the directory")
 
 
 def _write_pieces(fd: int, pieces: list[bytes | bytearray | memoryview]) -> None:

@@ -112,8 +112,8 @@ def _columns(breakdown: Breakdown) -> list[_Column]:
     columns += [
         _Column("bottleneck", [Text(point.bottleneck or "–") for point in points], right=False),
         _Column(f"epoch {time.name}", [time.text(value) for value in epochs], drop=4),
-        _Column(f"epoch 1 I/O {time.name}", [time.text(value) for value in firsts], "dim", drop=2),
-        _Column("", [_bar(point, breakdown, longest) for point in points], drop=1, right=False),
+        _Column(f"epoch 1 I/O {time.name}", [time.text(value) for value in firsts], "dim", drop=1),
+        _Column("", [_bar(point, breakdown, longest) for point in points], drop=2, right=False),
         _Column("", [Text("◀ best" if point is breakdown.best else "") for point in points], "bold", 5, right=False),
     ]
     return columns
