@@ -3,31 +3,14 @@
 import hashlib
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tierscope.bench.group import Group
 from tierscope.loaders import Batch
-from tierscope.trace.rank_trace import StepTimes
+from tierscope.trace.rank_trace import StepTimes, Tally
 
 _now = time.monotonic_ns
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """What one rank saw of one epoch."""
-
-    seconds: float
-    samples: int
-    payload_bytes: int
-    stall_seconds: float
-    compute_seconds: float
-    decode_seconds: float
-    order_digest: str
-    steps_per_entry: int
-    steps: npt.NDArray[np.float64]
 
 
 def pull(batches: Iterator[Batch], compute: Callable[[float], None], step_seconds: float, group: Group) -> Tally:

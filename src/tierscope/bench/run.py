@@ -1,7 +1,7 @@
 """The rank's loop: for each epoch make its files cold, wait for the others, read every batch, compute, and take notes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from tierscope.bench.compute import make_compute
 from tierscope.bench.group import Group
@@ -67,19 +67,11 @@ class _Rank:
         tally = pull(loader.batches(blocks), self._compute, self._study.workload.train.computation_time, self._group)
         lanes, punctuality = loader.finish()
         return RankEpoch(
+            **{field.name: getattr(tally, field.name) for field in fields(tally)},
             epoch=epoch,
-            seconds=tally.seconds,
-            samples=tally.samples,
-            payload_bytes=tally.payload_bytes,
-            stall_seconds=tally.stall_seconds,
-            compute_seconds=tally.compute_seconds,
-            decode_seconds=tally.decode_seconds,
             limited_ops=punctuality.limited_ops,
             late_ops=punctuality.late_ops,
             late_seconds=punctuality.late_ns / 1e9,
-            order_digest=tally.order_digest,
-            steps=tally.steps,
-            steps_per_entry=tally.steps_per_entry,
             lanes=tuple(lanes),
             residency=residency,
         )

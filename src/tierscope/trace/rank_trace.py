@@ -59,21 +59,29 @@ class Residency:
     resident_bytes: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class RankEpoch:
-    epoch: int
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """What a rank's own loop saw of an epoch."""
+
     seconds: float
     samples: int
     payload_bytes: int
     stall_seconds: float
     compute_seconds: float
     decode_seconds: float
-    limited_ops: int  # emulated operations that a rate limits
-    late_ops: int  # those of them whose real work took longer than their emulated service
-    late_seconds: float
     order_digest: str  # of the samples in the order in which they were delivered
     steps_per_entry: int
     steps: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankEpoch(Tally):
+    """That, and what its lanes, its tiers and the page cache had to say."""
+
+    epoch: int
+    limited_ops: int  # emulated operations that a rate limits
+    late_ops: int  # those of them whose real work took longer than their emulated service
+    late_seconds: float
     lanes: tuple[LaneTable, ...]
     residency: tuple[Residency, ...]
 
