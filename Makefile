@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 # PIP_CONSTRAINT holds for the build's own environment too.
 PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 STAMPS := $(VENV)/.stamp
+NATIVE := setup.py $(wildcard src/tierscope/native/c/*.[ch])
 
-.PHONY: demo test check bench test-mpi test-faults test-demo test-tensorflow clean help
+.PHONY: demo test check bench test-mpi test-faults test-demo test-tensorflow test-native test-sanitizers clean help
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -37,18 +38,43 @@ test-demo: $(STAMPS)-dev  ## the demo finds what was configured, and swapped rat
 test-tensorflow: $(VENV)-tensorflow/.stamp  ## TensorFlow reads our TFRecords (installs it into an environment of its own)
 	$(VENV)-tensorflow/bin/python -m pytest tests/integration -m tensorflow -W default
 
+test-native: $(STAMPS)-witness  ## the preload library beside strace, under kills, signals and in hostile surroundings
+	$(BIN)/python -m pytest tests/integration -m native
+
+# The thread sanitizer does not stand programs that map files or vfork: only those with many threads, children and signals.
+test-sanitizers: $(STAMPS)-dev build/address/libtierscope.so build/thread/libtierscope.so  ## the C programs of test-native, library and all built with sanitizers
+	TIERSCOPE_LIBRARY=$(CURDIR)/build/address/libtierscope.so TIERSCOPE_TEST_CFLAGS="$(ADDRESS)" \
+	TIERSCOPE_TEST_PRELOAD="$$($(CC) -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0 \
+	$(BIN)/python -m pytest tests/integration -m sanitizers
+	TIERSCOPE_LIBRARY=$(CURDIR)/build/thread/libtierscope.so TIERSCOPE_TEST_CFLAGS="$(THREAD)" \
+	TIERSCOPE_TEST_PRELOAD="$$($(CC) -print-file-name=libtsan.so)" TSAN_OPTIONS=exitcode=66:report_signal_unsafe=0 \
+	$(BIN)/python -m pytest tests/integration -m sanitizers -k "signal or threads or hundreds or ends_as"
+
+ADDRESS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-sanitize=nonnull-attribute -fno-omit-frame-pointer
+THREAD := -fsanitize=thread -Wno-tsan
+LIBRARY := -std=gnu11 -O1 -g -fPIC -shared -pthread -fvisibility=hidden -ftls-model=initial-exec -fno-delete-null-pointer-checks
+build/address/libtierscope.so: SANITIZE = $(ADDRESS)
+build/thread/libtierscope.so: SANITIZE = $(THREAD)
+build/address/libtierscope.so build/thread/libtierscope.so: $(NATIVE)
+	mkdir -p $(@D)
+	$(CC) $(LIBRARY) $(SANITIZE) -o $@ $(filter %.c,$^) -ldl
+
 clean:  ## remove the environment and caches, never results
-	rm -rf $(VENV) $(VENV)-tensorflow .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf build $(VENV) $(VENV)-tensorflow .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(STAMPS)-core: $(VENV)/bin/python pyproject.toml constraints.txt
+$(STAMPS)-core: $(VENV)/bin/python pyproject.toml constraints.txt $(NATIVE)
 	$(PIP) -e .
 	touch $@
 
 $(STAMPS)-dev: $(STAMPS)-core
 	$(PIP) -e '.[dev]'
+	touch $@
+
+$(STAMPS)-witness: $(STAMPS)-dev
+	$(PIP) -e '.[dev,witness]'
 	touch $@
 
 $(STAMPS)-mpi: $(STAMPS)-dev

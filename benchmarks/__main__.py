@@ -9,11 +9,13 @@ from benchmarks.emulation import emulation
 from benchmarks.generation import generation
 from benchmarks.memory import memory
 from benchmarks.reading import reading
+from benchmarks.shim import shim
 from benchmarks.startup import startup
 from tierscope.trace.provenance import provenance
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Result]]] = {
     "reading": reading,
+    "shim": shim,
     "generation": generation,
     "emulation": emulation,
     "memory": memory,

@@ -3,6 +3,7 @@
 import os
 import random
 import statistics
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -39,6 +40,13 @@ def memory_folder() -> Iterator[Path]:
     parent = "/dev/shm" if os.path.isdir("/dev/shm") else None
     with tempfile.TemporaryDirectory(prefix="tierscope-bench-", dir=parent) as folder:
         yield Path(folder)
+
+
+def compile_loop(folder: Path) -> str:
+    """The bound for reading files: open, read, close in C, and nothing else."""
+    program = folder / "loop"
+    subprocess.run(["cc", "-O2", "-o", program, Path(__file__).with_name("loop.c")], check=True)
+    return str(program)
 
 
 def interleaved(contenders: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:

@@ -5,11 +5,12 @@ import statistics
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.common import Result, interleaved, memory_folder, ratio, spread
+from benchmarks.common import Result, compile_loop, interleaved, memory_folder, ratio, spread
 from tierscope.bench.compute import BusyCompute
 from tierscope.data import content
 from tierscope.formats import FORMATS, Format, Shape
@@ -18,16 +19,46 @@ from tierscope.plan.plan import Block
 from tierscope.tiers.access import READ_FLAGS, Directory
 from tierscope.tiers.files import DatasetFiles
 from tierscope.trace.ops import READ
-from tierscope.trace.recorder import Lane
+from tierscope.trace.recorder import Recording
 
 ROUNDS = 9
+PREFETCH = 2
 _NOISE = 1.03  # the copy in the kernel dominates both, so that they are equal but for noise
 
 
 def reading() -> Iterator[Result]:
-    yield from _size(128 * 1024, files=3000, batch=12, goal=0.75)
-    yield from _size(4 * 1024, files=12000, batch=64, goal=0.4)
+    for size in SIZES:
+        yield from _size(size)
+    yield from _two_threads()
     yield from _beside_compute()
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Files of one size, and what share of the C loop's speed each loader is to reach.
+
+    A loader that reads ahead writes to PREFETCH + 1 batches in turn. Where they do not fit the processor's cache and one
+    buffer does, that alone costs a tenth: there the goal is set against a C loop that takes turns too.
+    """
+
+    nbytes: int
+    files: int
+    batch: int
+    goal_native: float
+    goal_python: float | None = None
+    fits_cache: bool = True
+
+    @property
+    def label(self) -> str:
+        size = f"{self.nbytes >> 20} MiB" if self.nbytes >= 1 << 20 else f"{self.nbytes >> 10} KiB"
+        return f"{size} files, batch {self.batch}"
+
+
+SIZES = (
+    Size(128 << 10, 3000, 12, 0.95, 0.75),
+    Size(4 << 10, 12000, 64, 0.85, 0.4),
+    Size(12 << 20, 40, 2, 0.95, fits_cache=False),
+)
 
 
 def _write(folder: Path, form: Format, files: int, nbytes: int) -> DatasetFiles:
@@ -38,39 +69,67 @@ def _write(folder: Path, form: Format, files: int, nbytes: int) -> DatasetFiles:
     return names
 
 
-def _size(nbytes: int, files: int, batch: int, goal: float) -> Iterator[Result]:
+def _size(size: Size) -> Iterator[Result]:
+    nbytes, files, batch = size.nbytes, size.files, size.batch
     with memory_folder() as folder:
         raw, npz = FORMATS.load("raw")(Shape(1, nbytes)), FORMATS.load("npz")(Shape(1, nbytes))
         names, archives = _write(folder, raw, files, nbytes), _write(folder, npz, files, nbytes)
-        program = _compile(folder)
+        program = compile_loop(folder)
         contenders: dict[str, Callable[[], float]] = {
             "c": lambda: _c_loop(program, names, files, nbytes),
+            "c in turn": lambda: _c_loop(program, names, files, nbytes, buffers=batch * (PREFETCH + 1)),
             "bare": lambda: _bare_loop(names, files, nbytes),
+            "native": lambda: _loader("native", 1, names, raw, files, batch),
+            "native inline": lambda: _loader("native", 0, names, raw, files, batch),
             "threads": lambda: _loader("threads", 1, names, raw, files, batch),
             "inline": lambda: _loader("inline", 0, names, raw, files, batch),
             "np.load": lambda: _np_load(archives, files),
         }
         times = interleaved(contenders, ROUNDS)
-    label = f"{nbytes // 1024} KiB files, batch {batch}"
+    label = size.label
     void = statistics.median(times["c"]) > _NOISE * statistics.median(times["bare"])
     note = "(void: the C loop was slower than a bare Python loop)" if void else ""
     yield spread(f"{label}: C loop", [files / seconds for seconds in times["c"]], "files/s")
     yield ratio(f"{label}: bare Python loop / C loop", times["c"], times["bare"])
-    wanted = None if void else goal
-    yield ratio(f"{label}: loader, 1 thread, recorder on / C loop", times["c"], times["threads"], wanted, note)
-    yield ratio(f"{label}: loader, inline, recorder on / C loop", times["c"], times["inline"], wanted, note)
+    native, python = (None, None) if void else (size.goal_native, size.goal_python)
+    alone, in_turn = (native, None) if size.fits_cache else (None, native)
+    yield ratio(f"{label}: native, 1 thread, recorder on / C loop", times["c"], times["native"], alone, note)
+    yield ratio(f"{label}: … / C loop over as much memory", times["c in turn"], times["native"], in_turn, note)
+    yield ratio(f"{label}: native, inline, recorder on / C loop", times["c"], times["native inline"], None, note)
+    yield ratio(f"{label}: loader, 1 thread, recorder on / C loop", times["c"], times["threads"], python, note)
+    yield ratio(f"{label}: loader, inline, recorder on / C loop", times["c"], times["inline"], python, note)
     yield ratio(f"{label}: np.load of npz, as peers read it / C loop", times["c"], times["np.load"])
 
 
-def _compile(folder: Path) -> str:
-    program = folder / "loop"
-    subprocess.run(["cc", "-O2", "-o", program, Path(__file__).with_name("loop.c")], check=True)
-    return str(program)
+def _two_threads() -> Iterator[Result]:
+    """Two native threads over one, beside what two C loops at once reach over one."""
+    files, nbytes, batch = 3000, 128 << 10, 24
+    with memory_folder() as folder:
+        raw = FORMATS.load("raw")(Shape(1, nbytes))
+        names = _write(folder, raw, files, nbytes)
+        program = compile_loop(folder)
+        times = interleaved(
+            {
+                "c": lambda: _c_loop(program, names, files, nbytes),
+                "two c": lambda: _c_loop(program, names, files, nbytes, at_once=2) / 2,
+                "one": lambda: _loader("native", 1, names, raw, files, batch),
+                "two": lambda: _loader("native", 2, names, raw, files, batch),
+                "two in python": lambda: _loader("threads", 2, names, raw, files, batch),
+            },
+            ROUNDS,
+        )
+    label = f"{nbytes >> 10} KiB files, batch {batch}"
+    goal = 1.7 if len(os.sched_getaffinity(0)) >= 2 else None
+    yield ratio(f"{label}: two C loops at once / one", times["c"], times["two c"], note="(the bound)")
+    yield ratio(f"{label}: native, 2 threads / 1 thread", times["one"], times["two"], goal)
+    yield ratio(f"{label}: loader in Python, 2 threads / native, 1", times["one"], times["two in python"])
 
 
-def _c_loop(program: str, names: DatasetFiles, files: int, nbytes: int) -> float:
-    command = [program, names.folder, names.suffix, str(files), str(nbytes)]
-    return int(subprocess.run(command, check=True, capture_output=True).stdout) / 1e9
+def _c_loop(program: str, names: DatasetFiles, files: int, nbytes: int, buffers: int = 1, at_once: int = 1) -> float:
+    """Seconds of the slowest of so many loops, each over all files."""
+    command = [program, names.folder, names.suffix, str(files), str(nbytes), str(buffers)]
+    loops = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(at_once)]
+    return max(int(loop.communicate()[0]) for loop in loops) / 1e9
 
 
 def _bare_loop(names: DatasetFiles, files: int, nbytes: int) -> float:
@@ -99,13 +158,13 @@ def _blocks(files: int) -> Iterator[Block]:
 
 
 def _loader(name: str, threads: int, names: DatasetFiles, form: Format, files: int, batch: int) -> float:
-    source = Source(form, (names,), ("gfs",), 1 << 20, 1, lambda: (Directory(),))
-    loader = LOADERS.load(name)(source, batch, threads, 2, lambda number: Lane(number, 1))
+    source = Source(form, (names,), ("gfs",), 16 << 20, 1, lambda: (Directory(),))
+    loader = LOADERS.load(name)(source, batch, threads, PREFETCH, Recording(1))
     start = time.monotonic()
     read = sum(len(step.samples) for step in loader.batches(_blocks(files)))
     seconds = time.monotonic() - start
-    (table, *_), _ = loader.finish()
-    assert read == files == table.ops[READ]
+    tables, _ = loader.finish()
+    assert read == files == sum(int(table.ops[READ]) for table in tables)
     return seconds
 
 
@@ -117,9 +176,9 @@ def _beside_compute() -> Iterator[Result]:
         names = _write(folder, form, files, nbytes)
         compute = BusyCompute()
 
-        def read_time(work: Callable[[float], None]) -> float:
+        def read_time(name: str, work: Callable[[float], None]) -> float:
             source = Source(form, (names,), ("gfs",), 1 << 20, 1, lambda: (Directory(),))
-            loader = LOADERS.load("threads")(source, batch, 1, 2, lambda number: Lane(number, 1))
+            loader = LOADERS.load(name)(source, batch, 1, PREFETCH, Recording(1))
             for _ in loader.batches(_blocks(files)):
                 work(0.001)
             (table, *_), _ = loader.finish()
@@ -130,15 +189,20 @@ def _beside_compute() -> Iterator[Result]:
             while time.monotonic() < end:
                 pass
 
+        works = {"sleeping": time.sleep, "our busy compute": compute, "a Python busy wait": python_loop}
         times = interleaved(
             {
-                "sleep": lambda: read_time(time.sleep),
-                "busy": lambda: read_time(compute),
-                "python": lambda: read_time(python_loop),
+                f"{name} {label}": lambda name=name, work=work: read_time(name, work)  # type: ignore[misc]
+                for name in ("native", "threads")
+                for label, work in works.items()
             },
             5,
         )
-    yield ratio("READ time per op: our busy compute / sleeping", times["busy"], times["sleep"], note="(1 is ideal)")
-    yield ratio(
-        "READ time per op: a Python busy wait / sleeping", times["python"], times["sleep"], note="(what to avoid)"
-    )
+    for name, label, note in (
+        ("native", "our busy compute", "(1 is ideal)"),
+        ("native", "a Python busy wait", "(1 is ideal)"),
+        ("threads", "our busy compute", "(1 is ideal)"),
+        ("threads", "a Python busy wait", "(what to avoid)"),
+    ):
+        title = f"READ time per op, {name}: {label} / sleeping"
+        yield ratio(title, times[f"{name} {label}"], times[f"{name} sleeping"], note=note)

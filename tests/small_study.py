@@ -1,20 +1,37 @@
 """A study of a few small files on two directories, its data staged for real, and a loader's view of it."""
 
+import ctypes
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
+import pytest
 
 from tierscope.bench.tasks import place_of
 from tierscope.data.stage import Stager, make_format
 from tierscope.loaders import LOADERS, Batch, Loader, Source
+from tierscope.native import library
 from tierscope.plan.plan import Block, Plan
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
 from tierscope.tiers.access import Access, Directory
 from tierscope.tiers.files import DatasetFiles
 from tierscope.trace.ops import KINDS
-from tierscope.trace.recorder import Lane, LaneTable, WallClock
+from tierscope.trace.recorder import LaneTable, OpSink, Recording
+
+NEEDS_LIBRARY = pytest.mark.skipif(library.load() is None, reason="the native library is not built")
+
+
+def has_uring() -> bool:
+    """Whether the kernel gives us a ring."""
+    setup_call = 425
+    parameters = ctypes.create_string_buffer(120)
+    fd = ctypes.CDLL(None).syscall(setup_call, 1, parameters)
+    if fd >= 0:
+        os.close(fd)
+    return bool(fd >= 0)
+
 
 TEXT = """
 study: small
@@ -78,16 +95,15 @@ def source_of(study: Study, out: str, access: Callable[[], Access] = Directory) 
     )
 
 
-def loader_of(study: Study, source: Source, name: str | None = None) -> Loader:
-    """The loader that the study asks for, or another one by name."""
+def loader_of(study: Study, source: Source, name: str | None = None, sink: OpSink | None = None) -> Loader:
+    """A loader in Python, which reads through the source's accesses, or another one by name."""
     reader = study.workload.reader
-    clock = WallClock() if reader.read_threads > 1 else None
     return LOADERS.load(name or ("threads" if reader.read_threads else "inline"))(
         source,
         reader.batch_size,
         reader.read_threads,
         reader.prefetch_size,
-        lambda number: Lane(number, len(source.files), 1, clock),
+        Recording(len(source.files), sink=sink),
     )
 
 

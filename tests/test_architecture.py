@@ -12,17 +12,30 @@ ANYONE = {"errors", "units", "registry", "__init__"}
 MAY_IMPORT: dict[str, set[str]] = {
     "spec": set(),
     "formats": set(),
-    "trace": set(),
+    "native": set(),
+    "trace": {"native"},
     "plan": {"spec"},
-    "tiers": {"spec", "trace"},
+    "tiers": {"spec", "trace", "native"},
     "data": {"spec", "plan", "formats", "tiers", "trace"},
-    "loaders": {"plan", "formats", "tiers", "trace"},
+    "loaders": {"plan", "formats", "tiers", "trace", "native"},
     "bench": {"spec", "plan", "formats", "tiers", "data", "trace", "loaders"},
     "analysis": {"spec", "plan", "trace"},
     "report": {"trace", "analysis"},
-    "studies": {"spec", "plan", "formats", "tiers", "data", "trace", "loaders", "bench", "analysis", "report"},
-    "cli": {"spec", "plan", "formats", "tiers", "data", "trace", "loaders", "bench", "analysis", "report", "studies"},
+    "studies": {
+        "spec",
+        "plan",
+        "formats",
+        "native",
+        "tiers",
+        "data",
+        "trace",
+        "loaders",
+        "bench",
+        "analysis",
+        "report",
+    },
 }
+MAY_IMPORT["cli"] = {*MAY_IMPORT["studies"], "studies"}
 HEAVY = {"numpy", "polars", "rich", "yaml", "torch", "tensorflow", "scipy", "mpi4py", "crc32c"}
 
 

@@ -10,6 +10,8 @@ def all_errors(root: type[errors.TierscopeError]) -> list[type[errors.TierscopeE
 
 
 def expected_exit_code(error: type[errors.TierscopeError]) -> int:
+    if issubclass(error, errors.CommandError):
+        return 126  # as of a shell
     if issubclass(error, errors.UserError):
         return 2
     return 3 if issubclass(error, errors.StoppedError) else 1
@@ -38,6 +40,10 @@ def test_an_error_survives_the_way_from_a_rank() -> None:
     back = pickle.loads(pickle.dumps(met))
     assert type(back) is errors.SpecError
     assert str(back) == str(met)
+
+
+def test_a_command_that_is_not_there_has_the_code_of_a_shell() -> None:
+    assert errors.CommandError("x", missing=True).exit_code == 127
 
 
 def test_the_tree_is_drawn_in_the_docstring() -> None:

@@ -10,7 +10,7 @@ from tierscope.analysis.times import ClassTimes
 from tierscope.trace.ops import BINS, KINDS
 from tierscope.trace.rank_trace import RankEpoch, RankTrace
 from tierscope.trace.recorder import LaneTable
-from tierscope.trace.trace import RunKey, Trace, gather
+from tierscope.trace.trace import COLUMNS, RunKey, Trace, gather
 
 TIERS = ["lfs", "gfs"]  # nearest first, as in a study
 CLASSES = ("GFS-READ", "GFS-META", "LFS-READ", "LFS-META")
@@ -93,6 +93,34 @@ def trace_of(
     }
     handed = [RankTrace(rank, rank // RANKS_PER_NODE, tuple(epochs)) for rank, epochs in ranks.items()]
     return gather(RunKey(point, repetition), whole, TIERS, handed)
+
+
+LOOP = (
+    *("epoch_seconds", "samples", "payload_bytes", "stall_seconds", "compute_seconds", "decode_seconds"),
+    *("order_digest", "steps_per_entry", "step_read_seconds", "step_stall_seconds", "step_compute_seconds"),
+)
+
+
+def without_loop(trace: Trace) -> Trace:
+    """The same from somebody who did not see the program's loop: no epoch times, samples or steps."""
+    nothing = [pl.lit(None, COLUMNS[name]).alias(name) for name in LOOP]
+    return Trace(trace.key, trace.about, trace.table.with_columns(nothing))
+
+
+def traced(**changes: Any) -> dict[str, Any]:
+    """The description of a traced command of which there is nothing to say."""
+    plain = {
+        "kind": "traced",
+        "command": ["python", "train.py"],
+        "exit_code": 0,
+        "marked": True,
+        "span_seconds": 3.0,
+        "tiers": [{"name": tier, "emulated": False, "prefixes": [f"/{tier}"]} for tier in TIERS],
+        "mapped": {},
+        "damaged_files": [],
+        "overhead": {"recorder_seconds_per_op": None},
+    }
+    return {**plain, **changes}
 
 
 def times_of(

@@ -5,6 +5,7 @@
     │   ├── SpecError              a key or value in a study
     │   ├── ForeignDirectoryError  a directory that holds what we did not make
     │   ├── ResultError            a result file that cannot be read
+    │   ├── CommandError           a command that cannot be started, exit code 126 (not found: 127) as of a shell
     │   └── DamagedDataError       a data file with wrong content
     └── StoppedError               stopped, and the same command resumes it, exit code 3
         ├── VanishedDataError      a data file that is gone or too short
@@ -52,6 +53,17 @@ class ResultError(UserError):
 
 class DamagedDataError(UserError):
     pass
+
+
+class CommandError(UserError):
+    """`missing`: there is no such command, rather than one that cannot be run."""
+
+    exit_code = 126
+
+    def __init__(self, message: str, missing: bool = False) -> None:
+        super().__init__(message)
+        if missing:
+            self.exit_code = 127
 
 
 class StoppedError(TierscopeError):

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.traces import CLASSES, TIERS, times_of, trace_of
+from tests.traces import CLASSES, TIERS, times_of, trace_of, without_loop
 from tierscope.analysis.breakdown import Breakdown, bottleneck, break_down
 from tierscope.analysis.times import ClassTimes, from_traces
 
@@ -289,6 +289,15 @@ def test_an_epoch_lasts_as_long_as_its_longest_rank() -> None:
     (point,) = break_down(replace(times, epochs=times.epochs.with_columns(seconds))).points
     assert point.epoch_seconds == 6.0  # the median of 6, 9 and 5
     assert break_down(times_of([row(0, 1.0)])).points[0].epoch_seconds is None
+
+
+def test_what_nobody_saw_is_unknown_not_zero() -> None:
+    trace = without_loop(trace_of({(0, 1): {"GFS-READ": 1.0}, (0, 2): {"GFS-READ": 2.0}}))
+    found = break_down(from_traces([trace], TIERS))
+    assert [point.epoch_seconds for point in found.points] == [None, None]
+    assert [point.step_seconds for point in found.points] == [None, None]
+    assert found.best.epoch_seconds is None
+    assert found.best.io.median == 2.0
 
 
 def test_one_point_without_a_sweep() -> None:

@@ -36,6 +36,7 @@ def test_the_worst_overhead_counts() -> None:
     found = of(*({"overhead": overhead} for overhead in overheads))
     assert (found.recorder_seconds_per_op, found.harness_seconds_per_sample) == (3.0, 30.0)
     assert of({}).recorder_seconds_per_op is None
+    assert of({"overhead": {"recorder_seconds_per_op": None}}).recorder_seconds_per_op is None
 
 
 def test_metadata_of_emulated_tiers_is_not_called_warm() -> None:

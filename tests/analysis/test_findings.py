@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import polars as pl
 import pytest
 
-from tests.traces import TIERS, times_of, trace_of
+from tests.traces import TIERS, times_of, trace_of, traced, without_loop
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.conditions import Conditions, conditions
 from tierscope.analysis.findings import WORDING, Finding, find
@@ -44,6 +44,21 @@ def tiers(**emulated: bool) -> dict[str, Any]:
 
 def overhead(seconds: float) -> dict[str, Any]:
     return {"overhead": {"harness_seconds_per_sample": seconds}}
+
+
+def command(seconds: float = 5.0, epochs: int = 1, **about: Any) -> list[Finding]:
+    """Of a traced command that did one read per epoch."""
+    return found(
+        without_loop(trace_of({(0, n + 1): {"GFS-READ": seconds} for n in range(epochs)}, about=traced(**about)))
+    )
+
+
+def nothing(**about: Any) -> list[Finding]:
+    return found(without_loop(trace_of({(0, 1): {}}, about=traced(**about))))
+
+
+def prefixes(*paths: str) -> list[dict[str, Any]]:
+    return [{"name": "gfs", "emulated": False, "prefixes": list(paths)}]
 
 
 REAL, MIXED = tiers(lfs=False, gfs=False), tiers(lfs=False, gfs=True)
@@ -111,6 +126,34 @@ CASES: dict[str, Case] = {
         {"percent": pytest.approx(4.0)},
         lambda: found(run(compute_seconds=9.0, stall_seconds=0.6)),
     ),
+    "nothing_recorded": Case(nothing, {}, command),
+    "failed_command": Case(lambda: command(exit_code=137), {"code": 137}, lambda: command(exit_code=None)),
+    "no_marks": Case(
+        lambda: command(marked=False),
+        {"span": ", 3 s from the first operation to the last"},
+        lambda: command(epochs=2, marked=False),  # found by re-reads
+    ),
+    "outside": Case(
+        lambda: command(outside_ops=7, outside_seconds=0.25),
+        {"ops": 7, "seconds": "250 ms"},
+        lambda: command(outside_ops=0),
+    ),
+    "mapped": Case(
+        lambda: command(mapped={"gfs": {"ops": 3, "bytes": 2048}}), {"tier": "gfs", "ops": 3, "size": "2 KiB"}, command
+    ),
+    "lost_ops": Case(lambda: command(lost_ops=3), {"ops": 3}, lambda: command(lost_ops=0)),
+    "lost_rows": Case(lambda: command(lost_rows=512), {"rows": 512}, lambda: command(lost_rows=0)),
+    "cut": Case(lambda: command(cut_lanes=2), {"lanes": 2}, lambda: command(cut_lanes=0)),
+    "damaged": Case(
+        lambda: command(damaged_files=["a.state: is cut off"], damaged_file_count=1),
+        {"files": 1, "names": "a.state: is cut off"},
+        lambda: command(damaged_file_count=0),
+    ),
+    "still_running": Case(lambda: command(still_running=2), {"processes": 2}, lambda: command(still_running=0)),
+    "unemulated": Case(lambda: command(unemulated_processes=4), {"processes": 4}, command),
+    "root_tier": Case(
+        lambda: command(tiers=prefixes("/gfs", "/")), {"tier": "gfs"}, lambda: command(tiers=prefixes("/gfs"))
+    ),
     "goal_met": Case(
         lambda: found(run(9.0, 0.1), run(6.0, 0.2, point=1), run(4.0, 0.3, point=2), goal=6.0),
         {"goal": "6 s", "where": "cache_rate 20%", "io": "6 s"},
@@ -155,6 +198,32 @@ def test_its_words_are_one_line_with_its_evidence(kind: str) -> None:
 
 def test_an_unremarkable_run_gives_none() -> None:
     assert found() == []
+
+
+def test_an_unremarkable_command_gives_none() -> None:
+    assert command() == []
+
+
+def test_nothing_recorded_is_not_called_unmarked() -> None:
+    assert [finding.kind for finding in nothing(marked=False)] == ["nothing_recorded"]
+
+
+def test_without_a_span_the_missing_marks_are_still_said() -> None:
+    (finding,) = command(marked=False, span_seconds=None)
+    assert finding.text == "no epochs were marked: everything counts as one"
+
+
+def test_of_many_damaged_files_a_few_are_named() -> None:
+    (finding,) = command(damaged_files=[f"{n}.state: is cut off" for n in range(9)], damaged_file_count=9)
+    assert "damaged: 9 (0.state" in finding.text
+    assert "4.state" in finding.text
+    assert "5.state" not in finding.text
+
+
+def test_what_is_not_known_is_not_called_hidden() -> None:
+    trace = without_loop(run())
+    computed = trace.table.with_columns(compute_seconds=pl.lit(9.0))
+    assert found(Trace(trace.key, trace.about, computed)) == []
 
 
 def test_an_emulated_tier_is_not_called_warm() -> None:

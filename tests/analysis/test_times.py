@@ -14,9 +14,9 @@ from tests.traces import CLASSES, OP_BYTES, TIERS, Cell, lane_of, rank_epoch, ti
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.times import ClassTimes, from_csv, from_traces, to_csv
 from tierscope.errors import ResultError, UserError
-from tierscope.trace.ops import CATEGORY, KINDS, class_name
+from tierscope.trace.ops import KINDS, MOVES_BYTES, class_name
 from tierscope.trace.rank_trace import RankTrace
-from tierscope.trace.trace import RunKey, gather
+from tierscope.trace.trace import RunKey, Trace, gather
 
 HEADER = "rank,epoch,class,seconds"
 CELLS = st.dictionaries(
@@ -39,7 +39,7 @@ class TestFromTraces:
                 sums = expected.setdefault((rank, class_name(tier, kind)), [0.0, 0, 0])
                 sums[0] += seconds * (1.0 if basis == "busy" else 0.5)
                 sums[1] += 1
-                sums[2] += OP_BYTES if CATEGORY[kind] != "META" else 0
+                sums[2] += OP_BYTES if kind in MOVES_BYTES else 0
         found = {(row["rank"], row["class"]): row for row in times.table.iter_rows(named=True)}
         assert len(found) == len(times.table) == len(ranks) * len(times.classes)
         for key, row in found.items():
@@ -55,6 +55,13 @@ class TestFromTraces:
         assert idle.select("class", "seconds", "ops", "bytes").rows() == [(name, 0.0, 0, 0) for name in CLASSES]
         assert idle["node"].unique().to_list() == [1]
         assert break_down(times).points[0].ranks == 2
+
+    def test_what_is_no_ranks_is_left_out(self) -> None:
+        trace = trace_of({(0, 1): {"GFS-READ": 1.0}})
+        strange = trace.io.with_columns(pl.lit(None, pl.Int32).alias("rank"))
+        times = from_traces([Trace(trace.key, trace.about, pl.concat([trace.table, strange]))], TIERS)
+        assert times.table["ops"].sum() == 1
+        assert times.table["rank"].unique().to_list() == [0]
 
     def test_classes_are_farthest_first_and_writes_last(self) -> None:
         seconds = {"LFS-READ": 1.0, "GFS-META": 1.0, "LFS-WRITE": 1.0, "GFS-WRITE": 1.0}

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tests.small_study import small_study
+from tests.small_study import NEEDS_LIBRARY, has_uring, small_study
 from tierscope.bench import loading, overhead
 from tierscope.bench.overhead import measure_overhead
 from tierscope.loaders import LOADERS, Loader
@@ -17,9 +17,10 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("threads", [0, 1, 3])
+@pytest.mark.parametrize("data_loader", ["threads", pytest.param("native", marks=NEEDS_LIBRARY)])
 @pytest.mark.parametrize("settings", [(), ("format=npz", "num_samples_per_file=4"), ("format=raw", "batch_size=50")])
-def test_both_costs_are_found_for_any_study(threads: int, settings: tuple[str, ...]) -> None:
-    found = measure_overhead(small_study(f"read_threads={threads}", *settings))
+def test_both_costs_are_found_for_any_study(threads: int, data_loader: str, settings: tuple[str, ...]) -> None:
+    found = measure_overhead(small_study(f"read_threads={threads}", f"data_loader={data_loader}", *settings))
     assert 0 < found.recorder_per_op < 1
     assert 0 < found.harness_per_sample < 1
 
@@ -36,23 +37,42 @@ class Spy:
         self.loaded.append(name)
         made: type[Loader] = LOADERS.load(name)
 
-        def make(source, batch_size, threads, prefetch, new_lane):  # type: ignore[no-untyped-def]
+        def make(source, batch_size, threads, prefetch, recording):  # type: ignore[no-untyped-def]
             self.knobs.add((batch_size, threads, prefetch))
             self.transfer_bytes.add(source.transfer_bytes)
-            return made(source, batch_size, threads, prefetch, new_lane)
+            return made(source, batch_size, threads, prefetch, recording)
 
         return make
 
 
-@pytest.mark.parametrize(("threads", "loader"), [(0, "inline"), (2, "threads")])
-def test_the_study_s_own_loader_and_knobs_are_used(threads: int, loader: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("threads", "data_loader", "loader"),
+    [
+        (0, "threads", "inline"),
+        (2, "threads", "threads"),
+        pytest.param(0, "native", "native", marks=NEEDS_LIBRARY),
+        pytest.param(2, "native", "native", marks=NEEDS_LIBRARY),
+    ],
+)
+def test_the_study_s_own_loader_and_knobs_are_used(
+    threads: int, data_loader: str, loader: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     spy = Spy()
     monkeypatch.setattr(loading, "LOADERS", spy)
-    measure_overhead(small_study(f"read_threads={threads}", "batch_size=3", "prefetch_size=9", "transfer_size=700"))
+    knobs = (f"read_threads={threads}", "batch_size=3", "prefetch_size=9", "transfer_size=700")
+    measure_overhead(small_study(f"data_loader={data_loader}", *knobs))
     tries = 2 if threads < 2 else 6  # threads are also driven against each other, and beside them one alone
     assert spy.loaded == [loader] * tries
     assert spy.knobs == {(3, threads, 9)} | ({(3, 1, 9)} if threads > 1 else set())
     assert spy.transfer_bytes == {700}
+
+
+@NEEDS_LIBRARY
+@pytest.mark.parametrize("settings", [("io_engine=uring",), ("odirect=true",)])
+def test_other_ways_of_the_native_loader_are_driven_too(settings: tuple[str, ...]) -> None:
+    if "io_engine=uring" in settings and not has_uring():
+        pytest.skip("no io_uring here")
+    assert 0 < measure_overhead(small_study("read_threads=2", *settings)).harness_per_sample < 1
 
 
 def test_no_storage_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +89,7 @@ def test_the_least_of_the_tries_counts_but_the_dearer_way_of_recording(monkeypat
     costs, harness = iter([(9e-6, 5e-6), (4e-6, 6e-6)]), iter([3e-5, 7e-5])
     monkeypatch.setattr(overhead, "cost_per_op_seconds", lambda _repeats, _shared: next(costs))
     monkeypatch.setattr(overhead, "_drive", lambda _study, _access: (next(harness), 0.0))
-    found = measure_overhead(small_study())
+    found = measure_overhead(small_study("data_loader=threads"))
     assert (found.recorder_per_op, found.harness_per_sample) == (6e-6, 3e-5)
 
 

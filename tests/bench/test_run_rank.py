@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.accesses import Counting
-from tests.small_study import plan_of, planned_samples, small_study, stage, tier_files, totals
+from tests.small_study import NEEDS_LIBRARY, plan_of, planned_samples, small_study, stage, tier_files, totals
 from tierscope.bench import loading
 from tierscope.bench.group import Alone
 from tierscope.bench.run import RunTask, ops_path, run_rank
@@ -43,6 +43,9 @@ def gfs_seconds(lanes: tuple[LaneTable, ...], kind: str) -> float:
     return totals(lanes, "busy_ns", kind)[1] / 1e9
 
 
+data_loaders = pytest.mark.parametrize("data_loader", ["threads", pytest.param("native", marks=NEEDS_LIBRARY)])
+
+
 class Rank(Alone):
     """A rank among others that are not there, which keeps a diary."""
 
@@ -60,9 +63,11 @@ class Rank(Alone):
 
 class TestCounts:
     @pytest.mark.parametrize("threads", [0, 1, 3])
-    def test_a_whole_study(self, tmp_path: Path, threads: int) -> None:
-        trace = staged_run(tmp_path, f"read_threads={threads}")
+    @data_loaders
+    def test_a_whole_study(self, tmp_path: Path, threads: int, data_loader: str) -> None:
+        trace = staged_run(tmp_path, f"read_threads={threads}", f"data_loader={data_loader}")
         assert (trace.rank, trace.node) == (0, 0)
+        assert trace.loader == ("native" if data_loader == "native" else "threads" if threads else "inline")
         assert [epoch.epoch for epoch in trace.epochs] == [1, 2]
         for epoch in trace.epochs:
             assert epoch.samples == 24
@@ -76,7 +81,9 @@ class TestCounts:
         """Not samples × configured length: an npz sample needs the archive's directory and headers too."""
         access = Counting()
         monkeypatch.setattr(loading, "Directory", lambda: access)
-        trace = staged_run(tmp_path, "format=npz", "num_samples_per_file=4", "num_files_train=6", "epochs=1")
+        trace = staged_run(
+            tmp_path, "format=npz", "num_samples_per_file=4", "num_files_train=6", "epochs=1", "data_loader=threads"
+        )
         (epoch,) = trace.epochs
         read = sum(totals(epoch.lanes, "nbytes", "read"))
         assert read == sum(got for _, got in access.reads)
@@ -103,8 +110,9 @@ class TestCounts:
         run_rank(task_of(study, tmp_path), group)
         assert group.told == [5, 5, 5, 5, 4] * 2
 
-    def test_the_full_list_agrees_with_the_sums(self, tmp_path: Path) -> None:
-        trace = staged_run(tmp_path / "out", ops=str(tmp_path))
+    @data_loaders
+    def test_the_full_list_agrees_with_the_sums(self, tmp_path: Path, data_loader: str) -> None:
+        trace = staged_run(tmp_path / "out", f"data_loader={data_loader}", ops=str(tmp_path))
         rows = np.fromfile(ops_path(str(tmp_path), 0), OP_ROW)
         for epoch in trace.epochs:
             own = rows[rows["epoch"] == epoch.epoch]
@@ -174,8 +182,16 @@ class TestTimes:
 
 
 class TestEmulated:
-    def test_operations_last_as_long_as_their_queues_say(self, tmp_path: Path) -> None:
-        rates = ("gfs.emulate=true", "gfs.metadata_ops=1000/s", "gfs.read_ops=500/s", "num_files_train=12", "epochs=1")
+    @data_loaders
+    def test_operations_last_as_long_as_their_queues_say(self, tmp_path: Path, data_loader: str) -> None:
+        rates = (
+            f"data_loader={data_loader}",
+            "gfs.emulate=true",
+            "gfs.metadata_ops=1000/s",
+            "gfs.read_ops=500/s",
+            "num_files_train=12",
+            "epochs=1",
+        )
         study = small_study(*rates)
         stage(study, str(tmp_path))
         board = Board(2)
@@ -237,7 +253,7 @@ class TestCold:
     def test_ranks_together_evict_and_check_each_read_where_it_is_read_from(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        study = small_study("nodes=2", "ranks_per_node=2", "epochs=1")
+        study = small_study("nodes=2", "ranks_per_node=2", "epochs=1", "data_loader=threads")
         stage(study, str(tmp_path))
         evicted: list[str] = []
         checked: list[str] = []

@@ -187,7 +187,16 @@ def test_an_unknown_preset_gets_a_suggestion(capsys: pytest.CaptureFixture[str])
 def test_doctor_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("doctor", tmp_path, "--json") == 0
     checks = {check["name"].split(" in ")[0]: check for check in json.loads(capsys.readouterr().out)["checks"]}
-    assert {"MPI", "Lustre", "page cache", "free space", "Darshan", "clock", "emulated tiers"} <= set(checks)
+    assert {
+        "MPI",
+        "Lustre",
+        "page cache",
+        "free space",
+        "Darshan",
+        "clock",
+        "emulated tiers",
+        "native recorder",
+    } <= set(checks)
     assert all(check["status"] in ("ok", "note") or check["advice"] for check in checks.values())
     assert list(tmp_path.iterdir()) == []
 

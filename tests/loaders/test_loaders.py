@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.accesses import Counting, Failing, os_error
 from tests.small_study import (
+    NEEDS_LIBRARY,
     loader_of,
     plan_of,
     planned_samples,
@@ -40,7 +41,11 @@ DATASETS = {
     "npz-4": ("format=npz", "num_files_train=6", "num_samples_per_file=4"),
 }
 
-loaders = pytest.mark.parametrize("name", list(LOADERS))
+loaders = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=NEEDS_LIBRARY) if name == "native" else name for name in LOADERS]
+)
+# Those that read through the accesses of their source, which a test may replace.
+python_loaders = pytest.mark.parametrize("name", [name for name in LOADERS if name != "native"])
 # One lane takes the short way for whole files; several lanes take the general one.
 ways = pytest.mark.parametrize(
     "way",
@@ -171,7 +176,7 @@ class TestMemory:
 
 
 class TestRecord:
-    @loaders
+    @python_loaders
     @pytest.mark.parametrize("dataset", DATASETS)
     @pytest.mark.parametrize("threads", [1, 3])
     @pytest.mark.parametrize("transfer", [512, 262144])
@@ -200,7 +205,7 @@ class TestRecord:
         assert 0 < wall <= busy + 1000
         assert wall <= sum(read_ns) + 1000  # a batch's time covers its operations, threads not summed
 
-    @loaders
+    @python_loaders
     @pytest.mark.parametrize("threads", [1, 2])
     def test_transfer_size_splits_reads(self, staged: str, name: str, threads: int) -> None:
         def sizes(transfer: int) -> list[int]:
@@ -213,7 +218,7 @@ class TestRecord:
         assert sizes(1015) == [1] * 24 + [1015] * 24
         assert sizes(600) == [416] * 24 + [600] * 24
 
-    @loaders
+    @python_loaders
     def test_neighbours_in_one_file_share_an_open(self, staged: str, name: str) -> None:
         study = small_study(*DATASETS["raw-3"], "shuffle=off", "batch_size=6", "prefetch_size=0")
         access = Counting()
@@ -283,7 +288,7 @@ class TestErrors:
         write_over(path, 3 * 1016 + 20, Path(path).read_bytes()[3 * 1016 + 20] ^ 1)
         assert str(self.fail(study, tmp_path, name)).startswith(f"{path}: sample 3: wrong TFRecord checksum")
 
-    @loaders
+    @python_loaders
     @ways
     @pytest.mark.parametrize("operation", ["open", "preadv", "close"])
     @pytest.mark.parametrize(
@@ -305,7 +310,7 @@ class TestErrors:
         assert rest.startswith(words)
         assert access.open_fds == set()  # nothing is left open
 
-    @loaders
+    @python_loaders
     @ways
     def test_a_bug_in_a_reading_thread_surfaces_as_it_is(self, staged: str, name: str, way: tuple[str, ...]) -> None:
         bug = RuntimeError("a bug")
@@ -313,7 +318,7 @@ class TestErrors:
         assert self.fail(small_study(*way), Path(staged), name, lambda: access) is bug
         assert access.open_fds == set()
 
-    @loaders
+    @python_loaders
     def test_batches_before_the_error_are_delivered(self, staged: str, name: str) -> None:
         study = small_study("prefetch_size=0")
         access = Failing("open", os_error(errno.EIO), after=12)

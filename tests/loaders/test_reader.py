@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.accesses import Counting, Short
-from tests.small_study import small_study, source_of, stage, totals
+from tests.small_study import NEEDS_LIBRARY, small_study, source_of, stage, totals
 from tierscope.data import content
 from tierscope.errors import DamagedDataError
 from tierscope.loaders import reader as reader_module
@@ -134,9 +134,9 @@ def test_each_epoch_s_steps_are_noted(staged: str, tmp_path: Path) -> None:
 READ_ONE_EPOCH = """
 import json, sys
 from tests.small_study import loader_of, plan_of, small_study, source_of, totals
-out, *settings = sys.argv[1:]
+out, name, *settings = sys.argv[1:]
 study = small_study(*settings)
-loader = loader_of(study, source_of(study, out))
+loader = loader_of(study, source_of(study, out), name or None)
 for _ in loader.batches(plan_of(study).reads(0, 1)):
     pass
 tables, _ = loader.finish()
@@ -169,7 +169,7 @@ def calls_seen(log: str, folder: str) -> dict[str, list[tuple[str, int]]]:
         found = re.match(rf"(\w+)\(.*?({re.escape(folder)}[^\">]*)", call)
         if not found:
             continue
-        name = found[1].removesuffix("2")  # Python reads with preadv2 where there is one
+        name = {"preadv2": "preadv", "pread64": "preadv"}.get(found[1], found[1])  # whichever reads at an offset
         name = name if name in seen else "other"
         if call.endswith("<unfinished ...>"):
             pending[thread] = (name, found[2])
@@ -189,13 +189,14 @@ def calls_seen(log: str, folder: str) -> dict[str, list[tuple[str, int]]]:
     ],
     ids=["inline", "one", "threads", "extents"],
 )
-def test_the_system_saw_what_was_recorded(strace: str, tmp_path: Path, settings: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("name", ["", pytest.param("native", marks=NEEDS_LIBRARY)])
+def test_the_system_saw_what_was_recorded(strace: str, tmp_path: Path, settings: tuple[str, ...], name: str) -> None:
     out = tmp_path / "data"
     stage(small_study(*settings), str(out))
     log = tmp_path / "log"
     traced = [strace, "-f", "-y", "-e", "trace=file,desc", "-o", str(log)]
     done = subprocess.run(
-        [*traced, sys.executable, "-c", READ_ONE_EPOCH, str(out), *settings],
+        [*traced, sys.executable, "-c", READ_ONE_EPOCH, str(out), name, *settings],
         capture_output=True,
         text=True,
         check=True,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tests.traces import CLASSES, TIERS, times_of, trace_of
+from tests.traces import CLASSES, TIERS, times_of, trace_of, without_loop
 from tierscope.analysis.breakdown import Breakdown, break_down, value_text
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.findings import Finding
@@ -188,3 +188,17 @@ def test_conditions_are_shown() -> None:
     Console(file=target, width=200, highlight=False).print(BreakdownView("x", swept({0.0: 1.0}), [], given))
     assert "In the page cache when epochs began, at most: gfs 12.5%, lfs unknown." in target.getvalue()
     assert "Own cost: 200 ns per recorded operation, 10 µs per sample in all." in target.getvalue()
+
+
+def test_own_cost_is_shown_as_far_as_it_is_known() -> None:
+    target = io.StringIO()
+    view = BreakdownView("x", swept({0.0: 1.0}), [], Conditions(recorder_seconds_per_op=2e-7))
+    Console(file=target, width=200, highlight=False).print(view)
+    assert "Own cost: 200 ns per recorded operation.\n" in target.getvalue().replace(" \n", "\n")
+
+
+def test_a_trace_without_epoch_times_says_nothing_about_them() -> None:
+    trace = without_loop(trace_of({(0, 1): {"GFS-READ": 1.0}}))
+    text = shown(break_down(from_traces([trace], TIERS)))
+    assert "Epoch time is" not in text
+    assert "–" in text

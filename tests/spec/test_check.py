@@ -79,3 +79,29 @@ def test_a_problem_that_has_nothing_to_do_with_the_sweep_does_not_name_a_point()
 def test_two_tiers_cannot_share_a_directory() -> None:
     line = refusal(edited('"{out}/gfs"', '"{out}/lfs/{node}"'))
     assert "system.tiers.gfs.path = {out}/lfs/{node}; tier lfs has the same: give each its own directory" in line
+
+
+def reader(*lines: str) -> str:
+    return edited("batch_size: 4", "\n    ".join(("batch_size: 4", *lines)))
+
+
+def test_what_only_the_native_loader_can_do() -> None:
+    assert refusal(reader("data_loader: threads", "odirect: true")) == (
+        "my.yaml:10: workload.reader.odirect = true needs the native loader; set data_loader: native or odirect: false"
+    )
+    assert refusal(reader("data_loader: threads", "io_engine: uring")) == (
+        "my.yaml:10: workload.reader.io_engine = uring needs the native loader; set data_loader: native or io_engine: pread"
+    )
+    for name in ("auto", "native"):
+        assert parsed(reader(f"data_loader: {name}", "odirect: true", "io_engine: uring")).workload.reader.odirect
+
+
+def test_io_uring_needs_threads_and_tiers_that_are_not_emulated() -> None:
+    assert refusal(reader("read_threads: 0", "io_engine: uring")) == (
+        "my.yaml:10: workload.reader.io_engine = uring needs reading threads, but read_threads = 0; raise it or set io_engine: pread"
+    )
+    emulated = ("gfs.emulate=true", "gfs.latency=1 ms")
+    line = refusal(reader("io_engine: uring"), *emulated)
+    assert "workload.reader.io_engine = uring, but tier gfs is emulated" in line
+    assert line.endswith("set io_engine: pread")
+    assert parsed(reader("io_engine: pread"), *emulated).system.tiers[1].emulate

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.accesses import wait_until
+from tierscope.native import queues as native_queues
 from tierscope.tiers import emulated
 from tierscope.tiers.access import READ_FLAGS, Punctuality
 from tierscope.tiers.emulated import Board, Emulated, Queues, server_index
@@ -20,6 +21,18 @@ from tierscope.tiers.stations import Station, TierStations
 
 MS = 1_000_000
 START = 50 * MS
+
+
+@pytest.fixture(scope="module", params=["swap", "locks"], autouse=True)
+def way(request: pytest.FixtureRequest) -> Iterator[str]:
+    """With the native library and without it."""
+    if request.param == "swap" and not native_queues.available():
+        pytest.skip("the native library is not built")
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "locks":
+            patch.setattr(native_queues, "available", lambda: False)
+            patch.setenv("TIERSCOPE_LIBRARY", "")  # for child processes
+        yield request.param
 
 
 class FakeClock:
@@ -117,7 +130,7 @@ class TestQueue:
     @given(st.lists(st.tuples(st.integers(0, 10 * MS), st.integers(0, 5000)), max_size=30))
     def test_fifo_for_any_arrivals(self, arrivals: list[tuple[int, int]]) -> None:
         """Lindley's recursion, against a clock of its own (fixtures outlive Hypothesis's examples)."""
-        now, board = 0, Board(2)
+        now, board = START, Board(2)
         queues = Queues(board.path)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(emulated, "_now", lambda: now)
@@ -281,6 +294,14 @@ class TestServerIndex:
         assert min(found.count(server) for server in range(4)) > 20
 
 
+@given(st.text(max_size=30).filter(lambda text: "\0" not in text), st.integers(1, 10**6))
+def test_c_finds_the_same_server(path: str, servers: int) -> None:
+    if not native_queues.available():
+        pytest.skip("the native library is not built, or not meant here")
+    for name in (path, f"/t/{path}.npz", f"/t/7/{path}12{path}", f"/t/{servers * 10**20}{path}"):
+        assert native_queues.server_index(name, servers) == server_index(name, servers)
+
+
 CHILD = """
 import sys, time
 from tierscope.tiers import emulated
@@ -357,8 +378,10 @@ class TestSharing:
         assert free_time(handles[0], 0) == start + 1000 * (2 + 3 + 4 + 5)
 
     def test_a_killed_process_frees_its_lock(
-        self, board: Board, new_queues: Callable[[], Queues], start_child: Starter
+        self, board: Board, new_queues: Callable[[], Queues], start_child: Starter, way: str
     ) -> None:
+        if way == "swap":
+            pytest.skip("there are no locks")
         queues, other = new_queues(), new_queues()
         start = queues.join(self.FUTURE, 0)
         script = "def hang():\n    print('locked', flush=True)\n    time.sleep(60)\n"

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from tests.traces import trace_of
+from tests.traces import trace_of, traced
 from tierscope.errors import OutOfSpaceError, ResultError, StoppedError
 from tierscope.trace.rank_trace import Residency
 from tierscope.trace.store import RunStore, read_parquet, write_parquet
@@ -183,7 +183,7 @@ def test_impossible_seconds_are_refused(store: RunStore, column: str, bad: float
         (lambda table: table.filter(pl.col("record") != "rank"), "has no times of ranks"),
         (lambda table: table.with_columns(point=pl.lit(4, pl.Int32)), "holds another run than its name says"),
         (lambda table: table.with_columns(repetition=pl.lit(2, pl.Int32)), "holds another run than its name says"),
-        (lambda table: table.with_columns(kind=pl.lit("mmap")), "has an unknown kind of operation"),
+        (lambda table: table.with_columns(kind=pl.lit("ioctl")), "has an unknown kind of operation"),
     ],
 )
 def test_impossible_tables_are_refused(
@@ -217,3 +217,25 @@ def test_a_newer_schema_asks_for_an_update(store: RunStore) -> None:
     message = refusal(store)
     assert f"schema version {SCHEMA_VERSION + 1} is newer than this Tierscope knows ({SCHEMA_VERSION})" in message
     assert "update Tierscope" in message
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"overhead": {"recorder_seconds_per_op": -1}},
+        {"tiers": [{"name": "gfs"}]},
+        {"command": "python"},
+        {"command": [1]},
+        {"exit_code": "3"},
+        {"span_seconds": "long"},
+        {"damaged_files": [3]},
+        {"mapped": {"gfs": {"ops": 1}}},
+        {"mapped": []},
+    ],
+)
+def test_a_traced_commands_description_must_be_one(tmp_path: Path, change: dict[str, Any]) -> None:
+    store = RunStore(str(tmp_path))
+    store.save(trace_of(CLASSES, point=3, about=traced()))
+    assert store.load(KEY).about["kind"] == "traced"
+    store.save(trace_of(CLASSES, point=3, about=traced(**change)))
+    assert refusal(store).endswith(": its description is not one of Tierscope's; move it away and run the study again")

@@ -140,8 +140,8 @@ def _slowest(times: ClassTimes) -> list[tuple[dict[str, Any], list[Slowest]]]:
     return [(dict(zip(times.sweep, values, strict=True)), runs) for values, runs in found.items()]
 
 
-def _epoch_figures(times: ClassTimes) -> dict[tuple[Any, ...], tuple[float, float, float]]:
-    """(point, repetition, epoch) → longest epoch, and the two bounds for training that synchronises every step."""
+def _epoch_figures(times: ClassTimes) -> dict[tuple[Any, ...], tuple[float | None, float | None, float | None]]:
+    """(point, repetition, epoch) → longest epoch, and the two bounds for training that synchronises every step; None: not known."""
     if times.epochs.is_empty():
         return {}
     keys = times.keys
@@ -150,6 +150,7 @@ def _epoch_figures(times: ClassTimes) -> dict[tuple[Any, ...], tuple[float, floa
     )
     per_step = (
         times.epochs.select([*keys, "step_read_seconds"])
+        .drop_nulls("step_read_seconds")
         .with_columns(pl.int_ranges(pl.col("step_read_seconds").list.len()).alias("step"))
         .explode("step_read_seconds", "step")
         .group_by([*keys, "step"])

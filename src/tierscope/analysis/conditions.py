@@ -55,5 +55,5 @@ def _largest_share(rows: pl.DataFrame) -> float:
     return max(shares)
 
 
-def _worst(overheads: list[dict[str, float]], name: str) -> float | None:
-    return max((float(overhead[name]) for overhead in overheads if name in overhead), default=None)
+def _worst(overheads: list[dict[str, float | None]], name: str) -> float | None:
+    return max((float(cost) for overhead in overheads if (cost := overhead.get(name)) is not None), default=None)

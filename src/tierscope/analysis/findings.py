@@ -11,7 +11,7 @@ import polars as pl
 from tierscope.analysis.breakdown import Breakdown, sweep_text
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.times import ClassTimes
-from tierscope.units import about_seconds
+from tierscope.units import about_bytes, about_seconds
 
 # kind → (what was found, what to do about it)
 WORDING: dict[str, tuple[str, str]] = {
@@ -67,6 +67,54 @@ WORDING: dict[str, tuple[str, str]] = {
         "ranks waited for data {percent:.1f} % of the epoch at the best point: compute hides the storage",
         "faster storage would gain at most that",
     ),
+    "nothing_recorded": (
+        "no operation on a file of a tier was recorded",
+        "check the paths given as --tier; statically linked and setuid programs, io_uring and direct system calls are not seen",
+    ),
+    "failed_command": (
+        "the command ended with exit code {code}: this is what it did until then",
+        "look at what the command itself printed",
+    ),
+    "no_marks": (
+        "no epochs were marked: everything counts as one{span}",
+        "call tierscope.mark_epoch(n) where epoch n begins, or trace with --epochs rereads",
+    ),
+    "outside": (
+        "operations of processes that are no rank's: {ops} ({seconds}); they are not in the table",
+        "nothing, unless they should count: then start them under the launcher too",
+    ),
+    "mapped": (
+        "{tier}: {ops} × mmap of its files, {size} in all; what was read through them is not seen",
+        "let the program read instead of map to see it (for NumPy: mmap_mode=None)",
+    ),
+    "lost_ops": (
+        "operations that could not be recorded: {ops} (no space left, or inside a signal's handler); sums are too small by these",
+        "give an --out with more room",
+    ),
+    "lost_rows": (
+        "rows of the operation list that could not be written: {rows}; sums and histograms are complete",
+        "give an --out with more room",
+    ),
+    "cut": (
+        "threads that were cut off while a record was being made: {lanes}; at most one operation of each is partly counted",
+        "nothing: this is what a kill leaves",
+    ),
+    "damaged": (
+        "damaged files of records, left out as far as they are damaged: {files} ({names})",
+        "check the filesystem of --out, and trace again",
+    ),
+    "still_running": (
+        "processes that still ran when the command had ended: {processes}; what they did later is not in here",
+        "let the command wait for what it starts",
+    ),
+    "unemulated": (
+        "processes on another host, where nothing is emulated: {processes}; their times are the storage's own",
+        "emulate on one host only",
+    ),
+    "root_tier": (
+        "{tier} is the whole filesystem: libraries, temporary files and the program itself count too",
+        "give the directory of the data as --tier",
+    ),
     "goal_met": ("the goal of {goal} is met at {where} ({io})", "that is the first point of the sweep that meets it"),
     "goal_missed": (
         "the goal of {goal} is missed by {over}: the best is {io}, most of it {bottleneck}",
@@ -93,6 +141,7 @@ WARM_SHARE = 0.01
 LATE_SHARE = 0.05
 OVERHEAD_SHARE = 0.05
 HIDDEN_SHARE = 0.05
+MOST_NAMED = 5
 
 
 def find(
@@ -107,6 +156,8 @@ def find(
         return findings
     findings += _about_tiers(given)
     findings += _about_ranks(times, breakdown, given)
+    for about in times.about:
+        findings += _about_tracing(about, times) if about.get("kind") == "traced" else []
     trimmed = max(int(about.get("trimmed_samples") or 0) for about in times.about)
     if trimmed:
         findings.append(Finding("trimmed", {"samples": trimmed}))
@@ -138,7 +189,7 @@ def _about_ranks(times: ClassTimes, breakdown: Breakdown, given: Conditions) -> 
         findings.append(Finding("late", {"percent": 100 * late, "seconds": seconds}))
     findings += _about_threads(times, breakdown, given)
     per_sample = given.harness_seconds_per_sample or 0.0
-    samples = epochs["samples"].max()
+    samples = epochs["samples"].max() or 0
     share = per_sample * float(samples) / breakdown.best.io.median if breakdown.best.io.median else 0.0  # type: ignore[arg-type]
     if share > OVERHEAD_SHARE:
         findings.append(Finding("overhead", {"percent": min(100.0, 100 * share), "seconds": about_seconds(per_sample)}))
@@ -150,9 +201,49 @@ def _about_ranks(times: ClassTimes, breakdown: Breakdown, given: Conditions) -> 
     at_best = epochs.filter(
         pl.lit(True), *(pl.col(name).eq_missing(value) for name, value in breakdown.best.sweep.items())
     )
-    waited = _sum(at_best, "stall_seconds") / max(1e-9, _sum(at_best, "epoch_seconds"))
-    if _sum(epochs, "compute_seconds") > 0 and waited < HIDDEN_SHARE:
+    known = at_best.drop_nulls(["stall_seconds", "epoch_seconds"])
+    waited = _sum(known, "stall_seconds") / max(1e-9, _sum(known, "epoch_seconds"))
+    if _sum(epochs, "compute_seconds") > 0 and waited < HIDDEN_SHARE and not known.is_empty():
         findings.append(Finding("hidden", {"percent": 100 * waited}))
+    return findings
+
+
+def _about_tracing(about: dict[str, Any], times: ClassTimes) -> list[Finding]:
+    """What a preloaded recorder saw of a command, and what it could not see."""
+    findings: list[Finding] = []
+    if about.get("exit_code"):
+        findings.append(Finding("failed_command", {"code": about["exit_code"]}))
+    if not times.table["ops"].sum():
+        findings.append(Finding("nothing_recorded", {}))
+    elif not about.get("marked") and times.epochs["epoch"].n_unique() == 1:
+        span = about.get("span_seconds")
+        text = f", {about_seconds(span)} from the first operation to the last" if span is not None else ""
+        findings.append(Finding("no_marks", {"span": text}))
+    for tier in about.get("tiers", []):
+        if "/" in tier["prefixes"]:
+            findings.append(Finding("root_tier", {"tier": tier["name"]}))
+    return findings + _about_unseen(about)
+
+
+def _about_unseen(about: dict[str, Any]) -> list[Finding]:
+    findings: list[Finding] = []
+    if about.get("outside_ops"):
+        seconds = about_seconds(about["outside_seconds"])
+        findings.append(Finding("outside", {"ops": about["outside_ops"], "seconds": seconds}))
+    for tier, sums in about["mapped"].items():
+        findings.append(Finding("mapped", {"tier": tier, "ops": sums["ops"], "size": about_bytes(sums["bytes"])}))
+    for kind, noun, name in (
+        ("lost_ops", "ops", "lost_ops"),
+        ("lost_rows", "rows", "lost_rows"),
+        ("cut", "lanes", "cut_lanes"),
+        ("still_running", "processes", "still_running"),
+        ("unemulated", "processes", "unemulated_processes"),
+    ):
+        if about.get(name):
+            findings.append(Finding(kind, {noun: about[name]}))
+    if about.get("damaged_file_count"):
+        names = "; ".join(about["damaged_files"][:MOST_NAMED])
+        findings.append(Finding("damaged", {"files": about["damaged_file_count"], "names": names}))
     return findings
 
 

@@ -16,7 +16,7 @@ import polars as pl
 
 from tierscope.analysis.csv_places import line_of, records, refuse_binary, refuse_ragged, shown
 from tierscope.errors import ResultError, UserError
-from tierscope.trace.ops import CATEGORIES, CATEGORY
+from tierscope.trace.ops import CATEGORIES, CATEGORY, MOVES_BYTES
 from tierscope.trace.trace import Trace
 from tierscope.units import closest
 
@@ -42,7 +42,10 @@ class ClassTimes:
 
 
 def from_traces(traces: Iterable[Trace], tiers: Iterable[str], basis: str = "busy") -> ClassTimes:
-    """Sum lanes and kinds of operation to classes; every rank has every class, zero where it did nothing."""
+    """Sum lanes and kinds of operation to classes; every rank has every class, zero where it did nothing.
+
+    What was done by processes that are no rank's is left out: a finding says how much it was.
+    """
     tables: list[pl.DataFrame] = []
     epochs: list[pl.DataFrame] = []
     about: list[dict[str, Any]] = []
@@ -62,9 +65,14 @@ def from_traces(traces: Iterable[Trace], tiers: Iterable[str], basis: str = "bus
         columns = [pl.lit(value).alias(name) for name, value in values.items()]
         category = pl.col("kind").replace_strict(CATEGORY, return_dtype=pl.String)
         tables.append(
-            trace.io.with_columns(*columns, (pl.col("tier").str.to_uppercase() + "-" + category).alias("class"))
+            trace.io.drop_nulls("rank")
+            .with_columns(*columns, (pl.col("tier").str.to_uppercase() + "-" + category).alias("class"))
             .group_by([*sweep, "repetition", "epoch", "node", "rank", "class"])
-            .agg(pl.col(f"{basis}_seconds").sum().alias("seconds"), pl.col("ops").sum(), pl.col("bytes").sum())
+            .agg(
+                pl.col(f"{basis}_seconds").sum().alias("seconds"),
+                pl.col("ops").sum(),
+                pl.col("bytes").filter(pl.col("kind").is_in(MOVES_BYTES)).sum(),
+            )
         )
         epochs.append(trace.ranks.with_columns(*columns))
     if not tables:

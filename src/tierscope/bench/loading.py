@@ -2,50 +2,64 @@
 
 from collections.abc import Callable
 
+from tierscope.errors import UserError
 from tierscope.formats import Format
-from tierscope.loaders import LOADERS, Loader, Source
+from tierscope.loaders import LOADERS, Loader, Reach, Source, choose_loader
 from tierscope.spec.study import Study
-from tierscope.tiers.access import Access, Directory, Nothing
+from tierscope.tiers.access import Access, Directory, Nothing, NullDevice
 from tierscope.tiers.emulated import Emulated, Queues
 from tierscope.tiers.files import DatasetFiles
 from tierscope.tiers.stations import map_stations
-from tierscope.trace.recorder import Lane, OpSink, WallClock
+from tierscope.trace.recorder import Recording
+
+_NO_STORAGE: dict[str, Callable[[], Access]] = {"nothing": Nothing, "null device": NullDevice}
 
 
-def make_loader(study: Study, source: Source, epoch: int = 1, sink: OpSink | None = None) -> Loader:
-    """The loader that the study asks for, for one epoch, with a lane per reading thread."""
-    reader, tiers = study.workload.reader, len(source.files)
-    clock = WallClock() if reader.read_threads > 1 else None
-    return LOADERS.load("threads" if reader.read_threads else "inline")(
-        source,
-        reader.batch_size,
-        reader.read_threads,
-        reader.prefetch_size,
-        lambda number: Lane(number, tiers, epoch, clock, sink),
-    )
+def pick_loader(study: Study) -> str:
+    """The registered loader that the study means on this machine; refuses one that cannot do what the study asks."""
+    reader = study.workload.reader
+    name = choose_loader(reader.data_loader, reader.read_threads)
+    wanted = "odirect = true" if reader.odirect else "io_engine = uring" if reader.io_engine == "uring" else None
+    if wanted and name != "native":
+        raise UserError(
+            f"workload.reader.{wanted} needs the native loader, whose library is missing or cannot be loaded; "
+            "install tierscope again where there is a C compiler, or leave the key out"
+        )
+    emulated = next((tier.name for tier in study.system.tiers if tier.emulate), None)
+    if emulated and not LOADERS.load(name).records:
+        raise UserError(
+            f"system.tiers.{emulated}.emulate = true, but not all that loader '{name}' reads passes through our recorder: "
+            "it cannot be slowed down; set workload.reader.data_loader: auto or emulate: false"
+        )
+    return name
+
+
+def make_loader(study: Study, source: Source, recording: Recording) -> Loader:
+    """The loader that the study asks for, for one epoch."""
+    reader = study.workload.reader
+    make = LOADERS.load(pick_loader(study))
+    return make(source, reader.batch_size, reader.read_threads, reader.prefetch_size, recording)
 
 
 def make_source(study: Study, out: str, node: int, board: str | None, form: Format) -> Source:
     """The study's samples as the ranks of a node reach them."""
     tiers = study.system.tiers
-    views = map_stations(study.system, study.seed).views
-    dataset = study.workload.dataset
+    views = [view[node] if view else None for view in map_stations(study.system, study.seed).views]
+    dataset, reader = study.workload.dataset, study.workload.reader
 
     def open_accesses() -> tuple[Access, ...]:
         queues = Queues(board) if board else None
-        accesses: list[Access] = []
-        for view in views:
-            accesses.append(Emulated(view[node], queues) if view is not None and queues else Directory())
-        return tuple(accesses)
+        return tuple(Emulated(view, queues) if view and queues else Directory() for view in views)
 
     return Source(
         format=form,
         files=tuple(DatasetFiles.of(tier, out, node, dataset, study.seed, form.suffix) for tier in tiers),
         tier_names=tuple(tier.name for tier in tiers),
-        transfer_bytes=study.workload.reader.transfer_size,
+        transfer_bytes=reader.transfer_size,
         samples_per_file=dataset.num_samples_per_file,
         open_accesses=open_accesses,
         close_accesses=_close_queues,
+        reach=Reach(tuple(views), board, reader.io_engine, reader.odirect),
     )
 
 
@@ -54,16 +68,17 @@ def _close_queues(accesses: tuple[Access, ...]) -> None:
         queues.close()
 
 
-def null_source(study: Study, form: Format, access: Callable[[], Access] = Nothing) -> Source:
-    """The study's samples on storage that does nothing."""
+def null_source(study: Study, form: Format, storage: str = "nothing") -> Source:
+    """The study's samples on storage that does nothing: without system calls, or with ones that do no work (`null device`)."""
     nowhere = DatasetFiles("/nowhere", "/nowhere", form.suffix, 0)
-    tiers = len(study.system.tiers)
+    tiers, reader = len(study.system.tiers), study.workload.reader
     return Source(
         format=form,
         files=(nowhere,) * tiers,
         tier_names=tuple(tier.name for tier in study.system.tiers),
-        transfer_bytes=study.workload.reader.transfer_size,
+        transfer_bytes=reader.transfer_size,
         samples_per_file=study.workload.dataset.num_samples_per_file,
-        open_accesses=lambda: tuple(access() for _ in range(tiers)),
+        open_accesses=lambda: tuple(_NO_STORAGE[storage]() for _ in range(tiers)),
         check=False,  # memory that nothing was read into cannot pass
+        reach=Reach(io_engine=reader.io_engine, odirect=reader.odirect, storage=storage),
     )

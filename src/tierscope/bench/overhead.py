@@ -1,17 +1,17 @@
 """What we cost by ourselves: the recorder per operation, and the whole harness per sample on storage that costs nothing."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tierscope.bench.group import Alone
-from tierscope.bench.loading import make_loader, null_source
+from tierscope.bench.loading import make_loader, null_source, pick_loader
 from tierscope.bench.pull import pull
 from tierscope.data.stage import make_format
 from tierscope.plan.plan import Block, Plan
 from tierscope.spec.study import Study
-from tierscope.tiers.access import Access, Nothing, NullDevice
-from tierscope.trace.recorder import cost_per_op_seconds
+from tierscope.trace import native_lanes
+from tierscope.trace.recorder import Recording, cost_per_op_seconds
 
 _SAMPLES = 4000
 _REPEATS = 3
@@ -21,8 +21,8 @@ _REPEATS = 3
 class Overhead:
     """Seconds; the least of a few tries, since everything else on the machine only adds.
 
-    `threads_per_op`: what an operation takes longer because the rank's other reading threads want the interpreter too. It
-    is recorded as time of the operation, which no timer above the interpreter can avoid.
+    `threads_per_op`: what an operation takes longer because the rank's other reading threads run too: in Python they want
+    the interpreter. It is recorded as time of the operation, which no timer above the interpreter can avoid.
     """
 
     recorder_per_op: float
@@ -31,23 +31,28 @@ class Overhead:
 
 
 def measure_overhead(study: Study) -> Overhead:
+    """With the loader that the study really uses."""
     threads = study.workload.reader.read_threads
-    recorder = min(max(cost_per_op_seconds(5000, threads > 1)) for _ in range(_REPEATS))
-    harness = min(_drive(study, Nothing)[0] for _ in range(_REPEATS))
+    recorder = min(_recorder_cost(pick_loader(study), threads) for _ in range(_REPEATS))
+    harness = min(_drive(study, "nothing")[0] for _ in range(_REPEATS))
     lost = 0.0
     if threads > 1:
         alone = replace(study.workload.reader, read_threads=1)
         single = replace(study, workload=replace(study.workload, reader=alone))
-        together, apart = (min(_drive(each, NullDevice)[1] for _ in range(_REPEATS)) for each in (study, single))
+        together, apart = (min(_drive(each, "null device")[1] for _ in range(_REPEATS)) for each in (study, single))
         lost = max(0.0, together - apart)
     return Overhead(recorder, harness, lost)
 
 
-def _drive(study: Study, access: Callable[[], Access]) -> tuple[float, float]:
+def _recorder_cost(loader: str, threads: int) -> float:
+    return native_lanes.cost_per_op_seconds() if loader == "native" else max(cost_per_op_seconds(5000, threads > 1))
+
+
+def _drive(study: Study, storage: str) -> tuple[float, float]:
     """The study's own loop, loader and plan on storage that does nothing: seconds per sample, busy ones per operation."""
     form = make_format(study)
     plan = Plan.of(study, form.file_bytes)
-    loader = make_loader(study, null_source(study, form, access))
+    loader = make_loader(study, null_source(study, form, storage), Recording(len(study.system.tiers)))
     tally = pull(loader.batches(_enough(plan)), lambda _: None, 0.0, Alone())
     tables, _ = loader.finish()
     ops, busy = sum(int(table.ops.sum()) for table in tables), sum(int(table.busy_ns.sum()) for table in tables)

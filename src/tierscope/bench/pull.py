@@ -22,7 +22,7 @@ def pull(batches: Iterator[Batch], compute: Callable[[float], None], step_second
         got = _now()
         samples += len(batch.samples)
         payload_bytes += sum(payload.nbytes for payload in batch.payloads)
-        digest.update(np.array(batch.samples, dtype="<i8").tobytes())
+        digest.update(np.asarray(batch.samples, dtype="<i8").tobytes())
         decode_ns += batch.decode_ns
         stalled = got - asked
         stall_ns += stalled

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 
 from tierscope.bench.compute import make_compute
 from tierscope.bench.group import Group
-from tierscope.bench.loading import make_loader, make_source
+from tierscope.bench.loading import make_loader, make_source, pick_loader
 from tierscope.bench.pull import pull
 from tierscope.data import cold
 from tierscope.data.stage import make_format
@@ -14,7 +14,7 @@ from tierscope.plan.plan import Plan
 from tierscope.spec.study import Study
 from tierscope.tiers.emulated import sharpen_sleep
 from tierscope.trace.rank_trace import RankEpoch, RankTrace, Residency
-from tierscope.trace.recorder import OpSink
+from tierscope.trace.recorder import OpSink, Recording
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,11 @@ class _Rank:
         finally:
             if self._sink:
                 self._sink.close()
-        return RankTrace(self._group.rank, self._node, epochs)
+        return RankTrace(self._group.rank, self._node, epochs, pick_loader(self._study))
 
     def _epoch(self, epoch: int) -> RankEpoch:
         residency = self._make_cold(epoch) if self._study.workload.reader.evict else ()
-        loader = make_loader(self._study, self._source, epoch, self._sink)
+        loader = make_loader(self._study, self._source, Recording(len(self._source.files), epoch, self._sink))
         blocks = self._plan.reads(self._group.rank, epoch)
         self._group.barrier()
         tally = pull(loader.batches(blocks), self._compute, self._study.workload.train.computation_time, self._group)

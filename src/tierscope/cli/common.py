@@ -23,6 +23,13 @@ set_option = click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key (any unambiguous suffix)."
 )
 quiet_option = click.option("--quiet", is_flag=True, help="No progress on stderr.")
+basis_option = click.option(
+    "--basis",
+    type=click.Choice(["busy", "wall"]),
+    default="busy",
+    show_default=True,
+    help="Which seconds to show.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Pure JSON on stdout.")
 
 
@@ -100,5 +107,9 @@ def run_and_show(
 
     show_analysis(analyze(target), as_json)
     if not as_json:
-        shown = os.path.relpath(target) if not os.path.relpath(target).startswith("..") else target
-        click.echo(f"Results: {shown} · again: tierscope analyze {shown}")
+        say_where(target)
+
+
+def say_where(target: str) -> None:
+    shown = os.path.relpath(target) if not os.path.relpath(target).startswith("..") else target
+    click.echo(f"Results: {shown} · again: tierscope analyze {shown}")

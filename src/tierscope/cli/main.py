@@ -19,6 +19,7 @@ from tierscope.units import closest
 COMMANDS = {
     "run": ("tierscope.cli.run", "Run a study: generate its data, sweep, analyse. Run again to resume."),
     "demo": ("tierscope.cli.demo", "Run the embedded demo study on this machine, in under a minute."),
+    "trace": ("tierscope.cli.trace", "Run any command and show where its I/O time goes."),
     "generate": ("tierscope.cli.generate", "Only generate the data of a study."),
     "analyze": ("tierscope.cli.analyze", "Show where the I/O time of the slowest process goes."),
     "presets": ("tierscope.cli.presets", "List the studies to start from, or print one."),

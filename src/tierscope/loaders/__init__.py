@@ -1,6 +1,7 @@
 """How a rank pulls batches: which loaders there are."""
 
-from tierscope.loaders.base import Batch, Loader, Source
+from tierscope.loaders.base import Batch, Loader, Reach, Source
+from tierscope.loaders.choose import choose_loader
 from tierscope.registry import Entry, Registry
 
 LOADERS: Registry[type[Loader]] = Registry(
@@ -11,7 +12,8 @@ LOADERS: Registry[type[Loader]] = Registry(
             "reads in the rank's own thread when a batch is asked for",
         ),
         "threads": Entry("tierscope.loaders.threads:ThreadLoader", "own threads read ahead while the rank computes"),
+        "native": Entry("tierscope.loaders.native:NativeLoader", "both in C: without the interpreter's lock"),
     },
 )
 
-__all__ = ["LOADERS", "Batch", "Loader", "Source"]
+__all__ = ["LOADERS", "Batch", "Loader", "Reach", "Source", "choose_loader"]

@@ -1,15 +1,34 @@
 """What a loader is given and what it gives."""
 
+import contextlib
 import mmap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
+
+import numpy as np
 
 from tierscope.formats import Format
+from tierscope.plan.permutation import IndexArray
 from tierscope.plan.plan import Block
 from tierscope.tiers.access import Access, Punctuality
 from tierscope.tiers.files import DatasetFiles
-from tierscope.trace.recorder import Lane, LaneTable
+from tierscope.tiers.stations import TierStations
+from tierscope.trace.recorder import LaneTable, Recording
+
+_HUGE_PAGE = 2 << 20
+_MADV_POPULATE_WRITE = 23
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How a loader that reads without accesses of Python gets to the tiers."""
+
+    stations: tuple[TierStations | None, ...] = ()  # of each tier that is emulated; empty: none is
+    board: str | None = None  # path of their shared queues
+    io_engine: str = "pread"
+    odirect: bool = False  # past the page cache
+    storage: str = "files"  # or "nothing", "null device": as the accesses of that name
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +43,7 @@ class Source:
     open_accesses: Callable[[], tuple[Access, ...]]  # one thread's ways to the tiers
     close_accesses: Callable[[tuple[Access, ...]], None] = field(default=lambda _: None)
     check: bool = True  # verify what was read, where the format can
+    reach: Reach = Reach()
 
 
 @dataclass(slots=True)
@@ -31,7 +51,7 @@ class Batch:
     """Samples of one step. The memory is reused: what is needed beyond the next batch must be copied."""
 
     step: int
-    samples: Sequence[int]
+    samples: Sequence[int] | IndexArray
     payloads: Sequence[memoryview]
     read_ns: int  # from the first thread that began to read it to the last that ended
     decode_ns: int  # time spent checking it, threads summed
@@ -40,9 +60,9 @@ class Batch:
 class Loader(Protocol):
     """Batches in plan order, with memory that does not grow with the dataset."""
 
-    def __init__(
-        self, source: Source, batch_size: int, threads: int, prefetch: int, new_lane: Callable[[int], Lane]
-    ) -> None: ...
+    records: ClassVar[bool]  # whether all it reads passes through our recorder, as emulated tiers need it
+
+    def __init__(self, source: Source, batch_size: int, threads: int, prefetch: int, recording: Recording) -> None: ...
 
     def batches(self, blocks: Iterator[Block]) -> Iterator[Batch]:
         """One epoch. May be called once per loader."""
@@ -87,10 +107,31 @@ class Slots:
     The pages are there from the start: otherwise the first reads into them would be charged for making them.
     """
 
-    def __init__(self, samples: int, slot_bytes: int, payload: slice) -> None:
-        stride = -(-slot_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE
-        self._memory = mmap.mmap(-1, max(stride * samples, 1), flags=flags)
-        whole = memoryview(self._memory)
-        self.slots = [whole[start : start + slot_bytes] for start in range(0, stride * samples, stride)]
-        self.payloads = [slot[payload] for slot in self.slots]
+    def __init__(self, samples: int, slot_bytes: int, payload: slice, room: int = 0) -> None:
+        """`room`: bytes for each sample, where a reader needs more of them than the slot."""
+        self._samples, self._slot_bytes, self._payload = samples, slot_bytes, payload
+        self.stride = -(-max(room, slot_bytes) // mmap.PAGESIZE) * mmap.PAGESIZE
+        self._memory = _present_memory(max(self.stride * samples, 1))
+        self._whole = memoryview(self._memory)
+        self.address: int = np.frombuffer(self._memory, np.uint8).ctypes.data
+        self.slots, self.payloads = self.shifted([0] * samples)
+
+    def shifted(self, shifts: Sequence[int]) -> tuple[list[memoryview], list[memoryview]]:
+        """Slots and payloads of as many samples, each so many bytes behind the begin of its piece."""
+        starts = [number * self.stride + shift for number, shift in enumerate(shifts)]
+        slots = [self._whole[start : start + self._slot_bytes] for start in starts]
+        return slots, [slot[self._payload] for slot in slots]
+
+
+def _present_memory(nbytes: int) -> mmap.mmap:
+    """Anonymous memory whose pages are there, large ones where the system has them: copying to it is faster then."""
+    memory = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if nbytes >= _HUGE_PAGE:
+        with contextlib.suppress(OSError):
+            memory.madvise(mmap.MADV_HUGEPAGE)
+    try:
+        memory.madvise(_MADV_POPULATE_WRITE)
+    except OSError:  # Linux before 5.14
+        pages = -(-nbytes // mmap.PAGESIZE)
+        memory[:: mmap.PAGESIZE] = bytes(pages)
+    return memory

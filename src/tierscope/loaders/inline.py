@@ -1,22 +1,23 @@
 """`read_threads: 0`: the rank reads a batch itself when it asks for it. Nothing overlaps; the simplest baseline."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import ClassVar
 
 from tierscope.loaders.base import Batch, Slots, Source, split_steps
 from tierscope.loaders.reader import SampleReader
 from tierscope.plan.plan import Block
 from tierscope.tiers.access import Punctuality
-from tierscope.trace.recorder import Lane, LaneTable
+from tierscope.trace.recorder import LaneTable, Recording
 
 
 class InlineLoader:
-    def __init__(
-        self, source: Source, batch_size: int, threads: int, prefetch: int, new_lane: Callable[[int], Lane]
-    ) -> None:
+    records: ClassVar[bool] = True
+
+    def __init__(self, source: Source, batch_size: int, threads: int, prefetch: int, recording: Recording) -> None:
         del threads, prefetch  # it has neither
         self._batch_size = batch_size
         self._slots = Slots(batch_size, source.format.slot_bytes, source.format.payload)
-        self._reader = SampleReader(source, new_lane(0))
+        self._reader = SampleReader(source, *recording.lanes(1))
 
     def batches(self, blocks: Iterator[Block]) -> Iterator[Batch]:
         for work in split_steps(blocks, self._batch_size):

@@ -1,12 +1,10 @@
 """Reading samples: open, read, close, check; each operation recorded. The inner loop of every loader of ours."""
 
-import errno
-import os
 import time
 from collections.abc import Sequence
 
-from tierscope.errors import DamagedDataError, TierscopeError, UserError, VanishedDataError
 from tierscope.loaders.base import Source, Work
+from tierscope.loaders.problems import check_samples, explain, truncated
 from tierscope.tiers.access import READ_FLAGS, Punctuality
 from tierscope.trace.ops import CLOSE, OPEN, READ
 from tierscope.trace.recorder import Lane
@@ -44,7 +42,7 @@ class SampleReader:
             self._read_extents(work, slots)
         read_done = _now()
         if self._checks:
-            self._check(work, slots)
+            check_samples(self._source, zip(work.files, work.inside, work.tiers, strict=True), slots)
         return start, read_done, _now()
 
     def _read_whole_files(self, work: Work, slots: Sequence[memoryview]) -> None:
@@ -72,7 +70,7 @@ class SampleReader:
                 access.close(closing)
                 record(tier, file, got, t0, t1, t2, now())
         except OSError as error:
-            raise _explain(error, path) from None
+            raise explain(error, path) from None
         finally:
             if fd >= 0:
                 access.close(fd)
@@ -87,7 +85,7 @@ class SampleReader:
         self.lane.begin(reading)
         self.lane.end(tier, READ, file, 0, got, read)
         if got == 0:
-            raise _truncated(path, 0, slot.nbytes, 0)
+            raise truncated(path, 0, slot.nbytes, 0)
         self._read_extent(tier, file, fd, path, 0, slot, got)
 
     def _read_extents(self, work: Work, slots: Sequence[memoryview]) -> None:
@@ -116,7 +114,7 @@ class SampleReader:
                 self._close(open_tier, closing, fd)
         except OSError as error:
             lane.abandon()
-            raise _explain(error, path) from None
+            raise explain(error, path) from None
         finally:
             if open_file >= 0:
                 access.close(fd)
@@ -136,31 +134,5 @@ class SampleReader:
             got = preadv(fd, (piece,), offset + done)
             lane.end(tier, READ, file, offset + done, got)
             if got == 0:
-                raise _truncated(path, offset, into.nbytes, done)
+                raise truncated(path, offset, into.nbytes, done)
             done += got
-
-    def _check(self, work: Work, slots: Sequence[memoryview]) -> None:
-        check = self._source.format.check
-        for number, slot in enumerate(slots[: len(work.files)]):
-            try:
-                check(slot)
-            except ValueError as error:
-                path = self._source.files[work.tiers[number]].path(work.files[number])
-                raise DamagedDataError(
-                    f"{path}: sample {work.inside[number]}: {error}; delete the file and run again to have it generated anew"
-                ) from None
-
-
-def _truncated(path: str, offset: int, wanted: int, got: int) -> TierscopeError:
-    return VanishedDataError(
-        f"{path}: truncated: {got} of {wanted} bytes at offset {offset}; run the same command again: short files are written anew"
-    )
-
-
-def _explain(error: OSError, path: str) -> TierscopeError:
-    if error.errno in (errno.ENOENT, errno.ESTALE, errno.ENOTDIR):
-        return VanishedDataError(f"{path}: vanished; run the same command again: missing files are written anew")
-    if error.errno in (errno.EACCES, errno.EPERM):
-        return UserError(f"{path}: no permission to read it; change its mode")
-    name = os.strerror(error.errno) if error.errno else str(error)
-    return UserError(f"{path}: cannot be read: {name}; check the tier with 'tierscope doctor' or the system's log")

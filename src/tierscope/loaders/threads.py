@@ -7,15 +7,16 @@ prefetch_size + 1 batches. Nothing is read ahead of the end of an epoch.
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
+from typing import ClassVar
 
 from tierscope.loaders.base import Batch, Slots, Source, Work, split_steps
 from tierscope.loaders.reader import SampleReader
 from tierscope.plan.plan import Block
 from tierscope.tiers.access import Punctuality
-from tierscope.trace.recorder import Lane, LaneTable
+from tierscope.trace.recorder import LaneTable, Recording
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +41,15 @@ class _Flight:
 
 
 class ThreadLoader:
-    def __init__(
-        self, source: Source, batch_size: int, threads: int, prefetch: int, new_lane: Callable[[int], Lane]
-    ) -> None:
+    records: ClassVar[bool] = True
+
+    def __init__(self, source: Source, batch_size: int, threads: int, prefetch: int, recording: Recording) -> None:
         self._batch_size = batch_size
         self._todo: SimpleQueue[tuple[Work, list[memoryview]] | None] = SimpleQueue()
         self._done: SimpleQueue[_Done] = SimpleQueue()
         form = source.format
         self._free = [Slots(batch_size, form.slot_bytes, form.payload) for _ in range(prefetch + 1)]
-        self._readers = [SampleReader(source, new_lane(number)) for number in range(max(1, threads))]
+        self._readers = [SampleReader(source, lane) for lane in recording.lanes(max(1, threads))]
         self._threads = [
             threading.Thread(target=self._serve, args=(reader,), name=f"reader-{number}", daemon=True)
             for number, reader in enumerate(self._readers)

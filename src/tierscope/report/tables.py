@@ -197,12 +197,11 @@ def _condition_lines(given: Conditions) -> Iterator[Text]:
             f"{tier} {'unknown' if share is None else f'{share:.1%}'}" for tier, share in given.resident.items()
         )
         yield Text(f"In the page cache when epochs began, at most: {shares}.", style="dim")
-    if given.recorder_seconds_per_op is not None and given.harness_seconds_per_sample is not None:
-        recorder, harness = (
-            about_seconds(given.recorder_seconds_per_op),
-            about_seconds(given.harness_seconds_per_sample),
-        )
-        yield Text(f"Own cost: {recorder} per recorded operation, {harness} per sample in all.", style="dim")
+    if given.recorder_seconds_per_op is not None:
+        costs = f"{about_seconds(given.recorder_seconds_per_op)} per recorded operation"
+        if given.harness_seconds_per_sample is not None:
+            costs += f", {about_seconds(given.harness_seconds_per_sample)} per sample in all"
+        yield Text(f"Own cost: {costs}.", style="dim")
 
 
 def _finding_lines(findings: list[Finding]) -> Iterator[Text]:

@@ -47,6 +47,28 @@ def _problems(study: Study) -> Iterator[Problem]:
         yield Problem(key, f"{key} = {home.visible_to}; the last tier holds every file and must be global")
     for number, tier in enumerate(system.tiers):
         yield from _tier_problems(tier, system.tiers[:number])
+    yield from _reader_problems(study)
+
+
+def _reader_problems(study: Study) -> Iterator[Problem]:
+    reader, key = study.workload.reader, "workload.reader"
+    if reader.data_loader == "threads" and reader.odirect:
+        yield Problem(
+            f"{key}.odirect", f"{key}.odirect = true needs the native loader; set data_loader: native or odirect: false"
+        )
+    if reader.io_engine != "uring":
+        return
+    name, text = f"{key}.io_engine", f"{key}.io_engine = uring"
+    emulated = next((tier.name for tier in study.system.tiers if tier.emulate), None)
+    if reader.data_loader == "threads":
+        yield Problem(name, f"{text} needs the native loader; set data_loader: native or io_engine: pread")
+    if reader.read_threads == 0:
+        yield Problem(name, f"{text} needs reading threads, but read_threads = 0; raise it or set io_engine: pread")
+    if emulated:
+        yield Problem(
+            name,
+            f"{text}, but tier {emulated} is emulated: its queues hold up a thread that waits for each operation; set io_engine: pread",
+        )
 
 
 def _tier_problems(tier: Tier, nearer: tuple[Tier, ...]) -> Iterator[Problem]:

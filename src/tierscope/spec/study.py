@@ -20,6 +20,8 @@ from tierscope.spec.kinds import (
 from tierscope.spec.schema import key, named_sections, section
 
 FORMATS = ("raw", "tfrecord", "npz")
+DATA_LOADERS = ("auto", "native", "threads")
+IO_ENGINES = ("pread", "uring")
 SHUFFLES = ("global", "local", "chunked", "off")
 
 
@@ -54,6 +56,17 @@ class Reader:
         True,
     )
     shuffle_nodes: int = key(Integer(1, 10**6), "nodes that share a chunk when shuffle is chunked", 1)
+    data_loader: str = key(
+        Choice(*DATA_LOADERS),
+        "native: reads in C, without the interpreter's lock; threads: in Python; auto: native where it is installed",
+        "auto",
+    )
+    odirect: bool = key(Flag(), "read past the page cache with O_DIRECT; needs the native loader", False)
+    io_engine: str = key(
+        Choice(*IO_ENGINES),
+        "pread: one operation of a thread at a time; uring: many, with io_uring; needs the native loader",
+        "pread",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

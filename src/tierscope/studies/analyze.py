@@ -2,6 +2,8 @@
 
 import math
 import os
+import shlex
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,10 +13,13 @@ from tierscope.analysis.breakdown import Breakdown, break_down
 from tierscope.analysis.conditions import Conditions, conditions
 from tierscope.analysis.findings import Finding, find
 from tierscope.analysis.times import ClassTimes, from_csv, from_traces
-from tierscope.errors import UserError
-from tierscope.studies.result import read_study, refuse_other_runs
+from tierscope.errors import ResultError, UserError
+from tierscope.studies.result import has_study, read_study, refuse_other_runs
+from tierscope.studies.trace import finish, is_trace
 from tierscope.trace.store import RunStore
-from tierscope.trace.trace import Trace
+from tierscope.trace.trace import RunKey, Trace
+
+_NAME_WIDTH = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,9 @@ class Analysis:
 
 
 def analyze(path: str, basis: str = "busy") -> Analysis:
+    if os.path.isdir(path) and not has_study(path) and is_trace(path):
+        finish(path)
+        return _analyze_trace(path, basis)
     if os.path.isdir(path):
         return _analyze_result(path, basis)
     if not os.path.exists(path):
@@ -38,6 +46,20 @@ def analyze(path: str, basis: str = "busy") -> Analysis:
     breakdown = break_down(times)
     given = Conditions()
     return Analysis(os.path.basename(path), times, breakdown, find(times, breakdown, given, None, None), given, None)
+
+
+def _analyze_trace(out: str, basis: str) -> Analysis:
+    """One run of a stranger's command: no study, no sweep."""
+    if not RunStore(out).finished():
+        raise UserError(f"{out}: holds no records; trace the command again, with another --out")
+    trace = RunStore(out).load(RunKey(0, 1))
+    if trace.about.get("kind") != "traced":
+        raise ResultError(f"{RunStore(out).path(trace.key)}: is not the trace of a command; give the --out of one")
+    times = from_traces([trace], [tier["name"] for tier in trace.about["tiers"]], basis)
+    breakdown = break_down(times)
+    given = conditions(times, trace.cold)
+    name = textwrap.shorten(shlex.join(trace.about["command"]), _NAME_WIDTH, placeholder=" …")
+    return Analysis(name, times, breakdown, find(times, breakdown, given, None, None), given, None)
 
 
 def _analyze_result(out: str, basis: str) -> Analysis:

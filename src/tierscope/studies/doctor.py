@@ -8,12 +8,14 @@ import importlib.metadata
 import os
 import shutil
 import statistics
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tierscope.data import cold
+from tierscope.native import library
 from tierscope.tiers.emulated import Board, Queues, sharpen_sleep
 from tierscope.tiers.stations import Station
 from tierscope.trace.provenance import filesystem_of
@@ -40,6 +42,7 @@ def examine(directories: list[str]) -> Iterator[Check]:
     for directory in directories:
         yield _attempt(f"page cache in {directory}", lambda where=directory: _page_cache(where))  # type: ignore[misc]
         yield _attempt(f"free space in {directory}", lambda where=directory: _space(where))  # type: ignore[misc]
+    yield _attempt("native recorder", _recorder)
     yield _darshan()
     yield _clock()
     yield _attempt("emulated tiers", _emulation)
@@ -124,6 +127,29 @@ def _space(directory: str) -> Check:
     status = "ok" if free > _GIB else "lacking"
     advice = "" if status == "ok" else "the demo needs about 350 MiB; choose another --out"
     return Check(f"free space in {directory}", status, f"{about_bytes(free)} free", advice)
+
+
+def _recorder() -> Check:
+    """Preload the C library into a program, and see whether it is there."""
+    name, found = "native recorder", library.path()
+    lost = "no 'tierscope trace' and no native loader; with several reading threads waits for Python's lock are booked as I/O"
+    if found is None or not os.path.exists(found):
+        return Check(name, "lacking", f"not built: {lost}", library.BUILD_ADVICE)
+    look = subprocess.run(
+        ["cat", "/proc/self/maps"],
+        env={**os.environ, "LD_PRELOAD": os.path.abspath(found)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if os.path.basename(found) not in look.stdout:
+        reason = (look.stderr.strip().splitlines() or ["no reason given"])[-1]
+        return Check(
+            name, "lacking", f"{os.path.basename(found)} cannot be preloaded ({reason}): {lost}", library.BUILD_ADVICE
+        )
+    return Check(
+        name, "ok", f"{os.path.basename(found)}, preloading works", "tierscope trace --tier gfs=/lustre -- COMMAND"
+    )
 
 
 def _darshan() -> Check:

@@ -24,16 +24,23 @@ SCRATCH = ".scratch"  # of the running command, inside the result
 def open_result(out: str, study: Study) -> Iterator[None]:
     """Claim and lock the directory for this study; refuse another study's, or one in use."""
     manifest.claim(out, "result")
+    with locked(out):
+        _remember(out, study)
+        refuse_other_runs(study, out)
+        shutil.rmtree(os.path.join(out, SCRATCH), ignore_errors=True)
+        yield
+
+
+@contextmanager
+def locked(out: str) -> Iterator[None]:
+    """Nobody else uses the directory of a result meanwhile; what a killed writer left there is cleared away."""
     try:
         fd = lock_file(os.path.join(out, _LOCK))
     except BlockingIOError:
         raise UserError(f"{out}: another run is using it; wait for it to end or give another --out") from None
     try:
-        _remember(out, study)
-        refuse_other_runs(study, out)
         for folder in ("", "runs", "ops"):
             remove_leftovers(os.path.join(out, folder))
-        shutil.rmtree(os.path.join(out, SCRATCH), ignore_errors=True)
         yield
     finally:
         os.close(fd)
@@ -68,6 +75,10 @@ def refuse_other_runs(study: Study, out: str) -> None:
     store.refuse_others(expected)
     if strangers := store.finished() - expected.keys():
         raise ResultError(f"{store.path(min(strangers))}: is no run of this study; move it away, or give another --out")
+
+
+def has_study(out: str) -> bool:
+    return os.path.exists(os.path.join(out, _STUDY))
 
 
 def read_study(out: str) -> Study:

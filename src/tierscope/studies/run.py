@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from tierscope.bench.compute import compute_mode
+from tierscope.bench.loading import pick_loader
 from tierscope.bench.overhead import Overhead
 from tierscope.bench.run import RunTask, ops_path
 from tierscope.bench.tasks import ClaimTask, OverheadTask, StageTask, SurveyTask
@@ -42,6 +43,8 @@ def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = Fa
             return
         if len(todo) < total:
             watch.note(f"resuming: {total - len(todo)} of {total} runs are finished")
+        for key in todo:
+            pick_loader(points[key.point].study)  # or refuse it now, and not after hours
         _say_trimmed(points, watch)
         _say_idle_rates(study, watch)
         with ExitStack() as leases:
@@ -167,7 +170,7 @@ class _Runner:
                 board.close()
         if scratch:
             self._collect_ops(key, study, scratch)
-        about = self._about(point, mode, overhead)
+        about = self._about(point, mode, overhead, ", ".join(sorted({rank.loader for rank in ranks})))
         return gather(key, about, [tier.name for tier in study.system.tiers], ranks)
 
     def _overhead(self, study: Study) -> Overhead:
@@ -184,7 +187,7 @@ class _Runner:
             )
         return self._overheads[key]
 
-    def _about(self, point: Point, mode: str, overhead: Overhead) -> dict[str, Any]:
+    def _about(self, point: Point, mode: str, overhead: Overhead, loader: str) -> dict[str, Any]:
         study = point.study
         plan = Plan.of(study, make_format(study).file_bytes)
         return {
@@ -198,6 +201,7 @@ class _Runner:
             "nodes": study.system.nodes,
             "trimmed_samples": plan.order.trimmed,
             "compute": mode,
+            "loader": loader,
             "metadata_cache": "warm" if study.workload.reader.evict else "unknown",
             "overhead": {
                 "recorder_seconds_per_op": overhead.recorder_per_op,

@@ -2,10 +2,12 @@
 
 Every station is a FIFO queue in virtual time: one number, the time when it will be free. An operation moves that number
 on by its service time, does its real work, and sleeps until its turn has passed. All ranks of the host share
-the numbers through one anonymous file in memory, each guarded by a byte-range lock that belongs to an open file
-description (so that threads exclude each other too); every thread opens its own.
+the numbers through one anonymous file in memory. Nothing is left behind when processes are killed.
 
-Nothing is left behind when processes are killed: the kernel drops the locks and the memory.
+With the native library a number is moved by compare-and-swap, as the library's own readers move it. Without it each number
+is guarded by a byte-range lock that belongs to an open file description (so that threads exclude each other too); every
+thread opens its own. The two know nothing of each other and must not meet on one board: which it is depends only on
+whether the library can be loaded, and all processes of a board are of one host and one installation.
 """
 
 import contextlib
@@ -18,6 +20,7 @@ import time
 import zlib
 from collections.abc import Sequence
 
+from tierscope.native import queues as native_queues
 from tierscope.tiers.access import Punctuality
 from tierscope.tiers.stations import Station, TierStations
 
@@ -45,6 +48,7 @@ class Queues:
         self._fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         size = os.fstat(self._fd).st_size
         self._slots = mmap.mmap(self._fd, size)
+        self._swap = native_queues.swap_of(self._slots) if native_queues.available() else None
         self._locks = [self._range(fcntl.F_WRLCK, slot) for slot in range(size // _SLOT.size)]
         self._unlocks = [self._range(fcntl.F_UNLCK, slot) for slot in range(size // _SLOT.size)]
 
@@ -56,6 +60,8 @@ class Queues:
         """Queue up for a service; the time (monotonic ns) at which it will be over."""
         service = station.service_ns(nbytes)
         number = station.number
+        if self._swap is not None:
+            return self._swap(number, _now(), service)
         fcntl.fcntl(self._fd, fcntl.F_OFD_SETLKW, self._locks[number])
         try:
             free: int = _SLOT.unpack_from(self._slots, number * _SLOT.size)[0]
@@ -66,14 +72,15 @@ class Queues:
         return done
 
     def close(self) -> None:
+        self._swap = None  # it holds on to the memory
         self._slots.close()
         os.close(self._fd)
 
 
 def server_index(path: str, servers: int) -> int:
     """The object server that holds a file: its number in turn, or a hash for a name without a number."""
-    digits = re.search(r"(\d+)\D*$", os.path.basename(path))
-    return (int(digits[1]) if digits else zlib.crc32(path.encode())) % servers
+    digits = re.search(r"([0-9]+)[^0-9]*$", os.path.basename(path))
+    return (int(digits[1]) if digits else zlib.crc32(os.fsencode(path))) % servers
 
 
 class Emulated:

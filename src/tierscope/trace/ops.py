@@ -2,11 +2,23 @@
 
 import numpy as np
 
-KINDS = ("open", "read", "close", "stat", "write")
-OPEN, READ, CLOSE, STAT, WRITE = range(len(KINDS))
+# The order is that of native/c/record.h. New kinds go to the end: numbers of kinds are in operation lists.
+KINDS = ("open", "read", "close", "stat", "write", "seek", "mmap", "sync")
+OPEN, READ, CLOSE, STAT, WRITE, SEEK, MMAP, SYNC = range(len(KINDS))
 
-# METHOD: META is what asks the metadata path, READ what moves data in, WRITE what moves data out.
-CATEGORY = {"open": "META", "read": "READ", "close": "META", "stat": "META", "write": "WRITE"}
+# METHOD: META is what asks the metadata path, READ what moves data in, WRITE what moves data out. What is read
+# through an mmap is seen by nobody: only the call is counted, and the bytes that were mapped.
+CATEGORY = {
+    "open": "META",
+    "read": "READ",
+    "close": "META",
+    "stat": "META",
+    "write": "WRITE",
+    "seek": "META",
+    "mmap": "META",
+    "sync": "WRITE",
+}
+MOVES_BYTES = ("read", "write")  # the bytes of the other kinds are not data that was moved
 CATEGORIES = ("READ", "META", "WRITE")
 IO_CATEGORIES = ("READ", "META")  # what `io_seconds` sums
 

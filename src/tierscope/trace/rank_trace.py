@@ -91,3 +91,4 @@ class RankTrace:
     rank: int
     node: int
     epochs: tuple[RankEpoch, ...]
+    loader: str = ""  # that it read with

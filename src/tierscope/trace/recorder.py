@@ -73,7 +73,12 @@ class OpSink:
 
     def __init__(self, path: str) -> None:
         self._lock = threading.Lock()
-        self._file = open(path, "wb", buffering=1 << 20)  # noqa: SIM115
+        self._file = open(path, "wb", buffering=1 << 20, opener=_for_appending)  # noqa: SIM115
+
+    @property
+    def descriptor(self) -> int:
+        """For a recorder that appends whole rows by itself, without `append`."""
+        return self._file.fileno()
 
     def append(self, rows: npt.NDArray[np.void]) -> None:
         with self._lock:
@@ -84,6 +89,10 @@ class OpSink:
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()
+
+
+def _for_appending(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_APPEND, 0o666)
 
 
 class Lane:
@@ -213,6 +222,20 @@ class Lane:
         rows["file"], rows["offset"], rows["bytes"] = files, offsets, nbytes
         rows["start_ns"], rows["busy_ns"] = starts, busy
         self._sink.append(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What all lanes of a rank have in common in one epoch."""
+
+    tiers: int
+    epoch: int = 1
+    sink: OpSink | None = None
+
+    def lanes(self, count: int) -> list[Lane]:
+        """One for each thread; several share a clock."""
+        clock = WallClock() if count > 1 else None
+        return [Lane(number, self.tiers, self.epoch, clock, self.sink) for number in range(count)]
 
 
 def cost_per_op_seconds(repeats: int = 20_000, shared: bool = False) -> tuple[float, float]:

@@ -145,10 +145,44 @@ def _check_about(path: str, about: dict[str, Any]) -> None:
     )
     right &= isinstance(about.get("sweep", {}), dict) and isinstance(about.get("overhead", {}), dict)
     right &= (
-        all(isinstance(cost, int | float) and cost >= 0 for cost in about.get("overhead", {}).values())
+        all(
+            cost is None or (isinstance(cost, int | float) and cost >= 0) for cost in about.get("overhead", {}).values()
+        )
         if right
         else False
     )
     right &= isinstance(about.get("trimmed_samples") or 0, int)
+    right = right and (about.get("kind") != "traced" or _is_traced(about))
     if not right:
         raise ResultError(f"{path}: its description is not one of Tierscope's; move it away and run the study again")
+
+
+_COUNTS = (
+    "exit_code",
+    "outside_ops",
+    "lost_ops",
+    "lost_rows",
+    "cut_lanes",
+    "still_running",
+    "unemulated_processes",
+    "damaged_file_count",
+)
+
+
+def _is_traced(about: dict[str, Any]) -> bool:
+    """Whether the description of a traced command has what is read from it, in the right kind."""
+    mapped, damaged, command = (about.get(name) for name in ("mapped", "damaged_files", "command"))
+    return (
+        all(isinstance(about.get(name) or 0, int) for name in _COUNTS)
+        and all(isinstance(about.get(name) or 0.0, int | float) for name in ("span_seconds", "outside_seconds"))
+        and isinstance(damaged, list)
+        and all(isinstance(name, str) for name in damaged)
+        and isinstance(command, list)
+        and all(isinstance(word, str) for word in command)
+        and all(isinstance(tier.get("prefixes"), list) for tier in about.get("tiers", []))
+        and isinstance(mapped, dict)
+        and all(
+            isinstance(sums, dict) and all(isinstance(sums.get(name), int) for name in ("ops", "bytes"))
+            for sums in mapped.values()
+        )
+    )

@@ -105,7 +105,7 @@ def gather(key: RunKey, about: dict[str, Any], tiers: list[str], ranks: list[Ran
                 }
                 rows.append({**common, "record": "cold", **cold})
             for lane in epoch.lanes:
-                rows += [{**common, "record": "io", **row} for row in _lane_rows(lane, tiers)]
+                rows += [{**common, "record": "io", **row} for row in lane_rows(lane, tiers)]
     return Trace(key, about, pl.DataFrame(rows, schema=COLUMNS))
 
 
@@ -129,7 +129,7 @@ def _rank_row(epoch: RankEpoch) -> dict[str, Any]:
     }
 
 
-def _lane_rows(lane: LaneTable, tiers: list[str]) -> list[dict[str, Any]]:
+def lane_rows(lane: LaneTable, tiers: list[str]) -> list[dict[str, Any]]:
     rows = []
     for cell in np.flatnonzero(lane.ops).tolist():
         tier, kind = divmod(cell, len(KINDS))

@@ -1,0 +1,223 @@
+"""`data_loader: native`: the threads and their reading are in C, and wait for no interpreter. The order of reads, their sizes
+and what is recorded are those of the loaders in Python. Samples are checked by as many threads in Python, behind the reading ones, so that
+neither waits for the other; the checksums release the interpreter.
+
+`read_threads: 0` reads in the rank's own thread when a batch is asked for, as the inline loader does.
+"""
+
+import errno
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tierscope.errors import TierscopeError, UserError
+from tierscope.formats import Format
+from tierscope.loaders.base import Batch, Slots, Source
+from tierscope.loaders.problems import check_samples, explain, truncated
+from tierscope.native import engine as native
+from tierscope.plan.plan import Block
+from tierscope.tiers.access import Punctuality
+from tierscope.tiers.stations import Station, TierStations
+from tierscope.trace.native_lanes import lane_table
+from tierscope.trace.recorder import LaneTable, Recording
+
+_now = time.monotonic_ns
+_WORD = 8  # bytes of a number in a column
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """A block as C wants it: contiguous int64, with the addresses."""
+
+    block: Block
+    files: npt.NDArray[np.int64]
+    inside: npt.NDArray[np.int64]
+    tiers: npt.NDArray[np.int64]
+    addresses: tuple[int, int, int]
+
+    @classmethod
+    def of(cls, block: Block) -> "_Columns":
+        columns = [np.ascontiguousarray(column, np.int64) for column in (block.files, block.inside, block.tiers)]
+        files, inside, tiers = columns
+        return cls(block, files, inside, tiers, (files.ctypes.data, inside.ctypes.data, tiers.ctypes.data))
+
+
+@dataclass(frozen=True, slots=True)
+class _Flight:
+    """A batch that is being read: samples start to stop of a block, into memory `number`."""
+
+    step: int
+    number: int
+    columns: _Columns
+    start: int
+    stop: int
+
+
+class NativeLoader:
+    records: ClassVar[bool] = True
+
+    def __init__(self, source: Source, batch_size: int, threads: int, prefetch: int, recording: Recording) -> None:
+        form, reach = source.format, source.reach
+        self._source, self._batch_size = source, batch_size
+        self._checks = source.check and form.has_checks
+        self._extents = affine_extents(form, source.samples_per_file)
+        self._moves = reach.odirect and len(self._extents) == 1 and self._extents[0].step % native.DIRECT_ALIGN != 0
+        batches = prefetch + 1 if threads else 1
+        room = _direct_room(form, self._extents) if reach.odirect else 0
+        self._memory = [Slots(batch_size, form.slot_bytes, form.payload, room) for _ in range(batches)]
+        self._engine = native.Engine(
+            native.Setup(
+                threads=threads,
+                batch_size=batch_size,
+                memory=[memory.address for memory in self._memory],
+                slot_bytes=form.slot_bytes,
+                stride=self._memory[0].stride,
+                transfer_bytes=source.transfer_bytes,
+                folders=[
+                    native.Folder(os.fsencode(f"{files.folder}/"), os.fsencode(files.suffix), files.subfolders)
+                    for files in source.files
+                ],
+                extents=self._extents,
+                queues=[_queues(view) for view in reach.stations or (None,) * len(source.files)],
+                board=reach.board,
+                storage=reach.storage,
+                io_engine=reach.io_engine,
+                odirect=reach.odirect,
+                epoch=recording.epoch,
+                ops_fd=recording.sink.descriptor if recording.sink else -1,
+            )
+        )
+
+        self._checkers = ThreadPoolExecutor(threads, "checker") if self._checks and threads else None
+
+    def batches(self, blocks: Iterator[Block]) -> Iterator[Batch]:
+        try:
+            self._engine.start()
+            yield from self._in_order(self._steps(blocks))
+        finally:
+            self._engine.close()
+            if self._checkers:
+                self._checkers.shutdown(cancel_futures=True)
+
+    def _steps(self, blocks: Iterator[Block]) -> Iterator[tuple[_Columns, int, int]]:
+        """Where in which block every batch begins and ends."""
+        for block in blocks:
+            columns, samples = _Columns.of(block), len(block.samples)
+            for start in range(0, samples, self._batch_size):
+                yield columns, start, min(start + self._batch_size, samples)
+
+    def _in_order(self, steps: Iterator[tuple[_Columns, int, int]]) -> Iterator[Batch]:
+        free = list(range(len(self._memory)))
+        flights: deque[tuple[int, Callable[[], Batch]]] = deque()
+        launched = 0
+        while True:
+            while free and (step := next(steps, None)) is not None:
+                flight = self._launch(launched, free.pop(), *step)
+                ready = (
+                    self._checkers.submit(self._await, flight).result
+                    if self._checkers
+                    else partial(self._await, flight)
+                )
+                flights.append((flight.number, ready))
+                launched += 1
+            if not flights:
+                return
+            number, batch = flights.popleft()
+            yield batch()
+            free.append(number)
+
+    def _launch(self, step: int, number: int, columns: _Columns, start: int, stop: int) -> _Flight:
+        files, inside, tiers = columns.addresses
+        skip = start * _WORD
+        self._engine.submit(number, step, stop - start, (files + skip, inside + skip, tiers + skip))
+        return _Flight(step, number, columns, start, stop)
+
+    def _await(self, flight: _Flight) -> Batch:
+        outcome = self._engine.wait(flight.number)
+        if outcome.failed >= 0:
+            raise self._problem(flight, outcome)
+        read_ns, decode_ns = outcome.ended - outcome.began, 0
+        slots, payloads = self._views(flight)
+        if self._checks:
+            start = _now()
+            check_samples(self._source, _places(flight), slots)
+            decode_ns = _now() - start
+        return Batch(
+            flight.step, flight.columns.block.samples[flight.start : flight.stop], payloads, read_ns, decode_ns
+        )
+
+    def _views(self, flight: _Flight) -> tuple[Sequence[memoryview], Sequence[memoryview]]:
+        """Slots and payloads. O_DIRECT reads whole blocks: a sample may begin anywhere in its first."""
+        memory, count = self._memory[flight.number], flight.stop - flight.start
+        if not self._moves:
+            return memory.slots[:count], memory.payloads[:count]
+        (extent,) = self._extents
+        offsets = extent.first + flight.columns.inside[flight.start : flight.stop] * extent.step
+        return memory.shifted((offsets % native.DIRECT_ALIGN).tolist())
+
+    def _problem(self, flight: _Flight, outcome: native.Outcome) -> TierscopeError:
+        at = flight.start + outcome.failed
+        files = self._source.files[int(flight.columns.tiers[at])]
+        path = files.path(int(flight.columns.files[at]))
+        if outcome.operation == native.TRUNCATED:
+            return truncated(path, outcome.offset, outcome.wanted, outcome.got)
+        if self._source.reach.odirect and outcome.error == errno.EINVAL:
+            return UserError(
+                f"{files.tier_root}: reads past the page cache (O_DIRECT) do not work on its filesystem; "
+                "set workload.reader.odirect: false"
+            )
+        return explain(OSError(outcome.error, os.strerror(outcome.error)), path)
+
+    def finish(self) -> tuple[list[LaneTable], Punctuality]:
+        punctuality = Punctuality()
+        lanes = self._engine.finish()
+        for lane in lanes:
+            punctuality.add(Punctuality(lane.limited_ops, lane.late_ops, lane.late_ns))
+        return [lane_table(lane, lane.number) for lane in lanes], punctuality
+
+
+def _places(flight: _Flight) -> Iterator[tuple[int, int, int]]:
+    columns, part = flight.columns, slice(flight.start, flight.stop)
+    return zip(*(column[part].tolist() for column in (columns.files, columns.inside, columns.tiers)), strict=True)
+
+
+def affine_extents(form: Format, samples_per_file: int) -> list[native.Extent]:
+    """The format's extents as first + inside × step, which is all that C has to know of a format."""
+    last = samples_per_file - 1
+    first, end = form.extents(0), form.extents(last)
+    found = [
+        native.Extent(a.offset, (b.offset - a.offset) // max(1, last), a.nbytes)
+        for a, b in zip(first, end, strict=True)
+    ]
+    for inside in {min(1, last), last // 2, last}:
+        expected = [(extent.first + inside * extent.step, extent.nbytes) for extent in found]
+        if [(extent.offset, extent.nbytes) for extent in form.extents(inside)] != expected:
+            raise TierscopeError(f"{type(form).__name__}: samples do not lie at equal distances")
+    return found
+
+
+def _direct_room(form: Format, extents: Sequence[native.Extent]) -> int:
+    """Memory for a sample that is read in whole blocks; several extents are read behind the slot and copied into it."""
+    align = native.DIRECT_ALIGN
+    largest = max(-(-extent.nbytes // align) * align + align for extent in extents)
+    return largest if len(extents) == 1 else -(-form.slot_bytes // align) * align + largest
+
+
+def _queues(view: TierStations | None) -> native.Queues | None:
+    if view is None:
+        return None
+    return native.Queues(
+        _queue(view.metadata), tuple(_queue(server) for server in view.servers), _queue(view.gateway), view.latency_ns
+    )
+
+
+def _queue(station: Station | None) -> native.Queue | None:
+    return native.Queue(station.number, station.per_op_ns, station.per_byte_ns) if station else None

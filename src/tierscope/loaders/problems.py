@@ -1,0 +1,38 @@
+"""What went wrong with a sample, in one line; the same line whichever loader met it."""
+
+import errno
+import os
+from collections.abc import Iterable
+
+from tierscope.errors import DamagedDataError, TierscopeError, UserError, VanishedDataError
+from tierscope.loaders.base import Source
+
+
+def truncated(path: str, offset: int, wanted: int, got: int) -> TierscopeError:
+    """A file that ends before the extent does."""
+    return VanishedDataError(
+        f"{path}: truncated: {got} of {wanted} bytes at offset {offset}; run the same command again: short files are written anew"
+    )
+
+
+def explain(error: OSError, path: str) -> TierscopeError:
+    """What the system said about a file."""
+    if error.errno in (errno.ENOENT, errno.ESTALE, errno.ENOTDIR):
+        return VanishedDataError(f"{path}: vanished; run the same command again: missing files are written anew")
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return UserError(f"{path}: no permission to read it; change its mode")
+    name = os.strerror(error.errno) if error.errno else str(error)
+    return UserError(f"{path}: cannot be read: {name}; check the tier with 'tierscope doctor' or the system's log")
+
+
+def check_samples(source: Source, places: Iterable[tuple[int, int, int]], slots: Iterable[memoryview]) -> None:
+    """Let the format look at every slot that was read; places are (file, number inside it, tier)."""
+    check = source.format.check
+    for (file, inside, tier), slot in zip(places, slots, strict=False):
+        try:
+            check(slot)
+        except ValueError as error:
+            path = source.files[tier].path(file)
+            raise DamagedDataError(
+                f"{path}: sample {inside}: {error}; delete the file and run again to have it generated anew"
+            ) from None

@@ -1,0 +1,335 @@
+#define _GNU_SOURCE
+#include "life.h"
+#include "raw.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { MAP_BYTES = 64 << 20, SPINS = 1000, NAPS = 100000 };
+
+const ts_config *ts_conf;
+const ts_prefix *ts_prefixes;
+const ts_station *ts_servers;
+ts_slot *ts_board;
+_Thread_local ts_thread ts_self;
+_Thread_local uint32_t ts_vforked;
+life_page *ts_life;
+char ts_folder[TS_FOLDER + 1];
+rank_page ts_private_rank;
+
+static pthread_key_t thread_end;
+
+static void leave_lanes(void *thread)
+{
+    ts_thread *self = thread;
+    if (self->born != atomic_load(&ts_life->born)) return; /* a forked child: they are its parent's */
+    for (int i = 0; i < 2; i++)
+        if (self->lane[i]) atomic_store(&self->lane[i]->owner, 0);
+    if (self->list) atomic_store(&self->list->owner, 0);
+    self->born = 0;
+}
+
+static void start_anew(void) { memset(ts_life, 0, sizeof *ts_life); }
+
+__attribute__((constructor)) static void start(void)
+{
+    int kept = errno;
+    const char *given = secure_getenv("TIERSCOPE_RECORD");
+    if (!given || given[0] != '/' || strlen(given) > TS_FOLDER) return;
+    strcpy(ts_folder, given);
+    const ts_config *config = ts_read_config();
+    if (!config) return (void)(errno = kept);
+    ts_life = (void *)syscall(SYS_mmap, NULL, sizeof *ts_life, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (ts_life != MAP_FAILED && pthread_key_create(&thread_end, leave_lanes) == 0) {
+        syscall(SYS_madvise, ts_life, sizeof *ts_life, MADV_WIPEONFORK); /* whichever way the child is made, ... */
+        pthread_atfork(NULL, NULL, start_anew);                          /* ... and where the kernel cannot */
+        ts_prefixes = (const ts_prefix *)(config + 1);
+        ts_servers = (const ts_station *)(ts_prefixes + config->prefixes);
+        ts_board = ts_open_board(config);
+        ts_conf = config; /* last: now operations are recorded */
+    }
+    errno = kept;
+}
+
+/* ---- the state file ---- */
+
+/* No signal handler may come in between: it would wait for the thread that it interrupted. */
+bool ts_lock(void)
+{
+    const uint64_t all = UINT64_MAX;
+    const struct timespec nap = {0, 100000};
+    uint64_t before = 0;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
+    for (int i = 0; i < SPINS + NAPS; i++) {
+        uint32_t open = 0;
+        if (atomic_compare_exchange_strong(&ts_life->locked, &open, 1)) {
+            ts_life->signals = before;
+            return true;
+        }
+        if (i < SPINS) sched_yield();
+        else syscall(SYS_nanosleep, &nap, NULL);
+    }
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
+    return false; /* the state folder's disk hangs: do without */
+}
+
+void ts_unlock(void)
+{
+    uint64_t before = ts_life->signals;
+    atomic_store(&ts_life->locked, 0);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
+}
+
+/* A new chunk at the end of the state file, or NULL. With the lock held. */
+void *ts_add_chunk(size_t bytes)
+{
+    uint64_t used = atomic_load(&ts_life->head->used);
+    if (used + bytes > ts_life->mapped) return NULL;
+    snprintf(ts_life->path, sizeof ts_life->path, "%s.state", ts_life->stem);
+    int fd = raw_open(ts_life->path, O_RDWR);
+    if (fd < 0) return NULL;
+    bool grown = raw_fill_with_zeros(fd, used, bytes);
+    raw_close(fd);
+    return grown ? ts_life->base + used : NULL;
+}
+
+void ts_publish_chunk(size_t bytes) { atomic_fetch_add(&ts_life->head->used, bytes); }
+
+static const char *const VARIABLES[] = {
+    "RANK", "WORLD_SIZE", "LOCAL_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "FLUX_TASK_RANK",
+    "PALS_RANKID", "JSM_NAMESPACE_RANK", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_NODEID", "SLURMD_NODENAME",
+};
+enum { FIRST_LAUNCHER = 3, LAST_LAUNCHER = 10 };
+
+static const char *rank_name(void)
+{
+    const char *value = getenv("RANK");
+    if (value && getenv("WORLD_SIZE")) return value;
+    for (int i = FIRST_LAUNCHER; i <= LAST_LAUNCHER; i++)
+        if ((value = getenv(VARIABLES[i])) && *value) return value;
+    return "all";
+}
+
+static void fill_head(ts_head *head, uint64_t now)
+{
+    struct timespec wall;
+    clock_gettime(CLOCK_REALTIME, &wall);
+    head->version = TS_VERSION, head->tiers = ts_conf->tiers, head->kinds = TS_KINDS, head->bins = TS_BINS;
+    head->pid = (uint32_t)syscall(SYS_getpid), head->parent = (uint32_t)syscall(SYS_getppid);
+    head->start_ns = now;
+    head->start_realtime_ns = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec;
+    raw_read_host(head->host, sizeof head->host);
+    raw_read_boot(head->boot, sizeof head->boot);
+    int fd = raw_open("/proc/self/cmdline", O_RDONLY);
+    if (fd >= 0) {
+        long got = syscall(SYS_read, fd, head->command, sizeof head->command - 1);
+        for (long i = 0; i + 1 < got; i++)
+            if (!head->command[i]) head->command[i] = ' ';
+        raw_close(fd);
+    }
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof VARIABLES / sizeof *VARIABLES; i++) {
+        const char *value = getenv(VARIABLES[i]);
+        if (!value || strlen(value) > 64 || strchr(value, '\n')) continue;
+        if (used + strlen(VARIABLES[i]) + strlen(value) + 3 > sizeof head->variables) break;
+        used += (size_t)snprintf(head->variables + used, sizeof head->variables - used, "%s=%s\n", VARIABLES[i], value);
+    }
+    atomic_store(&head->used, TS_HEAD_BYTES);
+    if (ts_wants_emulation() && !ts_board) atomic_store(&head->unemulated, 1);
+    head->crc = ts_crc32(0, &head->version, offsetof(ts_head, used) - offsetof(ts_head, version));
+    memcpy(head->magic, TS_STATE_MAGIC, 8);
+}
+
+/* The page that all processes of a rank share. It appears complete, under its name, or not at all. */
+static rank_page *open_rank_page(void)
+{
+    char host[64], rank[40], *path = ts_life->path, *fresh = ts_life->other;
+    bool finds_rereads = ts_conf->options & TS_OPTION_REREADS;
+    size_t bytes = sizeof(rank_page) + (finds_rereads ? TS_REREAD_SLOTS * sizeof(reread) : 0);
+    raw_read_host(host, sizeof host);
+    snprintf(rank, sizeof rank, "%.32s", rank_name());
+    for (char *c = rank; *c; c++)
+        if (*c == '/') *c = '_';
+    snprintf(path, sizeof ts_life->path, "%s/rank-%s-%s", ts_folder, host, rank);
+    int fd = raw_open(path, O_RDWR);
+    if (fd < 0) {
+        snprintf(fresh, sizeof ts_life->other, "%s/rank-%s-%s.%ld", ts_folder, host, rank, syscall(SYS_gettid));
+        fd = raw_open(fresh, O_RDWR | O_CREAT | O_EXCL);
+        if (fd < 0) return NULL;
+        bool whole = raw_fill_with_zeros(fd, 0, bytes);
+        raw_close(fd);
+        if (whole) syscall(SYS_linkat, AT_FDCWD, fresh, AT_FDCWD, path, 0); /* fails when another was first: good too */
+        syscall(SYS_unlinkat, AT_FDCWD, fresh, 0);
+        fd = raw_open(path, O_RDWR);
+        if (fd < 0) return NULL;
+    }
+    struct stat about;
+    rank_page *page = NULL;
+    if (syscall(SYS_fstat, fd, &about) == 0 && (size_t)about.st_size >= bytes) page = raw_map(fd, bytes);
+    raw_close(fd);
+    return page;
+}
+
+/* How much of the address space may be ours, where that is limited. */
+static size_t bytes_to_map(void)
+{
+    struct rlimit limit;
+    bool limited = syscall(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    return limited && limit.rlim_cur / 64 < MAP_BYTES ? limit.rlim_cur / 64 & ~4095ull : MAP_BYTES;
+}
+
+/* Make this process's state file, which gets its name when its head is whole. With the lock held. */
+static bool bear(void)
+{
+    char host[64], *path = ts_life->path, *fresh = ts_life->other;
+    size_t bytes = bytes_to_map();
+    uint64_t now = ts_now();
+    raw_read_host(host, sizeof host);
+    snprintf(ts_life->stem, sizeof ts_life->stem, "%s/%s-%ld-%llu", ts_folder, host, syscall(SYS_getpid), (unsigned long long)now);
+    snprintf(path, sizeof ts_life->path, "%s.state", ts_life->stem);
+    snprintf(fresh, sizeof ts_life->other, "%s.new", ts_life->stem);
+    int fd = raw_open(fresh, O_RDWR | O_CREAT | O_EXCL);
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE)) return true; /* the program has all descriptors in use: later perhaps */
+    if (fd < 0) return false;
+    char *base = bytes >= 4 * TS_HEAD_BYTES && raw_fill_with_zeros(fd, 0, TS_HEAD_BYTES) ? raw_map(fd, bytes) : NULL;
+    raw_close(fd);
+    if (base) fill_head((ts_head *)base, now);
+    if (!base || syscall(SYS_renameat, AT_FDCWD, fresh, AT_FDCWD, path)) {
+        if (base) syscall(SYS_munmap, base, bytes);
+        syscall(SYS_unlinkat, AT_FDCWD, fresh, 0);
+        return false;
+    }
+    syscall(SYS_madvise, base, bytes, MADV_DONTFORK); /* a forked child makes its own */
+    ts_life->base = base;
+    ts_life->mapped = bytes;
+    ts_life->head = (ts_head *)base;
+    ts_life->rank = open_rank_page();
+    if (!ts_life->rank) ts_life->rank = &ts_private_rank;
+    atomic_fetch_add(&ts_life->head->lost_ops, atomic_exchange(&ts_life->lost_ops, 0));
+    atomic_store(&ts_life->born, now);
+    return true;
+}
+
+uint64_t ts_be_alive(void)
+{
+    uint64_t born = atomic_load_explicit(&ts_life->born, memory_order_acquire);
+    if (likely(born) || atomic_load(&ts_life->refused)) return born;
+    if (!ts_lock()) return 0;
+    born = atomic_load(&ts_life->born);
+    if (!born && !bear()) atomic_store(&ts_life->refused, 1);
+    ts_unlock();
+    return atomic_load(&ts_life->born);
+}
+
+/* ---- lanes ---- */
+
+int32_t ts_current_epoch(void)
+{
+    int32_t epoch = atomic_load_explicit(&ts_life->rank->epoch, memory_order_relaxed);
+    return epoch ? epoch : 1;
+}
+
+/* A chunk of this kind that a thread left behind, or a new one. With the lock held. */
+static ts_lane *find_free_lane(int32_t epoch, uint32_t thread)
+{
+    uint64_t used = atomic_load(&ts_life->head->used);
+    for (uint64_t at = TS_HEAD_BYTES; at < used;) {
+        ts_lane *lane = (ts_lane *)(ts_life->base + at);
+        uint32_t free = 0;
+        if (lane->magic == TS_LANE_MAGIC && lane->epoch == epoch && atomic_compare_exchange_strong(&lane->owner, &free, thread)) return lane;
+        if (!lane->bytes) return NULL;
+        at += lane->bytes;
+    }
+    return NULL;
+}
+
+static ts_lane *take_lane(int32_t epoch)
+{
+    uint32_t thread = (uint32_t)syscall(SYS_gettid);
+    if (!ts_lock()) return NULL;
+    ts_lane *lane = find_free_lane(epoch, thread);
+    if (!lane && (lane = ts_add_chunk(ts_lane_bytes(ts_conf->tiers)))) {
+        ts_lane_init(lane, ts_conf->tiers, epoch, ts_life->lanes++, thread);
+        ts_publish_chunk(lane->bytes);
+    }
+    ts_unlock();
+    return lane;
+}
+
+static ts_lane *attach(ts_thread *self)
+{
+    uint64_t born = ts_be_alive();
+    if (!born) return NULL;
+    if (self->born != born) {
+        self->lane[0] = self->lane[1] = NULL;
+        self->list = NULL;
+        self->born = born;
+        pthread_setspecific(thread_end, self);
+        if (ts_board) ts_sharpen_sleep();
+    }
+    int32_t epoch = ts_current_epoch();
+    if (self->epoch != epoch) {
+        self->lane[0] = self->lane[1] = NULL;
+        self->epoch = epoch;
+    }
+    ts_lane **lane = &self->lane[self->depth ? 1 : 0];
+    if (!*lane && self->depth < 2) *lane = take_lane(epoch);
+    return self->depth < 2 ? *lane : NULL;
+}
+
+static inline ts_lane *lane_of(ts_thread *self)
+{
+    uint64_t born = atomic_load_explicit(&ts_life->born, memory_order_acquire);
+    if (likely(born && self->born == born && !self->depth && self->lane[0] && self->epoch == ts_current_epoch()))
+        return self->lane[0];
+    return attach(self);
+}
+
+/* ---- operations ---- */
+
+ts_span ts_op_begin(void) { return ts_begin_at(&ts_life->wall, ts_now()); }
+
+void ts_op_cancel(ts_span span) { ts_abandon(&ts_life->wall, span); }
+
+void ts_op_end(ts_span span, const ts_done *done)
+{
+    uint64_t end = done->end_ns ? done->end_ns : ts_now(); /* before anything of ours that may take time */
+    ts_thread *self = &ts_self;
+    ts_lane *lane = lane_of(self);
+    const ts_tier *tier = &ts_conf->tier[done->tier];
+    if (unlikely(ts_board && tier->emulated)) {
+        uint64_t until = 0;
+        if (done->asks_metadata) until = ts_join_metadata(ts_board, tier, span.start_ns);
+        if ((done->kind == TS_READ || done->kind == TS_WRITE) && done->bytes)
+            until = ts_join_read(ts_board, tier, &ts_servers[tier->first_server + done->server], done->bytes, span.start_ns);
+        ts_sleep_until(lane, until);
+        end = ts_now();
+    }
+    if (unlikely(!lane)) {
+        ts_abandon(&ts_life->wall, span);
+        atomic_fetch_add(atomic_load(&ts_life->born) ? &ts_life->head->lost_ops : &ts_life->lost_ops, 1);
+        return;
+    }
+    self->depth++;
+    atomic_signal_fence(memory_order_seq_cst);
+    ts_end_at(&ts_life->wall, lane, span, end, done->tier * TS_KINDS + done->kind, done->bytes);
+    if (unlikely(ts_conf->options & TS_OPTION_OPS)) ts_append_row(self, lane, span, end, done);
+    atomic_signal_fence(memory_order_seq_cst);
+    self->depth--;
+}
+
+void ts_note_mapping(void)
+{
+    if (atomic_load(&ts_life->born)) atomic_fetch_add(&ts_life->head->mapped_ops, 1);
+}
+

@@ -1,0 +1,78 @@
+#include "queues.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+uint64_t ts_join(ts_slot *board, const ts_station *station, uint64_t bytes, uint64_t arrived)
+{
+    int64_t service = (int64_t)(station->per_op_ns + (double)bytes * station->per_byte_ns + 0.5);
+    ts_slot *slot = &board[station->number];
+    int64_t free_at = atomic_load_explicit(slot, memory_order_relaxed), done;
+    do {
+        int64_t now = (int64_t)(arrived ? arrived : ts_now());
+        done = (now > free_at ? now : free_at) + service;
+    } while (!atomic_compare_exchange_weak(slot, &free_at, done));
+    return (uint64_t)done;
+}
+
+uint64_t ts_join_metadata(ts_slot *board, const ts_tier *tier, uint64_t arrived)
+{
+    return tier->metadata.number >= 0 ? ts_join(board, &tier->metadata, 0, arrived) : 0;
+}
+
+/* Data streams through server and gateway at once: the read ends when both are done. */
+uint64_t ts_join_read(ts_slot *board, const ts_tier *tier, const ts_station *server, uint64_t bytes, uint64_t arrived)
+{
+    uint64_t done = 0;
+    if (server && server->number >= 0) done = ts_join(board, server, bytes, arrived);
+    if (tier->gateway.number >= 0) {
+        uint64_t through = ts_join(board, &tier->gateway, bytes, arrived);
+        if (through > done) done = through;
+    }
+    if (!done && tier->latency_ns) done = arrived ? arrived : ts_now();
+    return done ? done + tier->latency_ns : 0;
+}
+
+void ts_sleep_until(ts_lane *lane, uint64_t done)
+{
+    if (!done) return;
+    uint64_t now = ts_now();
+    if (now < done) {
+        struct timespec until = {(time_t)(done / 1000000000u), (long)(done % 1000000000u)};
+        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) {}
+    }
+    if (!lane) return;
+    lane->limited_ops++;
+    if (now >= done) {
+        lane->late_ops++;
+        lane->late_ns += now - done;
+    }
+}
+
+void ts_sharpen_sleep(void) { prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); }
+
+uint32_t ts_crc32(uint32_t crc, const void *data, size_t bytes)
+{
+    const unsigned char *next = data;
+    crc = ~crc;
+    while (bytes--) {
+        crc ^= *next++;
+        for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (0xedb88320u & -(crc & 1));
+    }
+    return ~crc;
+}
+
+uint64_t ts_server_index(const char *path, uint64_t servers)
+{
+    if (servers <= 1) return 0;
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path, *end = name + strlen(name);
+    while (end > name && (end[-1] < '0' || end[-1] > '9')) end--;
+    if (end == name) return ts_crc32(0, path, strlen(path)) % servers;
+    const char *digit = end;
+    while (digit > name && digit[-1] >= '0' && digit[-1] <= '9') digit--;
+    uint64_t number = 0;
+    for (; digit < end; digit++) number = (number * 10 + (uint64_t)(*digit - '0')) % servers;
+    return number;
+}

@@ -1,0 +1,80 @@
+#include "record.h"
+
+enum { ACTIVE_BITS = 12, ACTIVE_MASK = (1 << ACTIVE_BITS) - 1, FRACTION = 16 };
+
+/* Sixteen bytes at once; no library call. */
+static inline _Bool swap(ts_wall *wall, uint64_t *state, uint64_t *last, uint64_t new_state, uint64_t new_last)
+{
+#if defined(__x86_64__)
+    _Bool done;
+    __asm__ __volatile__("lock cmpxchg16b %1"
+                         : "=@ccz"(done), "+m"(*wall), "+a"(*state), "+d"(*last)
+                         : "b"(new_state), "c"(new_last)
+                         : "memory");
+    return done;
+#elif defined(__aarch64__)
+    uint64_t low, high;
+    uint32_t failed;
+    __asm__ __volatile__("ldaxp %0, %1, %3" : "=&r"(low), "=&r"(high), "=&r"(failed) : "Q"(*wall) : "memory");
+    if (low != *state || high != *last) {
+        *state = low, *last = high;
+        return 0;
+    }
+    __asm__ __volatile__("stlxp %w0, %2, %3, %1" : "=&r"(failed), "=Q"(*wall) : "r"(new_state), "r"(new_last) : "memory");
+    return failed == 0;
+#else
+#error "Tierscope's native part is for x86-64 and aarch64"
+#endif
+}
+
+/* Advance to `now` and change the number of active operations by `step`; the virtual time. */
+static inline uint64_t move(ts_wall *wall, uint64_t now, int step)
+{
+    uint64_t state = *(volatile uint64_t *)&wall->state, last = *(volatile uint64_t *)&wall->last_ns;
+    for (;;) {
+        uint64_t active = state & ACTIVE_MASK, virtual = state >> ACTIVE_BITS;
+        uint64_t latest = now > last ? now : last;
+        if (active) virtual += (latest - last) * FRACTION / active;
+        if (swap(wall, &state, &last, virtual << ACTIVE_BITS | ((active + (uint64_t)step) & ACTIVE_MASK), latest)) return virtual;
+    }
+}
+
+ts_span ts_begin_at(ts_wall *wall, uint64_t now)
+{
+    ts_span span = {now, move(wall, now, +1)};
+    return span;
+}
+
+void ts_abandon(ts_wall *wall, ts_span span) { move(wall, span.start_ns, -1); }
+
+static inline unsigned bin_of(uint64_t value)
+{
+    unsigned bin = value ? 64 - (unsigned)__builtin_clzll(value) : 0;
+    return bin < TS_BINS ? bin : TS_BINS - 1;
+}
+
+void ts_add(ts_lane *lane, unsigned number, uint64_t bytes, uint64_t busy_ns, uint64_t wall_ns)
+{
+    ts_cell *cell = &lane->cells[number];
+    uint64_t sequence = atomic_load_explicit(&lane->sequence, memory_order_relaxed);
+    atomic_store_explicit(&lane->sequence, sequence + 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    cell->ops++;
+    cell->bytes += bytes;
+    cell->busy_ns += busy_ns;
+    cell->wall_ns += wall_ns;
+    cell->sizes[bin_of(bytes)]++;
+    cell->latencies[bin_of(busy_ns)]++;
+    lane->check += 3 + bytes + busy_ns + wall_ns;
+    atomic_store_explicit(&lane->sequence, sequence + 2, memory_order_release);
+}
+
+void ts_end_at(ts_wall *wall, ts_lane *lane, ts_span span, uint64_t end, unsigned cell, uint64_t bytes)
+{
+    const uint64_t mask = UINT64_MAX >> ACTIVE_BITS;
+    uint64_t share = ((move(wall, end, -1) - span.virtual_start) & mask) / FRACTION;
+    uint64_t busy = end > span.start_ns ? end - span.start_ns : 0;
+    if (!lane->first_ns) lane->first_ns = span.start_ns;
+    lane->last_ns = end;
+    ts_add(lane, cell, bytes, busy, share < busy ? share : busy); /* a thread may be held up between `end` and here: not its share */
+}

@@ -1,0 +1,285 @@
+"""The read engine (c/engine.h), bound with ctypes: batches of samples in, filled memory out, without the interpreter's lock."""
+
+import ctypes
+import functools
+import os
+import weakref
+from collections.abc import Callable, Sequence
+from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int, c_int32, c_int64, c_uint32, c_uint64, c_void_p
+from dataclasses import dataclass
+
+from tierscope.errors import TierscopeError, UserError
+from tierscope.native import library
+from tierscope.native.lanes import NativeLane, lane_bytes, read_lane
+
+STORAGES = ("files", "nothing", "null device")  # what stands behind the tiers, in the order of c/engine.h
+IO_ENGINES = ("pread", "uring")
+DIRECT_ALIGN = 4096  # of offset, length and memory with O_DIRECT
+OPEN, READ, CLOSE = range(3)  # operations that can fail; others:
+FINE, SKIPPED, TRUNCATED = -1, -2, -3
+
+_AT_BOARD, _AT_RING = 2, 3  # where the making of an engine can fail
+_SLICE_MS = 100  # between two looks of the interpreter at its signals
+
+
+class _Folder(Structure):
+    _fields_ = (("prefix", c_char_p), ("suffix", c_char_p), ("subfolders", c_uint64))
+
+
+class _Extent(Structure):
+    _fields_ = (("first", c_uint64), ("step", c_uint64), ("nbytes", c_uint64))
+
+
+class _Station(Structure):
+    _fields_ = (("number", c_int64), ("per_op_ns", c_double), ("per_byte_ns", c_double))
+
+
+class _Tier(Structure):
+    _fields_ = (
+        ("metadata", _Station),
+        ("gateway", _Station),
+        ("latency_ns", c_uint64),
+        ("emulated", c_uint64),
+        ("first_server", c_uint64),
+        ("servers", c_uint64),
+    )
+
+
+class _Config(Structure):
+    _fields_ = (
+        *((name, c_uint32) for name in ("threads", "batches", "batch_size", "tiers", "extents")),
+        *((name, c_uint32) for name in ("storage", "io", "direct")),
+        *((name, c_int32) for name in ("epoch", "ops_fd")),
+        *((name, c_uint64) for name in ("transfer_bytes", "slot_bytes", "stride")),
+        ("folders", POINTER(_Folder)),
+        ("extent", POINTER(_Extent)),
+        ("stations", POINTER(_Tier)),
+        ("servers", POINTER(_Station)),
+        ("all_servers", c_uint64),
+        ("board", c_char_p),
+        ("memory", POINTER(c_void_p)),
+    )
+
+
+class Outcome(Structure):
+    """How a batch was read: from when to when, and the first sample that could not be (`failed` is -1 if all could)."""
+
+    _fields_ = (
+        ("began", c_uint64),
+        ("ended", c_uint64),
+        ("failed", c_int64),
+        ("operation", c_int32),
+        ("error", c_int32),
+        ("offset", c_uint64),
+        ("wanted", c_uint64),
+        ("got", c_uint64),
+    )
+    began: int
+    ended: int
+    failed: int
+    operation: int
+    error: int
+    offset: int
+    wanted: int
+    got: int
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Where a tier's files lie: prefix, subfolder if there are any, number, suffix."""
+
+    prefix: bytes
+    suffix: bytes
+    subfolders: int
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What sample number `inside` of a file needs: bytes at first + inside × step."""
+
+    first: int
+    step: int
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A station on the board of emulated tiers."""
+
+    number: int
+    per_op_ns: float
+    per_byte_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """The stations of an emulated tier; None where no rate limits."""
+
+    metadata: Queue | None
+    servers: tuple[Queue | None, ...]
+    gateway: Queue | None
+    latency_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What an engine is to do. Memory is an address per batch, with `stride` bytes for every sample."""
+
+    threads: int  # 0: the caller reads by itself while it waits
+    batch_size: int
+    memory: Sequence[int]
+    slot_bytes: int
+    stride: int
+    transfer_bytes: int
+    folders: Sequence[Folder]
+    extents: Sequence[Extent]
+    queues: Sequence[Queues | None]
+    board: str | None
+    storage: str = "files"
+    io_engine: str = "pread"
+    odirect: bool = False
+    epoch: int = 1
+    ops_fd: int = -1  # opened for appending; below 0: no list of operations
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+    """The library with its signatures; who comes here knows that there is one."""
+    lib = library.load()
+    if lib is None:
+        raise TierscopeError("the native library is missing")
+    engine, column = c_void_p, c_void_p
+    lib.ts_engine_create.argtypes, lib.ts_engine_create.restype = (POINTER(_Config), POINTER(c_int32)), c_void_p
+    lib.ts_engine_start.argtypes, lib.ts_engine_start.restype = (engine,), c_int
+    submit = (engine, c_uint32, c_int64, c_uint32, column, column, column)
+    lib.ts_engine_submit.argtypes, lib.ts_engine_submit.restype = submit, None
+    lib.ts_engine_wait.argtypes, lib.ts_engine_wait.restype = (engine, c_uint32, c_uint32, POINTER(Outcome)), c_int
+    lib.ts_engine_stop.argtypes, lib.ts_engine_stop.restype = (engine,), None
+    lib.ts_engine_flush.argtypes, lib.ts_engine_flush.restype = (engine,), c_int
+    lib.ts_engine_lane.argtypes, lib.ts_engine_lane.restype = (engine, c_uint32), c_void_p
+    lib.ts_engine_destroy.argtypes, lib.ts_engine_destroy.restype = (engine,), None
+    lib.ts_api_record_cost.argtypes, lib.ts_api_record_cost.restype = (c_uint64,), c_uint64
+    return lib
+
+
+class Engine:
+    """Submit batches in the order in which they are wanted, wait for each, then `close` and look at the lanes.
+
+    The memory must outlive the engine's threads: they end in `close`, or at the latest when the engine is forgotten.
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        lib = _library()
+        self._tiers, self._lanes = len(setup.folders), max(1, setup.threads)
+        self._outcomes = [Outcome() for _ in setup.memory]
+        at = c_int32(0)
+        handle = lib.ts_engine_create(byref(_config(setup)), byref(at))
+        if handle is None:
+            raise _refusal(at.value, ctypes.get_errno(), setup)
+        self._handle: int = handle
+        self._destroy = weakref.finalize(self, lib.ts_engine_destroy, handle)
+        self._submit: Callable[..., object] = lib.ts_engine_submit
+        self._wait: Callable[..., object] = lib.ts_engine_wait
+
+    def start(self) -> None:
+        """Start the threads: from here on `close` is needed."""
+        error = _library().ts_engine_start(self._handle)
+        if error:
+            raise UserError(
+                f"a reading thread cannot be started: {os.strerror(error)}; lower workload.reader.read_threads"
+            )
+
+    def submit(self, number: int, step: int, count: int, columns: tuple[int, int, int]) -> None:
+        """Have a batch read into memory `number`: addresses of int64 files, numbers inside them, and tiers. They are copied."""
+        self._submit(self._handle, number, step, count, *columns)
+
+    def wait(self, number: int) -> Outcome:
+        """Until the batch is read; what is returned holds until that memory is waited for again. Any thread may wait."""
+        outcome = self._outcomes[number]
+        while not self._wait(self._handle, number, _SLICE_MS, byref(outcome)):
+            pass  # the interpreter looks after its signals
+        return outcome
+
+    def close(self) -> None:
+        """End the threads; what was not begun is not read. May be called again."""
+        if self._destroy.alive:
+            _library().ts_engine_stop(self._handle)
+
+    def finish(self) -> list[NativeLane]:
+        """What each thread recorded; the list of operations is written out. The engine is gone then."""
+        if not self._destroy.alive:
+            raise TierscopeError("the epoch is finished already")
+        lib = _library()
+        lib.ts_engine_stop(self._handle)
+        error = lib.ts_engine_flush(self._handle)
+        lanes = []
+        for number in range(self._lanes):
+            memory = ctypes.string_at(lib.ts_engine_lane(self._handle, number), lane_bytes(self._tiers))
+            lane = read_lane(memory, 0, self._tiers)
+            if lane is None or not lane.whole:
+                raise TierscopeError(f"lane {number} of the native recorder is damaged")
+            lanes.append(lane)
+        self._submit = self._wait = _gone
+        self._destroy()
+        if error:
+            raise OSError(error, os.strerror(error))
+        return lanes
+
+
+def _gone(*_arguments: object) -> int:
+    raise TierscopeError("the epoch is finished: no more batches can be read")
+
+
+def recorder_cost_seconds(repeats: int = 100_000) -> float:
+    """What the native recorder itself adds to one operation."""
+    return int(_library().ts_api_record_cost(repeats)) / repeats / 1e9
+
+
+def _refusal(at: int, error: int, setup: Setup) -> Exception:
+    reason = os.strerror(error)
+    if at == _AT_RING:
+        return UserError(
+            f"workload.reader.io_engine = uring, but the kernel gives no io_uring ({reason}); set io_engine: pread"
+        )
+    return OSError(error, reason, setup.board if at == _AT_BOARD else None)
+
+
+def _station(queue: Queue | None) -> _Station:
+    return _Station(queue.number, queue.per_op_ns, queue.per_byte_ns) if queue else _Station(-1, 0, 0)
+
+
+def _config(setup: Setup) -> _Config:
+    """The same in C; ctypes keeps alive what it points to, as long as it lives itself."""
+    stations: list[_Tier] = []
+    servers: list[_Station] = []
+    for queues in setup.queues:
+        tier = _Tier()
+        if queues is not None:
+            tier = _Tier(_station(queues.metadata), _station(queues.gateway), queues.latency_ns, 1)
+            tier.first_server, tier.servers = len(servers), len(queues.servers)
+            servers += [_station(server) for server in queues.servers]
+        stations.append(tier)
+    folders = [_Folder(folder.prefix, folder.suffix, folder.subfolders) for folder in setup.folders]
+    extents = [_Extent(extent.first, extent.step, extent.nbytes) for extent in setup.extents]
+    return _Config(
+        threads=setup.threads,
+        batches=len(setup.memory),
+        batch_size=setup.batch_size,
+        tiers=len(folders),
+        extents=len(extents),
+        storage=STORAGES.index(setup.storage),
+        io=IO_ENGINES.index(setup.io_engine),
+        direct=setup.odirect,
+        epoch=setup.epoch,
+        ops_fd=setup.ops_fd,
+        transfer_bytes=setup.transfer_bytes,
+        slot_bytes=setup.slot_bytes,
+        stride=setup.stride,
+        folders=(_Folder * len(folders))(*folders),
+        extent=(_Extent * len(extents))(*extents),
+        stations=(_Tier * len(stations))(*stations),
+        servers=(_Station * len(servers))(*servers),
+        all_servers=len(servers),
+        board=os.fsencode(setup.board) if setup.board else None,
+        memory=(c_void_p * len(setup.memory))(*setup.memory),
+    )

@@ -1,0 +1,379 @@
+"""The files through which a recorded process and `tierscope trace` talk (c/state.h): config and board are written, states read.
+
+Nothing in a state file is trusted. Its process may have been killed, may still run, or the disk may have been full: what
+can be read is given, what cannot is named.
+"""
+
+import os
+import struct
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tierscope.errors import ResultError, UserError
+from tierscope.native.lanes import BINS, KINDS, NativeLane, lane_bytes, read_lane
+
+VERSION = 1
+MAX_TIERS = 8
+MAX_PREFIXES = 64
+MAX_STATIONS = 4096
+HEAD_BYTES = 4096
+PATH = 4096
+PHASES = 8
+LIST_ROWS = 512
+ROW_BYTES = 60  # OP_ROW of trace/ops.py
+
+OPTION_OPS, OPTION_REREADS = 1, 2
+CONFIG_MAGIC, STATE_MAGIC = b"TSCONF01", b"TSSTAT01"
+LANE_MAGIC, EPOCH_MAGIC, LIST_MAGIC = 0x454E414C, 0x434F5045, 0x5453494C
+
+STATION = np.dtype([("number", "<i8"), ("per_op_ns", "<f8"), ("per_byte_ns", "<f8")])
+TIER = np.dtype(
+    [
+        ("metadata", STATION),
+        ("gateway", STATION),
+        ("latency_ns", "<u8"),
+        ("emulated", "<u8"),
+        ("first_server", "<u8"),
+        ("servers", "<u8"),
+    ]
+)
+CONFIG = np.dtype(
+    [
+        ("magic", "S8"),
+        ("crc", "<u4"),
+        ("bytes", "<u4"),
+        ("version", "<u4"),
+        ("options", "<u4"),
+        ("tiers", "<u4"),
+        ("prefixes", "<u4"),
+        ("servers", "<u4"),
+        ("slots", "<u4"),
+        ("boot", "S40"),
+        ("tier", TIER, MAX_TIERS),
+    ]
+)
+PREFIX = np.dtype([("tier", "<u4"), ("length", "<u4"), ("path", f"S{PATH - 8}")])
+HEAD = np.dtype(
+    [
+        ("magic", "S8"),
+        ("crc", "<u4"),
+        ("unused", "<u4"),
+        ("version", "<u4"),
+        ("tiers", "<u4"),
+        ("kinds", "<u4"),
+        ("bins", "<u4"),
+        ("pid", "<u4"),
+        ("parent", "<u4"),
+        ("start_ns", "<u8"),
+        ("start_realtime_ns", "<u8"),
+        ("host", "S64"),
+        ("boot", "S40"),
+        ("command", "S256"),
+        ("variables", "S1024"),
+        ("used", "<u8"),
+        ("lost_ops", "<u8"),
+        ("mapped_ops", "<u8"),
+        ("unemulated", "<u8"),
+        ("lost_rows", "<u8"),
+    ]
+)
+PHASE = np.dtype([("name", "S24"), ("ns", "<u8"), ("count", "<u8")])
+EPOCH = np.dtype(
+    [
+        ("magic", "<u4"),
+        ("bytes", "<u4"),
+        ("epoch", "<i4"),
+        ("unused", "<u4"),
+        ("begin_ns", "<u8"),
+        ("end_ns", "<u8"),
+        ("last_ns", "<u8"),
+        ("phases", PHASE, PHASES),
+    ]
+)
+LIST = np.dtype(
+    [
+        ("magic", "<u4"),
+        ("bytes", "<u4"),
+        ("owner", "<u4"),
+        ("block", "<u4"),
+        ("used", "<u8"),
+        ("rows", f"V{ROW_BYTES}", LIST_ROWS),
+    ]
+)
+
+_CHUNK = struct.Struct("<II")
+_NAME = struct.Struct("<QI")
+_LIST_START = LIST.itemsize - LIST_ROWS * ROW_BYTES
+_RETRIES = 20  # of a lane that is being written to
+_LARGEST = 1 << 62  # no count or time is as large
+_BLOCK = 1 << 20
+
+StationRow = tuple[int, float, float]  # number on the board, nanoseconds per operation and per byte
+NO_STATION: StationRow = (-1, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class TierSetup:
+    """One tier as a recorded process is told of it. Prefixes are absolute; only the root ends in a slash."""
+
+    prefixes: tuple[str, ...]
+    emulated: bool = False
+    metadata: StationRow = NO_STATION
+    gateway: StationRow = NO_STATION
+    latency_ns: int = 0
+    servers: tuple[StationRow, ...] = ()
+
+
+def write_setup(folder: str, tiers: Sequence[TierSetup], slots: int, boot: str, options: int = 0) -> None:
+    """The config and the board, before any process starts."""
+    with open(os.path.join(folder, "board"), "wb") as board:
+        board.write(bytes(max(1, slots) * 8))  # real blocks: it will be mapped
+    with open(os.path.join(folder, "config"), "wb") as config:
+        config.write(config_bytes(tiers, slots, boot, options))
+
+
+def config_bytes(tiers: Sequence[TierSetup], slots: int, boot: str, options: int) -> bytes:
+    prefixes = _prefix_rows(tiers)
+    servers = np.array([server for tier in tiers for server in tier.servers], STATION)
+    for name, amount, most in (
+        ("tiers", len(tiers), MAX_TIERS),
+        ("paths of tiers", len(prefixes), MAX_PREFIXES),
+        ("emulated servers", len(servers), MAX_STATIONS),
+    ):
+        if amount > most:
+            raise UserError(f"{amount} {name} are too many; at most {most}")
+    head = np.zeros((), CONFIG)
+    head["magic"], head["version"], head["options"], head["boot"] = CONFIG_MAGIC, VERSION, options, boot.encode()
+    head["tiers"], head["prefixes"], head["servers"], head["slots"] = len(tiers), len(prefixes), len(servers), slots
+    first = 0
+    for number, tier in enumerate(tiers):
+        stations = (tier.metadata, tier.gateway, tier.latency_ns, tier.emulated, first, len(tier.servers))
+        head["tier"][number] = stations
+        first += len(tier.servers)
+    head["bytes"] = head.nbytes + prefixes.nbytes + servers.nbytes
+    body = head.tobytes()[12:] + prefixes.tobytes() + servers.tobytes()
+    return CONFIG_MAGIC + struct.pack("<I", zlib.crc32(body)) + body
+
+
+def _prefix_rows(tiers: Sequence[TierSetup]) -> npt.NDArray[np.void]:
+    """The longest first: of nested directories the innermost counts."""
+    pairs = [(os.fsencode(path.rstrip("/")), number) for number, tier in enumerate(tiers) for path in tier.prefixes]
+    rows = np.zeros(len(pairs), PREFIX)
+    for row, (path, number) in zip(rows, sorted(pairs, key=lambda pair: -len(pair[0])), strict=True):
+        if len(path) >= PATH - 8:
+            raise UserError(f"{os.fsdecode(path[:60])}…: is too long for a tier's path; at most {PATH - 9} bytes")
+        row["tier"], row["length"], row["path"] = number, len(path), path
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class StateHead:
+    """Who wrote a state file, and what it could not record."""
+
+    path: str
+    tiers: int
+    pid: int
+    parent: int
+    start_ns: int
+    start_realtime_ns: int
+    host: str
+    boot: str
+    command: str
+    variables: Mapping[str, str]
+    used: int
+    lost_ops: int
+    lost_rows: int  # of the operation list
+    mapped_ops: int
+    unemulated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedEpoch:
+    """An epoch that the program marked. `end_ns` 0: it lasted until the last operation, or its last phase (`last_ns`)."""
+
+    epoch: int
+    begin_ns: int
+    end_ns: int
+    last_ns: int
+    phases: tuple[tuple[str, int, int], ...]  # name, nanoseconds, how often
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRows:
+    """Rows of the operation list that were not yet written to the .ops file, or (`block`) may be there in part only."""
+
+    rows: bytes
+    block: int | None = None  # of LIST_ROWS rows in the .ops file, in whose place these are
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Something in the file cannot be what it should be; it is left out."""
+
+    reason: str
+
+
+Chunk = NativeLane | MarkedEpoch | WaitingRows | Damage
+
+
+def read_head(path: str, tiers: int) -> StateHead | None:
+    """None: its process was ended before it had recorded anything. ResultError: nothing in the file can be used."""
+    try:
+        with open(path, "rb") as file:
+            page = file.read(HEAD_BYTES)
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be read: {error.strerror}") from None
+    if not page.strip(b"\0"):
+        return None
+    if len(page) < HEAD_BYTES:
+        raise ResultError(f"{path}: is cut off")
+    head = np.frombuffer(page, HEAD, 1)[0]
+    if head["magic"] != STATE_MAGIC:
+        raise ResultError(f"{path}: is no state of a recorded process")
+    if head["version"] != VERSION:
+        raise ResultError(f"{path}: version {head['version']} is not the one this Tierscope knows ({VERSION})")
+    if zlib.crc32(page[_offset("version") : _offset("used")]) != head["crc"]:
+        raise ResultError(f"{path}: its checksum does not fit")
+    if (head["tiers"], head["kinds"], head["bins"]) != (tiers, KINDS, BINS):
+        raise ResultError(f"{path}: has other tiers or kinds of operation than this trace")
+    return StateHead(
+        path=path,
+        tiers=tiers,
+        pid=int(head["pid"]),
+        parent=int(head["parent"]),
+        start_ns=int(head["start_ns"]),
+        start_realtime_ns=int(head["start_realtime_ns"]),
+        host=_text(head["host"]),
+        boot=_text(head["boot"]),
+        command=_text(head["command"]),
+        variables=_variables(_text(head["variables"])),
+        used=max(int(head["used"]), HEAD_BYTES),
+        lost_ops=min(int(head["lost_ops"]), _LARGEST),
+        lost_rows=min(int(head["lost_rows"]), _LARGEST),
+        mapped_ops=min(int(head["mapped_ops"]), _LARGEST),
+        unemulated=bool(head["unemulated"]),
+    )
+
+
+def _offset(name: str) -> int:
+    return int(HEAD.fields[name][1])  # type: ignore[index]
+
+
+def _text(value: bytes) -> str:
+    return bytes(value).partition(b"\0")[0].decode("utf-8", "replace")
+
+
+def _variables(lines: str) -> dict[str, str]:
+    return {name: value for name, is_set, value in (line.partition("=") for line in lines.split("\n")) if is_set}
+
+
+def read_chunks(head: StateHead) -> Iterator[Chunk]:
+    """All that the process recorded, one chunk after another in bounded memory. Damage does not end it if it can be stepped over."""
+    try:
+        fd = os.open(head.path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        yield Damage(f"cannot be read: {error.strerror}")
+        return
+    try:
+        size = os.fstat(fd).st_size
+        if head.used > size:
+            yield Damage(f"holds {size} bytes of {head.used}")
+        yield from _walk(fd, min(head.used, size), head.tiers)
+    except OSError as error:
+        yield Damage(f"cannot be read: {error.strerror}")
+    finally:
+        os.close(fd)
+
+
+def _walk(fd: int, end: int, tiers: int) -> Iterator[Chunk]:
+    sizes = {LANE_MAGIC: lane_bytes(tiers), EPOCH_MAGIC: EPOCH.itemsize, LIST_MAGIC: LIST.itemsize}
+    place = HEAD_BYTES
+    while place + _CHUNK.size <= end:
+        magic, nbytes = _CHUNK.unpack(os.pread(fd, _CHUNK.size, place).ljust(_CHUNK.size, b"\0"))
+        if sizes.get(magic) != nbytes or place + nbytes > end:
+            yield Damage(f"cannot be read from byte {place} on")
+            return
+        yield _chunk(fd, place, magic, nbytes, tiers)
+        place += nbytes
+
+
+def _chunk(fd: int, place: int, magic: int, nbytes: int, tiers: int) -> Chunk:
+    if magic == LANE_MAGIC:
+        return _lane(fd, place, nbytes, tiers)
+    content = os.pread(fd, nbytes, place)
+    if len(content) < nbytes:
+        return Damage(f"is cut off at byte {place}")
+    return _epoch(content, place) if magic == EPOCH_MAGIC else _waiting(content, place)
+
+
+def _lane(fd: int, place: int, nbytes: int, tiers: int) -> NativeLane | Damage:
+    """A lane that is just being written to is looked at again."""
+    lane = None
+    for _ in range(_RETRIES):
+        lane = read_lane(os.pread(fd, nbytes, place), 0, tiers)
+        if lane is None or lane.whole:
+            break
+    if lane is None or not _plausible(lane):
+        return Damage(f"has impossible numbers at byte {place}")
+    return lane
+
+
+def _plausible(lane: NativeLane) -> bool:
+    """What one thread can have done. Of a lane whose checksum does not fit more is asked than that no number is absurd.
+
+    A thread that was killed while it recorded leaves counters that differ by one. Its operations took no longer than what passed; but
+    a copy counts as a read and a write.
+    """
+    cells = lane.cells
+    numbers = cells.view("<i8").reshape(len(cells), -1)
+    counts = (lane.limited_ops, lane.late_ops, lane.late_ns, lane.first_ns, lane.last_ns, lane.epoch)
+    if min(counts) < 0 or max(counts) >= _LARGEST or numbers.min() < 0 or numbers.max() >= _LARGEST:
+        return False
+    slack = 0 if lane.whole else 1
+    for name in ("sizes", "latencies"):
+        missing = np.abs(cells["ops"].astype(float) - cells[name].sum(axis=1, dtype=float))
+        if missing.max(initial=0) > slack:
+            return False
+    passed = max(0, lane.last_ns - lane.first_ns)
+    return lane.whole or float(cells["busy_ns"].sum(dtype=float)) <= 4.0 * passed + 1e9
+
+
+def _epoch(content: bytes, place: int) -> MarkedEpoch | Damage:
+    found = np.frombuffer(content, EPOCH, 1)[0]
+    phases = tuple((_text(row["name"]), int(row["ns"]), int(row["count"])) for row in found["phases"] if row["name"])
+    marked = MarkedEpoch(
+        int(found["epoch"]), int(found["begin_ns"]), int(found["end_ns"]), int(found["last_ns"]), phases
+    )
+    numbers = [marked.begin_ns, marked.end_ns, marked.last_ns, *(number for _, *both in phases for number in both)]
+    if marked.epoch < 0 or max(numbers) >= _LARGEST:
+        return Damage(f"has impossible numbers at byte {place}")
+    return marked
+
+
+def _waiting(content: bytes, place: int) -> WaitingRows | Damage:
+    head = np.frombuffer(content, LIST, 1)[0]
+    used, block = int(head["used"]), int(head["block"])
+    if used > LIST_ROWS:
+        return Damage(f"has impossible numbers at byte {place}")
+    if block:
+        return WaitingRows(content[_LIST_START:], block - 1)
+    return WaitingRows(content[_LIST_START : _LIST_START + used * ROW_BYTES])
+
+
+def read_names(path: str) -> Iterator[tuple[int, str]]:
+    """File number → path, of a .names file, as far as it can be read."""
+    try:
+        file = open(path, "rb", buffering=_BLOCK)  # noqa: SIM115
+    except OSError:
+        return
+    with file:
+        while len(start := file.read(_NAME.size)) == _NAME.size:
+            number, length = _NAME.unpack(start)
+            name = file.read(length) if length < PATH else b""
+            if not name or len(name) < length or number >= 1 << 63:
+                return
+            yield number, name.decode("utf-8", "replace")

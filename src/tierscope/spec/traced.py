@@ -1,0 +1,136 @@
+"""What the user says about tiers on the command line of `trace`: `--tier NAME=/path[,/path2…]` and `--emulate NAME.KEY=VALUE`."""
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tierscope.errors import SpecError, UserError
+from tierscope.spec import schema
+from tierscope.spec.build import read_value
+from tierscope.spec.schema import Key
+from tierscope.spec.study import Tier
+from tierscope.spec.tree import Node
+from tierscope.units import closest
+
+EMULATED_KEYS = (
+    "metadata_ops",
+    "read_ops",
+    "bandwidth",
+    "servers",
+    "gateway_bandwidth",
+    "latency",
+    "variation",
+)
+_FAR = ("lustre", "gpfs", "beegfs", "ceph", "nfs", "nfs4", "wekafs", "pvfs2", "panfs", "fhgfs")
+_MOST_SUGGESTED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class TracedTier:
+    """`prefixes`: files below any of these belong to it, as written and as symbolic links lead."""
+
+    tier: Tier
+    prefixes: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.tier.name
+
+
+def read_tiers(options: Sequence[str], emulate: Sequence[str] = ()) -> tuple[TracedTier, ...]:
+    """The tiers in the order given: nearest first, as in a study."""
+    if not options:
+        raise UserError(f"no tier is given; say where the data lies, nearest first: {_example()}")
+    tiers: list[TracedTier] = []
+    for option in options:
+        tiers.append(_read_tier(option, tiers))
+    return _emulated(tiers, emulate)
+
+
+def _read_tier(option: str, others: Sequence[TracedTier]) -> TracedTier:
+    name, given, paths = option.partition("=")
+    if not given or not paths:
+        raise UserError(f"--tier {option}: must be NAME=/path[,/path2…], for example gfs=/lustre")
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,15}", name):
+        raise UserError(f"--tier {option}: a tier's name must be small letters, digits and '_', 16 at most")
+    if any(other.name == name for other in others):
+        raise UserError(f"--tier {option}: {name} is given twice; write all its paths in one: {name}=/path,/path2")
+    prefixes: dict[str, None] = {}
+    for path in paths.split(","):
+        if not path:
+            raise UserError(f"--tier {option}: a path is empty; write it like {name}=/path,/path2")
+        absolute = os.path.abspath(os.path.expanduser(path))
+        if not os.path.exists(absolute):
+            raise UserError(f"--tier {option}: {path}: no such file or directory; give one that exists")
+        for prefix in (absolute, os.path.realpath(absolute)):
+            owner = next((other.name for other in others if prefix in other.prefixes), None)
+            if owner:
+                raise UserError(f"--tier {option}: {prefix} belongs to {owner} already; give each tier its own")
+            prefixes[prefix] = None
+    return TracedTier(Tier(name=name, path=next(iter(prefixes))), tuple(prefixes))
+
+
+def _emulated(tiers: list[TracedTier], settings: Sequence[str]) -> tuple[TracedTier, ...]:
+    values: dict[str, dict[str, Any]] = {}
+    for setting in settings:
+        tier, key, value = _read_setting(setting, [tier.name for tier in tiers])
+        values.setdefault(tier, {})[key] = value
+    found = tuple(
+        replace(traced, tier=replace(traced.tier, emulate=True, **values[traced.name]))
+        if traced.name in values
+        else traced
+        for traced in tiers
+    )
+    for spec in (traced.tier for traced in found):
+        rates = (spec.metadata_ops, spec.read_ops, spec.bandwidth, spec.gateway_bandwidth, spec.latency)
+        if spec.emulate and not any(rates):
+            raise SpecError(
+                f"--emulate: {spec.name} has no rate that limits; give metadata_ops, read_ops, bandwidth or latency"
+            )
+    return found
+
+
+def _read_setting(setting: str, tiers: list[str]) -> tuple[str, str, Any]:
+    path, given, value = setting.partition("=")
+    tier, dot, name = path.strip().partition(".")
+    where = f"--emulate {setting}"
+    if not given or not dot:
+        raise SpecError(f"{where}: must be TIER.KEY=VALUE, for example {tiers[-1]}.bandwidth=20MB/s")
+    if tier not in tiers:
+        guess = closest(tier, tiers)
+        hint = f"did you mean {guess}?" if guess else f"tiers: {', '.join(tiers)}"
+        raise SpecError(f"{where}: {tier} is no tier of this command; {hint}")
+    if name not in EMULATED_KEYS:
+        guess = closest(name, EMULATED_KEYS)
+        hint = f"did you mean {tier}.{guess}?" if guess else f"known here: {', '.join(EMULATED_KEYS)}"
+        raise SpecError(f"{where}: {tier}.{name}: unknown key; {hint}")
+    key = next(field.meta for field in schema.fields(Tier) if field.yaml == name and isinstance(field.meta, Key))
+    return tier, name, read_value(key, Node(value.strip() or None, where), f"{tier}.{name}")
+
+
+def _example() -> str:
+    """With what is mounted here, if that tells anything."""
+    mounted = _storage_mounts()
+    text = "--tier lfs=/local --tier gfs=/lustre"
+    return f"{text} (mounted here: {', '.join(mounted)})" if mounted else text
+
+
+def _storage_mounts() -> list[str]:
+    """Mount points of parallel filesystems and of fast local disks."""
+    found: dict[str, str] = {}
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
+            for line in mounts:
+                fields = line.split()
+                kind, source = fields[fields.index("-") + 1 : fields.index("-") + 3]
+                place = fields[4].replace("\\040", " ")
+                fast = (
+                    source.startswith("/dev/nvme") and os.path.isdir(place) and not place.startswith(("/boot", "/etc"))
+                )
+                if (kind in _FAR or fast) and place != "/":
+                    found.setdefault(place, kind if kind in _FAR else "NVMe")
+    except (OSError, ValueError, IndexError):
+        return []
+    return [f"{place} ({kind})" for place, kind in sorted(found.items())][:_MOST_SUGGESTED]

@@ -1,0 +1,37 @@
+"""What can record a stranger's command (`tierscope trace --with`)."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tierscope.registry import Entry, Registry
+from tierscope.spec.traced import TracedTier
+
+if TYPE_CHECKING:  # a command line is read before anything that starts threads may be imported
+    from tierscope.trace.trace import Trace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is to be recorded of a command."""
+
+    command: tuple[str, ...]
+    tiers: tuple[TracedTier, ...]
+    ops: bool = False
+    epochs: str = "marks"
+
+
+class Recorder(Protocol):
+    def check(self, program: str, wanted: Wanted) -> list[str]:
+        """Before anything is touched: refuse what cannot work (UserError); lines worth saying about the rest."""
+
+    def prepare(self, folder: str, wanted: Wanted) -> dict[str, str]:
+        """Make the folder ready; variables of the environment under which the command records into it."""
+
+    def collect(self, folder: str, out: str, about: dict[str, Any]) -> "Trace":
+        """The trace of all that is in the folder; lists of operations go below `out`. `about` describes the command."""
+
+
+RECORDERS: Registry[type[Recorder]] = Registry(
+    "recorder",
+    {"builtin": Entry("tierscope.studies.builtin:Builtin", "our own preloaded library: any program, any tier")},
+)

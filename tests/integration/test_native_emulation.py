@@ -1,0 +1,127 @@
+"""Emulated tiers for programs that know nothing of us: they take as long as the configured rates say."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tierscope.native import library
+from tierscope.native.state import NO_STATION, StationRow, TierSetup, write_setup
+from tierscope.trace.durable import boot_id
+
+pytestmark = [
+    pytest.mark.native,
+    pytest.mark.skipif(library.load() is None, reason="the C library was not built here"),
+]
+
+MB = 1_000_000
+WITHIN = 0.03
+
+
+def recorded(folder: Path, tier: TierSetup, slots: int) -> dict[str, str]:
+    """The environment in which a command meets this emulated tier."""
+    folder.mkdir()
+    write_setup(str(folder), [tier], slots, boot_id())
+    return {**os.environ, "LD_PRELOAD": str(library.path()), "TIERSCOPE_RECORD": str(folder)}
+
+
+def emulated(data: Path, servers: tuple[StationRow, ...], metadata: StationRow = NO_STATION) -> TierSetup:
+    return TierSetup((os.path.realpath(data),), emulated=True, metadata=metadata, servers=servers)
+
+
+def bandwidth(number: int, per_second: float) -> StationRow:
+    return (number, 0.0, 1e9 / per_second)
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_h5py_meets_the_configured_bandwidth(tmp_path: Path, chunked: bool) -> None:
+    pytest.importorskip("h5py", reason="h5py is not installed")
+    data = tmp_path / "data"
+    data.mkdir()
+    program = tmp_path / "program.py"
+    program.write_text(
+        """
+import sys, time, h5py, numpy
+path, mode, chunked = sys.argv[1:]
+if mode == "write":
+    with h5py.File(path, "w") as file:
+        shape = (160, 1 << 17)
+        file.create_dataset("x", data=numpy.zeros(shape, "u1"), chunks=(4, 1 << 17) if chunked == "True" else None)
+else:
+    start = time.monotonic()
+    with h5py.File(path, "r") as file:
+        total = sum(file["x"][row : row + 4].nbytes for row in range(0, 160, 4))
+    print(total, time.monotonic() - start)
+"""
+    )
+    command = [sys.executable, str(program), str(data / "x.h5")]
+    subprocess.run([*command, "write", str(chunked)], check=True)
+    env = recorded(tmp_path / "record", emulated(data, (bandwidth(0, 20 * MB),)), 1)
+    done = subprocess.run([*command, "read", str(chunked)], check=True, env=env, capture_output=True, text=True)
+    nbytes, seconds = done.stdout.split()
+    assert int(nbytes) == 160 << 17
+    assert float(seconds) == pytest.approx(int(nbytes) / (20 * MB), rel=WITHIN)
+
+
+READER = """
+import os, sys, time
+folder, first, step, files, start = sys.argv[1], *map(int, sys.argv[2:5]), float(sys.argv[5])
+time.sleep(max(0.0, start - time.monotonic()))
+for file in range(first, files, step):
+    fd = os.open(f"{folder}/{file:06d}", os.O_RDONLY)
+    os.read(fd, 1 << 20)
+    os.close(fd)
+print(time.monotonic())
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "rate"), [("metadata", 500.0), ("servers by operations", 500.0), ("servers by bytes", 500.0)]
+)
+def test_64_processes_meet_the_configured_rates(tmp_path: Path, what: str, rate: float) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    files, processes, nbytes = 2048, 64, 16384
+    for file in range(files):
+        (data / f"{file:06d}").write_bytes(bytes(nbytes))
+    tier = {
+        "metadata": emulated(data, (NO_STATION,), (0, 1e9 / rate, 0.0)),
+        "servers by operations": emulated(data, tuple((number, 4e9 / rate, 0.0) for number in range(4))),
+        "servers by bytes": emulated(data, tuple(bandwidth(number, rate * nbytes / 4) for number in range(4))),
+    }[what]
+    env = recorded(tmp_path / "record", tier, 4)
+    start = time.monotonic() + 8
+    commands = [
+        [sys.executable, "-S", "-c", READER, str(data), str(first), str(processes), str(files), str(start)]
+        for first in range(processes)
+    ]
+    running = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) for command in commands]
+    assert time.monotonic() < start, "the processes did not start in time"
+    ends = [float(process.communicate(timeout=60)[0]) for process in running]
+    assert max(ends) - start == pytest.approx(files / rate, rel=WITHIN)
+
+
+def test_trace_emulates_and_says_so(tmp_path: Path) -> None:
+    data, out = tmp_path / "data", tmp_path / "out"
+    data.mkdir()
+    (data / "x").write_bytes(bytes(2 * MB))
+    command = [
+        sys.executable,
+        "-m",
+        "tierscope.cli.main",
+        "trace",
+        "--tier",
+        f"gfs={data}",
+        "--out",
+        str(out),
+        "--json",
+    ]
+    command += ["--emulate", "gfs.bandwidth=4MB/s", "--", "cat", str(data / "x")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    shown = json.loads(done.stdout)
+    assert shown["emulated_tiers"] == ["gfs"]
+    assert shown["points"][0]["classes"]["GFS-READ"] == pytest.approx(0.5, rel=WITHIN)

@@ -1,0 +1,128 @@
+"""`--tier` and `--emulate`: what they mean, and one clear line for what is wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from tierscope.errors import UserError
+from tierscope.spec import traced
+from tierscope.spec.traced import read_tiers
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two directories, a link to one, and a place without storage worth naming."""
+    for name in ("lfs", "gfs"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "link").symlink_to("gfs")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(traced, "_storage_mounts", list)
+    return tmp_path
+
+
+def refusal(*tiers: str, emulate: tuple[str, ...] = ()) -> str:
+    with pytest.raises(UserError) as caught:
+        read_tiers(tiers, emulate)
+    return str(caught.value)
+
+
+def test_tiers_keep_their_order_and_paths_become_absolute(here: Path) -> None:
+    near, far = read_tiers(["lfs=lfs", f"gfs={here}/gfs/,/"])
+    assert (near.name, near.prefixes) == ("lfs", (f"{here}/lfs",))
+    assert (far.name, far.prefixes) == ("gfs", (f"{here}/gfs", "/"))
+    assert not near.tier.emulate
+
+
+def test_links_count_as_written_and_as_they_lead(here: Path) -> None:
+    (tier,) = read_tiers(["gfs=link"])
+    assert tier.prefixes == (f"{here}/link", f"{here}/gfs")
+
+
+def test_nested_paths_are_fine_and_home_is_known(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(here))
+    near, far = read_tiers(["lfs=~/lfs", "all=."])
+    assert near.prefixes == (f"{here}/lfs",)
+    assert far.prefixes == (str(here),)
+
+
+@pytest.mark.parametrize(
+    ("tiers", "message"),
+    [
+        ([], "no tier is given; say where the data lies, nearest first: --tier lfs=/local --tier gfs=/lustre"),
+        (["gfs"], "--tier gfs: must be NAME=/path[,/path2…], for example gfs=/lustre"),
+        (["gfs="], "--tier gfs=: must be NAME=/path[,/path2…], for example gfs=/lustre"),
+        (["GFS=gfs"], "--tier GFS=gfs: a tier's name must be small letters, digits and '_', 16 at most"),
+        (["=gfs"], "--tier =gfs: a tier's name must be small letters, digits and '_', 16 at most"),
+        (
+            [f"{'g' * 17}=gfs"],
+            f"--tier {'g' * 17}=gfs: a tier's name must be small letters, digits and '_', 16 at most",
+        ),
+        (["gfs=gfs,"], "--tier gfs=gfs,: a path is empty; write it like gfs=/path,/path2"),
+        (["gfs=nowhere"], "--tier gfs=nowhere: nowhere: no such file or directory; give one that exists"),
+        (
+            ["gfs=gfs", "gfs=lfs"],
+            "--tier gfs=lfs: gfs is given twice; write all its paths in one: gfs=/path,/path2",
+        ),
+    ],
+)
+def test_bad_tiers_get_one_clear_line(tiers: list[str], message: str) -> None:
+    assert refusal(*tiers) == message
+
+
+def test_one_path_cannot_belong_to_two_tiers(here: Path) -> None:
+    assert (
+        refusal("lfs=gfs", "gfs=link") == f"--tier gfs=link: {here}/gfs belongs to lfs already; give each tier its own"
+    )
+
+
+def test_what_is_mounted_is_suggested(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(traced, "_storage_mounts", lambda: ["/work (lustre)", "/scratch (NVMe)"])
+    assert refusal().endswith("(mounted here: /work (lustre), /scratch (NVMe))")
+
+
+def test_mounts_are_read_without_trust() -> None:
+    assert all(isinstance(mount, str) for mount in traced._storage_mounts())
+
+
+def test_emulated_keys_are_those_of_a_studys_tier() -> None:
+    near, far = read_tiers(
+        ["lfs=lfs", "gfs=gfs"],
+        ["gfs.bandwidth=20MB/s", "gfs.servers=3", "gfs.metadata_ops = 900/s", "gfs.variation=10%", "gfs.latency=2ms"],
+    )
+    tier = far.tier
+    assert not near.tier.emulate
+    assert tier.emulate
+    assert (tier.bandwidth, tier.servers, tier.metadata_ops) == (2e7, 3, 900.0)
+    assert (tier.variation, tier.latency) == (0.1, 0.002)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("gfs", "must be TIER.KEY=VALUE, for example gfs.bandwidth=20MB/s"),
+        ("bandwidth=1MB/s", "must be TIER.KEY=VALUE, for example gfs.bandwidth=20MB/s"),
+        ("gsf.bandwidth=1MB/s", "gsf is no tier of this command; did you mean gfs?"),
+        ("tape.bandwidth=1MB/s", "tape is no tier of this command; tiers: lfs, gfs"),
+        ("gfs.bandwith=1MB/s", "gfs.bandwith: unknown key; did you mean gfs.bandwidth?"),
+        (
+            "gfs.path=/x",
+            "gfs.path: unknown key; known here: metadata_ops, read_ops, bandwidth, servers, gateway_bandwidth, latency, variation",
+        ),
+        ("gfs.bandwidth=20MB", "gfs.bandwidth = 20MB; is an amount, not a rate; write it like 40 MiB/s"),
+        (
+            "gfs.bandwidth=20mb/s",
+            "gfs.bandwidth = 20mb/s; has the unknown unit 'mb'; did you mean MB? (expected bytes per second like 40 MiB/s)",
+        ),
+        ("gfs.servers=0", "gfs.servers = 0; must be within 1 – 100000"),
+        ("gfs.latency=", "gfs.latency has no value; of each read, outside any queue: give one or remove the key"),
+    ],
+)
+def test_bad_settings_get_one_clear_line(setting: str, message: str) -> None:
+    assert refusal("lfs=lfs", "gfs=gfs", emulate=(setting,)) == f"--emulate {setting}: {message}"
+
+
+def test_a_tier_without_a_rate_cannot_be_emulated() -> None:
+    assert (
+        refusal("gfs=gfs", emulate=("gfs.servers=4",))
+        == "--emulate: gfs has no rate that limits; give metadata_ops, read_ops, bandwidth or latency"
+    )
