@@ -54,7 +54,7 @@ if mode == "write":
 else:
     start = time.monotonic()
     with h5py.File(path, "r") as file:
-        total = sum(file["x"][row : row + 4].nbytes for row in range(0, 160, 4))
+        total = sum(file["x"][row : row + 32].nbytes for row in range(0, 160, 32))
     print(total, time.monotonic() - start)
 """
     )

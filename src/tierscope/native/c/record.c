@@ -34,7 +34,7 @@ static inline uint64_t move(ts_wall *wall, uint64_t now, int step)
     for (;;) {
         uint64_t active = state & ACTIVE_MASK, virtual = state >> ACTIVE_BITS;
         uint64_t latest = now > last ? now : last;
-        if (active) virtual += (latest - last) * FRACTION / active;
+        if (active) virtual += active == 1 ? (latest - last) * FRACTION : (latest - last) * FRACTION / active; /* a division takes its time */
         if (swap(wall, &state, &last, virtual << ACTIVE_BITS | ((active + (uint64_t)step) & ACTIVE_MASK), latest)) return virtual;
     }
 }
