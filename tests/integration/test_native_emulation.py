@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,16 @@ pytestmark = [
 
 MB = 1_000_000
 WITHIN = 0.03
+TRIES = 3
+
+
+def least(measure: Callable[[int], float], expected: float) -> float:
+    """The least of a few tries, as far as needed: whatever else runs on the machine only adds to it."""
+    seconds = measure(0)
+    for number in range(1, TRIES):
+        if seconds > expected * (1 + WITHIN):
+            seconds = min(seconds, measure(number))
+    return seconds
 
 
 def recorded(folder: Path, tier: TierSetup, slots: int) -> dict[str, str]:
@@ -60,11 +71,17 @@ else:
     )
     command = [sys.executable, str(program), str(data / "x.h5")]
     subprocess.run([*command, "write", str(chunked)], check=True)
-    env = recorded(tmp_path / "record", emulated(data, (bandwidth(0, 20 * MB),)), 1)
-    done = subprocess.run([*command, "read", str(chunked)], check=True, env=env, capture_output=True, text=True)
-    nbytes, seconds = done.stdout.split()
-    assert int(nbytes) == 160 << 17
-    assert float(seconds) == pytest.approx(int(nbytes) / (20 * MB), rel=WITHIN)
+    nbytes = 160 << 17
+
+    def measure(number: int) -> float:
+        env = recorded(tmp_path / f"record{number}", emulated(data, (bandwidth(0, 20 * MB),)), 1)
+        done = subprocess.run([*command, "read", str(chunked)], check=True, env=env, capture_output=True, text=True)
+        total, seconds = done.stdout.split()
+        assert int(total) == nbytes
+        return float(seconds)
+
+    expected = nbytes / (20 * MB)
+    assert least(measure, expected) == pytest.approx(expected, rel=WITHIN)
 
 
 READER = """
@@ -93,16 +110,19 @@ def test_64_processes_meet_the_configured_rates(tmp_path: Path, what: str, rate:
         "servers by operations": emulated(data, tuple((number, 4e9 / rate, 0.0) for number in range(4))),
         "servers by bytes": emulated(data, tuple(bandwidth(number, rate * nbytes / 4) for number in range(4))),
     }[what]
-    env = recorded(tmp_path / "record", tier, 4)
-    start = time.monotonic() + 8
-    commands = [
-        [sys.executable, "-S", "-c", READER, str(data), str(first), str(processes), str(files), str(start)]
-        for first in range(processes)
-    ]
-    running = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) for command in commands]
-    assert time.monotonic() < start, "the processes did not start in time"
-    ends = [float(process.communicate(timeout=60)[0]) for process in running]
-    assert max(ends) - start == pytest.approx(files / rate, rel=WITHIN)
+
+    def measure(number: int) -> float:
+        env = recorded(tmp_path / f"record{number}", tier, 4)
+        start = time.monotonic() + 8
+        commands = [
+            [sys.executable, "-S", "-c", READER, str(data), str(first), str(processes), str(files), str(start)]
+            for first in range(processes)
+        ]
+        running = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) for command in commands]
+        assert time.monotonic() < start, "the processes did not start in time"
+        return max(float(process.communicate(timeout=60)[0]) for process in running) - start
+
+    assert least(measure, files / rate) == pytest.approx(files / rate, rel=WITHIN)
 
 
 def test_trace_emulates_and_says_so(tmp_path: Path) -> None:
