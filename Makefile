@@ -52,7 +52,7 @@ test-sanitizers: $(STAMPS)-dev build/address/libtierscope.so build/thread/libtie
 
 ADDRESS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-sanitize=nonnull-attribute -fno-omit-frame-pointer
 THREAD := -fsanitize=thread -Wno-tsan
-LIBRARY := -std=gnu11 -O1 -g -fPIC -shared -pthread -fvisibility=hidden -ftls-model=initial-exec -fno-delete-null-pointer-checks
+LIBRARY := -std=gnu11 -O1 -g -fPIC -shared -pthread -fvisibility=hidden -ftls-model=initial-exec -fexceptions -fno-delete-null-pointer-checks
 build/address/libtierscope.so: SANITIZE = $(ADDRESS)
 build/thread/libtierscope.so: SANITIZE = $(THREAD)
 build/address/libtierscope.so build/thread/libtierscope.so: $(NATIVE)

@@ -30,9 +30,9 @@ setup(
             "tierscope.native.libtierscope",
             sources=sorted(glob(f"{FOLDER}/*.c")),
             depends=sorted(glob(f"{FOLDER}/*.h")),
-            # Programs may pass NULL where headers forbid it: our checks for that must stay.
+            # Programs may pass NULL where headers forbid it: our checks for that must stay. A thread that is cancelled must unwind through us.
             extra_compile_args=[
-                *("-std=gnu11", "-O2", "-g0", "-fno-delete-null-pointer-checks", "-fvisibility=hidden"),
+                *("-std=gnu11", "-O2", "-g0", "-fexceptions", "-fno-delete-null-pointer-checks", "-fvisibility=hidden"),
                 "-ftls-model=initial-exec",
             ],
             extra_link_args=["-ldl", "-pthread"],

@@ -1,5 +1,6 @@
 """Findings: each kind appears when it should, and only then."""
 
+import string
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -17,9 +18,13 @@ Cold = list[tuple[str, int, int | None]]  # of epochs 1, 2, …
 
 
 def found(
-    *traces: Trace, cold: Cold | None = None, expected: int | None = None, goal: float | None = None
+    *traces: Trace,
+    cold: Cold | None = None,
+    expected: int | None = None,
+    goal: float | None = None,
+    basis: str = "busy",
 ) -> list[Finding]:
-    times = from_traces(traces or [run()], TIERS)
+    times = from_traces(traces or [run()], TIERS, basis)
     given = conditions(times, cold_rows(cold or []))
     return find(times, break_down(times), given, expected, goal)
 
@@ -46,11 +51,23 @@ def overhead(seconds: float) -> dict[str, Any]:
     return {"overhead": {"harness_seconds_per_sample": seconds}}
 
 
-def command(seconds: float = 5.0, epochs: int = 1, **about: Any) -> list[Finding]:
+def command(seconds: float = 5.0, epochs: int = 1, basis: str = "busy", **about: Any) -> list[Finding]:
     """Of a traced command that did one read per epoch."""
-    return found(
-        without_loop(trace_of({(0, n + 1): {"GFS-READ": seconds} for n in range(epochs)}, about=traced(**about)))
-    )
+    classes = {(0, n + 1): {"GFS-READ": seconds} for n in range(epochs)}
+    return found(without_loop(trace_of(classes, about=traced(**about))), basis=basis)
+
+
+def writing(**seconds: float) -> list[Finding]:
+    """Rank 0 reads longest; rank 1 writes, in the second epoch."""
+    first = {"GFS-READ": 5.0}
+    classes = {(0, 1): first, (0, 2): first, (1, 1): {"GFS-WRITE": 99.0}, (1, 2): {"GFS-READ": 4.0}}
+    classes[1, 2] |= {f"{tier.upper()}-WRITE": value for tier, value in seconds.items()}
+    return found(trace_of(classes))
+
+
+def processes(*lanes: tuple[int | None, int]) -> list[dict[str, Any]]:
+    """Rank and lanes of each."""
+    return [{"rank": rank, "lanes": number} for rank, number in lanes]
 
 
 def nothing(**about: Any) -> list[Finding]:
@@ -75,7 +92,7 @@ class Case(NamedTuple):
 CASES: dict[str, Case] = {
     "partial": Case(lambda: found(expected=2), {"finished": 1, "total": 2}, lambda: found(expected=1)),
     "emulated": Case(
-        lambda: found(run(about=tiers(lfs=True, gfs=True))), {"tiers": "gfs, lfs"}, lambda: found(run(about=REAL))
+        lambda: found(run(about=tiers(lfs=True, gfs=True))), {"tiers": ["gfs", "lfs"]}, lambda: found(run(about=REAL))
     ),
     "warm_pages": Case(
         lambda: found(cold=[("lfs", 100, 0), ("lfs", 100, 6), ("gfs", 100, 0)]),
@@ -100,12 +117,12 @@ CASES: dict[str, Case] = {
     ),
     "late": Case(
         lambda: found(run(limited_ops=4, late_ops=2, late_seconds=0.002), run(point=1, rate=0.6, limited_ops=9)),
-        {"percent": 50.0, "seconds": "2 ms"},
+        {"percent": 50.0, "seconds": 0.002},
         lambda: found(run(limited_ops=4, late_ops=0, late_seconds=0.002)),
     ),
     "overhead": Case(
         lambda: found(run(about=overhead(0.003))),  # 100 samples in 5 s: 0.3 s are 6 %
-        {"percent": pytest.approx(6.0), "seconds": "3 ms"},
+        {"percent": pytest.approx(6.0), "seconds": 0.003},
         lambda: found(run(about=overhead(0.002))),
     ),
     "not_evicted": Case(
@@ -115,11 +132,18 @@ CASES: dict[str, Case] = {
     ),
     "threads": Case(
         lambda: found(run(about={"overhead": {"threads_seconds_per_op": 0.3}})),  # of 5 s in one operation
-        {"seconds": "300 ms", "percent": pytest.approx(6.0)},
+        {"seconds": 0.3, "percent": pytest.approx(6.0)},
         lambda: found(run(about={"overhead": {"threads_seconds_per_op": 0.2}})),
     ),
     "decode": Case(
-        lambda: found(run(decode_seconds=5.5)), {"decode": "5.5 s", "io": "5 s"}, lambda: found(run(decode_seconds=4.5))
+        lambda: found(run(decode_seconds=5.5)),
+        {"decode_seconds": 5.5, "io_seconds": 5.0},
+        lambda: found(run(decode_seconds=4.5)),
+    ),
+    "writes": Case(
+        lambda: writing(gfs=3.0, lfs=2.5),
+        {"write_seconds": 5.5, "io_seconds": 5.0},
+        lambda: writing(gfs=4.5),
     ),
     "hidden": Case(
         lambda: found(run(compute_seconds=9.0, stall_seconds=0.4)),
@@ -127,41 +151,60 @@ CASES: dict[str, Case] = {
         lambda: found(run(compute_seconds=9.0, stall_seconds=0.6)),
     ),
     "nothing_recorded": Case(nothing, {}, command),
-    "failed_command": Case(lambda: command(exit_code=137), {"code": 137}, lambda: command(exit_code=None)),
+    "running": Case(
+        lambda: command(running=[7, 9], exit_code=1),
+        {"command": "python train.py", "pids": [7, 9]},
+        lambda: command(running=[]),
+    ),
+    "ended_command": Case(
+        lambda: command(exit_code=139), {"signal": "SIGSEGV", "code": 139}, lambda: command(exit_code=128 + 99)
+    ),
+    "failed_command": Case(lambda: command(exit_code=7), {"code": 7}, lambda: command(exit_code=None)),
     "no_marks": Case(
         lambda: command(marked=False),
-        {"span": ", 3 s from the first operation to the last"},
+        {"span_seconds": 3.0},
         lambda: command(epochs=2, marked=False),  # found by re-reads
     ),
     "outside": Case(
         lambda: command(outside_ops=7, outside_seconds=0.25),
-        {"ops": 7, "seconds": "250 ms"},
+        {"ops": 7, "seconds": 0.25},
         lambda: command(outside_ops=0),
     ),
     "mapped": Case(
-        lambda: command(mapped={"gfs": {"ops": 3, "bytes": 2048}}), {"tier": "gfs", "ops": 3, "size": "2 KiB"}, command
+        lambda: command(mapped={"gfs": {"ops": 3, "bytes": 2048}}), {"tier": "gfs", "ops": 3, "bytes": 2048}, command
+    ),
+    "wall_processes": Case(
+        lambda: command(basis="wall", processes=processes((0, 1), (1, 1), (0, 2), (0, 0))),
+        {"processes": 2},
+        lambda: command(basis="wall", processes=processes((0, 1), (1, 3), (0, 0), (None, 1), (None, 1))),
+    ),
+    "unrecorded": Case(
+        lambda: command(unrecorded_processes=2, unrecorded_ops=70),
+        {"processes": 2, "ops": 70},
+        lambda: command(unrecorded_processes=0, unrecorded_ops=0),
     ),
     "lost_ops": Case(lambda: command(lost_ops=3), {"ops": 3}, lambda: command(lost_ops=0)),
     "lost_rows": Case(lambda: command(lost_rows=512), {"rows": 512}, lambda: command(lost_rows=0)),
     "cut": Case(lambda: command(cut_lanes=2), {"lanes": 2}, lambda: command(cut_lanes=0)),
     "damaged": Case(
         lambda: command(damaged_files=["a.state: is cut off"], damaged_file_count=1),
-        {"files": 1, "names": "a.state: is cut off"},
+        {"files": 1, "names": ["a.state: is cut off"]},
         lambda: command(damaged_file_count=0),
     ),
     "still_running": Case(lambda: command(still_running=2), {"processes": 2}, lambda: command(still_running=0)),
     "unemulated": Case(lambda: command(unemulated_processes=4), {"processes": 4}, command),
+    "scattered": Case(lambda: command(scattered_processes=3), {"processes": 3}, lambda: command(scattered_processes=0)),
     "root_tier": Case(
         lambda: command(tiers=prefixes("/gfs", "/")), {"tier": "gfs"}, lambda: command(tiers=prefixes("/gfs"))
     ),
     "goal_met": Case(
         lambda: found(run(9.0, 0.1), run(6.0, 0.2, point=1), run(4.0, 0.3, point=2), goal=6.0),
-        {"goal": "6 s", "where": "cache_rate 20%", "io": "6 s"},
+        {"goal_seconds": 6.0, "where": "cache_rate 20%", "io_seconds": 6.0},
         lambda: found(goal=None),
     ),
     "goal_missed": Case(
         lambda: found(run(9.0, 0.1), run(6.0, 0.2, point=1), goal=4.5),
-        {"goal": "4.5 s", "over": "1.5 s", "io": "6 s", "bottleneck": "GFS-READ"},
+        {"goal_seconds": 4.5, "over_seconds": 1.5, "io_seconds": 6.0, "bottleneck": "GFS-READ"},
         lambda: found(goal=5.0),
     ),
 }
@@ -191,9 +234,28 @@ def test_its_words_are_one_line_with_its_evidence(kind: str) -> None:
     (finding,) = of_kind(kind, CASES[kind].yes())
     assert "\n" not in finding.text + finding.suggestion
     assert "{" not in finding.text + finding.suggestion
-    for value in finding.evidence.values():
-        assert (f"{value:.0f}" if isinstance(value, float) else str(value)) in finding.text
+    named = {name for _, name, _, _ in string.Formatter().parse(WORDING[kind][0]) if name}
+    assert named == set(finding.evidence)
     assert finding.suggestion
+
+
+@pytest.mark.parametrize(
+    ("finding", "text"),
+    [
+        (Finding("late", {"percent": 50.4, "seconds": 0.002}), "really took longer than emulated, 2 ms in all"),
+        (Finding("mapped", {"tier": "gfs", "ops": 3, "bytes": 2048}), "gfs: 3 × mmap of its files, 2 KiB in all;"),
+        (Finding("emulated", {"tiers": ["gfs", "lfs"]}), "emulated tiers: gfs, lfs; their"),
+        (Finding("damaged", {"files": 2, "names": ["a: is cut off", "b: is not"]}), "2 (a: is cut off; b: is not)"),
+        (Finding("ended_command", {"signal": "SIGSEGV", "code": 139}), "was ended by SIGSEGV (exit code 139): "),
+        (Finding("running", {"command": "sh {x}", "pids": [7, 9]}), "still runs (sh {x}; processes: 7, 9): "),
+    ],
+)
+def test_numbers_are_shown_as_people_read_them(finding: Finding, text: str) -> None:
+    assert text in finding.text
+
+
+def test_busy_seconds_of_several_processes_are_nothing_special() -> None:
+    assert command(processes=processes((0, 1), (0, 1))) == []
 
 
 def test_an_unremarkable_run_gives_none() -> None:
@@ -208,9 +270,16 @@ def test_nothing_recorded_is_not_called_unmarked() -> None:
     assert [finding.kind for finding in nothing(marked=False)] == ["nothing_recorded"]
 
 
+def test_nothing_recorded_is_not_blamed_on_paths_when_processes_could_not_record() -> None:
+    findings = nothing(marked=False, unrecorded_processes=1, unrecorded_ops=9)
+    assert [finding.kind for finding in findings] == ["unrecorded"]
+
+
 def test_without_a_span_the_missing_marks_are_still_said() -> None:
     (finding,) = command(marked=False, span_seconds=None)
-    assert finding.text == "no epochs were marked: everything counts as one"
+    assert finding.text == (
+        "no epochs were marked: everything counts as one, an unknown time from the first operation to the last"
+    )
 
 
 def test_of_many_damaged_files_a_few_are_named() -> None:

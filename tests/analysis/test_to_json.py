@@ -24,7 +24,10 @@ POINT: dict[str, tuple[type, ...]] = {
     "slowest_rank": (int,),
     "io_seconds": (float,),
     "epoch_seconds": (float, NoneType),
+    "compute_seconds": (float, NoneType),
     "classes": (dict,),
+    "ops": (dict,),
+    "bytes": (dict,),
     "bottleneck": (str, NoneType),
     "io_seconds_low": (float,),
     "io_seconds_high": (float,),
@@ -41,6 +44,7 @@ SUMMARY: dict[str, tuple[type, ...]] = {
     "classes": (dict,),
     "bottleneck": (str, NoneType),
     "epoch_seconds": (float, NoneType),
+    "compute_seconds": (float, NoneType),
     "first_epoch_io_seconds": (float, NoneType),
 }
 BEST = {**SUMMARY, "smallest_equal": (dict, NoneType)}
@@ -48,6 +52,7 @@ WHOLE: dict[str, tuple[type, ...]] = {
     "schema_version": (int,),
     "kind": (str,),
     "basis": (str,),
+    "processes": (int, NoneType),
     "emulated_tiers": (list,),
     "resident_share": (dict,),
     "overhead": (dict,),
@@ -108,6 +113,8 @@ def test_the_keys_and_their_types(times: ClassTimes) -> None:
     for point in found["points"]:
         assert_shape(point, POINT)
         assert all(type(value) is float for value in point["classes"].values())
+        assert set(point["ops"]) == set(point["bytes"]) == set(point["classes"])
+        assert all(type(value) in (int, NoneType) for name in ("ops", "bytes") for value in point[name].values())
     for point in [*found["summary"], *([found["best"]["smallest_equal"]] if found["best"]["smallest_equal"] else [])]:
         assert_shape(point, SUMMARY)
     for finding in found["findings"]:
@@ -129,7 +136,10 @@ def test_the_numbers_of_a_point() -> None:
         "io_seconds_high": 4.25,
         "interval": "range",
         "epoch_seconds": 10.0,
+        "compute_seconds": 0.0,
         "classes": {"GFS-READ": 0.0, "GFS-META": 4.0, "LFS-READ": 0.25, "LFS-META": 0.0},
+        "ops": {"GFS-READ": 0, "GFS-META": 1, "LFS-READ": 1, "LFS-META": 0},
+        "bytes": {"GFS-READ": 0, "GFS-META": 0, "LFS-READ": 100, "LFS-META": 0},
         "bottleneck": "GFS-META",
         "step_sync_seconds": {"endless_prefetch": 3.0, "no_prefetch": 3.0},
     }

@@ -6,8 +6,10 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ from tests.recording import any_library, recording
 from tests.states import Op, lane_chunk, write_state
 from tierscope.cli.main import _run
 from tierscope.studies import builtin
+from tierscope.studies.launch import launch
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +37,7 @@ def trace(*arguments: object) -> int:
     return _run(["trace", *map(str, arguments)])
 
 
-def spawned(*arguments: object) -> "subprocess.Popen[str]":
+def spawned(*arguments: object, **changes: Any) -> "subprocess.Popen[str]":
     """The real program, in a session of its own."""
     return subprocess.Popen(
         [sys.executable, "-m", "tierscope.cli.main", "trace", *map(str, arguments)],
@@ -43,6 +46,7 @@ def spawned(*arguments: object) -> "subprocess.Popen[str]":
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        **changes,
     )
 
 
@@ -50,8 +54,10 @@ def test_the_table_comes_after_the_commands_own_output(here: Path, capfd: pytest
     assert trace("--tier", "gfs=gfs", "--", *recording(here / "ready", "echo its own words")) == 0
     lines = capfd.readouterr().out.splitlines()
     assert lines[0] == "its own words"
-    assert "I/O time of the slowest process, of 1 (busy seconds)" in lines[1]
+    assert lines[1].rstrip().endswith(": I/O time (busy seconds)")
     assert "GFS-READ" in lines[3]
+    assert "I/O: 0.750 s per epoch (n=1); 1 rank, 1 process." in lines
+    assert "In all ranks and epochs: 1 open, 1 read of 1000 B, 0 writes." in lines
     assert lines[-1] == "Results: results/trace-sh · again: tierscope analyze results/trace-sh"
 
 
@@ -62,6 +68,9 @@ def test_json_is_pure_and_analyze_gives_the_same(here: Path, capfd: pytest.Captu
     result = json.loads(captured.out)
     assert captured.err == "its own words\n"
     assert result["best"]["classes"] == {"GFS-READ": 0.5, "GFS-META": 0.25}
+    (point,) = result["points"]
+    assert (point["ops"], point["bytes"]) == ({"GFS-READ": 1, "GFS-META": 1}, {"GFS-READ": 1000, "GFS-META": 0})
+    assert (point["compute_seconds"], result["processes"]) == (None, 1)
     assert {finding["kind"] for finding in result["findings"]} == {"failed_command", "no_marks"}
     assert _run(["analyze", "out", "--json", "--csv", "times.csv"]) == 0
     assert json.loads(capfd.readouterr().out) == result
@@ -145,8 +154,84 @@ def test_a_command_that_cannot_be_started_leaves_no_records(here: Path, capfd: p
     odd.write_text("no program\n")
     odd.chmod(0o755)
     assert trace("--tier", "gfs=gfs", "--out", "out", "--", odd) == 126
-    assert capfd.readouterr().err == f"tierscope: {odd}: cannot be run: Exec format error\n"
+    assert capfd.readouterr().err == (
+        f"tierscope: {odd}: has no '#!' line; begin it with one (#!/bin/sh), or name what runs it: sh FILE\n"
+    )
     assert trace("--tier", "gfs=gfs", "--out", "out", "--quiet", "--", "true") == 0
+
+
+def test_a_command_that_cannot_be_started_leaves_no_directory(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    odd = here / "odd"
+    odd.write_text("#!/no/such/python -u\n")
+    odd.chmod(0o755)
+    for _ in range(2):
+        assert trace("--tier", "gfs=gfs", "--", odd) == 126
+        assert capfd.readouterr().err == (
+            f"tierscope: {odd}: its interpreter /no/such/python is missing; install it, or correct the '#!' line\n"
+        )
+    assert not (here / "results").exists()
+    (here / "results").mkdir()
+    assert trace("--tier", "gfs=gfs", "--", odd) == 126
+    assert list((here / "results").iterdir()) == []  # that was somebody's own
+
+
+def test_without_a_place_for_results_another_out_is_asked_for(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (here / "results").write_text("a file")
+    assert trace("--tier", "gfs=gfs", "--", "true") == 2
+    assert capfd.readouterr().err == (
+        f"tierscope: {here / 'results' / 'trace-true'}: cannot be made: Not a directory; give an --out where you may write\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"])
+def test_several_tierscopes_of_a_launcher_are_refused(
+    here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "2")
+    assert trace("--tier", "gfs=gfs", "--out", "out", "--", "touch", "ran") == 2
+    assert capfd.readouterr().err == (
+        f"tierscope: {name} is 2: a launcher has started several tierscopes; put one in front: tierscope trace … -- mpirun …\n"
+    )
+    assert not (here / "ran").exists()
+    monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("SLURM_NTASKS", "4")  # a plain batch script
+    assert trace("--tier", "gfs=gfs", "--out", "out", "--quiet", "--", "true") == 0
+
+
+def test_what_is_emulated_is_said_as_it_was_understood(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    settings = ("--emulate", "gfs.bandwidth=20", "--emulate", "gfs.latency=5", "--emulate", "gfs.servers=2")
+    assert trace("--tier", "gfs=gfs", *settings, "--", "true") == 0
+    assert capfd.readouterr().err == "emulating gfs: bandwidth 20 B/s, servers 2, latency 5 s\n"
+    assert trace("--tier", "gfs=gfs", *settings, "--quiet", "--", "true") == 0
+    assert capfd.readouterr().err == ""
+
+
+def test_the_way_to_see_it_again_can_be_pasted(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert trace("--tier", "gfs=gfs", "--out", "o u:t ü", "--", "true") == 0
+    assert capfd.readouterr().out.splitlines()[-1] == "Results: 'o u:t ü' · again: tierscope analyze 'o u:t ü'"
+
+
+@pytest.mark.parametrize("code", [0, 7])
+@pytest.mark.parametrize("shape", [[], ["--json"]])
+@pytest.mark.parametrize("full", [False, True])
+def test_output_that_nobody_takes_leaves_the_commands_code(here: Path, code: int, shape: list[str], full: bool) -> None:
+    """A pipe without a reader, or a disk without room."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    target = os.open("/dev/full", os.O_WRONLY) if full else writer
+    command = [sys.executable, "-m", "tierscope.cli.main", "trace", "--tier", "gfs=gfs", *shape]
+    done = subprocess.run(
+        [*command, "--", "sh", "-c", f"exit {code}"],
+        env={**os.environ, "TIERSCOPE_LIBRARY": any_library()},
+        stdout=target,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writer)
+    assert done.returncode == code
+    room = "tierscope: cannot write the output: No space left on device; results on disk are kept\n"
+    assert done.stderr == (room if full else "")
 
 
 def test_nothing_recorded_is_explained(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -154,7 +239,7 @@ def test_nothing_recorded_is_explained(here: Path, capfd: pytest.CaptureFixture[
     assert "no operation on a file of a tier was recorded" in capfd.readouterr().out
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGQUIT])
 def test_a_signal_ends_the_command_and_what_it_did_is_still_shown(here: Path, number: signal.Signals) -> None:
     command = recording(here / "ready", "touch ready-now && exec sleep 60")
     ours = spawned("--tier", "gfs=gfs", "--json", "--", *command)
@@ -165,18 +250,75 @@ def test_a_signal_ends_the_command_and_what_it_did_is_still_shown(here: Path, nu
     assert ours.returncode == 128 + number, err
     result = json.loads(out)
     assert result["best"]["io_seconds"] == 0.75
-    assert "failed_command" in {finding["kind"] for finding in result["findings"]}
+    (finding,) = (finding for finding in result["findings"] if finding["kind"] == "ended_command")
+    assert finding["evidence"] == {"signal": number.name, "code": 128 + number}
+
+
+def test_ctrl_c_just_after_the_end_says_how_to_go_on(
+    here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits until signals are let through again."""
+
+    def launch_and_stop(*arguments: Any) -> int:
+        code = launch(*arguments)
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        return code
+
+    monkeypatch.setattr("tierscope.studies.trace.launch", launch_and_stop)
+    assert trace("--tier", "gfs=gfs", "--out", "out", "--", *recording(here / "ready")) == 3
+    line = f"tierscope: stopped; 'tierscope analyze {here / 'out'}' shows what was recorded\n"
+    assert capfd.readouterr().err == line
+    assert _run(["analyze", "out", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["best"]["io_seconds"] == 0.75
+
+
+def test_ctrl_c_before_the_start_says_that_nothing_ran(
+    here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(_program: str) -> None:
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+    monkeypatch.setattr(builtin, "why_unseen", stop)
+    assert trace("--tier", "gfs=gfs", "--", "touch", "ran") == 3
+    assert capfd.readouterr().err == "tierscope: stopped before the command was started\n"
+    assert not (here / "ran").exists()
 
 
 def test_a_killed_tierscope_loses_nothing(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    command = recording(here / "ready", "touch ready-now && exec sleep 1")
-    ours = spawned("--tier", "gfs=gfs", "--out", "out", "--", *command)
+    """While the command lives, its records stay: it goes on writing to them."""
+    command = recording(here / "ready", "echo $$ > pid && mv pid ready-now && read _")
+    ours = spawned("--tier", "gfs=gfs", "--out", "out", "--", *command, stdin=subprocess.PIPE)
     while not (here / "ready-now").exists():
         time.sleep(0.02)
+    assert _run(["analyze", "out", "--json"]) == 2
+    assert capfd.readouterr().err == (
+        "tierscope: out: its command is being traced, or another analyze collects what it did; wait for that to end\n"
+    )
     ours.kill()
-    ours.communicate()
+    ours.wait()
+    pid = int((here / "ready-now").read_text())
+    for _ in range(2):
+        assert _run(["analyze", "out", "--json"]) == 0
+        result = json.loads(capfd.readouterr().out)
+        assert result["best"]["io_seconds"] == 0.75
+        assert result["findings"][0]["kind"] == "running"
+        assert result["findings"][0]["evidence"]["pids"] == [pid]
+        assert (here / "out" / ".scratch" / "record" / "p.state").exists()
+    ours.communicate()  # ends its input; its output ends with it
+    while _alive(pid):
+        time.sleep(0.02)
     assert _run(["analyze", "out", "--json"]) == 0
-    assert json.loads(capfd.readouterr().out)["best"]["io_seconds"] == 0.75
+    result = json.loads(capfd.readouterr().out)
+    assert result["best"]["io_seconds"] == 0.75
+    assert "running" not in {finding["kind"] for finding in result["findings"]}
+    assert not (here / "out" / ".scratch").exists()
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return bool(Path(f"/proc/{pid}/environ").read_bytes())
+    except OSError:
+        return False
 
 
 def test_standard_input_is_the_commands(here: Path) -> None:

@@ -16,7 +16,7 @@ from tierscope.trace.ops import KINDS
 pytestmark = pytest.mark.native
 COMPILER, EMULATOR, SYSROOT = "aarch64-linux-gnu-gcc", "qemu-aarch64", "/usr/aarch64-linux-gnu"
 ROOT = Path(__file__).parent.parent.parent
-FLAGS = ["-std=gnu11", "-O2", "-fPIC", "-shared", "-fno-delete-null-pointer-checks", "-ftls-model=initial-exec"]
+FLAGS = ["-std=gnu11", "-O2", "-fPIC", "-shared", "-fexceptions", "-ftls-model=initial-exec"]
 NBYTES = 200_000  # four reads of 64 KiB, and one that finds the end
 
 

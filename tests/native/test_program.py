@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tierscope.native.program import still_recorded, why_unseen
+from tierscope.native.program import processes_recording, still_recorded, why_not_run, why_unseen
 
 
 def script(folder: Path, first_line: str) -> str:
@@ -110,3 +110,45 @@ def test_a_process_that_records_here_is_known_by_its_environment(tmp_path: Path)
         child.stdout.close()
         child.wait()
     assert not still_recorded(child.pid, str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"print('hello')\n", "has no '#!' line; begin it with one (#!/bin/sh), or name what runs it: sh FILE"),
+        (b"", "has no '#!' line; begin it with one (#!/bin/sh), or name what runs it: sh FILE"),
+        (
+            b"#! /no/such/python -u\n",
+            "its interpreter /no/such/python is missing; install it, or correct the '#!' line",
+        ),
+        (b"#!/no/such", "its interpreter /no/such is missing; install it, or correct the '#!' line"),
+        (b"#!\n", "its '#!' line names no interpreter; write one: #!/bin/sh"),
+        (
+            b"#!/bin/sh\r\necho\r\n",
+            "its '#!' line ends like one of Windows (CR LF); convert the file, for example with dos2unix",
+        ),
+        (b"#!/bin/sh\n", None),
+        (b"MZ\0\0", None),
+    ],
+)
+def test_why_a_file_cannot_be_started(tmp_path: Path, content: bytes, reason: str | None) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(content)
+    assert why_not_run(str(path)) == reason
+
+
+def test_what_cannot_be_looked_into_has_no_reason(tmp_path: Path) -> None:
+    assert why_not_run(str(tmp_path / "gone")) is None
+
+
+def test_processes_are_known_by_the_folder_they_were_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "record").mkdir()
+    (tmp_path / "link").symlink_to("record")
+    monkeypatch.setenv("TIERSCOPE_RECORD", str(tmp_path / "link"))
+    with subprocess.Popen(["sleep", "60"]) as child:
+        try:
+            assert processes_recording(str(tmp_path / "record")) == [child.pid]
+            assert processes_recording(str(tmp_path)) == []
+        finally:
+            child.kill()
+    assert processes_recording(str(tmp_path / "record")) == []

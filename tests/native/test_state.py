@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 import struct
 import subprocess
 import zlib
@@ -22,13 +23,17 @@ from tierscope.native.state import (
     MarkedEpoch,
     StateHead,
     TierSetup,
+    Unrecorded,
     WaitingRows,
     config_bytes,
+    is_plain,
     read_chunks,
     read_head,
     read_names,
+    read_unrecorded,
     write_setup,
 )
+from tierscope.trace.op_list import rows_of
 from tierscope.trace.ops import OP_ROW
 
 C = Path(state.__file__).parent / "c"
@@ -101,6 +106,7 @@ def test_the_config_says_what_was_given(tmp_path: Path) -> None:
     far = TierSetup(("/", "/local/far"), True, (0, 5.0, 0.0), (2, 0.0, 0.25), 1000, ((1, 2.0, 0.5), (-1, 0.0, 0.0)))
     write_setup(str(tmp_path), [near, far], 3, "a-boot", state.OPTION_OPS)
     assert (tmp_path / "board").read_bytes() == bytes(24)
+    assert (tmp_path / "lost").read_bytes() == bytes(16)
     raw = (tmp_path / "config").read_bytes()
     head = np.frombuffer(raw, state.CONFIG, 1)[0]
     assert (head["magic"], head["crc"], head["bytes"]) == (b"TSCONF01", zlib.crc32(raw[12:]), len(raw))
@@ -213,6 +219,63 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
     head = head_of(write_state(tmp_path, "x"))
     os.unlink(head.path)
     assert list(read_chunks(head)) == [Damage("cannot be read: No such file or directory")]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "socket", "device", "folder"])
+def test_what_is_no_regular_file_is_not_waited_for_and_not_followed(tmp_path: Path, kind: str) -> None:
+    """A program may have put it there between two looks, too."""
+    head = head_of(write_state(tmp_path, "x", LANE))
+    os.rename(head.path, tmp_path / "elsewhere")
+    put(head.path, kind)
+    with pytest.raises(ResultError) as caught:
+        read_head(head.path, 2)
+    assert str(caught.value) == f"{head.path}: is not a regular file"
+    assert list(read_chunks(head)) == [Damage("is not a regular file")]
+    assert list(read_names(head.path)) == []
+    assert not is_plain(head.path)
+    with pytest.raises(OSError, match="is not a regular file"):
+        list(rows_of(head.path))
+
+
+def put(path: str, kind: str) -> None:
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "link":
+            os.symlink("elsewhere", path)
+        case "socket":
+            os.mknod(path, stat.S_IFSOCK | 0o600)
+        case "folder":
+            os.mkdir(path)
+        case _:
+            try:
+                os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 5))  # zeros without end
+            except PermissionError:
+                pytest.skip("only root makes devices")
+
+
+@pytest.mark.parametrize(
+    ("content", "unrecorded"),
+    [
+        (None, Unrecorded()),
+        (b"", Unrecorded()),
+        (bytes(16), Unrecorded()),
+        (struct.pack("<QQ", 3, 70), Unrecorded(3, 70)),
+        (struct.pack("<QQ", 3, 70)[:15], Unrecorded()),
+        (struct.pack("<QQ", 3, 1 << 63) + b"more", Unrecorded(3, 0)),
+    ],
+)
+def test_what_could_not_be_recorded_is_not_trusted_either(
+    tmp_path: Path, content: bytes | None, unrecorded: Unrecorded
+) -> None:
+    if content is not None:
+        (tmp_path / "lost").write_bytes(content)
+    assert read_unrecorded(str(tmp_path)) == unrecorded
+
+
+def test_a_pipe_in_place_of_the_count_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "lost")
+    assert read_unrecorded(str(tmp_path)) == Unrecorded()
 
 
 LANE = lane_chunk([Op("read", 10, 0.5)])

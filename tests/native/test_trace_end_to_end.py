@@ -165,6 +165,8 @@ def test_epochs_and_phases_are_marked(tracing: Tracing) -> None:
     assert all(0.1 <= seconds < 0.5 for seconds in ranks["compute_seconds"])
     assert all(0.1 <= seconds < 1 for seconds in ranks["epoch_seconds"][:2])
     assert done.findings == set()
+    assert all(0.1 <= point["compute_seconds"] < 0.5 for point in done.result["points"])
+    assert [point["bytes"]["GFS-READ"] for point in done.result["points"]] == [n * FILE_BYTES for n in (1, 2, 3)]
     assert done.result["best"]["first_epoch_io_seconds"] > 0
 
 
@@ -228,7 +230,7 @@ def test_maps_are_counted_and_said(tracing: Tracing) -> None:
     done = tracing(*python(program))
     assert done.sums("mmap") == (1, FILE_BYTES)
     (finding,) = (finding for finding in done.result["findings"] if finding["kind"] == "mapped")
-    assert finding["evidence"] == {"tier": "gfs", "ops": 1, "size": "293 KiB"}
+    assert finding["evidence"] == {"tier": "gfs", "ops": 1, "bytes": FILE_BYTES}
 
 
 def test_the_list_of_operations_has_every_one_of_them(tracing: Tracing) -> None:
@@ -238,6 +240,7 @@ def test_the_list_of_operations_has_every_one_of_them(tracing: Tracing) -> None:
     assert dict(ops.group_by("kind").len().rows()) == kinds
     assert kinds["read"] > 3000  # more than wait in memory
     files = pl.read_parquet(done.out / "ops" / "files.parquet")
+    assert ops.drop_nulls("file").join(files, on="file", how="anti").is_empty()
     named = ops.join(files, on="file", how="left")
     reads = named.filter(pl.col("kind") == "read").group_by("path").agg(pl.col("bytes").sum()).sort("path")
     assert reads.rows() == [(str(Path("gfs").resolve() / f"{number}.bin"), FILE_BYTES) for number in (0, 1)]
@@ -311,3 +314,17 @@ def test_the_program_may_have_its_own_preloaded_library(tracing: Tracing, tmp_pa
     assert first.endswith(".so")
     assert other == "libc.so.6"
     assert done.sums("read")[1] == FILE_BYTES
+
+
+def test_an_operation_that_never_ended_is_named(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "x").write_bytes(bytes(1000))
+    command = ["trace", "--tier", f"gfs={data}", "--out", str(tmp_path / "out"), "--json"]
+    command += ["--emulate", "gfs.latency=60s", "--", "timeout", "-s", "KILL", "1", "cat", str(data / "x")]
+    done = subprocess.run(
+        [sys.executable, "-m", "tierscope.cli.main", *command], capture_output=True, text=True, check=False
+    )
+    (found,) = (finding for finding in json.loads(done.stdout)["findings"] if finding["kind"] == "under_way")
+    assert found["evidence"]["ops"] == 1
+    assert 0.5 < found["evidence"]["seconds"] < 60

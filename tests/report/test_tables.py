@@ -1,6 +1,7 @@
 """The breakdown as text: whole at any width, and no name is taken for markup."""
 
 import io
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -81,14 +82,62 @@ def test_epoch_time_is_set_against_io_time() -> None:
     ]
     lines = [str(line) for line in verdict(break_down(from_traces(traces, TIERS)))]
     assert (
-        lines[-1] == "At 1 of 2 points the sums exceed the epoch, since several threads read at once: see --basis wall."
+        lines[-1]
+        == "At 1 of 2 points the sums exceed the epoch, since several threads or processes read at once: see --basis wall."
     )
+
+
+def test_who_is_on_the_wall_already_is_not_told_to_look_there() -> None:
+    trace = trace_of({(0, 1): {"GFS-READ": 3.5}}, seconds=3.0)
+    (_, line) = verdict(break_down(from_traces([trace], TIERS, "wall")))
+    assert str(line) == "The sum exceeds the epoch, since several threads or processes read at once."
+
+
+@pytest.mark.parametrize(
+    ("seconds", "computing", "line"),
+    [
+        (3.0, [0.0, 0.0], "Epoch time is that I/O time plus 1 s."),
+        (3.0, [0.5, 0.5], "Epoch time is that I/O time plus 1 s; computing took 500 ms of the epoch."),
+        (3.0, [0.5, 2.5], "Epoch time is that I/O time plus 1 s; computing took 500 ms to 2.5 s of the epoch."),
+        (None, [0.5, 0.5], "Computing took 500 ms of the epoch."),
+        (1.0, [0.5, 0.5], "Computing took 500 ms of the epoch."),
+    ],
+)
+def test_computing_is_said(seconds: float | None, computing: list[float], line: str) -> None:
+    traces = [
+        trace_of({(0, 1): {"GFS-READ": 2.0}}, point=n, sweep={"x": n}, seconds=seconds, compute_seconds=value)
+        for n, value in enumerate(computing)
+    ]
+    assert str(list(verdict(break_down(from_traces(traces, TIERS))))[-1]) == line
 
 
 def test_one_point_without_a_sweep() -> None:
     text = shown(break_down(times_of([{"rank": 0, "class": "GFS-READ", "seconds": 1.0}])))
-    assert "Best: the only point with 1.000 s" in text
-    assert "Bottleneck" not in text
+    assert "I/O: 1.000 s per epoch (n=1); 1 rank.\n" in text.replace(" \n", "\n")
+    assert not any(word in text for word in ("Best", "best", "█", "Bottleneck"))
+
+
+def test_a_traced_command_has_ranks_processes_and_counts() -> None:
+    cells = {"GFS-READ": 1.0, "GFS-META": 0.5, "LFS-READ": 0.25}
+    trace = without_loop(trace_of({(rank, 1): cells for rank in range(3)}))
+    breakdown = break_down(from_traces([trace], TIERS))
+    target = io.StringIO()
+    given = Conditions(traced=True, processes=5)
+    Console(file=target, width=200, highlight=False).print(BreakdownView("x", breakdown, [], given))
+    lines = [line.rstrip() for line in target.getvalue().splitlines()]
+    assert lines[0] == "x: I/O time of the slowest of 3 ranks (busy seconds)"
+    assert lines[-2:] == [
+        "I/O: 1.750 s per epoch (n=1); 3 ranks, 5 processes.",
+        "In all ranks and epochs: 3 opens, 6 reads of 600 B, 0 writes.",
+    ]
+
+
+def test_counts_name_what_else_was_done() -> None:
+    breakdown = replace(swept({0.0: 1.0}), kinds={"write": (1, 2048), "sync": (2, 0), "close": (1, 0), "mmap": (1, 9)})
+    target = io.StringIO()
+    Console(file=target, width=200, highlight=False).print(BreakdownView("x", breakdown, [], Conditions(traced=True)))
+    line = "In all ranks and epochs: 0 opens, 0 reads, 1 write of 2 KiB, 1 close, 1 mmap, 2 syncs."
+    assert line in target.getvalue()
 
 
 def test_no_io_at_all_is_no_crash() -> None:
@@ -116,8 +165,8 @@ def test_emulation_and_findings_are_said() -> None:
 
 
 def test_writes_have_a_column_but_no_part_of_the_bar() -> None:
-    rows = [{"rank": 0, "class": class_, "seconds": s} for class_, s in (("GFS-READ", 0.5), ("GFS-WRITE", 1e6))]
-    text = shown(break_down(times_of(rows, classes=[*CLASSES, "GFS-WRITE"])))
+    rows = [{"rank": 0, "class": class_, "seconds": s, "x": 1} for class_, s in (("GFS-READ", 0.5), ("GFS-WRITE", 1e6))]
+    text = shown(break_down(times_of(rows, ["x"], [*CLASSES, "GFS-WRITE"])))
     assert "1000000.000" in text
     assert text.count("█") == 24
 
@@ -132,7 +181,7 @@ def test_markup_in_names_is_shown_literally(name: str) -> None:
     assert f"{name}-READ" in header(swept({1.0: 1.0}, class_=f"{name}-READ"))
     assert shown(swept({1.0: 1.0}, class_=f"{name}-READ")).count(f"{name}-READ") == 2  # and as the bottleneck
     assert name in shown(swept({1.0: 1.0}), name=name)
-    finding = Finding("goal_met", {"goal": "1 s", "where": name, "io": "1 s"})
+    finding = Finding("goal_met", {"goal_seconds": 1.0, "where": name, "io_seconds": 1.0})
     assert name in shown(swept({1.0: 1.0}), [finding], [name])
     assert shown(swept({1.0: 1.0}), emulated=[name]).count(name) == 1
 
@@ -190,11 +239,13 @@ def test_conditions_are_shown() -> None:
     assert "Own cost: 200 ns per recorded operation, 10 µs per sample in all." in target.getvalue()
 
 
-def test_own_cost_is_shown_as_far_as_it_is_known() -> None:
+@pytest.mark.parametrize(("traced", "what"), [(False, ""), (True, " of bookkeeping")])
+def test_own_cost_is_shown_as_far_as_it_is_known(traced: bool, what: str) -> None:
+    """Of a stranger's command the calls around the bookkeeping are not timed."""
     target = io.StringIO()
-    view = BreakdownView("x", swept({0.0: 1.0}), [], Conditions(recorder_seconds_per_op=2e-7))
-    Console(file=target, width=200, highlight=False).print(view)
-    assert "Own cost: 200 ns per recorded operation.\n" in target.getvalue().replace(" \n", "\n")
+    given = Conditions(traced=traced, recorder_seconds_per_op=2e-7)
+    Console(file=target, width=200, highlight=False).print(BreakdownView("x", swept({0.0: 1.0}), [], given))
+    assert f"Own cost: 200 ns{what} per recorded operation.\n" in target.getvalue().replace(" \n", "\n")
 
 
 def test_a_trace_without_epoch_times_says_nothing_about_them() -> None:

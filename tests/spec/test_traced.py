@@ -6,7 +6,7 @@ import pytest
 
 from tierscope.errors import UserError
 from tierscope.spec import traced
-from tierscope.spec.traced import read_tiers
+from tierscope.spec.traced import emulation_lines, read_tiers
 
 
 @pytest.fixture(autouse=True)
@@ -60,6 +60,10 @@ def test_nested_paths_are_fine_and_home_is_known(here: Path, monkeypatch: pytest
         (["gfs=gfs,"], "--tier gfs=gfs,: a path is empty; write it like gfs=/path,/path2"),
         (["gfs=nowhere"], "--tier gfs=nowhere: nowhere: no such file or directory; give one that exists"),
         (
+            ["gfs=gfs,v2"],
+            "--tier gfs=gfs,v2: v2: no such file or directory; give one that exists (a comma separates paths, it cannot be part of one)",
+        ),
+        (
             ["gfs=gfs", "gfs=lfs"],
             "--tier gfs=lfs: gfs is given twice; write all its paths in one: gfs=/path,/path2",
         ),
@@ -67,6 +71,14 @@ def test_nested_paths_are_fine_and_home_is_known(here: Path, monkeypatch: pytest
 )
 def test_bad_tiers_get_one_clear_line(tiers: list[str], message: str) -> None:
     assert refusal(*tiers) == message
+
+
+def test_what_may_not_be_looked_at_is_not_called_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("os.stat", refuse)  # root may look anywhere
+    assert refusal("gfs=gfs") == "--tier gfs=gfs: gfs: permission denied; change the mode of the directories above it"
 
 
 def test_one_path_cannot_belong_to_two_tiers(here: Path) -> None:
@@ -114,11 +126,20 @@ def test_emulated_keys_are_those_of_a_studys_tier() -> None:
             "gfs.bandwidth = 20mb/s; has the unknown unit 'mb'; did you mean MB? (expected bytes per second like 40 MiB/s)",
         ),
         ("gfs.servers=0", "gfs.servers = 0; must be within 1 – 100000"),
-        ("gfs.latency=", "gfs.latency has no value; of each read, outside any queue: give one or remove the key"),
+        ("gfs.latency=", "has no value; give gfs.latency one (of each read, outside any queue), or leave it out"),
+        ("gfs.bandwidth= ", "has no value; give gfs.bandwidth one (bytes per second of one server), or leave it out"),
     ],
 )
 def test_bad_settings_get_one_clear_line(setting: str, message: str) -> None:
     assert refusal("lfs=lfs", "gfs=gfs", emulate=(setting,)) == f"--emulate {setting}: {message}"
+
+
+def test_what_was_understood_is_told_tier_by_tier() -> None:
+    tiers = read_tiers(
+        ["lfs=lfs", "gfs=gfs"], ["gfs.bandwidth=20", "gfs.latency=5", "gfs.servers=1", "gfs.variation=0.1"]
+    )
+    assert emulation_lines(tiers) == ["emulating gfs: bandwidth 20 B/s, latency 5 s, variation 10%"]
+    assert emulation_lines(read_tiers(["gfs=gfs"])) == []
 
 
 def test_a_tier_without_a_rate_cannot_be_emulated() -> None:

@@ -84,7 +84,9 @@ def test_before_the_first_run_is_finished(tmp_path: Path) -> None:
 
 
 def test_a_directory_that_is_no_result(tmp_path: Path) -> None:
-    with pytest.raises(ResultError, match=r"has no study\.yaml"):
+    with pytest.raises(
+        ResultError, match=r"has no study\.yaml; give the --out of .* 'tierscope run' or 'tierscope trace'"
+    ):
         analyze(str(tmp_path))
 
 

@@ -72,29 +72,88 @@ def test_a_signal_that_is_sent_to_us_reaches_the_command_once(number: signal.Sig
 COUNTING = """
 import signal, sys, time
 times = []
-signal.signal(signal.SIGINT, lambda *_: times.append(1))
+signal.signal(getattr(signal, sys.argv[1]), lambda *_: times.append(1))
 print("ready", flush=True)
 time.sleep(0.5)
 sys.exit(10 + len(times))
 """
 TERMINAL = f"""
-import os, pty, sys
+import fcntl, os, pty, struct, sys, termios
 pid, terminal = pty.fork()
 if pid == 0:
     from tierscope.studies.launch import holding_signals, launch
     with holding_signals():
-        os._exit(launch(sys.executable, [sys.executable, "-c", {COUNTING!r}], os.environ))
+        os._exit(launch(sys.executable, [sys.executable, "-c", {COUNTING!r}, sys.argv[1]], os.environ))
 told = b""
 while b"ready" not in told:
     told += os.read(terminal, 1000)
-os.write(terminal, bytes([3]))
+if sys.argv[1] == "SIGWINCH":
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 11, 22, 0, 0))
+else:
+    os.write(terminal, {{"SIGINT": b"\\x03", "SIGQUIT": b"\\x1c"}}[sys.argv[1]])
 raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 """
 
 
-def test_ctrl_c_reaches_the_command_once_and_we_go_on() -> None:
-    """The terminal sends it to both of us."""
-    assert subprocess.run([sys.executable, "-c", TERMINAL], check=False, timeout=60).returncode == 11
+@pytest.mark.parametrize("name", ["SIGINT", "SIGQUIT", "SIGWINCH"])
+def test_what_the_terminal_sends_reaches_the_command_once_and_we_go_on(name: str) -> None:
+    """Ctrl-C, Ctrl-\\ and a new size go to both of us."""
+    assert subprocess.run([sys.executable, "-c", TERMINAL, name], check=False, timeout=60).returncode == 11
+
+
+def held(first: str, script: str, times: int = 1) -> int:
+    """The last exit code of a shell's script, in a process of its own: here, threads of libraries would take the signals."""
+    program = f"""
+import os, signal
+from tierscope.studies.launch import find_program, holding_signals, launch
+{first}
+with holding_signals():
+    for _ in range({times}):
+        code = launch(find_program("sh"), ["sh", "-c", {script!r}], os.environ)
+raise SystemExit(code)
+"""
+    return subprocess.run([sys.executable, "-c", program], check=False, timeout=60).returncode
+
+
+def test_an_alarm_from_before_our_start_reaches_the_command() -> None:
+    """It comes from the kernel too, but to us alone."""
+    assert held("signal.setitimer(signal.ITIMER_REAL, 0.5)", "trap 'exit 9' ALRM; while :; do sleep 0.05; done") == 9
+
+
+def test_a_command_that_may_not_be_signalled_is_waited_for() -> None:
+    """It became another user's."""
+    forbid = "def kill(*_): raise PermissionError\nos.kill = kill"
+    assert held(forbid, "kill -USR1 $PPID; sleep 0.1; exit 6") == 6
+
+
+def test_a_signal_that_comes_with_the_commands_end_was_meant_for_it() -> None:
+    assert held("", "trap '' INT USR1; kill -INT $PPID; kill -USR1 $PPID; exit 3", times=20) == 3
+
+
+def test_a_caller_that_ignores_the_ends_of_children_is_no_hindrance() -> None:
+    previous = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        assert run("sh", "-c", "exit 5") == 5
+    finally:
+        signal.signal(signal.SIGCHLD, previous)
+
+
+@pytest.mark.parametrize("number", [signal.SIGWINCH, signal.SIGCONT])
+def test_a_harmless_signal_before_the_start_stops_nobody(number: signal.Signals) -> None:
+    with holding_signals():
+        signal.pthread_kill(threading.get_ident(), number)
+        assert run("true") == 0
+
+
+def test_an_ignored_signal_before_the_start_stops_nobody() -> None:
+    """As under nohup."""
+    previous = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with holding_signals():
+            signal.pthread_kill(threading.get_ident(), signal.SIGHUP)
+            assert run("true") == 0
+    finally:
+        signal.signal(signal.SIGHUP, previous)
 
 
 def test_a_signal_before_the_start_stops_us_not_the_command(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def traced(here: Path, then: str = "true", out: str | None = "out", **changes: A
 @pytest.mark.parametrize("name", list(RECORDERS))
 def test_every_recorder_loads_and_has_what_it_takes(name: str) -> None:
     recorder = RECORDERS.load(name)
-    assert all(callable(getattr(recorder, method)) for method in ("check", "prepare", "collect"))
+    assert all(callable(getattr(recorder, method)) for method in ("check", "prepare", "running", "collect"))
 
 
 def test_the_trace_has_everything_the_processes_recorded(here: Path) -> None:
@@ -150,7 +150,7 @@ def test_the_environment_puts_our_library_first(here: Path, monkeypatch: pytest.
 def test_the_command_finds_what_it_is_to_record(here: Path) -> None:
     script = 'ls "$TIERSCOPE_RECORD" > seen; echo "$TIERSCOPE_RECORD" >> seen'
     run_traced(wanted("sh", "-c", script), "builtin", "out", Silent())
-    assert (here / "seen").read_text().split() == ["board", "config", str(here / "out/.scratch/record")]
+    assert (here / "seen").read_text().split() == ["board", "config", "lost", str(here / "out/.scratch/record")]
 
 
 def refusal(here: Path, **changes: Any) -> str:
@@ -252,6 +252,7 @@ def test_operations_are_listed_with_their_files(here: Path) -> None:
     first = rows(
         {"epoch": 1, "lane": 0, "kind": 0, "file": 5, "start_ns": 1},
         {"epoch": 1, "lane": 0, "kind": 1, "file": 5, "bytes": 7, "start_ns": 2},
+        {"epoch": 1, "lane": 0, "kind": 3, "file": 0, "start_ns": 3},
     )
     waiting = rows({"epoch": 1, "lane": 3, "kind": 2, "file": 6, "start_ns": 2 * 10**9, "busy_ns": 10**9})
     wild = rows({"tier": 9}, {"kind": -1})
@@ -266,6 +267,7 @@ def test_operations_are_listed_with_their_files(here: Path) -> None:
     assert ops.select("rank", "lane", "kind", "file", "bytes", "seconds").rows() == [
         (1, 0, "open", 5, 0, 0.0),
         (1, 0, "read", 5, 7, 0.0),
+        (1, 0, "stat", None, 0, 0.0),
         (1, 1, "close", 6, 0, 1.0),
     ]
     files = pl.read_parquet(out / "ops" / "files.parquet").sort("file")
@@ -292,6 +294,24 @@ def test_nothing_recorded_says_why_that_may_be(here: Path) -> None:
     assert [finding.kind for finding in found.findings] == ["nothing_recorded"]
     assert "statically linked" in found.findings[0].suggestion
     assert found.breakdown.best.io.median == 0
+    assert found.conditions.traced
+
+
+def test_processes_that_could_not_record_are_the_reason_for_nothing(here: Path) -> None:
+    script = r'printf "\002\0\0\0\0\0\0\0\011\0\0\0\0\0\0\0" > "$TIERSCOPE_RECORD/lost"'
+    (finding,) = analyze(run_traced(wanted("sh", "-c", script), "builtin", "out", Silent()).out).findings
+    assert (finding.kind, finding.evidence) == ("unrecorded", {"processes": 2, "ops": 9})
+
+
+def test_lists_that_are_no_files_are_left_out_and_named(here: Path) -> None:
+    script = 'mkfifo "$TIERSCOPE_RECORD/r0.ops" "$TIERSCOPE_RECORD/r0.names"'
+    out = traced(here, script, ops=True).out
+    finish(out)
+    assert RunStore(out).load(RunKey(0, 1)).about["damaged_files"] == [
+        "r0.names: is not a regular file",
+        "r0.ops: is not a regular file",
+    ]
+    assert pl.read_parquet(Path(out) / "ops" / "0000-r1-node0.parquet").is_empty()
 
 
 def test_lists_of_nothing_are_empty(here: Path) -> None:
@@ -306,7 +326,7 @@ def test_a_damaged_file_costs_one_process_and_is_named(here: Path) -> None:
     path.write_bytes(path.read_bytes()[:1000])
     found = analyze(traced(here).out)
     assert [(finding.kind, finding.evidence) for finding in found.findings] == [
-        ("damaged", {"files": 1, "names": "r0.state: is cut off"})
+        ("damaged", {"files": 1, "names": ["r0.state: is cut off"]})
     ]
     assert found.breakdown.points[0].ranks == 1
 
@@ -334,5 +354,31 @@ def test_processes_that_still_run_are_counted(here: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(builtin, "still_recorded", lambda pid, folder: pid == 100)
     monkeypatch.setattr(builtin, "boot_id", lambda: "boot")
     monkeypatch.setattr("socket.gethostname", lambda: "node")
-    (finding,) = analyze(traced(here).out).findings
+    out = traced(here).out
+    (finding,) = analyze(out).findings
+    assert (finding.kind, finding.evidence["pids"]) == ("running", [100])  # both states have it
+    assert is_unfinished(out)
+    finish(out)  # as the end of `trace` does
+    (finding,) = analyze(out).findings
     assert (finding.kind, finding.evidence) == ("still_running", {"processes": 2})
+
+
+def test_a_look_at_what_still_runs_writes_no_lists(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builtin, "processes_recording", lambda folder: [5])
+    out = Path(traced(here, ops=True).out)
+    assert analyze(str(out)).breakdown.best.io.median == 1.75
+    assert not (out / "ops").exists()
+    assert not (out / "runs").exists()
+    monkeypatch.undo()
+    monkeypatch.setattr(builtin, "_cost_per_op_seconds", lambda: 1e-7)
+    assert analyze(str(out)).breakdown.best.io.median == 1.75
+    assert (out / "ops" / "files.parquet").exists()
+
+
+def test_analysing_by_the_wall_says_where_processes_are_added_up(here: Path) -> None:
+    operations = [Op("read", 1000, 0.5)]
+    for rank in range(2):
+        write_state(here / "ready", f"w{rank}", lane_chunk(operations, tiers=1), tiers=1, variables={"PMI_RANK": rank})
+    out = traced(here).out
+    assert [finding.kind for finding in analyze(out).findings] == []
+    assert [finding.evidence for finding in analyze(out, "wall").findings] == [{"processes": 2}]

@@ -1,5 +1,7 @@
 """Records of processes → one trace: who belongs to which rank, and nothing lost but what is damaged."""
 
+import os
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,7 @@ import pytest
 
 from tests.states import START, Op, epoch_chunk, lane_chunk, list_chunk, write_state
 from tierscope.native.state import StateHead
-from tierscope.trace.collect import Collected, collect, rank_of
+from tierscope.trace.collect import Collected, collect, ranks_of
 from tierscope.trace.trace import COLUMNS
 
 TIERS = ["lfs", "gfs"]
@@ -26,7 +28,7 @@ def io_of(found: Collected) -> pl.DataFrame:
     return found.table.filter(pl.col("record") == "io")
 
 
-def ranks_of(found: Collected) -> list[dict[str, Any]]:
+def rank_rows(found: Collected) -> list[dict[str, Any]]:
     return found.table.filter(pl.col("record") == "rank").to_dicts()
 
 
@@ -52,7 +54,16 @@ def ranks_of(found: Collected) -> list[dict[str, Any]]:
     ],
 )
 def test_the_rank_is_the_launchers(variables: dict[str, str], rank: int | None) -> None:
-    assert rank_of(variables) == rank
+    assert ranks_of([variables, {"OMPI_COMM_WORLD_RANK": "x"}]) == ([0, 0] if rank is None else [rank, None])
+
+
+def test_one_variable_numbers_all_processes() -> None:
+    """srun torchrun: agents have the number of their node, workers that of their rank; and mpirun below a batch script."""
+    agents = [{"SLURM_PROCID": str(node)} for node in range(2)]
+    workers = [{**agents[rank // 2], "RANK": str(rank), "WORLD_SIZE": "4"} for rank in range(4)]
+    assert ranks_of([*agents, *workers]) == [None, None, 0, 1, 2, 3]
+    assert ranks_of(agents) == [0, 1]
+    assert ranks_of([agents[0], {**agents[0], "PMIX_RANK": "5"}]) == [None, 5]
 
 
 def test_without_a_launcher_everything_is_one_rank(tmp_path: Path) -> None:
@@ -98,7 +109,7 @@ def test_nodes_are_in_the_order_of_their_smallest_rank(tmp_path: Path) -> None:
         variables = {"SLURM_PROCID": rank, "SLURMD_NODENAME": host}
         write_state(tmp_path, f"r{rank}", lane_chunk([READ]), variables=variables, host=b"login")
     found = collected(tmp_path)
-    assert [(row["rank"], row["node"]) for row in ranks_of(found)] == [(0, 0), (1, 1), (2, 1), (3, 0)]
+    assert [(row["rank"], row["node"]) for row in rank_rows(found)] == [(0, 0), (1, 1), (2, 1), (3, 0)]
     assert found.facts["nodes"] == 2
 
 
@@ -108,12 +119,26 @@ def test_a_rank_on_two_hosts_is_where_it_began(tmp_path: Path) -> None:
     assert set(collected(tmp_path).table["node"]) == {0}
 
 
+def test_clocks_of_two_hosts_are_not_mixed(tmp_path: Path) -> None:
+    far = 10**15
+    mark, foreign_mark = epoch_chunk(1, 1), epoch_chunk(1, 2, 900)
+    write_state(tmp_path, "a", lane_chunk([READ, READ], last_ns=START + 3 * 10**9), mark, start_realtime_ns=1)
+    foreign = lane_chunk([READ], first_ns=far, last_ns=far + 10**9)
+    write_state(tmp_path, "b", foreign, foreign_mark, start_realtime_ns=2, host=b"b", boot=b"other")
+    same = lane_chunk([READ], last_ns=START + 4 * 10**9)
+    write_state(tmp_path, "c", same, start_realtime_ns=3, host=b"a-container")
+    found = collected(tmp_path)
+    assert io_of(found)["ops"].sum() == 4
+    assert [row["epoch_seconds"] for row in rank_rows(found)] == [3.0]
+    assert (found.facts["span_seconds"], found.facts["scattered_processes"]) == (4.0, 1)
+
+
 def test_processes_beside_the_ranks_are_kept_without_a_rank(tmp_path: Path) -> None:
     write_state(tmp_path, "rank", lane_chunk([READ]), variables={"PMI_RANK": 0})
     write_state(tmp_path, "launcher", lane_chunk([Op("open", 0, 0.25)]))
     found = collected(tmp_path)
     assert io_of(found).filter(pl.col("rank").is_null())["kind"].to_list() == ["open"]
-    assert [row["rank"] for row in ranks_of(found)] == [0]
+    assert [row["rank"] for row in rank_rows(found)] == [0]
     assert (found.facts["outside_ops"], found.facts["outside_seconds"]) == (1, 0.25)
 
 
@@ -127,7 +152,7 @@ def test_marked_epochs_have_their_time_and_phases(tmp_path: Path) -> None:
         epoch_chunk(2, 3, 0, {"compute": 0.125}),
     )
     found = collected(tmp_path)
-    first, second = ranks_of(found)
+    first, second = rank_rows(found)
     assert (first["epoch_seconds"], first["compute_seconds"]) == (2.0, 0.5)
     assert (second["epoch_seconds"], second["compute_seconds"]) == (1.5, 0.125)  # to its last operation
     assert (first["samples"], first["stall_seconds"], first["step_read_seconds"]) == (None, None, None)
@@ -139,7 +164,7 @@ def test_marked_epochs_have_their_time_and_phases(tmp_path: Path) -> None:
 def test_of_a_ranks_processes_the_longest_epoch_counts_and_computing_adds_up(tmp_path: Path) -> None:
     write_state(tmp_path, "a", epoch_chunk(1, 1, 2, {"compute": 1}), epoch_chunk(2, 2, 3), epoch_chunk(1, 3, 4))
     write_state(tmp_path, "b", epoch_chunk(1, 1, 2.5, {"compute": 1}))
-    first, second = ranks_of(collected(tmp_path))
+    first, second = rank_rows(collected(tmp_path))
     assert (first["epoch_seconds"], first["compute_seconds"]) == (2.0, 2.0)  # 1 was marked twice in a
     assert (second["epoch_seconds"], second["compute_seconds"]) == (1.0, 0.0)
 
@@ -148,7 +173,7 @@ def test_without_marks_no_epoch_has_a_time_but_the_span_is_known(tmp_path: Path)
     write_state(tmp_path, "a", lane_chunk([READ, READ]))
     write_state(tmp_path, "b", epoch_chunk(1, phases={"load": 1}))  # a phase is no mark
     found = collected(tmp_path)
-    (row,) = ranks_of(found)
+    (row,) = rank_rows(found)
     assert (row["epoch_seconds"], row["compute_seconds"]) == (None, None)
     assert (found.facts["marked"], found.facts["span_seconds"]) == (False, 1.0)
     assert found.facts["provides"] == ["lanes", "busy", "wall"]
@@ -157,7 +182,7 @@ def test_without_marks_no_epoch_has_a_time_but_the_span_is_known(tmp_path: Path)
 def test_epochs_that_were_found_by_rereads_have_no_time(tmp_path: Path) -> None:
     write_state(tmp_path, "a", lane_chunk([READ], epoch=1), lane_chunk([READ], epoch=2))
     found = collected(tmp_path)
-    assert [row["epoch_seconds"] for row in ranks_of(found)] == [None, None]
+    assert [row["epoch_seconds"] for row in rank_rows(found)] == [None, None]
     assert "epochs" in found.facts["provides"]
     assert not found.facts["marked"]
 
@@ -171,7 +196,7 @@ def test_maps_losses_and_punctuality_are_added_up(tmp_path: Path) -> None:
     assert found.facts["mapped"] == {"gfs": {"ops": 4, "bytes": 2048}}
     names = ("lost_ops", "lost_rows", "mapped_ops", "unemulated_processes")
     assert [found.facts[name] for name in names] == [6, 8, 4, 2]
-    (row,) = ranks_of(found)
+    (row,) = rank_rows(found)
     assert (row["limited_ops"], row["late_ops"], row["late_seconds"]) == (4, 2, 1e-6)
 
 
@@ -190,9 +215,28 @@ def test_damage_costs_what_is_damaged_and_is_named(tmp_path: Path) -> None:
     assert found.facts["cut_lanes"] == 1
 
 
+def test_what_is_no_file_is_damaged_and_nobody_waits_for_it(tmp_path: Path) -> None:
+    write_state(tmp_path, "good", lane_chunk([READ]))
+    for name in ("pipe.state", "good.ops"):
+        os.mkfifo(tmp_path / name)
+    (tmp_path / "good.names").symlink_to("/dev/zero")
+    (tmp_path / "link.state").symlink_to("good.state")
+    found = collected(tmp_path)
+    assert io_of(found)["ops"].sum() == 1
+    assert found.facts["damaged_files"] == [
+        f"{name}: is not a regular file" for name in ("good.names", "good.ops", "link.state", "pipe.state")
+    ]
+
+
+def test_what_could_not_be_recorded_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "lost").write_bytes(struct.pack("<QQ", 2, 70))
+    facts = collected(tmp_path).facts
+    assert (facts["unrecorded_processes"], facts["unrecorded_ops"]) == (2, 70)
+
+
 def test_nothing_recorded_is_one_rank_that_did_nothing(tmp_path: Path) -> None:
     found = collected(tmp_path)
-    (row,) = ranks_of(found)
+    (row,) = rank_rows(found)
     assert (row["rank"], row["epoch"], row["node"]) == (0, 1, 0)
     assert io_of(found).is_empty()
     assert (found.facts["ranks"], found.facts["nodes"], found.facts["span_seconds"]) == (1, 1, None)

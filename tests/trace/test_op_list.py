@@ -10,7 +10,7 @@ import pytest
 
 from tierscope.errors import StoppedError
 from tierscope.trace import op_list
-from tierscope.trace.op_list import SCHEMA, collect_ops
+from tierscope.trace.op_list import SCHEMA, OpSource, collect_ops, write_ops
 from tierscope.trace.ops import KINDS, OP_ROW
 from tierscope.trace.store import read_parquet
 
@@ -48,6 +48,17 @@ def test_every_row_of_every_rank_in_order(tmp_path: Path, monkeypatch: pytest.Mo
     assert about["kind"] == "ops"
     assert os.listdir(tmp_path) == ["ops"]  # the raw lists are gone
     assert os.listdir(path.parent) == [path.name]
+
+
+@pytest.mark.parametrize(("known", "found"), [([], []), ([3, 2**40], [3]), ([1, 3, 7], [7, 3]), ([9], [])])
+def test_numbers_of_files_that_mean_nothing_are_none(tmp_path: Path, known: list[int], found: list[int]) -> None:
+    rows = raw_rows(3, 1)
+    rows["file"] = [7, 3, 0]
+    path = tmp_path / "ops" / "x.parquet"
+    write_ops(str(path), [OpSource(None, lambda: iter([rows]), None, np.array(known, np.int64))], TIERS)
+    table = pl.read_parquet(path)
+    assert table.schema == SCHEMA
+    assert table["file"].drop_nulls().to_list() == found
 
 
 def test_ranks_that_did_nothing_give_an_empty_table(tmp_path: Path) -> None:

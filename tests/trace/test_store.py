@@ -231,6 +231,11 @@ def test_a_newer_schema_asks_for_an_update(store: RunStore) -> None:
         {"damaged_files": [3]},
         {"mapped": {"gfs": {"ops": 1}}},
         {"mapped": []},
+        {"process_count": "2"},
+        {"processes": 2},
+        {"processes": [{"rank": 0}]},
+        {"processes": [{"rank": "0", "lanes": 1}]},
+        {"running": 7},
     ],
 )
 def test_a_traced_commands_description_must_be_one(tmp_path: Path, change: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ each (repetition, epoch) by itself; medians and intervals are over those maxima.
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -15,7 +15,7 @@ from tierscope.analysis.times import ClassTimes
 from tierscope.trace.ops import IO_CATEGORIES
 from tierscope.units import format_fraction
 
-_RANKS = "\0ranks"  # no swept key can be called that
+_RANKS, _WRITE = "\0ranks", "\0write"  # no swept key can be called that
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,10 @@ class Slowest:
     ranks: int
     io_seconds: float
     classes: dict[str, float]
-    epoch_seconds: float | None  # the longest of any rank
-    endless_prefetch_seconds: float | None  # max over ranks of the sum over steps
-    no_prefetch_seconds: float | None  # sum over steps of the max over ranks
+    ops: dict[str, int | None]
+    moved_bytes: dict[str, int | None]
+    write_seconds: float  # the longest of any rank: the slowest by reads and metadata may not be the one that writes
+    figures: "_Figures"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,10 @@ class EpochPoint:
     slowest_rank: int
     io_seconds: float
     epoch_seconds: float | None
+    compute_seconds: float | None
     classes: dict[str, float]
+    ops: dict[str, int | None]  # of the slowest rank, as the classes
+    moved_bytes: dict[str, int | None]
     bottleneck: str | None
     spread: Interval
     step_seconds: tuple[float, float] | None
@@ -59,6 +63,8 @@ class SweepPoint:
     classes: dict[str, float]
     bottleneck: str | None
     epoch_seconds: float | None
+    compute_seconds: float | None
+    write_seconds: float  # of the rank that wrote longest
     first_epoch_io_seconds: float | None
 
 
@@ -71,6 +77,7 @@ class Breakdown:
     summary: tuple[SweepPoint, ...]
     best: SweepPoint
     smallest_equal: SweepPoint | None  # the smallest cache rate that cannot be told from the best
+    kinds: dict[str, tuple[int, int]]  # operations and bytes of each kind, of all ranks and epochs; empty: not known
 
 
 def value_text(name: str, value: Any) -> str:
@@ -102,6 +109,7 @@ def break_down(times: ClassTimes) -> Breakdown:
         tuple(summary),
         best,
         _smallest_equal(summary, best),
+        times.kinds,
     )
 
 
@@ -109,21 +117,24 @@ def _slowest(times: ClassTimes) -> list[tuple[dict[str, Any], list[Slowest]]]:
     """For each point of the sweep in order, the slowest process of every (repetition, epoch)."""
     keys = times.keys
     io_classes = [name for name in times.classes if name.rpartition("-")[2] in IO_CATEGORIES]
+    writes = [name for name in times.classes if name not in io_classes]
     wide = (
         times.table.pivot(on="class", index=[*keys, "rank"], values="seconds", aggregate_function="sum")
         .with_columns(pl.lit(0.0).alias(name) for name in times.classes if name not in times.table["class"])
         .with_columns(pl.col(name).fill_null(0.0) for name in times.classes)
+        .with_columns(pl.sum_horizontal(pl.lit(0.0), *writes).alias(_WRITE))
     )
     chosen = (
         wide.sort([*keys, pl.sum_horizontal(io_classes), "rank"], descending=[False] * len(keys) + [True, False])
         .group_by(keys, maintain_order=True)
-        .agg(pl.first("rank", *times.classes), pl.len().alias(_RANKS))
+        .agg(pl.first("rank", *times.classes), pl.len().alias(_RANKS), pl.max(_WRITE))
     )
     more = _epoch_figures(times)
+    counts = _counts(times, chosen)
     found: dict[tuple[Any, ...], list[Slowest]] = {}
     for row in chosen.iter_rows(named=True):
         key = tuple(row[name] for name in keys)
-        epoch_seconds, endless, none = more.get(key, (None, None, None))
+        counted = counts.get(key, {})
         found.setdefault(key[: len(times.sweep)], []).append(
             Slowest(
                 repetition=row["repetition"],
@@ -132,21 +143,41 @@ def _slowest(times: ClassTimes) -> list[tuple[dict[str, Any], list[Slowest]]]:
                 ranks=row[_RANKS],
                 io_seconds=math.fsum(row[name] for name in io_classes),
                 classes={name: row[name] for name in times.classes},
-                epoch_seconds=epoch_seconds,
-                endless_prefetch_seconds=endless,
-                no_prefetch_seconds=none,
+                ops={name: counted.get(name, (None, None))[0] for name in times.classes},
+                moved_bytes={name: counted.get(name, (None, None))[1] for name in times.classes},
+                write_seconds=row[_WRITE],
+                figures=more.get(key, _Figures()),
             )
         )
     return [(dict(zip(times.sweep, values, strict=True)), runs) for values, runs in found.items()]
 
 
-def _epoch_figures(times: ClassTimes) -> dict[tuple[Any, ...], tuple[float | None, float | None, float | None]]:
-    """(point, repetition, epoch) → longest epoch, and the two bounds for training that synchronises every step; None: not known."""
+def _counts(times: ClassTimes, chosen: pl.DataFrame) -> dict[tuple[Any, ...], dict[str, tuple[int | None, int | None]]]:
+    """(point, repetition, epoch) → class → operations and bytes of the chosen rank."""
+    keys = times.keys
+    rows = chosen.select([*keys, "rank"]).join(times.table, on=[*keys, "rank"], how="left", nulls_equal=True)
+    found: dict[tuple[Any, ...], dict[str, tuple[int | None, int | None]]] = {}
+    for row in rows.iter_rows(named=True):
+        found.setdefault(tuple(row[name] for name in keys), {})[row["class"]] = (row["ops"], row["bytes"])
+    return found
+
+
+class _Figures(NamedTuple):
+    """Of one epoch, each the longest of any rank; None: not known. The last two bound training that synchronises every step."""
+
+    epoch_seconds: float | None = None
+    compute_seconds: float | None = None
+    endless_prefetch_seconds: float | None = None  # max over ranks of the sum over steps
+    no_prefetch_seconds: float | None = None  # sum over steps of the max over ranks
+
+
+def _epoch_figures(times: ClassTimes) -> dict[tuple[Any, ...], _Figures]:
+    """(point, repetition, epoch) → its figures."""
     if times.epochs.is_empty():
         return {}
     keys = times.keys
     longest = times.epochs.group_by(keys).agg(
-        pl.col("epoch_seconds").max(), pl.col("step_read_seconds").list.sum().max().alias("endless")
+        pl.col("epoch_seconds", "compute_seconds").max(), pl.col("step_read_seconds").list.sum().max().alias("endless")
     )
     per_step = (
         times.epochs.select([*keys, "step_read_seconds"])
@@ -160,7 +191,9 @@ def _epoch_figures(times: ClassTimes) -> dict[tuple[Any, ...], tuple[float | Non
     )
     joined = longest.join(per_step, on=keys, how="left", nulls_equal=True)
     return {
-        tuple(row[name] for name in keys): (row["epoch_seconds"], row["endless"], row["none"])
+        tuple(row[name] for name in keys): _Figures(
+            row["epoch_seconds"], row["compute_seconds"], row["endless"], row["none"]
+        )
         for row in joined.iter_rows(named=True)
     }
 
@@ -168,6 +201,11 @@ def _epoch_figures(times: ClassTimes) -> dict[tuple[Any, ...], tuple[float | Non
 def _mean(values: list[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
+
+
+def _median(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return interval(known).median if known else None
 
 
 def _middle_classes(runs: list[Slowest]) -> dict[str, float]:
@@ -187,18 +225,21 @@ def _epoch_point(sweep: dict[str, Any], runs: list[Slowest]) -> EpochPoint:
     times = [run.io_seconds for run in runs]
     spread = interval(times)
     classes = _middle_classes(runs)
-    durations = [run.epoch_seconds for run in runs if run.epoch_seconds is not None]
-    endless = _mean([run.endless_prefetch_seconds for run in middle(runs, times)])
-    none = _mean([run.no_prefetch_seconds for run in middle(runs, times)])
+    chosen = middle(runs, times)
+    endless = _mean([run.figures.endless_prefetch_seconds for run in chosen])
+    none = _mean([run.figures.no_prefetch_seconds for run in chosen])
     return EpochPoint(
         sweep=sweep,
         epoch=runs[0].epoch,
         ranks=max(run.ranks for run in runs),
         repetitions=len(runs),
-        slowest_rank=middle(runs, times)[0].rank,
+        slowest_rank=chosen[0].rank,
         io_seconds=spread.median,
-        epoch_seconds=interval(durations).median if durations else None,
+        epoch_seconds=_median([run.figures.epoch_seconds for run in runs]),
+        compute_seconds=_median([run.figures.compute_seconds for run in runs]),
         classes=classes,
+        ops=chosen[0].ops,
+        moved_bytes=chosen[0].moved_bytes,
         bottleneck=bottleneck(classes),
         spread=spread,
         step_seconds=(endless, none) if endless is not None and none is not None else None,
@@ -209,14 +250,15 @@ def _sweep_point(sweep: dict[str, Any], runs: list[Slowest]) -> SweepPoint:
     """METHOD: the first epoch is special, so it counts only when it is alone."""
     later = [run for run in runs if run.epoch >= 2] or runs
     first = [run.io_seconds for run in runs if run.epoch == 1]
-    durations = [run.epoch_seconds for run in later if run.epoch_seconds is not None]
     classes = _middle_classes(later)
     return SweepPoint(
         sweep=sweep,
         io=interval([run.io_seconds for run in later]),
         classes=classes,
         bottleneck=bottleneck(classes),
-        epoch_seconds=interval(durations).median if durations else None,
+        epoch_seconds=_median([run.figures.epoch_seconds for run in later]),
+        compute_seconds=_median([run.figures.compute_seconds for run in later]),
+        write_seconds=interval([run.write_seconds for run in later]).median,
         first_epoch_io_seconds=interval(first).median if first else None,
     )
 

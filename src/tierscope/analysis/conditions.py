@@ -12,8 +12,10 @@ class Conditions:
     """`resident`: the largest share of a real tier's checked bytes that was in the page cache when an epoch began.
 
     None: cannot be told. `evicted`: whether files were taken out of the page cache before every epoch.
+    `processes`: how many of a traced command recorded something; None: not known.
     """
 
+    traced: bool = False  # a stranger's command, of whose cost only the bookkeeping is known
     emulated: tuple[str, ...] = ()
     resident: dict[str, float | None] = field(default_factory=dict)
     evicted: bool = True
@@ -21,6 +23,7 @@ class Conditions:
     recorder_seconds_per_op: float | None = None
     harness_seconds_per_sample: float | None = None
     threads_seconds_per_op: float | None = None
+    processes: int | None = None
 
 
 def conditions(times: ClassTimes, cold: pl.DataFrame) -> Conditions:
@@ -38,6 +41,7 @@ def conditions(times: ClassTimes, cold: pl.DataFrame) -> Conditions:
             resident[tier] = None if unknown else _largest_share(rows)
     overheads = [about["overhead"] for about in times.about if "overhead" in about]
     return Conditions(
+        traced=any(about.get("kind") == "traced" for about in times.about),
         emulated=tuple(sorted(emulated)),
         resident=resident,
         evicted=not real or all(about.get("metadata_cache") != "unknown" for about in times.about),
@@ -45,6 +49,7 @@ def conditions(times: ClassTimes, cold: pl.DataFrame) -> Conditions:
         recorder_seconds_per_op=_worst(overheads, "recorder_seconds_per_op"),
         harness_seconds_per_sample=_worst(overheads, "harness_seconds_per_sample"),
         threads_seconds_per_op=_worst(overheads, "threads_seconds_per_op"),
+        processes=sum(int(about.get("process_count") or 0) for about in times.about) or None,
     )
 
 

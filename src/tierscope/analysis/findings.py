@@ -1,8 +1,13 @@
 """Findings: what a reader of the numbers must know. Data first; all wording stands in one table.
 
-A finding has a kind, evidence (numbers and names) and, made from those, a sentence and a suggestion.
+A finding has a kind, evidence (numbers in base units, and names) and, made from those, a sentence and a suggestion.
 """
 
+import shlex
+import signal
+import string
+import textwrap
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,14 +18,14 @@ from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.times import ClassTimes
 from tierscope.units import about_bytes, about_seconds
 
-# kind → (what was found, what to do about it)
+# kind → (what was found, what to do about it). Seconds are shown by :time, bytes by :size, lists with what stands behind the colon.
 WORDING: dict[str, tuple[str, str]] = {
     "partial": (
         "{finished} of {total} runs are finished; what follows is about those",
         "run the same command again to go on",
     ),
     "emulated": (
-        "emulated tiers: {tiers}; their times come from configured rates, not from hardware",
+        "emulated tiers: {tiers:, }; their times come from configured rates, not from hardware",
         "give real paths and remove 'emulate' to measure your own storage",
     ),
     "warm_pages": (
@@ -48,20 +53,25 @@ WORDING: dict[str, tuple[str, str]] = {
         "use fewer ranks per host if the CPU's own load matters",
     ),
     "late": (
-        "up to {percent:.0f} % of an epoch's rate-limited operations really took longer than emulated, {seconds} in all",
+        "up to {percent:.0f} % of an epoch's rate-limited operations really took longer than emulated, {seconds:time} in all",
         "lower the emulated rates or the number of ranks on this machine",
     ),
     "overhead": (
-        "Tierscope itself may account for {percent:.0f} % of the I/O time ({seconds} per sample)",
+        "Tierscope itself may account for {percent:.0f} % of the I/O time ({seconds:time} per sample)",
         "read larger samples, or use fewer ranks per core",
     ),
     "threads": (
-        "several reading threads wait for Python's lock: about {seconds} per operation, {percent:.0f} % of the I/O time",
+        "several reading threads wait for Python's lock: about {seconds:time} per operation, {percent:.0f} % of the I/O time",
         "use one reading thread and more ranks per node",
     ),
     "decode": (
-        "checking samples took {decode} per epoch in the slowest rank, against {io} of I/O: the client is the limit",
+        "checking samples took {decode_seconds:time} per epoch in the slowest rank, against {io_seconds:time} of I/O: the client is the limit",
         "faster storage will not help; use more read threads or a cheaper format",
+    ),
+    "writes": (
+        "writing took {write_seconds:time} per epoch in the rank that wrote longest, more than the reads and metadata "
+        "that are shown as I/O ({io_seconds:time})",
+        "begin with what is written (checkpoints, logs): faster reads would gain less",
     ),
     "hidden": (
         "ranks waited for data {percent:.1f} % of the epoch at the best point: compute hides the storage",
@@ -71,21 +81,42 @@ WORDING: dict[str, tuple[str, str]] = {
         "no operation on a file of a tier was recorded",
         "check the paths given as --tier; statically linked and setuid programs, io_uring and direct system calls are not seen",
     ),
+    "running": (
+        "the command still runs ({command}; processes: {pids:, }): this is what it did so far",
+        "analyze again when it has ended; its records are kept until then",
+    ),
+    "ended_command": (
+        "the command was ended by {signal} (exit code {code}): this is what it did until then",
+        "look at what the command itself printed",
+    ),
     "failed_command": (
         "the command ended with exit code {code}: this is what it did until then",
         "look at what the command itself printed",
     ),
     "no_marks": (
-        "no epochs were marked: everything counts as one{span}",
+        "no epochs were marked: everything counts as one, {span_seconds:time} from the first operation to the last",
         "call tierscope.mark_epoch(n) where epoch n begins, or trace with --epochs rereads",
     ),
     "outside": (
-        "operations of processes that are no rank's: {ops} ({seconds}); they are not in the table",
+        "operations of processes that are no rank's: {ops} ({seconds:time}); they are not in the table",
         "nothing, unless they should count: then start them under the launcher too",
     ),
     "mapped": (
-        "{tier}: {ops} × mmap of its files, {size} in all; what was read through them is not seen",
+        "{tier}: {ops} × mmap of its files, {bytes:size} in all; what was read through them is not seen",
         "let the program read instead of map to see it (for NumPy: mmap_mode=None)",
+    ),
+    "wall_processes": (
+        "wall seconds are shared within a process only: up to {processes} processes of a rank had I/O, and theirs are added up",
+        "take them as the most that it can have been",
+    ),
+    "unrecorded": (
+        "processes that could not write their records (they changed user or root directory, or their limits forbade it): {processes}; "
+        "at least {ops} operations are missing",
+        "start them as the user who traces, without chroot, and with room for a file and its mapping (ulimit -f, -v)",
+    ),
+    "under_way": (
+        "operations that had not ended when their process did, or that still run: {ops}, the longest for at most {seconds:time}; they are not in the sums",
+        "storage that does not answer shows here",
     ),
     "lost_ops": (
         "operations that could not be recorded: {ops} (no space left, or inside a signal's handler); sums are too small by these",
@@ -100,7 +131,7 @@ WORDING: dict[str, tuple[str, str]] = {
         "nothing: this is what a kill leaves",
     ),
     "damaged": (
-        "damaged files of records, left out as far as they are damaged: {files} ({names})",
+        "damaged files of records, left out as far as they are damaged: {files} ({names:; })",
         "check the filesystem of --out, and trace again",
     ),
     "still_running": (
@@ -111,16 +142,32 @@ WORDING: dict[str, tuple[str, str]] = {
         "processes on another host, where nothing is emulated: {processes}; their times are the storage's own",
         "emulate on one host only",
     ),
+    "scattered": (
+        "processes on another host than the first of their rank: {processes}; they count there, without their epoch times",
+        "let a launcher number them (torchrun, mpirun, srun), or set RANK and WORLD_SIZE",
+    ),
     "root_tier": (
         "{tier} is the whole filesystem: libraries, temporary files and the program itself count too",
         "give the directory of the data as --tier",
     ),
-    "goal_met": ("the goal of {goal} is met at {where} ({io})", "that is the first point of the sweep that meets it"),
+    "goal_met": (
+        "the goal of {goal_seconds:time} is met at {where} ({io_seconds:time})",
+        "that is the first point of the sweep that meets it",
+    ),
     "goal_missed": (
-        "the goal of {goal} is missed by {over}: the best is {io}, most of it {bottleneck}",
+        "the goal of {goal_seconds:time} is missed by {over_seconds:time}: the best is {io_seconds:time}, most of it {bottleneck}",
         "that class is where to begin",
     ),
 }
+
+
+class _Words(string.Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, list):
+            return format_spec.join(map(str, value))
+        if format_spec == "time":
+            return "an unknown time" if value is None else about_seconds(value)
+        return about_bytes(value) if format_spec == "size" else str(super().format_field(value, format_spec))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +177,7 @@ class Finding:
 
     @property
     def text(self) -> str:
-        return WORDING[self.kind][0].format(**self.evidence)
+        return _Words().vformat(WORDING[self.kind][0], (), self.evidence)
 
     @property
     def suggestion(self) -> str:
@@ -142,6 +189,7 @@ LATE_SHARE = 0.05
 OVERHEAD_SHARE = 0.05
 HIDDEN_SHARE = 0.05
 MOST_NAMED = 5
+_COMMAND_WIDTH = 60
 
 
 def find(
@@ -152,6 +200,7 @@ def find(
     if expected_runs is not None and len(times.about) < expected_runs:
         findings.append(Finding("partial", {"finished": len(times.about), "total": expected_runs}))
     findings += _about_goal(breakdown, goal)
+    findings += _about_writes(breakdown)
     if not times.about:
         return findings
     findings += _about_tiers(given)
@@ -167,7 +216,7 @@ def find(
 
 
 def _about_tiers(given: Conditions) -> list[Finding]:
-    findings = [Finding("emulated", {"tiers": ", ".join(given.emulated)})] if given.emulated else []
+    findings = [Finding("emulated", {"tiers": list(given.emulated)})] if given.emulated else []
     for tier, share in given.resident.items():
         if share is None:
             findings.append(Finding("unknown_pages", {"tier": tier}))
@@ -185,19 +234,16 @@ def _about_ranks(times: ClassTimes, breakdown: Breakdown, given: Conditions) -> 
     epochs = times.epochs
     late = _largest_late_share(times)
     if late > LATE_SHARE:
-        seconds = about_seconds(_sum(epochs, "late_seconds"))
-        findings.append(Finding("late", {"percent": 100 * late, "seconds": seconds}))
+        findings.append(Finding("late", {"percent": 100 * late, "seconds": _sum(epochs, "late_seconds")}))
     findings += _about_threads(times, breakdown, given)
     per_sample = given.harness_seconds_per_sample or 0.0
     samples = epochs["samples"].max() or 0
     share = per_sample * float(samples) / breakdown.best.io.median if breakdown.best.io.median else 0.0  # type: ignore[arg-type]
     if share > OVERHEAD_SHARE:
-        findings.append(Finding("overhead", {"percent": min(100.0, 100 * share), "seconds": about_seconds(per_sample)}))
+        findings.append(Finding("overhead", {"percent": min(100.0, 100 * share), "seconds": per_sample}))
     decode = float(epochs["decode_seconds"].max() or 0)  # type: ignore[arg-type]
     if decode > breakdown.best.io.median:
-        findings.append(
-            Finding("decode", {"decode": about_seconds(decode), "io": about_seconds(breakdown.best.io.median)})
-        )
+        findings.append(Finding("decode", {"decode_seconds": decode, "io_seconds": breakdown.best.io.median}))
     at_best = epochs.filter(
         pl.lit(True), *(pl.col(name).eq_missing(value) for name, value in breakdown.best.sweep.items())
     )
@@ -210,39 +256,62 @@ def _about_ranks(times: ClassTimes, breakdown: Breakdown, given: Conditions) -> 
 
 def _about_tracing(about: dict[str, Any], times: ClassTimes) -> list[Finding]:
     """What a preloaded recorder saw of a command, and what it could not see."""
-    findings: list[Finding] = []
-    if about.get("exit_code"):
-        findings.append(Finding("failed_command", {"code": about["exit_code"]}))
+    findings = _about_end(about)
     if not times.table["ops"].sum():
-        findings.append(Finding("nothing_recorded", {}))
+        findings += [] if about.get("unrecorded_processes") else [Finding("nothing_recorded", {})]
     elif not about.get("marked") and times.epochs["epoch"].n_unique() == 1:
-        span = about.get("span_seconds")
-        text = f", {about_seconds(span)} from the first operation to the last" if span is not None else ""
-        findings.append(Finding("no_marks", {"span": text}))
+        findings.append(Finding("no_marks", {"span_seconds": about.get("span_seconds")}))
     for tier in about.get("tiers", []):
         if "/" in tier["prefixes"]:
             findings.append(Finding("root_tier", {"tier": tier["name"]}))
+    if times.basis == "wall":
+        findings += _about_wall(about)
     return findings + _about_unseen(about)
+
+
+def _about_end(about: dict[str, Any]) -> list[Finding]:
+    """How the command ended, if there is anything to say about that."""
+    if about.get("running"):
+        command = textwrap.shorten(shlex.join(about["command"]), _COMMAND_WIDTH, placeholder=" …")
+        return [Finding("running", {"command": command, "pids": about["running"][:MOST_NAMED]})]
+    code = about.get("exit_code")
+    if not code:
+        return []
+    try:
+        return [Finding("ended_command", {"signal": signal.Signals(code - 128).name, "code": code})]
+    except ValueError:
+        return [Finding("failed_command", {"code": code})]
+
+
+def _about_wall(about: dict[str, Any]) -> list[Finding]:
+    with_io = [process["rank"] for process in about.get("processes", []) if process["lanes"]]
+    most = max(Counter(rank for rank in with_io if rank is not None).values(), default=0)
+    return [Finding("wall_processes", {"processes": most})] if most > 1 else []
 
 
 def _about_unseen(about: dict[str, Any]) -> list[Finding]:
     findings: list[Finding] = []
+    if about.get("unrecorded_processes"):
+        missing = {"processes": about["unrecorded_processes"], "ops": about.get("unrecorded_ops") or 0}
+        findings.append(Finding("unrecorded", missing))
     if about.get("outside_ops"):
-        seconds = about_seconds(about["outside_seconds"])
-        findings.append(Finding("outside", {"ops": about["outside_ops"], "seconds": seconds}))
+        findings.append(Finding("outside", {"ops": about["outside_ops"], "seconds": about["outside_seconds"]}))
+    if about.get("under_way_ops"):
+        findings.append(Finding("under_way", {"ops": about["under_way_ops"], "seconds": about["under_way_seconds"]}))
     for tier, sums in about["mapped"].items():
-        findings.append(Finding("mapped", {"tier": tier, "ops": sums["ops"], "size": about_bytes(sums["bytes"])}))
+        findings.append(Finding("mapped", {"tier": tier, "ops": sums["ops"], "bytes": sums["bytes"]}))
     for kind, noun, name in (
         ("lost_ops", "ops", "lost_ops"),
         ("lost_rows", "rows", "lost_rows"),
         ("cut", "lanes", "cut_lanes"),
         ("still_running", "processes", "still_running"),
         ("unemulated", "processes", "unemulated_processes"),
+        ("scattered", "processes", "scattered_processes"),
     ):
         if about.get(name):
             findings.append(Finding(kind, {noun: about[name]}))
     if about.get("damaged_file_count"):
-        names = "; ".join(about["damaged_files"][:MOST_NAMED])
+        names = about["damaged_files"][:MOST_NAMED]
         findings.append(Finding("damaged", {"files": about["damaged_file_count"], "names": names}))
     return findings
 
@@ -260,11 +329,19 @@ def _about_threads(times: ClassTimes, breakdown: Breakdown, given: Conditions) -
     share = per_op * float(ops) / breakdown.best.io.median if breakdown.best.io.median else 0.0  # type: ignore[arg-type]
     if share <= OVERHEAD_SHARE:
         return []
-    return [Finding("threads", {"seconds": about_seconds(per_op), "percent": min(100.0, 100 * share)})]
+    return [Finding("threads", {"seconds": per_op, "percent": min(100.0, 100 * share)})]
 
 
 def _sum(table: pl.DataFrame, column: str) -> float:
     return float(table[column].sum())
+
+
+def _about_writes(breakdown: Breakdown) -> list[Finding]:
+    """METHOD: writes are no part of the I/O time, however long they take."""
+    point = max(breakdown.summary, key=lambda point: point.write_seconds)
+    if point.write_seconds <= point.io.median:
+        return []
+    return [Finding("writes", {"write_seconds": point.write_seconds, "io_seconds": point.io.median})]
 
 
 def _about_goal(breakdown: Breakdown, goal: float | None) -> list[Finding]:
@@ -276,13 +353,13 @@ def _about_goal(breakdown: Breakdown, goal: float | None) -> list[Finding]:
             Finding(
                 "goal_missed",
                 {
-                    "goal": about_seconds(goal),
-                    "over": about_seconds(best - goal),
-                    "io": about_seconds(best),
+                    "goal_seconds": goal,
+                    "over_seconds": best - goal,
+                    "io_seconds": best,
                     "bottleneck": breakdown.best.bottleneck,
                 },
             )
         ]
     first = next(point for point in breakdown.summary if point.io.median <= goal)
     where = sweep_text(first.sweep)
-    return [Finding("goal_met", {"goal": about_seconds(goal), "where": where, "io": about_seconds(first.io.median)})]
+    return [Finding("goal_met", {"goal_seconds": goal, "where": where, "io_seconds": first.io.median})]

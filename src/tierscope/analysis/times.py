@@ -35,6 +35,7 @@ class ClassTimes:
     classes: tuple[str, ...]
     basis: str
     about: list[dict[str, Any]] = field(default_factory=list)  # of the traces it was made from
+    kinds: dict[str, tuple[int, int]] = field(default_factory=dict)  # operations and bytes of each kind in all
 
     @property
     def keys(self) -> list[str]:
@@ -49,6 +50,7 @@ def from_traces(traces: Iterable[Trace], tiers: Iterable[str], basis: str = "bus
     tables: list[pl.DataFrame] = []
     epochs: list[pl.DataFrame] = []
     about: list[dict[str, Any]] = []
+    kinds: dict[str, tuple[int, int]] = {}
     sweep: tuple[str, ...] = ()
     for trace in traces:
         values = trace.about.get("sweep")
@@ -74,13 +76,21 @@ def from_traces(traces: Iterable[Trace], tiers: Iterable[str], basis: str = "bus
                 pl.col("bytes").filter(pl.col("kind").is_in(MOVES_BYTES)).sum(),
             )
         )
+        for kind, ops, nbytes in _kinds(trace):
+            before = kinds.get(kind, (0, 0))
+            kinds[kind] = before[0] + ops, before[1] + nbytes
         epochs.append(trace.ranks.with_columns(*columns))
     if not tables:
         raise UserError("no finished run yet; run the study first")
     # Relaxed: a sweep may hold null, or whole numbers of different sizes.
     table, ranks = (pl.concat(parts, how="vertical_relaxed") for parts in (tables, epochs))
     classes = _class_order(table["class"].unique().to_list(), list(tiers))
-    return ClassTimes(_complete(table, ranks, sweep, classes), ranks, sweep, classes, basis, about)
+    return ClassTimes(_complete(table, ranks, sweep, classes), ranks, sweep, classes, basis, about, kinds)
+
+
+def _kinds(trace: Trace) -> list[tuple[str, int, int]]:
+    """Kind, operations and bytes, of all ranks and epochs."""
+    return trace.io.drop_nulls("rank").group_by("kind").agg(pl.col("ops", "bytes").sum()).rows()
 
 
 def _class_order(found: list[str], tiers: list[str]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ def breakdown_json(breakdown: Breakdown, findings: list[Finding], given: Conditi
         "schema_version": SCHEMA_VERSION,
         "kind": "breakdown",
         "basis": breakdown.basis,
+        "processes": given.processes,
         "emulated_tiers": list(given.emulated),
         "resident_share": given.resident,
         "overhead": {
@@ -48,7 +49,10 @@ def _epoch(point: EpochPoint, basis: str) -> dict[str, Any]:
         "io_seconds_high": point.spread.high,
         "interval": point.spread.kind,
         "epoch_seconds": point.epoch_seconds,
+        "compute_seconds": point.compute_seconds,
         "classes": point.classes,
+        "ops": point.ops,
+        "bytes": point.moved_bytes,
         "bottleneck": point.bottleneck,
         "step_sync_seconds": {"endless_prefetch": steps[0], "no_prefetch": steps[1]} if steps else None,
     }
@@ -65,5 +69,6 @@ def _summary(point: SweepPoint) -> dict[str, Any]:
         "classes": point.classes,
         "bottleneck": point.bottleneck,
         "epoch_seconds": point.epoch_seconds,
+        "compute_seconds": point.compute_seconds,
         "first_epoch_io_seconds": point.first_epoch_io_seconds,
     }

@@ -1,7 +1,9 @@
 """What commands share: options, and how they print."""
 
+import errno
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tierscope.errors import TierscopeError, UserError
-from tierscope.spec.study import Study
 
 if TYPE_CHECKING:
+    from tierscope.spec.study import Study
     from tierscope.studies.analyze import Analysis
     from tierscope.studies.crews import Crews
 
@@ -33,7 +35,7 @@ basis_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Pure JSON on stdout.")
 
 
-def default_out(study: Study, out: str | None) -> str:
+def default_out(study: "Study", out: str | None) -> str:
     if out == "":
         raise UserError("--out is empty; give a directory, or leave it out")
     return os.path.abspath(out or os.path.join("results", study.study))
@@ -46,10 +48,26 @@ def print_json(content: Any) -> None:
 def print_rich(*renderables: Any) -> None:
     from rich.console import Console  # noqa: PLC0415
 
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            """Rich would end the program here, with an exit code that is not its to choose."""
+            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDTH
-    console = Console(highlight=False, width=width)
+    console = Plain(highlight=False, width=width)
     for renderable in renderables:
         console.print(renderable)
+
+
+def output_failed(error: OSError) -> int:
+    """Standard output went away (`| head`) or cannot take more: our exit code. Anything else is a bug of ours."""
+    if error.errno not in (errno.EPIPE, errno.ENOSPC, errno.EBADF) or error.filename is not None:
+        raise error
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if error.errno == errno.EPIPE:
+        return 0
+    sys.stderr.write(f"tierscope: cannot write the output: {error.strerror}; results on disk are kept\n")
+    return 3
 
 
 def show_analysis(analysis: "Analysis", as_json: bool) -> None:
@@ -111,5 +129,5 @@ def run_and_show(
 
 
 def say_where(target: str) -> None:
-    shown = os.path.relpath(target) if not os.path.relpath(target).startswith("..") else target
+    shown = shlex.quote(os.path.relpath(target) if not os.path.relpath(target).startswith("..") else target)
     click.echo(f"Results: {shown} · again: tierscope analyze {shown}")

@@ -1,6 +1,5 @@
 """`tierscope`: the commands, loaded when they are called, and the one place where exit codes are decided."""
 
-import errno
 import importlib
 import io
 import os
@@ -12,6 +11,7 @@ from typing import Any, NoReturn
 import click
 
 from tierscope import __version__
+from tierscope.cli.common import output_failed
 from tierscope.errors import TierscopeError
 from tierscope.units import closest
 
@@ -107,18 +107,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         _say("stopped; finished runs are kept, the same command goes on")
         return 3
     except OSError as error:
-        return _output_failed(error)
-
-
-def _output_failed(error: OSError) -> int:
-    """Standard output went away (`| head`) or cannot take more; anything else is a bug of ours."""
-    if error.errno not in (errno.EPIPE, errno.ENOSPC, errno.EBADF) or error.filename is not None:
-        raise error
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    if error.errno == errno.EPIPE:
-        return 0
-    _say(f"cannot write the output: {error.strerror}; results on disk are kept")
-    return 3
+        return output_failed(error)
 
 
 def _say(message: str) -> None:

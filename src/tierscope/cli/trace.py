@@ -1,5 +1,7 @@
 import os
+import shlex
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -7,6 +9,9 @@ from tierscope.cli import common
 from tierscope.errors import StoppedError, TierscopeError, UserError
 from tierscope.studies.launch import holding_signals
 from tierscope.studies.recorders import RECORDERS, Wanted
+
+if TYPE_CHECKING:
+    from tierscope.studies.trace import Traced
 
 
 @click.command("trace", context_settings={"allow_interspersed_args": False})
@@ -24,7 +29,11 @@ from tierscope.studies.recorders import RECORDERS, Wanted
     "--with", "recorder", type=click.Choice(list(RECORDERS)), default="builtin", show_default=True, help="What records."
 )
 @common.basis_option
-@click.option("--ops", is_flag=True, help="Also keep the full list of operations (OUT/ops).")
+@click.option(
+    "--ops",
+    is_flag=True,
+    help="Also keep the full list of operations (OUT/ops); start_seconds is the host's monotonic clock, files.parquet has the paths.",
+)
 @click.option(
     "--epochs",
     type=click.Choice(["marks", "rereads"]),
@@ -39,7 +48,7 @@ from tierscope.studies.recorders import RECORDERS, Wanted
     help="Slow a tier down, with the keys of a study's tier: gfs.bandwidth=20MB/s.",
 )
 @common.quiet_option
-@common.json_option
+@click.option("--json", "as_json", is_flag=True, help="Pure JSON on stdout; COMMAND's own output goes to stderr.")
 @click.argument("command_line", metavar="-- COMMAND [ARGUMENTS]…", nargs=-1, type=click.UNPROCESSED)
 def command(  # noqa: PLR0913, PLR0917  (one per option)
     tiers: tuple[str, ...],
@@ -53,24 +62,59 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     as_json: bool,
     command_line: tuple[str, ...],
 ) -> int:
-    """Run any COMMAND and show where the I/O time of its slowest process goes.
+    """Run any COMMAND and show where the I/O time of its slowest rank goes.
 
-    Sees open, read, write, stat, seek, sync and close of every process that COMMAND starts, for files below the tiers' paths.
-    Does not see: what is read through mmap, io_uring, statically linked and setuid programs. Exits with COMMAND's exit code.
+    Sees open, read, write, stat, seek, sync and close of every process that COMMAND starts, for files below the tiers' paths; a
+    symbolic link in a tier that leads elsewhere counts where it leads. I/O time is reads and metadata; writes are shown beside it.
+
+    Does not see: what is read through mmap, io_uring, mkdir, rename and unlink, listings of directories; statically linked and
+    setuid programs, also as children; programs that are started without their environment (env -i, sudo) or change their user first.
+
+    Exits with COMMAND's exit code. With --json, COMMAND's standard output goes to standard error.
     """
     if not command_line:
         raise UserError(
             "no command is given; write it behind --, for example: tierscope trace --tier gfs=/lustre -- python train.py"
         )
-    with holding_signals():
-        from tierscope.cli.progress import Notes  # noqa: PLC0415
-        from tierscope.spec.traced import read_tiers  # noqa: PLC0415
-        from tierscope.studies.trace import finish, run_traced  # noqa: PLC0415
-        from tierscope.studies.watch import Silent  # noqa: PLC0415
+    _refuse_several()
+    traced: Traced | None = None
+    try:
+        with holding_signals():
+            from tierscope.cli.progress import Notes  # noqa: PLC0415
+            from tierscope.spec.traced import emulation_lines, read_tiers  # noqa: PLC0415
+            from tierscope.studies.trace import run_traced  # noqa: PLC0415
+            from tierscope.studies.watch import Silent  # noqa: PLC0415
 
-        wanted = Wanted(command=command_line, tiers=read_tiers(tiers, emulate), ops=ops, epochs=epochs)
-        sys.stdout.flush()
-        traced = run_traced(wanted, recorder, out, Silent() if quiet else Notes(), output_to_stderr=as_json)
+            wanted = Wanted(command=command_line, tiers=read_tiers(tiers, emulate), ops=ops, epochs=epochs)
+            sys.stdout.flush()
+            watch = Silent() if quiet else Notes()
+            for line in emulation_lines(wanted.tiers):
+                watch.note(line)
+            traced = run_traced(wanted, recorder, out, watch, output_to_stderr=as_json)
+        _finish(traced, basis, as_json)
+    except KeyboardInterrupt:
+        raise StoppedError(
+            f"stopped; 'tierscope analyze {shlex.quote(traced.out)}' shows what was recorded"
+            if traced
+            else "stopped before the command was started"
+        ) from None
+    return traced.exit_code
+
+
+def _refuse_several() -> None:
+    """Copies of us that a launcher started would fight for one OUT. An allocation alone (`sbatch`) starts only one."""
+    for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE"):
+        size = os.environ.get(name, "")
+        if size.isascii() and size.isdigit() and int(size) > 1:
+            raise UserError(
+                f"{name} is {size}: a launcher has started several tierscopes; put one in front: tierscope trace … -- mpirun …"
+            )
+
+
+def _finish(traced: "Traced", basis: str, as_json: bool) -> None:
+    """What goes wrong here does not hide that the command failed."""
+    from tierscope.studies.trace import finish  # noqa: PLC0415
+
     try:
         finish(traced.out, traced.exit_code)
         _show(traced.out, basis, as_json)
@@ -78,13 +122,8 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
         if traced.exit_code == 0:
             raise
         sys.stderr.write(f"tierscope: {error}\n")
-    except OSError:  # nobody reads our output (`| head`)
-        if traced.exit_code == 0:
-            raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except KeyboardInterrupt:
-        raise StoppedError(f"stopped; 'tierscope analyze {traced.out}' shows what was recorded") from None
-    return traced.exit_code
+    except OSError as error:  # nobody reads our output (`| head`): the command has ended as it has
+        common.output_failed(error)
 
 
 def _show(out: str, basis: str, as_json: bool) -> None:

@@ -35,7 +35,8 @@ HEAD = np.dtype(
         ("first_ns", "<i8"),
         ("last_ns", "<i8"),
         ("step", "<i8"),
-        ("unused", "<u8", 5),
+        ("under_way_ns", "<i8"),
+        ("unused", "<u8", 4),
     ]
 )
 
@@ -55,6 +56,7 @@ class NativeLane:
     late_ns: int
     first_ns: int
     last_ns: int
+    under_way_ns: int  # when the operation began that had not ended; 0: none
     cells: npt.NDArray[np.void]  # tier × kind, of CELL
     whole: bool
 
@@ -76,6 +78,7 @@ def read_lane(memory: bytes | bytearray | memoryview, offset: int, tiers: int) -
         late_ns=int(head["late_ns"]),
         first_ns=int(head["first_ns"]),
         last_ns=int(head["last_ns"]),
+        under_way_ns=int(head["under_way_ns"]),
         cells=cells,
         whole=bool(total == head["check"]) and int(head["sequence"]) % 2 == 0,
     )

@@ -57,6 +57,44 @@ def _interpreter(start: bytes) -> str | None:
     return shutil.which(words[0]) if words else None
 
 
+def why_not_run(path: str) -> str | None:
+    """Why the system would not start this file, with what to do about it; None: for no reason that can be seen in it."""
+    try:
+        with open(path, "rb") as file:
+            start = file.read(4096)
+    except OSError:
+        return None
+    if not start.startswith(b"#!"):
+        text = b"\0" not in start
+        return "has no '#!' line; begin it with one (#!/bin/sh), or name what runs it: sh FILE" if text else None
+    line = os.fsdecode(start[2:].partition(b"\n")[0])
+    words = line.split()
+    if not words:
+        return "its '#!' line names no interpreter; write one: #!/bin/sh"
+    if line.endswith("\r"):
+        return "its '#!' line ends like one of Windows (CR LF); convert the file, for example with dos2unix"
+    if not os.path.exists(words[0]):
+        return f"its interpreter {words[0]} is missing; install it, or correct the '#!' line"
+    return None
+
+
+def processes_recording(folder: str) -> list[int]:
+    """Processes of this host that were started to record into the folder and still run, but for ourselves."""
+    variable, place = b"TIERSCOPE_RECORD=", os.path.realpath(os.fsencode(folder))
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == os.getpid():
+            continue
+        try:
+            with open(f"/proc/{name}/environ", "rb") as source:
+                values = [line for line in source.read().split(b"\0") if line.startswith(variable)]
+                if any(os.path.realpath(value.removeprefix(variable)) == place for value in values):
+                    found.append(int(name))
+        except OSError:
+            continue  # another user's, or it has ended
+    return sorted(found)
+
+
 def still_recorded(pid: int, folder: str) -> bool:
     """Whether this process runs and records into the folder; another one may have got its number by now."""
     for about in ("environ", "maps"):  # a program may have written over either its environment or its title

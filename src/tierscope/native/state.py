@@ -4,7 +4,9 @@ Nothing in a state file is trusted. Its process may have been killed, may still 
 can be read is given, what cannot is named.
 """
 
+import errno
 import os
+import stat
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -105,6 +107,8 @@ LIST = np.dtype(
     ]
 )
 
+NOT_PLAIN = "is not a regular file"
+_LOST = struct.Struct("<QQ")
 _CHUNK = struct.Struct("<II")
 _NAME = struct.Struct("<QI")
 _LIST_START = LIST.itemsize - LIST_ROWS * ROW_BYTES
@@ -129,7 +133,9 @@ class TierSetup:
 
 
 def write_setup(folder: str, tiers: Sequence[TierSetup], slots: int, boot: str, options: int = 0) -> None:
-    """The config and the board, before any process starts."""
+    """The config, the board and the count of what cannot be recorded, before any process starts."""
+    with open(os.path.join(folder, "lost"), "wb") as lost:
+        lost.write(bytes(_LOST.size))
     with open(os.path.join(folder, "board"), "wb") as board:
         board.write(bytes(max(1, slots) * 8))  # real blocks: it will be mapped
     with open(os.path.join(folder, "config"), "wb") as config:
@@ -170,6 +176,47 @@ def _prefix_rows(tiers: Sequence[TierSetup]) -> npt.NDArray[np.void]:
     return rows
 
 
+def open_plain(path: str) -> int:
+    """A descriptor for reading a regular file. A program may have put anything in its place: a pipe to wait on, a link to elsewhere."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link, a socket
+            raise OSError(errno.EINVAL, NOT_PLAIN) from None
+        raise
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, NOT_PLAIN)
+    return fd
+
+
+def is_plain(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Unrecorded:
+    """Processes that could make no state file, and what they did to tiers nevertheless."""
+
+    processes: int = 0
+    ops: int = 0
+
+
+def read_unrecorded(folder: str) -> Unrecorded:
+    """What is missing or cannot be is 0."""
+    try:
+        with open(open_plain(os.path.join(folder, "lost")), "rb") as file:
+            content = file.read(_LOST.size)
+    except OSError:
+        return Unrecorded()
+    if len(content) < _LOST.size:
+        return Unrecorded()
+    return Unrecorded(*(number if number < _LARGEST else 0 for number in _LOST.unpack(content)))
+
+
 @dataclass(frozen=True, slots=True)
 class StateHead:
     """Who wrote a state file, and what it could not record."""
@@ -189,6 +236,11 @@ class StateHead:
     lost_rows: int  # of the operation list
     mapped_ops: int
     unemulated: bool
+
+    @property
+    def clock(self) -> str:
+        """Readings of the monotonic clock can be compared where this is the same."""
+        return self.boot or self.host
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,10 +275,10 @@ Chunk = NativeLane | MarkedEpoch | WaitingRows | Damage
 def read_head(path: str, tiers: int) -> StateHead | None:
     """None: its process was ended before it had recorded anything. ResultError: nothing in the file can be used."""
     try:
-        with open(path, "rb") as file:
+        with open(open_plain(path), "rb") as file:
             page = file.read(HEAD_BYTES)
     except OSError as error:
-        raise ResultError(f"{path}: cannot be read: {error.strerror}") from None
+        raise ResultError(f"{path}: {_reason(error)}") from None
     if not page.strip(b"\0"):
         return None
     if len(page) < HEAD_BYTES:
@@ -259,6 +311,10 @@ def read_head(path: str, tiers: int) -> StateHead | None:
     )
 
 
+def _reason(error: OSError) -> str:
+    return NOT_PLAIN if error.strerror == NOT_PLAIN else f"cannot be read: {error.strerror}"
+
+
 def _offset(name: str) -> int:
     return int(HEAD.fields[name][1])  # type: ignore[index]
 
@@ -274,9 +330,9 @@ def _variables(lines: str) -> dict[str, str]:
 def read_chunks(head: StateHead) -> Iterator[Chunk]:
     """All that the process recorded, one chunk after another in bounded memory. Damage does not end it if it can be stepped over."""
     try:
-        fd = os.open(head.path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = open_plain(head.path)
     except OSError as error:
-        yield Damage(f"cannot be read: {error.strerror}")
+        yield Damage(_reason(error))
         return
     try:
         size = os.fstat(fd).st_size
@@ -367,7 +423,7 @@ def _waiting(content: bytes, place: int) -> WaitingRows | Damage:
 def read_names(path: str) -> Iterator[tuple[int, str]]:
     """File number → path, of a .names file, as far as it can be read."""
     try:
-        file = open(path, "rb", buffering=_BLOCK)  # noqa: SIM115
+        file = open(open_plain(path), "rb", buffering=_BLOCK)  # noqa: SIM115
     except OSError:
         return
     with file:

@@ -13,12 +13,13 @@ from tierscope.analysis.breakdown import Breakdown, SweepPoint, sweep_text, valu
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.findings import Finding
 from tierscope.analysis.statistics import FEW, Interval
-from tierscope.trace.ops import IO_CATEGORIES
-from tierscope.units import about_seconds
+from tierscope.trace.ops import IO_CATEGORIES, KINDS, MOVES_BYTES
+from tierscope.units import about_bytes, about_seconds
 
 _COLOURS = ("blue", "cyan", "yellow", "magenta", "green", "red")  # by class, in the order of the breakdown
 _BAR = 24
 _GAP = 3  # between columns
+_ALWAYS_COUNTED = ("open", "read", "write")  # also when there were none
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +66,42 @@ class BreakdownView:
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         breakdown = self.breakdown
-        ranks = sorted({point.ranks for point in breakdown.points})
-        count = str(ranks[0]) if len(ranks) == 1 else f"{ranks[0]} to {ranks[-1]}"
         label = f" · emulated tiers: {', '.join(self.given.emulated)}" if self.given.emulated else ""
-        title = f"{self.name}: I/O time of the slowest process, of {count} ({breakdown.basis} seconds){label}"
+        title = f"{self.name}: I/O time{_whose(breakdown, self.given)} ({breakdown.basis} seconds){label}"
         yield Text(title, style="bold")
         yield _table(_fitting(_columns(breakdown), options.max_width))
-        yield from verdict(breakdown)
+        yield from verdict(breakdown, self.given.processes)
+        if self.given.traced:
+            yield Text(f"In all ranks and epochs: {_counts(breakdown.kinds)}.")
         yield from _condition_lines(self.given)
         yield from _finding_lines(self.findings)
+
+
+def _whose(breakdown: Breakdown, given: Conditions) -> str:
+    ranks = sorted({point.ranks for point in breakdown.points})
+    count = str(ranks[0]) if len(ranks) == 1 else f"{ranks[0]} to {ranks[-1]}"
+    if given.traced:
+        return "" if count == "1" else f" of the slowest of {count} ranks"
+    return f" of the slowest process, of {count}"
+
+
+def _counts(kinds: dict[str, tuple[int, int]]) -> str:
+    """What the command did most of the time first, then the rest of what it did."""
+    rest = [kind for kind in KINDS if kind in kinds and kind not in _ALWAYS_COUNTED]
+    parts = []
+    for kind in (*_ALWAYS_COUNTED, *rest):
+        ops, nbytes = kinds.get(kind, (0, 0))
+        parts.append(_counted(ops, kind) + (f" of {about_bytes(nbytes)}" if ops and kind in MOVES_BYTES else ""))
+    return ", ".join(parts)
+
+
+def _counted(amount: int, noun: str, plural: str = "") -> str:
+    return f"{amount} {noun if amount == 1 else plural or f'{noun}s'}"
+
+
+def _alone(breakdown: Breakdown) -> bool:
+    """Whether nothing was swept: then there is nothing to compare."""
+    return not breakdown.sweep_keys and len(breakdown.summary) == 1
 
 
 def _fitting(columns: list[_Column], width: int) -> list[_Column]:
@@ -113,9 +141,13 @@ def _columns(breakdown: Breakdown) -> list[_Column]:
         _Column("bottleneck", [Text(point.bottleneck or "–") for point in points], right=False),
         _Column(f"epoch {time.name}", [time.text(value) for value in epochs], drop=4),
         _Column(f"epoch 1 I/O {time.name}", [time.text(value) for value in firsts], "dim", drop=1),
-        _Column("", [_bar(point, breakdown, longest) for point in points], drop=2, right=False),
-        _Column("", [Text("◀ best" if point is breakdown.best else "") for point in points], "bold", 5, right=False),
     ]
+    if not _alone(breakdown):
+        best = [Text("◀ best" if point is breakdown.best else "") for point in points]
+        columns += [
+            _Column("", [_bar(point, breakdown, longest) for point in points], drop=2, right=False),
+            _Column("", best, "bold", 5, right=False),
+        ]
     return columns
 
 
@@ -143,14 +175,18 @@ def _bar(point: SweepPoint, breakdown: Breakdown, longest: float) -> Text:
     return bar
 
 
-def verdict(breakdown: Breakdown) -> Iterator[Text]:
+def verdict(breakdown: Breakdown, processes: int | None = None) -> Iterator[Text]:
+    """`processes`: of a traced command, if known."""
     best = breakdown.best
     time = _Unit.of(best.io.median)
     spread = f"n={best.io.n}" if best.io.n == 1 else f"{time.span(best.io)}, {best.io.kind}, n={best.io.n}"
-    yield Text(
-        f"Best: {sweep_text(best.sweep)} with {time.text(best.io.median)} {time.name} of I/O per epoch ({spread}).",
-        style="bold",
-    )
+    io = f"{time.text(best.io.median)} {time.name}"
+    if _alone(breakdown):
+        ranks = _counted(max(point.ranks for point in breakdown.points), "rank")
+        whole = ranks if processes is None else f"{ranks}, {_counted(processes, 'process', 'processes')}"
+        yield Text(f"I/O: {io} per epoch ({spread}); {whole}.", style="bold")
+    else:
+        yield Text(f"Best: {sweep_text(best.sweep)} with {io} of I/O per epoch ({spread}).", style="bold")
     equal = breakdown.smallest_equal
     if equal is not None and equal is not best:
         theirs = f"{time.text(equal.io.median)} {time.name}"
@@ -163,15 +199,29 @@ def verdict(breakdown: Breakdown) -> Iterator[Text]:
     moves = list(_bottleneck_moves(breakdown))
     if moves:
         yield Text(f"Bottleneck: {'; '.join(moves)}.")
+    yield from _epoch_lines(breakdown)
+
+
+def _epoch_lines(breakdown: Breakdown) -> Iterator[Text]:
+    """What there is beside the I/O time."""
     rest = [point.epoch_seconds - point.io.median for point in breakdown.summary if point.epoch_seconds is not None]
+    computing = [point.compute_seconds for point in breakdown.summary if point.compute_seconds]
+    computed = f"computing took {_span(computing)} of the epoch" if computing else ""
     shorter = sum(seconds < 0 for seconds in rest)
     if shorter:
-        yield Text(
-            f"At {shorter} of {len(rest)} points the sums exceed the epoch, since several threads read at once: see --basis wall."
-        )
+        where = "The sum exceeds" if _alone(breakdown) else f"At {shorter} of {len(rest)} points the sums exceed"
+        hint = ": see --basis wall" if breakdown.basis == "busy" else ""
+        yield Text(f"{where} the epoch, since several threads or processes read at once{hint}.")
     elif rest:
-        low, high = about_seconds(min(rest)), about_seconds(max(rest))
-        yield Text(f"Epoch time is that I/O time plus {low if low == high else f'{low} to {high}'}.")
+        also = f"; {computed}" if computed else ""
+        yield Text(f"Epoch time is that I/O time plus {_span(rest)}{also}.")
+    if computed and (shorter or not rest):
+        yield Text(f"{computed.capitalize()}.")
+
+
+def _span(seconds: list[float]) -> str:
+    low, high = about_seconds(min(seconds)), about_seconds(max(seconds))
+    return low if low == high else f"{low} to {high}"
 
 
 def _bottleneck_moves(breakdown: Breakdown) -> Iterator[str]:
@@ -198,7 +248,8 @@ def _condition_lines(given: Conditions) -> Iterator[Text]:
         )
         yield Text(f"In the page cache when epochs began, at most: {shares}.", style="dim")
     if given.recorder_seconds_per_op is not None:
-        costs = f"{about_seconds(given.recorder_seconds_per_op)} per recorded operation"
+        what = " of bookkeeping" if given.traced else ""
+        costs = f"{about_seconds(given.recorder_seconds_per_op)}{what} per recorded operation"
         if given.harness_seconds_per_sample is not None:
             costs += f", {about_seconds(given.harness_seconds_per_sample)} per sample in all"
         yield Text(f"Own cost: {costs}.", style="dim")

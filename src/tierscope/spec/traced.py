@@ -62,14 +62,23 @@ def _read_tier(option: str, others: Sequence[TracedTier]) -> TracedTier:
         if not path:
             raise UserError(f"--tier {option}: a path is empty; write it like {name}=/path,/path2")
         absolute = os.path.abspath(os.path.expanduser(path))
-        if not os.path.exists(absolute):
-            raise UserError(f"--tier {option}: {path}: no such file or directory; give one that exists")
+        _refuse_missing(absolute, f"--tier {option}: {path}", "," in paths)
         for prefix in (absolute, os.path.realpath(absolute)):
             owner = next((other.name for other in others if prefix in other.prefixes), None)
             if owner:
                 raise UserError(f"--tier {option}: {prefix} belongs to {owner} already; give each tier its own")
             prefixes[prefix] = None
     return TracedTier(Tier(name=name, path=next(iter(prefixes))), tuple(prefixes))
+
+
+def _refuse_missing(path: str, where: str, several: bool) -> None:
+    try:
+        os.stat(path)
+    except PermissionError:
+        raise UserError(f"{where}: permission denied; change the mode of the directories above it") from None
+    except OSError:
+        hint = " (a comma separates paths, it cannot be part of one)" if several else ""
+        raise UserError(f"{where}: no such file or directory; give one that exists{hint}") from None
 
 
 def _emulated(tiers: list[TracedTier], settings: Sequence[str]) -> tuple[TracedTier, ...]:
@@ -92,6 +101,23 @@ def _emulated(tiers: list[TracedTier], settings: Sequence[str]) -> tuple[TracedT
     return found
 
 
+def emulation_lines(tiers: Sequence[TracedTier]) -> list[str]:
+    """What was understood of --emulate, a line per tier: `emulating gfs: bandwidth 20 MB/s`."""
+    lines = []
+    for spec in (traced.tier for traced in tiers if traced.tier.emulate):
+        parts = [
+            f"{name} {_key(name).kind.format(value)}"
+            for name in EMULATED_KEYS
+            if (value := getattr(spec, name)) != getattr(Tier(name=spec.name, path=spec.path), name)
+        ]
+        lines.append(f"emulating {spec.name}: {', '.join(parts)}")
+    return lines
+
+
+def _key(name: str) -> Key:
+    return next(field.meta for field in schema.fields(Tier) if field.yaml == name and isinstance(field.meta, Key))
+
+
 def _read_setting(setting: str, tiers: list[str]) -> tuple[str, str, Any]:
     path, given, value = setting.partition("=")
     tier, dot, name = path.strip().partition(".")
@@ -106,8 +132,9 @@ def _read_setting(setting: str, tiers: list[str]) -> tuple[str, str, Any]:
         guess = closest(name, EMULATED_KEYS)
         hint = f"did you mean {tier}.{guess}?" if guess else f"known here: {', '.join(EMULATED_KEYS)}"
         raise SpecError(f"{where}: {tier}.{name}: unknown key; {hint}")
-    key = next(field.meta for field in schema.fields(Tier) if field.yaml == name and isinstance(field.meta, Key))
-    return tier, name, read_value(key, Node(value.strip() or None, where), f"{tier}.{name}")
+    if not value.strip():
+        raise SpecError(f"{where}: has no value; give {tier}.{name} one ({_key(name).help}), or leave it out")
+    return tier, name, read_value(_key(name), Node(value.strip(), where), f"{tier}.{name}")
 
 
 def _example() -> str:

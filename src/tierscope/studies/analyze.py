@@ -15,7 +15,7 @@ from tierscope.analysis.findings import Finding, find
 from tierscope.analysis.times import ClassTimes, from_csv, from_traces
 from tierscope.errors import ResultError, UserError
 from tierscope.studies.result import has_study, read_study, refuse_other_runs
-from tierscope.studies.trace import finish, is_trace
+from tierscope.studies.trace import finish_or_look, is_trace
 from tierscope.trace.store import RunStore
 from tierscope.trace.trace import RunKey, Trace
 
@@ -34,12 +34,13 @@ class Analysis:
 
 def analyze(path: str, basis: str = "busy") -> Analysis:
     if os.path.isdir(path) and not has_study(path) and is_trace(path):
-        finish(path)
         return _analyze_trace(path, basis)
     if os.path.isdir(path):
         return _analyze_result(path, basis)
     if not os.path.exists(path):
-        raise UserError(f"{path}: no such directory or file; give the --out of a 'tierscope run', or a CSV of times")
+        raise UserError(
+            f"{path}: no such directory or file; give the --out of a 'tierscope run' or 'tierscope trace', or a CSV of times"
+        )
     if basis != "busy":
         raise UserError(f"{path}: a CSV has one kind of seconds only; leave --basis out")
     times = from_csv(path)
@@ -49,10 +50,11 @@ def analyze(path: str, basis: str = "busy") -> Analysis:
 
 
 def _analyze_trace(out: str, basis: str) -> Analysis:
-    """One run of a stranger's command: no study, no sweep."""
-    if not RunStore(out).finished():
+    """One run of a stranger's command: no study, no sweep. While it runs, what it did so far."""
+    trace = finish_or_look(out)
+    if trace is None and not RunStore(out).finished():
         raise UserError(f"{out}: holds no records; trace the command again, with another --out")
-    trace = RunStore(out).load(RunKey(0, 1))
+    trace = trace or RunStore(out).load(RunKey(0, 1))
     if trace.about.get("kind") != "traced":
         raise ResultError(f"{RunStore(out).path(trace.key)}: is not the trace of a command; give the --out of one")
     times = from_traces([trace], [tier["name"] for tier in trace.about["tiers"]], basis)

@@ -3,14 +3,17 @@
 import ctypes
 import os
 import socket
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
+import polars as pl
 
-from tierscope.errors import UserError
+from tierscope.errors import ResultError, UserError
 from tierscope.native import library
-from tierscope.native.program import still_recorded, why_unseen
+from tierscope.native.program import processes_recording, still_recorded, why_unseen
 from tierscope.native.state import (
     LIST_ROWS,
     NO_STATION,
@@ -21,7 +24,9 @@ from tierscope.native.state import (
     TierSetup,
     WaitingRows,
     config_bytes,
+    is_plain,
     read_chunks,
+    read_head,
     read_names,
     write_setup,
 )
@@ -61,19 +66,27 @@ class Builtin:
         others = [path for path in os.environ.get("LD_PRELOAD", "").replace(":", " ").split() if path != found]
         return {"LD_PRELOAD": ":".join([found, *others]), "TIERSCOPE_RECORD": folder}
 
+    def running(self, folder: str, about: dict[str, Any]) -> list[int]:
+        """Those that have not touched a tier yet have no state; those that wrote over their environment are known by it."""
+        found = set(processes_recording(folder))
+        for name in os.listdir(folder):
+            with suppress(ResultError):
+                head = read_head(os.path.join(folder, name), len(about["tiers"])) if name.endswith(".state") else None
+                found |= {head.pid} if head and _still_runs(head, folder) else set()
+        return sorted(found)
+
     def collect(self, folder: str, out: str, about: dict[str, Any]) -> Trace:
         tiers = [str(tier["name"]) for tier in about["tiers"]]
-        here = socket.gethostname()
-
-        def still_running(head: StateHead) -> bool:
-            return head.boot == boot_id() and head.host == here and still_recorded(head.pid, folder)
-
         key = RunKey(0, 1)
-        found = collect(folder, tiers, still_running)
+        found = collect(folder, tiers, lambda head: _still_runs(head, folder), time.monotonic_ns())
         if about.get("ops"):
             _collect_ops(os.path.join(out, "ops"), key, found.processes, tiers)
         overhead = {"recorder_seconds_per_op": _cost_per_op_seconds()}
         return Trace(key, {**about, **found.facts, "overhead": overhead}, found.table)
+
+
+def _still_runs(head: StateHead, folder: str) -> bool:
+    return head.boot == boot_id() and head.host == socket.gethostname() and still_recorded(head.pid, folder)
 
 
 def _cost_per_op_seconds(repeats: int = 100_000) -> float | None:
@@ -122,28 +135,30 @@ def _row(station: Station | None) -> StationRow:
 
 
 def _collect_ops(folder: str, key: RunKey, processes: list[Process], tiers: list[str]) -> None:
-    """One file per node, and one that says which path a file's number means."""
+    """One file per node, and one that says which path a file's number means. An operation without a path (stat) has no number."""
+
+    def names() -> Iterator[tuple[int, str]]:
+        for process in processes:
+            yield from read_names(f"{process.stem}.names")
+
+    files = os.path.join(folder, "files.parquet")
+    write_files(files, names)
+    known = np.sort(pl.read_parquet(files, columns=["file"], glob=False)["file"].to_numpy())
     for node in sorted({process.node for process in processes}) or [0]:
         sources = [
-            OpSource(process.rank, lambda process=process: _rows(process), process.lanes)  # type: ignore[misc]
+            OpSource(process.rank, lambda process=process: _rows(process), process.lanes, known)  # type: ignore[misc]
             for process in processes
             if process.node == node
         ]
         name = f"{key.point:04d}-r{key.repetition}-node{node}.parquet"
         write_ops(os.path.join(folder, name), sources, tiers)
 
-    def names() -> Iterator[tuple[int, str]]:
-        for process in processes:
-            yield from read_names(f"{process.stem}.names")
-
-    write_files(os.path.join(folder, "files.parquet"), names)
-
 
 def _rows(process: Process) -> Iterator[Rows]:
     """What was written, then what still waited to be, or was just being written."""
     waiting = [chunk for chunk in read_chunks(process.head) if isinstance(chunk, WaitingRows) and chunk.rows]
     written = f"{process.stem}.ops"
-    if os.path.exists(written):
+    if is_plain(written):
         yield from _written(written, {chunk.block for chunk in waiting if chunk.block is not None})
     for chunk in waiting:
         yield np.frombuffer(chunk.rows, OP_ROW)

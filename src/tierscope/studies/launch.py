@@ -4,13 +4,18 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from tierscope.errors import CommandError
 
-FORWARDED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+ENDING = {  # a program that is not prepared for them
+    *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT),
+    *(signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM),
+}
+FORWARDED = {*ENDING, signal.SIGWINCH, signal.SIGCONT}
+_HELD = {*FORWARDED, signal.SIGCHLD}
 _LOOK_AGAIN_SECONDS = 0.2  # a thread of a library may have taken the signal that says the command has ended
-_FROM_TERMINAL = 0x80  # SI_KERNEL: Ctrl-C, which the command gets from the terminal too
+_FROM_KERNEL = 0x80  # SI_KERNEL: from the terminal (Ctrl-C, Ctrl-\, its size), which the command gets too; or an alarm
 
 
 def find_program(name: str) -> str:
@@ -32,7 +37,7 @@ def find_program(name: str) -> str:
 @contextmanager
 def holding_signals() -> Iterator[None]:
     """Signals wait for `launch`. To be entered before libraries start threads: a thread without this would take them."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {*FORWARDED, signal.SIGCHLD})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
     try:
         yield
     finally:
@@ -41,32 +46,47 @@ def holding_signals() -> Iterator[None]:
 
 def launch(program: str, command: Sequence[str], environment: Mapping[str, str], output_to_stderr: bool = False) -> int:
     """The command's exit code, 128 + N when signal N ended it. Signals that are sent to us reach it."""
-    if signal.sigpending() & FORWARDED:
+    if any(signal.getsignal(number) != signal.SIG_IGN for number in signal.sigpending() & ENDING):
         raise KeyboardInterrupt
-    ours = {*FORWARDED, signal.SIGCHLD}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ours)
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # or the kernel would not keep the exit code
+    with holding_signals():
+        pid = _spawn(program, command, environment, output_to_stderr)
+        code = _wait(pid)
+        while signal.sigtimedwait(FORWARDED, 0):
+            pass  # what came before its end was meant for it
+    return code
+
+
+def _spawn(program: str, command: Sequence[str], environment: Mapping[str, str], output_to_stderr: bool) -> int:
+    """SIGPIPE and SIGXFSZ get their defaults back, since Python ignores them; whether our caller did so too, nobody can tell."""
     try:
-        pid = os.posix_spawn(
+        return os.posix_spawn(
             program,
             list(command),
             dict(environment),
             file_actions=[(os.POSIX_SPAWN_DUP2, 2, 1)] if output_to_stderr else [],
-            setsigmask=before - ours,
-            setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores these
+            setsigmask=signal.pthread_sigmask(signal.SIG_BLOCK, []) - _HELD,
+            setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],
         )
-        return _wait(pid, ours)
     except OSError as error:
         raise CommandError(f"{program}: cannot be run: {error.strerror}") from None
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _wait(pid: int, signals: set[signal.Signals]) -> int:
+def _wait(pid: int) -> int:
     while True:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
             code = os.waitstatus_to_exitcode(status)
             return code if code >= 0 else 128 - code
-        arrived = signal.sigtimedwait(signals, _LOOK_AGAIN_SECONDS)
-        if arrived and arrived.si_signo in FORWARDED and arrived.si_code != _FROM_TERMINAL:
-            os.kill(pid, arrived.si_signo)
+        arrived = signal.sigtimedwait(_HELD, _LOOK_AGAIN_SECONDS)
+        if arrived and _is_for_the_command(arrived):
+            with suppress(OSError):  # it may have become another user's
+                os.kill(pid, arrived.si_signo)
+
+
+def _is_for_the_command(arrived: signal.struct_siginfo) -> bool:
+    """An alarm may have been set before we were started (`perl -e 'alarm 9; exec @ARGV'`): it was meant for the command."""
+    if arrived.si_signo not in FORWARDED:
+        return False
+    return arrived.si_code != _FROM_KERNEL or arrived.si_signo == signal.SIGALRM

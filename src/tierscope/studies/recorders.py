@@ -27,6 +27,9 @@ class Recorder(Protocol):
     def prepare(self, folder: str, wanted: Wanted) -> dict[str, str]:
         """Make the folder ready; variables of the environment under which the command records into it."""
 
+    def running(self, folder: str, about: dict[str, Any]) -> list[int]:
+        """Processes that still record into the folder, as far as this host can tell."""
+
     def collect(self, folder: str, out: str, about: dict[str, Any]) -> "Trace":
         """The trace of all that is in the folder; lists of operations go below `out`. `about` describes the command."""
 

@@ -32,12 +32,14 @@ def open_result(out: str, study: Study) -> Iterator[None]:
 
 
 @contextmanager
-def locked(out: str) -> Iterator[None]:
+def locked(
+    out: str, taken: str = "another run is using it; wait for it to end or give another --out"
+) -> Iterator[None]:
     """Nobody else uses the directory of a result meanwhile; what a killed writer left there is cleared away."""
     try:
         fd = lock_file(os.path.join(out, _LOCK))
     except BlockingIOError:
-        raise UserError(f"{out}: another run is using it; wait for it to end or give another --out") from None
+        raise UserError(f"{out}: {taken}") from None
     try:
         for folder in ("", "runs", "ops"):
             remove_leftovers(os.path.join(out, folder))
@@ -89,7 +91,7 @@ def read_study(out: str) -> Study:
             return parse_study(source.read(1 << 20), path)
     except FileNotFoundError:
         raise ResultError(
-            f"{out}: has no {_STUDY}; give the --out of an earlier 'tierscope run', or a CSV file"
+            f"{out}: has no {_STUDY}; give the --out of an earlier 'tierscope run' or 'tierscope trace', or a CSV file"
         ) from None
     except (OSError, UnicodeDecodeError):
         raise ResultError(f"{path}: cannot be read; restore it or run the study again elsewhere") from None

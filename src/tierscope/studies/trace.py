@@ -10,14 +10,16 @@ OUT/ops/                      with --ops: every operation, and files.parquet for
 import json
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tierscope.data import manifest
-from tierscope.errors import ResultError, StoppedError, TierscopeError, UserError
+from tierscope.errors import CommandError, ResultError, StoppedError, TierscopeError, UserError
+from tierscope.native.program import why_not_run
 from tierscope.studies.launch import find_program, launch
 from tierscope.studies.recorders import RECORDERS, Wanted
 from tierscope.studies.result import SCRATCH, locked
@@ -25,11 +27,14 @@ from tierscope.studies.watch import Watch
 from tierscope.trace.durable import write_file
 from tierscope.trace.provenance import provenance
 from tierscope.trace.store import RunStore
+from tierscope.trace.trace import Trace
 
 KIND = "trace"
 _RECORD = "record"
 _DESCRIPTION = "trace.json"
+_DEFAULT = "results"
 _MOST_DEFAULTS = 10_000
+_IN_USE = "its command is being traced, or another analyze collects what it did; wait for that to end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,8 @@ def run_traced(wanted: Wanted, recorder: str, out: str | None, watch: Watch, out
             shutil.rmtree(os.path.join(target, SCRATCH), ignore_errors=True)  # the command was not started
             if isinstance(error, OSError):
                 raise UserError(f"{target}: cannot be used: {error.strerror}; give another --out") from None
+            if isinstance(error, CommandError) and (reason := why_not_run(program)):
+                raise CommandError(f"{program}: {reason}") from None
             raise
         with suppress(OSError):  # a full disk must not hide that the command has run
             _remember(target, {**about, "exit_code": code})
@@ -67,7 +74,22 @@ def _claimed(out: str | None, command: tuple[str, ...]) -> Iterator[str]:
     """A directory for one trace, marked and locked; never one that holds a result."""
     if out == "":
         raise UserError("--out is empty; give a directory, or leave it out")
-    target = os.path.abspath(out) if out else _default_out(command)
+    if out:
+        with _locked_for_one(os.path.abspath(out)) as target:
+            yield target
+        return
+    first = not os.path.isdir(_DEFAULT)
+    target = _default_out(command)
+    try:
+        with _locked_for_one(target):
+            yield target
+    except BaseException:
+        _remove_unused(target, first)
+        raise
+
+
+@contextmanager
+def _locked_for_one(target: str) -> Iterator[str]:
     manifest.claim(target, KIND)
     with locked(target):
         if RunStore(target).finished():
@@ -83,15 +105,27 @@ def _default_out(command: tuple[str, ...]) -> str:
     """results/trace-COMMAND, with a number behind it where that is taken; made here, so that no other can take it too."""
     name = re.sub(r"[^A-Za-z0-9._-]", "_", os.path.basename(command[0]))[:64] or "command"
     for number in range(1, _MOST_DEFAULTS):
-        target = os.path.abspath(os.path.join("results", f"trace-{name}" + (f"-{number}" if number > 1 else "")))
+        target = os.path.abspath(os.path.join(_DEFAULT, f"trace-{name}" + (f"-{number}" if number > 1 else "")))
         try:
             os.makedirs(target)
         except FileExistsError:
             continue
-        except OSError:
-            pass  # claiming it says what is wrong
+        except OSError as error:
+            raise UserError(f"{target}: cannot be made: {error.strerror}; give an --out where you may write") from None
         return target
-    raise UserError("results holds too many traces of this command; give an --out")
+    raise UserError(f"{_DEFAULT} holds too many traces of this command; give an --out")
+
+
+def _remove_unused(target: str, parent_too: bool) -> None:
+    """The directory that was made for a command which then could not be started. Records are never removed."""
+    ours = {manifest.NAME, "lock"}
+    with suppress(OSError):
+        if set(os.listdir(target)) <= ours:
+            for name in os.listdir(target):
+                os.unlink(os.path.join(target, name))
+            os.rmdir(target)
+            if parent_too:
+                os.rmdir(os.path.dirname(target))
 
 
 def _describe(wanted: Wanted, recorder: str) -> dict[str, Any]:
@@ -124,7 +158,7 @@ def is_trace(out: str) -> bool:
 
 
 def is_unfinished(out: str) -> bool:
-    return not RunStore(out).finished() and os.path.isdir(os.path.join(out, SCRATCH, _RECORD))
+    return not RunStore(out).finished() and os.path.isdir(_record(out))
 
 
 def finish(out: str, exit_code: int | None = None) -> None:
@@ -133,19 +167,37 @@ def finish(out: str, exit_code: int | None = None) -> None:
         if RunStore(out).finished():  # killed just before its end
             shutil.rmtree(os.path.join(out, SCRATCH), ignore_errors=True)
         return
-    with locked(out):
+    with locked(out, _IN_USE):
         about = _read_description(out)
         if exit_code is not None:
             about["exit_code"] = exit_code
         try:
-            trace = RECORDERS.load(about["recorder"])().collect(os.path.join(out, SCRATCH, _RECORD), out, about)
+            trace = RECORDERS.load(about["recorder"])().collect(_record(out), out, about)
             RunStore(out).save(trace)
         except StoppedError as error:
             reason = str(error).rpartition("; ")[0]
             raise type(error)(
-                f"{reason}; the records are kept: when that is mended, 'tierscope analyze {out}' goes on"
+                f"{reason}; the records are kept: when that is mended, 'tierscope analyze {shlex.quote(out)}' goes on"
             ) from None
         shutil.rmtree(os.path.join(out, SCRATCH), ignore_errors=True)
+
+
+def finish_or_look(out: str) -> Trace | None:
+    """`finish`, unless a process of the command still runs: then what it did so far, and its records stay."""
+    if is_unfinished(out):
+        with locked(out, _IN_USE):
+            about = _read_description(out)
+            recorder = RECORDERS.load(about["recorder"])()
+            running = recorder.running(_record(out), about)
+            if running:
+                trace = recorder.collect(_record(out), out, {**about, "ops": False})
+                return replace(trace, about={**trace.about, "running": running, "still_running": 0})
+    finish(out)
+    return None
+
+
+def _record(out: str) -> str:
+    return os.path.join(out, SCRATCH, _RECORD)
 
 
 def _read_description(out: str) -> dict[str, Any]:
@@ -159,8 +211,11 @@ def _read_description(out: str) -> dict[str, Any]:
         raise ResultError(f"{path}: cannot be read; trace the command again, with another --out") from None
     tiers = about.get("tiers") if isinstance(about, dict) else None
     right = isinstance(tiers, list) and all(
-        isinstance(tier, dict) and isinstance(tier.get("name"), str) for tier in tiers
+        isinstance(tier, dict) and isinstance(tier.get("name"), str) and isinstance(tier.get("prefixes"), list)
+        for tier in tiers
     )
+    command = about.get("command") if isinstance(about, dict) else None
+    right &= isinstance(command, list) and all(isinstance(word, str) for word in command)
     if not right or not isinstance(about.get("recorder"), str):
         raise ResultError(f"{path}: is not a description of Tierscope's; trace the command again, with another --out")
     return dict(about)

@@ -1,8 +1,9 @@
 """What recorded processes left behind (native/state.py) as one trace: processes grouped to ranks, lanes numbered, epochs timed.
 
 Launchers tell every process its rank through a variable, and what a process starts inherits it: so the workers of a loader fall
-under their rank. Where no process has such a variable, all of them are rank 0. Where some have, the others (the launcher itself,
-a script that prepares data) are no rank's: their rows are kept, without a rank.
+under their rank. Launchers may be nested (`srun torchrun`): one variable numbers the whole trace, the innermost that any process has.
+Processes without it (the launcher itself, a script that prepares data) are no rank's: their rows are kept, without a rank.
+Where no process has such a variable, all of them are rank 0.
 """
 
 import os
@@ -14,12 +15,23 @@ import polars as pl
 
 from tierscope.errors import ResultError
 from tierscope.native.lanes import NativeLane
-from tierscope.native.state import Damage, MarkedEpoch, StateHead, read_chunks, read_head
+from tierscope.native.state import (
+    NOT_PLAIN,
+    Damage,
+    MarkedEpoch,
+    StateHead,
+    is_plain,
+    read_chunks,
+    read_head,
+    read_unrecorded,
+)
+from tierscope.trace.durable import boot_id
 from tierscope.trace.native_lanes import lane_table
 from tierscope.trace.ops import KINDS, MMAP
 from tierscope.trace.trace import COLUMNS, RunKey, lane_rows
 
-RANK_VARIABLES = (
+NUMBERINGS = (  # the first that any process has counts
+    "RANK",
     "OMPI_COMM_WORLD_RANK",
     "PMIX_RANK",
     "PMI_RANK",
@@ -35,23 +47,34 @@ _NO_RANK = 2**31  # larger than any
 _ROWS = 20_000  # that are kept as Python objects at a time
 
 
-def rank_of(variables: Mapping[str, str]) -> int | None:
-    """The rank that a launcher gave, or None. RANK is too common a name to be believed alone."""
-    names = (*(("RANK",) if "WORLD_SIZE" in variables else ()), *RANK_VARIABLES)
-    for name in names:
-        value = variables.get(name, "")
-        if value.isascii() and value.isdigit() and int(value) < 2**31:
-            return int(value)
-    return None
+def ranks_of(processes: Sequence[Mapping[str, str]]) -> list[int | None]:
+    """The rank of each process, from the variables that launchers gave it."""
+    for name in NUMBERINGS:
+        ranks = [_rank(name, variables) for variables in processes]
+        if any(rank is not None for rank in ranks):
+            return ranks
+    return [0] * len(processes)
+
+
+def _rank(name: str, variables: Mapping[str, str]) -> int | None:
+    """RANK is too common a name to be believed alone."""
+    if name == "RANK" and "WORLD_SIZE" not in variables:
+        return None
+    value = variables.get(name, "")
+    return int(value) if value.isascii() and value.isdigit() and int(value) < 2**31 else None
 
 
 @dataclass(slots=True)
 class Process:
-    """A recorded process; `lanes`: the number of its lane → the number that lane has in the trace."""
+    """A recorded process; `lanes`: the number of its lane → the number that lane has in the trace.
+
+    `at_home`: it is on the host of its rank's first process, so that their clocks are one.
+    """
 
     head: StateHead
     rank: int | None
     node: int
+    at_home: bool = True
     lanes: dict[int, int] = field(default_factory=dict)
 
     @property
@@ -69,13 +92,19 @@ class Collected:
     processes: list[Process]
 
 
-def collect(folder: str, tiers: Sequence[str], still_running: Callable[[StateHead], bool]) -> Collected:
-    """Everything in the folder. A damaged file costs what is damaged in it, nothing else."""
+def collect(
+    folder: str, tiers: Sequence[str], still_running: Callable[[StateHead], bool], now_ns: int = 0
+) -> Collected:
+    """Everything in the folder. A damaged file costs what is damaged in it, nothing else.
+
+    `now_ns`: this host's monotonic clock, to tell how long operations have been under way that did not end.
+    """
     damaged: dict[str, str] = {}
     processes = _group(list(_heads(folder, len(tiers), damaged)))
-    gathering = _Gathering(list(tiers), damaged)
+    gathering = _Gathering(list(tiers), damaged, now_ns)
     for process in processes:
         gathering.add(process)
+    unrecorded = read_unrecorded(folder)
     running = [process for process in processes if still_running(process.head)]
     facts = {
         **gathering.facts(),
@@ -84,6 +113,9 @@ def collect(folder: str, tiers: Sequence[str], still_running: Callable[[StateHea
         "processes": [_described(process) for process in processes[:MOST_LISTED]],
         "process_count": len(processes),
         "still_running": len(running),
+        "scattered_processes": sum(not process.at_home for process in processes),
+        "unrecorded_processes": unrecorded.processes,
+        "unrecorded_ops": unrecorded.ops,
         "damaged_files": [f"{name}: {reason}" for name, reason in list(damaged.items())[:MOST_LISTED]],
         "damaged_file_count": len(damaged),
     }
@@ -92,11 +124,15 @@ def collect(folder: str, tiers: Sequence[str], still_running: Callable[[StateHea
 
 def _heads(folder: str, tiers: int, damaged: dict[str, str]) -> Iterator[StateHead]:
     try:
-        names = sorted(name for name in os.listdir(folder) if name.endswith(".state"))
+        names = sorted(os.listdir(folder))
     except OSError as error:
         raise ResultError(f"{folder}: cannot be read: {error.strerror}") from None
     for name in names:
         path = os.path.join(folder, name)
+        if name.endswith((".ops", ".names")) and not is_plain(path):
+            damaged[name] = NOT_PLAIN
+        if not name.endswith(".state"):
+            continue
         try:
             head = read_head(path, tiers)
         except ResultError as error:
@@ -109,17 +145,18 @@ def _heads(folder: str, tiers: int, damaged: dict[str, str]) -> Iterator[StateHe
 def _group(heads: list[StateHead]) -> list[Process]:
     """In the order of their start; nodes in the order of their smallest rank."""
     heads.sort(key=lambda head: (head.start_realtime_ns, head.pid))
-    given = [rank_of(head.variables) for head in heads]
-    ranks = given if any(rank is not None for rank in given) else [0] * len(heads)
+    ranks = ranks_of([head.variables for head in heads])
     hosts = [head.variables.get("SLURMD_NODENAME") or head.host for head in heads]
     smallest: dict[str, int] = {}
-    host_of: dict[int | None, str] = {}  # a rank is where its first process is
-    for rank, host in zip(ranks, hosts, strict=True):
+    homes: dict[int | None, tuple[str, str]] = {}  # a rank is where its first process is
+    for head, rank, host in zip(heads, ranks, hosts, strict=True):
         smallest[host] = min(smallest.get(host, _NO_RANK), _NO_RANK if rank is None else rank)
-        host_of.setdefault(rank, host)
+        homes.setdefault(rank, (host, head.clock))
     nodes = {host: number for number, host in enumerate(sorted(smallest, key=lambda host: smallest[host]))}
     return [
-        Process(head, rank, nodes[host if rank is None else host_of[rank]])
+        Process(head, None, nodes[host])
+        if rank is None
+        else Process(head, rank, nodes[homes[rank][0]], head.clock == homes[rank][1])
         for head, rank, host in zip(heads, ranks, hosts, strict=True)
     ]
 
@@ -139,7 +176,7 @@ def _described(process: Process) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class _RankEpoch:
-    """What a rank did in an epoch, over its processes. Clock readings of one host only: a rank is on one."""
+    """What a rank did in an epoch, over its processes. Clock readings are of its own host only."""
 
     node: int
     marks: list[list[MarkedEpoch]] = field(default_factory=list)  # of each process that marked it
@@ -159,7 +196,8 @@ class _RankEpoch:
 
 
 class _Gathering:
-    def __init__(self, tiers: list[str], damaged: dict[str, str]) -> None:
+    def __init__(self, tiers: list[str], damaged: dict[str, str], now_ns: int) -> None:
+        self._now_ns, self._under_way_ns = now_ns, 0
         self._tiers, self._damaged = tiers, damaged
         self._frames: list[pl.DataFrame] = []
         self._rows: list[dict[str, Any]] = []
@@ -168,7 +206,9 @@ class _Gathering:
         self._spans: dict[int, tuple[int, int]] = {}
         self._phases: dict[str, list[int]] = {}
         self._mapped: dict[str, list[int]] = {}
-        self._counts = dict.fromkeys(("lost_ops", "lost_rows", "mapped_ops", "unemulated_processes", "cut_lanes"), 0)
+        self._counts = dict.fromkeys(
+            ("lost_ops", "lost_rows", "mapped_ops", "unemulated_processes", "cut_lanes", "under_way_ops"), 0
+        )
         self._outside = {"ops": 0, "busy_ns": 0}
         self._marked = False
 
@@ -203,14 +243,17 @@ class _Gathering:
         number = process.lanes[lane.number] = self._next_lane.get(key, 0)
         self._next_lane[key] = number + 1
         self._counts["cut_lanes"] += not lane.whole
+        if lane.under_way_ns:
+            self._counts["under_way_ops"] += 1
+            since = self._now_ns - lane.under_way_ns if process.head.boot == boot_id() else 0
+            self._under_way_ns = max(self._under_way_ns, since)
         sums = self._rank_epoch(process, epoch)
         sums.limited_ops += lane.limited_ops
         sums.late_ops += lane.late_ops
         sums.late_ns += lane.late_ns
-        sums.last_ns = max(sums.last_ns, lane.last_ns)
-        if lane.last_ns and process.rank is not None:
-            begin, end = self._spans.get(process.rank, (lane.first_ns, lane.last_ns))
-            self._spans[process.rank] = min(begin, lane.first_ns), max(end, lane.last_ns)
+        if process.at_home:
+            sums.last_ns = max(sums.last_ns, lane.last_ns)
+            self._add_span(process.rank, lane)
         if process.rank is None:
             self._outside["ops"] += int(lane.cells["ops"].sum())
             self._outside["busy_ns"] += int(lane.cells["busy_ns"].sum())
@@ -219,6 +262,11 @@ class _Gathering:
         self._rows += [{**common, **row} for row in lane_rows(lane_table(lane, number), self._tiers)]
         if len(self._rows) > _ROWS:
             self._flush()
+
+    def _add_span(self, rank: int | None, lane: NativeLane) -> None:
+        if lane.last_ns and rank is not None:
+            begin, end = self._spans.get(rank, (lane.first_ns, lane.last_ns))
+            self._spans[rank] = min(begin, lane.first_ns), max(end, lane.last_ns)
 
     def _add_mapped(self, lane: NativeLane) -> None:
         for tier, name in enumerate(self._tiers):
@@ -234,7 +282,7 @@ class _Gathering:
         begun = [chunk for chunk in chunks if chunk.begin_ns]
         if begun:
             self._marked = True
-            sums.marks.append(begun)
+            sums.marks += [begun] if process.at_home else []
         for name, ns, count in (phase for chunk in chunks for phase in chunk.phases):
             known = self._phases.setdefault(name, [0, 0])
             known[0] += ns
@@ -279,6 +327,7 @@ class _Gathering:
             "marked": self._marked,
             "span_seconds": max(((end - begin) / 1e9 for begin, end in self._spans.values()), default=None),
             **self._counts,
+            "under_way_seconds": self._under_way_ns / 1e9,
             "mapped": {tier: {"ops": ops, "bytes": nbytes} for tier, (ops, nbytes) in self._mapped.items()},
             "phases": {name: {"seconds": ns / 1e9, "count": count} for name, (ns, count) in self._phases.items()},
             "outside_ops": self._outside["ops"],

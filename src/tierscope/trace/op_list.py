@@ -10,6 +10,7 @@ import numpy.typing as npt
 import polars as pl
 from polars.io.plugins import register_io_source
 
+from tierscope.native.state import open_plain
 from tierscope.trace.ops import KINDS, OP_ROW
 from tierscope.trace.store import write_parquet
 from tierscope.trace.trace import SCHEMA_VERSION
@@ -38,11 +39,15 @@ Rows = npt.NDArray[np.void]  # of OP_ROW
 
 @dataclass(frozen=True, slots=True)
 class OpSource:
-    """Rows of one rank, or of no rank. `lanes`: numbers of lanes as written → as they are in the trace; None: the same."""
+    """Rows of one rank, or of no rank. `lanes`: numbers of lanes as written → as they are in the trace; None: the same.
+
+    `files`: the numbers of files that mean something, in order; others become null. None: all do.
+    """
 
     rank: int | None
     rows: Callable[[], Iterator[Rows]]
     lanes: Mapping[int, int] | None = None
+    files: npt.NDArray[np.int64] | None = None
 
 
 def collect_ops(path: str, raw: dict[int, str], tiers: list[str]) -> None:
@@ -72,7 +77,7 @@ def write_files(path: str, names: Callable[[], Iterator[tuple[int, str]]]) -> No
 
 def rows_of(name: str) -> Iterator[Rows]:
     """The rows of a raw file; what is less than a row at its end was cut off by a kill."""
-    with open(name, "rb") as file:
+    with open(open_plain(name), "rb") as file:
         while content := file.read(_ROWS * OP_ROW.itemsize):
             yield np.frombuffer(content, OP_ROW, len(content) // OP_ROW.itemsize)
 
@@ -108,7 +113,7 @@ def _frame(source: OpSource, rows: Rows, tiers: Sequence[str]) -> pl.DataFrame:
             "step": rows["step"],
             "tier": np.array(tiers)[rows["tier"]],
             "kind": np.array(KINDS)[rows["kind"]],
-            "file": rows["file"],
+            "file": rows["file"] if source.files is None else _known(rows["file"], source.files),
             "offset": rows["offset"],
             "bytes": rows["bytes"],
             "start_seconds": rows["start_ns"] / 1e9,
@@ -116,3 +121,10 @@ def _frame(source: OpSource, rows: Rows, tiers: Sequence[str]) -> pl.DataFrame:
         },
         schema=SCHEMA,
     )
+
+
+def _known(numbers: npt.NDArray[np.int64], known: npt.NDArray[np.int64]) -> pl.Series:
+    """In bounded memory, and fast also when there are many."""
+    places = np.searchsorted(known, numbers).clip(max=max(0, len(known) - 1))
+    there = known[places] == numbers if len(known) else np.zeros(len(numbers), bool)
+    return pl.select(pl.when(pl.Series(there)).then(pl.Series(numbers, dtype=pl.Int64))).to_series()

@@ -159,12 +159,16 @@ def _check_about(path: str, about: dict[str, Any]) -> None:
 
 _COUNTS = (
     "exit_code",
+    "process_count",
     "outside_ops",
     "lost_ops",
     "lost_rows",
     "cut_lanes",
     "still_running",
     "unemulated_processes",
+    "scattered_processes",
+    "unrecorded_processes",
+    "unrecorded_ops",
     "damaged_file_count",
 )
 
@@ -172,6 +176,7 @@ _COUNTS = (
 def _is_traced(about: dict[str, Any]) -> bool:
     """Whether the description of a traced command has what is read from it, in the right kind."""
     mapped, damaged, command = (about.get(name) for name in ("mapped", "damaged_files", "command"))
+    processes = about.get("processes", [])
     return (
         all(isinstance(about.get(name) or 0, int) for name in _COUNTS)
         and all(isinstance(about.get(name) or 0.0, int | float) for name in ("span_seconds", "outside_seconds"))
@@ -180,6 +185,10 @@ def _is_traced(about: dict[str, Any]) -> bool:
         and isinstance(command, list)
         and all(isinstance(word, str) for word in command)
         and all(isinstance(tier.get("prefixes"), list) for tier in about.get("tiers", []))
+        and isinstance(about.get("running", []), list)
+        and isinstance(processes, list)
+        and all(isinstance(process, dict) and isinstance(process.get("lanes"), int) for process in processes)
+        and all(isinstance(process.get("rank"), int | None) for process in processes)
         and isinstance(mapped, dict)
         and all(
             isinstance(sums, dict) and all(isinstance(sums.get(name), int) for name in ("ops", "bytes"))

@@ -94,3 +94,14 @@ bool ts_wants_emulation(void)
         if (ts_conf->tier[i].emulated) return true;
     return false;
 }
+
+lost_page *ts_open_lost(void)
+{
+    char path[TS_FOLDER + 20];
+    snprintf(path, sizeof path, "%s/lost", ts_folder);
+    int fd = raw_open(path, O_RDWR);
+    if (fd < 0) return NULL;
+    void *memory = raw_has_bytes(fd, sizeof(lost_page)) ? raw_map(fd, sizeof(lost_page)) : NULL;
+    raw_close(fd);
+    return memory;
+}

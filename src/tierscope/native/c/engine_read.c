@@ -1,4 +1,6 @@
+#define _GNU_SOURCE
 #include "engine.h"
+#include "process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -167,7 +169,7 @@ static int real_open(const ts_engine *engine, const char *path)
     if (engine->config.storage == TS_NOTHING) return 0;
     if (engine->config.storage == TS_NULL_DEVICE) path = "/dev/null";
     long fd;
-    do fd = syscall(SYS_openat, AT_FDCWD, path, engine->open_flags);
+    do fd = ts_recording() ? open(path, engine->open_flags) : syscall(SYS_openat, AT_FDCWD, path, engine->open_flags);
     while (fd < 0 && errno == EINTR);
     return (int)fd;
 }
@@ -176,7 +178,7 @@ static int64_t real_read(const ts_engine *engine, int fd, void *into, uint64_t b
 {
     if (engine->config.storage == TS_NOTHING) return (int64_t)bytes;
     long got;
-    do got = syscall(SYS_pread64, fd, into, bytes, offset);
+    do got = ts_recording() ? pread(fd, into, bytes, (off_t)offset) : syscall(SYS_pread64, fd, into, bytes, offset);
     while (got < 0 && errno == EINTR);
     return engine->config.storage == TS_NULL_DEVICE ? (int64_t)bytes : got;
 }
@@ -185,7 +187,7 @@ static int64_t real_read(const ts_engine *engine, int fd, void *into, uint64_t b
 static int real_close(const ts_engine *engine, int fd)
 {
     if (engine->config.storage == TS_NOTHING) return 0;
-    return syscall(SYS_close, fd) < 0 && errno != EINTR ? -1 : 0;
+    return (ts_recording() ? close(fd) : syscall(SYS_close, fd)) < 0 && errno != EINTR ? -1 : 0;
 }
 
 /* Without a record: after an error the file is not read to its end. */

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PAGE = 1024, PAGES = 1024 };
+enum { PAGE = 1024, PAGES = 1024, INHERITED = 64 }; /* what a program finds open at its start has small numbers */
 
 /* A word per descriptor: 0 unknown, 1 no tier's, else tier + 2 in the low byte and the server above. One word, so that a thread
    never sees half of it. The file's number is only for operation lists. */
@@ -51,10 +51,11 @@ ts_fd ts_fd_describe(const char *path)
 static __attribute__((noinline)) void ask_kernel(int fd)
 {
     int kept = errno;
-    char path[TS_PATH];
+    char *path = ts_borrow();
     ts_fd what = {.tier = TS_NO_TIER};
-    if (ts_path_of_fd(fd, path)) what = ts_fd_describe(path);
-    ts_fd_set(fd, &what);
+    if (path && ts_path_of_fd(fd, path)) what = ts_fd_describe(path);
+    if (path) ts_fd_set(fd, &what);
+    ts_give_back(path);
     errno = kept;
 }
 
@@ -68,6 +69,16 @@ bool ts_fd_find(int fd, ts_fd *found)
         word = atomic_load(&known->word);
     }
     return unpack(word, atomic_load_explicit(&known->file, memory_order_relaxed), found);
+}
+
+bool ts_fd_close(int fd, ts_fd *was)
+{
+    entry *known = entry_of(fd, fd < INHERITED);
+    if (!known) return false;
+    if (fd < INHERITED) ts_fd_find(fd, was);
+    uint64_t file = atomic_load_explicit(&known->file, memory_order_relaxed);
+    if (!atomic_load_explicit(&known->word, memory_order_relaxed)) return false;
+    return unpack(atomic_exchange(&known->word, 0), file, was);
 }
 
 void ts_fd_set(int fd, const ts_fd *what)

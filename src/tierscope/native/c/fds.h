@@ -15,7 +15,10 @@ bool ts_fd_find(int fd, ts_fd *found);
 /* It has just been opened. */
 void ts_fd_set(int fd, const ts_fd *what);
 
-/* Before it is closed: its number may soon be another file's. */
+/* It is about to be closed: forget it. Whether it was a tier's; nobody asks the kernel about large numbers, which some programs close by the million. */
+bool ts_fd_close(int fd, ts_fd *was);
+
+/* Its number may soon be another file's. */
 void ts_fd_forget(int fd);
 
 void ts_fd_copy(int from, int to);

@@ -34,6 +34,7 @@ typedef struct {
     uint64_t mapped;            /* bytes of the state file that can be used */
     uint64_t signals;           /* of the thread that holds the lock: its signal mask before */
     ts_wall wall;
+    _Atomic uint64_t loans[TS_LOANS / 64]; /* a bit for each that is in use */
     char stem[TS_FOLDER + 200]; /* path of the state file without .state */
     char path[TS_FOLDER + 300], other[TS_FOLDER + 300]; /* for who holds the lock: the host's stacks may be small */
 } life_page;
@@ -42,9 +43,16 @@ extern life_page *ts_life;
 extern char ts_folder[TS_FOLDER + 1];
 extern rank_page ts_private_rank; /* when the shared one cannot be had */
 
+/* Shared by all processes, and mapped while they may still open it: what those lost that could not make a state file. */
+typedef struct {
+    _Atomic uint64_t processes, ops;
+} lost_page;
+extern lost_page *ts_lost; /* NULL: there is none */
+
 /* config.c: NULL when there is none or it makes no sense. */
 const ts_config *ts_read_config(void);
 ts_slot *ts_open_board(const ts_config *config);
+lost_page *ts_open_lost(void);
 bool ts_wants_emulation(void);
 
 /* process.c: make sure that this process has a state file; 0: it cannot have one. */

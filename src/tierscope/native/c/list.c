@@ -12,10 +12,12 @@
 /* At an offset, or (offset < 0) at the end. */
 static bool write_to(const char *suffix, const void *data, size_t bytes, int64_t offset)
 {
-    char path[sizeof ts_life->stem + 10];
+    char *path = ts_borrow();
     struct stat about;
-    snprintf(path, sizeof path, "%s.%s", ts_life->stem, suffix);
+    if (!path) return false;
+    snprintf(path, TS_LOAN, "%s.%s", ts_life->stem, suffix);
     int fd = raw_open(path, O_WRONLY | O_CREAT | (offset < 0 ? O_APPEND : 0));
+    ts_give_back(path);
     if (fd < 0) return false;
     bool known = offset >= 0 || syscall(SYS_fstat, fd, &about) == 0;
     bool done = known && raw_may_grow_to((uint64_t)(offset < 0 ? about.st_size : offset) + bytes) && raw_write(fd, data, bytes, offset);
@@ -85,12 +87,14 @@ uint64_t ts_name_file(const char *path)
     if ((ts_conf->options & TS_OPTION_OPS) && ts_be_alive()) {
         static _Atomic uint64_t recent[4096]; /* names written lately: saves most of the repetitions */
         if (atomic_exchange(&recent[number >> 8 & 4095], number) != number) {
-            char record[12 + TS_PATH];
+            char *record = ts_borrow();
+            if (!record) return number;
             uint32_t bytes = (uint32_t)(length < TS_PATH ? length : TS_PATH);
             memcpy(record, &number, 8);
             memcpy(record + 8, &bytes, 4);
             memcpy(record + 12, path, bytes);
             write_to("names", record, 12 + bytes, -1);
+            ts_give_back(record);
         }
     }
     return number;

@@ -24,14 +24,14 @@ int ts_tier_of_text(const char *path)
     return tier;
 }
 
+/* Of one component. */
+static bool is_dots(const char *name) { return name[0] == '.' && (name[1] == '/' || !name[1] || (name[1] == '.' && (name[2] == '/' || !name[2]))); }
+
 bool ts_is_plain(const char *path)
 {
-    if (path[0] != '/') return false;
-    for (const char *c = path; *c; c++) {
-        if (*c != '/') continue;
-        if (c[1] == '/') return false;
-        if (c[1] == '.' && (c[2] == '/' || !c[2] || (c[2] == '.' && (c[3] == '/' || !c[3])))) return false;
-    }
+    if (!path[0] || (path[0] != '/' && is_dots(path))) return false;
+    for (const char *c = path; *c; c++)
+        if (*c == '/' && (c[1] == '/' || is_dots(c + 1))) return false;
     return true;
 }
 
@@ -112,9 +112,8 @@ static bool holds_prefix(const char *folder, size_t length)
     return false;
 }
 
-int ts_tier_of_path(int dir, const char *path)
+static int tier_of_path(int dir, const char *path, char text[TS_LOAN])
 {
-    char text[TS_PATH + 300]; /* what does not fit is beyond any prefix */
     size_t all = strnlen(path, TS_PATH), folder = folder_of(path, all), kept = folder;
     if (all >= TS_PATH) return TS_NO_TIER;
     int tier;
@@ -134,8 +133,16 @@ int ts_tier_of_path(int dir, const char *path)
     while (length && text[length - 1] == '/') length--;
     bool lasts = kept == folder && folder < all && !holds_prefix(text, length);
     while (path[kept] == '/') kept++;
-    snprintf(text + length, sizeof text - length, "/%s", path + kept);
+    snprintf(text + length, TS_LOAN - length, "/%s", path + kept); /* what does not fit is beyond any prefix */
     tier = ts_tier_of_text(text);
     if (absolute && lasts) remember(hash, now + REMEMBER_NS, tier);
+    return tier;
+}
+
+int ts_tier_of_path(int dir, const char *path)
+{
+    char *text = ts_borrow();
+    int tier = text ? tier_of_path(dir, path, text) : TS_NO_TIER;
+    ts_give_back(text);
     return tier;
 }

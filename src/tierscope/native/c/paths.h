@@ -9,7 +9,7 @@ enum { TS_NO_TIER = -1 };
 /* By the text alone, which must be absolute: the longest prefix wins. */
 int ts_tier_of_text(const char *path);
 
-/* Whether the text is absolute and says where it leads, but for symbolic links: no "..", "." or "//" in it. */
+/* Whether the text says where it leads, but for symbolic links: no "..", "." or "//" in it. */
 bool ts_is_plain(const char *path);
 
 /* The path as the kernel resolved it, for an open descriptor of a file; false for pipes, sockets and the like. */

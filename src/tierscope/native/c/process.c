@@ -26,12 +26,37 @@ _Thread_local uint32_t ts_vforked;
 life_page *ts_life;
 char ts_folder[TS_FOLDER + 1];
 rank_page ts_private_rank;
+lost_page *ts_lost;
 
 static pthread_key_t thread_end;
+
+static char loans[TS_LOANS][TS_LOAN]; /* untouched pages cost nothing */
+
+char *ts_borrow(void)
+{
+    for (int attempt = 0; attempt < SPINS; attempt++) {
+        for (int i = 0; i < TS_LOANS; i++) {
+            _Atomic uint64_t *word = &ts_life->loans[i / 64];
+            uint64_t bit = UINT64_C(1) << i % 64;
+            if (!(atomic_load_explicit(word, memory_order_relaxed) & bit) && !(atomic_fetch_or(word, bit) & bit)) return loans[i];
+        }
+        sched_yield();
+    }
+    return NULL;
+}
+
+void ts_give_back(char *loan)
+{
+    if (!loan) return;
+    int i = (int)((loan - loans[0]) / TS_LOAN);
+    atomic_fetch_and(&ts_life->loans[i / 64], ~(UINT64_C(1) << i % 64));
+}
 
 static void leave_lanes(void *thread)
 {
     ts_thread *self = thread;
+    self->watched = false;
+    for (ts_span span = {.start_ns = ts_now()}; self->active; self->active--) ts_abandon(&ts_life->wall, span); /* it was cancelled in the middle */
     if (self->born != atomic_load(&ts_life->born)) return; /* a forked child: they are its parent's */
     for (int i = 0; i < 2; i++)
         if (self->lane[i]) atomic_store(&self->lane[i]->owner, 0);
@@ -56,6 +81,7 @@ __attribute__((constructor)) static void start(void)
         ts_prefixes = (const ts_prefix *)(config + 1);
         ts_servers = (const ts_station *)(ts_prefixes + config->prefixes);
         ts_board = ts_open_board(config);
+        ts_lost = ts_open_lost();
         ts_conf = config; /* last: now operations are recorded */
     }
     errno = kept;
@@ -111,13 +137,15 @@ static const char *const VARIABLES[] = {
 };
 enum { FIRST_LAUNCHER = 3, LAST_LAUNCHER = 10 };
 
-static const char *rank_name(void)
+/* Agents of a launcher may have another's number: the variable belongs to the name. */
+static void name_rank(char *name, size_t room)
 {
-    const char *value = getenv("RANK");
-    if (value && getenv("WORLD_SIZE")) return value;
-    for (int i = FIRST_LAUNCHER; i <= LAST_LAUNCHER; i++)
-        if ((value = getenv(VARIABLES[i])) && *value) return value;
-    return "all";
+    const char *value = getenv("RANK"), *variable = value && getenv("WORLD_SIZE") ? "RANK" : NULL;
+    for (int i = FIRST_LAUNCHER; !variable && i <= LAST_LAUNCHER; i++)
+        if ((value = getenv(VARIABLES[i])) && *value) variable = VARIABLES[i];
+    snprintf(name, room, "%s-%.32s", variable ? variable : "all", variable ? value : "");
+    for (char *c = name; *c; c++)
+        if (*c == '/') *c = '_';
 }
 
 static void fill_head(ts_head *head, uint64_t now)
@@ -153,13 +181,11 @@ static void fill_head(ts_head *head, uint64_t now)
 /* The page that all processes of a rank share. It appears complete, under its name, or not at all. */
 static rank_page *open_rank_page(void)
 {
-    char host[64], rank[40], *path = ts_life->path, *fresh = ts_life->other;
+    char host[64], rank[80], *path = ts_life->path, *fresh = ts_life->other;
     bool finds_rereads = ts_conf->options & TS_OPTION_REREADS;
     size_t bytes = sizeof(rank_page) + (finds_rereads ? TS_REREAD_SLOTS * sizeof(reread) : 0);
     raw_read_host(host, sizeof host);
-    snprintf(rank, sizeof rank, "%.32s", rank_name());
-    for (char *c = rank; *c; c++)
-        if (*c == '/') *c = '_';
+    name_rank(rank, sizeof rank);
     snprintf(path, sizeof ts_life->path, "%s/rank-%s-%s", ts_folder, host, rank);
     int fd = raw_open(path, O_RDWR);
     if (fd < 0) {
@@ -226,7 +252,10 @@ uint64_t ts_be_alive(void)
     if (likely(born) || atomic_load(&ts_life->refused)) return born;
     if (!ts_lock()) return 0;
     born = atomic_load(&ts_life->born);
-    if (!born && !bear()) atomic_store(&ts_life->refused, 1);
+    if (!born && !bear()) {
+        atomic_store(&ts_life->refused, 1);
+        if (ts_lost) atomic_fetch_add(&ts_lost->processes, 1);
+    }
     ts_unlock();
     return atomic_load(&ts_life->born);
 }
@@ -274,7 +303,6 @@ static ts_lane *attach(ts_thread *self)
         self->lane[0] = self->lane[1] = NULL;
         self->list = NULL;
         self->born = born;
-        pthread_setspecific(thread_end, self);
         if (ts_board) ts_sharpen_sleep();
     }
     int32_t epoch = ts_current_epoch();
@@ -297,32 +325,79 @@ static inline ts_lane *lane_of(ts_thread *self)
 
 /* ---- operations ---- */
 
-ts_span ts_op_begin(void) { return ts_begin_at(&ts_life->wall, ts_now()); }
+ts_span ts_op_begin(void)
+{
+    ts_thread *self = &ts_self;
+    if (unlikely(!self->watched)) self->watched = pthread_setspecific(thread_end, self) == 0;
+    self->active++;
+    ts_span span = ts_begin_at(&ts_life->wall, ts_now());
+    if (likely(self->lane[0] && self->born == atomic_load_explicit(&ts_life->born, memory_order_relaxed))) self->lane[0]->under_way_ns = span.start_ns;
+    return span;
+}
 
-void ts_op_cancel(ts_span span) { ts_abandon(&ts_life->wall, span); }
+ts_span ts_op_begin_unsure(void)
+{
+    if (ts_self.on_tier) return ts_op_begin();
+    ts_span span = {ts_now(), TS_OUTSIDE};
+    return span;
+}
+
+static void is_over(ts_thread *self)
+{
+    if (self->active) self->active--;
+    if (self->lane[0] && self->born == atomic_load_explicit(&ts_life->born, memory_order_relaxed)) self->lane[0]->under_way_ns = 0;
+}
+
+void ts_op_cancel(ts_span span)
+{
+    if (span.virtual_start == TS_OUTSIDE) return;
+    is_over(&ts_self);
+    ts_abandon(&ts_life->wall, span);
+}
+
+void ts_op_not_ours(ts_span span)
+{
+    ts_self.on_tier = false;
+    ts_op_cancel(span);
+}
+
+static void lose(uint64_t born)
+{
+    atomic_fetch_add(born ? &ts_life->head->lost_ops : &ts_life->lost_ops, 1);
+    if (ts_lost && atomic_load(&ts_life->refused)) atomic_fetch_add(&ts_lost->ops, 1);
+}
 
 void ts_op_end(ts_span span, const ts_done *done)
 {
     uint64_t end = done->end_ns ? done->end_ns : ts_now(); /* before anything of ours that may take time */
     ts_thread *self = &ts_self;
-    ts_lane *lane = lane_of(self);
     const ts_tier *tier = &ts_conf->tier[done->tier];
+    int64_t late = -1;
+    bool limited = false;
+    self->on_tier |= done->kind == TS_OPEN || done->kind == TS_STAT;
     if (unlikely(ts_board && tier->emulated)) {
         uint64_t until = 0;
         if (done->asks_metadata) until = ts_join_metadata(ts_board, tier, span.start_ns);
         if ((done->kind == TS_READ || done->kind == TS_WRITE) && done->bytes)
             until = ts_join_read(ts_board, tier, &ts_servers[tier->first_server + done->server], done->bytes, span.start_ns);
-        ts_sleep_until(lane, until);
+        limited = until != 0;
+        if (limited) late = ts_sleep(until);
         end = ts_now();
     }
+    bool outside = span.virtual_start == TS_OUTSIDE;
+    if (likely(!outside)) is_over(self);
+    ts_lane *lane = lane_of(self); /* not before it slept: a signal handler may have forked meanwhile */
     if (unlikely(!lane)) {
-        ts_abandon(&ts_life->wall, span);
-        atomic_fetch_add(atomic_load(&ts_life->born) ? &ts_life->head->lost_ops : &ts_life->lost_ops, 1);
+        if (!outside) ts_abandon(&ts_life->wall, span);
+        lose(atomic_load(&ts_life->born));
         return;
     }
+    if (unlikely(limited)) ts_note_punctuality(lane, late);
     self->depth++;
     atomic_signal_fence(memory_order_seq_cst);
-    ts_end_at(&ts_life->wall, lane, span, end, done->tier * TS_KINDS + done->kind, done->bytes);
+    unsigned cell = done->tier * TS_KINDS + done->kind;
+    if (likely(!outside)) ts_end_at(&ts_life->wall, lane, span, end, cell, done->bytes);
+    else ts_end_outside(&ts_life->wall, lane, span.start_ns, end, cell, done->bytes);
     if (unlikely(ts_conf->options & TS_OPTION_OPS)) ts_append_row(self, lane, span, end, done);
     atomic_signal_fence(memory_order_seq_cst);
     self->depth--;

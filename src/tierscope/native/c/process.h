@@ -26,6 +26,9 @@ typedef struct {
     ts_list_chunk *list;
     int32_t epoch;
     uint32_t depth;
+    uint32_t active; /* operations in the clock: one, and those of signal handlers */
+    bool watched;    /* the end of this thread will be noticed */
+    bool on_tier;    /* its last operation by path was a tier's */
     uint32_t phases;
     uint64_t phase_start[8];
     char phase_name[8][TS_PHASE_NAME];
@@ -36,11 +39,21 @@ extern _Thread_local uint32_t ts_vforked;
 
 static inline bool ts_recording(void) { return unlikely(ts_conf != NULL) && likely(!ts_vforked); }
 
+/* Memory for a path or a record: the host's stacks may be small. NULL: all of it is in use. */
+enum { TS_LOAN = TS_PATH + 512, TS_LOANS = 64 };
+char *ts_borrow(void);
+void ts_give_back(char *loan);
+
 /* An operation begins: its start, and its place in the clock that active operations share. */
 ts_span ts_op_begin(void);
 
-/* It was none of a tier. */
+/* The same for one whose file is not known yet: it has a place in the clock only if this thread's last such operation was a tier's. */
+ts_span ts_op_begin_unsure(void);
+#define TS_OUTSIDE UINT64_MAX /* virtual_start of an operation that has none */
+
+/* It reached no tier; and (by its path) this thread's next will not either, probably. */
 void ts_op_cancel(ts_span span);
+void ts_op_not_ours(ts_span span);
 
 /* It is over. On an emulated tier this is where it sleeps until its turn has passed: `moved` are the bytes that a server moved for
    it, `asks_metadata` whether the metadata server was asked. */

@@ -1,17 +1,24 @@
+#define _GNU_SOURCE
 #include "queues.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define LONGEST_NS 1e15 /* eleven days: whoever waits that long has other troubles */
 
 uint64_t ts_join(ts_slot *board, const ts_station *station, uint64_t bytes, uint64_t arrived)
 {
-    int64_t service = (int64_t)(station->per_op_ns + (double)bytes * station->per_byte_ns + 0.5);
+    double wanted = station->per_op_ns + (double)bytes * station->per_byte_ns + 0.5;
+    int64_t service = wanted < LONGEST_NS ? (int64_t)wanted : (int64_t)LONGEST_NS;
     ts_slot *slot = &board[station->number];
     int64_t free_at = atomic_load_explicit(slot, memory_order_relaxed), done;
     do {
         int64_t now = (int64_t)(arrived ? arrived : ts_now());
-        done = (now > free_at ? now : free_at) + service;
+        int64_t begin = now > free_at ? now : free_at, latest = now + (int64_t)LONGEST_NS;
+        done = (begin < latest ? begin : latest) + service; /* and so no sum overflows */
     } while (!atomic_compare_exchange_weak(slot, &free_at, done));
     return (uint64_t)done;
 }
@@ -34,20 +41,26 @@ uint64_t ts_join_read(ts_slot *board, const ts_tier *tier, const ts_station *ser
     return done ? done + tier->latency_ns : 0;
 }
 
+/* By the kernel's own call: the C library's may be cancelled, and the operation is already done. */
+int64_t ts_sleep(uint64_t done)
+{
+    uint64_t now = ts_now();
+    struct timespec until = {(time_t)(done / 1000000000u), (long)(done % 1000000000u)};
+    while (now < done && syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) && errno == EINTR) {}
+    return (int64_t)(now - done);
+}
+
+void ts_note_punctuality(ts_lane *lane, int64_t late)
+{
+    lane->limited_ops++;
+    if (late < 0) return;
+    lane->late_ops++;
+    lane->late_ns += (uint64_t)late;
+}
+
 void ts_sleep_until(ts_lane *lane, uint64_t done)
 {
-    if (!done) return;
-    uint64_t now = ts_now();
-    if (now < done) {
-        struct timespec until = {(time_t)(done / 1000000000u), (long)(done % 1000000000u)};
-        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) {}
-    }
-    if (!lane) return;
-    lane->limited_ops++;
-    if (now >= done) {
-        lane->late_ops++;
-        lane->late_ns += now - done;
-    }
+    if (done) ts_note_punctuality(lane, ts_sleep(done));
 }
 
 void ts_sharpen_sleep(void) { prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); }

@@ -30,7 +30,11 @@ uint64_t ts_join(ts_slot *board, const ts_station *station, uint64_t bytes, uint
 uint64_t ts_join_metadata(ts_slot *board, const ts_tier *tier, uint64_t arrived);
 uint64_t ts_join_read(ts_slot *board, const ts_tier *tier, const ts_station *server, uint64_t bytes, uint64_t arrived);
 
-/* Sleep until then and note on the lane how punctual it was; 0: return at once. */
+/* Sleep until then; the nanoseconds by which it was too late for that, or < 0. */
+int64_t ts_sleep(uint64_t done);
+void ts_note_punctuality(ts_lane *lane, int64_t late);
+
+/* Both; done 0: return at once. */
 void ts_sleep_until(ts_lane *lane, uint64_t done);
 
 /* Sleeps of this thread end when they should: Linux may otherwise add 50 µs to each. */

@@ -33,9 +33,9 @@ static inline uint64_t move(ts_wall *wall, uint64_t now, int step)
     uint64_t state = *(volatile uint64_t *)&wall->state, last = *(volatile uint64_t *)&wall->last_ns;
     for (;;) {
         uint64_t active = state & ACTIVE_MASK, virtual = state >> ACTIVE_BITS;
-        uint64_t latest = now > last ? now : last;
+        uint64_t latest = now > last ? now : last, next = active || step > 0 ? active + (uint64_t)step : 0; /* a forked child counts anew */
         if (active) virtual += active == 1 ? (latest - last) * FRACTION : (latest - last) * FRACTION / active; /* a division takes its time */
-        if (swap(wall, &state, &last, virtual << ACTIVE_BITS | ((active + (uint64_t)step) & ACTIVE_MASK), latest)) return virtual;
+        if (swap(wall, &state, &last, virtual << ACTIVE_BITS | (next & ACTIVE_MASK), latest)) return virtual;
     }
 }
 
@@ -69,12 +69,24 @@ void ts_add(ts_lane *lane, unsigned number, uint64_t bytes, uint64_t busy_ns, ui
     atomic_store_explicit(&lane->sequence, sequence + 2, memory_order_release);
 }
 
+/* A share is never more than the whole: a thread may be held up between `end` and its leaving the clock. */
+static void add(ts_lane *lane, uint64_t start, uint64_t end, unsigned cell, uint64_t bytes, uint64_t share)
+{
+    uint64_t busy = end > start ? end - start : 0;
+    if (!lane->first_ns) lane->first_ns = start;
+    lane->last_ns = end;
+    ts_add(lane, cell, bytes, busy, share < busy ? share : busy);
+}
+
 void ts_end_at(ts_wall *wall, ts_lane *lane, ts_span span, uint64_t end, unsigned cell, uint64_t bytes)
 {
     const uint64_t mask = UINT64_MAX >> ACTIVE_BITS;
     uint64_t share = ((move(wall, end, -1) - span.virtual_start) & mask) / FRACTION;
-    uint64_t busy = end > span.start_ns ? end - span.start_ns : 0;
-    if (!lane->first_ns) lane->first_ns = span.start_ns;
-    lane->last_ns = end;
-    ts_add(lane, cell, bytes, busy, share < busy ? share : busy); /* a thread may be held up between `end` and here: not its share */
+    add(lane, span.start_ns, end, cell, bytes, share);
+}
+
+void ts_end_outside(const ts_wall *wall, ts_lane *lane, uint64_t start, uint64_t end, unsigned cell, uint64_t bytes)
+{
+    uint64_t active = *(const volatile uint64_t *)&wall->state & ACTIVE_MASK;
+    add(lane, start, end, cell, bytes, end > start ? (end - start) / (active + 1) : 0);
 }

@@ -49,7 +49,8 @@ typedef struct {
     uint64_t limited_ops, late_ops, late_ns; /* emulated: limited by a rate; of those, really slower; by how much */
     uint64_t first_ns, last_ns;           /* start of the first operation, end of the last (CLOCK_MONOTONIC) */
     int64_t step;
-    uint64_t unused[5];
+    uint64_t under_way_ns;                /* when the operation began that has not ended; 0: none */
+    uint64_t unused[4];
     ts_cell cells[];                      /* tier × TS_KINDS + kind */
 } ts_lane;
 
@@ -82,6 +83,9 @@ void ts_abandon(ts_wall *wall, ts_span span);
 
 /* The operation was over at `end`; adds it to the lane. Returns its wall share. */
 void ts_end_at(ts_wall *wall, ts_lane *lane, ts_span span, uint64_t end, unsigned cell, uint64_t bytes);
+
+/* The same for one that had no place in the clock: it gets the share that it would have now. */
+void ts_end_outside(const ts_wall *wall, ts_lane *lane, uint64_t start, uint64_t end, unsigned cell, uint64_t bytes);
 
 /* Adds rows of an operation that shares its time with one already recorded (sendfile: a read and a write). */
 void ts_add(ts_lane *lane, unsigned cell, uint64_t bytes, uint64_t busy_ns, uint64_t wall_ns);

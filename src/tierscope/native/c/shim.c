@@ -1,5 +1,5 @@
 /* The wrappers around the C library's input and output. Each does what the program asked for, through the real function, and
-   records it if it was about a tier's file. None takes a lock, and errno is what the real function left. */
+   records it if it was about a tier's file. errno is what the real function left. */
 #define _GNU_SOURCE
 #include "shim.h"
 
@@ -7,14 +7,29 @@
 #include <linux/openat2.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #define ALIAS(name) __attribute__((visibility("default"), alias(#name)))
+
+extern const ts_wrapped __start_ts_wrapped[] __attribute__((visibility("hidden"))), __stop_ts_wrapped[] __attribute__((visibility("hidden")));
+__attribute__((constructor(101))) static void look_all_up(void)
+{
+    int kept = errno;
+    for (const ts_wrapped *wrapped = __start_ts_wrapped; wrapped < __stop_ts_wrapped; wrapped++) ts_real(wrapped->slot, wrapped->name);
+    errno = kept;
+}
 
 /* ---- open ---- */
 
@@ -33,9 +48,19 @@ static int open_without_links(int dir, const char *path, int flags, mode_t mode)
     if (fd >= 0) return fd;
     switch (errno) {
     case ENOSYS: atomic_store(&lacking, true); return -2;
-    case ELOOP: case EINVAL: case E2BIG: case EPERM: case EAGAIN: case EXDEV: return -2;
+    case ELOOP: case EINVAL: case E2BIG: case EPERM: case EACCES: case EAGAIN: case EXDEV: return -2; /* a sandbox may have its own answer */
     default: return -1;
     }
+}
+
+/* A path that is relative to the working directory. */
+static bool below_here(const char *text, char path[TS_LOAN])
+{
+    long length = syscall(SYS_getcwd, path, TS_PATH);
+    if (length <= 0 || path[0] != '/') return false;
+    if (length == 2) length = 1; /* the root's slash is enough */
+    snprintf(path + length - 1, TS_LOAN - (size_t)length, "/%s", text);
+    return true;
 }
 
 void ts_finish_open(ts_span span, int fd, int dir, const char *text, bool resolved)
@@ -45,14 +70,17 @@ void ts_finish_open(ts_span span, int fd, int dir, const char *text, bool resolv
     ts_fd what = {.tier = TS_NO_TIER};
     if (fd < 0) {
         if (ts_may_look_at(text, kept)) what.tier = ts_tier_of_path(dir, text);
-    } else {
-        char path[TS_PATH];
-        if (resolved) what = ts_fd_describe(text);
-        else if (ts_path_of_fd(fd, path)) what = ts_fd_describe(path);
+    } else if (resolved && text[0] == '/') {
+        what = ts_fd_describe(text);
         ts_fd_set(fd, &what);
+    } else {
+        char *path = ts_borrow();
+        if (path && (resolved ? below_here(text, path) : ts_path_of_fd(fd, path))) what = ts_fd_describe(path);
+        if (path) ts_fd_set(fd, &what);
+        ts_give_back(path);
     }
     if (what.tier == TS_NO_TIER) {
-        ts_op_cancel(span);
+        ts_op_not_ours(span);
     } else {
         if (fd >= 0) ts_note_open(what.file);
         ts_done done = {.tier = (unsigned)what.tier, .kind = TS_OPEN, .file = what.file, .end_ns = end, .asks_metadata = true};
@@ -65,9 +93,10 @@ static int open_at(int dir, const char *path, int flags, mode_t mode)
 {
     if (!ts_recording()) return REAL(openat)(dir, path, flags, mode);
     int before = errno;
-    ts_span span = ts_op_begin();
-    int fd = open_without_links(dir, path, flags, mode);
-    bool resolved = fd >= 0 && ts_is_plain(path);
+    bool likely_ours = ts_self.on_tier; /* else the C library's own, which can be cancelled where a FIFO holds it up */
+    ts_span span = ts_op_begin_unsure();
+    int fd = likely_ours ? open_without_links(dir, path, flags, mode) : -2;
+    bool resolved = fd >= 0 && ts_is_plain(path) && (path[0] == '/' || dir == AT_FDCWD);
     if (fd == -2) {
         errno = before;
         fd = REAL(openat)(dir, path, flags, mode);
@@ -104,7 +133,7 @@ HAS_REAL(mkostemps);
 static int make_temporary(char *path, int suffix, int flags)
 {
     if (!ts_recording()) return REAL(mkostemps)(path, suffix, flags);
-    ts_span span = ts_op_begin();
+    ts_span span = ts_op_begin_unsure();
     int fd = REAL(mkostemps)(path, suffix, flags);
     if (fd < 0 && errno == EINVAL) ts_op_cancel(span); /* no pattern: nothing was tried */
     else ts_finish_open(span, fd, AT_FDCWD, path, false);
@@ -211,10 +240,7 @@ HAS_REAL(close);
 TS_EXPORT int close(int fd)
 {
     ts_fd what;
-    if (!ts_recording()) return REAL(close)(fd);
-    bool seen = ts_fd_find(fd, &what);
-    ts_fd_forget(fd);
-    if (!seen) return REAL(close)(fd);
+    if (!ts_recording() || !ts_fd_close(fd, &what)) return REAL(close)(fd);
     ts_span span = ts_op_begin();
     int result = REAL(close)(fd);
     ts_finish(span, &what, TS_CLOSE, 0, 0, false);
@@ -226,7 +252,7 @@ HAS_REAL(opendir);
 TS_EXPORT DIR *opendir(const char *path)
 {
     if (!ts_recording()) return REAL(opendir)(path);
-    ts_span span = ts_op_begin();
+    ts_span span = ts_op_begin_unsure();
     DIR *folder = REAL(opendir)(path);
     ts_finish_open(span, folder ? dirfd(folder) : -1, AT_FDCWD, path, false);
     return folder;
@@ -237,10 +263,7 @@ TS_EXPORT int closedir(DIR *folder)
 {
     ts_fd what;
     if (!ts_recording() || !folder) return REAL(closedir)(folder);
-    int fd = dirfd(folder);
-    bool seen = ts_fd_find(fd, &what);
-    ts_fd_forget(fd);
-    if (!seen) return REAL(closedir)(folder);
+    if (!ts_fd_close(dirfd(folder), &what)) return REAL(closedir)(folder);
     ts_span span = ts_op_begin();
     int result = REAL(closedir)(folder);
     ts_finish(span, &what, TS_CLOSE, 0, 0, false);
@@ -286,6 +309,41 @@ TS_EXPORT int fcntl(int fd, int command, ...)
 }
 ALIAS(fcntl) int fcntl64(int, int, ...);
 
+/* What is new cannot be a tier's file, whatever had its number before: some programs close behind our back. */
+static int is_new(int fd)
+{
+    if (fd >= 0 && ts_recording()) ts_fd_forget(fd);
+    return fd;
+}
+
+static int are_new(int result, const int fds[2])
+{
+    if (result == 0) is_new(fds[0]), is_new(fds[1]);
+    return result;
+}
+
+#define MAKES(name, parameters, arguments) \
+    HAS_REAL(name);                        \
+    TS_EXPORT int name parameters { return is_new(REAL(name) arguments); }
+
+MAKES(socket, (int family, int type, int protocol), (family, type, protocol))
+MAKES(accept, (int fd, struct sockaddr *peer, socklen_t *bytes), (fd, peer, bytes))
+MAKES(accept4, (int fd, struct sockaddr *peer, socklen_t *bytes, int flags), (fd, peer, bytes, flags))
+MAKES(eventfd, (unsigned count, int flags), (count, flags))
+MAKES(epoll_create, (int size), (size))
+MAKES(epoll_create1, (int flags), (flags))
+MAKES(timerfd_create, (clockid_t clock, int flags), (clock, flags))
+MAKES(signalfd, (int fd, const sigset_t *signals, int flags), (fd, signals, flags))
+MAKES(inotify_init, (void), ())
+MAKES(inotify_init1, (int flags), (flags))
+MAKES(memfd_create, (const char *name, unsigned flags), (name, flags))
+HAS_REAL(pipe);
+TS_EXPORT int pipe(int fds[2]) { return are_new(REAL(pipe)(fds), fds); }
+HAS_REAL(pipe2);
+TS_EXPORT int pipe2(int fds[2], int flags) { return are_new(REAL(pipe2)(fds, flags), fds); }
+HAS_REAL(socketpair);
+TS_EXPORT int socketpair(int family, int type, int protocol, int fds[2]) { return are_new(REAL(socketpair)(family, type, protocol, fds), fds); }
+
 /* ---- stat and its relatives: straight to the kernel, whose structure is the same for all spellings ---- */
 
 static int path_done(ts_span span, int dir, const char *path, int result)
@@ -294,7 +352,7 @@ static int path_done(ts_span span, int dir, const char *path, int result)
     uint64_t end = ts_now();
     int tier = result == 0 || ts_may_look_at(path, kept) ? ts_tier_of_path(dir, path) : TS_NO_TIER;
     if (tier == TS_NO_TIER) {
-        ts_op_cancel(span);
+        ts_op_not_ours(span);
     } else {
         ts_done done = {.tier = (unsigned)tier, .kind = TS_STAT, .end_ns = end, .asks_metadata = true};
         ts_op_end(span, &done);
@@ -330,7 +388,7 @@ static int stat_done(ts_span span, int dir, const char *path, int flags, int res
 static int stat_path(int dir, const char *path, struct stat *about, int flags)
 {
     if (!ts_recording()) return (int)syscall(SYS_newfstatat, dir, path, about, flags);
-    ts_span span = ts_op_begin();
+    ts_span span = ts_op_begin_unsure();
     int result = (int)syscall(SYS_newfstatat, dir, path, about, flags);
     return stat_done(span, dir, path, flags, result);
 }
@@ -360,7 +418,7 @@ ALIAS(__fxstatat) int __fxstatat64(int, int, const char *, struct stat64 *, int)
 TS_EXPORT int statx(int dir, const char *path, int flags, unsigned mask, struct statx *about)
 {
     if (!ts_recording()) return (int)syscall(SYS_statx, dir, path, flags, mask, about);
-    ts_span span = ts_op_begin();
+    ts_span span = ts_op_begin_unsure();
     int result = (int)syscall(SYS_statx, dir, path, flags, mask, about);
     return stat_done(span, dir, path, flags, result);
 }
@@ -369,7 +427,7 @@ HAS_REAL(access);
 TS_EXPORT int access(const char *path, int mode)
 {
     if (!ts_recording()) return REAL(access)(path, mode);
-    ts_span span = ts_op_begin();
+    ts_span span = ts_op_begin_unsure();
     return path_done(span, AT_FDCWD, path, REAL(access)(path, mode));
 }
 
@@ -377,7 +435,7 @@ HAS_REAL(faccessat);
 TS_EXPORT int faccessat(int dir, const char *path, int mode, int flags)
 {
     if (!ts_recording()) return REAL(faccessat)(dir, path, mode, flags);
-    ts_span span = ts_op_begin();
+    ts_span span = ts_op_begin_unsure();
     return path_done(span, dir, path, REAL(faccessat)(dir, path, mode, flags));
 }
 
@@ -409,7 +467,7 @@ TS_EXPORT void *mmap(void *at, size_t bytes, int protection, int flags, int fd, 
     ts_span span = ts_op_begin();
     void *result = (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
     ts_finish(span, &what, TS_MMAP, offset, result == MAP_FAILED ? 0 : bytes, false);
-    ts_note_mapping();
+    if (result != MAP_FAILED) ts_note_mapping();
     return result;
 }
 ALIAS(mmap) void *mmap64(void *, size_t, int, int, int, off64_t);

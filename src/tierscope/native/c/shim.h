@@ -11,9 +11,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The function that the program would have called without us. Looked up when first needed: wrappers may be called before any constructor. */
+/* The function that the program would have called without us. All are looked up when we are loaded (later, the loader's lock may be held by
+   a thread that waits for ours), or when first needed: wrappers may be called before any constructor. */
+typedef struct {
+    void *_Atomic *slot;
+    const char *name;
+} ts_wrapped;
 #define REAL(name) ((__typeof__(&name))ts_real(&real_##name, #name))
-#define HAS_REAL(name) static void *_Atomic real_##name
+#define HAS_REAL(name)                \
+    static void *_Atomic real_##name; \
+    static const ts_wrapped wrapped_##name __attribute__((used, section("ts_wrapped"))) = {&real_##name, #name}
 
 static inline void *ts_real(void *_Atomic *slot, const char *name)
 {

@@ -27,12 +27,27 @@ typedef struct {
 
 static int64_t position_of(int fd) { return syscall(SYS_lseek, fd, 0, SEEK_CUR); }
 
+/* Streams in memory and such have other functions behind them, and no descriptor: theirs may be anything. */
+static const void *functions_of(const FILE *stream) { return *(const void *const *)(stream + 1); }
+
 static bool on_tier(FILE *stream, stream_call *call)
 {
-    if (!ts_recording() || !stream) return false;
+    if (!ts_recording() || !stream || functions_of(stream) != functions_of(stdout)) return false;
     call->fd = stream->_fileno;
     return call->fd >= 0 && ts_fd_find(call->fd, &call->what);
 }
+
+/* From before the call until what it did is worked out, nobody else may use the stream; also when the thread is cancelled in between. */
+static FILE *hold(FILE *stream, bool locks)
+{
+    if (locks) flockfile(stream);
+    return locks ? stream : NULL;
+}
+static void let_go(FILE **held)
+{
+    if (*held) funlockfile(*held);
+}
+#define HOLD(stream, locks) __attribute__((cleanup(let_go), unused)) FILE *held = hold(stream, locks)
 
 static void begin(stream_call *call, const FILE *stream)
 {
@@ -56,9 +71,7 @@ static uint64_t pending(const FILE *stream) { return (uint64_t)(stream->_IO_writ
 /* One of several operations that the call consisted of: it gets its share of the call's time. */
 static void record(stream_call *call, unsigned kind, uint64_t bytes, uint64_t start, uint64_t end, int64_t offset, bool first)
 {
-    ts_span span = call->span;
-    if (!first) span = ts_op_begin();
-    span.start_ns = start;
+    ts_span span = {start, first ? call->span.virtual_start : TS_OUTSIDE};
     ts_done done = {.tier = (unsigned)call->what.tier, .kind = kind, .server = call->what.server, .file = call->what.file,
                     .offset = offset, .bytes = bytes, .end_ns = end};
     ts_op_end(span, &done);
@@ -105,7 +118,7 @@ HAS_REAL(fopen);
 TS_EXPORT FILE *fopen(const char *path, const char *mode)
 {
     if (!ts_recording()) return REAL(fopen)(path, mode);
-    ts_span span = ts_op_begin();
+    ts_span span = ts_op_begin_unsure();
     FILE *stream = REAL(fopen)(path, mode);
     if (!stream && errno == EINVAL) ts_op_cancel(span); /* the mode makes no sense: nothing was tried */
     else ts_finish_open(span, stream ? stream->_fileno : -1, AT_FDCWD, path, false);
@@ -118,7 +131,7 @@ static bool begin_close(FILE *stream, stream_call *call, uint64_t *unwritten)
 {
     bool seen = on_tier(stream, call);
     *unwritten = seen ? pending(stream) : 0;
-    if (ts_recording() && stream && stream->_fileno >= 0) ts_fd_forget(stream->_fileno);
+    if (ts_recording() && stream && functions_of(stream) == functions_of(stdout) && stream->_fileno >= 0) ts_fd_forget(stream->_fileno);
     if (seen) call->span = ts_op_begin();
     return seen;
 }
@@ -139,7 +152,7 @@ TS_EXPORT FILE *freopen(const char *path, const char *mode, FILE *stream)
     uint64_t unwritten;
     if (!ts_recording() || !path || !stream) return REAL(freopen)(path, mode, stream);
     bool closes = begin_close(stream, &call, &unwritten);
-    ts_span span = ts_op_begin();
+    ts_span span = ts_op_begin_unsure();
     FILE *result = REAL(freopen)(path, mode, stream);
     if (closes) end_close(&call, unwritten);
     ts_finish_open(span, result ? result->_fileno : -1, AT_FDCWD, path, false);
@@ -177,14 +190,12 @@ static size_t read_blocks(void *to, size_t size, size_t count, FILE *stream, boo
     stream_call call;
     size_t want = 0;
     bool seen = on_tier(stream, &call) && !__builtin_mul_overflow(size, count, &want) && want;
-    if (seen && locked) flockfile(stream);
+    HOLD(stream, seen && locked);
     uint64_t have = seen ? buffered(stream) : 0;
-    bool locks = seen && locked;
     seen = seen && have < want;
     if (seen) begin(&call, stream);
     size_t got = locked ? REAL(fread)(to, size, count, stream) : REAL(fread_unlocked)(to, size, count, stream);
     if (seen) end_reads(&call, stream, want - have);
-    if (locks) funlockfile(stream);
     return got;
 }
 
@@ -202,7 +213,6 @@ TS_EXPORT size_t __fread_chk(void *to, size_t space, size_t size, size_t count, 
 /* The others fill the buffer when it is empty, and only then. */
 static bool must_fill(FILE *stream, stream_call *call, int until, uint64_t most)
 {
-    if (!on_tier(stream, call)) return false;
     uint64_t first = (uint64_t)(stream->_IO_read_end - stream->_IO_read_ptr);
     if (buffered(stream) >= most || (first && until >= 0 && memchr(stream->_IO_read_ptr, until, first))) return false;
     begin(call, stream);
@@ -225,11 +235,13 @@ static void end_fills(stream_call *call, FILE *stream)
     errno = kept;
 }
 
-#define FILLS(result_type, name, parameters, arguments, until, most)           \
+#define FILLS(result_type, locks, name, parameters, arguments, until, most)    \
     HAS_REAL(name);                                                             \
     TS_EXPORT result_type name parameters                                       \
     {                                                                           \
         stream_call call;                                                       \
+        if (!on_tier(stream, &call)) return REAL(name) arguments;               \
+        HOLD(stream, locks);                                                    \
         if (!must_fill(stream, &call, until, most)) return REAL(name) arguments; \
         result_type result = REAL(name) arguments;                              \
         end_fills(&call, stream);                                               \
@@ -242,27 +254,27 @@ extern int __uflow(FILE *), __underflow(FILE *);
 #undef getc_unlocked
 #undef fgetc_unlocked
 #undef fgets_unlocked
-FILLS(int, fgetc, (FILE *stream), (stream), -1, 1)
-FILLS(int, getc, (FILE *stream), (stream), -1, 1)
-FILLS(int, fgetc_unlocked, (FILE *stream), (stream), -1, 1)
-FILLS(int, getc_unlocked, (FILE *stream), (stream), -1, 1)
-FILLS(int, __uflow, (FILE *stream), (stream), -1, 1)
-FILLS(int, __underflow, (FILE *stream), (stream), -1, 1)
-FILLS(char *, fgets, (char *to, int size, FILE *stream), (to, size, stream), '\n', size > 0 ? (uint64_t)size - 1 : 0)
-FILLS(char *, fgets_unlocked, (char *to, int size, FILE *stream), (to, size, stream), '\n', size > 0 ? (uint64_t)size - 1 : 0)
-FILLS(ssize_t, getline, (char **to, size_t *size, FILE *stream), (to, size, stream), '\n', UINT64_MAX)
-FILLS(ssize_t, getdelim, (char **to, size_t *size, int end, FILE *stream), (to, size, end, stream), end, UINT64_MAX)
-FILLS(ssize_t, __getdelim, (char **to, size_t *size, int end, FILE *stream), (to, size, end, stream), end, UINT64_MAX)
+FILLS(int, true, fgetc, (FILE *stream), (stream), -1, 1)
+FILLS(int, true, getc, (FILE *stream), (stream), -1, 1)
+FILLS(int, false, fgetc_unlocked, (FILE *stream), (stream), -1, 1)
+FILLS(int, false, getc_unlocked, (FILE *stream), (stream), -1, 1)
+FILLS(int, false, __uflow, (FILE *stream), (stream), -1, 1)
+FILLS(int, false, __underflow, (FILE *stream), (stream), -1, 1)
+FILLS(char *, true, fgets, (char *to, int size, FILE *stream), (to, size, stream), '\n', size > 0 ? (uint64_t)size - 1 : 0)
+FILLS(char *, false, fgets_unlocked, (char *to, int size, FILE *stream), (to, size, stream), '\n', size > 0 ? (uint64_t)size - 1 : 0)
+FILLS(ssize_t, true, getline, (char **to, size_t *size, FILE *stream), (to, size, stream), '\n', UINT64_MAX)
+FILLS(ssize_t, true, getdelim, (char **to, size_t *size, int end, FILE *stream), (to, size, end, stream), end, UINT64_MAX)
+FILLS(ssize_t, true, __getdelim, (char **to, size_t *size, int end, FILE *stream), (to, size, end, stream), end, UINT64_MAX)
 
 extern char *__fgets_chk(char *to, size_t space, int size, FILE *stream), *__fgets_unlocked_chk(char *to, size_t space, int size, FILE *stream);
-FILLS(char *, __fgets_chk, (char *to, size_t space, int size, FILE *stream), (to, space, size, stream), '\n', size > 0 ? (uint64_t)size - 1 : 0)
-FILLS(char *, __fgets_unlocked_chk, (char *to, size_t space, int size, FILE *stream), (to, space, size, stream), '\n', size > 0 ? (uint64_t)size - 1 : 0)
+FILLS(char *, true, __fgets_chk, (char *to, size_t space, int size, FILE *stream), (to, space, size, stream), '\n', size > 0 ? (uint64_t)size - 1 : 0)
+FILLS(char *, false, __fgets_unlocked_chk, (char *to, size_t space, int size, FILE *stream), (to, space, size, stream), '\n', size > 0 ? (uint64_t)size - 1 : 0)
 
 /* The newer standards' scanf under the names that the headers give it. */
 #define SCANS(name, listed)                                                     \
     extern int listed(FILE *, const char *, va_list);                          \
     extern int name(FILE *, const char *, ...);                                \
-    FILLS(int, listed, (FILE *stream, const char *format, va_list rest), (stream, format, rest), -1, UINT64_MAX) \
+    FILLS(int, true, listed, (FILE *stream, const char *format, va_list rest), (stream, format, rest), -1, UINT64_MAX) \
     TS_EXPORT int name(FILE *stream, const char *format, ...)                   \
     {                                                                           \
         va_list rest;                                                           \
@@ -326,6 +338,7 @@ static void end_seek(stream_call *call, FILE *stream, const window *before, bool
     {                                                             \
         stream_call call;                                         \
         if (!on_tier(stream, &call)) return REAL(name) arguments; \
+        HOLD(stream, true);                                       \
         window before = window_of(stream, whence);                \
         begin(&call, stream);                                     \
         int result = 0;                                           \
@@ -352,7 +365,6 @@ typedef struct {
 
 static bool begin_put(FILE *stream, put_call *put, uint64_t bytes)
 {
-    if (!on_tier(stream, &put->call)) return false;
     put->unwritten = pending(stream);
     put->space = stream->_IO_write_end > stream->_IO_write_ptr ? (uint64_t)(stream->_IO_write_end - stream->_IO_write_ptr) : 0;
     if (bytes <= put->space && !(stream->_flags & LINE_BUFFERED)) return false;
@@ -377,11 +389,13 @@ static void end_put(put_call *put, const FILE *stream, uint64_t bytes)
     errno = kept;
 }
 
-#define PUTS(result_type, name, parameters, arguments, expected, done)              \
+#define PUTS(result_type, locks, name, parameters, arguments, expected, done)       \
     HAS_REAL(name);                                                                 \
     TS_EXPORT result_type name parameters                                           \
     {                                                                               \
         put_call put;                                                               \
+        if (!on_tier(stream, &put.call)) return REAL(name) arguments;               \
+        HOLD(stream, locks);                                                        \
         if (!begin_put(stream, &put, expected)) return REAL(name) arguments;        \
         result_type result = REAL(name) arguments;                                  \
         end_put(&put, stream, done);                                                \
@@ -395,17 +409,17 @@ extern int __overflow(FILE *, int), __vfprintf_chk(FILE *, int, const char *, va
 #undef fputc_unlocked
 #undef fwrite_unlocked
 #undef fputs_unlocked
-PUTS(size_t, fwrite, (const void *from, size_t size, size_t count, FILE *stream), (from, size, count, stream), size * count, size * result)
-PUTS(size_t, fwrite_unlocked, (const void *from, size_t size, size_t count, FILE *stream), (from, size, count, stream), size * count, size * result)
-PUTS(int, fputs, (const char *text, FILE *stream), (text, stream), strlen(text), result < 0 ? 0 : strlen(text))
-PUTS(int, fputs_unlocked, (const char *text, FILE *stream), (text, stream), strlen(text), result < 0 ? 0 : strlen(text))
-PUTS(int, fputc, (int sign, FILE *stream), (sign, stream), 1, result >= 0)
-PUTS(int, putc, (int sign, FILE *stream), (sign, stream), 1, result >= 0)
-PUTS(int, fputc_unlocked, (int sign, FILE *stream), (sign, stream), 1, result >= 0)
-PUTS(int, putc_unlocked, (int sign, FILE *stream), (sign, stream), 1, result >= 0)
-PUTS(int, __overflow, (FILE *stream, int sign), (stream, sign), 1, result >= 0)
-PUTS(int, vfprintf, (FILE *stream, const char *format, va_list rest), (stream, format, rest), UINT64_MAX, result < 0 ? 0 : (uint64_t)result)
-PUTS(int, __vfprintf_chk, (FILE *stream, int flag, const char *format, va_list rest), (stream, flag, format, rest), UINT64_MAX, result < 0 ? 0 : (uint64_t)result)
+PUTS(size_t, true, fwrite, (const void *from, size_t size, size_t count, FILE *stream), (from, size, count, stream), size * count, size * result)
+PUTS(size_t, false, fwrite_unlocked, (const void *from, size_t size, size_t count, FILE *stream), (from, size, count, stream), size * count, size * result)
+PUTS(int, true, fputs, (const char *text, FILE *stream), (text, stream), strlen(text), result < 0 ? 0 : strlen(text))
+PUTS(int, false, fputs_unlocked, (const char *text, FILE *stream), (text, stream), strlen(text), result < 0 ? 0 : strlen(text))
+PUTS(int, true, fputc, (int sign, FILE *stream), (sign, stream), 1, result >= 0)
+PUTS(int, true, putc, (int sign, FILE *stream), (sign, stream), 1, result >= 0)
+PUTS(int, false, fputc_unlocked, (int sign, FILE *stream), (sign, stream), 1, result >= 0)
+PUTS(int, false, putc_unlocked, (int sign, FILE *stream), (sign, stream), 1, result >= 0)
+PUTS(int, false, __overflow, (FILE *stream, int sign), (stream, sign), 1, result >= 0)
+PUTS(int, true, vfprintf, (FILE *stream, const char *format, va_list rest), (stream, format, rest), UINT64_MAX, result < 0 ? 0 : (uint64_t)result)
+PUTS(int, true, __vfprintf_chk, (FILE *stream, int flag, const char *format, va_list rest), (stream, flag, format, rest), UINT64_MAX, result < 0 ? 0 : (uint64_t)result)
 
 TS_EXPORT int fprintf(FILE *stream, const char *format, ...)
 {
@@ -455,7 +469,9 @@ HAS_REAL(puts);
 TS_EXPORT int puts(const char *text)
 {
     put_call put;
-    if (!begin_put(stdout, &put, UINT64_MAX)) return REAL(puts)(text);
+    if (!on_tier(stdout, &put.call)) return REAL(puts)(text);
+    HOLD(stdout, true);
+    begin_put(stdout, &put, UINT64_MAX);
     int result = REAL(puts)(text);
     end_put(&put, stdout, result < 0 ? 0 : strlen(text) + 1);
     return result;
@@ -483,18 +499,20 @@ static void record_flush_of_all(void)
 __attribute__((destructor)) static void finish(void) { record_flush_of_all(); }
 
 #undef fflush_unlocked
-#define FLUSHES(name)                                                               \
+#define FLUSHES(name, locks)                                                        \
     HAS_REAL(name);                                                                 \
     TS_EXPORT int name(FILE *stream)                                                \
     {                                                                               \
         stream_call call;                                                           \
         if (!stream) record_flush_of_all();                                         \
-        uint64_t unwritten = stream && on_tier(stream, &call) ? pending(stream) : 0; \
+        if (!on_tier(stream, &call)) return REAL(name)(stream);                    \
+        HOLD(stream, locks);                                                        \
+        uint64_t unwritten = pending(stream);                                       \
         if (!unwritten) return REAL(name)(stream);                                 \
         call.span = ts_op_begin();                                                  \
         int result = REAL(name)(stream);                                           \
         ts_finish(call.span, &call.what, TS_WRITE, -1, unwritten, false);           \
         return result;                                                              \
     }
-FLUSHES(fflush)
-FLUSHES(fflush_unlocked)
+FLUSHES(fflush, true)
+FLUSHES(fflush_unlocked, false)
