@@ -183,6 +183,11 @@ CASES: dict[str, Case] = {
         {"processes": 2, "ops": 70},
         lambda: command(unrecorded_processes=0, unrecorded_ops=0),
     ),
+    "under_way": Case(
+        lambda: command(under_way_ops=2, under_way_seconds=3.5),
+        {"ops": 2, "seconds": 3.5},
+        lambda: command(under_way_ops=0),
+    ),
     "lost_ops": Case(lambda: command(lost_ops=3), {"ops": 3}, lambda: command(lost_ops=0)),
     "lost_rows": Case(lambda: command(lost_rows=512), {"rows": 512}, lambda: command(lost_rows=0)),
     "cut": Case(lambda: command(cut_lanes=2), {"lanes": 2}, lambda: command(cut_lanes=0)),
