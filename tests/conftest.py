@@ -1,5 +1,7 @@
 """Property tests give the same verdict on every machine; `--hypothesis-profile=default` looks for new examples."""
 
+import signal
+
 from hypothesis import HealthCheck, settings
 
 slow_machines_are_fine = [HealthCheck.too_slow]
@@ -7,3 +9,8 @@ settings.register_profile(
     "tierscope", deadline=None, derandomize=True, database=None, suppress_health_check=slow_machines_are_fine
 )
 settings.load_profile("tierscope")
+
+# Whoever starts the tests may ignore these (nohup, a shell's background job), and so would all programs that tests send them to.
+for number in (signal.SIGHUP, signal.SIGQUIT):
+    signal.signal(number, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
