@@ -328,3 +328,26 @@ def test_an_operation_that_never_ended_is_named(tmp_path: Path) -> None:
     (found,) = (finding for finding in json.loads(done.stdout)["findings"] if finding["kind"] == "under_way")
     assert found["evidence"]["ops"] == 1
     assert 0.5 < found["evidence"]["seconds"] < 60
+
+
+def test_the_native_loaders_own_reads_are_seen(tmp_path: Path) -> None:
+    study = [
+        "run",
+        "demo",
+        "--out",
+        str(tmp_path / "study"),
+        "--quiet",
+        "--set",
+        "sweep={}",
+        "--set",
+        "data_loader=native",
+    ]
+    study += ["--set", "num_files_train=32", "--set", "nodes=1", "--set", "ranks_per_node=2", "--set", "epochs=1"]
+    tierscope = [sys.executable, "-m", "tierscope.cli.main"]
+    command = ["trace", "--tier", f"all={tmp_path}", "--out", str(tmp_path / "out"), "--json", "--", *tierscope, *study]
+    done = subprocess.run([*tierscope, *command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    io = RunStore(str(tmp_path / "out")).load(RunKey(0, 1)).io
+    read = io.filter(pl.col("kind") == "read")["bytes"].sum()
+    own = RunStore(str(tmp_path / "study")).load(RunKey(0, 1)).io
+    assert read >= own.filter(pl.col("kind") == "read")["bytes"].sum() > 0
