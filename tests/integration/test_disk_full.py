@@ -70,9 +70,9 @@ def test_too_few_inodes_are_found_out_before_writing(small_disk: Path, tmp_path:
 
 
 def hog(folder: Path) -> None:
-    """Another user, who takes all of the space as soon as the first file is there."""
+    """Another user, who takes all of the space as soon as some files are there, of which only the last may be half written."""
     deadline = time.monotonic() + 60
-    while not next(folder.rglob("*.raw"), None) and time.monotonic() < deadline:
+    while len(list(folder.rglob("*.raw"))) < 50 and time.monotonic() < deadline:
         time.sleep(0.001)
     with (folder / "hog").open("wb") as file:
         try:
