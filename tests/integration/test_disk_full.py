@@ -1,7 +1,6 @@
 """A disk that fills up while data is generated: said, and gone on with after space was made. Needs root for a small tmpfs."""
 
 import contextlib
-import os
 import subprocess
 import sys
 import threading
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.small_disks import mounted
 from tests.tiny import TINY
 
 pytestmark = pytest.mark.faults
@@ -18,19 +18,7 @@ pytestmark = pytest.mark.faults
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "small"
-    folder.mkdir()
-    if os.geteuid() != 0:
-        pytest.skip("mounting a small tmpfs needs root")
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", folder], capture_output=True, check=False
-    )
-    if mounted.returncode != 0:
-        pytest.skip(f"no tmpfs can be mounted here: {mounted.stderr.decode().strip()}")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", folder], check=True)
+    yield from mounted(tmp_path / "small", "4m")
 
 
 def run(study: Path, out: Path, *settings: str) -> "subprocess.CompletedProcess[str]":

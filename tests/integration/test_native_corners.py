@@ -8,6 +8,7 @@ import pytest
 
 from tests.native_programs import Ended, Recorded, compiled, environment, gather, run, run_recorded
 from tierscope.native import state
+from tierscope.native.stations import Station, TierStations
 from tierscope.trace.durable import boot_id
 from tierscope.trace.ops import READ
 
@@ -77,7 +78,7 @@ def test_a_fork_in_the_middle_of_an_emulated_operation(corners: tuple[str, Path,
     program, file, _ = corners
     folder = file.parent.parent / "record"
     folder.mkdir()
-    slow = state.TierSetup((os.path.realpath(file.parent),), True, servers=((0, 2e8, 0.0),))
+    slow = state.TierSetup((os.path.realpath(file.parent),), TierStations(servers=(Station(0, 2e8, 0.0),)))
     state.write_setup(str(folder), [slow], 1, boot_id())
     ended = run([program, "forks_in_the_middle", file], environment(folder))
     found = gather(folder, ["gfs"], ended)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tierscope.native import library
-from tierscope.native.state import NO_STATION, StationRow, TierSetup, write_setup
+from tierscope.native.state import TierSetup, write_setup
+from tierscope.native.stations import Station, TierStations
 from tierscope.trace.durable import boot_id
 
 pytestmark = [
@@ -40,12 +41,12 @@ def recorded(folder: Path, tier: TierSetup, slots: int) -> dict[str, str]:
     return {**os.environ, "LD_PRELOAD": str(library.path()), "TIERSCOPE_RECORD": str(folder)}
 
 
-def emulated(data: Path, servers: tuple[StationRow, ...], metadata: StationRow = NO_STATION) -> TierSetup:
-    return TierSetup((os.path.realpath(data),), emulated=True, metadata=metadata, servers=servers)
+def emulated(data: Path, servers: tuple[Station | None, ...], metadata: Station | None = None) -> TierSetup:
+    return TierSetup((os.path.realpath(data),), TierStations(metadata, servers))
 
 
-def bandwidth(number: int, per_second: float) -> StationRow:
-    return (number, 0.0, 1e9 / per_second)
+def bandwidth(number: int, per_second: float) -> Station:
+    return Station(number, 0.0, 1e9 / per_second)
 
 
 @pytest.mark.parametrize("chunked", [False, True])
@@ -106,8 +107,8 @@ def test_64_processes_meet_the_configured_rates(tmp_path: Path, what: str, rate:
     for file in range(files):
         (data / f"{file:06d}").write_bytes(bytes(nbytes))
     tier = {
-        "metadata": emulated(data, (NO_STATION,), (0, 1e9 / rate, 0.0)),
-        "servers by operations": emulated(data, tuple((number, 4e9 / rate, 0.0) for number in range(4))),
+        "metadata": emulated(data, (None,), Station(0, 1e9 / rate, 0.0)),
+        "servers by operations": emulated(data, tuple(Station(number, 4e9 / rate, 0.0) for number in range(4))),
         "servers by bytes": emulated(data, tuple(bandwidth(number, rate * nbytes / 4) for number in range(4))),
     }[what]
 

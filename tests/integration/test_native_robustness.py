@@ -19,7 +19,9 @@ import pytest
 
 from tests import native_programs as programs
 from tests.native_programs import environment, run
+from tests.small_disks import mounted
 from tierscope.native import state
+from tierscope.native.stations import STATION, TIER, Station, TierStations
 from tierscope.trace.ops import OP_ROW, READ
 
 pytestmark = pytest.mark.native
@@ -221,15 +223,15 @@ def fields(content: bytes) -> Iterator[tuple[int, int]]:
     """Place and width of every field but rates and latencies: those are what the program is to be slowed down by."""
     yield from ((place, 4) for place in range(12, 40, 4))
     yield 40, 8  # boot
-    head, tiers = state.CONFIG.itemsize, state.CONFIG.itemsize - state.MAX_TIERS * state.TIER.itemsize
-    for tier in range(tiers, tiers + 3 * state.TIER.itemsize, state.TIER.itemsize):
+    head, tiers = state.CONFIG.itemsize, state.CONFIG.itemsize - state.MAX_TIERS * TIER.itemsize
+    for tier in range(tiers, tiers + 3 * TIER.itemsize, TIER.itemsize):
         yield from ((tier + place, 8) for place in (0, 24, 56, 64, 72))  # two stations, emulated, first server, servers
     prefixes = int(np.frombuffer(content, state.CONFIG, 1)[0]["prefixes"])
     for number in range(prefixes):
         prefix = head + number * state.PREFIX.itemsize
         length = int(np.frombuffer(content, state.PREFIX, 1, prefix)[0]["length"])
         yield from ((prefix, 4), (prefix + 4, 4), (prefix + 4, 1), (prefix + 8, 1), (prefix + 8 + length, 1))
-    for station in range(head + prefixes * state.PREFIX.itemsize, len(content), state.STATION.itemsize):
+    for station in range(head + prefixes * state.PREFIX.itemsize, len(content), STATION.itemsize):
         yield station, 8
 
 
@@ -253,9 +255,10 @@ def signed(content: bytearray) -> bytes:
 
 def configs(tier: Path) -> Iterator[bytes]:
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    station = (0, 1000.0, 0.001)
+    servers = (Station(2, 5.0, 0.001), Station(3, 5.0, 0.001))
+    stations = TierStations(Station(0, 1000.0, 0.001), servers, Station(1, 10.0, 0.0), 1000)
     plain = state.TierSetup(prefixes=(str(tier.parent), "/usr", "/"))
-    slow = state.TierSetup((str(tier),), True, station, (1, 10.0, 0.0), 1000, ((2, 5.0, 0.001), (3, 5.0, 0.001)))
+    slow = state.TierSetup((str(tier),), stations)
     yield state.config_bytes([state.TierSetup((str(tier / "data.bin"), "/")), plain], 0, "", 0)
     yield state.config_bytes([slow, plain], 4, boot, 0)
     yield state.config_bytes([plain, slow, plain], 4, boot, state.OPTION_OPS | state.OPTION_REREADS)
@@ -342,18 +345,7 @@ def test_no_descriptor_left(tier: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    needs_root()
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True, check=False
-    )
-    if mounted.returncode != 0:
-        pytest.skip(f"no tmpfs can be mounted here: {mounted.stderr.decode().strip()}")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", folder], check=True)
+    yield from mounted(tmp_path / "small", "64k")
 
 
 def test_a_full_disk(small_disk: Path, tier: Path, little: str) -> None:
@@ -479,7 +471,7 @@ def medians(kind: str, tier: Path, record: Path) -> tuple[float, float]:
     """Of a read that takes a millisecond: as Python times it, and as the shim does."""
     command = programs.python(TIMES, tier / "data.bin", kind)
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    slow = state.TierSetup((str(tier),), emulated=True, latency_ns=1_000_000, servers=(state.NO_STATION,))
+    slow = state.TierSetup((str(tier),), TierStations(latency_ns=1_000_000))
     record.mkdir()
     state.write_setup(str(record), [slow], 0, boot, state.OPTION_OPS)
     recorded = programs.gather(record, ["one"], run(command, environment(record)))

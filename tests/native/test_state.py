@@ -33,14 +33,15 @@ from tierscope.native.state import (
     read_unrecorded,
     write_setup,
 )
+from tierscope.native.stations import STATION, TIER, Station, TierStations
 from tierscope.trace.op_list import rows_of
 from tierscope.trace.ops import OP_ROW
 
 C = Path(state.__file__).parent / "c"
 
 STRUCTS = {
-    "ts_station": state.STATION,
-    "ts_tier": state.TIER,
+    "ts_station": STATION,
+    "ts_tier": TIER,
     "ts_config": state.CONFIG,
     "ts_prefix": state.PREFIX,
     "ts_head": state.HEAD,
@@ -103,7 +104,10 @@ def test_the_layout_is_that_of_c(tmp_path: Path) -> None:
 
 def test_the_config_says_what_was_given(tmp_path: Path) -> None:
     near = TierSetup(("/local", "/mnt/nvme0/local"))
-    far = TierSetup(("/", "/local/far"), True, (0, 5.0, 0.0), (2, 0.0, 0.25), 1000, ((1, 2.0, 0.5), (-1, 0.0, 0.0)))
+    far = TierSetup(
+        ("/", "/local/far"),
+        TierStations(Station(0, 5.0, 0.0), (Station(1, 2.0, 0.5), None), Station(2, 0.0, 0.25), 1000),
+    )
     write_setup(str(tmp_path), [near, far], 3, "a-boot", state.OPTION_OPS)
     assert (tmp_path / "board").read_bytes() == bytes(24)
     assert (tmp_path / "lost").read_bytes() == bytes(16)
@@ -121,7 +125,7 @@ def test_the_config_says_what_was_given(tmp_path: Path) -> None:
         (b"/local", 6, 0),
         (b"", 0, 1),
     ]
-    servers = np.frombuffer(raw, state.STATION, 2, state.CONFIG.itemsize + 4 * state.PREFIX.itemsize)
+    servers = np.frombuffer(raw, STATION, 2, state.CONFIG.itemsize + 4 * state.PREFIX.itemsize)
     assert servers.tolist() == [(1, 2.0, 0.5), (-1, 0.0, 0.0)]
 
 
@@ -136,7 +140,7 @@ def test_a_board_without_stations_can_still_be_mapped(tmp_path: Path) -> None:
         ([TierSetup((f"/{number}",)) for number in range(9)], "9 tiers are too many; at most 8"),
         ([TierSetup(tuple(f"/{number}" for number in range(65)))], "65 paths of tiers are too many; at most 64"),
         (
-            [TierSetup(("/x",), True, servers=((0, 1.0, 0.0),) * 5000)],
+            [TierSetup(("/x",), TierStations(servers=(Station(0, 1.0, 0.0),) * 5000))],
             "5000 emulated servers are too many; at most 4096",
         ),
         ([TierSetup(("/" + "x" * 4088,))], f"/{'x' * 59}…: is too long for a tier's path; at most 4087 bytes"),

@@ -205,6 +205,9 @@ def test_threads_have_lanes_of_their_own(tracing: Tracing) -> None:
     assert done.sums("read") == (3 * (FILE_BYTES // 1000 + 1), 3 * FILE_BYTES)
     assert done.trace.io["lane"].n_unique() == 3
     assert done.trace.io["wall_seconds"].sum() <= done.trace.about["span_seconds"] * 1.01  # no instant counts twice
+    assert done.trace.io.filter(
+        pl.col("wall_seconds") > pl.col("busy_seconds")
+    ).is_empty()  # a share is not more than the whole
 
 
 def test_epochs_can_be_found_by_rereads(tracing: Tracing, gfs: Path) -> None:

@@ -25,7 +25,6 @@ from tierscope.loaders.problems import check_samples, explain, truncated
 from tierscope.native import engine as native
 from tierscope.plan.plan import Block
 from tierscope.tiers.access import Punctuality
-from tierscope.tiers.stations import Station, TierStations
 from tierscope.trace.native_lanes import lane_table
 from tierscope.trace.recorder import LaneTable, Recording
 
@@ -86,7 +85,7 @@ class NativeLoader:
                     for files in source.files
                 ],
                 extents=self._extents,
-                queues=[_queues(view) for view in reach.stations or (None,) * len(source.files)],
+                stations=reach.stations or (None,) * len(source.files),
                 board=reach.board,
                 storage=reach.storage,
                 io_engine=reach.io_engine,
@@ -209,15 +208,3 @@ def _direct_room(form: Format, extents: Sequence[native.Extent]) -> int:
     align = native.DIRECT_ALIGN
     largest = max(-(-extent.nbytes // align) * align + align for extent in extents)
     return largest if len(extents) == 1 else -(-form.slot_bytes // align) * align + largest
-
-
-def _queues(view: TierStations | None) -> native.Queues | None:
-    if view is None:
-        return None
-    return native.Queues(
-        _queue(view.metadata), tuple(_queue(server) for server in view.servers), _queue(view.gateway), view.latency_ns
-    )
-
-
-def _queue(station: Station | None) -> native.Queue | None:
-    return native.Queue(station.number, station.per_op_ns, station.per_byte_ns) if station else None

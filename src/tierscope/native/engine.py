@@ -5,12 +5,13 @@ import functools
 import os
 import weakref
 from collections.abc import Callable, Sequence
-from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int, c_int32, c_int64, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_int32, c_int64, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 
 from tierscope.errors import TierscopeError, UserError
 from tierscope.native import library
 from tierscope.native.lanes import NativeLane, lane_bytes, read_lane
+from tierscope.native.stations import TierStations, pack
 
 STORAGES = ("files", "nothing", "null device")  # what stands behind the tiers, in the order of c/engine.h
 IO_ENGINES = ("pread", "uring")
@@ -30,21 +31,6 @@ class _Extent(Structure):
     _fields_ = (("first", c_uint64), ("step", c_uint64), ("nbytes", c_uint64))
 
 
-class _Station(Structure):
-    _fields_ = (("number", c_int64), ("per_op_ns", c_double), ("per_byte_ns", c_double))
-
-
-class _Tier(Structure):
-    _fields_ = (
-        ("metadata", _Station),
-        ("gateway", _Station),
-        ("latency_ns", c_uint64),
-        ("emulated", c_uint64),
-        ("first_server", c_uint64),
-        ("servers", c_uint64),
-    )
-
-
 class _Config(Structure):
     _fields_ = (
         *((name, c_uint32) for name in ("threads", "batches", "batch_size", "tiers", "extents")),
@@ -53,8 +39,8 @@ class _Config(Structure):
         *((name, c_uint64) for name in ("transfer_bytes", "slot_bytes", "stride")),
         ("folders", POINTER(_Folder)),
         ("extent", POINTER(_Extent)),
-        ("stations", POINTER(_Tier)),
-        ("servers", POINTER(_Station)),
+        ("stations", c_void_p),
+        ("servers", c_void_p),
         ("all_servers", c_uint64),
         ("board", c_char_p),
         ("memory", POINTER(c_void_p)),
@@ -102,25 +88,6 @@ class Extent:
     nbytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Queue:
-    """A station on the board of emulated tiers."""
-
-    number: int
-    per_op_ns: float
-    per_byte_ns: float
-
-
-@dataclass(frozen=True, slots=True)
-class Queues:
-    """The stations of an emulated tier; None where no rate limits."""
-
-    metadata: Queue | None
-    servers: tuple[Queue | None, ...]
-    gateway: Queue | None
-    latency_ns: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
     """What an engine is to do. Memory is an address per batch, with `stride` bytes for every sample."""
@@ -133,7 +100,7 @@ class Setup:
     transfer_bytes: int
     folders: Sequence[Folder]
     extents: Sequence[Extent]
-    queues: Sequence[Queues | None]
+    stations: Sequence[TierStations | None]  # None: a tier that is not emulated
     board: str | None
     storage: str = "files"
     io_engine: str = "pread"
@@ -145,9 +112,7 @@ class Setup:
 @functools.cache
 def _library() -> ctypes.CDLL:
     """The library with its signatures; who comes here knows that there is one."""
-    lib = library.load()
-    if lib is None:
-        raise TierscopeError("the native library is missing")
+    lib = library.need()
     engine, column = c_void_p, c_void_p
     lib.ts_engine_create.argtypes, lib.ts_engine_create.restype = (POINTER(_Config), POINTER(c_int32)), c_void_p
     lib.ts_engine_start.argtypes, lib.ts_engine_start.restype = (engine,), c_int
@@ -173,7 +138,10 @@ class Engine:
         self._tiers, self._lanes = len(setup.folders), max(1, setup.threads)
         self._outcomes = [Outcome() for _ in setup.memory]
         at = c_int32(0)
-        handle = lib.ts_engine_create(byref(_config(setup)), byref(at))
+        tiers, servers = pack(setup.stations)  # C copies them
+        config = _config(setup)
+        config.stations, config.servers, config.all_servers = tiers.ctypes.data, servers.ctypes.data, len(servers)
+        handle = lib.ts_engine_create(byref(config), byref(at))
         if handle is None:
             raise _refusal(at.value, ctypes.get_errno(), setup)
         self._handle: int = handle
@@ -244,21 +212,8 @@ def _refusal(at: int, error: int, setup: Setup) -> Exception:
     return OSError(error, reason, setup.board if at == _AT_BOARD else None)
 
 
-def _station(queue: Queue | None) -> _Station:
-    return _Station(queue.number, queue.per_op_ns, queue.per_byte_ns) if queue else _Station(-1, 0, 0)
-
-
 def _config(setup: Setup) -> _Config:
-    """The same in C; ctypes keeps alive what it points to, as long as it lives itself."""
-    stations: list[_Tier] = []
-    servers: list[_Station] = []
-    for queues in setup.queues:
-        tier = _Tier()
-        if queues is not None:
-            tier = _Tier(_station(queues.metadata), _station(queues.gateway), queues.latency_ns, 1)
-            tier.first_server, tier.servers = len(servers), len(queues.servers)
-            servers += [_station(server) for server in queues.servers]
-        stations.append(tier)
+    """The same in C, but for the stations; ctypes keeps alive what it points to, as long as it lives itself."""
     folders = [_Folder(folder.prefix, folder.suffix, folder.subfolders) for folder in setup.folders]
     extents = [_Extent(extent.first, extent.step, extent.nbytes) for extent in setup.extents]
     return _Config(
@@ -277,9 +232,6 @@ def _config(setup: Setup) -> _Config:
         stride=setup.stride,
         folders=(_Folder * len(folders))(*folders),
         extent=(_Extent * len(extents))(*extents),
-        stations=(_Tier * len(stations))(*stations),
-        servers=(_Station * len(servers))(*servers),
-        all_servers=len(servers),
         board=os.fsencode(setup.board) if setup.board else None,
         memory=(c_void_p * len(setup.memory))(*setup.memory),
     )

@@ -5,6 +5,8 @@ import functools
 import os
 from pathlib import Path
 
+from tierscope.errors import TierscopeError
+
 BUILD_ADVICE = "install a C compiler and install tierscope again"
 
 _BESIDE = Path(__file__).with_name("libtierscope.so")
@@ -18,11 +20,20 @@ def path() -> str | None:
     return str(_BESIDE) if _BESIDE.exists() else None
 
 
+def need() -> ctypes.CDLL:
+    """The library, for who knows that there is one."""
+    found = load()
+    if found is None:
+        raise TierscopeError("the native library is missing")
+    return found
+
+
 @functools.cache
 def load() -> ctypes.CDLL | None:
-    """The library in this process, or None where there is none or it cannot be loaded."""
+    """The library in this process, or None where there is none, it cannot be loaded, or the file is another library."""
     found = path()
     try:
-        return ctypes.CDLL(found, use_errno=True) if found else None
+        loaded = ctypes.CDLL(found, use_errno=True) if found else None
     except OSError:
         return None
+    return loaded if hasattr(loaded, "ts_engine_create") else None

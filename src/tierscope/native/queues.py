@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable
 from ctypes import c_char_p, c_int64, c_uint64, c_void_p
 
-from tierscope.errors import TierscopeError
 from tierscope.native import library
 
 
@@ -17,9 +16,7 @@ def available() -> bool:
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-    lib = library.load()
-    if lib is None:
-        raise TierscopeError("the native library is missing")
+    lib = library.need()
     lib.ts_api_join.argtypes, lib.ts_api_join.restype = (c_void_p, c_int64, c_int64), c_int64
     lib.ts_api_server_index.argtypes, lib.ts_api_server_index.restype = (c_char_p, c_uint64), c_uint64
     return lib

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from tierscope.errors import ResultError, UserError
 from tierscope.native.lanes import BINS, KINDS, NativeLane, lane_bytes, read_lane
+from tierscope.native.stations import TIER, TierStations, pack
 
 VERSION = 1
 MAX_TIERS = 8
@@ -32,17 +33,6 @@ OPTION_OPS, OPTION_REREADS = 1, 2
 CONFIG_MAGIC, STATE_MAGIC = b"TSCONF01", b"TSSTAT01"
 LANE_MAGIC, EPOCH_MAGIC, LIST_MAGIC = 0x454E414C, 0x434F5045, 0x5453494C
 
-STATION = np.dtype([("number", "<i8"), ("per_op_ns", "<f8"), ("per_byte_ns", "<f8")])
-TIER = np.dtype(
-    [
-        ("metadata", STATION),
-        ("gateway", STATION),
-        ("latency_ns", "<u8"),
-        ("emulated", "<u8"),
-        ("first_server", "<u8"),
-        ("servers", "<u8"),
-    ]
-)
 CONFIG = np.dtype(
     [
         ("magic", "S8"),
@@ -116,20 +106,13 @@ _RETRIES = 20  # of a lane that is being written to
 _LARGEST = 1 << 62  # no count or time is as large
 _BLOCK = 1 << 20
 
-StationRow = tuple[int, float, float]  # number on the board, nanoseconds per operation and per byte
-NO_STATION: StationRow = (-1, 0.0, 0.0)
-
 
 @dataclass(frozen=True, slots=True)
 class TierSetup:
     """One tier as a recorded process is told of it. Prefixes are absolute; only the root ends in a slash."""
 
     prefixes: tuple[str, ...]
-    emulated: bool = False
-    metadata: StationRow = NO_STATION
-    gateway: StationRow = NO_STATION
-    latency_ns: int = 0
-    servers: tuple[StationRow, ...] = ()
+    stations: TierStations | None = None  # None: not emulated
 
 
 def write_setup(folder: str, tiers: Sequence[TierSetup], slots: int, boot: str, options: int = 0) -> None:
@@ -144,7 +127,7 @@ def write_setup(folder: str, tiers: Sequence[TierSetup], slots: int, boot: str, 
 
 def config_bytes(tiers: Sequence[TierSetup], slots: int, boot: str, options: int) -> bytes:
     prefixes = _prefix_rows(tiers)
-    servers = np.array([server for tier in tiers for server in tier.servers], STATION)
+    stations, servers = pack([tier.stations for tier in tiers])
     for name, amount, most in (
         ("tiers", len(tiers), MAX_TIERS),
         ("paths of tiers", len(prefixes), MAX_PREFIXES),
@@ -155,11 +138,7 @@ def config_bytes(tiers: Sequence[TierSetup], slots: int, boot: str, options: int
     head = np.zeros((), CONFIG)
     head["magic"], head["version"], head["options"], head["boot"] = CONFIG_MAGIC, VERSION, options, boot.encode()
     head["tiers"], head["prefixes"], head["servers"], head["slots"] = len(tiers), len(prefixes), len(servers), slots
-    first = 0
-    for number, tier in enumerate(tiers):
-        stations = (tier.metadata, tier.gateway, tier.latency_ns, tier.emulated, first, len(tier.servers))
-        head["tier"][number] = stations
-        first += len(tier.servers)
+    head["tier"][: len(tiers)] = stations
     head["bytes"] = head.nbytes + prefixes.nbytes + servers.nbytes
     body = head.tobytes()[12:] + prefixes.tobytes() + servers.tobytes()
     return CONFIG_MAGIC + struct.pack("<I", zlib.crc32(body)) + body

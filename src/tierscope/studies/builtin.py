@@ -1,6 +1,5 @@
 """Our own recorder for strangers' commands: the C library, preloaded into everything the command starts."""
 
-import ctypes
 import os
 import socket
 import time
@@ -13,14 +12,13 @@ import polars as pl
 
 from tierscope.errors import ResultError, UserError
 from tierscope.native import library
+from tierscope.native.engine import recorder_cost_seconds
 from tierscope.native.program import processes_recording, still_recorded, why_unseen
 from tierscope.native.state import (
     LIST_ROWS,
-    NO_STATION,
     OPTION_OPS,
     OPTION_REREADS,
     StateHead,
-    StationRow,
     TierSetup,
     WaitingRows,
     config_bytes,
@@ -33,7 +31,7 @@ from tierscope.native.state import (
 from tierscope.spec.study import System
 from tierscope.spec.traced import TracedTier
 from tierscope.studies.recorders import Wanted
-from tierscope.tiers.stations import Station, StationMap, map_stations
+from tierscope.tiers.stations import StationMap, map_stations
 from tierscope.trace.collect import Process, collect
 from tierscope.trace.durable import boot_id
 from tierscope.trace.op_list import OpSource, Rows, rows_of, write_files, write_ops
@@ -89,15 +87,9 @@ def _still_runs(head: StateHead, folder: str) -> bool:
     return head.boot == boot_id() and head.host == socket.gethostname() and still_recorded(head.pid, folder)
 
 
-def _cost_per_op_seconds(repeats: int = 100_000) -> float | None:
-    """What recording adds to an operation, measured here and now; None: this library cannot tell."""
-    loaded = library.load()
-    measure = getattr(loaded, "ts_api_record_cost", None)
-    if measure is None:
-        return None
-    measure.argtypes, measure.restype = [ctypes.c_uint64], ctypes.c_uint64
-    nanoseconds: int = measure(repeats)
-    return nanoseconds / repeats / 1e9 if nanoseconds else None
+def _cost_per_op_seconds() -> float | None:
+    """What recording adds to an operation, measured here and now; records may also be collected where there is no library."""
+    return recorder_cost_seconds() if library.load() else None
 
 
 def _library() -> str:
@@ -117,21 +109,10 @@ def _stations(tiers: tuple[TracedTier, ...]) -> StationMap:
 
 
 def _setups(tiers: tuple[TracedTier, ...], stations: StationMap) -> list[TierSetup]:
-    setups = []
-    for traced, views in zip(tiers, stations.views, strict=True):
-        if views is None:
-            setups.append(TierSetup(traced.prefixes))
-            continue
-        view = views[0]
-        servers = tuple(_row(server) for server in view.servers)
-        setups.append(
-            TierSetup(traced.prefixes, True, _row(view.metadata), _row(view.gateway), view.latency_ns, servers)
-        )
-    return setups
-
-
-def _row(station: Station | None) -> StationRow:
-    return (station.number, station.per_op_ns, station.per_byte_ns) if station else NO_STATION
+    return [
+        TierSetup(traced.prefixes, None if views is None else views[0])
+        for traced, views in zip(tiers, stations.views, strict=True)
+    ]
 
 
 def _collect_ops(folder: str, key: RunKey, processes: list[Process], tiers: list[str]) -> None:

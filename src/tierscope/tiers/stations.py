@@ -12,29 +12,10 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tierscope.native.stations import Station, TierStations
 from tierscope.spec.study import System, Tier
 
-
-@dataclass(frozen=True, slots=True)
-class Station:
-    """A FIFO queue: its number on the board, and its service time in nanoseconds."""
-
-    number: int
-    per_op_ns: float
-    per_byte_ns: float
-
-    def service_ns(self, nbytes: int) -> int:
-        return round(self.per_op_ns + nbytes * self.per_byte_ns)
-
-
-@dataclass(frozen=True, slots=True)
-class TierStations:
-    """The queues of one tier that one node's operations go through; None where no rate limits."""
-
-    metadata: Station | None
-    servers: tuple[Station | None, ...]
-    gateway: Station | None
-    latency_ns: int
+__all__ = ["Station", "StationMap", "TierStations", "map_stations"]
 
 
 @dataclass(frozen=True, slots=True)
