@@ -20,7 +20,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "loaders": {"plan", "formats", "tiers", "trace", "native"},
     "bench": {"spec", "plan", "formats", "tiers", "data", "trace", "loaders"},
     "analysis": {"spec", "plan", "trace"},
-    "report": {"trace", "analysis"},
+    "predict": {"spec", "plan", "trace", "analysis"},
+    "report": {"trace", "analysis", "predict"},
     "studies": {
         "spec",
         "plan",
@@ -32,6 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "loaders",
         "bench",
         "analysis",
+        "predict",
         "report",
     },
 }

@@ -10,8 +10,9 @@ import pytest
 from tests.traces import TIERS, times_of, trace_of, traced, without_loop
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.conditions import Conditions, conditions
-from tierscope.analysis.findings import WORDING, Finding, find
+from tierscope.analysis.findings import find
 from tierscope.analysis.times import from_traces
+from tierscope.analysis.wording import WORDING, Finding
 from tierscope.trace.trace import COLUMNS, Trace
 
 Cold = list[tuple[str, int, int | None]]  # of epochs 1, 2, …

@@ -10,9 +10,9 @@ import pytest
 from tests.traces import CLASSES, TIERS, times_of, trace_of
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.conditions import Conditions
-from tierscope.analysis.findings import Finding
 from tierscope.analysis.times import ClassTimes, from_traces
 from tierscope.analysis.to_json import breakdown_json
+from tierscope.analysis.wording import Finding
 
 # What the issue promises, and what came on top; a key may be added, never taken away or changed.
 POINT: dict[str, tuple[type, ...]] = {

@@ -10,8 +10,8 @@ from rich.console import Console
 from tests.traces import CLASSES, TIERS, times_of, trace_of, without_loop
 from tierscope.analysis.breakdown import Breakdown, break_down, value_text
 from tierscope.analysis.conditions import Conditions
-from tierscope.analysis.findings import Finding
 from tierscope.analysis.times import from_traces
+from tierscope.analysis.wording import Finding
 from tierscope.report.tables import BreakdownView, verdict
 
 HOSTILE = ["[red]x[/red]", "[/red]", "[link=http://x]y", "\\[b]", "[bold", ":boom:"]

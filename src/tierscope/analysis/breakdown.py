@@ -5,6 +5,7 @@ each (repetition, epoch) by itself; medians and intervals are over those maxima.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -116,14 +117,9 @@ def break_down(times: ClassTimes) -> Breakdown:
 def _slowest(times: ClassTimes) -> list[tuple[dict[str, Any], list[Slowest]]]:
     """For each point of the sweep in order, the slowest process of every (repetition, epoch)."""
     keys = times.keys
-    io_classes = [name for name in times.classes if name.rpartition("-")[2] in IO_CATEGORIES]
+    io_classes = times.io_classes
     writes = [name for name in times.classes if name not in io_classes]
-    wide = (
-        times.table.pivot(on="class", index=[*keys, "rank"], values="seconds", aggregate_function="sum")
-        .with_columns(pl.lit(0.0).alias(name) for name in times.classes if name not in times.table["class"])
-        .with_columns(pl.col(name).fill_null(0.0) for name in times.classes)
-        .with_columns(pl.sum_horizontal(pl.lit(0.0), *writes).alias(_WRITE))
-    )
+    wide = times.by_process("seconds").with_columns(pl.sum_horizontal(pl.lit(0.0), *writes).alias(_WRITE))
     chosen = (
         wide.sort([*keys, pl.sum_horizontal(io_classes), "rank"], descending=[False] * len(keys) + [True, False])
         .group_by(keys, maintain_order=True)
@@ -246,9 +242,15 @@ def _epoch_point(sweep: dict[str, Any], runs: list[Slowest]) -> EpochPoint:
     )
 
 
-def _sweep_point(sweep: dict[str, Any], runs: list[Slowest]) -> SweepPoint:
+def counted_epochs(epochs: Iterable[int]) -> set[int]:
     """METHOD: the first epoch is special, so it counts only when it is alone."""
-    later = [run for run in runs if run.epoch >= 2] or runs
+    found = set(epochs)
+    return {epoch for epoch in found if epoch >= 2} or found
+
+
+def _sweep_point(sweep: dict[str, Any], runs: list[Slowest]) -> SweepPoint:
+    epochs = counted_epochs(run.epoch for run in runs)
+    later = [run for run in runs if run.epoch in epochs]
     first = [run.io_seconds for run in runs if run.epoch == 1]
     classes = _middle_classes(later)
     return SweepPoint(

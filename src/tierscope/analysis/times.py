@@ -16,7 +16,7 @@ import polars as pl
 
 from tierscope.analysis.csv_places import line_of, records, refuse_binary, refuse_ragged, shown
 from tierscope.errors import ResultError, UserError
-from tierscope.trace.ops import CATEGORIES, CATEGORY, MOVES_BYTES
+from tierscope.trace.ops import CATEGORIES, CATEGORY, IO_CATEGORIES, MOVES_BYTES
 from tierscope.trace.trace import Trace
 from tierscope.units import closest
 
@@ -40,6 +40,19 @@ class ClassTimes:
     @property
     def keys(self) -> list[str]:
         return [*self.sweep, "repetition", "epoch"]
+
+    @property
+    def io_classes(self) -> tuple[str, ...]:
+        """Those that make up the I/O time: reads and metadata."""
+        return tuple(name for name in self.classes if name.rpartition("-")[2] in IO_CATEGORIES)
+
+    def by_process(self, column: str) -> pl.DataFrame:
+        """One row for each process of each epoch, one column for each class; zero where it has no row."""
+        return (
+            self.table.pivot(on="class", index=[*self.keys, "rank"], values=column, aggregate_function="sum")
+            .with_columns(pl.lit(0.0).alias(name) for name in self.classes if name not in self.table["class"])
+            .with_columns(pl.col(name).fill_null(0.0) for name in self.classes)
+        )
 
 
 def from_traces(traces: Iterable[Trace], tiers: Iterable[str], basis: str = "busy") -> ClassTimes:

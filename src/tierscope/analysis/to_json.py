@@ -4,7 +4,7 @@ from typing import Any
 
 from tierscope.analysis.breakdown import Breakdown, EpochPoint, SweepPoint
 from tierscope.analysis.conditions import Conditions
-from tierscope.analysis.findings import Finding
+from tierscope.analysis.wording import Finding
 
 SCHEMA_VERSION = 1
 

@@ -34,6 +34,20 @@ def check_capacity(study: Study) -> None:
             )
 
 
+def held_bytes(study: Study) -> dict[str, tuple[int | None, int]]:
+    """By near tier: the bytes of our files on each node (the mean; None where nodes share them), and on all nodes together."""
+    file_bytes = make_format(study).file_bytes
+    plan = Plan.of(study, file_bytes)
+    system = study.system
+    sharing = max(1, plan.order.group_ranks // system.ranks_per_node)  # nodes that keep copies of the same files
+    held = {}
+    for index, tier in enumerate(system.tiers[:-1]):
+        once = plan.files_held(index, None) * file_bytes
+        in_all = once * min(sharing, system.nodes) if tier.visible_to == "node" else once
+        held[tier.name] = in_all // system.nodes if tier.visible_to == "node" else None, in_all
+    return held
+
+
 def check_disks(study: Study, out: str) -> None:
     """Refuse at once what could not even fit on empty disks: looking at every file first would take for ever."""
     file_bytes = make_format(study).file_bytes

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from tierscope.analysis.breakdown import Breakdown, SweepPoint, sweep_text, value_text
 from tierscope.analysis.conditions import Conditions
-from tierscope.analysis.findings import Finding
 from tierscope.analysis.statistics import FEW, Interval
+from tierscope.analysis.wording import Finding
 from tierscope.trace.ops import IO_CATEGORIES, KINDS, MOVES_BYTES
 from tierscope.units import about_bytes, about_seconds
 

@@ -11,9 +11,11 @@ import polars as pl
 
 from tierscope.analysis.breakdown import Breakdown, break_down
 from tierscope.analysis.conditions import Conditions, conditions
-from tierscope.analysis.findings import Finding, find
+from tierscope.analysis.findings import find
 from tierscope.analysis.times import ClassTimes, from_csv, from_traces
+from tierscope.analysis.wording import Finding
 from tierscope.errors import ResultError, UserError
+from tierscope.spec.study import Study
 from tierscope.studies.result import has_study, read_study, refuse_other_runs
 from tierscope.studies.trace import finish_or_look, is_trace
 from tierscope.trace.store import RunStore
@@ -30,6 +32,7 @@ class Analysis:
     findings: list[Finding]
     conditions: Conditions
     goal: float | None
+    study: Study | None = None
 
 
 def analyze(path: str, basis: str = "busy") -> Analysis:
@@ -81,4 +84,4 @@ def _analyze_result(out: str, basis: str) -> Analysis:
     expected = math.prod(len(axis.values) for axis in study.sweep) * study.repetitions
     given = conditions(times, pl.concat(cold))
     findings = find(times, breakdown, given, expected, study.goal)
-    return Analysis(study.study, times, breakdown, findings, given, study.goal)
+    return Analysis(study.study, times, breakdown, findings, given, study.goal, study)

@@ -1,0 +1,207 @@
+"""Findings in words: every sentence that a reader of numbers gets stands here, by kind.
+
+A finding has a kind, evidence (numbers in base units, and names) and, made from those, a sentence and a suggestion.
+"""
+
+import string
+from dataclasses import dataclass
+from typing import Any
+
+from tierscope.units import about_bytes, about_seconds
+
+# kind → (what was found, what to do about it). Seconds are shown by :time, bytes by :size, lists with what stands behind the colon.
+WORDING: dict[str, tuple[str, str]] = {
+    "partial": (
+        "{finished} of {total} runs are finished; what follows is about those",
+        "run the same command again to go on",
+    ),
+    "emulated": (
+        "emulated tiers: {tiers:, }; their times come from configured rates, not from hardware",
+        "give real paths and remove 'emulate' to measure your own storage",
+    ),
+    "warm_pages": (
+        "{tier}: up to {percent:.0f} % of the checked bytes were still in the page cache when an epoch began: not cold",
+        "use a filesystem whose pages can be evicted (not tmpfs), or a dataset larger than memory",
+    ),
+    "unknown_pages": (
+        "{tier}: this kernel cannot say whether files were in the page cache; reads may be warm",
+        "use Linux 6.5 or newer, or a dataset larger than memory",
+    ),
+    "warm_metadata": (
+        "META is warm: every file was opened before the epoch to evict its pages; caches of servers are unknown",
+        "set reader.evict to false and drop the caches or renew the mount yourself to see cold metadata",
+    ),
+    "not_evicted": (
+        "the page cache was left alone (reader.evict is false): reads may be warm, and nobody looked",
+        "make sure yourself that caches were dropped, or that the dataset is larger than memory",
+    ),
+    "trimmed": (
+        "{samples} samples per epoch were left out, because they do not divide over the ranks",
+        "choose num_files_train as a multiple of the ranks",
+    ),
+    "sleeping_compute": (
+        "compute was slept, not computed: a host had no core to spare for it",
+        "use fewer ranks per host if the CPU's own load matters",
+    ),
+    "late": (
+        "up to {percent:.0f} % of an epoch's rate-limited operations really took longer than emulated, {seconds:time} in all",
+        "lower the emulated rates or the number of ranks on this machine",
+    ),
+    "overhead": (
+        "Tierscope itself may account for {percent:.0f} % of the I/O time ({seconds:time} per sample)",
+        "read larger samples, or use fewer ranks per core",
+    ),
+    "threads": (
+        "several reading threads wait for Python's lock: about {seconds:time} per operation, {percent:.0f} % of the I/O time",
+        "use one reading thread and more ranks per node",
+    ),
+    "decode": (
+        "checking samples took {decode_seconds:time} per epoch in the slowest rank, against {io_seconds:time} of I/O: the client is the limit",
+        "faster storage will not help; use more read threads or a cheaper format",
+    ),
+    "writes": (
+        "writing took {write_seconds:time} per epoch in the rank that wrote longest, more than the reads and metadata "
+        "that are shown as I/O ({io_seconds:time})",
+        "begin with what is written (checkpoints, logs): faster reads would gain less",
+    ),
+    "hidden": (
+        "ranks waited for data {percent:.1f} % of the epoch at the best point: compute hides the storage",
+        "faster storage would gain at most that",
+    ),
+    "nothing_recorded": (
+        "no operation on a file of a tier was recorded",
+        "check the paths given as --tier; statically linked and setuid programs, io_uring and direct system calls are not seen",
+    ),
+    "running": (
+        "the command still runs ({command}; processes: {pids:, }): this is what it did so far",
+        "analyze again when it has ended; its records are kept until then",
+    ),
+    "ended_command": (
+        "the command was ended by {signal} (exit code {code}): this is what it did until then",
+        "look at what the command itself printed",
+    ),
+    "failed_command": (
+        "the command ended with exit code {code}: this is what it did until then",
+        "look at what the command itself printed",
+    ),
+    "no_marks": (
+        "no epochs were marked: everything counts as one, {span_seconds:time} from the first operation to the last",
+        "call tierscope.mark_epoch(n) where epoch n begins, or trace with --epochs rereads",
+    ),
+    "outside": (
+        "operations of processes that are no rank's: {ops} ({seconds:time}); they are not in the table",
+        "nothing, unless they should count: then start them under the launcher too",
+    ),
+    "mapped": (
+        "{tier}: {ops} × mmap of its files, {bytes:size} in all; what was read through them is not seen",
+        "let the program read instead of map to see it (for NumPy: mmap_mode=None)",
+    ),
+    "wall_processes": (
+        "wall seconds are shared within a process only: up to {processes} processes of a rank had I/O, and theirs are added up",
+        "take them as the most that it can have been",
+    ),
+    "unrecorded": (
+        "processes that could not write their records (they changed user or root directory, or their limits forbade it): {processes}; "
+        "at least {ops} operations are missing",
+        "start them as the user who traces, without chroot, and with room for a file and its mapping (ulimit -f, -v)",
+    ),
+    "under_way": (
+        "operations that had not ended when their process did, or that still run: {ops}, the longest for at most {seconds:time}; they are not in the sums",
+        "storage that does not answer shows here",
+    ),
+    "lost_ops": (
+        "operations that could not be recorded: {ops} (no space left, or inside a signal's handler); sums are too small by these",
+        "give an --out with more room",
+    ),
+    "lost_rows": (
+        "rows of the operation list that could not be written: {rows}; sums and histograms are complete",
+        "give an --out with more room",
+    ),
+    "cut": (
+        "threads that were cut off while a record was being made: {lanes}; at most one operation of each is partly counted",
+        "nothing: this is what a kill leaves",
+    ),
+    "damaged": (
+        "damaged files of records, left out as far as they are damaged: {files} ({names:; })",
+        "check the filesystem of --out, and trace again",
+    ),
+    "still_running": (
+        "processes that still ran when the command had ended: {processes}; what they did later is not in here",
+        "let the command wait for what it starts",
+    ),
+    "unemulated": (
+        "processes on another host, where nothing is emulated: {processes}; their times are the storage's own",
+        "emulate on one host only",
+    ),
+    "scattered": (
+        "processes on another host than the first of their rank: {processes}; they count there, without their epoch times",
+        "let a launcher number them (torchrun, mpirun, srun), or set RANK and WORLD_SIZE",
+    ),
+    "root_tier": (
+        "{tier} is the whole filesystem: libraries, temporary files and the program itself count too",
+        "give the directory of the data as --tier",
+    ),
+    "bottleneck_moves": (
+        "the bottleneck moves from {before} ({before_where}) to {after} ({after_where}): how {after} bears the load that is handed to it is not in the estimate",
+        "take the gain as the best case, and measure again",
+    ),
+    "stops_mattering": (
+        "{class} stops mattering: even infinitely fast it would take only {percent:.1f} % more off",
+        "spend on another class; the sensitivity says which",
+    ),
+    "beyond_ops": (
+        "{class} would have to serve {times:.3g} × the operations per second that it ever did in the sweep ({most_per_second:,.0f}/s at {where}, "
+        "where it was {percent:.0f} % of the slowest process's I/O time); if it cannot, this takes {implied_seconds:time}",
+        "count on that time until the class was seen to serve more",
+    ),
+    "beyond_bytes": (
+        "{class} would have to serve {times:.3g} × the bytes per second that it ever did in the sweep ({most_per_second:size}/s at {where}, "
+        "where it was {percent:.0f} % of the slowest process's I/O time); if it cannot, this takes {implied_seconds:time}",
+        "count on that time until the class was seen to serve more",
+    ),
+    "idle_beyond_ops": (
+        "{class} would serve {times:.3g} × the operations per second that it ever did in the sweep ({most_per_second:,.0f}/s at {where}), but was only "
+        "{percent:.1f} % of the slowest process's I/O time then: probably it can; if not, this takes {implied_seconds:time}",
+        "nothing, unless you know that it cannot",
+    ),
+    "idle_beyond_bytes": (
+        "{class} would serve {times:.3g} × the bytes per second that it ever did in the sweep ({most_per_second:size}/s at {where}), but was only "
+        "{percent:.1f} % of the slowest process's I/O time then: probably it can; if not, this takes {implied_seconds:time}",
+        "nothing, unless you know that it cannot",
+    ),
+    "no_ceilings": (
+        "operations and bytes are not known: whether another class would have to serve more than it ever did cannot be told",
+        "add the columns ops and bytes to the table of times",
+    ),
+    "goal_met": (
+        "the goal of {goal_seconds:time} is met at {where} ({io_seconds:time})",
+        "that is the first point of the sweep that meets it",
+    ),
+    "goal_missed": (
+        "the goal of {goal_seconds:time} is missed by {over_seconds:time}: the best is {io_seconds:time}, most of it {bottleneck}",
+        "that class is where to begin",
+    ),
+}
+
+
+class _Words(string.Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, list):
+            return format_spec.join(map(str, value))
+        if format_spec == "time":
+            return "an unknown time" if value is None else about_seconds(value)
+        return about_bytes(value) if format_spec == "size" else str(super().format_field(value, format_spec))
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    kind: str
+    evidence: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        return _Words().vformat(WORDING[self.kind][0], (), self.evidence)
+
+    @property
+    def suggestion(self) -> str:
+        return WORDING[self.kind][1]

@@ -1,0 +1,1 @@
+"""What would change: scaled class times, the grid of a goal."""

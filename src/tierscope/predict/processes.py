@@ -1,0 +1,131 @@
+"""Class times as arrays: what an estimate or a grid of them is computed on, thousands of times over."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from tierscope.analysis.breakdown import counted_epochs
+from tierscope.analysis.times import ClassTimes
+from tierscope.predict.hull import Floats, upper_hull
+
+_CHUNK = 8192  # directions looked at together: what they give stays in the processor's cache
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessTimes:
+    """One epoch of one repetition: the class times of every process, and what all of them did together (nan: not known)."""
+
+    repetition: int
+    epoch: int
+    ranks: npt.NDArray[np.int64]
+    seconds: Floats  # processes × classes
+    ops: Floats  # by class
+    moved_bytes: Floats
+
+    def served(self, kind: str) -> Floats:
+        """`kind` is ops or bytes."""
+        return self.ops if kind == "ops" else self.moved_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PointTimes:
+    """One point of the sweep: the epochs that count there."""
+
+    sweep: dict[str, Any]
+    epochs: tuple[ProcessTimes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """`points` are ordered by cache rate, else as in the breakdown: of equals, the first is the one to choose."""
+
+    classes: tuple[str, ...]
+    points: tuple[PointTimes, ...]
+
+    @classmethod
+    def of(cls, times: ClassTimes) -> "Processes":
+        classes = times.io_classes
+        seconds = times.by_process("seconds").sort([*times.keys, "rank"])
+        counts = {
+            tuple(row[name] for name in times.keys): row
+            for row in _totals(times).iter_rows(named=True)
+        }  # fmt: skip
+        found: dict[tuple[Any, ...], list[ProcessTimes]] = {}
+        for part in seconds.partition_by(times.keys, maintain_order=True):
+            key = part.select(times.keys).row(0)
+            total = counts[key]
+            found.setdefault(key[:-2], []).append(
+                ProcessTimes(
+                    repetition=key[-2],
+                    epoch=key[-1],
+                    ranks=part["rank"].to_numpy(),
+                    seconds=part.select(classes).to_numpy(),
+                    ops=_known(total[f"ops {name}"] for name in classes),
+                    moved_bytes=_known(total[f"bytes {name}"] for name in classes),
+                )
+            )
+        points = [
+            PointTimes(dict(zip(times.sweep, values, strict=True)), _counted(epochs))
+            for values, epochs in found.items()
+        ]
+        return cls(classes, tuple(sorted(points, key=lambda point: point.sweep.get("cache_rate", 0))))
+
+    def reduced(self) -> "Processes":
+        """Only those that can be the slowest, whatever is improved."""
+        points = []
+        for point in self.points:
+            kept = [(epoch, upper_hull(epoch.seconds)) for epoch in point.epochs]
+            epochs = (replace(epoch, ranks=epoch.ranks[rows], seconds=epoch.seconds[rows]) for epoch, rows in kept)
+            points.append(replace(point, epochs=tuple(epochs)))
+        return replace(self, points=tuple(points))
+
+    def factors(self, improvements: Mapping[str, float]) -> Floats:
+        return np.array([factor(improvements.get(name, 0.0)) for name in self.classes])
+
+    def io_seconds(self, factors: Floats) -> Floats:
+        """For rows of factors: the median over epochs of the slowest process's time, points × rows."""
+        return np.array(
+            [
+                np.median([largest(epoch.seconds, factors) for epoch in point.epochs], axis=0)
+                for point in self.points
+            ]
+        )  # fmt: skip
+
+
+def factor(percent: float) -> float:
+    """METHOD, step 3: N % more throughput in a class multiplies its time by 100/(100+N)."""
+    return 100.0 / (100.0 + percent)
+
+
+def largest(times: Floats, factors: Floats) -> Floats:
+    """For each row of factors, the largest sum of any process."""
+    result = np.empty(len(factors))
+    for start in range(0, len(factors), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        (times @ factors[part].T).max(axis=0, out=result[part])
+    return result
+
+
+def _counted(epochs: list[ProcessTimes]) -> tuple[ProcessTimes, ...]:
+    counted = counted_epochs(times.epoch for times in epochs)
+    return tuple(times for times in epochs if times.epoch in counted)
+
+
+def _totals(times: ClassTimes) -> pl.DataFrame:
+    """Operations and bytes of every class in every epoch of every run; null where any are not known."""
+    sums = [
+        pl.when(pl.col(column).filter(pl.col("class") == name).null_count() == 0)
+        .then(pl.col(column).filter(pl.col("class") == name).sum())
+        .alias(f"{column} {name}")
+        for column in ("ops", "bytes")
+        for name in times.io_classes
+    ]
+    return times.table.group_by(times.keys).agg(sums)
+
+
+def _known(values: Iterable[float | None]) -> Floats:
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)

@@ -1,0 +1,36 @@
+"""All that a page or a figure is made of. Whoever wants one fills this in; nothing in `report` measures or looks at a disk."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tierscope.analysis.breakdown import Breakdown
+from tierscope.analysis.conditions import Conditions
+from tierscope.analysis.times import ClassTimes
+from tierscope.analysis.wording import Finding
+from tierscope.predict.explore import Exploration
+from tierscope.predict.processes import Processes
+from tierscope.predict.whatif import Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Bytes of our files on a tier; `by_node` where every node keeps its own copies (the mean), else None."""
+
+    by_node: int | None
+    in_all: int
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    name: str
+    times: ClassTimes
+    breakdown: Breakdown
+    findings: list[Finding]
+    conditions: Conditions
+    processes: Processes  # all of them
+    estimate: Estimate  # of the improvements that are shown at first
+    exploration: Exploration  # of the goal and the two classes that are shown at first
+    goal_given: bool  # by the study or the user; else the exploration's goal is only a suggestion
+    held: Mapping[int, Mapping[str, Held]] | None  # by index into breakdown.summary, then by near tier; None: not known
+    workload: str  # the study in one sentence; empty: not known
+    study_yaml: str | None  # the resolved study
