@@ -7,7 +7,7 @@ PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 
 STAMPS := $(VENV)/.stamp
 NATIVE := setup.py $(wildcard src/tierscope/native/c/*.[ch])
 
-.PHONY: demo test check bench test-mpi test-faults test-demo test-tensorflow test-native test-sanitizers clean help
+.PHONY: demo test check bench test-mpi test-faults test-demo test-tensorflow test-native test-sanitizers test-browser clean help
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -41,6 +41,10 @@ test-tensorflow: $(VENV)-tensorflow/.stamp  ## TensorFlow reads our TFRecords (i
 test-native: $(STAMPS)-witness  ## the preload library beside strace, under kills, signals and in hostile surroundings
 	$(BIN)/python -m pytest tests/integration -m native
 
+test-browser: $(STAMPS)-browser  ## the report's page in Chromium (Debian's package chromium; installed here where that is allowed)
+	command -v chromium >/dev/null || [ "$$(id -u)" != 0 ] || { apt-get update && apt-get install -y --no-install-recommends chromium; } >/dev/null 2>&1 || true
+	$(BIN)/python -m pytest tests/integration -m browser
+
 # The thread sanitizer does not stand programs that map files or vfork: only those with many threads, children and signals.
 test-sanitizers: $(STAMPS)-dev build/address/libtierscope.so build/thread/libtierscope.so  ## the C programs of test-native, library and all built with sanitizers
 	TIERSCOPE_LIBRARY=$(CURDIR)/build/address/libtierscope.so TIERSCOPE_TEST_CFLAGS="$(ADDRESS)" \
@@ -66,7 +70,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(STAMPS)-core: $(VENV)/bin/python pyproject.toml constraints.txt $(NATIVE)
-	$(PIP) -e .
+	$(PIP) -e '.[png]'
 	touch $@
 
 $(STAMPS)-dev: $(STAMPS)-core
@@ -75,6 +79,10 @@ $(STAMPS)-dev: $(STAMPS)-core
 
 $(STAMPS)-witness: $(STAMPS)-dev
 	$(PIP) -e '.[dev,witness]'
+	touch $@
+
+$(STAMPS)-browser: $(STAMPS)-dev
+	$(PIP) -e '.[dev,browser]'
 	touch $@
 
 $(STAMPS)-mpi: $(STAMPS)-dev

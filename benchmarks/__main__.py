@@ -11,6 +11,7 @@ from benchmarks.memory import memory
 from benchmarks.reading import reading
 from benchmarks.shim import shim
 from benchmarks.startup import startup
+from benchmarks.whatif import whatif
 from tierscope.trace.provenance import provenance
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Result]]] = {
@@ -20,6 +21,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Result]]] = {
     "emulation": emulation,
     "memory": memory,
     "startup": startup,
+    "whatif": whatif,
 }
 
 

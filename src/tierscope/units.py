@@ -158,7 +158,9 @@ def about_bytes(value: float) -> str:
 
 
 def about_seconds(value: float) -> str:
-    """Rounded, for reading: 0.00123 → `1.23 ms`."""
+    """Rounded, for reading: 0.00123 → `1.23 ms`, 12345.6 → `12,346 s`."""
+    if value >= 999.5:
+        return f"{value:,.0f} s" if value < 1e12 else f"{value:.3g} s"
     for unit in ("s", "ms", "µs"):
         if value >= SECOND_UNITS[unit]:
             return f"{value / SECOND_UNITS[unit]:.3g} {unit}"

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.plan.planning import make_study, near_tier
 from tests.small_study import plan_of, small_study, stage
-from tierscope.data.capacity import check_capacity, check_space
+from tierscope.data.capacity import check_capacity, check_space, held_bytes
 from tierscope.data.stage import Missing, make_format
 from tierscope.errors import UserError
+from tierscope.spec.study import Study
 
 FILE = make_format(small_study()).file_bytes  # 24 of them, half on lfs
 
@@ -125,3 +127,73 @@ def test_what_several_hosts_write_to_a_shared_directory_is_summed() -> None:
     one_host = [("a", missing(60, 100, device=1, shared=True)), ("a", missing(60, 100, device=1))]
     with pytest.raises(UserError, match="only 100 B is free"):
         check_space(one_host)
+
+
+def files_on_nodes(study: Study) -> list[int]:
+    """What each node keeps on the near tier, counted file by file."""
+    plan = plan_of(study)
+    return [sum(len(block) for block in plan.files_on(0, node)) for node in range(study.system.nodes)]
+
+
+@pytest.mark.parametrize(("rate", "files"), [("0%", 0), ("25%", 6), ("50%", 12), ("100%", 24)])
+@pytest.mark.parametrize("shuffle", ["global", "off"])
+def test_every_node_holds_all_cached_files_when_everybody_may_read_everything(
+    rate: str, files: int, shuffle: str
+) -> None:
+    study = small_study("nodes=4", "ranks_per_node=2", f"cache_rate={rate}", f"shuffle={shuffle}")
+    assert held_bytes(study) == {"lfs": (files * FILE, 4 * files * FILE)}
+    assert files_on_nodes(study) == [files] * 4
+
+
+@pytest.mark.parametrize("shuffle", ["global", "local"])
+def test_a_near_tier_that_nodes_share_holds_its_files_once(shuffle: str) -> None:
+    study = small_study(
+        "nodes=4", "lfs.visible_to=global", "lfs.path={out}/lfs", "cache_rate=25%", f"shuffle={shuffle}"
+    )
+    assert held_bytes(study) == {"lfs": (None, 6 * FILE)}
+
+
+def test_each_near_tier_holds_what_the_nearer_ones_had_no_room_for() -> None:
+    """Of 32 cached files 5 fit on the nearest tier; every node holds them, and all nodes share the others."""
+    study = make_study(files=64, nodes=3, cache_rate=0.5)
+    file_bytes = make_format(study).file_bytes
+    near = [near_tier("ssd", 5 * file_bytes), near_tier("bb", visible_to="global")]
+    held = held_bytes(make_study(files=64, nodes=3, cache_rate=0.5, near=near))
+    assert held == {"ssd": (5 * file_bytes, 15 * file_bytes), "bb": (None, 27 * file_bytes)}
+    assert held_bytes(make_study(near=[])) == {}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("nodes=4", "shuffle=local"),
+        ("nodes=3", "ranks_per_node=2", "shuffle=local"),
+        ("nodes=5", "shuffle=local"),  # 24 files do not divide by 5
+        ("nodes=4", "shuffle=chunked", "shuffle_nodes=1"),
+        ("nodes=4", "ranks_per_node=2", "shuffle=chunked", "shuffle_nodes=2"),
+        ("nodes=6", "shuffle=chunked", "shuffle_nodes=3"),
+        ("nodes=4", "shuffle=chunked", "shuffle_nodes=9"),  # more than there are
+    ],
+)
+def test_nodes_that_read_a_part_hold_that_part(settings: tuple[str, ...], seed: int) -> None:
+    assert_held_as_counted(small_study(*settings, f"seed={seed}"))
+
+
+@pytest.mark.parametrize(("nodes", "chunk"), [(3, 2), (5, 2), (5, 4)])
+def test_a_last_chunk_of_fewer_nodes_is_held_by_fewer(nodes: int, chunk: int) -> None:
+    assert_held_as_counted(
+        small_study(f"nodes={nodes}", "shuffle=chunked", f"shuffle_nodes={chunk}", "cache_rate=100%")
+    )
+
+
+def test_a_file_of_which_two_nodes_read_a_part_is_held_by_both() -> None:
+    """Six files of six samples for four nodes: one and a half each."""
+    settings = ("nodes=4", "num_files_train=6", "num_samples_per_file=6", "cache_rate=100%", "shuffle=local")
+    assert files_on_nodes(small_study(*settings)) == [2, 2, 2, 2]
+    assert_held_as_counted(small_study(*settings))
+
+
+def assert_held_as_counted(study: Study) -> None:
+    in_all = sum(files_on_nodes(study)) * make_format(study).file_bytes
+    assert held_bytes(study) == {"lfs": (in_all // study.system.nodes, in_all)}

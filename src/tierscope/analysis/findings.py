@@ -13,6 +13,7 @@ from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.wording import Finding
 
+GOAL_KINDS = ("goal_met", "goal_missed")
 WARM_SHARE = 0.01
 LATE_SHARE = 0.05
 OVERHEAD_SHARE = 0.05
@@ -28,7 +29,7 @@ def find(
     findings: list[Finding] = []
     if expected_runs is not None and len(times.about) < expected_runs:
         findings.append(Finding("partial", {"finished": len(times.about), "total": expected_runs}))
-    findings += _about_goal(breakdown, goal)
+    findings += about_goal(breakdown, goal)
     findings += _about_writes(breakdown)
     if not times.about:
         return findings
@@ -173,7 +174,8 @@ def _about_writes(breakdown: Breakdown) -> list[Finding]:
     return [Finding("writes", {"write_seconds": point.write_seconds, "io_seconds": point.io.median})]
 
 
-def _about_goal(breakdown: Breakdown, goal: float | None) -> list[Finding]:
+def about_goal(breakdown: Breakdown, goal: float | None) -> list[Finding]:
+    """Whether, and where, a goal is met."""
     if goal is None:
         return []
     best = breakdown.best.io.median

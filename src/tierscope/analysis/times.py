@@ -22,6 +22,7 @@ from tierscope.units import closest
 
 REQUIRED = ("rank", "epoch", "class", "seconds")
 RESERVED = ("node", "repetition", "ops", "bytes")
+_MOST_SECONDS = 1e12  # sums of them stay numbers
 _CLASS = re.compile(r"[^\x00-\x1f\x7f-\x9f,\"]{1,32}-(READ|META|WRITE)")
 
 
@@ -97,8 +98,19 @@ def from_traces(traces: Iterable[Trace], tiers: Iterable[str], basis: str = "bus
         raise UserError("no finished run yet; run the study first")
     # Relaxed: a sweep may hold null, or whole numbers of different sizes.
     table, ranks = (pl.concat(parts, how="vertical_relaxed") for parts in (tables, epochs))
+    _refuse_impossible(table)
     classes = _class_order(table["class"].unique().to_list(), list(tiers))
     return ClassTimes(_complete(table, ranks, sweep, classes), ranks, sweep, classes, basis, about, kinds)
+
+
+def _refuse_impossible(table: pl.DataFrame) -> None:
+    bad = table.filter(~(pl.col("seconds").is_finite() & (pl.col("seconds") >= 0)))
+    if not bad.is_empty():
+        row = bad.sort("repetition", "epoch", "rank").row(0, named=True)
+        raise ResultError(
+            f"repetition {row['repetition']}, epoch {row['epoch']}, rank {row['rank']}: {row['seconds']} seconds of {row['class']}; "
+            "a time cannot be that: run it again"
+        )
 
 
 def _kinds(trace: Trace) -> list[tuple[str, int, int]]:
@@ -199,11 +211,13 @@ def _numbers(path: str, table: pl.DataFrame, name: str, dtype: Any, low: int, em
     bad = values.is_null() & ((text.is_not_null() & (text != "")) | (not empty))
     bad |= (values < low).fill_null(False)
     if dtype == pl.Float64:
-        bad |= (~values.is_finite()).fill_null(False)
+        bad |= (~(values <= _MOST_SECONDS)).fill_null(False)  # nan neither
     if bad.any():
         row = int(bad.arg_true()[0])
-        whole = "a number" if dtype == pl.Float64 else "a whole number"
-        raise UserError(f"{path}:{line_of(path, row)}: {name} = {shown(text[row])}; must be {whole} of at least {low}")
+        kind = (
+            f"a number within {low} – {_MOST_SECONDS:g}" if dtype == pl.Float64 else f"a whole number of at least {low}"
+        )
+        raise UserError(f"{path}:{line_of(path, row)}: {name} = {shown(text[row])}; must be {kind}")
     return values
 
 

@@ -23,16 +23,18 @@ def breakdown_json(breakdown: Breakdown, findings: list[Finding], given: Conditi
             "threads_seconds_per_op": given.threads_seconds_per_op,
         },
         "points": [_epoch(point, breakdown.basis) for point in breakdown.points],
-        "summary": [_summary(point) for point in breakdown.summary],
+        "summary": [summary_json(point) for point in breakdown.summary],
         "best": {
-            **_summary(breakdown.best),
-            "smallest_equal": _summary(breakdown.smallest_equal) if breakdown.smallest_equal else None,
+            **summary_json(breakdown.best),
+            "smallest_equal": summary_json(breakdown.smallest_equal) if breakdown.smallest_equal else None,
         },
-        "findings": [
-            {"kind": item.kind, "evidence": item.evidence, "text": item.text, "suggestion": item.suggestion}
-            for item in findings
-        ],
+        "findings": [finding_json(finding) for finding in findings],
     }
+
+
+def finding_json(finding: Finding) -> dict[str, Any]:
+    evidence, text, suggestion = finding.evidence, finding.text, finding.suggestion
+    return {"kind": finding.kind, "evidence": evidence, "text": text, "suggestion": suggestion}
 
 
 def _epoch(point: EpochPoint, basis: str) -> dict[str, Any]:
@@ -58,7 +60,7 @@ def _epoch(point: EpochPoint, basis: str) -> dict[str, Any]:
     }
 
 
-def _summary(point: SweepPoint) -> dict[str, Any]:
+def summary_json(point: SweepPoint) -> dict[str, Any]:
     return {
         "sweep": point.sweep,
         "io_seconds": point.io.median,

@@ -170,8 +170,12 @@ WORDING: dict[str, tuple[str, str]] = {
         "nothing, unless you know that it cannot",
     ),
     "no_ceilings": (
-        "operations and bytes are not known: whether another class would have to serve more than it ever did cannot be told",
+        "operations and bytes are not known of {classes:, }: whether more would be asked of them than they ever served cannot be told",
         "add the columns ops and bytes to the table of times",
+    ),
+    "one_point": (
+        "one point was measured: what other classes can serve at most, and so whether they can keep up, is not known",
+        "sweep the cache rate to see more of them",
     ),
     "goal_met": (
         "the goal of {goal_seconds:time} is met at {where} ({io_seconds:time})",

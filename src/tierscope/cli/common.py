@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tierscope.spec.study import Study
     from tierscope.studies.analyze import Analysis
     from tierscope.studies.crews import Crews
+    from tierscope.studies.report import Written
 
 WIDTH = 160
 
@@ -31,6 +32,9 @@ basis_option = click.option(
     default="busy",
     show_default=True,
     help="Which seconds to show.",
+)
+improve_option = click.option(
+    "--improve", multiple=True, metavar="CLASS=PERCENT", help="That much more throughput in a class: GFS-META=50."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Pure JSON on stdout.")
 
@@ -122,12 +126,29 @@ def run_and_show(
         with watching(quiet) as watch:
             run_study(study, target, crews, watch, ops)
     from tierscope.studies.analyze import analyze  # noqa: PLC0415
+    from tierscope.studies.report import write_report  # noqa: PLC0415
 
-    show_analysis(analyze(target), as_json)
+    analysis = analyze(target)
+    show_analysis(analysis, as_json)
+    written = write_report(analysis, target, None, {})
     if not as_json:
         say_where(target)
+        say_page(written)
 
 
 def say_where(target: str) -> None:
-    shown = shlex.quote(os.path.relpath(target) if not os.path.relpath(target).startswith("..") else target)
-    click.echo(f"Results: {shown} · again: tierscope analyze {shown}")
+    click.echo(f"Results: {_shown(target)} · again: tierscope analyze {_shown(target)}")
+
+
+def say_page(written: "Written") -> None:
+    """Where the report is, and what is missing from it."""
+    click.echo(f"Page: {_shown(written.page)}")
+    if written.figures:
+        click.echo(
+            f"Figures: {_shown(os.path.dirname(written.figures[0]))}{written.problem and f' ({written.problem})'}"
+        )
+
+
+def _shown(path: str) -> str:
+    relative = os.path.relpath(path)
+    return shlex.quote(path if relative.startswith("..") else relative)

@@ -22,6 +22,9 @@ COMMANDS = {
     "trace": ("tierscope.cli.trace", "Run any command and show where its I/O time goes."),
     "generate": ("tierscope.cli.generate", "Only generate the data of a study."),
     "analyze": ("tierscope.cli.analyze", "Show where the I/O time of the slowest process goes."),
+    "estimate": ("tierscope.cli.estimate", "Estimate what a faster class of I/O would change."),
+    "explore": ("tierscope.cli.explore", "Find the improvements that meet a goal, and the cheapest of them."),
+    "report": ("tierscope.cli.report", "Write a page to play with, and figures for papers."),
     "presets": ("tierscope.cli.presets", "List the studies to start from, or print one."),
     "doctor": ("tierscope.cli.doctor", "What this machine offers, and what to do about what it lacks."),
 }

@@ -35,16 +35,23 @@ def check_capacity(study: Study) -> None:
 
 
 def held_bytes(study: Study) -> dict[str, tuple[int | None, int]]:
-    """By near tier: the bytes of our files on each node (the mean; None where nodes share them), and on all nodes together."""
+    """By near tier: the bytes of our files on each node (the mean; None where nodes share them), and on all nodes together.
+
+    Where nodes may read different numbers of files, what they hold is taken as the same share of each: it is, but for chance.
+    """
     file_bytes = make_format(study).file_bytes
     plan = Plan.of(study, file_bytes)
-    system = study.system
-    sharing = max(1, plan.order.group_ranks // system.ranks_per_node)  # nodes that keep copies of the same files
-    held = {}
-    for index, tier in enumerate(system.tiers[:-1]):
-        once = plan.files_held(index, None) * file_bytes
-        in_all = once * min(sharing, system.nodes) if tier.visible_to == "node" else once
-        held[tier.name] = in_all // system.nodes if tier.visible_to == "node" else None, in_all
+    nodes = study.system.nodes
+    stretches = (plan.file_positions(node) for node in range(nodes))
+    copies = sum(high - low for low, high in stretches) / plan.placement.files
+    held: dict[str, tuple[int | None, int]] = {}
+    for index, tier in enumerate(study.system.tiers[:-1]):
+        once = plan.files_held(index, None)
+        if tier.visible_to == "node":
+            in_all = round(once * copies) * file_bytes
+            held[tier.name] = in_all // nodes, in_all
+        else:
+            held[tier.name] = None, once * file_bytes
     return held
 
 

@@ -91,7 +91,7 @@ class Plan:
         home = tier == len(self.placement.bounds) - 1
         low, high = 0, self.placement.files
         if node is not None and not home:
-            low, high = self._file_positions(node)
+            low, high = self.file_positions(node)
         for start in range(low + part, high, parts * BLOCK):
             positions = np.arange(start, min(start + parts * BLOCK, high), parts, dtype=np.int64)
             files = self.order.base_files(positions)
@@ -99,7 +99,8 @@ class Plan:
             if len(kept):
                 yield kept
 
-    def _file_positions(self, node: int) -> tuple[int, int]:
+    def file_positions(self, node: int) -> tuple[int, int]:
+        """The stretch of the files' base order that a node's ranks may read from."""
         first = node * self.ranks_per_node
         low, high = self.order.stretch(first, min(first + self.ranks_per_node, self.ranks) - 1)
         return low // self.order.samples_per_file, -(-high // self.order.samples_per_file)

@@ -6,7 +6,6 @@ together, over the I/O time of the slowest. Assumption: a class serves no more t
 served most had room to spare, and may well serve more: its warning is milder.
 """
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -45,6 +44,13 @@ def ceilings(processes: Processes) -> list[Ceiling]:
     return found
 
 
+def unknown_classes(processes: Processes) -> list[str]:
+    """Classes of which, somewhere, neither operations nor bytes are known."""
+    epochs = [times for point in processes.points for times in point.epochs]
+    missing = np.any([np.isnan(times.ops) & np.isnan(times.moved_bytes) for times in epochs], axis=0)
+    return [name for name, unknown in zip(processes.classes, missing, strict=True) if unknown]
+
+
 def _rates(processes: Processes, column: int, kind: str) -> Iterator[tuple[float, str, float]]:
     for point in processes.points:
         for times in point.epochs:
@@ -68,7 +74,7 @@ def exceeded(
     Of a class's operations and bytes, the one that would take longer. Classes that were busy come first.
     """
     worst: dict[str, Ceiling] = {}
-    for ceiling in found:
+    for ceiling in found if io_seconds > 0 else ():
         least = (
             worst[ceiling.class_name].seconds[point] if ceiling.class_name in worst else io_seconds * (1 + _ROUNDING)
         )
@@ -78,7 +84,7 @@ def exceeded(
         idle = "idle_" if ceiling.share < BUSY_SHARE else ""
         evidence = {
             "class": ceiling.class_name,
-            "times": ceiling.seconds[point] / io_seconds if io_seconds else math.inf,
+            "times": ceiling.seconds[point] / io_seconds,
             "most_per_second": ceiling.per_second,
             "where": ceiling.where,
             "percent": 100 * ceiling.share,

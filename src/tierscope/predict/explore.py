@@ -18,7 +18,9 @@ from tierscope.predict.hull import Floats, upper_hull
 from tierscope.predict.processes import PointTimes, Processes, factor, largest
 
 MOST_COMBINATIONS = 1_000_000
+MOST_TIMES = 30_000_000  # combinations × points: what is kept at once
 GIB = 2**30
+ROUNDING = 1e-12  # a time that meets the goal exactly does so, in whichever order its classes are added up
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +35,10 @@ class Prices:
         return bool(self.percent or self.gib)
 
     def cost(self, improve: Mapping[str, float], point: int) -> float:
-        speed = math.fsum(self.percent.get(name, 0.0) * percent for name, percent in improve.items())
-        return speed + math.fsum(price * self.held_bytes[point][tier] / GIB for tier, price in self.gib.items())
+        return self.room(point) + math.fsum(self.percent.get(name, 0.0) * percent for name, percent in improve.items())
+
+    def room(self, point: int) -> float:
+        return math.fsum(price * self.held_bytes[point][tier] / GIB for tier, price in self.gib.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +80,39 @@ def explore(
     prices: Prices | None = None,
 ) -> Exploration:
     """`vary`: the improvements to combine, ascending; `fixed`: those of other classes. All in percent."""
+    prices = prices or Prices()
     fixed = {name: percent for name, percent in (fixed or {}).items() if name not in vary}
     grid = np.array(list(itertools.product(*([factor(value) for value in values] for values in vary.values()))))
     directions = np.column_stack([np.ones(len(grid)), grid])
-    chosen = np.full(len(grid), -1)
-    times = np.full(len(grid), np.inf)
-    for index, point in enumerate(processes.points):
-        io_seconds = _io_seconds(processes, point, tuple(vary), fixed, directions)
-        meets = (chosen < 0) & (io_seconds <= goal_seconds)
-        times = np.where(meets | ((chosen < 0) & (io_seconds < times)), io_seconds, times)
-        chosen[meets] = index
+    enough = goal_seconds * (1 + ROUNDING)
+    times = [_io_seconds(processes, point, tuple(vary), fixed, directions) for point in processes.points]
+    rates = [_rate(point) for point in processes.points]
+    chosen, shortest = _choose(times, enough, rates)
     measured = processes.io_seconds(np.ones((1, len(processes.classes))))[:, 0]
-    met_without = next((index for index, seconds in enumerate(measured) if seconds <= goal_seconds), None)
+    met_without = next((index for index, seconds in enumerate(measured) if seconds <= enough), None)
     sweeps = tuple(point.sweep for point in processes.points)
-    found = Exploration(goal_seconds, dict(vary), fixed, sweeps, chosen, times, (), met_without)
-    return replace(found, options=tuple(_options(found, processes, prices or Prices())))
+    found = Exploration(goal_seconds, dict(vary), fixed, sweeps, chosen, shortest, (), met_without)
+    if not prices.gib:
+        return replace(found, options=tuple(_options(found, processes, rates, prices)))
+    # Where more than the rate was swept, a larger one may take less room: what it costs decides then.
+    rooms = [prices.room(index) for index in range(len(sweeps))]
+    by_room = replace(found, chosen=(cheapest := _choose(times, enough, rooms))[0], io_seconds=cheapest[1])
+    return replace(found, options=tuple(_options(by_room, processes, rooms, prices)))
+
+
+def _choose(times: list[Floats], enough: float, spent: list[float]) -> tuple[npt.NDArray[np.intp], Floats]:
+    """For every combination the point that spends least of what meets the goal, or −1; and the time there, or the shortest."""
+    chosen = np.full(len(times[0]), -1)
+    shortest = np.full(len(times[0]), np.inf)
+    for index in sorted(range(len(times)), key=lambda index: spent[index]):
+        meets = (chosen < 0) & (times[index] <= enough)
+        shortest = np.where(meets | ((chosen < 0) & (times[index] < shortest)), times[index], shortest)
+        chosen[meets] = index
+    return chosen, shortest
+
+
+def _rate(point: PointTimes) -> float:
+    return float(point.sweep.get("cache_rate", 0.0))
 
 
 def _io_seconds(
@@ -107,19 +129,21 @@ def _io_seconds(
     return np.median(maxima, axis=0)
 
 
-def _options(found: Exploration, processes: Processes, prices: Prices) -> list[Option]:
-    """The Pareto front. More of a class never takes longer, so it is enough to look one step down along every class."""
+def _options(found: Exploration, processes: Processes, spent: list[float], prices: Prices) -> list[Option]:
+    """The Pareto front. More of a class never takes longer, so it is enough to look one step down along every class.
+
+    `spent`: what a point costs beside the classes, its cache rate or its room.
+    """
     shape = tuple(len(values) for values in found.vary.values())
-    rates = np.array([float(sweep.get("cache_rate", 0.0)) for sweep in found.sweeps])
-    rate = np.where(found.chosen < 0, np.inf, rates[found.chosen]).reshape(shape)
-    front = np.isfinite(rate)
+    least = np.where(found.chosen < 0, np.inf, np.array(spent)[found.chosen]).reshape(shape)
+    front = np.isfinite(least)
     for axis in range(len(shape)):
-        less = np.full_like(rate, np.inf)
+        with_less = np.full_like(least, np.inf)
         here, below = ([slice(None)] * len(shape) for _ in range(2))
         here[axis], below[axis] = slice(1, None), slice(None, -1)
-        less[tuple(here)] = rate[tuple(below)]
-        front &= less > rate
-    known = ceilings(processes)
+        with_less[tuple(here)] = least[tuple(below)]
+        front &= with_less > least
+    known = ceilings(processes) if len(processes.points) > 1 else []
     options = []
     for index in np.flatnonzero(front.ravel()):
         improve = found.combination(int(index))
@@ -127,4 +151,4 @@ def _options(found: Exploration, processes: Processes, prices: Prices) -> list[O
         warnings = tuple(exceeded(known, point, seconds, {**found.fixed, **improve}))
         cost = prices.cost(improve, point) if prices else None
         options.append(Option(improve, point, found.sweeps[point], seconds, cost, warnings))
-    return sorted(options, key=lambda option: (option.cost or 0.0, sum(option.improve.values()), rates[option.point]))
+    return sorted(options, key=lambda option: (option.cost or 0.0, sum(option.improve.values()), spent[option.point]))

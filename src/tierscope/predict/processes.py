@@ -38,6 +38,10 @@ class PointTimes:
     sweep: dict[str, Any]
     epochs: tuple[ProcessTimes, ...]
 
+    def slowest_ranks(self, factors: Floats) -> list[int]:
+        """Of every epoch; of equals the first."""
+        return [int(times.ranks[(times.seconds @ factors).argmax()]) for times in self.epochs]
+
 
 @dataclass(frozen=True, slots=True)
 class Processes:

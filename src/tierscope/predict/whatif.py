@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from tierscope.analysis.breakdown import Breakdown, SweepPoint, break_down, counted_epochs, sweep_text
+from tierscope.analysis.breakdown import Breakdown, break_down, sweep_text
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.wording import Finding
-from tierscope.predict.ceilings import ceilings, exceeded
+from tierscope.predict.ceilings import ceilings, exceeded, unknown_classes
 from tierscope.predict.processes import Processes, factor
 
 STEPS = (10.0, 50.0, 100.0)
@@ -31,7 +31,10 @@ class Sensitivity:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """`improvements` in percent by class; `after` is what `before` would have been with them. No epoch times: nobody measured them."""
+    """`improvements` in percent by class; `after` is what `before` would have been with them. No epoch times: nobody measured them.
+
+    `slowest_rank_changed`: in any epoch that counts, at the point that is best then.
+    """
 
     improvements: dict[str, float]
     before: Breakdown
@@ -46,12 +49,14 @@ class Estimate:
 def estimate(times: ClassTimes, before: Breakdown, improvements: Mapping[str, float]) -> Estimate:
     after = break_down(scaled(times, improvements))
     processes = Processes.of(times)
+    best = next(point for point in processes.points if point.sweep == after.best.sweep)
+    same = best.slowest_ranks(processes.factors({})) == best.slowest_ranks(processes.factors(improvements))
     return Estimate(
         improvements=dict(improvements),
         before=before,
         after=after,
         change_percent=change_percent(before.best.io.median, after.best.io.median),
-        slowest_rank_changed=_slowest_ranks(before, after.best) != _slowest_ranks(after, after.best),
+        slowest_rank_changed=not same,
         bottleneck_moved=before.best.bottleneck != after.best.bottleneck,
         warnings=tuple(_warnings(processes, before, after, improvements)),
         sensitivity=tuple(sensitivity(processes)),
@@ -68,13 +73,6 @@ def scaled(times: ClassTimes, improvements: Mapping[str, float]) -> ClassTimes:
 
 def change_percent(before: float, after: float) -> float:
     return 100 * (after / before - 1) if before else 0.0
-
-
-def _slowest_ranks(breakdown: Breakdown, where: SweepPoint) -> list[int]:
-    """Of every epoch that counts at a point of the sweep."""
-    points = [point for point in breakdown.points if point.sweep == where.sweep]
-    counted = counted_epochs(point.epoch for point in points)
-    return [point.slowest_rank for point in points if point.epoch in counted]
 
 
 def sensitivity(processes: Processes) -> Iterator[Sensitivity]:
@@ -102,11 +100,22 @@ def _warnings(
         }
         yield Finding("bottleneck_moves", moved)
     yield from _spent(processes, after.best.io.median, improvements)
-    known = ceilings(processes)
-    if not known:
-        yield Finding("no_ceilings", {})
+    if all(percent <= 0 for percent in improvements.values()):
+        return  # then nothing has to serve more than it did
+    yield from _untold(processes, improvements)
+    if len(processes.points) < 2:
+        return
     point = next(index for index, point in enumerate(processes.points) if point.sweep == after.best.sweep)
-    yield from exceeded(known, point, after.best.io.median, improvements)
+    yield from exceeded(ceilings(processes), point, after.best.io.median, improvements)
+
+
+def _untold(processes: Processes, improvements: Mapping[str, float]) -> Iterator[Finding]:
+    """Why it cannot be told whether other classes would have to serve more than they ever did."""
+    others = [name for name in processes.classes if improvements.get(name, 0.0) <= 0]
+    if others and len(processes.points) < 2:
+        yield Finding("one_point", {})
+    elif unknown := [name for name in unknown_classes(processes) if name in others]:
+        yield Finding("no_ceilings", {"classes": unknown})
 
 
 def _spent(processes: Processes, io_seconds: float, improvements: Mapping[str, float]) -> Iterator[Finding]:

@@ -28,7 +28,8 @@ class Source:
     findings: list[Finding]
     conditions: Conditions
     processes: Processes  # all of them
-    estimate: Estimate  # of the improvements that are shown at first
+    estimate: Estimate  # of the improvements that figures show
+    improvements_given: bool  # by the user; else they are only an example
     exploration: Exploration  # of the goal and the two classes that are shown at first
     goal_given: bool  # by the study or the user; else the exploration's goal is only a suggestion
     held: Mapping[int, Mapping[str, Held]] | None  # by index into breakdown.summary, then by near tier; None: not known

@@ -3,56 +3,19 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rich.box import SIMPLE_HEAD
-from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.table import Table
 from rich.text import Text
 
 from tierscope.analysis.breakdown import Breakdown, SweepPoint, sweep_text, value_text
 from tierscope.analysis.conditions import Conditions
-from tierscope.analysis.statistics import FEW, Interval
+from tierscope.analysis.statistics import FEW
 from tierscope.analysis.wording import Finding
+from tierscope.report.parts import Column, Unit, bottleneck_stretches, colour, counted, finding_lines, fitting, table
 from tierscope.trace.ops import IO_CATEGORIES, KINDS, MOVES_BYTES
 from tierscope.units import about_bytes, about_seconds
 
-_COLOURS = ("blue", "cyan", "yellow", "magenta", "green", "red")  # by class, in the order of the breakdown
 _BAR = 24
-_GAP = 3  # between columns
 _ALWAYS_COUNTED = ("open", "read", "write")  # also when there were none
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """`drop` is the turn in which it goes when there is no room; 0: never."""
-
-    header: str
-    cells: list[Text]
-    style: str = ""
-    drop: int = 0
-    right: bool = True
-
-    @property
-    def width(self) -> int:
-        return max(cell_len(self.header), *(cell.cell_len for cell in self.cells)) + _GAP
-
-
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    """Seconds, or milliseconds where seconds would be all zeros."""
-
-    name: str
-    factor: float
-
-    @classmethod
-    def of(cls, longest: float) -> "_Unit":
-        return cls("ms", 1000.0) if longest < 0.1 else cls("s", 1.0)
-
-    def text(self, seconds: float | None) -> Text:
-        return Text("–" if seconds is None else f"{seconds * self.factor:.3f}")
-
-    def span(self, values: Interval) -> str:
-        return f"{values.low * self.factor:.3f}–{values.high * self.factor:.3f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +32,12 @@ class BreakdownView:
         label = f" · emulated tiers: {', '.join(self.given.emulated)}" if self.given.emulated else ""
         title = f"{self.name}: I/O time{_whose(breakdown, self.given)} ({breakdown.basis} seconds){label}"
         yield Text(title, style="bold")
-        yield _table(_fitting(_columns(breakdown), options.max_width))
+        yield table(fitting(_columns(breakdown), options.max_width))
         yield from verdict(breakdown, self.given.processes)
         if self.given.traced:
             yield Text(f"In all ranks and epochs: {_counts(breakdown.kinds)}.")
         yield from _condition_lines(self.given)
-        yield from _finding_lines(self.findings)
+        yield from finding_lines(self.findings)
 
 
 def _whose(breakdown: Breakdown, given: Conditions) -> str:
@@ -91,12 +54,8 @@ def _counts(kinds: dict[str, tuple[int, int]]) -> str:
     parts = []
     for kind in (*_ALWAYS_COUNTED, *rest):
         ops, nbytes = kinds.get(kind, (0, 0))
-        parts.append(_counted(ops, kind) + (f" of {about_bytes(nbytes)}" if ops and kind in MOVES_BYTES else ""))
+        parts.append(counted(ops, kind) + (f" of {about_bytes(nbytes)}" if ops and kind in MOVES_BYTES else ""))
     return ", ".join(parts)
-
-
-def _counted(amount: int, noun: str, plural: str = "") -> str:
-    return f"{amount} {noun if amount == 1 else plural or f'{noun}s'}"
 
 
 def _alone(breakdown: Breakdown) -> bool:
@@ -104,66 +63,45 @@ def _alone(breakdown: Breakdown) -> bool:
     return not breakdown.sweep_keys and len(breakdown.summary) == 1
 
 
-def _fitting(columns: list[_Column], width: int) -> list[_Column]:
-    for turn in sorted({column.drop for column in columns if column.drop}):
-        if sum(column.width for column in columns) <= width:
-            break
-        columns = [column for column in columns if column.drop != turn]
-    return columns
-
-
-def _table(columns: list[_Column]) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    for column in columns:
-        table.add_column(Text(column.header), justify="right" if column.right else "left", style=column.style)
-    for row in zip(*(column.cells for column in columns), strict=True):
-        table.add_row(*row)
-    return table
-
-
-def _columns(breakdown: Breakdown) -> list[_Column]:
+def _columns(breakdown: Breakdown) -> list[Column]:
     points = breakdown.summary
     longest = max(point.io.median for point in points) or 1.0
-    time = _Unit.of(longest)
+    time = Unit.of(longest)
     columns = [
-        _Column(key.replace("_", " "), [Text(value_text(key, point.sweep[key])) for point in points])
+        Column(key.replace("_", " "), [Text(value_text(key, point.sweep[key])) for point in points])
         for key in breakdown.sweep_keys
     ]
-    columns.append(_Column(f"I/O {time.name}", [time.text(point.io.median) for point in points], "bold"))
+    columns.append(Column(f"I/O {time.name}", [time.text(point.io.median) for point in points], "bold"))
     if any(point.io.n > 1 for point in points):
         columns.append(_spread_column(breakdown, time))
     for index, name in enumerate(breakdown.classes):
-        columns.append(_Column(name, [time.text(point.classes[name]) for point in points], _colour(index)))
+        columns.append(Column(name, [time.text(point.classes[name]) for point in points], colour(index)))
     epochs, firsts = (
         [getattr(point, name) for point in points] for name in ("epoch_seconds", "first_epoch_io_seconds")
     )
     columns += [
-        _Column("bottleneck", [Text(point.bottleneck or "–") for point in points], right=False),
-        _Column(f"epoch {time.name}", [time.text(value) for value in epochs], drop=4),
-        _Column(f"epoch 1 I/O {time.name}", [time.text(value) for value in firsts], "dim", drop=1),
+        Column("bottleneck", [Text(point.bottleneck or "–") for point in points], right=False),
+        Column(f"epoch {time.name}", [time.text(value) for value in epochs], drop=4),
+        Column(f"epoch 1 I/O {time.name}", [time.text(value) for value in firsts], "dim", drop=1),
     ]
     if not _alone(breakdown):
         best = [Text("◀ best" if point is breakdown.best else "") for point in points]
         columns += [
-            _Column("", [_bar(point, breakdown, longest) for point in points], drop=2, right=False),
-            _Column("", best, "bold", 5, right=False),
+            Column("", [_bar(point, breakdown, longest) for point in points], drop=2, right=False),
+            Column("", best, "bold", 5, right=False),
         ]
     return columns
 
 
-def _spread_column(breakdown: Breakdown, time: _Unit) -> _Column:
+def _spread_column(breakdown: Breakdown, time: Unit) -> Column:
     """Every value says how many it is made of: in the header when all are made of as many."""
     points = breakdown.summary
     kinds = {(point.io.kind, point.io.n) for point in points}
     if len(kinds) == 1:
         kind, n = kinds.pop()
-        return _Column(f"{kind}, n={n}", [Text(time.span(point.io)) for point in points], "dim", 3)
+        return Column(f"{kind}, n={n}", [Text(time.span(point.io)) for point in points], "dim", 3)
     cells = [Text(f"{time.span(point.io)} ({point.io.kind}, n={point.io.n})") for point in points]
-    return _Column("interval", cells, "dim", 3)
-
-
-def _colour(index: int) -> str:
-    return _COLOURS[index % len(_COLOURS)]
+    return Column("interval", cells, "dim", 3)
 
 
 def _bar(point: SweepPoint, breakdown: Breakdown, longest: float) -> Text:
@@ -171,19 +109,19 @@ def _bar(point: SweepPoint, breakdown: Breakdown, longest: float) -> Text:
     bar = Text()
     for index, name in enumerate(breakdown.classes):
         if name.rpartition("-")[2] in IO_CATEGORIES:
-            bar.append("█" * round(_BAR * point.classes[name] / longest), style=_colour(index))
+            bar.append("█" * round(_BAR * point.classes[name] / longest), style=colour(index))
     return bar
 
 
 def verdict(breakdown: Breakdown, processes: int | None = None) -> Iterator[Text]:
     """`processes`: of a traced command, if known."""
     best = breakdown.best
-    time = _Unit.of(best.io.median)
+    time = Unit.of(best.io.median)
     spread = f"n={best.io.n}" if best.io.n == 1 else f"{time.span(best.io)}, {best.io.kind}, n={best.io.n}"
     io = f"{time.text(best.io.median)} {time.name}"
     if _alone(breakdown):
-        ranks = _counted(max(point.ranks for point in breakdown.points), "rank")
-        whole = ranks if processes is None else f"{ranks}, {_counted(processes, 'process', 'processes')}"
+        ranks = counted(max(point.ranks for point in breakdown.points), "rank")
+        whole = ranks if processes is None else f"{ranks}, {counted(processes, 'process', 'processes')}"
         yield Text(f"I/O: {io} per epoch ({spread}); {whole}.", style="bold")
     else:
         yield Text(f"Best: {sweep_text(best.sweep)} with {io} of I/O per epoch ({spread}).", style="bold")
@@ -196,7 +134,7 @@ def verdict(breakdown: Breakdown, processes: int | None = None) -> Iterator[Text
             f"n={best.io.n} is too few to tell near neighbours apart: raise repetitions or epochs for that.",
             style="dim",
         )
-    moves = list(_bottleneck_moves(breakdown))
+    moves = list(bottleneck_stretches(breakdown))
     if moves:
         yield Text(f"Bottleneck: {'; '.join(moves)}.")
     yield from _epoch_lines(breakdown)
@@ -224,23 +162,6 @@ def _span(seconds: list[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _bottleneck_moves(breakdown: Breakdown) -> Iterator[str]:
-    """Stretches of the sweep with the same bottleneck; for a sweep over one key."""
-    if len(breakdown.sweep_keys) != 1 or len(breakdown.summary) < 2:
-        return
-    name = breakdown.sweep_keys[0]
-    stretch: list[SweepPoint] = []
-    for point in [*breakdown.summary, None]:
-        if stretch and (point is None or point.bottleneck != stretch[0].bottleneck):
-            values = [value_text(name, end.sweep[name]) for end in stretch]
-            ordered = all(isinstance(end.sweep[name], int | float) for end in stretch) and len(values) > 1
-            span = f"from {values[0]} to {values[-1]}" if ordered else f"at {', '.join(values)}"
-            yield f"{stretch[0].bottleneck or 'no I/O'} {span}"
-            stretch = []
-        if point is not None:
-            stretch.append(point)
-
-
 def _condition_lines(given: Conditions) -> Iterator[Text]:
     if given.resident:
         shares = ", ".join(
@@ -253,11 +174,3 @@ def _condition_lines(given: Conditions) -> Iterator[Text]:
         if given.harness_seconds_per_sample is not None:
             costs += f", {about_seconds(given.harness_seconds_per_sample)} per sample in all"
         yield Text(f"Own cost: {costs}.", style="dim")
-
-
-def _finding_lines(findings: list[Finding]) -> Iterator[Text]:
-    for finding in findings:
-        line = Text("• ", style="dim")
-        line.append(finding.text)
-        line.append(f" → {finding.suggestion}", style="dim")
-        yield line

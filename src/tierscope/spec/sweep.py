@@ -19,6 +19,26 @@ _RANGE_WORDS = re.compile(r"(.+?)\.\.(.+?)\s+step\s+(.+)")
 _RANGE_COLONS = re.compile(r"([^:]+):([^:]+):([^:]+)")
 
 
+def split_range(text: str) -> tuple[str, str, str] | None:
+    """First, last and step of `a..b step c` or `a:b:c`; None: not a range."""
+    match = _RANGE_WORDS.fullmatch(text.strip()) or _RANGE_COLONS.fullmatch(text.strip())
+    return (match[1].strip(), match[2].strip(), match[3].strip()) if match else None
+
+
+def spread(first: Any, last: Any, step: Any) -> list[Any]:
+    """All values of a range, its end included. ValueError says what is wrong with it."""
+    if step <= 0 or last < first:
+        raise ValueError("a range needs first ≤ last and a step above 0")
+    steps = (last - first) / step + 1e-9
+    if steps >= MAX_POINTS:
+        raise ValueError(f"more than {MAX_POINTS} values: use a larger step")
+    values = [first + i * step for i in range(int(steps) + 1)]
+    if isinstance(first, float):
+        values = [round(value, 12) for value in values]
+    # "Include the end": a last step that would fall short of it is shortened.
+    return [*values[:-1], last] if last - values[-1] < 1e-6 * step else [*values, last]
+
+
 def read_axes(node: Node | None, leaves: dict[str, Key]) -> tuple[Axis, ...]:
     """The `sweep:` section: key → list of values, range or single value."""
     if node is None or node.value is None:
@@ -50,8 +70,8 @@ def _values(key: Key, node: Node, path: str) -> list[Any]:
         values = [read_value(key, child, path) for child in node.value]
     else:
         text = node.value if isinstance(node.value, str) else ""
-        match = _RANGE_WORDS.fullmatch(text.strip()) or _RANGE_COLONS.fullmatch(text.strip())
-        values = _range(key, node, path, match) if match else [_single(key, node, path, text)]
+        parts = split_range(text)
+        values = _range(key, node, path, parts) if parts else [_single(key, node, path, text)]
     if len(set(values)) != len(values):
         raise SpecError(f"{node.where}: {path} has a value twice; remove one")
     return values
@@ -66,25 +86,19 @@ def _single(key: Key, node: Node, path: str, text: str) -> Any:
         raise
 
 
-def _range(key: Key, node: Node, path: str, match: re.Match[str]) -> list[Any]:
+def _range(key: Key, node: Node, path: str, parts: tuple[str, str, str]) -> list[Any]:
     kind = key.kind.kind if isinstance(key.kind, Optional) else key.kind
     if not isinstance(kind, Bounded):
         raise SpecError(f"{node.where}: {path} = {node.value}; this key has no ranges: give a list")
-    first, last = (read_value(key, Node(text.strip(), node.where), path) for text in match.groups()[:2])
+    first, last = (read_value(key, Node(text, node.where), path) for text in parts[:2])
     try:
-        step = kind.amount(match[3].strip())
+        step = kind.amount(parts[2])
     except ValueError as error:
         raise SpecError(f"{node.where}: {path} = {node.value}; its step {error}") from None
-    if step <= 0 or last < first:
-        raise SpecError(f"{node.where}: {path} = {node.value}; a range needs first ≤ last and a step above 0")
-    steps = (last - first) / step + 1e-9
-    if steps >= MAX_POINTS:
-        raise SpecError(f"{node.where}: {path} = {node.value}; more than {MAX_POINTS} values: use a larger step")
-    values = [first + i * step for i in range(int(steps) + 1)]
-    if isinstance(first, float):
-        values = [round(value, 12) for value in values]
-    # "Include the end": a last step that would fall short of it is shortened.
-    return [*values[:-1], last] if last - values[-1] < 1e-6 * step else [*values, last]
+    try:
+        return spread(first, last, step)
+    except ValueError as error:
+        raise SpecError(f"{node.where}: {path} = {node.value}; {error}") from None
 
 
 def points(study: Study) -> Iterator[Point]:

@@ -1,20 +1,66 @@
 """The report of a result: what its page and figures are made of, and where they go."""
 
+import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from tierscope.data.capacity import held_bytes
+from tierscope.data import manifest
 from tierscope.predict.explore import explore
 from tierscope.predict.processes import Processes
 from tierscope.predict.whatif import Sensitivity, estimate, sensitivity
-from tierscope.report.source import Held, Source
-from tierscope.spec import dump, sweep
+from tierscope.report.figures import figures, standalone
+from tierscope.report.page import page
+from tierscope.report.png import png_problem, to_png
+from tierscope.report.source import Source
+from tierscope.spec import dump
 from tierscope.spec.study import Study
 from tierscope.studies.analyze import Analysis
+from tierscope.studies.held import Holdings
+from tierscope.trace.durable import write_file
 from tierscope.units import about_bytes
 
 GRID = tuple(float(percent) for percent in range(0, 201, 10))
+_PAGE = "report.html"
+_FIGURES = "figures"
 _SHOWN_IMPROVEMENT = 50.0
 _SUGGESTED_GOAL = 0.8  # of the best, where nobody gave one
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """`problem`: why there are no PNG files; empty where there are."""
+
+    page: str
+    figures: tuple[str, ...]
+    problem: str
+
+
+def write_report(analysis: Analysis, folder: str, goal: float | None, improvements: Mapping[str, float]) -> Written:
+    """The page and its figures, into a directory that is ours."""
+    source = source_of(analysis, goal, improvements)
+    drawn = figures(source)
+    problem = png_problem()
+    written: list[str] = []
+    os.makedirs(os.path.join(folder, _FIGURES), exist_ok=True)
+    for figure in drawn:
+        if figure.svg is not None:
+            whole = standalone(figure)
+            contents = {"svg": whole} if problem else {"svg": whole, "png": to_png(whole)}
+            for suffix, content in contents.items():
+                written.append(os.path.join(folder, _FIGURES, f"{figure.name}.{suffix}"))
+                write_file(written[-1], content)
+    path = os.path.join(folder, _PAGE)
+    write_file(path, page(source, drawn))
+    return Written(path, tuple(written), problem)
+
+
+def report_folder(result: str, out: str | None) -> str:
+    """Where the report of a result goes, claimed: beside the runs; of a CSV, into a directory of its own."""
+    if os.path.isdir(result) and out is None:
+        return result
+    folder = os.path.abspath(out or f"{os.path.splitext(result)[0]}-report")
+    manifest.claim(folder, "report")
+    return folder
 
 
 def source_of(analysis: Analysis, goal: float | None, improvements: Mapping[str, float]) -> Source:
@@ -24,6 +70,8 @@ def source_of(analysis: Analysis, goal: float | None, improvements: Mapping[str,
     shown = dict(improvements) or {helping[0].class_name: _SHOWN_IMPROVEMENT}
     goal = goal or analysis.goal
     seconds = goal or _SUGGESTED_GOAL * analysis.breakdown.best.io.median
+    study, points = analysis.study, analysis.breakdown.summary
+    holdings = Holdings(study) if study else None
     vary = {each.class_name: GRID for each in helping[:2]}
     return Source(
         name=analysis.name,
@@ -33,26 +81,17 @@ def source_of(analysis: Analysis, goal: float | None, improvements: Mapping[str,
         conditions=analysis.conditions,
         processes=processes,
         estimate=estimate(analysis.times, analysis.breakdown, shown),
+        improvements_given=bool(improvements),
         exploration=explore(processes, seconds, vary),
         goal_given=goal is not None,
-        held=_held(analysis),
-        workload=_workload(analysis.study) if analysis.study else "",
-        study_yaml=dump.to_yaml(analysis.study) if analysis.study else None,
+        held={index: holdings.at(point.sweep) for index, point in enumerate(points)} if holdings else None,
+        workload=_workload(study) if study else "",
+        study_yaml=dump.to_yaml(study) if study else None,
     )
 
 
 def _gain(each: Sensitivity) -> float:
     return each.change_percent[_SHOWN_IMPROVEMENT]
-
-
-def _held(analysis: Analysis) -> dict[int, dict[str, Held]] | None:
-    if analysis.study is None:
-        return None
-    studies = {tuple(point.sweep.items()): point.study for point in sweep.points(analysis.study)}
-    return {
-        index: {tier: Held(*held) for tier, held in held_bytes(studies[tuple(point.sweep.items())]).items()}
-        for index, point in enumerate(analysis.breakdown.summary)
-    }
 
 
 def _workload(study: Study) -> str:

@@ -1,0 +1,266 @@
+'use strict';
+
+// The two live figures, in SVG, with the looks of the others. Every text comes from data and is set as text, never as markup.
+
+const drawing = (() => {
+  const SVG = 'http://www.w3.org/2000/svg';
+  const CHARACTER = 6.6; // the width of one, on the safe side, at the size of a label
+  const TURNS_TEXT = /[\u202a-\u202e\u2066-\u2069]/g;
+
+  const clean = (text) => text.replace(TURNS_TEXT, '\ufffd');
+
+  const shortened = (text, most) => {
+    const characters = [...clean(text)];
+    return characters.length > most ? `${characters.slice(0, Math.max(1, most - 1)).join('')}…` : characters.join('');
+  };
+
+  // Shortened in its tier: READ and META must stay.
+  function shortenedClass(name, most) {
+    const kind = name.slice(name.lastIndexOf('-'));
+    return shortened(name.slice(0, -kind.length), most - kind.length) + kind;
+  }
+
+  function add(parent, tag, attributes = {}, text = '') {
+    const element = document.createElementNS(SVG, tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    if (text) element.textContent = clean(text);
+    parent.append(element);
+    return element;
+  }
+
+  const short = (value) => String(Math.round(value * 100) / 100);
+
+  function rect(parent, [x, y, width, height], css, more = {}) {
+    return add(parent, 'rect', { x: short(x), y: short(y), width: short(width), height: short(height), class: css, ...more });
+  }
+
+  function line(parent, [x1, y1], [x2, y2], css) {
+    return add(parent, 'line', { x1: short(x1), y1: short(y1), x2: short(x2), y2: short(y2), class: css });
+  }
+
+  function label(parent, [x, y], text, css, more = {}) {
+    return add(parent, 'text', { x: short(x), y: short(y), class: css, ...more }, text);
+  }
+
+  function canvas(host, width, height, title) {
+    const svg = document.createElementNS(SVG, 'svg');
+    svg.setAttribute('viewBox', `0 0 ${short(width)} ${short(height)}`);
+    svg.setAttribute('role', 'img');
+    svg.setAttribute('aria-label', clean(title));
+    svg.setAttribute('class', 'ts-figure live');
+    host.replaceChildren(svg);
+    return svg;
+  }
+
+  function hatches(svg, tiers) {
+    const defs = add(svg, 'defs');
+    for (const tier of new Set(tiers)) {
+      const pattern = add(defs, 'pattern', {
+        id: `live-hatch-${tier}`,
+        width: 7,
+        height: 7,
+        patternUnits: 'userSpaceOnUse',
+        patternTransform: 'rotate(45)',
+      });
+      rect(pattern, [0, 0, 7, 7], `tier${tier} pale`);
+      rect(pattern, [0, 0, 2.8, 7], `tier${tier}`);
+    }
+  }
+
+  // The smallest of 1, 2, 5 times a power of ten that divides the span into at most so many parts.
+  function niceStep(span, most) {
+    const power = 10 ** Math.floor(Math.log10(span / most));
+    return [1, 2, 5, 10].map((times) => times * power).find((step) => step * most >= span * (1 - 1e-9));
+  }
+
+  const unitOf = (longest) => {
+    if (longest >= 1) return { name: 's', size: 1 };
+    return longest >= 1e-3 ? { name: 'ms', size: 1e-3 } : { name: 'µs', size: 1e-6 };
+  };
+
+  function drawTimes(svg, frame, top) {
+    const unit = unitOf(top);
+    const step = niceStep(top / unit.size, 7);
+    const place = (seconds) => frame.bottom - (seconds / top) * (frame.bottom - frame.top);
+    for (let value = 0; value <= (top / unit.size) * (1 + 1e-9); value += step) {
+      const y = place(value * unit.size);
+      line(svg, [frame.left, y], [frame.right, y], value ? 'grid' : 'axis');
+      label(svg, [frame.left - 8, y + 4], wording.general(value, 4), 'tick end');
+    }
+    label(svg, [frame.left - 8, frame.top - 12], `I/O ${unit.name}`, 'tick end');
+    return place;
+  }
+
+  function drawTicks(svg, frame, ticks, pitch) {
+    const room = Math.max(pitch - 4, 56);
+    const texts = ticks.map((text) => shortened(text, Math.floor(room / CHARACTER)));
+    const widest = Math.max(...texts.map((text) => text.length)) * CHARACTER + 8;
+    const stride = Math.ceil(widest / pitch);
+    texts.forEach((text, index) => {
+      if (index % stride === 0) label(svg, [frame.left + (index + 0.5) * pitch, frame.bottom + 18], text, 'tick middle');
+    });
+  }
+
+  function barTip(point, before, classes) {
+    const parts = classes.map((name) => `${name}: ${wording.aboutSeconds(point.classes[name])}`);
+    const total = `${point.where}: ${wording.aboutSeconds(point.io_seconds)}`;
+    return [`${total} (measured ${wording.aboutSeconds(before.io_seconds)})`, ...parts].join('\n');
+  }
+
+  function drawBar(svg, { x, width, place }, point, before, look) {
+    const group = add(svg, 'g', { 'data-point': point.index });
+    add(group, 'title', {}, barTip(point, before, look.classes));
+    let below = 0;
+    look.classes.forEach((name, index) => {
+      const seconds = point.classes[name];
+      const { tier, meta } = look.marks[index];
+      const [bottom, top] = [place(below), place(below + seconds)];
+      if (bottom - top > 0.05) {
+        const fill = meta ? { fill: `url(#live-hatch-${tier})` } : {};
+        rect(group, [x, top, width, bottom - top], `edge${tier}${meta ? '' : ` tier${tier}`}`, fill);
+      }
+      below += seconds;
+    });
+    const top = place(before.io_seconds);
+    rect(group, [x - 2, top, width + 4, place(0) - top], 'outline');
+  }
+
+  function drawBest(svg, frame, x, y, text) {
+    const at = Math.min(Math.max(x, frame.left + 16), frame.right - 16);
+    add(svg, 'path', { d: `M${short(x)},${short(y - 5)}l-4,-7h8Z`, class: 'best' });
+    label(svg, [at, y - 16], text, 'tick middle');
+  }
+
+  function drawGoal(svg, frame, y, goal) {
+    line(svg, [frame.left, y], [frame.right, y], 'goal');
+    const name = label(svg, [frame.right + 4, y + 4], 'goal', 'goal-name');
+    add(name, 'title', {}, wording.aboutSeconds(goal));
+  }
+
+  // `shown`: the points of a slice as they would be, `before` as they were measured.
+  function estimate(host, { shown, before, best, goal, axis, ticks, look }) {
+    const width = Math.max(300, Math.min(host.clientWidth || 960, 1040));
+    const height = width < 560 ? 280 : 340;
+    const frame = { left: 56, right: width - 34, top: 40, bottom: height - (axis ? 44 : 28) };
+    const longest = Math.max(...shown.map((point) => point.io_seconds), ...before.map((point) => point.io_seconds));
+    const top = Number.isFinite(longest) && longest > 0 ? longest * 1.04 : 1;
+    const title = 'I/O seconds of the slowest process after the improvements, with what was measured outlined';
+    const svg = canvas(host, width, height, title);
+    hatches(svg, look.marks.map((mark) => mark.tier));
+    const place = drawTimes(svg, frame, top);
+    const pitch = (frame.right - frame.left) / shown.length;
+    const bar = Math.min(pitch * 0.66, 72);
+    shown.forEach((point, index) => {
+      const x = frame.left + (index + 0.5) * pitch;
+      drawBar(svg, { x: x - bar / 2, width: bar, place }, point, before[index], look);
+      const highest = Math.min(place(point.io_seconds), place(before[index].io_seconds));
+      if (point.index === best && shown.length > 1) drawBest(svg, frame, x, highest, 'best');
+    });
+    drawTicks(svg, frame, ticks, pitch);
+    if (axis) label(svg, [(frame.left + frame.right) / 2, height - 6], shortened(axis, 60), 'tick middle');
+    if (goal <= top) drawGoal(svg, frame, place(goal), goal);
+  }
+
+  const COLOURS = 10;
+
+  // The cache rates that are in the grid, in as many steps of colour as there are, or ten; the palette's ends are always used.
+  function steps(grid) {
+    const rates = [...new Set(grid.filter((one) => one.met).map((one) => one.min_cache_rate))].sort((one, other) => one - other);
+    const count = Math.min(COLOURS, rates.length);
+    const found = Array.from({ length: count }, (_, step) => ({
+      rates: [],
+      css: `q${Math.round((step * (COLOURS - 1)) / Math.max(1, count - 1))}`,
+    }));
+    rates.forEach((rate, index) => found[Math.floor((index * count) / rates.length)].rates.push(rate));
+    return found;
+  }
+
+  function cellTip(one) {
+    const improved = Object.entries(one.improve).map(([name, percent]) => `${name} ${wording.signedGeneral(percent)} %`);
+    const time = wording.aboutSeconds(one.io_seconds);
+    return `${improved.join(', ')}: ${one.met ? `met at ${one.where} (${time})` : `not met (${time} at least)`}`;
+  }
+
+  function drawCell(svg, [x, y], radius, one, [xClass, yClass], css) {
+    const rate = one.met ? String(one.min_cache_rate ?? 'met') : '';
+    const cell = add(svg, 'g', {
+      class: 'cell',
+      'data-improve-x': one.improve[xClass],
+      'data-improve-y': one.improve[yClass],
+      'data-rate': rate,
+    });
+    add(cell, 'title', {}, cellTip(one));
+    rect(cell, [x - radius * 1.25, y - radius * 1.25, radius * 2.5, radius * 2.5], 'target');
+    if (one.met) {
+      add(cell, 'circle', { cx: short(x), cy: short(y), r: short(radius), class: `dot ${css}` });
+    } else {
+      const arm = radius * 0.36;
+      const [left, right, top, bottom] = [x - arm, x + arm, y - arm, y + arm].map(short);
+      add(cell, 'path', { d: `M${left},${top} ${right},${bottom}M${left},${bottom} ${right},${top}`, class: 'unmet' });
+    }
+  }
+
+  function drawGridAxes(svg, frame, percents, [xClass, yClass], pitch) {
+    percents.forEach((percent, index) => {
+      if (percent % 50) return;
+      const [x, y] = [frame.left + (index + 0.5) * pitch, frame.bottom - (index + 0.5) * pitch];
+      label(svg, [x, frame.bottom + 17], `+${percent}`, 'tick middle');
+      label(svg, [frame.left - 6, y + 4], `+${percent}`, 'tick end');
+    });
+    const middle = (frame.top + frame.bottom) / 2;
+    label(svg, [(frame.left + frame.right) / 2, frame.bottom + 36], `${shortenedClass(xClass, 26)}, % faster`, 'tick middle');
+    const turned = { transform: `rotate(-90 14 ${short(middle)})` };
+    label(svg, [14, middle], `${shortenedClass(yClass, 26)}, % faster`, 'tick middle', turned);
+  }
+
+  // Where the sliders stand, when that is inside the grid.
+  function drawHere(svg, frame, here, top, pitch) {
+    if (here.some((percent) => percent < 0 || percent > top)) return;
+    const step = (frame.right - frame.left - pitch) / top;
+    const [x, y] = [frame.left + pitch / 2 + here[0] * step, frame.bottom - pitch / 2 - here[1] * step];
+    const ring = add(svg, 'circle', { cx: short(x), cy: short(y), r: short(pitch * 0.56), class: 'here' });
+    add(ring, 'title', {}, 'where the sliders stand');
+  }
+
+  function keyEntry(css, text) {
+    const entry = document.createElement('li');
+    const sample = add(entry, 'svg', { class: 'ts-figure', viewBox: '0 0 14 14', 'aria-hidden': 'true' });
+    if (css === 'unmet') add(sample, 'path', { d: 'M4,4 10,10M4,10 10,4', class: css });
+    else add(sample, 'circle', { cx: 7, cy: 7, r: 6, class: css });
+    entry.append(text);
+    return entry;
+  }
+
+  const percentText = (rate) => wording.general(100 * rate, 3);
+
+  function stepText({ rates }) {
+    const [low, high] = [rates[0], rates.at(-1)].map(percentText);
+    return low === high ? `${low}%` : `${low}–${high}%`;
+  }
+
+  function showKey(host, found, isColoured) {
+    const met = isColoured ? found.map((step) => keyEntry(`dot ${step.css}`, stepText(step))) : [keyEntry('dot met', 'met')];
+    host.replaceChildren(...met, keyEntry('unmet', 'not met'), keyEntry('here', 'the sliders'));
+  }
+
+  // `here`: the sliders of the two classes; `isColoured`: whether cache rates differ.
+  function goal(host, key, { grid, percents, classes, here, isColoured, title }) {
+    const width = Math.max(280, Math.min(host.clientWidth || 520, 540));
+    const frame = { left: 58, right: width - 14, top: 6 };
+    const pitch = (frame.right - frame.left) / percents.length;
+    frame.bottom = frame.top + pitch * percents.length;
+    const svg = canvas(host, width, frame.bottom + 44, title);
+    drawGridAxes(svg, frame, percents, classes, pitch);
+    const found = isColoured ? steps(grid) : [];
+    grid.forEach((one, index) => {
+      const [column, row] = [Math.floor(index / percents.length), index % percents.length];
+      const place = [frame.left + (column + 0.5) * pitch, frame.bottom - (row + 0.5) * pitch];
+      const css = found.find((step) => step.rates.includes(one.min_cache_rate))?.css ?? 'met';
+      drawCell(svg, place, pitch * 0.38, one, classes, css);
+    });
+    drawHere(svg, frame, here, percents.at(-1), pitch);
+    showKey(key, found, isColoured);
+  }
+
+  return { clean, estimate, goal };
+})();

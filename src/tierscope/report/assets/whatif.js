@@ -1,0 +1,327 @@
+'use strict';
+
+// What `tierscope estimate` and `tierscope explore` compute, on the processes that can be the slowest. Nothing here touches the page.
+
+const wording = (() => {
+  const BYTES = [['PiB', 2 ** 50], ['TiB', 2 ** 40], ['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 2 ** 10]];
+  const SECONDS = { ns: 1e-9, us: 1e-6, 'µs': 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600 };
+  const QUANTITY = /^([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s].*)?$/;
+
+  const grouped = (text) => text.replace(/\B(?=(\d{3})+$)/g, ',');
+
+  const notFinite = (value) => (Number.isNaN(value) ? 'nan' : value > 0 ? 'inf' : '-inf');
+
+  // Python rounds exact halves to even, JavaScript away from zero.
+  function fixed(value, digits) {
+    if (!Number.isFinite(value)) return notFinite(value);
+    if (Math.abs(value) >= 1e21) return BigInt(value).toString() + (digits ? `.${'0'.repeat(digits)}` : '');
+    const text = value.toFixed(digits);
+    const isHalf = Math.abs((value * 2 ** (digits + 1)) % 2) === 1;
+    if (!isHalf || Number(text.at(-1)) % 2 === 0) return text;
+    return (value - Math.sign(value) * 10 ** -digits / 2).toFixed(digits);
+  }
+
+  function exponential(value, digits) {
+    let [mantissa, exponent] = value.toExponential(digits - 1).split('e');
+    const unit = 10 ** (Number(exponent) - digits + 1);
+    const whole = Math.floor(Math.abs(value) / unit);
+    if (unit > 1 && Math.abs(value) % unit === unit / 2 && whole % 2 === 0) {
+      mantissa = fixed((Math.sign(value) * whole) / 10 ** (digits - 1), digits - 1);
+    }
+    return { mantissa, exponent: Number(exponent) };
+  }
+
+  const withoutZeros = (text) => (text.includes('.') ? text.replace(/\.?0+$/, '') : text);
+
+  // Python's format of `.{digits}g`.
+  function general(value, digits) {
+    if (!Number.isFinite(value)) return notFinite(value);
+    if (value === 0) return '0';
+    const { mantissa, exponent } = exponential(value, digits);
+    if (exponent >= -4 && exponent < digits) return withoutZeros(fixed(value, digits - 1 - exponent));
+    const sign = exponent < 0 ? '-' : '+';
+    return `${withoutZeros(mantissa)}e${sign}${String(Math.abs(exponent)).padStart(2, '0')}`;
+  }
+
+  function aboutSeconds(value) {
+    if (value >= 999.5) return `${value < 1e12 ? grouped(fixed(value, 0)) : general(value, 3)} s`;
+    for (const unit of ['s', 'ms', 'µs']) {
+      if (value >= SECONDS[unit]) return `${general(value / SECONDS[unit], 3)} ${unit}`;
+    }
+    return `${general(value * 1e9, 3)} ns`;
+  }
+
+  function aboutBytes(value) {
+    for (const [unit, size] of BYTES) {
+      if (value >= size) return `${value / size < 1000 ? general(value / size, 3) : fixed(value / size, 0)} ${unit}`;
+    }
+    return `${fixed(value, 0)} B`;
+  }
+
+  function signed(value, digits) {
+    const text = fixed(value, digits);
+    return text.startsWith('-') ? text : `+${text}`;
+  }
+
+  const signedGeneral = (value) => (value < 0 ? '' : '+') + general(value, 6);
+
+  function field(value, spec) {
+    if (Array.isArray(value)) return value.join(spec);
+    if (spec === 'time') return value === null ? 'an unknown time' : aboutSeconds(value);
+    if (spec === 'size') return aboutBytes(value);
+    const number = /^(,?)\.(\d+)([fg])$/.exec(spec);
+    if (!number) return String(value);
+    const text = (number[3] === 'f' ? fixed : general)(value, Number(number[2]));
+    return number[1] ? grouped(text) : text;
+  }
+
+  const fill = (template, evidence) =>
+    template.replace(/\{([a-z_]+)(?::([^}]*))?\}/g, (_, name, spec) => field(evidence[name], spec || ''));
+
+  // Seconds of `400 ms`, `4 s` or a bare number; null when it is none.
+  function parseSeconds(text) {
+    const match = QUANTITY.exec(text.trim());
+    if (!match) return null;
+    const unit = (match[2] || 's').trim();
+    if (!Object.hasOwn(SECONDS, unit)) return null;
+    const number = Number(match[1].replaceAll('_', ''));
+    // Divided where that is exact: 400 ms are 0.4 s, but 400 × 1e-3 is not always the nearest number.
+    const seconds = SECONDS[unit] < 1 ? number / Math.round(1 / SECONDS[unit]) : number * SECONDS[unit];
+    return Number.isFinite(seconds) && seconds >= 0 ? seconds : null;
+  }
+
+  return { aboutBytes, aboutSeconds, fill, fixed, general, parseSeconds, signed, signedGeneral };
+})();
+
+const whatif = (() => {
+  const ROUNDING = 1e-9;
+
+  function floats(base64) {
+    const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+    const view = new DataView(bytes.buffer);
+    return Float64Array.from({ length: bytes.length / 8 }, (_, index) => view.getFloat64(8 * index, true));
+  }
+
+  const factor = (percent) => 100 / (100 + percent);
+
+  const changePercent = (before, after) => (before ? 100 * (after / before - 1) : 0);
+
+  // What a median is made of: the one or two items in the middle of the order of their keys.
+  function middle(items, key) {
+    const order = [...items].sort((one, other) => key(one) - key(other));
+    const half = Math.floor(order.length / 2);
+    return order.length % 2 ? [order[half]] : [order[half - 1], order[half]];
+  }
+
+  const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+  const median = (values) => mean(middle(values, (value) => value));
+
+  function unpacked(data) {
+    const epochs = (point) => point.epochs.map((epoch) => ({ ...epoch, seconds: floats(epoch.seconds) }));
+    const ceiling = ({ numbers, ...rest }) => {
+      const [perSecond, share, ...seconds] = floats(numbers);
+      return { ...rest, perSecond, share, seconds };
+    };
+    return { points: data.points.map((point) => ({ ...point, epochs: epochs(point) })), ceilings: data.ceilings.map(ceiling) };
+  }
+
+  // The process with the largest sum, the first of equals.
+  function slowest(epoch, factors) {
+    const width = factors.length;
+    let [row, longest] = [0, -1];
+    for (let start = 0; start < epoch.seconds.length; start += width) {
+      let sum = 0;
+      for (let column = 0; column < width; column += 1) sum += epoch.seconds[start + column] * factors[column];
+      if (sum > longest) [row, longest] = [start / width, sum];
+    }
+    return { rank: epoch.ranks[row], ioSeconds: longest, row, seconds: epoch.seconds };
+  }
+
+  function bottleneckOf(classes) {
+    const largest = Object.keys(classes).reduce((most, name) => (classes[name] > classes[most] ? name : most));
+    return classes[largest] > 0 ? largest : null;
+  }
+
+  function model(data) {
+    const { points, ceilings } = unpacked(data);
+    const rateOf = (index) => points[index].sweep.cache_rate ?? 0;
+
+    const factorsOf = (improvements) => data.classes.map((name) => factor(improvements[name] || 0));
+
+    function pointAfter(index, factors) {
+      const runs = points[index].epochs.map((epoch) => slowest(epoch, factors));
+      const chosen = middle(runs, (run) => run.ioSeconds);
+      const timeOf = (column) => mean(chosen.map((run) => run.seconds[run.row * factors.length + column] * factors[column]));
+      const classes = Object.fromEntries(data.classes.map((name, column) => [name, timeOf(column)]));
+      return {
+        index,
+        sweep: points[index].sweep,
+        where: points[index].where,
+        io_seconds: mean(chosen.map((run) => run.ioSeconds)),
+        classes,
+        bottleneck: bottleneckOf(classes),
+        slowest_ranks: runs.map((run) => run.rank),
+      };
+    }
+
+    const ioSeconds = (point, factors) => median(point.epochs.map((epoch) => slowest(epoch, factors).ioSeconds));
+
+    const shortest = (factors) => Math.min(...points.map((point) => ioSeconds(point, factors)));
+
+    function bestOf(all) {
+      const isBetter = (one, other) =>
+        one.io_seconds < other.io_seconds ||
+        (one.io_seconds === other.io_seconds && rateOf(one.index) < rateOf(other.index));
+      return all.reduce((best, point) => (isBetter(point, best) ? point : best));
+    }
+
+    const measured = data.summary.map((index) => pointAfter(index, data.classes.map(() => 1)));
+    const measuredBest = bestOf(measured);
+
+    function finding(kind, evidence) {
+      const [text, suggestion] = data.wording[kind];
+      return { kind, text: wording.fill(text, evidence), suggestion };
+    }
+
+    function moved(after) {
+      return finding('bottleneck_moves', {
+        before: measuredBest.bottleneck ?? 'nothing',
+        before_where: measuredBest.where,
+        after: after.bottleneck ?? 'nothing',
+        after_where: after.where,
+      });
+    }
+
+    // Improved classes of which more would gain next to nothing.
+    function spent(seconds, improvements) {
+      const found = [];
+      data.classes.forEach((name, column) => {
+        if (!(improvements[name] > 0)) return;
+        const factors = factorsOf(improvements);
+        factors[column] = 0;
+        const left = -changePercent(seconds, shortest(factors));
+        if (left < 100 * data.little) found.push(finding('stops_mattering', { class: name, percent: Math.max(0, left) }));
+      });
+      return found;
+    }
+
+    // Classes that were not improved, and would have to serve more than they ever did; those that were busy first.
+    function exceeded(index, seconds, improvements) {
+      const worst = new Map();
+      for (const ceiling of seconds > 0 ? ceilings : []) {
+        const least = worst.has(ceiling.class) ? worst.get(ceiling.class).seconds[index] : seconds * (1 + ROUNDING);
+        if (!(improvements[ceiling.class] > 0) && ceiling.seconds[index] > least) worst.set(ceiling.class, ceiling);
+      }
+      const isIdle = (ceiling) => ceiling.share < data.busy_share;
+      const ordered = [...worst.values()].sort((one, other) => isIdle(one) - isIdle(other));
+      return ordered.map((ceiling) =>
+        finding(`${isIdle(ceiling) ? 'idle_' : ''}beyond_${ceiling.kind}`, {
+          class: ceiling.class,
+          times: ceiling.seconds[index] / seconds,
+          most_per_second: ceiling.perSecond,
+          where: ceiling.where,
+          percent: 100 * ceiling.share,
+          implied_seconds: ceiling.seconds[index],
+        }),
+      );
+    }
+
+    // Why it cannot be told whether other classes would have to serve more than they ever did.
+    function untold(improvements) {
+      const others = data.classes.filter((name) => !(improvements[name] > 0));
+      const unknown = data.unknown_classes.filter((name) => others.includes(name));
+      if (others.length && points.length < 2) return [finding('one_point', {})];
+      return unknown.length ? [finding('no_ceilings', { classes: unknown })] : [];
+    }
+
+    function warnings(best, improvements) {
+      if (!data.classes.some((name) => improvements[name])) return [];
+      return [
+        ...(measuredBest.bottleneck === best.bottleneck ? [] : [moved(best)]),
+        ...spent(best.io_seconds, improvements),
+        ...(data.classes.some((name) => improvements[name] > 0) ? untold(improvements) : []),
+        ...exceeded(best.index, best.io_seconds, improvements),
+      ];
+    }
+
+    // `improvements`: percent by class.
+    function estimate(improvements) {
+      const factors = factorsOf(improvements);
+      const after = data.summary.map((index) => pointAfter(index, factors));
+      const best = bestOf(after);
+      const before = measured.find((point) => point.index === best.index);
+      return {
+        best,
+        baseline_best: measuredBest,
+        points: after,
+        change_percent: changePercent(measuredBest.io_seconds, best.io_seconds),
+        slowest_rank_changed: before.slowest_ranks.some((rank, run) => rank !== best.slowest_ranks[run]),
+        bottleneck_moved: measuredBest.bottleneck !== best.bottleneck,
+        warnings: warnings(best, improvements),
+      };
+    }
+
+    // The smallest cache rate that meets the goal with these factors, or the shortest time that there is.
+    function nearest(factors, goal) {
+      let least = Infinity;
+      for (let index = 0; index < points.length; index += 1) {
+        const seconds = ioSeconds(points[index], factors);
+        if (seconds <= goal * (1 + data.rounding)) return { point: index, seconds };
+        least = Math.min(least, seconds);
+      }
+      return { point: -1, seconds: least };
+    }
+
+    function entry(improve, { point, seconds }) {
+      const met = point >= 0;
+      return {
+        improve,
+        min_cache_rate: met ? points[point].sweep.cache_rate ?? null : null,
+        io_seconds: seconds,
+        met,
+        sweep: met ? points[point].sweep : null,
+        where: met ? points[point].where : null,
+        point,
+      };
+    }
+
+    // More of a class never takes longer, so it is enough to look one step down along either class.
+    function pareto(grid, width, improvements) {
+      const rates = grid.map((one) => (one.met ? rateOf(one.point) : Infinity));
+      const front = grid.filter((one, index) => {
+        const lessX = index >= width ? rates[index - width] : Infinity;
+        const lessY = index % width ? rates[index - 1] : Infinity;
+        return one.met && lessX > rates[index] && lessY > rates[index];
+      });
+      const inAll = (one) => Object.values(one.improve).reduce((sum, percent) => sum + percent, 0);
+      front.sort((one, other) => inAll(one) - inAll(other) || rateOf(one.point) - rateOf(other.point));
+      return front.map((one) => ({
+        ...one,
+        warnings: exceeded(one.point, one.io_seconds, { ...improvements, ...one.improve }),
+      }));
+    }
+
+    // Every pair of improvements of two classes, the second varying fastest; the others stay as they are in `improvements`.
+    function explore(goal, xClass, yClass, improvements = {}) {
+      const percents = data.grid.percents;
+      const grid = [];
+      for (const x of percents) {
+        for (const y of percents) {
+          const improve = { [xClass]: x, [yClass]: y };
+          grid.push(entry(improve, nearest(factorsOf({ ...improvements, ...improve }), goal)));
+        }
+      }
+      const without = nearest(data.classes.map(() => 1), goal);
+      return {
+        grid,
+        pareto: pareto(grid, percents.length, improvements),
+        met_without: without.point < 0 ? null : points[without.point].where,
+      };
+    }
+
+    return { estimate, explore, measured };
+  }
+
+  return { model };
+})();

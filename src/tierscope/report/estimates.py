@@ -1,0 +1,197 @@
+"""An estimate, and an exploration of a goal, for the terminal."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from tierscope.analysis.breakdown import SweepPoint, sweep_text, value_text
+from tierscope.analysis.conditions import Conditions
+from tierscope.analysis.wording import Finding
+from tierscope.predict.explore import Exploration, Option
+from tierscope.predict.whatif import LITTLE, Estimate
+from tierscope.report.parts import WASTED_PERCENT, Column, Unit, colour, finding_lines, fitting, table
+from tierscope.units import about_seconds
+
+MOST_OPTIONS = 12
+_CELL = 4  # of the grid
+
+
+def improvements_text(improvements: Mapping[str, float]) -> str:
+    shown = [f"{name} {percent:+g} %" for name, percent in improvements.items() if percent]
+    return ", ".join(shown) or "no improvement"
+
+
+def label_of(given: Conditions) -> str:
+    return f" · emulated tiers: {', '.join(given.emulated)}" if given.emulated else ""
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateView:
+    """Before and after, the sentence that says it, when not to believe it, and where more would help."""
+
+    name: str
+    estimate: Estimate
+    findings: list[Finding]
+    given: Conditions
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        estimate = self.estimate
+        title = f"{self.name}: estimate by scaling ({estimate.after.basis} seconds){label_of(self.given)}"
+        yield Text(title, style="bold")
+        if any(estimate.improvements.values()):
+            yield table(fitting(_before_and_after(estimate), options.max_width))
+            yield Text(estimate_sentence(estimate), style="bold")
+            yield from finding_lines(estimate.warnings)
+        yield Text("")
+        yield from _sensitivity(estimate)
+        yield from finding_lines(self.findings)
+
+
+def _before_and_after(estimate: Estimate) -> list[Column]:
+    before, after = estimate.before.best, estimate.after.best
+    time = Unit.of(max(before.io.median, after.io.median))
+    rows = [("measured", before), (improvements_text(estimate.improvements), after)]
+    spread = [Text(f"{time.span(point.io)}, {point.io.kind}, n={point.io.n}") for _, point in rows]
+    columns = [
+        Column("", [Text(name) for name, _ in rows], right=False),
+        Column("best at", [Text(_where(point)) for _, point in rows]),
+        Column(f"I/O {time.name}", [time.text(point.io.median) for _, point in rows], "bold"),
+    ]
+    if before.io.n > 1:
+        columns.append(Column("", spread, "dim", drop=2))
+    columns += [
+        Column(name, [time.text(point.classes[name]) for _, point in rows], colour(index), drop=3)
+        for index, name in enumerate(estimate.before.classes)
+    ]
+    columns.append(Column("bottleneck", [Text(point.bottleneck or "–") for _, point in rows], right=False))
+    return columns
+
+
+def _where(point: SweepPoint) -> str:
+    return sweep_text(point.sweep)
+
+
+def estimate_sentence(estimate: Estimate) -> str:
+    before, after = estimate.before.best, estimate.after.best
+    moved = "" if _where(before) == _where(after) else f" instead of {_where(before)}"
+    rank = ", in another process" if estimate.slowest_rank_changed else ""
+    bottleneck = f"; {after.bottleneck} is the bottleneck then{rank}" if after.bottleneck else ""
+    return (
+        f"With {improvements_text(estimate.improvements)}: {about_seconds(after.io.median)} of I/O per epoch instead of "
+        f"{about_seconds(before.io.median)} ({estimate.change_percent:+.1f} %), at {_where(after)}{moved}{bottleneck}."
+    )
+
+
+def _sensitivity(estimate: Estimate) -> Iterator[Text | Table]:
+    each = estimate.sensitivity
+    yield Text("If one class alone were improved, the best I/O time would change by", style="bold")
+    steps = list(each[0].change_percent)
+    columns = [Column("", [Text(one.class_name) for one in each], right=False)]
+    columns += [Column(f"{step:+g} %", [_change(one.change_percent[step]) for one in each]) for step in steps]
+    columns.append(Column("at most", [_change(one.limit_percent) for one in each], "bold"))
+    yield table(columns)
+    wasted = [one.class_name for one in each if -one.limit_percent < WASTED_PERCENT]
+    if wasted:
+        yield Text(
+            f"Money spent on {' or '.join(wasted)} alone is wasted: it gains less than {WASTED_PERCENT:g} %, however fast."
+        )
+
+
+def _change(percent: float) -> Text:
+    return Text(f"{percent:.1f} %" if abs(percent) >= 0.05 else "0 %", style="dim" if -percent < 100 * LITTLE else "")
+
+
+@dataclass(frozen=True, slots=True)
+class ExplorationView:
+    """What meets the goal: the cheapest combinations, and the grid where two classes vary."""
+
+    name: str
+    found: Exploration
+    findings: list[Finding]
+    given: Conditions
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        found = self.found
+        fixed = f", with {improvements_text(found.fixed)}" if any(found.fixed.values()) else ""
+        goal = about_seconds(found.goal_seconds)
+        yield Text(
+            f"{self.name}: {goal} of I/O per epoch, estimated by scaling{fixed}{label_of(self.given)}", style="bold"
+        )
+        if len(found.vary) == 2:
+            yield from _grid(found, options.max_width)
+        yield Text(exploration_sentence(found), style="bold")
+        if found.options and found.met_without is None:
+            yield table(fitting(_option_columns(found.options[:MOST_OPTIONS]), options.max_width))
+            if len(found.options) > MOST_OPTIONS:
+                yield Text(
+                    f"and {len(found.options) - MOST_OPTIONS} more, each less of one and more of another: see --json",
+                    style="dim",
+                )
+            yield from finding_lines(found.options[0].warnings)
+        yield from finding_lines(self.findings)
+
+
+def exploration_sentence(found: Exploration) -> str:
+    goal = about_seconds(found.goal_seconds)
+    met = int((found.chosen >= 0).sum())
+    if found.met_without is not None:
+        return f"The goal of {goal} is already met without any improvement, at {sweep_text(found.sweeps[found.met_without])}."
+    if not met:
+        nearest = int(found.io_seconds.argmin())
+        return (
+            f"{goal} cannot be met by these: the shortest is {about_seconds(found.io_seconds[nearest])}, "
+            f"with {improvements_text(found.combination(nearest))}."
+        )
+    cheapest = found.options[0]
+    price = "" if cheapest.cost is None else f", for {cheapest.cost:,.6g}"
+    by = "cheapest" if cheapest.cost is not None else "least in all"
+    return (
+        f"{met} of {len(found.chosen)} combinations meet it; the {by}: {improvements_text(cheapest.improve)} "
+        f"at {sweep_text(cheapest.sweep)} ({about_seconds(cheapest.io_seconds)}){price}."
+    )
+
+
+def _option_columns(options: tuple[Option, ...]) -> list[Column]:
+    time = Unit.of(max(option.io_seconds for option in options))
+    columns = [
+        Column(name, [Text(f"{option.improve[name]:+g} %") for option in options]) for name in options[0].improve
+    ]
+    columns += [
+        Column(key.replace("_", " "), [Text(value_text(key, option.sweep[key])) for option in options])
+        for key in options[0].sweep
+    ]
+    columns.append(Column(f"I/O {time.name}", [time.text(option.io_seconds) for option in options], "bold"))
+    if options[0].cost is not None:
+        columns.append(Column("cost", [Text(f"{option.cost:,.6g}") for option in options], "bold"))
+    doubts = [Text("beyond what was seen" if _doubtful(option) else "") for option in options]
+    return [*columns, Column("", doubts, "dim", drop=1, right=False)]
+
+
+def _doubtful(option: Option) -> bool:
+    return any(warning.kind.startswith("beyond") for warning in option.warnings)
+
+
+def _grid(found: Exploration, width: int) -> Iterator[Text]:
+    """The smallest cache rate for every pair, in percent; a dot where there is none. Values that do not fit are left out."""
+    (across, columns), (down, rows) = found.vary.items()
+    chosen = found.chosen.reshape(len(columns), len(rows))
+    room = max(1, (width - 10) // _CELL)
+    shown = range(0, len(columns), -(-len(columns) // room))
+    yield Text(f"smallest cache rate in %: {down} downwards, {across} to the right; · cannot be met", style="dim")
+    yield Text(" " * 8 + "".join(f"{columns[column]:>{_CELL}g}" for column in shown), style="dim")
+    for row in range(0, len(rows), -(-len(rows) // 25)):
+        line = Text(f"{rows[row]:>+7g} ", style="dim")
+        for column in shown:
+            line.append(_cell(found, int(chosen[column, row])))
+        yield line
+
+
+def _cell(found: Exploration, point: int) -> Text:
+    if point < 0:
+        return Text("·".rjust(_CELL), style="dim")
+    rate: Any = found.sweeps[point].get("cache_rate")
+    return Text(("✓" if rate is None else f"{100 * rate:.0f}").rjust(_CELL), style="green")

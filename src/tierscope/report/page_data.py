@@ -1,0 +1,139 @@
+"""What the page computes with in the browser, as plain data."""
+
+import base64
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tierscope.analysis.breakdown import Breakdown, sweep_text, value_text
+from tierscope.analysis.wording import WORDING
+from tierscope.predict.ceilings import BUSY_SHARE, Ceiling, ceilings, unknown_classes
+from tierscope.predict.explore import ROUNDING
+from tierscope.predict.processes import PointTimes
+from tierscope.predict.whatif import LITTLE
+from tierscope.report.figures import class_marks
+from tierscope.report.source import Source
+from tierscope.units import about_seconds, format_seconds
+
+SCHEMA_VERSION = 1
+SLIDER = {"low": -50, "high": 400, "step": 5}  # percent
+_WARNINGS = (
+    "bottleneck_moves",
+    "stops_mattering",
+    "beyond_ops",
+    "beyond_bytes",
+    "idle_beyond_ops",
+    "idle_beyond_bytes",
+    "no_ceilings",
+    "one_point",
+)
+
+
+def live_data(source: Source) -> dict[str, Any]:
+    """All that the estimate and the grid need in the browser. Floats that must be the same as here travel as base64."""
+    points = source.processes.reduced().points
+    exploration = source.exploration
+    summary = _summary_order(source)
+    slices = _slices(source.breakdown, summary)
+    best = summary[source.breakdown.summary.index(source.breakdown.best)]
+    varied = list(dict.fromkeys([*exploration.vary, *source.processes.classes]))[:2]
+    goal = format_seconds if source.goal_given else about_seconds
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "classes": list(source.processes.classes),
+        "marks": [{"tier": tier, "meta": meta} for _, tier, meta in class_marks(source.processes.classes)],
+        "axis": (_axis(source.breakdown) or "").replace("_", " "),
+        "points": [_point(point) for point in points],
+        "summary": summary,
+        "slices": slices,
+        "slice": next(index for index, part in enumerate(slices) if best in part["points"]),
+        "ceilings": [_ceiling(each) for each in ceilings(source.processes)] if len(points) > 1 else [],
+        "unknown_classes": unknown_classes(source.processes),
+        "busy_share": BUSY_SHARE,
+        "rounding": ROUNDING,
+        "little": LITTLE,
+        "wording": {kind: list(WORDING[kind]) for kind in _WARNINGS},
+        "goal": {
+            "seconds": exploration.goal_seconds,
+            "given": source.goal_given,
+            "text": goal(exploration.goal_seconds),
+        },
+        "grid": {"classes": varied, "percents": [_plain(percent) for percent in next(iter(exploration.vary.values()))]},
+        "has_rates": len({point.sweep.get("cache_rate") for point in points}) > 1,
+        "sliders": SLIDER,
+        "improvements": _shown_first(source),
+    }
+
+
+def _shown_first(source: Source) -> dict[str, float]:
+    """Percent by class, as far as the sliders go. What nobody asked for is left to the reader."""
+    given = source.estimate.improvements if source.improvements_given else {}
+    return {name: min(max(given.get(name, 0.0), SLIDER["low"]), SLIDER["high"]) for name in source.processes.classes}
+
+
+def packed(values: Iterable[float]) -> str:
+    """Little-endian doubles, in base64."""
+    return base64.b64encode(np.fromiter(values, dtype="<f8").tobytes()).decode("ascii")
+
+
+def _point(point: PointTimes) -> dict[str, Any]:
+    epochs = [
+        {
+            "repetition": times.repetition,
+            "epoch": times.epoch,
+            "ranks": times.ranks.tolist(),
+            "seconds": packed(times.seconds.ravel()),
+        }
+        for times in point.epochs
+    ]
+    sweep = {name: _plain(value) for name, value in point.sweep.items()}
+    return {"sweep": sweep, "where": sweep_text(point.sweep), "at": _at(point.sweep), "epochs": epochs}
+
+
+def _at(sweep: dict[str, Any]) -> str:
+    """The point in a column of its own, under the name of the key if it is the only one."""
+    return ", ".join(value_text(*item) for item in sweep.items()) if len(sweep) < 2 else sweep_text(sweep)
+
+
+def _ceiling(each: Ceiling) -> dict[str, Any]:
+    numbers = packed([each.per_second, each.share, *each.seconds])
+    return {"class": each.class_name, "kind": each.kind, "where": each.where, "numbers": numbers}
+
+
+def _plain(value: Any) -> Any:
+    """A value that JSON can hold; a whole number without its point."""
+    if isinstance(value, float):
+        return (
+            int(value) if value.is_integer() and abs(value) < 2**53 else value if math.isfinite(value) else str(value)
+        )
+    return value if isinstance(value, str | int | None) else str(value)
+
+
+def _summary_order(source: Source) -> list[int]:
+    """For each point of the breakdown's summary, its index among those of the processes, which are ordered by cache rate."""
+    places = {_values(point.sweep): index for index, point in enumerate(source.processes.points)}
+    return [places[_values(point.sweep)] for point in source.breakdown.summary]
+
+
+def _values(sweep: dict[str, Any], without: str | None = None) -> tuple[str, ...]:
+    return tuple(repr(value) for name, value in sweep.items() if name != without)
+
+
+def _axis(breakdown: Breakdown) -> str | None:
+    """The key that runs along a figure."""
+    keys = breakdown.sweep_keys
+    return "cache_rate" if "cache_rate" in keys else keys[0] if keys else None
+
+
+def _slices(breakdown: Breakdown, summary: list[int]) -> list[dict[str, Any]]:
+    """The points along the axis, for every combination of the other keys."""
+    axis = _axis(breakdown)
+    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    for index, point in zip(summary, breakdown.summary, strict=True):
+        others = {name: value for name, value in point.sweep.items() if name != axis}
+        part = found.setdefault(_values(others), {"text": sweep_text(others), "points": [], "ticks": []})
+        part["points"].append(index)
+        part["ticks"].append("" if axis is None else value_text(axis, point.sweep[axis]))
+    return list(found.values())

@@ -1,0 +1,103 @@
+"""What the tables of the terminal share."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+from tierscope.analysis.breakdown import Breakdown, SweepPoint, value_text
+from tierscope.analysis.statistics import Interval
+from tierscope.analysis.wording import Finding
+
+_COLOURS = ("blue", "cyan", "yellow", "magenta", "green", "red")  # by class, in the order of the breakdown
+_GAP = 3  # between columns
+WASTED_PERCENT = 1.0  # a class that gains less, however fast, is not worth money
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`drop` is the turn in which it goes when there is no room; 0: never."""
+
+    header: str
+    cells: list[Text]
+    style: str = ""
+    drop: int = 0
+    right: bool = True
+
+    @property
+    def width(self) -> int:
+        return max(cell_len(self.header), *(cell.cell_len for cell in self.cells)) + _GAP
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Seconds, or milliseconds where seconds would be all zeros."""
+
+    name: str
+    factor: float
+
+    @classmethod
+    def of(cls, longest: float) -> "Unit":
+        return cls("ms", 1000.0) if longest < 0.1 else cls("s", 1.0)
+
+    def text(self, seconds: float | None) -> Text:
+        return Text("–" if seconds is None else f"{seconds * self.factor:.3f}")
+
+    def span(self, values: Interval) -> str:
+        return f"{values.low * self.factor:.3f}–{values.high * self.factor:.3f}"
+
+
+def fitting(columns: list[Column], width: int) -> list[Column]:
+    for turn in sorted({column.drop for column in columns if column.drop}):
+        if sum(column.width for column in columns) <= width:
+            break
+        columns = [column for column in columns if column.drop != turn]
+    return columns
+
+
+def table(columns: list[Column]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    for column in columns:
+        table.add_column(Text(column.header), justify="right" if column.right else "left", style=column.style)
+    for row in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*row)
+    return table
+
+
+def colour(index: int) -> str:
+    return _COLOURS[index % len(_COLOURS)]
+
+
+def counted(amount: int, noun: str, plural: str = "") -> str:
+    return f"{amount} {noun if amount == 1 else plural or f'{noun}s'}"
+
+
+def finding_lines(findings: Iterable[Finding]) -> Iterator[Text]:
+    for finding in findings:
+        line = Text("• ", style="dim")
+        line.append(finding.text)
+        line.append(f" → {finding.suggestion}", style="dim")
+        yield line
+
+
+def bottleneck_stretches(breakdown: Breakdown) -> Iterator[str]:
+    """Stretches of a sweep over one key that have the same bottleneck."""
+    if len(breakdown.sweep_keys) != 1 or len(breakdown.summary) < 2:
+        return
+    key = breakdown.sweep_keys[0]
+    stretch: list[SweepPoint] = []
+    for point in [*breakdown.summary, None]:
+        if stretch and (point is None or point.bottleneck != stretch[0].bottleneck):
+            yield f"{stretch[0].bottleneck or 'no I/O'} {_span(key, stretch)}"
+            stretch = []
+        if point is not None:
+            stretch.append(point)
+
+
+def _span(key: str, stretch: list[SweepPoint]) -> str:
+    values = [value_text(key, point.sweep[key]) for point in stretch]
+    is_ordered = all(isinstance(point.sweep[key], int | float) for point in stretch) and len(values) > 1
+    return f"from {values[0]} to {values[-1]}" if is_ordered else f"at {', '.join(values)}"

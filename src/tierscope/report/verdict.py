@@ -1,0 +1,119 @@
+"""What a page says first: what bounds the epoch, what is best, what would help, and whether storage matters."""
+
+import polars as pl
+
+from tierscope.analysis.breakdown import Breakdown, SweepPoint, sweep_text, value_text
+from tierscope.analysis.findings import HIDDEN_SHARE
+from tierscope.report.parts import WASTED_PERCENT, bottleneck_stretches
+from tierscope.report.source import Held, Source
+from tierscope.units import about_bytes, about_seconds
+
+_HELPING_STEP = 50.0
+
+
+def verdict(source: Source) -> list[str]:
+    """What bounds the epoch, what is best and what that takes, what would help, and whether it matters: a sentence each."""
+    sentences = [_bottleneck(source.breakdown), _best(source), _helping(source), _mattering(source)]
+    return [sentence for sentence in sentences if sentence]
+
+
+def _bottleneck(breakdown: Breakdown) -> str:
+    best = breakdown.best
+    if best.bottleneck is None:
+        return "There was no I/O at the best point, so nothing there bounds the epoch."
+    share = 100 * best.classes[best.bottleneck] / best.io.median
+    of = f"{share:.0f} % of the slowest process's I/O time"
+    stretches = list(bottleneck_stretches(breakdown))
+    if not stretches:
+        where = " at the best point" if len(breakdown.summary) > 1 else ""
+        return f"{best.bottleneck} is the bottleneck{where}: {of}."
+    if len(stretches) == 1:
+        return f"{best.bottleneck} is the bottleneck all along the sweep: {of} at the best point."
+    return f"The bottleneck moves along the sweep: {', then '.join(stretches)}. At the best point {best.bottleneck} is {of}."
+
+
+def _best(source: Source) -> str:
+    breakdown = source.breakdown
+    best = breakdown.best
+    low, high = about_seconds(best.io.low), about_seconds(best.io.high)
+    spread = f"n={best.io.n}" if best.io.n == 1 else f"{low} to {high}, {best.io.kind}, n={best.io.n}"
+    io = f"{about_seconds(best.io.median)} of I/O per epoch ({spread})"
+    if not breakdown.sweep_keys:
+        return f"The slowest process has {io}."
+    rate_only = breakdown.sweep_keys == ("cache_rate",)
+    what = (
+        f"cache rate is {value_text('cache_rate', best.sweep['cache_rate'])}"
+        if rate_only
+        else f"point is {sweep_text(best.sweep)}"
+    )
+    return f"The best {what}, with {io}{_takes(source, best)}{_equal(source)}."
+
+
+def _takes(source: Source, point: SweepPoint) -> str:
+    """How much has to be held for it."""
+    held = (source.held or {}).get(source.breakdown.summary.index(point), {})
+    parts = [_amount(tier, amount) for tier, amount in held.items()]
+    return f"; that takes {' and '.join(parts)}" if parts else ""
+
+
+def _amount(tier: str, held: Held) -> str:
+    if held.by_node is not None:
+        return f"{about_bytes(held.by_node)} on {tier} of every node"
+    return f"{about_bytes(held.in_all)} on {tier} in all"
+
+
+def _equal(source: Source) -> str:
+    """The smallest cache rate that does as well, for all that is known."""
+    equal = source.breakdown.smallest_equal
+    if equal is None or equal is source.breakdown.best:
+        return ""
+    return f". {value_text('cache_rate', equal.sweep['cache_rate'])} cannot be told from it{_takes(source, equal)}"
+
+
+def _helping(source: Source) -> str:
+    helping = sorted(source.estimate.sensitivity, key=lambda each: each.change_percent[_HELPING_STEP])
+    first, *others = helping
+    if -first.change_percent[_HELPING_STEP] < WASTED_PERCENT:
+        return (
+            f"No class by itself would help: {_HELPING_STEP:g} % more of any takes less than {WASTED_PERCENT:g} % off."
+        )
+    gain = -first.change_percent[_HELPING_STEP]
+    rest = [
+        f"{each.class_name} {-each.change_percent[_HELPING_STEP]:.1f} %"
+        for each in others
+        if -each.change_percent[_HELPING_STEP] >= WASTED_PERCENT
+    ]
+    after = f", {', '.join(rest)}" if rest else "; nothing else helps by itself"
+    return f"Faster {first.class_name} would help most: {_HELPING_STEP:g} % more takes about {gain:.1f} % off the best time{after}."
+
+
+def _mattering(source: Source) -> str:
+    """Storage against compute."""
+    best = source.breakdown.best
+    if best.compute_seconds is None:
+        return ""
+    if best.compute_seconds > 0:
+        return _waiting(source, best, best.compute_seconds)
+    steps = _steps(source.times.epochs)
+    if not steps or not best.io.median:
+        return ""
+    return f"No compute was emulated: storage would be hidden once a step computes longer than {about_seconds(best.io.median / steps)}."
+
+
+def _waiting(source: Source, best: SweepPoint, compute_seconds: float) -> str:
+    same = [pl.col(name).eq_missing(value) for name, value in best.sweep.items()]
+    known = source.times.epochs.filter(pl.lit(True), *same).drop_nulls(["stall_seconds", "epoch_seconds"])
+    whole = float(known["epoch_seconds"].sum())
+    if whole <= 0:
+        return ""
+    share = float(known["stall_seconds"].sum()) / whole
+    hidden = "compute hides the storage" if share < HIDDEN_SHARE else "storage is not hidden"
+    return f"With {about_seconds(compute_seconds)} of compute, ranks waited for data {100 * share:.1f} % of an epoch at the best point: {hidden}."
+
+
+def _steps(epochs: pl.DataFrame) -> int:
+    """Of an epoch, in the rank that has most; 0: not known."""
+    if "step_read_seconds" not in epochs.columns:
+        return 0
+    counts = epochs.select(pl.col("step_read_seconds").list.len() * pl.col("steps_per_entry")).to_series()
+    return int(counts.max() or 0)  # type: ignore[arg-type]

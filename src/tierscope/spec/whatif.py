@@ -1,0 +1,105 @@
+"""What users ask on the command line: improvements of classes in percent, ranges of them, prices and a goal."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from tierscope.errors import UserError
+from tierscope.spec.sweep import split_range, spread
+from tierscope.units import closest, parse_seconds
+
+T = TypeVar("T")
+
+_GIB = "-gib"
+LEAST, MOST = -99.9, 1e6
+
+
+def read_improvements(texts: Iterable[str], classes: Iterable[str]) -> dict[str, float]:
+    """`GFS-META=50`: 50 % more throughput in that class; below zero: less."""
+    return _read_all("--improve", texts, list(classes), _percent, "GFS-META=50")
+
+
+def read_variations(texts: Iterable[str], classes: Iterable[str]) -> dict[str, tuple[float, ...]]:
+    """`GFS-META=0:200:10`, `GFS-META=0..200 step 10` or `GFS-META=0,50,100`; ascending."""
+    return _read_all("--vary", texts, list(classes), _percents, "GFS-META=0:200:10")
+
+
+def read_prices(
+    texts: Iterable[str], classes: Iterable[str], tiers: Iterable[str]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """`GFS-META=3`: of each percent more; `lfs-gib=0.1`: of each GiB on that tier. By class, and by tier."""
+    known = [*classes, *(f"{tier}{_GIB}" for tier in tiers)]
+    prices = _read_all("--cost", texts, known, _price, "GFS-META=3")
+    by_tier = {name.removesuffix(_GIB): price for name, price in prices.items() if name.endswith(_GIB)}
+    return {name: price for name, price in prices.items() if not name.endswith(_GIB)}, by_tier
+
+
+def read_goal(text: str) -> float:
+    try:
+        seconds = parse_seconds(text)
+    except ValueError as error:
+        raise UserError(f"--goal {text}: {error}") from None
+    if not seconds > 0:
+        raise UserError(f"--goal {text}: must be above 0, for example 4s")
+    return seconds
+
+
+def _read_all(
+    option: str, texts: Iterable[str], known: list[str], read: Callable[[str], T], example: str
+) -> dict[str, T]:
+    found: dict[str, T] = {}
+    for text in texts:
+        name, equals, value = text.rpartition("=")
+        if not equals or not name.strip():
+            raise UserError(f"{option} {text}: has no value; write it like {example}")
+        resolved = _resolve(option, name.strip(), known)
+        if resolved in found:
+            raise UserError(f"{option} {text}: {resolved} is given twice; remove one")
+        try:
+            found[resolved] = read(value.strip())
+        except ValueError as error:
+            raise UserError(f"{option} {text}: {value.strip()} {error}") from None
+    return found
+
+
+def _resolve(option: str, name: str, known: list[str]) -> str:
+    by_lower: Mapping[str, str] = {each.lower(): each for each in known}
+    if name in known or name.lower() in by_lower:
+        return name if name in known else by_lower[name.lower()]
+    if name.upper().endswith("-WRITE"):
+        raise UserError(f"{option} {name}: writes are no part of the I/O time; choose from {', '.join(known)}")
+    guess = closest(name.lower(), by_lower)
+    hint = f"did you mean {by_lower[guess]}? " if guess else ""
+    raise UserError(f"{option} {name}: there is no such class here; {hint}choose from {', '.join(known)}")
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text.replace("_", ""))
+    except ValueError:
+        raise ValueError("is not a number") from None
+    if not math.isfinite(number):
+        raise ValueError("is not a finite number")
+    return number
+
+
+def _percent(text: str) -> float:
+    number = _number(text.removesuffix("%").strip())
+    if not LEAST <= number <= MOST:
+        raise ValueError(f"must be within {LEAST:g} – {MOST:g} percent")
+    return number
+
+
+def _percents(text: str) -> tuple[float, ...]:
+    parts = split_range(text)
+    values = spread(*(_percent(part) for part in parts)) if parts else [_percent(part) for part in text.split(",")]
+    if len(set(values)) != len(values):
+        raise ValueError("has a value twice; remove one")
+    return tuple(sorted(values))
+
+
+def _price(text: str) -> float:
+    number = _number(text)
+    if number < 0:
+        raise ValueError("must be at least 0")
+    return number

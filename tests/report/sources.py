@@ -1,0 +1,85 @@
+"""What a page or a figure is made of, from times that are made by hand."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.traces import CLASSES, times_of
+from tierscope.analysis.breakdown import break_down
+from tierscope.analysis.conditions import Conditions
+from tierscope.analysis.times import ClassTimes, from_csv
+from tierscope.predict.explore import explore
+from tierscope.predict.processes import Processes
+from tierscope.predict.whatif import estimate
+from tierscope.report.source import Source
+
+GRID = tuple(float(percent) for percent in range(0, 201, 10))
+
+
+def source_of(
+    times: ClassTimes, goal: float | None = None, improve: Mapping[str, float] | None = None, **changes: Any
+) -> Source:
+    breakdown, processes = break_down(times), Processes.of(times)
+    vary = dict.fromkeys(processes.classes[1:3], GRID)
+    plain: dict[str, Any] = {
+        "name": "test",
+        "times": times,
+        "breakdown": breakdown,
+        "findings": [],
+        "conditions": Conditions(),
+        "processes": processes,
+        "estimate": estimate(times, breakdown, improve or {}),
+        "improvements_given": bool(improve),
+        "exploration": explore(processes, goal or 0.8 * breakdown.best.io.median, vary),
+        "goal_given": goal is not None,
+        "held": None,
+        "workload": "",
+        "study_yaml": None,
+    }
+    return Source(**{**plain, **changes})
+
+
+def rows_at(sweep: dict[str, Any], far: float, near: float, ranks: int = 3) -> list[dict[str, Any]]:
+    """GFS-META takes `far` seconds and LFS-READ `near` ones in the slowest process."""
+    seconds = dict(zip(CLASSES, (0.1, far, near, 0.01), strict=True))
+    return [
+        {
+            **sweep,
+            "rank": rank,
+            "epoch": epoch,
+            "class": name,
+            "seconds": value * (1 - 0.1 * rank),
+            "ops": 10,
+            "bytes": 1,
+        }
+        for rank in range(ranks)
+        for epoch in (1, 2, 3)
+        for name, value in seconds.items()
+    ]
+
+
+def swept() -> ClassTimes:
+    places = {0.0: (4.0, 0.5), 0.5: (2.0, 1.0), 1.0: (0.5, 3.0)}
+    rows = [row for rate, (far, near) in places.items() for row in rows_at({"cache_rate": rate}, far, near)]
+    return times_of(rows, ["cache_rate"])
+
+
+def alone() -> ClassTimes:
+    return times_of(rows_at({}, 2.0, 1.0), [])
+
+
+def random_times(path: Path, rates: int, ranks: int, epochs: int) -> ClassTimes:
+    dice = np.random.default_rng(3)
+    lines = ["rank,epoch,class,seconds,cache_rate"]
+    for rate in np.linspace(0, 1, rates):
+        for epoch in range(1, epochs + 1):
+            times = dice.gamma(40, 0.1, (ranks, 4)) * (1 - rate, 1 - rate, rate, rate)
+            lines += [
+                f"{rank},{epoch},{name},{times[rank, column]},{rate}"
+                for rank in range(ranks)
+                for column, name in enumerate(CLASSES)
+            ]
+    path.write_text("\n".join(lines) + "\n")
+    return from_csv(str(path))
