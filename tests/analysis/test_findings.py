@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import polars as pl
 import pytest
 
+from tests.analysis.test_habits import CASES as HABITS
 from tests.predict.predicting import KINDS_OF_ESTIMATES
 from tests.traces import TIERS, times_of, trace_of, traced, without_loop
 from tierscope.analysis.breakdown import break_down
@@ -80,6 +81,30 @@ def prefixes(*paths: str) -> list[dict[str, Any]]:
     return [{"name": "gfs", "emulated": False, "prefixes": list(paths)}]
 
 
+def logs(epochs: int = 1, seconds: float = 5.0, **about: Any) -> list[Finding]:
+    """Of logs of one process that did one read of each tier in each of its epochs."""
+    did = {"GFS-READ": seconds, "LFS-READ": seconds} if seconds else {}
+    classes = {(0, n + 1): did for n in range(epochs)}
+    return found(without_loop(trace_of(classes, about={"kind": "imported", "process_count": 4, **about})))
+
+
+def named(count: int) -> list[str]:
+    return [f"{n}.darshan: is empty" for n in range(count)]
+
+
+def unknown(files: int) -> dict[str, Any]:
+    return {"files": files, "bytes": 2048, "suggestion": "/data", "folders": [["/data/a", 2000], ["/data/b", 48]]}
+
+
+SHARED = {
+    "tier": "gfs",
+    "files": 3,
+    "bytes": 2048,
+    "read_seconds": 2.0,
+    "meta_seconds": 1.0,
+    "fastest_seconds": 0.25,
+    "slowest_seconds": 0.75,
+}
 REAL, MIXED = tiers(lfs=False, gfs=False), tiers(lfs=False, gfs=True)
 
 
@@ -204,6 +229,52 @@ CASES: dict[str, Case] = {
     "root_tier": Case(
         lambda: command(tiers=prefixes("/gfs", "/")), {"tier": "gfs"}, lambda: command(tiers=prefixes("/gfs"))
     ),
+    "unreadable_logs": Case(
+        lambda: logs(unreadable_logs=named(6)),
+        {"logs": 6, "names": named(5)},  # a few are named
+        lambda: logs(unreadable_logs=[]),
+    ),
+    "damaged_logs": Case(
+        lambda: logs(damaged_logs=named(1)), {"logs": 1, "names": named(1)}, lambda: logs(damaged_logs=[])
+    ),
+    "negative_times": Case(lambda: logs(negative_times=2), {"records": 2}, lambda: logs(negative_times=0)),
+    "impossible_ranks": Case(lambda: logs(impossible_ranks=2), {"records": 2}, lambda: logs(impossible_ranks=0)),
+    "long_meta": Case(
+        lambda: logs(long_meta=[{"log": "a", "meta_seconds": 9.0, "run_seconds": 3.0}]),
+        {"log": "a", "meta_seconds": 9.0, "run_seconds": 3.0},
+        lambda: logs(long_meta=[]),
+    ),
+    "partial_logs": Case(
+        lambda: logs(partial_modules={"STDIO": 1, "POSIX": 7}),
+        {"modules": ["POSIX", "STDIO"], "logs": 7},
+        lambda: logs(partial_modules={}),
+    ),
+    "no_data_files": Case(
+        lambda: logs(seconds=0.0),
+        {"processes": 4},
+        lambda: logs(seconds=0.0, shared=[SHARED]),  # something was read
+    ),
+    "unknown_paths": Case(
+        lambda: logs(unknown=unknown(2)),
+        {"files": 2, "bytes": 2048, "suggestion": "/data", "folders": ["/data/a", "/data/b"]},
+        lambda: logs(unknown=unknown(0)),
+    ),
+    "program_files": Case(
+        lambda: logs(program={"files": 9, "seconds": 0.5, "ops": 9, "bytes": 9}),
+        {"files": 9, "seconds": 0.5},
+        lambda: logs(program={"files": 0, "seconds": 0.0, "ops": 0, "bytes": 0}),
+    ),
+    "shared_files": Case(
+        lambda: logs(shared=[SHARED], shared_split=False),
+        SHARED,
+        lambda: logs(shared=[SHARED], shared_split=True),
+    ),
+    "shared_split": Case(
+        lambda: logs(shared=[SHARED], shared_split=True),
+        {name: SHARED[name] for name in ("tier", "files", "slowest_seconds")},
+        lambda: logs(shared=[SHARED], shared_split=False),
+    ),
+    "no_epochs": Case(logs, {}, lambda: logs(epochs=2)),
     "goal_met": Case(
         lambda: found(run(9.0, 0.1), run(6.0, 0.2, point=1), run(4.0, 0.3, point=2), goal=6.0),
         {"goal_seconds": 6.0, "where": "cache_rate 20%", "io_seconds": 6.0},
@@ -223,8 +294,9 @@ def of_kind(kind: str, findings: list[Finding]) -> list[Finding]:
 
 def test_every_kind_has_a_case() -> None:
     """Those of estimates have theirs where estimates are tested."""
-    assert set(CASES) | KINDS_OF_ESTIMATES == set(WORDING)
-    assert not set(CASES) & KINDS_OF_ESTIMATES
+    others = KINDS_OF_ESTIMATES | set(HABITS)
+    assert set(CASES) | others == set(WORDING)
+    assert not set(CASES) & others
 
 
 @pytest.mark.parametrize("kind", CASES)
@@ -243,8 +315,8 @@ def test_its_words_are_one_line_with_its_evidence(kind: str) -> None:
     (finding,) = of_kind(kind, CASES[kind].yes())
     assert "\n" not in finding.text + finding.suggestion
     assert "{" not in finding.text + finding.suggestion
-    named = {name for _, name, _, _ in string.Formatter().parse(WORDING[kind][0]) if name}
-    assert named == set(finding.evidence)
+    words = " ".join(WORDING[kind])
+    assert {name for _, name, _, _ in string.Formatter().parse(words) if name} == set(finding.evidence)
     assert finding.suggestion
 
 
@@ -273,6 +345,24 @@ def test_an_unremarkable_run_gives_none() -> None:
 
 def test_an_unremarkable_command_gives_none() -> None:
     assert command() == []
+
+
+def test_unremarkable_logs_with_epochs_give_none() -> None:
+    assert logs(epochs=2) == []
+
+
+def test_logs_without_data_are_not_called_without_epochs() -> None:
+    assert [finding.kind for finding in logs(seconds=0.0)] == ["no_data_files"]
+
+
+def test_what_cannot_be_trusted_comes_before_what_is_missing() -> None:
+    kinds = [f.kind for f in logs(partial_modules={"POSIX": 1}, negative_times=1, unreadable_logs=named(1))]
+    assert kinds == ["unreadable_logs", "negative_times", "partial_logs", "no_epochs"]
+
+
+def test_every_tier_with_shared_files_is_told() -> None:
+    findings = of_kind("shared_files", logs(shared=[SHARED, {**SHARED, "tier": "lfs"}]))
+    assert [finding.evidence["tier"] for finding in findings] == ["gfs", "lfs"]
 
 
 def test_nothing_recorded_is_not_called_unmarked() -> None:

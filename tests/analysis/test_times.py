@@ -2,12 +2,13 @@
 
 import gzip
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.traces import CLASSES, OP_BYTES, TIERS, Cell, lane_of, rank_epoch, times_of, trace_of
@@ -180,12 +181,12 @@ class TestCsvThatIsRight:
     def test_as_tools_write_it(self, csv: Path, text: str) -> None:
         times = read(csv, text)
         assert times.table.select("rank", "epoch", "class", "seconds").rows() == [(0, 1, "GFS-READ", 0.5)]
-        assert times.classes == ("GFS-READ", "GFS-META")
+        assert times.classes == ("GFS-READ",)
         assert times.sweep == ()
 
     def test_any_number_of_tiers_and_names(self, csv: Path) -> None:
         times = read(csv, lines("0,1,tape-2-READ,1", "0,1,Größe-WRITE,2"))
-        assert times.classes == ("Größe-READ", "Größe-META", "tape-2-READ", "tape-2-META", "Größe-WRITE")
+        assert times.classes == ("tape-2-READ", "Größe-WRITE")
         assert break_down(times).best.io.median == 1.0
 
 
@@ -281,8 +282,8 @@ class TestCsvThatIsWrong:
         assert refusal(csv, lines(f"{GOOD},1", header=f"{HEADER},{name}")).startswith("1: column 5 has no name")
 
     def test_a_column_named_like_a_class(self, csv: Path) -> None:
-        said = refusal(csv, lines(f"{GOOD},1", header=f"{HEADER},GFS-META"))
-        assert said == "1: column GFS-META has the name of a class; rename it"
+        said = refusal(csv, lines(f"{GOOD},1", header=f"{HEADER},GFS-READ"))
+        assert said == "1: column GFS-READ has the name of a class; rename it"
 
     @pytest.mark.parametrize("cell", ['"a\nb"', "\x1b[2J", "a\x00"])
     def test_control_characters_do_not_reach_the_terminal(self, csv: Path, cell: str) -> None:
@@ -371,6 +372,9 @@ class TestToCsv:
         self, tmp_path_factory: pytest.TempPathFactory, times: ClassTimes
     ) -> None:
         path = str(tmp_path_factory.getbasetemp() / "round.csv")
+        found_classes = set(times.table["class"])
+        assume(any(not name.endswith("-WRITE") for name in found_classes))
+        times = replace(times, classes=tuple(name for name in times.classes if name in found_classes))
         to_csv(times, path)
         again = from_csv(path)
         assert again.table.rows() == times.table.rows()

@@ -28,7 +28,9 @@ def tierscope(*arguments: object) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def write_times(path: Path, classes: tuple[str, ...] = CLASSES, rates: int = 11, ranks: int = 40) -> Path:
+def write_times(
+    path: Path, classes: tuple[str, ...] = CLASSES, rates: int = 11, ranks: int = 40, digits: int | None = None
+) -> Path:
     """Made-up times in the shape of a sweep: metadata of the far tier shrinks with the cache rate, reads of the near one grow."""
     dice = random.Random(5)
     lines = ["rank,epoch,repetition,class,seconds,ops,bytes,cache_rate"]
@@ -41,6 +43,7 @@ def write_times(path: Path, classes: tuple[str, ...] = CLASSES, rates: int = 11,
             ops = (far, 2 * far, near, 2 * near)
             for name, value, count in zip(classes, seconds, ops, strict=True):
                 noisy = value * dice.uniform(0.9, 1.1)
+                noisy = noisy if digits is None else round(noisy, digits)
                 lines.append(f"{rank},{epoch},{repetition},{name},{noisy!r},{count},{count * 131072},{rate}")
     path.write_text("\n".join(lines) + "\n")
     return path
@@ -149,6 +152,37 @@ def test_a_hundred_settings_give_what_the_command_prints(opened: Opened, times: 
         shown = opened.page.locator("#warnings li").all_inner_texts()
         assert len(shown) == len(expected.warnings)
         assert all(warning.text in text for warning, text in zip(expected.warnings, shown, strict=True))
+
+
+def test_ties_fall_the_same_way(browser: Any, tmp_path: Path) -> None:
+    """Times of tenths of a second, so that many processes, epochs and rates are equal."""
+    from tierscope.studies.analyze import analyze  # noqa: PLC0415
+    from tierscope.studies.whatif import estimated  # noqa: PLC0415
+
+    path = write_times(tmp_path / "coarse.csv", rates=6, ranks=12, digits=1)
+    tierscope("report", path)
+    page = Opened(browser, tmp_path / "coarse-report" / "report.html")
+    analysis = analyze(str(path))
+    dice = random.Random(3)
+    for _ in range(60):
+        improvements = {name: float(dice.choice((-50, 0, 25, 100, 300))) for name in CLASSES}
+        expected, _ = estimated(analysis, [f"{name}={percent}" for name, percent in improvements.items()])
+        computed = page.evaluate("improvements => tierscope.estimate(improvements)", improvements)
+        assert computed["best"]["sweep"] == expected.after.best.sweep
+        assert computed["best"]["classes"] == pytest.approx(expected.after.best.classes, rel=1e-9, abs=1e-12)
+        assert computed["bottleneck_moved"] == expected.bottleneck_moved
+        assert computed["slowest_rank_changed"] == expected.slowest_rank_changed
+        assert [one["kind"] for one in computed["warnings"]] == [one.kind for one in expected.warnings]
+    assert page.troubles == []
+
+
+def test_more_than_a_slider_gives_can_be_typed(opened: Opened, times: Path) -> None:
+    printed = json.loads(tierscope("estimate", times, "--improve", "GFS-META=900", "--json"))
+    box = opened.page.locator("#what-if input[type=number]").nth(CLASSES.index("GFS-META"))
+    box.fill("900")
+    box.press("Enter")
+    assert opened.shown_seconds() == pytest.approx(printed["best"]["io_seconds"], rel=1e-9)
+    assert box.input_value() == "900"
 
 
 def test_a_setting_gives_the_very_number_of_the_command(opened: Opened, times: Path) -> None:

@@ -270,7 +270,7 @@ CASES: dict[str, Case] = {
             "percent": 25.0,
             "implied_seconds": 8.0,
         },
-        lambda: warned(metadata({"LFS-READ": (2.0, None, 4000)}), GFS_META=200.0, LFS_READ=1.0),
+        lambda: warned(metadata({"LFS-READ": (2.0, None, 4000)}), GFS_META=200.0, LFS_READ=300.0),
     ),
     "idle_beyond_ops": Case(
         lambda: warned({0.5: [{"GFS-META": (7.0, 60, 0), "LFS-META": (1.0, 100, 0)}]}, GFS_META=600.0),

@@ -265,8 +265,6 @@ def test_an_option_says_when_not_to_believe_it() -> None:
     (warning,) = option.warnings
     assert (warning.kind, warning.evidence["class"]) == ("beyond_ops", "GFS-READ")
     assert warning.evidence["implied_seconds"] == 1.0
-    (option,) = explore(Processes.of(times), 0.8, vary, {"GFS-READ": 1.0}).options
-    assert option.warnings == ()
     (option,) = explore(Processes.of(times), 1.0, vary).options
     assert (option.improve, option.warnings) == ({"GFS-META": 0.0}, ())
 

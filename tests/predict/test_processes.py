@@ -129,7 +129,7 @@ def test_operations_and_bytes_are_of_all_processes_and_unknown_where_one_is() ->
 @pytest.mark.parametrize(("percent", "expected"), [(0, 1.0), (50, 100 / 150), (100, 0.5), (300, 0.25), (-50, 2.0)])
 def test_more_throughput_is_less_time(percent: float, expected: float) -> None:
     assert factor(percent) == expected
-    processes = Processes.of(times_of([row(0, 1.0)]))
+    processes = Processes(CLASSES, ())
     assert processes.factors({"GFS-META": percent}).tolist() == [1.0, expected, 1.0, 1.0]
 
 

@@ -22,7 +22,7 @@ def source_of(
     times: ClassTimes, goal: float | None = None, improve: Mapping[str, float] | None = None, **changes: Any
 ) -> Source:
     breakdown, processes = break_down(times), Processes.of(times)
-    vary = dict.fromkeys(processes.classes[1:3], GRID)
+    vary = dict.fromkeys(processes.classes[1:3] or processes.classes, GRID)
     plain: dict[str, Any] = {
         "name": "test",
         "times": times,

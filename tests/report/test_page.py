@@ -171,7 +171,7 @@ def test_writes_are_in_the_table_but_have_no_slider(tmp_path: Path) -> None:
     path = tmp_path / "times.csv"
     path.write_text("rank,epoch,class,seconds\n0,1,GFS-READ,1\n0,1,GFS-WRITE,2\n")
     parsed = Parsed(made(source_of(from_csv(str(path)))))
-    assert [given["data-class"] for _, given in parsed.having(type="range")] == ["GFS-READ", "GFS-META"]
+    assert [given["data-class"] for _, given in parsed.having(type="range")] == ["GFS-READ"]
     assert "GFS-WRITE" in parsed.text
 
 

@@ -167,7 +167,7 @@ def test_emulation_and_findings_are_said() -> None:
 def test_writes_have_a_column_but_no_part_of_the_bar() -> None:
     rows = [{"rank": 0, "class": class_, "seconds": s, "x": 1} for class_, s in (("GFS-READ", 0.5), ("GFS-WRITE", 1e6))]
     text = shown(break_down(times_of(rows, ["x"], [*CLASSES, "GFS-WRITE"])))
-    assert "1000000.000" in text
+    assert "1,000,000.000" in text
     assert text.count("█") == 24
 
 

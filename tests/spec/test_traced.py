@@ -6,7 +6,7 @@ import pytest
 
 from tierscope.errors import UserError
 from tierscope.spec import traced
-from tierscope.spec.traced import emulation_lines, read_tiers
+from tierscope.spec.traced import emulation_lines, read_rules, read_tiers
 
 
 @pytest.fixture(autouse=True)
@@ -147,3 +147,44 @@ def test_a_tier_without_a_rate_cannot_be_emulated() -> None:
         refusal("gfs=gfs", emulate=("gfs.servers=4",))
         == "--emulate: gfs has no rate that limits; give metadata_ops, read_ops, bandwidth or latency"
     )
+
+
+def test_tiers_of_logs_are_paths_of_another_machine() -> None:
+    """They need not exist here, and no link here leads them astray."""
+    assert read_rules(["lfs=/nvme/{job},/tmp", "gfs=/lustre/me/", "link=/a/../b"]) == {
+        "lfs": ("/nvme/{job}", "/tmp"),
+        "gfs": ("/lustre/me",),
+        "link": ("/b",),
+    }
+    assert list(read_rules(["gfs=/g", "lfs=/l"])) == ["gfs", "lfs"]
+    assert read_rules([]) == {}
+    assert read_rules(["all=/"]) == {"all": ("/",)}
+
+
+def test_a_path_of_a_log_that_is_given_twice_to_one_tier_is_given_once() -> None:
+    assert read_rules(["gfs=/g,/g/,/h"]) == {"gfs": ("/g", "/h")}
+
+
+@pytest.mark.parametrize("path", ["//lustre", "///lustre", "//lustre/"])
+def test_a_slash_too_many_is_no_other_path(path: str) -> None:
+    assert read_rules([f"gfs={path}"]) == {"gfs": ("/lustre",)}
+
+
+@pytest.mark.parametrize(
+    ("tiers", "message"),
+    [
+        (["gfs"], "--tier gfs: must be NAME=/path[,/path2…], for example gfs=/lustre"),
+        (["gfs="], "--tier gfs=: must be NAME=/path[,/path2…], for example gfs=/lustre"),
+        (["GFS=/g"], "--tier GFS=/g: a tier's name must be small letters, digits and '_', 16 at most"),
+        (["9p=/g"], "--tier 9p=/g: a tier's name must be small letters, digits and '_', 16 at most"),
+        (["gfs=/g,,/h"], "--tier gfs=/g,,/h: a path is empty; write it like gfs=/path,/path2"),
+        (["gfs=lustre"], "--tier gfs=lustre: lustre is no absolute path; write it as the logs do, like /lustre"),
+        (["gfs=/g,~/h"], "--tier gfs=/g,~/h: ~/h is no absolute path; write it as the logs do, like /lustre"),
+        (["gfs=/g", "gfs=/h"], "--tier gfs=/h: gfs is given twice; write all its paths in one: gfs=/path,/path2"),
+        (["gfs=/g/", "lfs=/l,/g"], "--tier lfs=/l,/g: /g belongs to gfs already; give each tier its own"),
+    ],
+)
+def test_bad_tiers_of_logs_get_one_clear_line(tiers: list[str], message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        read_rules(tiers)
+    assert str(caught.value) == message

@@ -28,7 +28,7 @@ def test_a_name_with_an_equals_sign_in_it_is_still_a_name() -> None:
     [
         ("GFS-META", "has no value; write it like GFS-META=50"),
         ("=50", "has no value"),
-        ("GFS-META=", "is not a number"),
+        ("GFS-META=", "has no value; write it like GFS-META=50"),
         ("GFS-META=fast", "fast is not a number"),
         ("GFS-META=nan", "is not a finite number"),
         ("GFS-META=1e999", "is not a finite number"),

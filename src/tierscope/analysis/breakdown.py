@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from tierscope.analysis.statistics import Interval, interval, middle
+from tierscope.analysis.statistics import DIGITS, Interval, interval, middle, settled
 from tierscope.analysis.times import ClassTimes
 from tierscope.trace.ops import IO_CATEGORIES
 from tierscope.units import format_fraction
 
-_RANKS, _WRITE = "\0ranks", "\0write"  # no swept key can be called that
+_RANKS, _WRITE, _IO = "\0ranks", "\0write", "\0io"  # no swept key can be called that
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def break_down(times: ClassTimes) -> Breakdown:
             points.append(_epoch_point(values, [run for run in runs if run.epoch == epoch]))
         summary.append(_sweep_point(values, runs))
     # Of equals the smaller cache rate; then the first, which has the smaller values.
-    best = min(summary, key=lambda point: (point.io.median, point.sweep.get("cache_rate", 0)))
+    best = min(summary, key=lambda point: (settled(point.io.median), point.sweep.get("cache_rate", 0)))
     return Breakdown(
         times.basis,
         times.sweep,
@@ -121,7 +121,8 @@ def _slowest(times: ClassTimes) -> list[tuple[dict[str, Any], list[Slowest]]]:
     writes = [name for name in times.classes if name not in io_classes]
     wide = times.by_process("seconds").with_columns(pl.sum_horizontal(pl.lit(0.0), *writes).alias(_WRITE))
     chosen = (
-        wide.sort([*keys, pl.sum_horizontal(io_classes), "rank"], descending=[False] * len(keys) + [True, False])
+        wide.with_columns(pl.sum_horizontal(io_classes).round_sig_figs(DIGITS).alias(_IO))
+        .sort([*keys, _IO, "rank"], descending=[False] * len(keys) + [True, False])
         .group_by(keys, maintain_order=True)
         .agg(pl.first("rank", *times.classes), pl.len().alias(_RANKS), pl.max(_WRITE))
     )
@@ -206,7 +207,7 @@ def _median(values: list[float | None]) -> float | None:
 
 def _middle_classes(runs: list[Slowest]) -> dict[str, float]:
     """Class times that add up to the median: those of the middle run, or the mean of the middle two."""
-    chosen = middle(runs, [run.io_seconds for run in runs])
+    chosen = middle(runs, [settled(run.io_seconds) for run in runs])
     return {name: sum(run.classes[name] for run in chosen) / len(chosen) for name in chosen[0].classes}
 
 
@@ -221,7 +222,7 @@ def _epoch_point(sweep: dict[str, Any], runs: list[Slowest]) -> EpochPoint:
     times = [run.io_seconds for run in runs]
     spread = interval(times)
     classes = _middle_classes(runs)
-    chosen = middle(runs, times)
+    chosen = middle(runs, [settled(seconds) for seconds in times])
     endless = _mean([run.figures.endless_prefetch_seconds for run in chosen])
     none = _mean([run.figures.no_prefetch_seconds for run in chosen])
     return EpochPoint(

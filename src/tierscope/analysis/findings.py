@@ -8,8 +8,11 @@ from typing import Any
 
 import polars as pl
 
+from tierscope.analysis.about_import import about_import
 from tierscope.analysis.breakdown import Breakdown, sweep_text
 from tierscope.analysis.conditions import Conditions
+from tierscope.analysis.habits import about_habits
+from tierscope.analysis.statistics import ROUNDING
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.wording import Finding
 
@@ -37,6 +40,9 @@ def find(
     findings += _about_ranks(times, breakdown, given)
     for about in times.about:
         findings += _about_tracing(about, times) if about.get("kind") == "traced" else []
+        if about.get("kind") == "imported":
+            findings += about_import(about, times)
+            findings += about_habits(times, breakdown, about.get("habits", {}))
     trimmed = max(int(about.get("trimmed_samples") or 0) for about in times.about)
     if trimmed:
         findings.append(Finding("trimmed", {"samples": trimmed}))
@@ -179,7 +185,8 @@ def about_goal(breakdown: Breakdown, goal: float | None) -> list[Finding]:
     if goal is None:
         return []
     best = breakdown.best.io.median
-    if best > goal:
+    enough = goal * (1 + ROUNDING)
+    if best > enough:
         return [
             Finding(
                 "goal_missed",
@@ -191,6 +198,6 @@ def about_goal(breakdown: Breakdown, goal: float | None) -> list[Finding]:
                 },
             )
         ]
-    first = next(point for point in breakdown.summary if point.io.median <= goal)
+    first = next(point for point in breakdown.summary if point.io.median <= enough)
     where = sweep_text(first.sweep)
     return [Finding("goal_met", {"goal_seconds": goal, "where": where, "io_seconds": first.io.median})]

@@ -6,6 +6,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+ROUNDING = 1e-12  # a time that meets a goal exactly does so, in whichever order its parts are added up
+DIGITS = 12  # that two sums of the same numbers share
 FEW = 6  # below this no order statistic covers the median with 95 %
 
 
@@ -21,6 +23,11 @@ class Interval:
 
     def overlaps(self, other: "Interval") -> bool:
         return self.low <= other.high and other.low <= self.high
+
+
+def settled(seconds: float) -> float:
+    """For comparing: sums of the same times are the same, in whichever order they were added up."""
+    return float(f"{seconds:.{DIGITS}g}")
 
 
 def middle(items: Sequence[T], key: Sequence[float]) -> list[T]:

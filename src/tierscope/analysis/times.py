@@ -160,6 +160,8 @@ def from_csv(path: str) -> ClassTimes:
     _check_classes(path, table)
     _check_unique(path, table, sweep)
     classes = _csv_class_order(table["class"].unique().to_list())
+    if not any(name.endswith(IO_CATEGORIES) for name in classes):
+        raise UserError(f"{path}: has writes only; I/O time is reads and metadata: give TIER-READ or TIER-META too")
     if taken := [name for name in sweep if name in classes]:
         raise UserError(f"{path}:1: column {taken[0]} has the name of a class; rename it")
     columns = [*sweep, "repetition", "epoch", "node", "rank", "class", "seconds", "ops", "bytes"]
@@ -193,6 +195,8 @@ def _check_header(path: str) -> None:
         if not name or not name.isprintable() or "\ufffd" in name:
             refuse_binary(path)
             raise UserError(f"{path}:1: column {number} has no name that can be shown; name it or remove it")
+        if name == "*" or name.startswith("^"):
+            raise UserError(f"{path}:1: column {name} has the name of a pattern; rename it")
         if name in names[: number - 1]:
             raise UserError(f"{path}:1: column {name} is there twice; rename one")
 
@@ -264,9 +268,10 @@ def _check_unique(path: str, table: pl.DataFrame, sweep: tuple[str, ...]) -> Non
 
 
 def _csv_class_order(found: list[str]) -> tuple[str, ...]:
+    """Tier by tier, READ before META; writes last. What the table does not have, nobody measured."""
     tiers = sorted({name.rpartition("-")[0] for name in found})
-    needed = [f"{tier}-{kind}" for tier in tiers for kind in ("READ", "META")]
-    return (*needed, *sorted(name for name in found if name not in needed))
+    ordered = [name for tier in tiers for kind in IO_CATEGORIES if (name := f"{tier}-{kind}") in found]
+    return (*ordered, *sorted(name for name in found if name not in ordered))
 
 
 def to_csv(times: ClassTimes, path: str) -> None:

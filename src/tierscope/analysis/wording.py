@@ -12,7 +12,7 @@ from tierscope.units import about_bytes, about_seconds
 # kind → (what was found, what to do about it). Seconds are shown by :time, bytes by :size, lists with what stands behind the colon.
 WORDING: dict[str, tuple[str, str]] = {
     "partial": (
-        "{finished} of {total} runs are finished; what follows is about those",
+        "{finished} of {total} runs are finished; all numbers are about those",
         "run the same command again to go on",
     ),
     "emulated": (
@@ -141,33 +141,130 @@ WORDING: dict[str, tuple[str, str]] = {
         "{tier} is the whole filesystem: libraries, temporary files and the program itself count too",
         "give the directory of the data as --tier",
     ),
+    "unreadable_logs": (
+        "logs that cannot be read: {logs} ({names:; })",
+        "get them again from where they were written; what they hold is missing here",
+    ),
+    "damaged_logs": (
+        "logs that are damaged or cut off, of which only a part was read: {logs} ({names:; })",
+        "get them again from where they were written; sums are too small, or wrong",
+    ),
+    "negative_times": (
+        "records with a negative time: {records}; those times count as zero",
+        "do not trust this log: its clock or its profiler was wrong",
+    ),
+    "impossible_ranks": (
+        "records of ranks that the job did not have: {records}; they are left out",
+        "do not trust this log: it is damaged",
+    ),
+    "long_meta": (
+        "metadata took {meta_seconds:time} in a process that ran for {run_seconds:time} ({log})",
+        "do not trust this log, unless that process had many threads",
+    ),
+    "partial_logs": (
+        "Darshan ran out of room for {modules:, } (in {logs} logs): files are missing, and sums are too small",
+        "write the lines 'MAX_RECORDS 100000 POSIX,STDIO' and 'MODMEM 512' into a file, and name it in DARSHAN_CONFIG_PATH when the job runs",
+    ),
+    "no_data_files": (
+        "no file of a tier was touched by any of {processes} processes: if the program has loader workers, they were not captured",
+        "check --tier; for workers use a Darshan built without MPI (DARSHAN_ENABLE_NONMPI=1): it writes a log for every process",
+    ),
+    "unknown_paths": (
+        "{files} files ({bytes:size}) are on no tier that can be told; most of it below {folders:, }",
+        "say which tier that is, for example with --tier gfs={suggestion}",
+    ),
+    "program_files": (
+        "{files} files of the program itself (libraries, bytecode, devices) took {seconds:time} over all processes; they are not in the table",
+        "nothing: they are no data",
+    ),
+    "shared_files": (
+        "{tier}: {files} files that Darshan summed up over all ranks ({bytes:size}; reads {read_seconds:time}, metadata {meta_seconds:time}; the fastest rank "
+        "{fastest_seconds:time}, the slowest {slowest_seconds:time}) are not in the table",
+        "--split-shared gives every rank an equal part; for the truth run with DARSHAN_DISABLE_SHARED_REDUCTION=1",
+    ),
+    "shared_split": (
+        "{tier}: {files} files that Darshan summed up over all ranks were split evenly; the slowest rank had {slowest_seconds:time}, not the mean",
+        "for the truth run with DARSHAN_DISABLE_SHARED_REDUCTION=1",
+    ),
+    "no_epochs": (
+        "the logs do not tell epochs apart: everything counts as one",
+        "give --epoch-gap where processes begin anew in every epoch, or let the program write one log per epoch",
+    ),
+    "metadata_dominated": (
+        "metadata is {percent:.0f} % of the slowest process's I/O time ({meta_seconds:time}): it opens and looks more than it reads",
+        "put samples together in larger files (TFRecord, tar, HDF5), or keep files open",
+    ),
+    "slow_process": (
+        "rank {rank} had {times:.1f} × the I/O time of the median process ({slowest_seconds:time} against {median_seconds:time}): everybody waits for it",
+        "see what is different about its files, its node and its workers",
+    ),
+    "slow_node": (
+        "the processes of node {node} had {times:.1f} × the I/O time of the median of {nodes} nodes",
+        "check that node's disk, network and mounts",
+    ),
+    "unbalanced_tiers": (
+        "{tier} takes {time_percent:.0f} % of the slowest process's I/O time for {bytes_percent:.0f} % of the bytes",
+        "move data away from it, as far as the other tiers have room",
+    ),
+    "tier_not_used": (
+        "{tier}: nothing was read from it, while {bytes:size} came from elsewhere",
+        "check that the data is there, and that the program is told to read it there",
+    ),
+    "small_files": (
+        "{tier}: {files} files of {mean_bytes:size} read from each on average: an open for every few bytes",
+        "put samples together in larger files",
+    ),
+    "stdio_reads": (
+        "{tier}: {percent:.0f} % of the reads go through buffered streams (stdio), in pieces of the stream's buffer",
+        "read whole samples with one call, or give the stream a larger buffer",
+    ),
+    "small_requests": (
+        "{tier}: {reads} reads of {mean_bytes:size} on average, several for each open: smaller than what storage moves at once",
+        "read with a larger transfer size (1 MiB or the stripe size)",
+    ),
+    "random_reads": (
+        "{tier}: {percent:.0f} % of the reads jump inside their file",
+        "read in the order of the file and shuffle in memory, or store samples apart",
+    ),
+    "read_again": (
+        "{tier}: {files} of {of} files were read more than once in an epoch",
+        "let each sample be read once: check sharding, validation and restarts",
+    ),
+    "one_server": (
+        "{tier}: all {files} files lie on the same object server",
+        "spread them: lfs setstripe -c 1 -i -1 on the directory, then copy the files anew",
+    ),
+    "large_on_one_server": (
+        "{tier}: {files} files of 1 GiB or more lie on a single object server each",
+        "stripe them: lfs setstripe -c 8 on the directory, then copy the files anew",
+    ),
     "bottleneck_moves": (
-        "the bottleneck moves from {before} ({before_where}) to {after} ({after_where}): how {after} bears the load that is handed to it is not in the estimate",
+        "the bottleneck moves from {before} at {before_where} to {after} at {after_where}: how {after} bears the load that is handed to it is not in the estimate",
         "take the gain as the best case, and measure again",
     ),
     "stops_mattering": (
-        "{class} stops mattering: even infinitely fast it would take only {percent:.1f} % more off",
+        "{class} hardly matters then: even infinitely fast it would take only {percent:.1f} % more off",
         "spend on another class; the sensitivity says which",
     ),
     "beyond_ops": (
         "{class} would have to serve {times:.3g} × the operations per second that it ever did in the sweep ({most_per_second:,.0f}/s at {where}, "
-        "where it was {percent:.0f} % of the slowest process's I/O time); if it cannot, this takes {implied_seconds:time}",
+        "where it was {percent:.0f} % of the slowest process's I/O time); if it cannot, this point takes {implied_seconds:time}",
         "count on that time until the class was seen to serve more",
     ),
     "beyond_bytes": (
         "{class} would have to serve {times:.3g} × the bytes per second that it ever did in the sweep ({most_per_second:size}/s at {where}, "
-        "where it was {percent:.0f} % of the slowest process's I/O time); if it cannot, this takes {implied_seconds:time}",
+        "where it was {percent:.0f} % of the slowest process's I/O time); if it cannot, this point takes {implied_seconds:time}",
         "count on that time until the class was seen to serve more",
     ),
     "idle_beyond_ops": (
         "{class} would serve {times:.3g} × the operations per second that it ever did in the sweep ({most_per_second:,.0f}/s at {where}), but was only "
-        "{percent:.1f} % of the slowest process's I/O time then: probably it can; if not, this takes {implied_seconds:time}",
-        "nothing, unless you know that it cannot",
+        "{percent:.1f} % of the slowest process's I/O time then: probably it can; if not, this point takes {implied_seconds:time}",
+        "no need to act, unless you know that it cannot",
     ),
     "idle_beyond_bytes": (
         "{class} would serve {times:.3g} × the bytes per second that it ever did in the sweep ({most_per_second:size}/s at {where}), but was only "
-        "{percent:.1f} % of the slowest process's I/O time then: probably it can; if not, this takes {implied_seconds:time}",
-        "nothing, unless you know that it cannot",
+        "{percent:.1f} % of the slowest process's I/O time then: probably it can; if not, this point takes {implied_seconds:time}",
+        "no need to act, unless you know that it cannot",
     ),
     "no_ceilings": (
         "operations and bytes are not known of {classes:, }: whether more would be asked of them than they ever served cannot be told",
@@ -208,4 +305,4 @@ class Finding:
 
     @property
     def suggestion(self) -> str:
-        return WORDING[self.kind][1]
+        return _Words().vformat(WORDING[self.kind][1], (), self.evidence)

@@ -1,22 +1,69 @@
 import click
 
 from tierscope.cli import common
+from tierscope.errors import UserError
 
 
 @click.command("analyze")
-@click.argument("result", metavar="OUT", type=click.Path())
+@click.argument("results", metavar="OUT | LOG…", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "--tier",
+    "tiers",
+    multiple=True,
+    metavar="NAME=/PATH[,/PATH2…]",
+    help="Of logs: a storage tier and where its files lay; nearest first.",
+)
+@click.option(
+    "--out", type=click.Path(file_okay=False), help="Of logs: keep what was read as a result, for other commands."
+)
+@click.option(
+    "--epoch-gap", metavar="TIME", help="Of logs: an epoch begins where no process had begun for so long, like 10s."
+)
+@click.option("--split-shared", is_flag=True, help="Of Darshan logs: give every rank an equal part of shared records.")
+@click.option("--force", is_flag=True, help="Show also logs that cannot be trusted.")
 @common.basis_option
 @click.option("--csv", "csv_path", type=click.Path(dir_okay=False), help="Also write the class times of every process.")
 @common.json_option
-def command(result: str, basis: str, csv_path: str | None, as_json: bool) -> None:
+def command(  # noqa: PLR0913, PLR0917  (one per option)
+    results: tuple[str, ...],
+    tiers: tuple[str, ...],
+    out: str | None,
+    epoch_gap: str | None,
+    split_shared: bool,
+    force: bool,
+    basis: str,
+    csv_path: str | None,
+    as_json: bool,
+) -> None:
     """Show where the I/O time of the slowest process goes.
 
     OUT is the results directory of a study or a trace, or a CSV with rank,epoch,class,seconds[,ops,bytes][,cache_rate,…].
+
+    LOG… are all logs of one job: Darshan's (*.darshan) or DFTracer's (*.pfw, *.pfw.gz).
     """
     from tierscope.analysis.times import to_csv  # noqa: PLC0415
-    from tierscope.studies.analyze import analyze  # noqa: PLC0415
+    from tierscope.studies.analyze import analyze, analyze_import  # noqa: PLC0415
+    from tierscope.studies.imports import source_of  # noqa: PLC0415
 
-    analysis = analyze(result, basis)
+    kept = None
+    if any(source_of(path) for path in results):
+        from tierscope.spec.traced import read_rules  # noqa: PLC0415
+        from tierscope.spec.whatif import read_duration  # noqa: PLC0415
+        from tierscope.studies.imports import Wanted, import_logs, keep  # noqa: PLC0415
+        from tierscope.trace.imports.paths import TierRules  # noqa: PLC0415
+
+        gap = read_duration("--epoch-gap", epoch_gap) if epoch_gap else None
+        trace = import_logs(results, Wanted(TierRules(read_rules(tiers)), gap, split_shared, force))
+        analysis = analyze_import(trace, basis)
+        kept = keep(trace, out) if out else None
+    elif len(results) > 1:
+        raise UserError(f"{results[1]}: one result at a time; several are given only of logs (*.darshan, *.pfw)")
+    elif tiers or out or epoch_gap or split_shared or force:
+        raise UserError(f"{results[0]}: is no log; --tier, --out, --epoch-gap, --split-shared and --force are for logs")
+    else:
+        analysis = analyze(results[0], basis)
     if csv_path:
         to_csv(analysis.times, csv_path)
     common.show_analysis(analysis, as_json)
+    if kept and not as_json:
+        common.say_where(kept)

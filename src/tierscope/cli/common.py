@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -130,23 +131,32 @@ def run_and_show(
 
     analysis = analyze(target)
     show_analysis(analysis, as_json)
-    written = write_report(analysis, target, None, {})
     if not as_json:
         say_where(target)
+    written = write_report(analysis, target, None, {})
+    if not as_json:
         say_page(written)
+        click.echo(f"What if: {_program()} estimate {_shown(target)} · to play: open the page")
 
 
 def say_where(target: str) -> None:
-    click.echo(f"Results: {_shown(target)} · again: tierscope analyze {_shown(target)}")
+    click.echo(f"Results: {_shown(target)} · again: {_program()} analyze {_shown(target)}")
+
+
+def _program() -> str:
+    """How the user can call us: by name, or by where we are."""
+    ours = os.path.basename(sys.argv[0]) == "tierscope" and not shutil.which("tierscope")
+    return _shown(sys.argv[0]) if ours else "tierscope"
 
 
 def say_page(written: "Written") -> None:
     """Where the report is, and what is missing from it."""
     click.echo(f"Page: {_shown(written.page)}")
     if written.figures:
-        click.echo(
-            f"Figures: {_shown(os.path.dirname(written.figures[0]))}{written.problem and f' ({written.problem})'}"
-        )
+        figures = os.path.dirname(written.figures[0])
+        click.echo(f"Figures: {_shown(figures)}{written.problem and f' (no PNG: {written.problem})'}")
+    if written.missing:
+        click.echo(f"Not drawn: {', '.join(written.missing)}; the page says why")
 
 
 def _shown(path: str) -> str:

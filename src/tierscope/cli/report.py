@@ -27,7 +27,7 @@ def command(result: str, goal: str | None, improve: tuple[str, ...], out: str | 
 
     analysis = analyze(result, basis)
     improvements = read_improvements(improve, analysis.times.io_classes)
-    seconds = read_goal(goal) if goal else None
+    seconds = read_goal(goal) if goal is not None else None
     written = write_report(analysis, report_folder(result, out), seconds, improvements)
     common.say_page(written)
     if show and not webbrowser.open(Path(os.path.abspath(written.page)).as_uri()):

@@ -1,7 +1,7 @@
 """The most that every class was ever seen to serve, and when an estimate asks for more.
 
 METHOD: the simple scaling is too optimistic when an improvement hands the load to another class. The tell-tale is that a class which was not
-improved would have to serve more operations or bytes per second than it ever did in the sweep. A rate is that of all processes
+improved would have to serve more operations or bytes per second than it ever did in the sweep; one that was improved by N %, more than N % beyond that. A rate is that of all processes
 together, over the I/O time of the slowest. Assumption: a class serves no more than it was seen to. One that took little of the time when it
 served most had room to spare, and may well serve more: its warning is milder.
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 from tierscope.analysis.breakdown import sweep_text
 from tierscope.analysis.wording import Finding
-from tierscope.predict.processes import PointTimes, Processes
+from tierscope.predict.processes import PointTimes, Processes, factor
 
 _ROUNDING = 1e-9
 BUSY_SHARE = 0.25  # of the slowest process's time
@@ -69,25 +69,23 @@ def _served(point: PointTimes, column: int, kind: str) -> float:
 def exceeded(
     found: list[Ceiling], point: int, io_seconds: float, improvements: Mapping[str, float]
 ) -> Iterator[Finding]:
-    """Classes that were not improved, and would have to serve more than they ever did for this estimate to be true.
+    """Classes that would have to serve more than they ever did, and more than their improvement gives, for this estimate to be true.
 
     Of a class's operations and bytes, the one that would take longer. Classes that were busy come first.
     """
-    worst: dict[str, Ceiling] = {}
+    worst: dict[str, tuple[float, Ceiling]] = {}
     for ceiling in found if io_seconds > 0 else ():
-        least = (
-            worst[ceiling.class_name].seconds[point] if ceiling.class_name in worst else io_seconds * (1 + _ROUNDING)
-        )
-        if improvements.get(ceiling.class_name, 0.0) <= 0 and ceiling.seconds[point] > least:
-            worst[ceiling.class_name] = ceiling
-    for ceiling in sorted(worst.values(), key=lambda ceiling: ceiling.share < BUSY_SHARE):
+        seconds = ceiling.seconds[point] * factor(improvements.get(ceiling.class_name, 0.0))
+        if seconds > worst.get(ceiling.class_name, (io_seconds * (1 + _ROUNDING), ceiling))[0]:
+            worst[ceiling.class_name] = seconds, ceiling
+    for seconds, ceiling in sorted(worst.values(), key=lambda pair: pair[1].share < BUSY_SHARE):
         idle = "idle_" if ceiling.share < BUSY_SHARE else ""
         evidence = {
             "class": ceiling.class_name,
-            "times": ceiling.seconds[point] / io_seconds,
-            "most_per_second": ceiling.per_second,
+            "times": seconds / io_seconds,
+            "most_per_second": ceiling.per_second / factor(improvements.get(ceiling.class_name, 0.0)),
             "where": ceiling.where,
             "percent": 100 * ceiling.share,
-            "implied_seconds": ceiling.seconds[point],
+            "implied_seconds": seconds,
         }
         yield Finding(f"{idle}beyond_{ceiling.kind}", evidence)

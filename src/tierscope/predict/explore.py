@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tierscope.analysis.statistics import ROUNDING
 from tierscope.analysis.wording import Finding
 from tierscope.predict.ceilings import ceilings, exceeded
 from tierscope.predict.hull import Floats, upper_hull
 from tierscope.predict.processes import PointTimes, Processes, factor, largest
+from tierscope.predict.whatif import untold
 
 MOST_COMBINATIONS = 1_000_000
 MOST_TIMES = 30_000_000  # combinations × points: what is kept at once
 GIB = 2**30
-ROUNDING = 1e-12  # a time that meets the goal exactly does so, in whichever order its classes are added up
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class Exploration:
     io_seconds: Floats
     options: tuple[Option, ...]  # the Pareto front, cheapest first
     met_without: int | None  # the point that meets the goal as it is
+    warnings: tuple[Finding, ...] = ()  # about all of them
 
     def combination(self, index: int) -> dict[str, float]:
         places = np.unravel_index(index, [len(values) for values in self.vary.values()])
@@ -91,7 +93,8 @@ def explore(
     measured = processes.io_seconds(np.ones((1, len(processes.classes))))[:, 0]
     met_without = next((index for index, seconds in enumerate(measured) if seconds <= enough), None)
     sweeps = tuple(point.sweep for point in processes.points)
-    found = Exploration(goal_seconds, dict(vary), fixed, sweeps, chosen, shortest, (), met_without)
+    warnings = tuple(untold(processes, fixed | dict.fromkeys(vary, 1.0)))
+    found = Exploration(goal_seconds, dict(vary), fixed, sweeps, chosen, shortest, (), met_without, warnings)
     if not prices.gib:
         return replace(found, options=tuple(_options(found, processes, rates, prices)))
     # Where more than the rate was swept, a larger one may take less room: what it costs decides then.

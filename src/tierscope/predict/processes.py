@@ -9,9 +9,12 @@ import numpy.typing as npt
 import polars as pl
 
 from tierscope.analysis.breakdown import counted_epochs
+from tierscope.analysis.statistics import settled
 from tierscope.analysis.times import ClassTimes
 from tierscope.predict.hull import Floats, upper_hull
+from tierscope.spec.whatif import LEAST, MOST
 
+LIMITS = (LEAST, MOST)
 _CHUNK = 8192  # directions looked at together: what they give stays in the processor's cache
 
 
@@ -40,7 +43,7 @@ class PointTimes:
 
     def slowest_ranks(self, factors: Floats) -> list[int]:
         """Of every epoch; of equals the first."""
-        return [int(times.ranks[(times.seconds @ factors).argmax()]) for times in self.epochs]
+        return [int(times.ranks[_settled(times.seconds @ factors).argmax()]) for times in self.epochs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +71,8 @@ class Processes:
                     epoch=key[-1],
                     ranks=part["rank"].to_numpy(),
                     seconds=part.select(classes).to_numpy(),
-                    ops=_known(total[f"ops {name}"] for name in classes),
-                    moved_bytes=_known(total[f"bytes {name}"] for name in classes),
+                    ops=_known(total[f"\0ops {name}"] for name in classes),
+                    moved_bytes=_known(total[f"\0bytes {name}"] for name in classes),
                 )
             )
         points = [
@@ -100,6 +103,11 @@ class Processes:
         )  # fmt: skip
 
 
+def _settled(seconds: Floats) -> Floats:
+    """As `statistics.settled`."""
+    return np.array([settled(value) for value in seconds])
+
+
 def factor(percent: float) -> float:
     """METHOD, step 3: N % more throughput in a class multiplies its time by 100/(100+N)."""
     return 100.0 / (100.0 + percent)
@@ -124,7 +132,7 @@ def _totals(times: ClassTimes) -> pl.DataFrame:
     sums = [
         pl.when(pl.col(column).filter(pl.col("class") == name).null_count() == 0)
         .then(pl.col(column).filter(pl.col("class") == name).sum())
-        .alias(f"{column} {name}")
+        .alias(f"\0{column} {name}")  # no swept key can be called that
         for column in ("ops", "bytes")
         for name in times.io_classes
     ]

@@ -47,6 +47,7 @@ def exploration_json(
         "met_without": None if found.met_without is None else found.sweeps[found.met_without],
         "grid": [_entry(found, index, rate, only_rates) for index in range(len(found.chosen))],
         "pareto": [_option(option, rate) for option in found.options],
+        "warnings": [finding_json(warning) for warning in found.warnings],
         "findings": [finding_json(finding) for finding in findings],
     }
 

@@ -102,14 +102,14 @@ def _warnings(
     yield from _spent(processes, after.best.io.median, improvements)
     if all(percent <= 0 for percent in improvements.values()):
         return  # then nothing has to serve more than it did
-    yield from _untold(processes, improvements)
+    yield from untold(processes, improvements)
     if len(processes.points) < 2:
         return
     point = next(index for index, point in enumerate(processes.points) if point.sweep == after.best.sweep)
     yield from exceeded(ceilings(processes), point, after.best.io.median, improvements)
 
 
-def _untold(processes: Processes, improvements: Mapping[str, float]) -> Iterator[Finding]:
+def untold(processes: Processes, improvements: Mapping[str, float]) -> Iterator[Finding]:
     """Why it cannot be told whether other classes would have to serve more than they ever did."""
     others = [name for name in processes.classes if improvements.get(name, 0.0) <= 0]
     if others and len(processes.points) < 2:

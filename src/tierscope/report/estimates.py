@@ -17,7 +17,8 @@ from tierscope.report.parts import WASTED_PERCENT, Column, Unit, colour, finding
 from tierscope.units import about_seconds
 
 MOST_OPTIONS = 12
-_CELL = 4  # of the grid
+_CELL = 5  # of the grid
+_MOST_ROWS = 25
 
 
 def improvements_text(improvements: Mapping[str, float]) -> str:
@@ -79,6 +80,11 @@ def estimate_sentence(estimate: Estimate) -> str:
     before, after = estimate.before.best, estimate.after.best
     moved = "" if _where(before) == _where(after) else f" instead of {_where(before)}"
     rank = ", in another process" if estimate.slowest_rank_changed else ""
+    if abs(estimate.change_percent) < 0.05 and before.sweep == after.sweep:
+        io = about_seconds(after.io.median)
+        return (
+            f"{improvements_text(estimate.improvements)} changes nothing: the best is still {io}, at {_where(after)}."
+        )
     bottleneck = f"; {after.bottleneck} is the bottleneck then{rank}" if after.bottleneck else ""
     return (
         f"With {improvements_text(estimate.improvements)}: {about_seconds(after.io.median)} of I/O per epoch instead of "
@@ -88,7 +94,7 @@ def estimate_sentence(estimate: Estimate) -> str:
 
 def _sensitivity(estimate: Estimate) -> Iterator[Text | Table]:
     each = estimate.sensitivity
-    yield Text("If one class alone were improved, the best I/O time would change by", style="bold")
+    yield Text("If one class alone had more throughput, the best measured I/O time would change by", style="bold")
     steps = list(each[0].change_percent)
     columns = [Column("", [Text(one.class_name) for one in each], right=False)]
     columns += [Column(f"{step:+g} %", [_change(one.change_percent[step]) for one in each]) for step in steps]
@@ -121,17 +127,20 @@ class ExplorationView:
         yield Text(
             f"{self.name}: {goal} of I/O per epoch, estimated by scaling{fixed}{label_of(self.given)}", style="bold"
         )
-        if len(found.vary) == 2:
+        if len(found.vary) == 2 and found.met_without is None and found.options:
             yield from _grid(found, options.max_width)
         yield Text(exploration_sentence(found), style="bold")
-        if found.options and found.met_without is None:
+        if found.options and (found.met_without is None or found.options[0].cost is not None):
             yield table(fitting(_option_columns(found.options[:MOST_OPTIONS]), options.max_width))
             if len(found.options) > MOST_OPTIONS:
                 yield Text(
                     f"and {len(found.options) - MOST_OPTIONS} more, each less of one and more of another: see --json",
                     style="dim",
                 )
-            yield from finding_lines(found.options[0].warnings)
+            yield from finding_lines(found.warnings)
+            if found.options[0].warnings:
+                yield Text("Of the first of them:", style="dim")
+                yield from finding_lines(found.options[0].warnings)
         yield from finding_lines(self.findings)
 
 
@@ -139,20 +148,32 @@ def exploration_sentence(found: Exploration) -> str:
     goal = about_seconds(found.goal_seconds)
     met = int((found.chosen >= 0).sum())
     if found.met_without is not None:
-        return f"The goal of {goal} is already met without any improvement, at {sweep_text(found.sweeps[found.met_without])}."
+        already = f"The goal of {goal} is already met without any improvement, at {sweep_text(found.sweeps[found.met_without])}"
+        if not found.options or found.options[0].cost is None:
+            return f"{already}."
+        return f"{already}; the cheapest: {_option_text(found.options[0])}."
     if not met:
         nearest = int(found.io_seconds.argmin())
         return (
             f"{goal} cannot be met by these: the shortest is {about_seconds(found.io_seconds[nearest])}, "
             f"with {improvements_text(found.combination(nearest))}."
         )
-    cheapest = found.options[0]
-    price = "" if cheapest.cost is None else f", for {cheapest.cost:,.6g}"
-    by = "cheapest" if cheapest.cost is not None else "least in all"
-    return (
-        f"{met} of {len(found.chosen)} combinations meet it; the {by}: {improvements_text(cheapest.improve)} "
-        f"at {sweep_text(cheapest.sweep)} ({about_seconds(cheapest.io_seconds)}){price}."
-    )
+    by = "cheapest" if found.options[0].cost is not None else "smallest in sum"
+    return f"{met:,} of {len(found.chosen):,} combinations meet it; the {by}: {_option_text(found.options[0])}."
+
+
+def _option_text(option: Option) -> str:
+    price = "" if option.cost is None else f", for {option.cost:,.6g}"
+    where = f"{sweep_text(option.sweep)} ({about_seconds(option.io_seconds)})"
+    return f"{improvements_text(option.improve)} at {where}{price}{_if_not(option)}"
+
+
+def _if_not(option: Option) -> str:
+    """What it takes if a class that was busy cannot serve more than it ever did."""
+    doubt = next((warning.evidence for warning in option.warnings if warning.kind.startswith("beyond")), None)
+    if doubt is None:
+        return ""
+    return f"; if {doubt['class']} cannot serve more than it ever did, {about_seconds(doubt['implied_seconds'])}"
 
 
 def _option_columns(options: tuple[Option, ...]) -> list[Column]:
@@ -181,17 +202,28 @@ def _grid(found: Exploration, width: int) -> Iterator[Text]:
     chosen = found.chosen.reshape(len(columns), len(rows))
     room = max(1, (width - 10) // _CELL)
     shown = range(0, len(columns), -(-len(columns) // room))
-    yield Text(f"smallest cache rate in %: {down} downwards, {across} to the right; · cannot be met", style="dim")
+    below = range(0, len(rows), -(-len(rows) // _MOST_ROWS))
+    what = "smallest cache rate in %" if any("cache_rate" in sweep for sweep in found.sweeps) else "✓ meets the goal"
+    part = (
+        ""
+        if (shown.step, below.step) == (1, 1)
+        else f"; every {_nth(shown.step)} and {_nth(below.step)} value is shown"
+    )
+    yield Text(f"{what}: {down} in % downwards, {across} to the right; · cannot be met{part}", style="dim")
     yield Text(" " * 8 + "".join(f"{columns[column]:>{_CELL}g}" for column in shown), style="dim")
-    for row in range(0, len(rows), -(-len(rows) // 25)):
+    for row in below:
         line = Text(f"{rows[row]:>+7g} ", style="dim")
         for column in shown:
             line.append(_cell(found, int(chosen[column, row])))
         yield line
 
 
+def _nth(step: int) -> str:
+    return {1: "one", 2: "2nd", 3: "3rd"}.get(step, f"{step}th")
+
+
 def _cell(found: Exploration, point: int) -> Text:
     if point < 0:
         return Text("·".rjust(_CELL), style="dim")
     rate: Any = found.sweeps[point].get("cache_rate")
-    return Text(("✓" if rate is None else f"{100 * rate:.0f}").rjust(_CELL), style="green")
+    return Text(("✓" if rate is None else f"{100 * rate:.3g}").rjust(_CELL), style="green")

@@ -1,6 +1,7 @@
 """Where the numbers of a page come from: enough to doubt or repeat them."""
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -47,7 +48,9 @@ def _sizes(about: dict[str, Any]) -> str:
 
 def _command(about: dict[str, Any]) -> str:
     command = about.get("command")
-    return " ".join(map(str, command)) if isinstance(command, list) else ""
+    if isinstance(command, str):
+        return command
+    return shlex.join(map(str, command)) if isinstance(command, list) else ""
 
 
 def _pairs(values: Any) -> str:

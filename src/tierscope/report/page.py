@@ -16,6 +16,7 @@ from typing import Any
 
 from tierscope.analysis.breakdown import Breakdown, EpochPoint, SweepPoint, value_text
 from tierscope.analysis.statistics import Interval
+from tierscope.predict.processes import LIMITS
 from tierscope.predict.whatif import Sensitivity
 from tierscope.report.figures import FIGURE_CSS, LIGHT, Figure, class_marks
 from tierscope.report.origins import provenance
@@ -28,6 +29,12 @@ _SCRIPTS = ("whatif.js", "drawing.js", "page.js")
 _LIVE = ("estimate", "goal")  # figures that are drawn in the browser
 _TURNS_TEXT = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _JSON_ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
+
+
+_BASES = {
+    "busy": "sums of the times of operations; several at once may add up to more than has passed",
+    "wall": "every instant is shared equally by the operations then active",
+}
 
 
 class _Html(str):
@@ -125,7 +132,7 @@ def _header(source: Source) -> _Html:
     emulated = source.conditions.emulated
     badges = [
         *([_tag("li", f"emulated: {', '.join(emulated)}", class_="emulated")] if emulated else []),
-        _tag("li", f"{source.breakdown.basis} seconds"),
+        _tag("li", f"{source.breakdown.basis} seconds", title=_BASES[source.breakdown.basis]),
     ]
     workload = [_tag("p", source.workload, class_="lead")] if source.workload else []
     return _join([_tag("h1", source.name), *workload, _tag("ul", *badges, class_="badges")])
@@ -136,17 +143,27 @@ def _swatch(tier: int, hatched: bool) -> _Html:
 
 
 def _slider(name: str, tier: int, hatched: bool) -> _Html:
-    limits = {"min": str(SLIDER["low"]), "max": str(SLIDER["high"]), "value": "0", "data_class": name}
     slider = _void(
         "input",
         type="range",
+        min=str(SLIDER["low"]),
+        max=str(SLIDER["high"]),
         step=str(SLIDER["step"]),
+        value="0",
         class_=f"hue{tier}",
-        aria_label=f"{name}, percent faster",
-        **limits,
+        data_class=name,
+        aria_label=f"{name}, percent more throughput",
     )
     box = _void(
-        "input", type="number", step="any", data_box="", aria_label=f"{name}, percent faster, as a number", **limits
+        "input",
+        type="number",
+        min=f"{LIMITS[0]:g}",
+        max=f"{LIMITS[1]:.0f}",
+        step="any",
+        value="0",
+        data_box="",
+        data_class=name,
+        aria_label=f"{name}, percent more throughput, as a number",
     )
     label = _tag("span", _swatch(tier, hatched), _named(name), class_="name")
     return _tag("div", label, slider, _tag("span", box, " %", class_="percent"), class_="slider")
@@ -181,7 +198,7 @@ def _sensitivity(source: Source) -> _Html:
     marks = {name: (tier, hatched) for name, tier, hatched in class_marks(source.processes.classes)}
     headers = ["class", *(f"{step:+g} %" for step in steps), "at most"]
     rows = [_sensitivity_row(one, _swatch(*marks[one.class_name])) for one in each]
-    caption = "Change of the best I/O time if one class alone were faster; at most: if it took no time at all"
+    caption = "Change of the best measured I/O time, by scaling, if one class alone had more throughput; at most: if it took no time at all"
     wasted = [one.class_name for one in each if -one.limit_percent < WASTED_PERCENT]
     words = (
         f"Money spent on {' or '.join(wasted)} alone is wasted: it gains less than {WASTED_PERCENT:g} %, however fast."

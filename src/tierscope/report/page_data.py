@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from tierscope.analysis.breakdown import Breakdown, sweep_text, value_text
+from tierscope.analysis.statistics import ROUNDING
 from tierscope.analysis.wording import WORDING
 from tierscope.predict.ceilings import BUSY_SHARE, Ceiling, ceilings, unknown_classes
-from tierscope.predict.explore import ROUNDING
-from tierscope.predict.processes import PointTimes
+from tierscope.predict.processes import LIMITS, PointTimes
 from tierscope.predict.whatif import LITTLE
 from tierscope.report.figures import class_marks
 from tierscope.report.source import Source
@@ -39,6 +39,7 @@ def live_data(source: Source) -> dict[str, Any]:
     slices = _slices(source.breakdown, summary)
     best = summary[source.breakdown.summary.index(source.breakdown.best)]
     varied = list(dict.fromkeys([*exploration.vary, *source.processes.classes]))[:2]
+    varied *= 2 if len(varied) == 1 else 1  # a single class runs along both sides
     goal = format_seconds if source.goal_given else about_seconds
     return {
         "schema_version": SCHEMA_VERSION,
@@ -63,14 +64,15 @@ def live_data(source: Source) -> dict[str, Any]:
         "grid": {"classes": varied, "percents": [_plain(percent) for percent in next(iter(exploration.vary.values()))]},
         "has_rates": len({point.sweep.get("cache_rate") for point in points}) > 1,
         "sliders": SLIDER,
+        "limits": {"low": LIMITS[0], "high": LIMITS[1]},
         "improvements": _shown_first(source),
     }
 
 
 def _shown_first(source: Source) -> dict[str, float]:
-    """Percent by class, as far as the sliders go. What nobody asked for is left to the reader."""
+    """Percent by class. What nobody asked for is left to the reader."""
     given = source.estimate.improvements if source.improvements_given else {}
-    return {name: min(max(given.get(name, 0.0), SLIDER["low"]), SLIDER["high"]) for name in source.processes.classes}
+    return {name: given.get(name, 0.0) for name in source.processes.classes}
 
 
 def packed(values: Iterable[float]) -> str:

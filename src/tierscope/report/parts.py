@@ -34,20 +34,23 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Seconds, or milliseconds where seconds would be all zeros."""
+    """Seconds, or what keeps the digits that matter."""
 
     name: str
     factor: float
+    digits: int = 3
 
     @classmethod
     def of(cls, longest: float) -> "Unit":
-        return cls("ms", 1000.0) if longest < 0.1 else cls("s", 1.0)
+        if longest < 1e-4:
+            return cls("µs", 1e6)
+        return cls("ms", 1000.0) if longest < 0.1 else cls("s", 1.0, 3 if longest < 1000 else 0)
 
     def text(self, seconds: float | None) -> Text:
-        return Text("–" if seconds is None else f"{seconds * self.factor:.3f}")
+        return Text("–" if seconds is None else f"{seconds * self.factor:,.{self.digits}f}")
 
     def span(self, values: Interval) -> str:
-        return f"{values.low * self.factor:.3f}–{values.high * self.factor:.3f}"
+        return f"{self.text(values.low)}–{self.text(values.high)}"
 
 
 def fitting(columns: list[Column], width: int) -> list[Column]:

@@ -24,6 +24,7 @@ SAMPLE = 28.0  # the width of a legend's sample
 _UNFIT = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\u202a-\u202e\u2066-\u2069]")
 _LONGEST = 400  # characters; more is never drawn
 _SHAPES = ("circle", "square", "triangle", "diamond", "down", "bar")
+_MOST_PARTS = 7  # between the ticks of an axis
 _STRIDES = (1, 2, 5, 10, 20, 50, 100)
 
 Place = tuple[float, float]
@@ -34,8 +35,8 @@ def clean(text: str) -> str:
     return _UNFIT.sub("\ufffd", text).replace("\n", " ").replace("\r", " ").replace("\t", " ")
 
 
-def text_width(text: str, size: float = FONT) -> float:
-    return size * sum(_ems(character) for character in text)
+def text_width(text: str) -> float:
+    return FONT * sum(_ems(character) for character in text)
 
 
 def _ems(character: str) -> float:
@@ -52,14 +53,14 @@ def _ems(character: str) -> float:
     return 0.72 if character.isupper() else 0.64
 
 
-def fit(text: str, width: float, size: float = FONT) -> str:
+def fit(text: str, width: float) -> str:
     """The text, or as much of its beginning as fits, with an ellipsis."""
     text = clean(text[:_LONGEST])
-    if text_width(text, size) <= width:
+    if text_width(text) <= width:
         return text
-    room = width - text_width("…", size)
+    room = width - text_width("…")
     kept = 0
-    while kept < len(text) and (room := room - size * _ems(text[kept])) >= 0:
+    while kept < len(text) and (room := room - FONT * _ems(text[kept])) >= 0:
         kept += 1
     return f"{text[:kept].rstrip()}…"
 
@@ -69,16 +70,16 @@ def short(value: float) -> str:
     return f"{round(value, 2) + 0.0:.2f}".rstrip("0").rstrip(".")
 
 
-def nice_step(span: float, most: int) -> float:
-    """The smallest of 1, 2, 5 times a power of ten that divides the span into at most so many parts."""
-    power = 10.0 ** math.floor(math.log10(span / most))
-    return next(power * factor for factor in (1, 2, 5, 10) if power * factor * most >= span * (1 - 1e-9))
-
-
-def nice_ticks(top: float, most: int = 7) -> list[float]:
+def nice_ticks(top: float) -> list[float]:
     """From zero to at most `top`."""
-    step = nice_step(top, most)
+    step = _nice_step(top)
     return [number * step for number in range(int(top / step * (1 + 1e-9)) + 1)]
+
+
+def _nice_step(span: float) -> float:
+    """The smallest of 1, 2, 5 times a power of ten that divides the span into few enough parts."""
+    power = 10.0 ** math.floor(math.log10(span / _MOST_PARTS))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor * _MOST_PARTS >= span * (1 - 1e-9))
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +208,8 @@ class Entry:
 class Legend:
     """Entries in rows from the left; `height` is known before anything is drawn."""
 
-    def __init__(self, entries: Sequence[Entry], left: float = 14.0, right: float = WIDTH - 14.0) -> None:
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        left, right = 14.0, WIDTH - 14.0
         self._places: list[tuple[float, int, Entry]] = []
         x, row = left, 0
         for entry in entries:
@@ -244,8 +246,8 @@ class Axis:
         if joined and count > 1:
             gap = min(after - before for before, after in pairwise(values))
             span = values[-1] - values[0]
-            if gap > 0 and (to_scale or gap * (count - 1) * 3 >= span):
-                pitch = room * (gap / (span + gap))
+            pitch = room * (gap / (span + gap)) if gap > 0 and math.isfinite(span + gap) else 0.0
+            if pitch and (to_scale or gap * (count - 1) * 3 >= span):
                 inner = Scale(values[0], values[-1], start + pitch / 2, end - pitch / 2)
                 return cls(key, tuple(values), tuple(inner(value) for value in values), abs(pitch), joined, True)
         pitch = room / count
@@ -292,14 +294,14 @@ def draw_x_axis(canvas: Canvas, frame: Frame, axis: Axis, title: str, below: flo
     canvas.text(middle, HEIGHT - 9, fit(title, frame.right - frame.left), "middle")
 
 
-def draw_y_title(canvas: Canvas, frame: Frame, title: str) -> None:
-    text = fit(title, frame.bottom - frame.top + 40)
-    canvas.text(20, max((frame.top + frame.bottom) / 2, text_width(text) / 2 + 4), text, "middle", turned=True)
-
-
 def draw_y_axis(canvas: Canvas, frame: Frame, ticks: Sequence[tuple[float, str]], title: str) -> None:
     """With lines across, so that values can be read off."""
     for place, text in ticks:
         canvas.line((frame.left, place), (frame.right, place), "grid")
         canvas.text(frame.left - 7, place + 0.35 * FONT, text, "tick end")
-    draw_y_title(canvas, frame, title)
+    _draw_y_title(canvas, frame, title)
+
+
+def _draw_y_title(canvas: Canvas, frame: Frame, title: str) -> None:
+    text = fit(title, frame.bottom - frame.top + 40)
+    canvas.text(20, max((frame.top + frame.bottom) / 2, text_width(text) / 2 + 4), text, "middle", turned=True)

@@ -3,18 +3,25 @@
 import polars as pl
 
 from tierscope.analysis.breakdown import Breakdown, SweepPoint, sweep_text, value_text
-from tierscope.analysis.findings import HIDDEN_SHARE
+from tierscope.analysis.findings import GOAL_KINDS, HIDDEN_SHARE
 from tierscope.report.parts import WASTED_PERCENT, bottleneck_stretches
 from tierscope.report.source import Held, Source
 from tierscope.units import about_bytes, about_seconds
 
 _HELPING_STEP = 50.0
+_FIRST = ("partial", "running")  # without these the rest would be misread
 
 
 def verdict(source: Source) -> list[str]:
     """What bounds the epoch, what is best and what that takes, what would help, and whether it matters: a sentence each."""
-    sentences = [_bottleneck(source.breakdown), _best(source), _helping(source), _mattering(source)]
+    first = [_sentence(finding.text) for finding in source.findings if finding.kind in _FIRST]
+    last = [_sentence(finding.text) for finding in source.findings if finding.kind in GOAL_KINDS]
+    sentences = [*first, _bottleneck(source.breakdown), _best(source), _helping(source), _mattering(source), *last]
     return [sentence for sentence in sentences if sentence]
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _bottleneck(breakdown: Breakdown) -> str:
@@ -40,6 +47,8 @@ def _best(source: Source) -> str:
     io = f"{about_seconds(best.io.median)} of I/O per epoch ({spread})"
     if not breakdown.sweep_keys:
         return f"The slowest process has {io}."
+    if len(breakdown.summary) == 1:
+        return f"At {sweep_text(best.sweep)}, the only point, the slowest process has {io}{_takes(source, best)}."
     rate_only = breakdown.sweep_keys == ("cache_rate",)
     what = (
         f"cache rate is {value_text('cache_rate', best.sweep['cache_rate'])}"

@@ -23,9 +23,9 @@ def _read(name: str) -> tuple[str, str]:
     path = Path(name)
     if not name:
         raise UserError("no study is named; give a YAML file or a preset")
-    if os.path.isdir(name):
+    if os.path.isdir(name) and name not in presets.names():
         raise UserError(f"{path}: is a directory; give the YAML file of a study, or a preset")
-    if path.suffix not in (".yaml", ".yml") and not os.path.exists(path):
+    if path.suffix not in (".yaml", ".yml") and not os.path.isfile(path):
         if name in presets.names():
             return presets.text(name), f"preset {name}"
         guess = closest(name, presets.names())

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -49,20 +49,40 @@ def read_tiers(options: Sequence[str], emulate: Sequence[str] = ()) -> tuple[Tra
     return _emulated(tiers, emulate)
 
 
-def _read_tier(option: str, others: Sequence[TracedTier]) -> TracedTier:
+def read_rules(options: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Tiers of logs: name → path prefixes, nearest first. The paths are those of the machine that was logged, so they need not exist here."""
+    rules: dict[str, tuple[str, ...]] = {}
+    for option in options:
+        name, paths = _split_tier(option, rules)
+        prefixes = tuple(dict.fromkeys(os.path.normpath(path) for path in paths))
+        for path in prefixes:
+            if not path.startswith("/"):
+                raise UserError(f"--tier {option}: {path} is no absolute path; write it as the logs do, like /lustre")
+            if owner := next((other for other, theirs in rules.items() if path in theirs), None):
+                raise UserError(f"--tier {option}: {path} belongs to {owner} already; give each tier its own")
+        rules[name] = prefixes
+    return rules
+
+
+def _split_tier(option: str, others: Collection[str]) -> tuple[str, list[str]]:
     name, given, paths = option.partition("=")
     if not given or not paths:
         raise UserError(f"--tier {option}: must be NAME=/path[,/path2…], for example gfs=/lustre")
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,15}", name):
         raise UserError(f"--tier {option}: a tier's name must be small letters, digits and '_', 16 at most")
-    if any(other.name == name for other in others):
+    if name in others:
         raise UserError(f"--tier {option}: {name} is given twice; write all its paths in one: {name}=/path,/path2")
+    if not all(paths.split(",")):
+        raise UserError(f"--tier {option}: a path is empty; write it like {name}=/path,/path2")
+    return name, paths.split(",")
+
+
+def _read_tier(option: str, others: Sequence[TracedTier]) -> TracedTier:
+    name, paths = _split_tier(option, [other.name for other in others])
     prefixes: dict[str, None] = {}
-    for path in paths.split(","):
-        if not path:
-            raise UserError(f"--tier {option}: a path is empty; write it like {name}=/path,/path2")
+    for path in paths:
         absolute = os.path.abspath(os.path.expanduser(path))
-        _refuse_missing(absolute, f"--tier {option}: {path}", "," in paths)
+        _refuse_missing(absolute, f"--tier {option}: {path}", len(paths) > 1)
         for prefix in (absolute, os.path.realpath(absolute)):
             owner = next((other.name for other in others if prefix in other.prefixes), None)
             if owner:

@@ -11,7 +11,8 @@ from tierscope.units import closest, parse_seconds
 T = TypeVar("T")
 
 _GIB = "-gib"
-LEAST, MOST = -99.9, 1e6
+_MOST_PRICE = 1e15
+LEAST, MOST = -99.9, 1e6  # percent that a class can be improved by
 
 
 def read_improvements(texts: Iterable[str], classes: Iterable[str]) -> dict[str, float]:
@@ -35,12 +36,16 @@ def read_prices(
 
 
 def read_goal(text: str) -> float:
+    return read_duration("--goal", text)
+
+
+def read_duration(option: str, text: str) -> float:
     try:
         seconds = parse_seconds(text)
     except ValueError as error:
-        raise UserError(f"--goal {text}: {error}") from None
+        raise UserError(f"{option} {text}: {error}; write it like 4s, 400ms or 2min") from None
     if not seconds > 0:
-        raise UserError(f"--goal {text}: must be above 0, for example 4s")
+        raise UserError(f"{option} {text}: must be above 0, for example 4s")
     return seconds
 
 
@@ -55,10 +60,12 @@ def _read_all(
         resolved = _resolve(option, name.strip(), known)
         if resolved in found:
             raise UserError(f"{option} {text}: {resolved} is given twice; remove one")
+        if not value.strip():
+            raise UserError(f"{option} {text}: has no value; write it like {example}")
         try:
             found[resolved] = read(value.strip())
         except ValueError as error:
-            raise UserError(f"{option} {text}: {value.strip()} {error}") from None
+            raise UserError(f"{option} {text}: {value.strip()} {error}; write it like {example}") from None
     return found
 
 
@@ -70,7 +77,8 @@ def _resolve(option: str, name: str, known: list[str]) -> str:
         raise UserError(f"{option} {name}: writes are no part of the I/O time; choose from {', '.join(known)}")
     guess = closest(name.lower(), by_lower)
     hint = f"did you mean {by_lower[guess]}? " if guess else ""
-    raise UserError(f"{option} {name}: there is no such class here; {hint}choose from {', '.join(known)}")
+    none = "nothing of that name varies" if option == "--cost" else "there is no such class"
+    raise UserError(f"{option} {name}: {none} here; {hint}choose from {', '.join(known)}")
 
 
 def _number(text: str) -> float:
@@ -86,7 +94,7 @@ def _number(text: str) -> float:
 def _percent(text: str) -> float:
     number = _number(text.removesuffix("%").strip())
     if not LEAST <= number <= MOST:
-        raise ValueError(f"must be within {LEAST:g} – {MOST:g} percent")
+        raise ValueError(f"must be within {LEAST:g} and {MOST:,.0f} percent")
     return number
 
 
@@ -100,6 +108,6 @@ def _percents(text: str) -> tuple[float, ...]:
 
 def _price(text: str) -> float:
     number = _number(text)
-    if number < 0:
-        raise ValueError("must be at least 0")
+    if not 0 <= number <= _MOST_PRICE:
+        raise ValueError(f"must be within 0 and {_MOST_PRICE:g}")
     return number

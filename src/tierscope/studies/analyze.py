@@ -16,6 +16,7 @@ from tierscope.analysis.times import ClassTimes, from_csv, from_traces
 from tierscope.analysis.wording import Finding
 from tierscope.errors import ResultError, UserError
 from tierscope.spec.study import Study
+from tierscope.studies.imports import is_import
 from tierscope.studies.result import has_study, read_study, refuse_other_runs
 from tierscope.studies.trace import finish_or_look, is_trace
 from tierscope.trace.store import RunStore
@@ -38,6 +39,8 @@ class Analysis:
 def analyze(path: str, basis: str = "busy") -> Analysis:
     if os.path.isdir(path) and not has_study(path) and is_trace(path):
         return _analyze_trace(path, basis)
+    if os.path.isdir(path) and not has_study(path) and is_import(path):
+        return analyze_import(RunStore(path).load(RunKey(0, 1)), basis)
     if os.path.isdir(path):
         return _analyze_result(path, basis)
     if not os.path.exists(path):
@@ -64,6 +67,17 @@ def _analyze_trace(out: str, basis: str) -> Analysis:
     breakdown = break_down(times)
     given = conditions(times, trace.cold)
     name = textwrap.shorten(shlex.join(trace.about["command"]), _NAME_WIDTH, placeholder=" …")
+    return Analysis(name, times, breakdown, find(times, breakdown, given, None, None), given, None)
+
+
+def analyze_import(trace: Trace, basis: str = "busy") -> Analysis:
+    """Logs that others recorded."""
+    if basis != "busy":
+        raise UserError("logs of other profilers have busy seconds only; leave --basis out")
+    times = from_traces([trace], [tier["name"] for tier in trace.about["tiers"]])
+    breakdown = break_down(times)
+    given = conditions(times, trace.cold)
+    name = textwrap.shorten(str(trace.about.get("command") or "logs"), _NAME_WIDTH, placeholder=" …")
     return Analysis(name, times, breakdown, find(times, breakdown, given, None, None), given, None)
 
 

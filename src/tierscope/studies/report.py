@@ -1,10 +1,13 @@
 """The report of a result: what its page and figures are made of, and where they go."""
 
+import errno
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from tierscope.data import manifest
+from tierscope.errors import OutOfSpaceError, UserError
 from tierscope.predict.explore import explore
 from tierscope.predict.processes import Processes
 from tierscope.predict.whatif import Sensitivity, estimate, sensitivity
@@ -22,16 +25,18 @@ from tierscope.units import about_bytes
 GRID = tuple(float(percent) for percent in range(0, 201, 10))
 _PAGE = "report.html"
 _FIGURES = "figures"
+_KINDS = ("svg", "png")
 _SHOWN_IMPROVEMENT = 50.0
 _SUGGESTED_GOAL = 0.8  # of the best, where nobody gave one
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """`problem`: why there are no PNG files; empty where there are."""
+    """`missing`: names of figures that cannot be drawn; `problem`: why there are no PNG files, or empty."""
 
     page: str
     figures: tuple[str, ...]
+    missing: tuple[str, ...]
     problem: str
 
 
@@ -40,23 +45,40 @@ def write_report(analysis: Analysis, folder: str, goal: float | None, improvemen
     source = source_of(analysis, goal, improvements)
     drawn = figures(source)
     problem = png_problem()
-    written: list[str] = []
-    os.makedirs(os.path.join(folder, _FIGURES), exist_ok=True)
+    contents = {_PAGE: page(source, drawn)}
     for figure in drawn:
         if figure.svg is not None:
             whole = standalone(figure)
-            contents = {"svg": whole} if problem else {"svg": whole, "png": to_png(whole)}
-            for suffix, content in contents.items():
-                written.append(os.path.join(folder, _FIGURES, f"{figure.name}.{suffix}"))
-                write_file(written[-1], content)
-    path = os.path.join(folder, _PAGE)
-    write_file(path, page(source, drawn))
-    return Written(path, tuple(written), problem)
+            contents[os.path.join(_FIGURES, f"{figure.name}.svg")] = whole
+            if not problem:
+                contents[os.path.join(_FIGURES, f"{figure.name}.png")] = to_png(whole)
+    missing = tuple(figure.name for figure in drawn if figure.svg is None)
+    paths = [_write(folder, name, content) for name, content in contents.items()]
+    for old in {
+        os.path.join(_FIGURES, f"{figure.name}.{kind}") for figure in drawn for kind in _KINDS
+    } - contents.keys():
+        with suppress(OSError):  # of an earlier report, about other data
+            os.unlink(os.path.join(folder, old))
+    return Written(paths[0], tuple(paths[1:]), missing, problem)
+
+
+def _write(folder: str, name: str, content: bytes) -> str:
+    path = os.path.join(folder, name)
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        write_file(path, content)
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        fix = "free some space" if full else "'tierscope report' with --out writes it elsewhere"
+        raise (OutOfSpaceError if full else UserError)(f"{path}: cannot be written: {error.strerror}; {fix}") from None
+    return path
 
 
 def report_folder(result: str, out: str | None) -> str:
     """Where the report of a result goes, claimed: beside the runs; of a CSV, into a directory of its own."""
-    if os.path.isdir(result) and out is None:
+    if out == "":
+        raise UserError("--out is empty; give a directory, or leave it out")
+    if os.path.isdir(result) and (out is None or os.path.abspath(out) == os.path.abspath(result)):
         return result
     folder = os.path.abspath(out or f"{os.path.splitext(result)[0]}-report")
     manifest.claim(folder, "report")

@@ -40,6 +40,8 @@ def locked(
         fd = lock_file(os.path.join(out, _LOCK))
     except BlockingIOError:
         raise UserError(f"{out}: {taken}") from None
+    except OSError as error:
+        raise UserError(f"{out}: cannot be written: {error.strerror}; give another --out") from None
     try:
         for folder in ("", "runs", "ops"):
             remove_leftovers(os.path.join(out, folder))

@@ -42,7 +42,7 @@ def explored(
     fixed = read_improvements(improve, classes)
     if both := [name for name in fixed if name in variations]:
         raise UserError(f"--improve {both[0]}: it varies already; remove one of --vary and --improve")
-    seconds = read_goal(goal) if goal else analysis.goal
+    seconds = read_goal(goal) if goal is not None else analysis.goal
     if seconds is None:
         raise UserError("there is no goal; give the I/O seconds per epoch that you want, for example --goal 4s")
     processes = Processes.of(analysis.times)

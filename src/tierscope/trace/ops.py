@@ -17,6 +17,7 @@ CATEGORY = {
     "seek": "META",
     "mmap": "META",
     "sync": "WRITE",
+    "meta": "META",  # of a log that does not tell them apart; never recorded by us
 }
 MOVES_BYTES = ("read", "write")  # the bytes of the other kinds are not data that was moved
 CATEGORIES = ("READ", "META", "WRITE")

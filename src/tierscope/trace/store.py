@@ -17,7 +17,7 @@ import polars as pl
 
 from tierscope.errors import OutOfSpaceError, ResultError, StoppedError
 from tierscope.trace import durable, seal
-from tierscope.trace.ops import KINDS
+from tierscope.trace.ops import CATEGORY
 from tierscope.trace.trace import COLUMNS, SCHEMA_VERSION, RunKey, Trace
 
 _ABOUT = "tierscope"
@@ -131,7 +131,7 @@ def _check_table(path: str, table: pl.DataFrame, key: RunKey) -> None:
         values = (table[name] if COLUMNS[name] == pl.Float64 else table[name].explode()).drop_nulls()
         if not bool((values.is_finite() & (values >= 0)).all()):
             refuse(f"{name} has a negative or non-finite value")
-    if not set(table["kind"].drop_nulls().unique()) <= set(KINDS):
+    if not set(table["kind"].drop_nulls().unique()) <= set(CATEGORY):
         refuse("has an unknown kind of operation")
     if not bool(table["tier"].drop_nulls().str.contains(r"^[a-z][a-z0-9_]{0,15}$").all()):
         refuse("has a tier whose name cannot be")

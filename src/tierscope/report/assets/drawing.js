@@ -85,7 +85,7 @@ const drawing = (() => {
     for (let value = 0; value <= (top / unit.size) * (1 + 1e-9); value += step) {
       const y = place(value * unit.size);
       line(svg, [frame.left, y], [frame.right, y], value ? 'grid' : 'axis');
-      label(svg, [frame.left - 8, y + 4], wording.general(value, 4), 'tick end');
+      label(svg, [frame.left - 8, y + 4], wording.grouped(wording.general(value, 12)), 'tick end');
     }
     label(svg, [frame.left - 8, frame.top - 12], `I/O ${unit.name}`, 'tick end');
     return place;

@@ -54,10 +54,19 @@
     const bottleneck = best.bottleneck ? `; ${best.bottleneck} is the bottleneck then${rank}` : '';
     const [after, measured] = [best, before].map((point) => wording.aboutSeconds(point.io_seconds));
     const change = wording.signed(found.change_percent, 1);
+    if (Math.abs(found.change_percent) < 0.05 && best.index === before.index) {
+      return `${improvementsText(state.improvements)} changes nothing: the best is still ${after}, at ${best.where}.`;
+    }
     return (
       `With ${improvementsText(state.improvements)}: ${after} of I/O per epoch instead of ${measured} (${change} %), ` +
       `at ${best.where}${moved}${bottleneck}.`
     );
+  }
+
+  // What it takes if a class that was busy cannot serve more than it ever did.
+  function ifNot(option) {
+    const doubt = option.warnings.find((warning) => warning.kind.startsWith('beyond'));
+    return doubt ? `; if ${doubt.evidence.class} cannot serve more than it ever did, ${wording.aboutSeconds(doubt.evidence.implied_seconds)}` : '';
   }
 
   function goalSentence(found) {
@@ -71,7 +80,7 @@
     }
     const [least] = found.pareto;
     const how = `${improvementsText(least.improve)} at ${least.where} (${wording.aboutSeconds(least.io_seconds)})`;
-    return `${met.length} of ${found.grid.length} combinations meet it; the least in all: ${how}.`;
+    return `${met.length} of ${found.grid.length} combinations meet it; the smallest in sum: ${how}${ifNot(least)}.`;
   }
 
   // ---- what is shown ----
@@ -89,7 +98,7 @@
   function showRange(input) {
     const { low, high } = data.sliders;
     const percent = state.improvements[input.dataset.class];
-    const [from, to] = [Math.min(0, percent), Math.max(0, percent)].map((end) => (end - low) / (high - low));
+    const [from, to] = [Math.min(0, percent), Math.max(0, percent)].map((end) => (Math.min(Math.max(end, low), high) - low) / (high - low));
     input.style.setProperty('--zero', -low / (high - low));
     input.style.setProperty('--from', from);
     input.style.setProperty('--to', to);
@@ -125,8 +134,9 @@
     say('before-bottleneck', before.bottleneck ?? 'nothing');
     say('after-bottleneck', best.bottleneck ?? 'nothing');
     const there = model.measured.find((point) => point.index === best.index);
-    say('before-slowest', ranksText(there.slowest_ranks));
-    say('after-slowest', `${ranksText(best.slowest_ranks)} (${found.slowest_rank_changed ? 'changed' : 'the same'})`);
+    say('before-slowest', ranksText(before.slowest_ranks));
+    const measured = found.slowest_rank_changed ? `; measured there: ${ranksText(there.slowest_ranks)}` : '';
+    say('after-slowest', `${ranksText(best.slowest_ranks)}${measured}`);
     const percent = wording.signed(found.change_percent, 1);
     say('change', `${/^[+-]0\.0$/.test(percent) ? '±0' : percent.replace('-', '−')} %`);
     byId('change').className = found.change_percent < 0 ? 'better' : found.change_percent > 0 ? 'worse' : '';
@@ -224,7 +234,8 @@
     }
   }
 
-  const clamped = (percent) => Math.min(Math.max(percent, data.sliders.low), data.sliders.high);
+  // A slider ends before what may be typed.
+  const clamped = (percent) => Math.min(Math.max(percent, data.limits.low), data.limits.high);
 
   function numberOf(text) {
     const number = text === null || text.trim() === '' ? NaN : Number(text);
@@ -339,6 +350,9 @@
       show();
     });
     window.addEventListener('resize', show);
+    window.addEventListener('beforeprint', () => {
+      for (const details of document.querySelectorAll('details')) details.open = true;
+    });
   }
 
   byId('live').hidden = false;

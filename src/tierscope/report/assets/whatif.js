@@ -7,7 +7,7 @@ const wording = (() => {
   const SECONDS = { ns: 1e-9, us: 1e-6, 'µs': 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600 };
   const QUANTITY = /^([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s].*)?$/;
 
-  const grouped = (text) => text.replace(/\B(?=(\d{3})+$)/g, ',');
+  const grouped = (text) => text.replace(/^(-?)(\d+)/, (_, sign, digits) => sign + digits.replace(/\B(?=(\d{3})+$)/g, ','));
 
   const notFinite = (value) => (Number.isNaN(value) ? 'nan' : value > 0 ? 'inf' : '-inf');
 
@@ -90,11 +90,12 @@ const wording = (() => {
     return Number.isFinite(seconds) && seconds >= 0 ? seconds : null;
   }
 
-  return { aboutBytes, aboutSeconds, fill, fixed, general, parseSeconds, signed, signedGeneral };
+  return { aboutBytes, aboutSeconds, fill, fixed, general, grouped, parseSeconds, signed, signedGeneral };
 })();
 
 const whatif = (() => {
   const ROUNDING = 1e-9;
+  const TIE = 1e-9; // nearer ones are looked at closely
 
   function floats(base64) {
     const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
@@ -105,6 +106,9 @@ const whatif = (() => {
   const factor = (percent) => 100 / (100 + percent);
 
   const changePercent = (before, after) => (before ? 100 * (after / before - 1) : 0);
+
+  // For comparing: sums of the same times are the same, in whichever order they were added up.
+  const settled = (seconds) => Number(seconds.toPrecision(12));
 
   // What a median is made of: the one or two items in the middle of the order of their keys.
   function middle(items, key) {
@@ -133,7 +137,7 @@ const whatif = (() => {
     for (let start = 0; start < epoch.seconds.length; start += width) {
       let sum = 0;
       for (let column = 0; column < width; column += 1) sum += epoch.seconds[start + column] * factors[column];
-      if (sum > longest) [row, longest] = [start / width, sum];
+      if (sum > longest * (1 - TIE) && (longest < 0 || settled(sum) > settled(longest))) [row, longest] = [start / width, sum];
     }
     return { rank: epoch.ranks[row], ioSeconds: longest, row, seconds: epoch.seconds };
   }
@@ -151,7 +155,7 @@ const whatif = (() => {
 
     function pointAfter(index, factors) {
       const runs = points[index].epochs.map((epoch) => slowest(epoch, factors));
-      const chosen = middle(runs, (run) => run.ioSeconds);
+      const chosen = middle(runs, (run) => settled(run.ioSeconds));
       const timeOf = (column) => mean(chosen.map((run) => run.seconds[run.row * factors.length + column] * factors[column]));
       const classes = Object.fromEntries(data.classes.map((name, column) => [name, timeOf(column)]));
       return {
@@ -171,8 +175,8 @@ const whatif = (() => {
 
     function bestOf(all) {
       const isBetter = (one, other) =>
-        one.io_seconds < other.io_seconds ||
-        (one.io_seconds === other.io_seconds && rateOf(one.index) < rateOf(other.index));
+        settled(one.io_seconds) < settled(other.io_seconds) ||
+        (settled(one.io_seconds) === settled(other.io_seconds) && rateOf(one.index) < rateOf(other.index));
       return all.reduce((best, point) => (isBetter(point, best) ? point : best));
     }
 
@@ -181,7 +185,7 @@ const whatif = (() => {
 
     function finding(kind, evidence) {
       const [text, suggestion] = data.wording[kind];
-      return { kind, text: wording.fill(text, evidence), suggestion };
+      return { kind, evidence, text: wording.fill(text, evidence), suggestion };
     }
 
     function moved(after) {
@@ -206,23 +210,24 @@ const whatif = (() => {
       return found;
     }
 
-    // Classes that were not improved, and would have to serve more than they ever did; those that were busy first.
+    // Classes that would have to serve more than they ever did, and more than their improvement gives; those that were busy first.
     function exceeded(index, seconds, improvements) {
       const worst = new Map();
       for (const ceiling of seconds > 0 ? ceilings : []) {
-        const least = worst.has(ceiling.class) ? worst.get(ceiling.class).seconds[index] : seconds * (1 + ROUNDING);
-        if (!(improvements[ceiling.class] > 0) && ceiling.seconds[index] > least) worst.set(ceiling.class, ceiling);
+        const implied = ceiling.seconds[index] * factor(improvements[ceiling.class] || 0);
+        const least = worst.has(ceiling.class) ? worst.get(ceiling.class).implied : seconds * (1 + ROUNDING);
+        if (implied > least) worst.set(ceiling.class, { implied, ceiling });
       }
-      const isIdle = (ceiling) => ceiling.share < data.busy_share;
+      const isIdle = (one) => one.ceiling.share < data.busy_share;
       const ordered = [...worst.values()].sort((one, other) => isIdle(one) - isIdle(other));
-      return ordered.map((ceiling) =>
-        finding(`${isIdle(ceiling) ? 'idle_' : ''}beyond_${ceiling.kind}`, {
-          class: ceiling.class,
-          times: ceiling.seconds[index] / seconds,
-          most_per_second: ceiling.perSecond,
-          where: ceiling.where,
-          percent: 100 * ceiling.share,
-          implied_seconds: ceiling.seconds[index],
+      return ordered.map((one) =>
+        finding(`${isIdle(one) ? 'idle_' : ''}beyond_${one.ceiling.kind}`, {
+          class: one.ceiling.class,
+          times: one.implied / seconds,
+          most_per_second: one.ceiling.perSecond / factor(improvements[one.ceiling.class] || 0),
+          where: one.ceiling.where,
+          percent: 100 * one.ceiling.share,
+          implied_seconds: one.implied,
         }),
       );
     }

@@ -1,0 +1,46 @@
+"""What a reader must know about logs that others recorded: what is missing in them, and when not to trust them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tierscope.analysis.times import ClassTimes
+from tierscope.analysis.wording import Finding
+
+DOUBTS = ("unreadable_logs", "damaged_logs", "negative_times", "impossible_ranks", "long_meta")  # not to be trusted
+MOST_NAMED = 5
+
+
+def about_import(about: dict[str, Any], times: ClassTimes) -> list[Finding]:
+    """What is wrong with it and what is missing; how storage is used is told by `habits`."""
+    return [*_doubts(about), *_missing(about, times)]
+
+
+def _doubts(about: dict[str, Any]) -> Iterator[Finding]:
+    for kind in ("unreadable_logs", "damaged_logs"):
+        if names := about.get(kind):
+            yield Finding(kind, {"logs": len(names), "names": names[:MOST_NAMED]})
+    for kind, name in (("negative_times", "negative_times"), ("impossible_ranks", "impossible_ranks")):
+        if about.get(name):
+            yield Finding(kind, {"records": about[name]})
+    for found in about.get("long_meta", []):
+        yield Finding("long_meta", dict(found))
+
+
+def _missing(about: dict[str, Any], times: ClassTimes) -> Iterator[Finding]:
+    if not times.table["ops"].sum() and not about.get("shared"):
+        yield Finding("no_data_files", {"processes": about.get("process_count")})
+    if partial := about.get("partial_modules"):
+        yield Finding("partial_logs", {"modules": sorted(partial), "logs": max(partial.values())})
+    if (unknown := about.get("unknown", {})).get("files"):
+        folders = [folder for folder, _ in unknown["folders"]]
+        evidence = {name: unknown[name] for name in ("files", "bytes", "suggestion")}
+        yield Finding("unknown_paths", {**evidence, "folders": folders[:MOST_NAMED]})
+    for shared in about.get("shared", []):
+        if about.get("shared_split"):
+            yield Finding("shared_split", {name: shared[name] for name in ("tier", "files", "slowest_seconds")})
+        else:
+            yield Finding("shared_files", dict(shared))
+    if (program := about.get("program", {})).get("files"):
+        yield Finding("program_files", {"files": program["files"], "seconds": program["seconds"]})
+    if times.epochs["epoch"].n_unique() == 1 and times.table["ops"].sum():
+        yield Finding("no_epochs", {})

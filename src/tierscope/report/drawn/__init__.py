@@ -1,0 +1,1 @@
+"""What the figures are drawn with, and each of them."""

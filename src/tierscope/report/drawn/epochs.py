@@ -1,0 +1,135 @@
+"""Figure 1: the time of every epoch over the sweep."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tierscope.analysis.breakdown import EpochPoint
+from tierscope.report.drawn.looks import DASHES, MARKS_FROM, draw_whisker
+from tierscope.report.drawn.view import (
+    Figure,
+    Seconds,
+    View,
+    counted,
+    kind_text,
+    nothing_swept,
+    processes_text,
+    sentences,
+    too_little,
+)
+from tierscope.report.source import Source
+from tierscope.report.svg import SAMPLE, Axis, Canvas, Entry, Legend, Scale, draw_x_axis
+from tierscope.units import about_seconds
+
+_MOST_EPOCHS = 6  # lines that can still be told apart
+
+
+def draw_time(source: Source, view: View) -> Figure:
+    whole = any(point.epoch_seconds is not None for point in source.breakdown.points)
+    title = f"{'Epoch time and ' if whole else ''}I/O time of the slowest process{view.where}"
+    if view.key is None:
+        return Figure("time", title, sentences(source, view), None, nothing_swept(source))
+    sweeps = [point.sweep for point in view.points]
+    points = [point for point in source.breakdown.points if point.sweep in sweeps]
+    longest = max(max(point.spread.high, point.epoch_seconds or 0.0) for point in points)
+    if missing := too_little(longest):
+        return Figure("time", title, sentences(source, view), None, missing)
+    epochs = sorted({point.epoch for point in points})
+    apart = {1} - counted(source)
+    lines = [
+        _EpochLine(number, index, number in apart, _at(points, number, sweeps))
+        for index, number in enumerate(_some(epochs))
+    ]
+    repeated = any(point.repetitions > 1 for point in points)
+    caption = sentences(
+        source,
+        view,
+        f"I/O time (reads and metadata) of the slowest of {processes_text(source)}, one line per epoch"
+        + ("; epoch times are hollow." if whole else "; epoch times are not known."),
+        "Epoch 1 is drawn apart (dashed), since it is special." if any(line.apart for line in lines) else "",
+        f"Of {len(epochs)} epochs, {len(lines)} are drawn." if len(lines) < len(epochs) else "",
+        _repetitions_text(points) if repeated else "n = 1 run for each point.",
+    )
+    canvas = Canvas("time", title, caption)
+    legend = Legend([*(_quantities() if whole else ()), *(line.entry() for line in lines)])
+    seconds = Seconds(longest * 1.03)
+    frame = seconds.frame(legend)
+    scale = seconds.draw(canvas, frame, "time" if whole else "I/O time")
+    axis = view.axis(frame, to_scale=view.key == "cache_rate")
+    draw_x_axis(canvas, frame, axis, view.axis_title)
+    for line in lines:
+        line.draw(canvas, axis, scale, view.texts())
+    legend.draw(canvas)
+    return Figure("time", title, caption, canvas.to_text())
+
+
+def _repetitions_text(points: Sequence[EpochPoint]) -> str:
+    counts = sorted({point.repetitions for point in points})
+    n = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    kinds = {point.spread.kind for point in points if point.repetitions > 1}
+    what = kind_text(kinds.pop()) if len(kinds) == 1 else "range or 95 % interval"
+    return f"Medians of n = {n} repetitions; vertical bars: {what}."
+
+
+def _some(epochs: Sequence[int]) -> list[int]:
+    """The first, the last, and some between them."""
+    if len(epochs) <= _MOST_EPOCHS:
+        return list(epochs)
+    return [epochs[round(index * (len(epochs) - 1) / (_MOST_EPOCHS - 1))] for index in range(_MOST_EPOCHS)]
+
+
+def _at(points: Sequence[EpochPoint], epoch: int, sweeps: Sequence[dict[str, Any]]) -> list[EpochPoint | None]:
+    of_epoch = [point for point in points if point.epoch == epoch]
+    return [next((point for point in of_epoch if point.sweep == sweep), None) for sweep in sweeps]
+
+
+@dataclass(frozen=True, slots=True)
+class _EpochLine:
+    """One epoch over the sweep; None where it was not run."""
+
+    epoch: int
+    index: int
+    apart: bool
+    points: list[EpochPoint | None]
+
+    @property
+    def css(self) -> str:
+        return "first" if self.apart else f"later{max(0, self.index - 1) % len(DASHES)}"
+
+    def entry(self) -> Entry:
+        def sample(canvas: Canvas, x: float, y: float) -> None:
+            canvas.line((x - SAMPLE / 2, y), (x + SAMPLE / 2, y), f"sample curve io {self.css}")
+            canvas.marker(self.index, (x, y), 4.2, f"sample mark io {self.css}")
+
+        return Entry(sample, f"epoch {self.epoch}")
+
+    def draw(self, canvas: Canvas, axis: Axis, scale: Scale, where: Sequence[str]) -> None:
+        marked = axis.pitch >= MARKS_FROM or not axis.joined
+        for css, radius, of in (("whole", 5.6, _epoch_seconds), ("io", 3.8, _io_seconds)):
+            known = [
+                (place, point, seconds, text)
+                for place, point, text in zip(axis.places, self.points, where, strict=True)
+                if point is not None and (seconds := of(point)) is not None
+            ]
+            if axis.joined and len(known) > 1:
+                canvas.path([(place, scale(seconds)) for place, _, seconds, _ in known], f"curve {css} {self.css}")
+            for place, point, seconds, text in known:
+                if css == "io" and point.repetitions > 1:
+                    draw_whisker(canvas, place, scale, point.spread, self.css)
+                if marked:
+                    what = "I/O" if css == "io" else "epoch time"
+                    tip = f"{text}epoch {self.epoch}, {what} {about_seconds(seconds)}"
+                    canvas.marker(self.index, (place, scale(seconds)), radius, f"mark {css} {self.css}", tip)
+
+
+def _io_seconds(point: EpochPoint) -> float | None:
+    return point.io_seconds
+
+
+def _epoch_seconds(point: EpochPoint) -> float | None:
+    return point.epoch_seconds
+
+
+def _quantities() -> Iterator[Entry]:
+    yield Entry(lambda canvas, x, y: canvas.marker(0, (x, y), 4.2, "sample mark io any"), "I/O")
+    yield Entry(lambda canvas, x, y: canvas.marker(0, (x, y), 5.6, "sample mark whole any"), "whole epoch")

@@ -1,0 +1,175 @@
+"""What is drawn against what, the words that figures share, and the axis of seconds."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tierscope.analysis.breakdown import SweepPoint, counted_epochs, sweep_text
+from tierscope.report.source import Source
+from tierscope.report.svg import (
+    HEIGHT,
+    WIDTH,
+    Axis,
+    Canvas,
+    Frame,
+    Legend,
+    Scale,
+    clean,
+    draw_y_axis,
+    fit,
+    label,
+    nice_ticks,
+    text_width,
+)
+from tierscope.units import SECOND_UNITS
+
+_NAME = 150.0  # the most room that a class's name gets
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """`svg` is an element to put into a page that has FIGURE_CSS; None where `missing` says why there is none."""
+
+    name: str
+    title: str
+    caption: str
+    svg: str | None
+    missing: str = ""
+    note: str = ""  # what a drawing that stands alone must say below itself
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is drawn against what. `key` is None where there is but one point; `others` are the keys that are held."""
+
+    key: str | None
+    points: tuple[SweepPoint, ...]
+    others: dict[str, Any]
+
+    @classmethod
+    def of(cls, source: Source) -> "View":
+        """Against the first key, cache rate before all, of which the best point has neighbours that differ in nothing else."""
+        breakdown = source.breakdown
+        best = breakdown.best.sweep
+        for key in sorted(breakdown.sweep_keys, key=lambda key: key != "cache_rate"):
+            others = {name: value for name, value in best.items() if name != key}
+            points = [point for point in breakdown.summary if all(point.sweep[name] == others[name] for name in others)]
+            if len(points) > 1:
+                return cls(key, tuple(points), _held(breakdown.summary, others))
+        return cls(None, (breakdown.best,), _held(breakdown.summary, best))
+
+    @property
+    def values(self) -> list[Any]:
+        return [point.sweep[self.key] for point in self.points] if self.key else [""]
+
+    @property
+    def where(self) -> str:
+        """For a title; empty where nothing is held."""
+        return f" ({brief(sweep_text(self.others), 60)})" if self.others else ""
+
+    @property
+    def axis_title(self) -> str:
+        return self.key.replace("_", " ") if self.key else ""
+
+    def axis(self, frame: Frame, to_scale: bool = False) -> Axis:
+        return Axis.of(self.key or "", self.values, frame.left, frame.right, to_scale)
+
+    def texts(self) -> list[str]:
+        """What a tooltip says about the place."""
+        return [f"{label(self.key, value)}: " if self.key else "" for value in self.values]
+
+
+def _held(points: Sequence[SweepPoint], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that have other values elsewhere."""
+    return {name: value for name, value in others.items() if any(point.sweep[name] != value for point in points)}
+
+
+def nothing_swept(source: Source) -> str:
+    if len(source.breakdown.summary) > 1:
+        return "no two points differ in one swept key alone, so there is nothing to draw against"
+    if source.study_yaml is not None and not source.conditions.traced:
+        return "one cache rate only: there is nothing to draw against; sweep placement.cache_rate in the study"
+    return "nothing was swept, so there is nothing to draw against"
+
+
+def too_little(*tops: float) -> str:
+    """Why a drawing of these longest times would show nothing; empty: it would show something."""
+    if not all(math.isfinite(top) for top in tops):
+        return "the times are too long to be drawn"
+    return "" if max(tops) > 0 else "no time was spent on I/O, so there is nothing to draw"
+
+
+def brief(text: str, characters: int) -> str:
+    text = clean(text)
+    return text if len(text) <= characters else f"{text[: characters - 1].rstrip()}…"
+
+
+def class_text(name: str) -> str:
+    """Shortened in its tier: READ and META must stay."""
+    tier, _, kind = name.rpartition("-")
+    return f"{fit(tier, _NAME - text_width(f'-{kind}'))}-{kind}"
+
+
+def sentences(source: Source, view: View, *shown: str) -> str:
+    """A caption: what is shown, then what holds for all figures."""
+    found = [sentence for sentence in shown if sentence]
+    if view.others:
+        found.append(
+            f"Several keys were swept; shown is only {brief(sweep_text(view.others), 120)}, where the best point is."
+        )
+    if source.conditions.emulated:
+        found.append(f"Emulated tiers: {', '.join(brief(tier, 40) for tier in source.conditions.emulated)}.")
+    return " ".join(found)
+
+
+def kind_text(kind: str) -> str:
+    return "their range" if kind == "range" else "95 % interval of the median"
+
+
+def processes_text(source: Source) -> str:
+    ranks = sorted({point.ranks for point in source.breakdown.points})
+    count = f"{ranks[0]:,}" if len(ranks) == 1 else f"{ranks[0]:,} to {ranks[-1]:,}"
+    return f"{count} process{'' if count == '1' else 'es'}"
+
+
+def epochs_text(epochs: set[int]) -> str:
+    ordered = sorted(epochs)
+    if len(ordered) == 1:
+        return f"epoch {ordered[0]}"
+    if ordered == list(range(ordered[0], ordered[-1] + 1)):
+        return f"epochs {ordered[0]}–{ordered[-1]}"
+    return f"{len(ordered)} epochs"
+
+
+def counted(source: Source) -> set[int]:
+    return counted_epochs(point.epoch for point in source.breakdown.points)
+
+
+def improvements_text(improvements: Mapping[str, float]) -> str:
+    return ", ".join(f"{brief(name, 48)} {percent:+g} %" for name, percent in improvements.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """A vertical axis of times from zero, in the unit that suits the longest."""
+
+    top: float
+
+    @property
+    def unit(self) -> str:
+        return next((unit for unit in ("s", "ms", "µs") if self.top >= SECOND_UNITS[unit]), "ns")
+
+    def ticks(self) -> list[tuple[float, str]]:
+        factor = SECOND_UNITS[self.unit]
+        return [(tick * factor, f"{tick:.6g}") for tick in nice_ticks(self.top / factor)]
+
+    def frame(self, legend: Legend, below: float = 0.0) -> Frame:
+        widest = max(text_width(text) for _, text in self.ticks())
+        return Frame(42 + widest, legend.height + 8, WIDTH - 24, HEIGHT - 58 - below)
+
+    def draw(self, canvas: Canvas, frame: Frame, title: str) -> Scale:
+        scale = Scale(0.0, self.top, frame.bottom, frame.top)
+        ticks = [(scale(seconds), text) for seconds, text in self.ticks()]
+        draw_y_axis(canvas, frame, ticks, f"{title} ({self.unit})")
+        return scale

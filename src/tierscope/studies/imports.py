@@ -1,0 +1,128 @@
+"""Logs that others recorded: from files to a trace, and, if asked, to a result directory like that of a run."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tierscope.analysis.about_import import DOUBTS, about_import
+from tierscope.analysis.times import from_traces
+from tierscope.data import manifest
+from tierscope.errors import UserError
+from tierscope.studies.result import locked
+from tierscope.trace.imports import darshan
+from tierscope.trace.imports.darshan_reader import DarshanLog, UnreadableLog, read_logs
+from tierscope.trace.imports.gathered import Imported, to_trace
+from tierscope.trace.imports.paths import TierRules
+from tierscope.trace.store import RunStore
+from tierscope.trace.trace import Trace
+from tierscope.units import about_bytes
+
+KIND = "import"
+SUFFIXES = {".darshan": "darshan", ".darshan.gz": "darshan", ".pfw": "dftracer", ".pfw.gz": "dftracer"}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How logs are to be read. `force`: show also what is not to be trusted."""
+
+    rules: TierRules
+    epoch_gap_seconds: float | None = None
+    split_shared: bool = False
+    force: bool = False
+
+
+def source_of(path: str) -> str | None:
+    """Which profiler wrote a file, by its name."""
+    return next((name for suffix, name in SUFFIXES.items() if path.endswith(suffix)), None)
+
+
+def import_logs(paths: Sequence[str], wanted: Wanted) -> Trace:
+    """One job's logs as one trace."""
+    _refuse_missing(paths)
+    kinds = {source_of(path) for path in paths}
+    if len(kinds) > 1:
+        raise UserError("logs of Darshan and of DFTracer together; give those of one profiler")
+    trace = _darshan(paths, wanted)
+    if not wanted.force:
+        _refuse_doubtful(trace, paths)
+    return trace
+
+
+def _refuse_missing(paths: Sequence[str]) -> None:
+    for path in paths:
+        if not os.path.exists(path):
+            raise UserError(f"{path}: no such file; give the logs of one job")
+        if os.path.isdir(path):
+            raise UserError(
+                f"{path}: is a directory; give the logs in it, for example {os.path.join(path, '*.darshan')}"
+            )
+        if source_of(path) is None:
+            raise UserError(
+                f"{path}: is no log that is known; Darshan's end in .darshan, DFTracer's in .pfw or .pfw.gz"
+            )
+
+
+def _darshan(paths: Sequence[str], wanted: Wanted) -> Trace:
+    read = list(read_logs(paths))
+    bad = [each for each in read if isinstance(each, UnreadableLog)]
+    logs = [each for each in read if isinstance(each, DarshanLog)]
+    if not logs:
+        raise UserError(f"{bad[0].path}: {bad[0].reason}; get the log again from where it was written")
+    _refuse_several_jobs(logs)
+    options = darshan.Options(wanted.epoch_gap_seconds, wanted.split_shared)
+    imported = darshan.import_logs(logs, wanted.rules, options)
+    first = min(logs, key=lambda log: log.job["start_seconds"])
+    return _trace(
+        imported,
+        {
+            "command": first.job["command"],
+            "job_id": first.job["job_id"],
+            "unreadable_logs": [f"{os.path.basename(each.path)}: {each.reason}" for each in bad],
+            "damaged_logs": [f"{os.path.basename(log.path)}: {log.complaints[0]}" for log in logs if log.complaints],
+        },
+    )
+
+
+def _refuse_several_jobs(logs: Sequence[DarshanLog]) -> None:
+    jobs = {log.job["job_id"]: log for log in logs}
+    if len(jobs) > 1:
+        one, other = list(jobs.values())[:2]
+        raise UserError(
+            f"logs of {len(jobs)} jobs ({one.job['job_id']}: {one.path}; {other.job['job_id']}: {other.path}); give those of one job"
+        )
+
+
+def _trace(imported: Imported, about: dict[str, Any]) -> Trace:
+    if not imported.tiers:
+        unknown = imported.facts["unknown"]
+        below = f": {about_bytes(unknown['bytes'])} are below {unknown['folders'][0][0]}" if unknown["folders"] else ""
+        raise UserError(
+            f"no file in these logs is on a tier that can be told{below}; say where the data lay, for example --tier gfs={unknown['suggestion']}"
+        )
+    return to_trace(imported, {"schema_version": 1, **about})
+
+
+def _refuse_doubtful(trace: Trace, paths: Sequence[str]) -> None:
+    times = from_traces([trace], [tier["name"] for tier in trace.about["tiers"]])
+    doubts = [finding for finding in about_import(trace.about, times) if finding.kind in DOUBTS]
+    if doubts:
+        where = paths[0] if len(paths) == 1 else f"{len(paths)} logs"
+        more = f" (and {len(doubts) - 1} more such)" if len(doubts) > 1 else ""
+        raise UserError(f"{where}: {doubts[0].text}{more}; {doubts[0].suggestion}; --force shows it all the same")
+
+
+def keep(trace: Trace, out: str) -> str:
+    """The trace as a result that other commands take."""
+    target = os.path.abspath(out)
+    manifest.claim(target, KIND)
+    with locked(target):
+        if RunStore(target).finished():
+            raise UserError(f"{target}: holds imported logs already; give another --out")
+        RunStore(target).save(trace)
+    return target
+
+
+def is_import(out: str) -> bool:
+    found = manifest.read(out)
+    return found is not None and found.get("kind") == KIND

@@ -1,0 +1,148 @@
+"""report as a user types it: what is written where, what is said when it cannot be, and that nothing else is touched."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_commands import one_line, run
+from tests.cli.test_whatif_commands import write_times
+from tests.tiny import TINY
+
+FIGURES = ("breakdown", "estimate", "goal", "processes", "time")
+
+
+@pytest.fixture
+def times(tmp_path: Path) -> Path:
+    return write_times(tmp_path / "times.csv")
+
+
+@pytest.fixture
+def folder(times: Path) -> Path:
+    return times.with_name("times-report")
+
+
+def test_a_page_and_figures_are_written_beside_a_csv(
+    times: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("report", times) == 0
+    assert (folder / "report.html").read_bytes().startswith(b"<!doctype html>")
+    assert {path.stem for path in (folder / "figures").glob("*.svg")} == set(FIGURES)
+    said = capsys.readouterr().out
+    assert "Page: " in said
+    assert "report.html" in said
+
+
+def test_the_same_times_give_the_same_bytes(times: Path, folder: Path) -> None:
+    contents = []
+    for _ in range(2):
+        assert run("report", times) == 0
+        contents.append({path.name: path.read_bytes() for path in (folder / "figures").iterdir()})
+    assert contents[0] == contents[1]
+
+
+def test_a_study_ends_with_its_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    assert run("run", tmp_path / "tiny.yaml", "--out", tmp_path / "out", "--quiet") == 0
+    assert (tmp_path / "out" / "report.html").exists()
+    assert (tmp_path / "out" / "figures" / "breakdown.svg").exists()
+    said = capsys.readouterr().out
+    assert said.index("Results: ") < said.index("Page: ")
+
+
+def test_results_are_said_to_be_there_when_the_report_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    (tmp_path / "out").mkdir()
+    command = ("run", tmp_path / "tiny.yaml", "--out", tmp_path / "out", "--quiet")
+    assert run(*command) == 0
+    (tmp_path / "out" / "report.html").unlink()
+    (tmp_path / "out" / "report.html").mkdir()
+    capsys.readouterr()
+    assert run(*command) == 2
+    said = capsys.readouterr()
+    assert "Results: " in said.out
+    assert len(said.err.splitlines()) == 1
+    assert (
+        "report.html: cannot be written: Is a directory; 'tierscope report' with --out writes it elsewhere" in said.err
+    )
+
+
+@pytest.mark.parametrize("what", ["report.html is a directory", "figures is a file"])
+def test_what_is_in_the_way_gets_one_line(
+    times: Path, folder: Path, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("report", times) == 0
+    if what.startswith("report"):
+        (folder / "report.html").unlink()
+        (folder / "report.html").mkdir()
+    else:
+        for path in (folder / "figures").iterdir():
+            path.unlink()
+        (folder / "figures").rmdir()
+        (folder / "figures").write_text("mine")
+    capsys.readouterr()
+    assert run("report", times) == 2
+    assert "cannot be written" in one_line(capsys)
+
+
+def test_drawings_of_other_data_do_not_stay(times: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("report", times) == 0
+    (folder / "figures" / "mine.svg").write_text("mine")
+    write_times(times, rates=(0.5,))
+    assert run("report", times) == 0
+    assert {path.stem for path in (folder / "figures").glob("*.svg")} == {"breakdown", "estimate", "goal", "mine"}
+    assert "Not drawn: time, processes; the page says why" in capsys.readouterr().out
+
+
+def test_a_folder_of_somebody_else_is_left_alone(times: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.mkdir()
+    (folder / "thesis.tex").write_text("mine")
+    assert run("report", times) == 2
+    assert "was not made by Tierscope" in one_line(capsys)
+    assert os.listdir(folder) == ["thesis.tex"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--goal", "soon"), "--goal soon"),
+        (("--goal", ""), "--goal"),
+        (("--improve", "GFS-MATA=5"), "did you mean GFS-META?"),
+        (("--out", ""), "--out is empty"),
+    ],
+)
+def test_mistakes_get_one_line(
+    times: Path, arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("report", times, *arguments) == 2
+    assert said in one_line(capsys)
+
+
+def test_the_page_can_be_opened(times: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    def note(address: str) -> bool:
+        opened.append(address)
+        return True
+
+    monkeypatch.setattr("webbrowser.open", note)
+    assert run("report", times, "--open") == 0
+    assert opened == [(folder / "report.html").as_uri()]
+
+
+def test_without_a_browser_the_page_is_there_all_the_same(
+    times: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("webbrowser.open", lambda _address: False)
+    assert run("report", times, "--open") == 0
+    assert "no browser here" in capsys.readouterr().err
+    assert (folder / "report.html").exists()
+
+
+def test_figures_that_stand_alone_say_what_they_must(times: Path, folder: Path) -> None:
+    assert run("report", times, "--goal", "5s") == 0
+    assert "goal: 5 s of I/O per epoch" in (folder / "figures" / "goal.svg").read_text()
+    assert run("report", times) == 0
+    assert "an example of a goal" in (folder / "figures" / "goal.svg").read_text()
