@@ -7,7 +7,7 @@ PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 
 STAMPS := $(VENV)/.stamp
 NATIVE := setup.py $(wildcard src/tierscope/native/c/*.[ch])
 
-.PHONY: demo test check bench test-mpi test-faults test-demo test-tensorflow test-native test-sanitizers test-browser clean help
+.PHONY: demo test check bench test-mpi test-faults test-demo test-tensorflow test-native test-sanitizers test-browser test-imports clean help
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -45,6 +45,10 @@ test-browser: $(STAMPS)-browser  ## the report's page in Chromium (Debian's pack
 	command -v chromium >/dev/null || [ "$$(id -u)" != 0 ] || { apt-get update && apt-get install -y --no-install-recommends chromium; } >/dev/null 2>&1 || true
 	$(BIN)/python -m pytest tests/integration -m browser
 
+test-imports: $(STAMPS)-darshan  ## logs of other profilers, also damaged ones (installs PyDarshan)
+	$(BIN)/python -m pytest -n 2 tests/trace tests/studies/test_imports.py tests/cli/test_analyze_logs.py
+	$(BIN)/python -m pytest tests/integration -m darshan
+
 # The thread sanitizer does not stand programs that map files or vfork: only those with many threads, children and signals.
 test-sanitizers: $(STAMPS)-dev build/address/libtierscope.so build/thread/libtierscope.so  ## the C programs of test-native, library and all built with sanitizers
 	TIERSCOPE_LIBRARY=$(CURDIR)/build/address/libtierscope.so TIERSCOPE_TEST_CFLAGS="$(ADDRESS)" \
@@ -79,6 +83,10 @@ $(STAMPS)-dev: $(STAMPS)-core
 
 $(STAMPS)-witness: $(STAMPS)-dev
 	$(PIP) -e '.[dev,witness]'
+	touch $@
+
+$(STAMPS)-darshan: $(STAMPS)-dev
+	$(PIP) -e '.[dev,darshan]'
 	touch $@
 
 $(STAMPS)-browser: $(STAMPS)-dev

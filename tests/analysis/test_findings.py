@@ -275,6 +275,18 @@ CASES: dict[str, Case] = {
         lambda: logs(shared=[SHARED], shared_split=False),
     ),
     "no_epochs": Case(logs, {}, lambda: logs(epochs=2)),
+    "cut_logs": Case(
+        lambda: logs(cut_files=["a.pfw.gz"], broken_last_lines=2),
+        {"files": 3},
+        lambda: logs(cut_files=[], broken_last_lines=0),
+    ),
+    "broken_lines": Case(lambda: logs(broken_lines=4), {"lines": 4}, lambda: logs(broken_lines=0)),
+    "no_names": Case(lambda: logs(no_names=4), {"ops": 4}, lambda: logs(no_names=0)),
+    "outside_epochs": Case(
+        lambda: logs(outside_epochs={"ops": 3, "bytes": 0, "seconds": 0.5}),
+        {"ops": 3, "seconds": 0.5},
+        lambda: logs(outside_epochs={"ops": 0, "bytes": 0, "seconds": 0.0}),
+    ),
     "goal_met": Case(
         lambda: found(run(9.0, 0.1), run(6.0, 0.2, point=1), run(4.0, 0.3, point=2), goal=6.0),
         {"goal_seconds": 6.0, "where": "cache_rate 20%", "io_seconds": 6.0},

@@ -42,5 +42,19 @@ def _missing(about: dict[str, Any], times: ClassTimes) -> Iterator[Finding]:
             yield Finding("shared_files", dict(shared))
     if (program := about.get("program", {})).get("files"):
         yield Finding("program_files", {"files": program["files"], "seconds": program["seconds"]})
+    yield from _about_lines(about)
     if times.epochs["epoch"].n_unique() == 1 and times.table["ops"].sum():
         yield Finding("no_epochs", {})
+
+
+def _about_lines(about: dict[str, Any]) -> Iterator[Finding]:
+    """Of logs that are made of lines."""
+    cut = len(about.get("cut_files", [])) + about.get("broken_last_lines", 0)
+    if cut:
+        yield Finding("cut_logs", {"files": cut})
+    if about.get("broken_lines"):
+        yield Finding("broken_lines", {"lines": about["broken_lines"]})
+    if about.get("no_names"):
+        yield Finding("no_names", {"ops": about["no_names"]})
+    if (outside := about.get("outside_epochs", {})).get("ops"):
+        yield Finding("outside_epochs", {"ops": outside["ops"], "seconds": outside["seconds"]})

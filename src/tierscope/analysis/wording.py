@@ -186,6 +186,22 @@ WORDING: dict[str, tuple[str, str]] = {
         "{tier}: {files} files that Darshan summed up over all ranks were split evenly; the slowest rank had {slowest_seconds:time}, not the mean",
         "for the truth run with DARSHAN_DISABLE_SHARED_REDUCTION=1",
     ),
+    "cut_logs": (
+        "logs that end in the middle: {files}; the job was probably killed, and this is what it did until then",
+        "nothing, if it was meant to end; else look at the job's own output",
+    ),
+    "broken_lines": (
+        "lines of the logs that say nothing: {lines}; they are left out",
+        "check the filesystem that the logs were written to",
+    ),
+    "no_names": (
+        "operations whose file the logs do not name: {ops}; they are on no tier",
+        "record again with DFTRACER_INC_METADATA=1",
+    ),
+    "outside_epochs": (
+        "operations before, between and after epochs: {ops} ({seconds:time}); they are not in the table",
+        "nothing, unless they should count: then name another span with --epoch-span",
+    ),
     "no_epochs": (
         "the logs do not tell epochs apart: everything counts as one",
         "give --epoch-gap where processes begin anew in every epoch, or let the program write one log per epoch",

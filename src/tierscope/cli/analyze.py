@@ -19,6 +19,12 @@ from tierscope.errors import UserError
 @click.option(
     "--epoch-gap", metavar="TIME", help="Of logs: an epoch begins where no process had begun for so long, like 10s."
 )
+@click.option(
+    "--epoch-span", metavar="NAME", help="Of DFTracer's logs: the span that is an epoch; default DLIOBenchmark._train."
+)
+@click.option(
+    "--compute-span", metavar="NAME", help="Of DFTracer's logs: the span that is compute; default those called compute."
+)
 @click.option("--split-shared", is_flag=True, help="Of Darshan logs: give every rank an equal part of shared records.")
 @click.option("--force", is_flag=True, help="Show also logs that cannot be trusted.")
 @common.basis_option
@@ -29,6 +35,8 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     tiers: tuple[str, ...],
     out: str | None,
     epoch_gap: str | None,
+    epoch_span: str | None,
+    compute_span: str | None,
     split_shared: bool,
     force: bool,
     basis: str,
@@ -53,13 +61,14 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
         from tierscope.trace.imports.paths import TierRules  # noqa: PLC0415
 
         gap = read_duration("--epoch-gap", epoch_gap) if epoch_gap else None
-        trace = import_logs(results, Wanted(TierRules(read_rules(tiers)), gap, split_shared, force))
+        rules = TierRules(read_rules(tiers))
+        trace = import_logs(results, Wanted(rules, gap, split_shared, epoch_span, compute_span, force))
         analysis = analyze_import(trace, basis)
         kept = keep(trace, out) if out else None
     elif len(results) > 1:
         raise UserError(f"{results[1]}: one result at a time; several are given only of logs (*.darshan, *.pfw)")
-    elif tiers or out or epoch_gap or split_shared or force:
-        raise UserError(f"{results[0]}: is no log; --tier, --out, --epoch-gap, --split-shared and --force are for logs")
+    elif tiers or out or epoch_gap or epoch_span or compute_span or split_shared or force:
+        raise UserError(f"{results[0]}: is no log; --basis, --csv and --json are all that there is for it")
     else:
         analysis = analyze(results[0], basis)
     if csv_path:

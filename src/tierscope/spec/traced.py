@@ -54,7 +54,7 @@ def read_rules(options: Sequence[str]) -> dict[str, tuple[str, ...]]:
     rules: dict[str, tuple[str, ...]] = {}
     for option in options:
         name, paths = _split_tier(option, rules)
-        prefixes = tuple(dict.fromkeys(os.path.normpath(path) for path in paths))
+        prefixes = tuple(dict.fromkeys(re.sub("^//+", "/", os.path.normpath(path)) for path in paths))
         for path in prefixes:
             if not path.startswith("/"):
                 raise UserError(f"--tier {option}: {path} is no absolute path; write it as the logs do, like /lustre")

@@ -66,7 +66,7 @@ def _analyze_trace(out: str, basis: str) -> Analysis:
     times = from_traces([trace], [tier["name"] for tier in trace.about["tiers"]], basis)
     breakdown = break_down(times)
     given = conditions(times, trace.cold)
-    name = textwrap.shorten(shlex.join(trace.about["command"]), _NAME_WIDTH, placeholder=" …")
+    name = _shortened(shlex.join(trace.about["command"]))
     return Analysis(name, times, breakdown, find(times, breakdown, given, None, None), given, None)
 
 
@@ -77,8 +77,14 @@ def analyze_import(trace: Trace, basis: str = "busy") -> Analysis:
     times = from_traces([trace], [tier["name"] for tier in trace.about["tiers"]])
     breakdown = break_down(times)
     given = conditions(times, trace.cold)
-    name = textwrap.shorten(str(trace.about.get("command") or "logs"), _NAME_WIDTH, placeholder=" …")
+    name = _shortened(str(trace.about.get("command") or "logs"))
     return Analysis(name, times, breakdown, find(times, breakdown, given, None, None), given, None)
+
+
+def _shortened(command: str) -> str:
+    """Between words, where there are any; of one long path, the end."""
+    shown = textwrap.shorten(command, _NAME_WIDTH, placeholder=" …")
+    return shown if shown.strip(" …") else f"…{command.split(maxsplit=1)[0][1 - _NAME_WIDTH :]}"
 
 
 def _analyze_result(out: str, basis: str) -> Analysis:

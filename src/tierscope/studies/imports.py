@@ -7,11 +7,12 @@ from typing import Any
 
 from tierscope.analysis.about_import import DOUBTS, about_import
 from tierscope.analysis.times import from_traces
+from tierscope.analysis.wording import Finding
 from tierscope.data import manifest
 from tierscope.errors import UserError
 from tierscope.studies.result import locked
-from tierscope.trace.imports import darshan
-from tierscope.trace.imports.darshan_reader import DarshanLog, UnreadableLog, read_logs
+from tierscope.trace.imports import darshan, dftracer
+from tierscope.trace.imports.darshan_reader import OLD, DarshanLog, UnreadableLog, read_logs
 from tierscope.trace.imports.gathered import Imported, to_trace
 from tierscope.trace.imports.paths import TierRules
 from tierscope.trace.store import RunStore
@@ -29,6 +30,8 @@ class Wanted:
     rules: TierRules
     epoch_gap_seconds: float | None = None
     split_shared: bool = False
+    epoch_span: str | None = None
+    compute_span: str | None = None
     force: bool = False
 
 
@@ -43,7 +46,7 @@ def import_logs(paths: Sequence[str], wanted: Wanted) -> Trace:
     kinds = {source_of(path) for path in paths}
     if len(kinds) > 1:
         raise UserError("logs of Darshan and of DFTracer together; give those of one profiler")
-    trace = _darshan(paths, wanted)
+    trace = _darshan(paths, wanted) if kinds == {"darshan"} else _dftracer(paths, wanted)
     if not wanted.force:
         _refuse_doubtful(trace, paths)
     return trace
@@ -68,24 +71,39 @@ def _darshan(paths: Sequence[str], wanted: Wanted) -> Trace:
     bad = [each for each in read if isinstance(each, UnreadableLog)]
     logs = [each for each in read if isinstance(each, DarshanLog)]
     if not logs:
-        raise UserError(f"{bad[0].path}: {bad[0].reason}; get the log again from where it was written")
+        fix = (
+            "use darshan-parser of Darshan 2" if bad[0].reason == OLD else "get the log again from where it was written"
+        )
+        raise UserError(f"{bad[0].path}: {bad[0].reason}; {fix}")
     _refuse_several_jobs(logs)
     options = darshan.Options(wanted.epoch_gap_seconds, wanted.split_shared)
     imported = darshan.import_logs(logs, wanted.rules, options)
     first = min(logs, key=lambda log: log.job["start_seconds"])
-    return _trace(
-        imported,
-        {
-            "command": first.job["command"],
-            "job_id": first.job["job_id"],
-            "unreadable_logs": [f"{os.path.basename(each.path)}: {each.reason}" for each in bad],
-            "damaged_logs": [f"{os.path.basename(log.path)}: {log.complaints[0]}" for log in logs if log.complaints],
-        },
-    )
+    said = [
+        f"{os.path.basename(log.path)}: {log.complaints[0].removeprefix('Error: ')}" for log in logs if log.complaints
+    ]
+    about = {
+        "command": first.job["command"],
+        "job_id": first.job["job_id"],
+        "unreadable_logs": [f"{os.path.basename(each.path)}: {each.reason}" for each in bad],
+        "damaged_logs": said,
+    }
+    if not imported.tiers and (said or bad) and not wanted.force:
+        damage = Finding(
+            "damaged_logs", {"logs": len(said) + len(bad), "names": [*about["unreadable_logs"], *said][:5]}
+        )
+        raise UserError(f"{damage.text}; {damage.suggestion}")
+    return _trace(imported, about)
+
+
+def _dftracer(paths: Sequence[str], wanted: Wanted) -> Trace:
+    options = dftracer.Options(wanted.epoch_span, wanted.compute_span)
+    imported = dftracer.import_traces(paths, wanted.rules, options)
+    return _trace(imported, {"command": imported.facts.get("command") or ""})
 
 
 def _refuse_several_jobs(logs: Sequence[DarshanLog]) -> None:
-    jobs = {log.job["job_id"]: log for log in logs}
+    jobs = {log.job["job_id"]: log for log in logs if log.job["job_id"] != darshan.process_of(log)}  # a pid is no job
     if len(jobs) > 1:
         one, other = list(jobs.values())[:2]
         raise UserError(

@@ -1,0 +1,1 @@
+"""Logs of other profilers: read as what they are, then made a trace."""

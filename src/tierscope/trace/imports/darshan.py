@@ -1,0 +1,306 @@
+"""A job's Darshan logs as one import: which process each log is of, which rank that belongs to, which epoch it saw.
+
+One job is a set of logs. A build with MPI writes one log for all ranks; a build without writes one for every process, loader workers
+too. A worker that was forked names its parent, and counts for it; any other process counts for itself, since no log says to whom it
+belongs. Several logs of one process are its epochs, in the order of their start; `epoch_gap_seconds` instead lets an epoch begin wherever no log started for so long.
+"""
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from tierscope.trace.imports.darshan_habits import Habit
+from tierscope.trace.imports.darshan_reader import DarshanLog, FileRecords
+from tierscope.trace.imports.gathered import SUMS, Imported, RankEpoch
+from tierscope.trace.imports.paths import PROGRAM, UNKNOWN, TierRules, common_folder
+
+SHARED = -1  # the rank of a record that Darshan reduced over all ranks
+MOST_RANKS = 1 << 20
+MOST_NAMED = 5
+NAMELESS = "(no path)"
+_CLOCK_SECONDS = 1.0  # old logs have whole seconds
+_PID = re.compile(r"_id\d+-(\d+)_")
+# kind → counters of its operations, counter of its bytes, and its time. Darshan does not tell opens, closes, stats and seeks apart in time.
+_KINDS: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
+    ("read", ("READS",), "BYTES_READ", "F_READ_TIME"),
+    ("meta", ("OPENS", "STATS", "SEEKS", "MMAPS"), "", "F_META_TIME"),
+    ("write", ("WRITES", "FSYNCS", "FDSYNCS", "FLUSHES"), "BYTES_WRITTEN", "F_WRITE_TIME"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    epoch_gap_seconds: float | None = None
+    split_shared: bool = False  # give every rank an equal part of shared records
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A log, the rank of its first process, its epoch, and which process it is of."""
+
+    log: DarshanLog
+    first_rank: int
+    epoch: int
+    process: Hashable
+
+
+def import_logs(logs: Sequence[DarshanLog], rules: TierRules, options: Options) -> Imported:
+    placed = list(_place(logs, options.epoch_gap_seconds))
+    gathering = _Gathering(rules, options)
+    for each in placed:
+        gathering.add(each)
+    return gathering.imported(placed)
+
+
+def _place(logs: Sequence[DarshanLog], gap: float | None) -> Iterator[_Placed]:
+    """Processes in the order of their start, ranks after one another."""
+    unique = {_identity(log): log for log in logs}  # a log that was given twice counts once
+    ordered = sorted(unique.values(), key=lambda log: (log.job["start_seconds"], log.path))
+    of_process = _by_process(ordered)
+    parents = {key: _parent(found[0]) for key, found in of_process.items()}
+    ranks: dict[object, int] = {}
+    next_rank = 0
+    for key in of_process:
+        root = _root(key, parents)
+        if root not in ranks:
+            ranks[root] = next_rank
+            next_rank += max(map(_processes, of_process[root]))
+    by_start = _epochs_by_gap(ordered, gap) if gap else {}
+    for key, found in of_process.items():
+        for number, log in enumerate(_without_tail(found), start=1):
+            yield _Placed(log, ranks[_root(key, parents)], by_start.get(log.path, number), key)
+
+
+def _identity(log: DarshanLog) -> tuple[Any, ...]:
+    """Two logs with the same name and the same records are the same log."""
+    content = tuple(hash(each.counters.tobytes() + each.times.tobytes()) for each in log.records.values())
+    return os.path.basename(log.path), log.job["start_seconds"], log.job["end_seconds"], content
+
+
+def _by_process(ordered: Sequence[DarshanLog]) -> dict[Hashable, list[DarshanLog]]:
+    """Logs of one process after one another; where two overlap in time, they are of two hosts with the same number."""
+    found: dict[Hashable, list[DarshanLog]] = {}
+    for log in ordered:
+        key = process_of(log)
+        while key in found and found[key][-1].job["end_seconds"] > log.job["start_seconds"] + _CLOCK_SECONDS:
+            key = (key, "elsewhere")
+        found.setdefault(key, []).append(log)
+    return found
+
+
+def process_of(log: DarshanLog) -> Hashable:
+    """What tells a process from others: its number; all ranks of an MPI job are one."""
+    if _processes(log) > 1:
+        return "mpi"
+    pid = _PID.search(os.path.basename(log.path))
+    return int(pid[1]) if pid else log.path
+
+
+def _processes(log: DarshanLog) -> int:
+    return max(1, min(int(log.job["processes"]), MOST_RANKS))
+
+
+def _parent(log: DarshanLog) -> int | None:
+    text = log.job["metadata"].get("fork_parent", "")
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+def _root(key: Hashable, parents: Mapping[Hashable, int | None]) -> Hashable:
+    """The process that forked it, or forked that one."""
+    seen = {key}
+    while (parent := parents.get(key)) is not None and parent in parents and parent not in seen:
+        key = parent
+        seen.add(key)
+    return key
+
+
+def _without_tail(logs: list[DarshanLog]) -> list[DarshanLog]:
+    """Without what a process leaves after its last epoch: a log of nothing. One is kept, so that the process is seen."""
+    kept = list(logs)
+    while len(kept) > 1 and not any(map(len, kept[-1].records.values())):
+        kept.pop()
+    return kept
+
+
+def _epochs_by_gap(ordered: list[DarshanLog], gap: float) -> dict[str, int]:
+    epochs: dict[str, int] = {}
+    epoch, last = 1, ordered[0].job["start_seconds"] if ordered else 0.0
+    for log in ordered:
+        epoch += log.job["start_seconds"] - last > gap
+        last = log.job["start_seconds"]
+        epochs[log.path] = epoch
+    return epochs
+
+
+class _Gathering:
+    """Sums over all records of all logs, and what is worth saying about them."""
+
+    def __init__(self, rules: TierRules, options: Options) -> None:
+        self._rules, self._options = rules, options
+        self._sums: list[pl.DataFrame] = []
+        self._tiers: set[str] = set()
+        self._apart: dict[str, dict[str, float]] = {
+            name: {"ops": 0, "bytes": 0, "seconds": 0.0, "files": 0} for name in (PROGRAM, UNKNOWN)
+        }
+        self._unknown: dict[str, int] = defaultdict(int)  # bytes by folder
+        self._shared: list[dict[str, Any]] = []
+        self._negative = 0
+        self._strangers = 0
+        self._meta_seconds: dict[tuple[int, int], float] = defaultdict(float)
+        self._partial: dict[str, int] = defaultdict(int)
+        self._long_meta: list[dict[str, Any]] = []
+        self._habits: dict[str, Habit] = {}
+
+    def add(self, placed: _Placed) -> None:
+        log = placed.log
+        names = np.array([*self._rules.of_all(log.paths, log.mounts, set(log.stripes)), ""], dtype=object)
+        for module, facts in log.modules.items():
+            self._partial[module] += bool(facts["partial"])
+        meta = np.zeros(_processes(log))
+        for module, records in log.records.items():
+            if not len(records):
+                continue
+            tiers = names[records.files]
+            self._note(module, records, tiers, log)
+            good = (records.ranks >= 0) & (records.ranks < _processes(log))
+            self._strangers += int((~good & (records.ranks != SHARED)).sum())
+            np.add.at(meta, records.ranks[good], records.seconds("F_META_TIME")[good])
+            self._add_sums(placed, records, tiers, records.ranks + placed.first_rank, good)
+            self._add_shared(placed, records, tiers)
+        self._doubt_meta(placed, meta)
+
+    def _note(self, module: str, records: FileRecords, tiers: npt.NDArray[Any], log: DarshanLog) -> None:
+        """What goes into findings rather than sums."""
+        self._negative += int(records.impossible().sum())
+        seconds = records.seconds("F_READ_TIME") + records.seconds("F_WRITE_TIME") + records.seconds("F_META_TIME")
+        moved = records.counter("BYTES_READ") + records.counter("BYTES_WRITTEN")
+        done = records.counter("OPENS") + records.counter("READS") + records.counter("WRITES")
+        for name, apart in self._apart.items():
+            chosen = tiers == name
+            apart["ops"] += int(done[chosen].sum())
+            apart["bytes"] += int(moved[chosen].sum())
+            apart["seconds"] += float(seconds[chosen].sum())
+            apart["files"] += len(np.unique(records.files[chosen]))
+        for place in np.flatnonzero(tiers == UNKNOWN)[:MOST_RANKS]:
+            self._unknown[os.path.dirname(log.paths[records.files[place]]) or NAMELESS] += int(moved[place])
+        for name in sorted(set(tiers) - {PROGRAM, UNKNOWN}):
+            self._habits.setdefault(name, Habit()).add(module, records, tiers == name, log)
+
+    def _add_sums(
+        self,
+        placed: _Placed,
+        records: FileRecords,
+        tiers: npt.NDArray[Any],
+        ranks: npt.NDArray[np.int64],
+        chosen: npt.NDArray[np.bool_],
+    ) -> None:
+        """Rows of READ, META and WRITE for the records that are data."""
+        data = chosen & ~np.isin(tiers, [PROGRAM, UNKNOWN])
+        self._tiers |= set(tiers[data])
+        for kind, counters, moved, seconds in _KINDS:
+            ops = sum((records.counter(name)[data] for name in counters), np.zeros(int(data.sum()), np.int64))
+            self._sums.append(
+                pl.DataFrame(
+                    {
+                        "epoch": np.full(int(data.sum()), placed.epoch),
+                        "rank": ranks[data],
+                        "tier": tiers[data].tolist(),
+                        "kind": np.full(int(data.sum()), kind).tolist(),
+                        "busy_seconds": records.seconds(seconds)[data],
+                        "ops": ops,
+                        "bytes": records.counter(moved)[data] if moved else np.zeros(int(data.sum()), np.int64),
+                    },
+                    SUMS,
+                )
+                .group_by("epoch", "rank", "tier", "kind", maintain_order=True)
+                .sum()
+            )
+
+    def _add_shared(self, placed: _Placed, records: FileRecords, tiers: npt.NDArray[Any]) -> None:
+        """Records that Darshan reduced over all ranks: apart, or an equal part of each for every rank."""
+        shared = records.ranks == SHARED
+        data = shared & ~np.isin(tiers, [PROGRAM, UNKNOWN])
+        if not data.any():
+            return
+        self._tiers |= set(tiers[data])
+        if self._options.split_shared:
+            before = len(self._sums)
+            self._add_sums(placed, records, tiers, np.zeros(len(records), np.int64), shared)
+            self._sums[before:] = [_split(part, placed) for part in self._sums[before:]]
+        for name in sorted(set(tiers[data])):
+            chosen = data & (tiers == name)
+            self._shared.append(
+                {
+                    "tier": name,
+                    "files": int(chosen.sum()),
+                    "bytes": int(records.counter("BYTES_READ")[chosen].sum()),
+                    "read_seconds": float(records.seconds("F_READ_TIME")[chosen].sum()),
+                    "meta_seconds": float(records.seconds("F_META_TIME")[chosen].sum()),
+                    "fastest_seconds": float(records.seconds("F_FASTEST_RANK_TIME")[chosen].min()),
+                    "slowest_seconds": float(records.seconds("F_SLOWEST_RANK_TIME")[chosen].max()),
+                }
+            )
+
+    def _doubt_meta(self, placed: _Placed, meta: npt.NDArray[np.float64]) -> None:
+        """No process can wait for metadata longer than it ran, unless in several threads."""
+        ran = placed.log.job["end_seconds"] - placed.log.job["start_seconds"] + _CLOCK_SECONDS
+        rank = int(meta.argmax())
+        if meta[rank] > ran:
+            name = os.path.basename(placed.log.path)
+            self._long_meta.append({"log": name, "meta_seconds": float(meta[rank]), "run_seconds": float(ran)})
+
+    def imported(self, placed: Sequence[_Placed]) -> Imported:
+        ranks = {
+            (each.first_rank + rank, each.epoch): RankEpoch(each.first_rank + rank, each.epoch)
+            for each in placed
+            for rank in range(_processes(each.log))
+        }
+        sums = pl.concat(self._sums) if self._sums else pl.DataFrame(schema=SUMS)
+        program, unknown = self._apart[PROGRAM], self._apart[UNKNOWN]
+        folders = sorted(self._unknown.items(), key=lambda pair: -pair[1])[:MOST_NAMED]
+        facts = {
+            "source": "darshan",
+            "logs": len(placed),
+            "process_count": sum({each.process: _processes(each.log) for each in placed}.values()),
+            "partial_modules": {name: count for name, count in self._partial.items() if count},
+            "negative_times": self._negative,
+            "impossible_ranks": self._strangers,
+            "long_meta": self._long_meta[:MOST_NAMED],
+            "program": program,
+            "unknown": {**unknown, "folders": folders, "suggestion": _suggested([folder for folder, _ in folders])},
+            "shared": self._shared[:MOST_NAMED],
+            "shared_split": self._options.split_shared,
+            "habits": {name: habit.as_json() for name, habit in self._habits.items()},
+        }
+        return Imported(sums, list(ranks.values()), self._rules.order(self._tiers), facts)
+
+
+def _split(summed: pl.DataFrame, placed: _Placed) -> pl.DataFrame:
+    """An equal part for every rank; what does not divide goes to the first ones."""
+    processes = _processes(placed.log)
+    ranks = pl.DataFrame({"rank": np.arange(processes)}, {"rank": pl.Int64})
+    even = [
+        (pl.col(name) // processes + (pl.col("rank") < pl.col(name) % processes).cast(pl.Int64)).alias(name)
+        for name in ("ops", "bytes")
+    ]
+    return (
+        summed.drop("rank")
+        .join(ranks, how="cross")
+        .with_columns(*even, pl.col("busy_seconds") / processes)
+        .with_columns(pl.col("rank") + placed.first_rank)
+        .select(pl.col(name).cast(dtype) for name, dtype in SUMS.items())
+    )
+
+
+def _suggested(folders: list[str]) -> str:
+    """A path for --tier that covers these folders, or the first of them."""
+    absolute = [folder for folder in folders if folder.startswith("/") and folder.strip("/")]
+    shared = common_folder(absolute)
+    return shared if shared.strip("/") else (absolute or ["/path"])[0]
