@@ -45,9 +45,9 @@ test-browser: $(STAMPS)-browser  ## the report's page in Chromium (Debian's pack
 	command -v chromium >/dev/null || [ "$$(id -u)" != 0 ] || { apt-get update && apt-get install -y --no-install-recommends chromium; } >/dev/null 2>&1 || true
 	$(BIN)/python -m pytest tests/integration -m browser
 
-test-imports: $(STAMPS)-darshan  ## logs of other profilers, also damaged ones (installs PyDarshan)
+test-imports: $(STAMPS)-darshan  ## logs of other profilers, also damaged ones, and a real run of DFTracer (installs both)
 	$(BIN)/python -m pytest -n 2 tests/trace tests/studies/test_imports.py tests/cli/test_analyze_logs.py
-	$(BIN)/python -m pytest tests/integration -m darshan
+	$(BIN)/python -m pytest tests/integration -m "darshan or dftracer"
 
 # The thread sanitizer does not stand programs that map files or vfork: only those with many threads, children and signals.
 test-sanitizers: $(STAMPS)-dev build/address/libtierscope.so build/thread/libtierscope.so  ## the C programs of test-native, library and all built with sanitizers
@@ -86,7 +86,7 @@ $(STAMPS)-witness: $(STAMPS)-dev
 	touch $@
 
 $(STAMPS)-darshan: $(STAMPS)-dev
-	$(PIP) -e '.[dev,darshan]'
+	$(PIP) -e '.[dev,darshan,dftracer]'
 	touch $@
 
 $(STAMPS)-browser: $(STAMPS)-dev

@@ -275,6 +275,7 @@ CASES: dict[str, Case] = {
         lambda: logs(shared=[SHARED], shared_split=False),
     ),
     "no_epochs": Case(logs, {}, lambda: logs(epochs=2)),
+    "reads_only": Case(lambda: logs(traced_reads=True), {}, lambda: logs(traced_reads=False)),
     "cut_logs": Case(
         lambda: logs(cut_files=["a.pfw.gz"], broken_last_lines=2),
         {"files": 3},

@@ -200,3 +200,15 @@ def test_times_that_cannot_be_are_refused(
     line = one_line(capsys)
     assert "bad.csv:2" in line
     assert said in line
+
+
+def test_a_result_can_be_exported(times: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """For Perfetto and as Parquet; what is there already is left alone."""
+    picture, table = tmp_path / "out.json", tmp_path / "out.parquet"
+    assert run("analyze", times, "--export", "perfetto", picture, "--export", "parquet", table) == 0
+    assert json.loads(picture.read_text())["traceEvents"]
+    assert table.read_bytes().startswith(b"PAR1")
+    capsys.readouterr()
+    assert run("analyze", times, "--export", "perfetto", picture) == 2
+    assert "is there already" in one_line(capsys)
+    assert run("analyze", times, "--export", "excel", tmp_path / "x") == 2

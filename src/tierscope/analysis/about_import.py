@@ -42,6 +42,8 @@ def _missing(about: dict[str, Any], times: ClassTimes) -> Iterator[Finding]:
             yield Finding("shared_files", dict(shared))
     if (program := about.get("program", {})).get("files"):
         yield Finding("program_files", {"files": program["files"], "seconds": program["seconds"]})
+    if about.get("traced_reads"):
+        yield Finding("reads_only", {})
     yield from _about_lines(about)
     if times.epochs["epoch"].n_unique() == 1 and times.table["ops"].sum():
         yield Finding("no_epochs", {})

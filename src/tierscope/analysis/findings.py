@@ -41,6 +41,7 @@ def find(
     for about in times.about:
         findings += _about_tracing(about, times) if about.get("kind") == "traced" else []
         if about.get("kind") == "imported":
+            findings += _about_end(about) if "exit_code" in about else []
             findings += about_import(about, times)
             findings += about_habits(times, breakdown, about.get("habits", {}))
     trimmed = max(int(about.get("trimmed_samples") or 0) for about in times.about)

@@ -202,6 +202,10 @@ WORDING: dict[str, tuple[str, str]] = {
         "operations before, between and after epochs: {ops} ({seconds:time}); they are not in the table",
         "nothing, unless they should count: then name another span with --epoch-span",
     ),
+    "reads_only": (
+        "extended tracing (DXT) holds reads only: metadata is missing here, so the I/O time is too short by it",
+        "leave --dxt out to see metadata",
+    ),
     "no_epochs": (
         "the logs do not tell epochs apart: everything counts as one",
         "give --epoch-gap where processes begin anew in every epoch, or let the program write one log per epoch",

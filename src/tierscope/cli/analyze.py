@@ -1,3 +1,5 @@
+import os
+
 import click
 
 from tierscope.cli import common
@@ -25,10 +27,21 @@ from tierscope.errors import UserError
 @click.option(
     "--compute-span", metavar="NAME", help="Of DFTracer's logs: the span that is compute; default those called compute."
 )
+@click.option(
+    "--dxt", is_flag=True, help="Of Darshan logs: only the reads of extended tracing, which --epoch-gap can tell apart."
+)
 @click.option("--split-shared", is_flag=True, help="Of Darshan logs: give every rank an equal part of shared records.")
 @click.option("--force", is_flag=True, help="Show also logs that cannot be trusted.")
 @common.basis_option
 @click.option("--csv", "csv_path", type=click.Path(dir_okay=False), help="Also write the class times of every process.")
+@click.option(
+    "--export",
+    "exports",
+    multiple=True,
+    type=(click.Choice(["perfetto", "parquet"]), click.Path(dir_okay=False)),
+    metavar="FORMAT FILE",
+    help="Also write it for other programs: perfetto (ui.perfetto.dev opens it) or parquet (the class times).",
+)
 @common.json_option
 def command(  # noqa: PLR0913, PLR0917  (one per option)
     results: tuple[str, ...],
@@ -37,10 +50,12 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     epoch_gap: str | None,
     epoch_span: str | None,
     compute_span: str | None,
+    dxt: bool,
     split_shared: bool,
     force: bool,
     basis: str,
     csv_path: str | None,
+    exports: tuple[tuple[str, str], ...],
     as_json: bool,
 ) -> None:
     """Show where the I/O time of the slowest process goes.
@@ -62,17 +77,21 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
 
         gap = read_duration("--epoch-gap", epoch_gap) if epoch_gap else None
         rules = TierRules(read_rules(tiers))
-        trace = import_logs(results, Wanted(rules, gap, split_shared, epoch_span, compute_span, force))
+        trace = import_logs(results, Wanted(rules, gap, split_shared, dxt, epoch_span, compute_span, force))
         analysis = analyze_import(trace, basis)
         kept = keep(trace, out) if out else None
     elif len(results) > 1:
         raise UserError(f"{results[1]}: one result at a time; several are given only of logs (*.darshan, *.pfw)")
-    elif tiers or out or epoch_gap or epoch_span or compute_span or split_shared or force:
+    elif tiers or out or epoch_gap or epoch_span or compute_span or dxt or split_shared or force:
         raise UserError(f"{results[0]}: is no log; --basis, --csv and --json are all that there is for it")
     else:
         analysis = analyze(results[0], basis)
     if csv_path:
         to_csv(analysis.times, csv_path)
+    for form, path in exports:
+        from tierscope.studies.export import export  # noqa: PLC0415
+
+        export(analysis, results[0] if os.path.isdir(results[0]) else None, form, path)
     common.show_analysis(analysis, as_json)
     if kept and not as_json:
         common.say_where(kept)

@@ -80,16 +80,22 @@ def why_not_run(path: str) -> str | None:
 
 def processes_recording(folder: str) -> list[int]:
     """Processes of this host that were started to record into the folder and still run, but for ourselves."""
-    variable, place = b"TIERSCOPE_RECORD=", os.path.realpath(os.fsencode(folder))
+    return processes_with("TIERSCOPE_RECORD", folder)
+
+
+def processes_with(name: str, folder: str) -> list[int]:
+    """Processes of this host with a variable that names the folder, or something in it; but for ourselves."""
+    variable, place = os.fsencode(f"{name}="), os.path.realpath(os.fsencode(folder))
     found = []
-    for name in os.listdir("/proc"):
-        if not name.isdigit() or int(name) == os.getpid():
+    for pid in os.listdir("/proc"):
+        if not pid.isdigit() or int(pid) == os.getpid():
             continue
         try:
-            with open(f"/proc/{name}/environ", "rb") as source:
+            with open(f"/proc/{pid}/environ", "rb") as source:
                 values = [line for line in source.read().split(b"\0") if line.startswith(variable)]
-                if any(os.path.realpath(value.removeprefix(variable)) == place for value in values):
-                    found.append(int(name))
+                paths = [os.path.realpath(value.removeprefix(variable)) for value in values]
+                if any(path == place or path.startswith(place + b"/") for path in paths):
+                    found.append(int(pid))
         except OSError:
             continue  # another user's, or it has ended
     return sorted(found)

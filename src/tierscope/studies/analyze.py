@@ -61,6 +61,8 @@ def _analyze_trace(out: str, basis: str) -> Analysis:
     if trace is None and not RunStore(out).finished():
         raise UserError(f"{out}: holds no records; trace the command again, with another --out")
     trace = trace or RunStore(out).load(RunKey(0, 1))
+    if trace.about.get("kind") == "imported":
+        return analyze_import(trace, basis)
     if trace.about.get("kind") != "traced":
         raise ResultError(f"{RunStore(out).path(trace.key)}: is not the trace of a command; give the --out of one")
     times = from_traces([trace], [tier["name"] for tier in trace.about["tiers"]], basis)
@@ -77,8 +79,13 @@ def analyze_import(trace: Trace, basis: str = "busy") -> Analysis:
     times = from_traces([trace], [tier["name"] for tier in trace.about["tiers"]])
     breakdown = break_down(times)
     given = conditions(times, trace.cold)
-    name = _shortened(str(trace.about.get("command") or "logs"))
-    return Analysis(name, times, breakdown, find(times, breakdown, given, None, None), given, None)
+    command = trace.about.get("command") or "logs"
+    name = _shortened(shlex.join(command) if isinstance(command, list) else str(command))
+    try:
+        findings = find(times, breakdown, given, None, None)
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise ResultError("what is kept about these logs is not as we wrote it; import them again") from None
+    return Analysis(name, times, breakdown, findings, given, None)
 
 
 def _shortened(command: str) -> str:

@@ -30,6 +30,7 @@ class Wanted:
     rules: TierRules
     epoch_gap_seconds: float | None = None
     split_shared: bool = False
+    traced_reads: bool = False
     epoch_span: str | None = None
     compute_span: str | None = None
     force: bool = False
@@ -67,7 +68,7 @@ def _refuse_missing(paths: Sequence[str]) -> None:
 
 
 def _darshan(paths: Sequence[str], wanted: Wanted) -> Trace:
-    read = list(read_logs(paths))
+    read = list(read_logs(paths, segments=wanted.traced_reads))
     bad = [each for each in read if isinstance(each, UnreadableLog)]
     logs = [each for each in read if isinstance(each, DarshanLog)]
     if not logs:
@@ -76,7 +77,9 @@ def _darshan(paths: Sequence[str], wanted: Wanted) -> Trace:
         )
         raise UserError(f"{bad[0].path}: {bad[0].reason}; {fix}")
     _refuse_several_jobs(logs)
-    options = darshan.Options(wanted.epoch_gap_seconds, wanted.split_shared)
+    if wanted.traced_reads and all(log.segments is None for log in logs):
+        raise UserError("--dxt: no log holds extended tracing (DXT); leave it out, or trace with MOD_ENABLE DXT_POSIX")
+    options = darshan.Options(wanted.epoch_gap_seconds, wanted.split_shared, wanted.traced_reads)
     imported = darshan.import_logs(logs, wanted.rules, options)
     first = min(logs, key=lambda log: log.job["start_seconds"])
     said = [

@@ -36,5 +36,11 @@ class Recorder(Protocol):
 
 RECORDERS: Registry[type[Recorder]] = Registry(
     "recorder",
-    {"builtin": Entry("tierscope.studies.builtin:Builtin", "our own preloaded library: any program, any tier")},
+    {
+        "builtin": Entry("tierscope.studies.builtin:Builtin", "our own preloaded library: any program, any tier"),
+        "darshan": Entry(
+            "tierscope.studies.profilers:Darshan", "the site's Darshan, a log for every process", "darshan"
+        ),
+        "dftracer": Entry("tierscope.studies.profilers:DFTracer", "DFTracer, every call as a line", "dftracer"),
+    },
 )

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import polars as pl
 
 from tierscope.trace.imports.darshan_habits import Habit
-from tierscope.trace.imports.darshan_reader import DarshanLog, FileRecords
+from tierscope.trace.imports.darshan_reader import MOST_COUNTED, MOST_SECONDS, DarshanLog, FileRecords
 from tierscope.trace.imports.gathered import SUMS, Imported, RankEpoch
 from tierscope.trace.imports.paths import PROGRAM, UNKNOWN, TierRules, common_folder
 
@@ -39,6 +39,7 @@ _KINDS: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
 class Options:
     epoch_gap_seconds: float | None = None
     split_shared: bool = False  # give every rank an equal part of shared records
+    traced_reads: bool = False  # take reads from extended tracing (DXT), and nothing else
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +53,14 @@ class _Placed:
 
 
 def import_logs(logs: Sequence[DarshanLog], rules: TierRules, options: Options) -> Imported:
-    placed = list(_place(logs, options.epoch_gap_seconds))
+    gap = None if options.traced_reads else options.epoch_gap_seconds
+    placed = list(_place(logs, gap))
     gathering = _Gathering(rules, options)
     for each in placed:
-        gathering.add(each)
+        if options.traced_reads:
+            gathering.add_traced(each)
+        else:
+            gathering.add(each)
     return gathering.imported(placed)
 
 
@@ -157,6 +162,7 @@ class _Gathering:
         self._partial: dict[str, int] = defaultdict(int)
         self._long_meta: list[dict[str, Any]] = []
         self._habits: dict[str, Habit] = {}
+        self._traced_epochs: set[tuple[int, int]] = set()
 
     def add(self, placed: _Placed) -> None:
         log = placed.log
@@ -175,6 +181,46 @@ class _Gathering:
             self._add_sums(placed, records, tiers, records.ranks + placed.first_rank, good)
             self._add_shared(placed, records, tiers)
         self._doubt_meta(placed, meta)
+
+    def add_traced(self, placed: _Placed) -> None:
+        """Reads of extended tracing: they have times of their own, so a gap between them can begin an epoch."""
+        segments = placed.log.segments
+        if segments is None or not len(segments.files):
+            return
+        names = np.array(
+            [*self._rules.of_all(placed.log.paths, placed.log.mounts, set(placed.log.stripes)), ""], dtype=object
+        )
+        tiers = names[segments.files]
+        start, spent = segments.reads["start"], segments.reads["end"] - segments.reads["start"]
+        good = (spent >= 0) & (spent <= MOST_SECONDS) & np.isfinite(start) & (segments.ranks >= 0)
+        good &= segments.ranks < _processes(placed.log)
+        self._negative += int((~good).sum())
+        data = good & ~np.isin(tiers, [PROGRAM, UNKNOWN])
+        if not data.any():
+            return
+        self._tiers |= set(tiers[data])
+        epochs = _epochs_of_starts(start[data], segments.reads["end"][data], self._options.epoch_gap_seconds)
+        self._traced_epochs |= {
+            (placed.first_rank + rank, int(epoch))
+            for rank in range(_processes(placed.log))
+            for epoch in np.unique(epochs)
+        }
+        self._sums.append(
+            pl.DataFrame(
+                {
+                    "epoch": epochs + placed.epoch - 1,
+                    "rank": segments.ranks[data] + placed.first_rank,
+                    "tier": tiers[data].tolist(),
+                    "kind": np.full(int(data.sum()), "read").tolist(),
+                    "busy_seconds": spent[data],
+                    "ops": np.ones(int(data.sum()), np.int64),
+                    "bytes": np.clip(segments.reads["length"][data], 0, MOST_COUNTED),
+                },
+                SUMS,
+            )
+            .group_by("epoch", "rank", "tier", "kind", maintain_order=True)
+            .sum()
+        )
 
     def _note(self, module: str, records: FileRecords, tiers: npt.NDArray[Any], log: DarshanLog) -> None:
         """What goes into findings rather than sums."""
@@ -262,6 +308,8 @@ class _Gathering:
             for each in placed
             for rank in range(_processes(each.log))
         }
+        for rank, epoch in sorted(self._traced_epochs):
+            ranks.setdefault((rank, epoch), RankEpoch(rank, epoch))
         sums = pl.concat(self._sums) if self._sums else pl.DataFrame(schema=SUMS)
         program, unknown = self._apart[PROGRAM], self._apart[UNKNOWN]
         folders = sorted(self._unknown.items(), key=lambda pair: -pair[1])[:MOST_NAMED]
@@ -277,6 +325,7 @@ class _Gathering:
             "unknown": {**unknown, "folders": folders, "suggestion": _suggested([folder for folder, _ in folders])},
             "shared": self._shared[:MOST_NAMED],
             "shared_split": self._options.split_shared,
+            "traced_reads": self._options.traced_reads,
             "habits": {name: habit.as_json() for name, habit in self._habits.items()},
         }
         return Imported(sums, list(ranks.values()), self._rules.order(self._tiers), facts)
@@ -297,6 +346,19 @@ def _split(summed: pl.DataFrame, placed: _Placed) -> pl.DataFrame:
         .with_columns(pl.col("rank") + placed.first_rank)
         .select(pl.col(name).cast(dtype) for name, dtype in SUMS.items())
     )
+
+
+def _epochs_of_starts(
+    starts: npt.NDArray[np.float64], ends: npt.NDArray[np.float64], gap: float | None
+) -> npt.NDArray[np.int64]:
+    """Which epoch each read is in: a new one begins where nobody has been reading for so long."""
+    if gap is None:
+        return np.ones(len(starts), np.int64)
+    order = np.argsort(starts, kind="stable")
+    idle = starts[order][1:] - np.maximum.accumulate(ends[order])[:-1]
+    epochs = np.ones(len(starts), np.int64)
+    epochs[order[1:]] += np.cumsum(idle > gap)
+    return epochs
 
 
 def _suggested(folders: list[str]) -> str:

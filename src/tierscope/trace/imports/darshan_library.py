@@ -30,6 +30,10 @@ FILE_MODULES = ("POSIX", "STDIO")  # those whose records are files with COUNTERS
 _LONGEST_TEXT = 4096
 _MOST_COUNTERS = 512
 _MOST_STRIPES = 1 << 16
+_MOST_SEGMENTS = 1 << 28
+_DXT_COUNTS = 16 + 8 + 64  # behind number, rank, whether shared, and host
+_DXT_HEAD = _DXT_COUNTS + 16
+SEGMENT = np.dtype([("offset", "<i8"), ("length", "<i8"), ("start", "<f8"), ("end", "<f8")])
 _CHUNK = 2048  # records that are read before their columns are taken out
 
 Ints = npt.NDArray[np.int64]
@@ -200,6 +204,24 @@ def stripes(log: Log, index: int) -> dict[int, list[int]]:
         if components > 0 and 0 < count <= _MOST_STRIPES and pointers[1]:
             found[number & (2**64 - 1)] = list((ctypes.c_int64 * count).from_address(pointers[1]))
     return found
+
+
+def read_segments(log: Log, index: int) -> tuple[npt.NDArray[np.uint64], Ints, npt.NDArray[Any]]:
+    """Of extended tracing (DXT): every read, with the number of its file and its rank. There are no metadata operations in it."""
+    numbers: list[int] = []
+    ranks: list[int] = []
+    found: list[npt.NDArray[Any]] = []
+    for address in log.allocated(index):
+        number, rank = (ctypes.c_int64 * 2).from_address(address)
+        writes, reads = (ctypes.c_int64 * 2).from_address(address + _DXT_COUNTS)
+        if 0 <= writes <= _MOST_SEGMENTS and 0 < reads <= _MOST_SEGMENTS:
+            place = address + _DXT_HEAD + writes * SEGMENT.itemsize
+            content = ctypes.string_at(place, reads * SEGMENT.itemsize)
+            found.append(np.frombuffer(content, SEGMENT))
+            numbers += [number & (2**64 - 1)] * reads
+            ranks += [rank] * reads
+    segments = np.concatenate(found) if found else np.zeros(0, SEGMENT)
+    return np.array(numbers, np.uint64), np.array(ranks, np.int64), segments
 
 
 class _Layout:

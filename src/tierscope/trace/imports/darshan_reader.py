@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tierscope.errors import UserError
-from tierscope.trace.imports.darshan_library import COUNTERS, FILE_MODULES, INSTALL, TIMES, library_path
+from tierscope.trace.imports.darshan_library import COUNTERS, FILE_MODULES, INSTALL, SEGMENT, TIMES, library_path
 from tierscope.trace.imports.darshan_worker import HEAD
 
 PATIENCE_SECONDS = 120.0  # for one log
@@ -56,6 +56,15 @@ class FileRecords:
 
 
 @dataclass(frozen=True, slots=True)
+class Segments:
+    """Every traced read: of which file, by which rank, where in it and when (seconds since the log's start)."""
+
+    files: npt.NDArray[np.intp]
+    ranks: npt.NDArray[np.int64]
+    reads: npt.NDArray[Any]  # of darshan_library.SEGMENT
+
+
+@dataclass(frozen=True, slots=True)
 class DarshanLog:
     """What one log holds. `stripes`: by file, the object servers that Lustre named; `complaints`: what the library said while reading."""
 
@@ -67,6 +76,7 @@ class DarshanLog:
     stripes: dict[int, list[int]]
     records: dict[str, FileRecords]  # by module
     complaints: list[str]
+    segments: Segments | None = None  # None: not asked for, or not traced
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +85,15 @@ class UnreadableLog:
     reason: str
 
 
-def read_logs(paths: Sequence[str], workers: int | None = None) -> Iterator[DarshanLog | UnreadableLog]:
-    """In the order of the paths."""
+def read_logs(
+    paths: Sequence[str], workers: int | None = None, segments: bool = False
+) -> Iterator[DarshanLog | UnreadableLog]:
+    """In the order of the paths. `segments`: with every read that extended tracing (DXT) recorded."""
     library = library_path()
     if library is None:
         raise UserError(f"reading Darshan logs needs PyDarshan's library; {INSTALL}")
     count = max(1, min(len(paths), workers or len(os.sched_getaffinity(0))))
-    pool = _Workers(library)
+    pool = _Workers(library, segments)
     with ThreadPoolExecutor(count) as threads:
         try:
             yield from threads.map(pool.read, paths)
@@ -99,8 +111,8 @@ class _DeadWorkerError(Exception):
 class _Workers:
     """One worker for each thread that reads; a dead one is replaced."""
 
-    def __init__(self, library: str) -> None:
-        self._library = library
+    def __init__(self, library: str, segments: bool) -> None:
+        self._library, self._segments = library, segments
         self._mine = threading.local()
         self._all: list[subprocess.Popen[bytes]] = []
 
@@ -139,7 +151,7 @@ class _Workers:
         try:
             assert worker.stdin is not None
             assert worker.stdout is not None
-            worker.stdin.write(json.dumps(path).encode() + b"\n")
+            worker.stdin.write(json.dumps({"path": path, "segments": self._segments}).encode() + b"\n")
             worker.stdin.flush()
             answer = _receive(worker.stdout)
         except (EOFError, OSError, ValueError):
@@ -216,6 +228,8 @@ def _exactly(source: IO[bytes], length: int) -> bytes:
 
 def _log(path: str, head: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> DarshanLog:
     *of_modules, numbers, joined = arrays
+    traced = of_modules[3 * len(FILE_MODULES) :]
+    of_modules = of_modules[: 3 * len(FILE_MODULES)]
     paths = joined.tobytes().decode("utf-8", "replace").split("\0") if len(numbers) else []
     order = np.argsort(numbers)
     records = {}
@@ -226,7 +240,10 @@ def _log(path: str, head: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> Dar
     places = {int(number): place for place, number in enumerate(numbers)}
     stripes = {places[int(file)]: osts for file, osts in head["stripes"].items() if int(file) in places}
     mounts = [(str(mount), str(kind)) for mount, kind in head["mounts"]]
-    return DarshanLog(path, head["job"], mounts, head["modules"], paths, stripes, records, head["complaints"])
+    segments = (
+        Segments(_index(numbers, order, traced[0], paths), traced[1], traced[2].view(SEGMENT)) if traced else None
+    )
+    return DarshanLog(path, head["job"], mounts, head["modules"], paths, stripes, records, head["complaints"], segments)
 
 
 def _index(

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from tierscope.trace.imports.darshan_library import COUNTERS, FILE_MODULES, TIMES, Log, load, stripes
+from tierscope.trace.imports.darshan_library import COUNTERS, FILE_MODULES, TIMES, Log, load, read_segments, stripes
 
 MOST_MEMORY_BYTES = 8 << 30
 MOST_COMPLAINTS = 4096
@@ -32,7 +32,7 @@ def main() -> None:
         complaints: list[str] = []
         try:
             with _complaining(complaints):
-                head, arrays = read(library, json.loads(line))
+                head, arrays = read(library, **json.loads(line))
         except (ValueError, MemoryError, UnicodeError) as error:
             head, arrays = {"error": str(error) or type(error).__name__}, []
         send(out, {**head, "complaints": complaints}, arrays)
@@ -48,8 +48,11 @@ def send(out: BinaryIO, head: dict[str, Any], arrays: list[npt.NDArray[Any]]) ->
     out.flush()
 
 
-def read(library: ctypes.CDLL, path: str) -> tuple[dict[str, Any], list[npt.NDArray[Any]]]:
-    """Arrays: for each module of files number and rank, counters, times; then the files' numbers; then their names in one."""
+def read(library: ctypes.CDLL, path: str, segments: bool) -> tuple[dict[str, Any], list[npt.NDArray[Any]]]:
+    """Arrays: for each module of files number and rank, counters, times; then the files' numbers; then their names in one.
+
+    With `segments`, before those: of every traced read its file, its rank and where and when it was.
+    """
     log = Log(library, path)
     try:
         modules = log.modules()
@@ -62,6 +65,8 @@ def read(library: ctypes.CDLL, path: str) -> tuple[dict[str, Any], list[npt.NDAr
             else:
                 arrays += [np.zeros((0, 2), np.int64), np.zeros((0, len(COUNTERS)), np.int64)]
                 arrays.append(np.zeros((0, len(TIMES)), np.float64))
+        if segments and "DXT_POSIX" in modules:
+            arrays += read_segments(log, modules["DXT_POSIX"]["index"])
         if "LUSTRE" in modules:
             head["stripes"] = stripes(log, modules["LUSTRE"]["index"])
     finally:
