@@ -8,23 +8,11 @@ from typing import Any
 
 import pytest
 
+from tests.cli.test_commands import one_line, run
 from tests.trace.darshan_logs import REAL, needs_library, needs_real_logs, real_log, wheel_log
-from tierscope.cli.main import _run
 
 pytestmark = needs_library
 LUSTRE = "sample-goodost.darshan"  # of PyDarshan's wheel: 48 ranks on Lustre
-
-
-def run(*arguments: object) -> int:
-    return _run([str(argument) for argument in arguments])
-
-
-def one_line(capsys: pytest.CaptureFixture[str]) -> str:
-    """What was said on stderr: exactly one line, no traceback."""
-    lines = capsys.readouterr().err.strip().splitlines()
-    assert len(lines) == 1, lines
-    assert lines[0].startswith("tierscope: ")
-    return lines[0]
 
 
 def strict_json(text: str) -> dict[str, Any]:

@@ -97,8 +97,10 @@ def break_down(times: ClassTimes) -> Breakdown:
     points: list[EpochPoint] = []
     summary: list[SweepPoint] = []
     for values, runs in slowest:
-        for epoch in sorted({run.epoch for run in runs}):
-            points.append(_epoch_point(values, [run for run in runs if run.epoch == epoch]))
+        by_epoch: dict[int, list[Slowest]] = {}
+        for run in runs:
+            by_epoch.setdefault(run.epoch, []).append(run)
+        points += [_epoch_point(values, by_epoch[epoch]) for epoch in sorted(by_epoch)]
         summary.append(_sweep_point(values, runs))
     # Of equals the smaller cache rate; then the first, which has the smaller values.
     best = min(summary, key=lambda point: (settled(point.io.median), point.sweep.get("cache_rate", 0)))
