@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from benchmarks.common import Result
 from benchmarks.emulation import emulation
 from benchmarks.generation import generation
+from benchmarks.imports import imports
 from benchmarks.memory import memory
 from benchmarks.reading import reading
 from benchmarks.shim import shim
@@ -22,6 +23,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Result]]] = {
     "memory": memory,
     "startup": startup,
     "whatif": whatif,
+    "imports": imports,
 }
 
 

@@ -31,7 +31,8 @@ class Reading:
         self._folder, self._monkeypatch = folder, monkeypatch
 
     def __call__(self, *logs: DarshanLog | UnreadableLog, rules: TierRules = RULES, force: bool = False) -> Trace:
-        def read(paths: Sequence[str]) -> Iterator[DarshanLog | UnreadableLog]:
+        def read(paths: Sequence[str], segments: bool) -> Iterator[DarshanLog | UnreadableLog]:
+            assert not segments
             assert list(paths) == [log.path for log in logs]
             yield from logs
 

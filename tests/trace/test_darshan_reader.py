@@ -279,7 +279,7 @@ from tierscope.trace.imports.darshan_library import COUNTERS, FILE_MODULES, TIME
 out = sys.stdout.buffer
 poisoned = False
 for line in sys.stdin:
-    name = os.path.basename(json.loads(line))
+    name = os.path.basename(json.loads(line)["path"])
     if name.startswith("crash") or poisoned:
         os.kill(os.getpid(), signal.SIGSEGV)
     if name.startswith("memory"):

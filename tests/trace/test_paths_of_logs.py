@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tierscope.trace.imports.paths import LUSTRE, PROGRAM, UNKNOWN, TierRules, common_folder, is_program
+from tierscope.trace.imports.paths import LUSTRE, PROGRAM, UNKNOWN, TierRules, common_folder
 
 MOUNTS = [("/", "ext4"), ("/home", "nfs"), ("/home/me/fast", "xfs"), ("/merged", "overlay"), ("/scratch", "lustre")]
 
@@ -130,9 +130,9 @@ def test_tiers_are_in_order_nearest_first() -> None:
 
 
 def test_what_is_plainly_no_data_is_so_below_a_rule_too() -> None:
-    assert is_program("/gfs/x.so", ruled=True)
-    assert not is_program("/usr/x.npz", ruled=True)
-    assert is_program("/usr/x.npz", ruled=False)
+    assert tier_of("/gfs/x.so", gfs="/gfs") == PROGRAM
+    assert tier_of("/usr/x.npz", gfs="/usr") == "gfs"
+    assert tier_of("/usr/x.npz") == PROGRAM
 
 
 def test_the_folder_that_holds_all() -> None:

@@ -23,7 +23,7 @@ _AGAIN = 1.5  # a file of which so many times its length was read, was read agai
 class Habit:
     """Sums over the records of one tier."""
 
-    files: set[tuple[str, int]] = field(default_factory=set)
+    files: set[str] = field(default_factory=set)
     opens: int = 0
     reads: int = 0
     read_bytes: int = 0
@@ -49,21 +49,19 @@ class Habit:
             self.sizes += np.array([records.counter(name)[chosen].sum() for name in _SIZES])
         self.read_files += int((moved > 0).sum())
         self.again_files += int((moved > _AGAIN * extent).sum())
-        for file, length in zip(records.files[chosen].tolist(), extent.tolist(), strict=True):
-            self._add_file(log, file, length)
+        for file, length in (
+            zip(*map(np.ndarray.tolist, (records.files[chosen], extent)), strict=True) if log.stripes else ()
+        ):
+            if log.paths[file] not in self.files and file in log.stripes:
+                self._add_striped(log.stripes[file], length)
+                self.files.add(log.paths[file])
+        self.files.update(map(log.paths.__getitem__, np.unique(records.files[chosen]).tolist()))
 
-    def _add_file(self, log: DarshanLog, file: int, length: int) -> None:
-        path = log.paths[file]
-        key = (path, 0) if path else (log.path, file)
-        if key in self.files:
-            return
-        self.files.add(key)
-        servers = log.stripes.get(file)
-        if servers:
-            self.servers.update(set(servers))
-            self.striped["files"] += 1
-            self.striped["on_one"] += len(servers) == 1
-            self.striped["large_on_one"] += len(servers) == 1 and length >= LARGE_FILE_BYTES
+    def _add_striped(self, servers: list[int], length: int) -> None:
+        self.servers.update(set(servers))
+        self.striped["files"] += 1
+        self.striped["on_one"] += len(servers) == 1
+        self.striped["large_on_one"] += len(servers) == 1 and length >= LARGE_FILE_BYTES
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -14,9 +14,10 @@ UNKNOWN = "\0unknown"
 LUSTRE = "lustre"
 
 _PROGRAM_FOLDERS = ("/usr/", "/lib/", "/lib64/", "/etc/", "/proc/", "/sys/", "/dev/", "/bin/", "/sbin/", "/run/")
-_PROGRAM_FILE = re.compile(
-    r"\.(py[co]?|so(\.\d+)*|egg-link|dist-info|whl)$|/(site-packages|dist-packages|__pycache__|lib/python[\d.]+)(/|$)|^<.*>$|^(pipe|socket|anon_inode):"
-)
+_PROGRAM_INSIDE = re.compile(r"/(site-packages|dist-packages|__pycache__|lib/python[\d.]+)/")
+_PROGRAM_SUFFIXES = (".py", ".pyc", ".pyo", ".so", ".egg-link", ".dist-info", ".whl")
+_LIBRARY_VERSION = re.compile(r"\.so(\.\d+)+$")
+_NO_FILE = re.compile(r"<.*>|(pipe|socket|anon_inode):.*")
 _NOT_STORAGE = frozenset(
     (
         "overlay",
@@ -53,21 +54,31 @@ class TierRules:
     ) -> list[str]:
         """A tier's name for every path, or PROGRAM, or UNKNOWN. `on_lustre`: places of the paths that Lustre told about."""
         by_length = sorted(((mount.rstrip("/") + "/", kind) for mount, kind in mounts), key=lambda pair: -len(pair[0]))
-        return [self._of(path, by_length, place in on_lustre) for place, path in enumerate(paths)]
+        places = {mount.rstrip("/"): _mount_tier(mount, kind) for mount, kind in by_length}
+        folders: dict[str, _Folder] = {}
+        found = []
+        for place, path in enumerate(paths):
+            head, _, name = path.rpartition("/")
+            folder = folders.get(head)
+            if folder is None:
+                folder = folders[head] = self._folder(head + "/", by_length)
+            exact = self._single_files.get(path)
+            ruled = exact or folder.ruled
+            if _is_program(name, folder, ruled is not None) or not path:
+                found.append(PROGRAM)
+            else:
+                found.append(ruled or (LUSTRE if place in on_lustre else places.get(path, folder.mounted)))
+        return found
 
-    def _of(self, path: str, mounts: list[tuple[str, str]], on_lustre: bool) -> str:
-        ruled = next((name for prefix, name in self._longest_first if _below(path, prefix)), None)
-        if is_program(path, ruled is not None):
-            return PROGRAM
-        if ruled is not None:
-            return ruled
-        if on_lustre:
-            return LUSTRE
-        prefix, kind = next((pair for pair in mounts if _below(path, pair[0])), ("/", ""))
-        name = re.sub(r"[^a-z0-9_]", "_", kind.lower())[:16]
-        if prefix == "/" or kind in _NOT_STORAGE or not name:
-            return UNKNOWN
-        return name if name[0].isalpha() else f"fs_{name}"[:16]  # as a tier may be called
+    @cached_property
+    def _single_files(self) -> dict[str, str]:
+        """Rules that may name a file rather than a folder."""
+        return {prefix.rstrip("/"): name for prefix, name in self._longest_first}
+
+    def _folder(self, folder: str, mounts: list[tuple[str, str]]) -> "_Folder":
+        ruled = next((name for prefix, name in self._longest_first if folder.startswith(prefix)), None)
+        mounted = _mount_tier(*next((pair for pair in mounts if folder.startswith(pair[0])), ("/", "")))
+        return _Folder(ruled, mounted, bool(_PROGRAM_INSIDE.search(folder)), folder.startswith(_PROGRAM_FOLDERS))
 
     def order(self, found: set[str]) -> list[str]:
         """Tiers nearest first: those that were given, with local filesystems before and others behind them."""
@@ -76,13 +87,29 @@ class TierRules:
         return [*near, *self.given, *(name for name in others if name not in near)]
 
 
-def _below(path: str, prefix: str) -> bool:
-    return path.startswith(prefix) or path + "/" == prefix
+def _mount_tier(mount: str, kind: str) -> str:
+    """What a mount point tells: the root, and what is no storage, nothing."""
+    name = re.sub(r"[^a-z0-9_]", "_", kind.lower())[:16]
+    if mount == "/" or kind in _NOT_STORAGE or not name:
+        return UNKNOWN
+    return name if name[0].isalpha() else f"fs_{name}"[:16]  # as a tier may be called
 
 
-def is_program(path: str, ruled: bool) -> bool:
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """What all files of a folder share: the tier by rule and by mount, and whether programs live there."""
+
+    ruled: str | None
+    mounted: str
+    packages: bool
+    system: bool
+
+
+def _is_program(name: str, folder: _Folder, ruled: bool) -> bool:
     """`ruled`: a rule of the user's covers it; then only what is plainly no data counts as the program's."""
-    return bool(_PROGRAM_FILE.search(path)) or (not ruled and (path.startswith(_PROGRAM_FOLDERS) or not path))
+    if folder.packages or (folder.system and not ruled) or name.endswith(_PROGRAM_SUFFIXES):
+        return True
+    return bool((".so." in name and _LIBRARY_VERSION.search(name)) or (name[-1:] in ">]" and _NO_FILE.fullmatch(name)))
 
 
 def common_folder(folders: Sequence[str]) -> str:
