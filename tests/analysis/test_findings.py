@@ -55,8 +55,8 @@ def overhead(seconds: float) -> dict[str, Any]:
 
 
 def command(seconds: float = 5.0, epochs: int = 1, basis: str = "busy", **about: Any) -> list[Finding]:
-    """Of a traced command that did one read per epoch."""
-    classes = {(0, n + 1): {"GFS-READ": seconds} for n in range(epochs)}
+    """Of a traced command that did one read per epoch on each tier."""
+    classes = {(0, n + 1): {"GFS-READ": seconds / 2, "LFS-READ": seconds / 2} for n in range(epochs)}
     return found(without_loop(trace_of(classes, about=traced(**about))), basis=basis)
 
 

@@ -114,7 +114,7 @@ def test_the_commands_options_are_its_own(here: Path, capfd: pytest.CaptureFixtu
         (
             "--tier gfs=gfs --with darshn -- true",
             2,
-            "Invalid value for '--with': 'darshn' is not 'builtin'. (see --help)",
+            "Invalid value for '--with': 'darshn' is not one of 'builtin', 'darshan', 'dftracer'. (see --help)",
         ),
         (
             "--tier gfs=gfs --epochs marked -- true",

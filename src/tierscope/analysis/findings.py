@@ -43,6 +43,7 @@ def find(
         if about.get("kind") == "imported":
             findings += _about_end(about) if "exit_code" in about else []
             findings += about_import(about, times)
+        if about.get("kind") in ("imported", "traced"):  # the habits of our own benchmark are the study's
             findings += about_habits(times, breakdown, about.get("habits", {}))
     trimmed = max(int(about.get("trimmed_samples") or 0) for about in times.about)
     if trimmed:

@@ -83,9 +83,9 @@ def processes_recording(folder: str) -> list[int]:
     return processes_with("TIERSCOPE_RECORD", folder)
 
 
-def processes_with(name: str, folder: str) -> list[int]:
-    """Processes of this host with a variable that names the folder, or something in it; but for ourselves."""
-    variable, place = os.fsencode(f"{name}="), os.path.realpath(os.fsencode(folder))
+def processes_with(name: str, path: str) -> list[int]:
+    """Processes of this host with a variable that names this path, but for ourselves."""
+    variable, place = os.fsencode(f"{name}="), os.path.realpath(os.fsencode(path))
     found = []
     for pid in os.listdir("/proc"):
         if not pid.isdigit() or int(pid) == os.getpid():
@@ -93,8 +93,7 @@ def processes_with(name: str, folder: str) -> list[int]:
         try:
             with open(f"/proc/{pid}/environ", "rb") as source:
                 values = [line for line in source.read().split(b"\0") if line.startswith(variable)]
-                paths = [os.path.realpath(value.removeprefix(variable)) for value in values]
-                if any(path == place or path.startswith(place + b"/") for path in paths):
+                if any(os.path.realpath(value.removeprefix(variable)) == place for value in values):
                     found.append(int(pid))
         except OSError:
             continue  # another user's, or it has ended

@@ -54,9 +54,13 @@ class Profiler:
         return {"LD_PRELOAD": ":".join([found, *others]), **self.variables(folder, wanted)}
 
     def running(self, folder: str, about: dict[str, Any]) -> list[int]:
-        """`about` is not needed: every process of the command has a variable with our folder in it."""
+        """`about` is not needed: every process of the command has the variable that says where its log goes."""
         del about
-        return sorted(processes_with(self.variable, folder))
+        return processes_with(self.variable, self.place(folder))
+
+    def place(self, folder: str) -> str:
+        """What the variable says."""
+        return folder
 
     def collect(self, folder: str, out: str, about: dict[str, Any]) -> Trace:
         """Logs stay below `out` as they are: other tools read them too."""
@@ -91,13 +95,16 @@ class DFTracer(Profiler):
             raise UserError("DFTracer is not installed; pip install 'tierscope[dftracer]'")
         return found[0]
 
+    def place(self, folder: str) -> str:
+        return os.path.join(folder, "trace")
+
     def variables(self, folder: str, wanted: Wanted) -> dict[str, str]:
         return {
             "DFTRACER_ENABLE": "1",
             "DFTRACER_INIT": "PRELOAD",
             "DFTRACER_INC_METADATA": "1",
             "DFTRACER_TRACE_COMPRESSION": "1",
-            "DFTRACER_LOG_FILE": os.path.join(folder, "trace"),
+            self.variable: self.place(folder),
             "DFTRACER_DATA_DIR": ":".join(prefix for traced in wanted.tiers for prefix in traced.prefixes),
         }
 
@@ -129,7 +136,7 @@ class Darshan(Profiler):
         return {
             "DARSHAN_ENABLE_NONMPI": "1",
             "DARSHAN_DISABLE_SHARED_REDUCTION": "1",
-            "DARSHAN_LOGPATH": folder,
+            self.variable: self.place(folder),
             "DARSHAN_CONFIG_PATH": config,
         }
 
