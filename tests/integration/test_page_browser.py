@@ -135,8 +135,9 @@ def test_a_hundred_settings_give_what_the_command_prints(opened: Opened, times: 
 
     analysis = analyze(str(times))
     dice = random.Random(7)
-    for _ in range(100):
-        improvements = {name: float(dice.randrange(-50, 401, 5)) for name in CLASSES if dice.random() < 0.8}
+    for number in range(100):
+        most = 401 if number % 10 else 1  # some only with slower classes
+        improvements = {name: float(dice.randrange(-50, most, 5)) for name in CLASSES if dice.random() < 0.8}
         for name in CLASSES:
             opened.set_slider(name, improvements.get(name, 0.0))
         expected, _ = estimated(analysis, [f"{name}={percent}" for name, percent in improvements.items()])

@@ -242,11 +242,12 @@ const whatif = (() => {
 
     function warnings(best, improvements) {
       if (!data.classes.some((name) => improvements[name])) return [];
+      const isMore = data.classes.some((name) => improvements[name] > 0);
       return [
         ...(measuredBest.bottleneck === best.bottleneck ? [] : [moved(best)]),
         ...spent(best.io_seconds, improvements),
-        ...(data.classes.some((name) => improvements[name] > 0) ? untold(improvements) : []),
-        ...exceeded(best.index, best.io_seconds, improvements),
+        // Where nothing is faster, nothing has to serve more than it did.
+        ...(isMore ? [...untold(improvements), ...exceeded(best.index, best.io_seconds, improvements)] : []),
       ];
     }
 
