@@ -438,3 +438,20 @@ def assert_inside(root: ET.Element) -> None:
 def test_labels_stay_inside_for_any_number_of_values(count: int) -> None:
     for figure in figures(source_of(swept([index / (count - 1) for index in range(count)]), goal=5.3)):
         assert_inside(drawn(figure))
+
+
+def test_of_very_many_points_some_are_drawn_and_the_best_is_among_them() -> None:
+    rows = [
+        {"rank": 0, "class": "GFS-READ", "seconds": 1.0 if index == 1001 else 2.0 + index / 1e4, "x": index}
+        for index in range(2000)
+    ]
+    source = source_of(times_of(rows, ["x"], ["GFS-READ"]), improve="GFS-READ")
+    figure = named(source, "breakdown")
+    bars = [
+        element
+        for element in drawn(figure).iter()
+        if element.tag.endswith("rect") and "tier0" in (element.get("class") or "")
+    ]
+    assert 300 < len(bars) < 450
+    assert "one in 5 is drawn, and the best" in figure.caption
+    assert "best: 1001" in figure.svg  # type: ignore[operator]

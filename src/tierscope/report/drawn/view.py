@@ -27,6 +27,9 @@ from tierscope.units import SECOND_UNITS
 _NAME = 150.0  # the most room that a class's name gets
 
 
+MOST_POINTS = 400  # more cannot be told apart in a drawing
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """`svg` is an element to put into a page that has FIGURE_CSS; None where `missing` says why there is none."""
@@ -46,6 +49,7 @@ class View:
     key: str | None
     points: tuple[SweepPoint, ...]
     others: dict[str, Any]
+    stride: int = 1  # every so many points are drawn, and the best ones
 
     @classmethod
     def of(cls, source: Source) -> "View":
@@ -56,7 +60,10 @@ class View:
             others = {name: value for name, value in best.items() if name != key}
             points = [point for point in breakdown.summary if all(point.sweep[name] == others[name] for name in others)]
             if len(points) > 1:
-                return cls(key, tuple(points), _held(breakdown.summary, others))
+                stride = -(-len(points) // MOST_POINTS)
+                best_ones = (best, source.estimate.after.best.sweep)
+                drawn = [point for index, point in enumerate(points) if index % stride == 0 or point.sweep in best_ones]
+                return cls(key, tuple(drawn), _held(breakdown.summary, others), stride)
         return cls(None, (breakdown.best,), _held(breakdown.summary, best))
 
     @property
@@ -118,6 +125,8 @@ def sentences(source: Source, view: View, *shown: str) -> str:
         found.append(
             f"Several keys were swept; shown is only {brief(sweep_text(view.others), 120)}, where the best point is."
         )
+    if view.stride > 1:
+        found.append(f"Of so many points only one in {view.stride} is drawn, and the best.")
     if source.conditions.emulated:
         found.append(f"Emulated tiers: {', '.join(brief(tier, 40) for tier in source.conditions.emulated)}.")
     return " ".join(found)
