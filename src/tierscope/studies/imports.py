@@ -115,6 +115,8 @@ def _refuse_several_jobs(logs: Sequence[DarshanLog]) -> None:
 
 
 def _trace(imported: Imported, about: dict[str, Any]) -> Trace:
+    if not imported.ranks:
+        raise UserError("no line of these logs tells of a process; get them again from where they were written")
     if not imported.tiers:
         unknown = imported.facts["unknown"]
         below = f": {about_bytes(unknown['bytes'])} are below {unknown['folders'][0][0]}" if unknown["folders"] else ""
