@@ -1,13 +1,13 @@
 """Findings: each kind appears when it should, and only then."""
 
-import string
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
 import pytest
 
 from tests.analysis.test_habits import CASES as HABITS
+from tests.finding_cases import Case, it_appears, it_does_not_appear, its_words_are_one_line_with_its_evidence, of_kind
 from tests.predict.predicting import KINDS_OF_ESTIMATES
 from tests.traces import TIERS, times_of, trace_of, traced, without_loop
 from tierscope.analysis.breakdown import break_down
@@ -106,14 +106,6 @@ SHARED = {
     "slowest_seconds": 0.75,
 }
 REAL, MIXED = tiers(lfs=False, gfs=False), tiers(lfs=False, gfs=True)
-
-
-class Case(NamedTuple):
-    """When a kind is to be seen, with the evidence; and when not, though nearly."""
-
-    yes: Callable[[], list[Finding]]
-    evidence: dict[str, Any]
-    no: Callable[[], list[Finding]]
 
 
 CASES: dict[str, Case] = {
@@ -301,10 +293,6 @@ CASES: dict[str, Case] = {
 }
 
 
-def of_kind(kind: str, findings: list[Finding]) -> list[Finding]:
-    return [finding for finding in findings if finding.kind == kind]
-
-
 def test_every_kind_has_a_case() -> None:
     """Those of estimates have theirs where estimates are tested."""
     others = KINDS_OF_ESTIMATES | set(HABITS)
@@ -314,23 +302,17 @@ def test_every_kind_has_a_case() -> None:
 
 @pytest.mark.parametrize("kind", CASES)
 def test_it_appears_when_it_should(kind: str) -> None:
-    (finding,) = of_kind(kind, CASES[kind].yes())
-    assert finding.evidence == CASES[kind].evidence
+    it_appears(kind, CASES[kind])
 
 
 @pytest.mark.parametrize("kind", CASES)
 def test_it_does_not_appear_when_it_should_not(kind: str) -> None:
-    assert of_kind(kind, CASES[kind].no()) == []
+    it_does_not_appear(kind, CASES[kind])
 
 
 @pytest.mark.parametrize("kind", CASES)
 def test_its_words_are_one_line_with_its_evidence(kind: str) -> None:
-    (finding,) = of_kind(kind, CASES[kind].yes())
-    assert "\n" not in finding.text + finding.suggestion
-    assert "{" not in finding.text + finding.suggestion
-    words = " ".join(WORDING[kind])
-    assert {name for _, name, _, _ in string.Formatter().parse(words) if name} == set(finding.evidence)
-    assert finding.suggestion
+    its_words_are_one_line_with_its_evidence(kind, CASES[kind])
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,15 @@
 """How programs use storage: each finding appears when it should, and only then."""
 
-import string
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
+from tests.finding_cases import Case, it_appears, it_does_not_appear, its_words_are_one_line_with_its_evidence
 from tests.traces import times_of
 from tierscope.analysis.breakdown import break_down
-from tierscope.analysis.habits import THRESHOLDS, about_habits
+from tierscope.analysis.habits import about_habits
 from tierscope.analysis.times import ClassTimes
-from tierscope.analysis.wording import WORDING, Finding
+from tierscope.analysis.wording import Finding
 
 Row = tuple[int, int, str, float, int]  # rank, node, class, seconds, bytes
 
@@ -48,12 +47,6 @@ def found(rows: list[Row] | None = None, epochs: int = 1, **habit: Any) -> list[
 
 def slow(rank: int, seconds: float, ranks: int = 4) -> list[Row]:
     return [(n, 0, "GFS-READ", seconds if n == rank else 1.0, 100) for n in range(ranks)]
-
-
-class Case(NamedTuple):
-    yes: Callable[[], list[Finding]]
-    evidence: dict[str, Any]
-    no: Callable[[], list[Finding]]
 
 
 CASES: dict[str, Case] = {
@@ -120,27 +113,19 @@ CASES: dict[str, Case] = {
 }
 
 
-def of_kind(kind: str, findings: list[Finding]) -> list[Finding]:
-    return [finding for finding in findings if finding.kind == kind]
-
-
 @pytest.mark.parametrize("kind", CASES)
 def test_it_appears_when_it_should(kind: str) -> None:
-    (finding,) = of_kind(kind, CASES[kind].yes())
-    assert finding.evidence == CASES[kind].evidence
+    it_appears(kind, CASES[kind])
 
 
 @pytest.mark.parametrize("kind", CASES)
 def test_it_does_not_appear_when_it_should_not(kind: str) -> None:
-    assert of_kind(kind, CASES[kind].no()) == []
+    it_does_not_appear(kind, CASES[kind])
 
 
 @pytest.mark.parametrize("kind", CASES)
-def test_its_words_are_made_of_its_evidence(kind: str) -> None:
-    (finding,) = of_kind(kind, CASES[kind].yes())
-    assert "{" not in finding.text + finding.suggestion
-    named = {name for _, name, _, _ in string.Formatter().parse("".join(WORDING[kind])) if name}
-    assert named == set(finding.evidence)
+def test_its_words_are_one_line_with_its_evidence(kind: str) -> None:
+    its_words_are_one_line_with_its_evidence(kind, CASES[kind])
 
 
 def test_an_unremarkable_program_gives_none() -> None:
@@ -149,12 +134,3 @@ def test_an_unremarkable_program_gives_none() -> None:
 
 def test_no_io_at_all_is_no_habit() -> None:
     assert found([(0, 0, "GFS-READ", 0.0, 0)]) == []
-
-
-def test_whole_files_from_their_beginning_are_not_random() -> None:
-    """One read for each open: Darshan calls none of them sequential."""
-    assert of_kind("random_reads", found(reads=10, opens=10, random_reads=0)) == []
-
-
-def test_thresholds_are_positive() -> None:
-    assert all(value > 0 for value in THRESHOLDS.values())

@@ -9,18 +9,10 @@ from hypothesis import strategies as st
 from tests.traces import CLASSES, times_of
 from tierscope.analysis.breakdown import Breakdown
 from tierscope.analysis.times import ClassTimes
+from tierscope.predict.whatif import WARNINGS
 
 # Of findings, those that are about an estimate: their cases are here, all others are the analysis's.
-KINDS_OF_ESTIMATES = {
-    "bottleneck_moves",
-    "stops_mattering",
-    "beyond_ops",
-    "beyond_bytes",
-    "idle_beyond_ops",
-    "idle_beyond_bytes",
-    "no_ceilings",
-    "one_point",
-}
+KINDS_OF_ESTIMATES = set(WARNINGS)
 
 WITH_WRITES = (*CLASSES, "GFS-WRITE")
 EXACT_PERCENTS = (-75.0, -50.0, 0.0, 100.0, 300.0, 700.0)  # times are multiplied by a power of two

@@ -1,14 +1,13 @@
 """The simple scaling: what it promises, and every warning when it should and only then."""
 
 import itertools
-import string
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.finding_cases import Case, it_appears, it_does_not_appear, its_words_are_one_line_with_its_evidence, of_kind
 from tests.predict.predicting import (
     EXACT_PERCENTS,
     KINDS_OF_ESTIMATES,
@@ -21,7 +20,7 @@ from tests.predict.predicting import (
 from tests.traces import CLASSES, TIERS, times_of, trace_of
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.times import ClassTimes, from_traces
-from tierscope.analysis.wording import WORDING, Finding
+from tierscope.analysis.wording import Finding
 from tierscope.predict.processes import Processes
 from tierscope.predict.whatif import STEPS, Estimate, change_percent, estimate, scaled, sensitivity
 
@@ -224,14 +223,6 @@ def metadata(near: Process) -> dict[float, list[Process]]:
     return {0.5: [{"GFS-META": (6.0, 60, 0), **near}]}
 
 
-class Case(NamedTuple):
-    """When a kind is to be seen, with the evidence; and when not, though nearly."""
-
-    yes: Callable[[], list[Finding]]
-    evidence: dict[str, Any]
-    no: Callable[[], list[Finding]]
-
-
 CASES: dict[str, Case] = {
     "bottleneck_moves": Case(
         lambda: warned({0.2: [{"GFS-META": 7.0, "LFS-READ": 2.0}], 0.5: [{"LFS-READ": 8.0}]}, LFS_READ=-50.0),
@@ -309,31 +300,21 @@ CASES: dict[str, Case] = {
 }
 
 
-def of_kind(kind: str, findings: list[Finding]) -> list[Finding]:
-    return [finding for finding in findings if finding.kind == kind]
-
-
 class TestWarnings:
     def test_every_kind_has_a_case(self) -> None:
         assert set(CASES) == KINDS_OF_ESTIMATES
 
     @pytest.mark.parametrize("kind", CASES)
     def test_it_appears_when_it_should(self, kind: str) -> None:
-        (finding,) = of_kind(kind, CASES[kind].yes())
-        assert finding.evidence == CASES[kind].evidence
+        it_appears(kind, CASES[kind])
 
     @pytest.mark.parametrize("kind", CASES)
     def test_it_does_not_appear_when_it_should_not(self, kind: str) -> None:
-        assert of_kind(kind, CASES[kind].no()) == []
+        it_does_not_appear(kind, CASES[kind])
 
     @pytest.mark.parametrize("kind", CASES)
     def test_its_words_are_one_line_with_its_evidence(self, kind: str) -> None:
-        (finding,) = of_kind(kind, CASES[kind].yes())
-        assert "\n" not in finding.text + finding.suggestion
-        assert "{" not in finding.text + finding.suggestion
-        named = {name for _, name, _, _ in string.Formatter().parse(WORDING[kind][0]) if name}
-        assert named == set(finding.evidence)
-        assert finding.suggestion
+        its_words_are_one_line_with_its_evidence(kind, CASES[kind])
 
     def test_an_estimate_that_asks_nothing_of_others_has_none(self) -> None:
         assert warned({0.5: [{"GFS-META": (6.0, 60, 0)}]}, GFS_META=50.0) == []

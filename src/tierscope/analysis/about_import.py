@@ -6,22 +6,22 @@ from typing import Any
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.wording import Finding
 
-DOUBTS = ("unreadable_logs", "damaged_logs", "negative_times", "impossible_ranks", "long_meta")  # not to be trusted
 MOST_NAMED = 5
 
 
 def about_import(about: dict[str, Any], times: ClassTimes) -> list[Finding]:
     """What is wrong with it and what is missing; how storage is used is told by `habits`."""
-    return [*_doubts(about), *_missing(about, times)]
+    return [*doubts(about), *_missing(about, times)]
 
 
-def _doubts(about: dict[str, Any]) -> Iterator[Finding]:
+def doubts(about: dict[str, Any]) -> Iterator[Finding]:
+    """Why these logs are not to be trusted."""
     for kind in ("unreadable_logs", "damaged_logs"):
         if names := about.get(kind):
             yield Finding(kind, {"logs": len(names), "names": names[:MOST_NAMED]})
-    for kind, name in (("negative_times", "negative_times"), ("impossible_ranks", "impossible_ranks")):
-        if about.get(name):
-            yield Finding(kind, {"records": about[name]})
+    for kind in ("negative_times", "impossible_ranks"):
+        if about.get(kind):
+            yield Finding(kind, {"records": about[kind]})
     for found in about.get("long_meta", []):
         yield Finding("long_meta", dict(found))
 

@@ -98,19 +98,8 @@ def from_traces(traces: Iterable[Trace], tiers: Iterable[str], basis: str = "bus
         raise UserError("no finished run yet; run the study first")
     # Relaxed: a sweep may hold null, or whole numbers of different sizes.
     table, ranks = (pl.concat(parts, how="vertical_relaxed") for parts in (tables, epochs))
-    _refuse_impossible(table)
     classes = _class_order(table["class"].unique().to_list(), list(tiers))
     return ClassTimes(_complete(table, ranks, sweep, classes), ranks, sweep, classes, basis, about, kinds)
-
-
-def _refuse_impossible(table: pl.DataFrame) -> None:
-    bad = table.filter(~(pl.col("seconds").is_finite() & (pl.col("seconds") >= 0)))
-    if not bad.is_empty():
-        row = bad.sort("repetition", "epoch", "rank").row(0, named=True)
-        raise ResultError(
-            f"repetition {row['repetition']}, epoch {row['epoch']}, rank {row['rank']}: {row['seconds']} seconds of {row['class']}; "
-            "a time cannot be that: run it again"
-        )
 
 
 def _kinds(trace: Trace) -> list[tuple[str, int, int]]:

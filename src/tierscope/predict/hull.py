@@ -17,8 +17,7 @@ def upper_hull(times: Floats) -> npt.NDArray[np.intp]:
     """Rows of `times` (processes × classes) that can have the largest sum under any factors ≥ 0, in ascending order.
 
     A few more than those may be among them, never fewer: the maximum over them is the maximum over all, up to rounding. Cones of
-    directions are split in halves; inside a cone, a row that another row exceeds at every corner is out. Costs some 20 ms
-    for 3,072 processes and four classes.
+    directions are split in halves; inside a cone, a row that another row exceeds at every corner is out.
     """
     rows, classes = np.unique(times, axis=0, return_index=True)[1], times.max(axis=0) > 0
     rows.sort()

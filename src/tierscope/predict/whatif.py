@@ -16,6 +16,10 @@ from tierscope.analysis.wording import Finding
 from tierscope.predict.ceilings import ceilings, exceeded, unknown_classes
 from tierscope.predict.processes import Processes, factor
 
+WARNINGS = (  # all kinds that an estimate may have
+    *("bottleneck_moves", "stops_mattering", "no_ceilings", "one_point"),
+    *("beyond_ops", "beyond_bytes", "idle_beyond_ops", "idle_beyond_bytes"),
+)
 STEPS = (10.0, 50.0, 100.0)
 LITTLE = 0.05  # a class that could not take more than this off the time does not matter
 

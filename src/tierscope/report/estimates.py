@@ -13,7 +13,7 @@ from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.wording import Finding
 from tierscope.predict.explore import Exploration, Option
 from tierscope.predict.whatif import LITTLE, Estimate
-from tierscope.report.parts import WASTED_PERCENT, Column, Unit, colour, finding_lines, fitting, table
+from tierscope.report.parts import Column, Unit, colour, emulated_label, finding_lines, fitting, table, wasted_sentence
 from tierscope.units import about_seconds
 
 MOST_OPTIONS = 12
@@ -24,10 +24,6 @@ _MOST_ROWS = 25
 def improvements_text(improvements: Mapping[str, float]) -> str:
     shown = [f"{name} {percent:+g} %" for name, percent in improvements.items() if percent]
     return ", ".join(shown) or "no improvement"
-
-
-def label_of(given: Conditions) -> str:
-    return f" · emulated tiers: {', '.join(given.emulated)}" if given.emulated else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +37,7 @@ class EstimateView:
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         estimate = self.estimate
-        title = f"{self.name}: estimate by scaling ({estimate.after.basis} seconds){label_of(self.given)}"
+        title = f"{self.name}: estimate by scaling ({estimate.after.basis} seconds){emulated_label(self.given)}"
         yield Text(title, style="bold")
         if any(estimate.improvements.values()):
             yield table(fitting(_before_and_after(estimate), options.max_width))
@@ -100,11 +96,8 @@ def _sensitivity(estimate: Estimate) -> Iterator[Text | Table]:
     columns += [Column(f"{step:+g} %", [_change(one.change_percent[step]) for one in each]) for step in steps]
     columns.append(Column("at most", [_change(one.limit_percent) for one in each], "bold"))
     yield table(columns)
-    wasted = [one.class_name for one in each if -one.limit_percent < WASTED_PERCENT]
-    if wasted:
-        yield Text(
-            f"Money spent on {' or '.join(wasted)} alone is wasted: it gains less than {WASTED_PERCENT:g} %, however fast."
-        )
+    if wasted := wasted_sentence(each):
+        yield Text(wasted)
 
 
 def _change(percent: float) -> Text:
@@ -125,7 +118,8 @@ class ExplorationView:
         fixed = f", with {improvements_text(found.fixed)}" if any(found.fixed.values()) else ""
         goal = about_seconds(found.goal_seconds)
         yield Text(
-            f"{self.name}: {goal} of I/O per epoch, estimated by scaling{fixed}{label_of(self.given)}", style="bold"
+            f"{self.name}: {goal} of I/O per epoch, estimated by scaling{fixed}{emulated_label(self.given)}",
+            style="bold",
         )
         if len(found.vary) == 2 and found.met_without is None and found.options:
             yield from _grid(found, options.max_width)

@@ -21,7 +21,7 @@ from tierscope.predict.whatif import Sensitivity
 from tierscope.report.figures import FIGURE_CSS, LIGHT, Figure, class_marks
 from tierscope.report.origins import provenance
 from tierscope.report.page_data import SLIDER, live_data
-from tierscope.report.parts import WASTED_PERCENT, Unit
+from tierscope.report.parts import WASTED_PERCENT, Unit, wasted_sentence
 from tierscope.report.source import Source
 from tierscope.report.verdict import verdict
 
@@ -199,11 +199,8 @@ def _sensitivity(source: Source) -> _Html:
     headers = ["class", *(f"{step:+g} %" for step in steps), "at most"]
     rows = [_sensitivity_row(one, _swatch(*marks[one.class_name])) for one in each]
     caption = "Change of the best measured I/O time, by scaling, if one class alone had more throughput; at most: if it took no time at all"
-    wasted = [one.class_name for one in each if -one.limit_percent < WASTED_PERCENT]
-    words = (
-        f"Money spent on {' or '.join(wasted)} alone is wasted: it gains less than {WASTED_PERCENT:g} %, however fast."
-    )
-    return _join([_table(caption, headers, rows), *([_tag("p", words)] if wasted else [])])
+    wasted = wasted_sentence(each)
+    return _join([_table(caption, headers, rows), *([_tag("p", wasted)] if wasted else [])])
 
 
 def _sensitivity_row(one: Sensitivity, swatch: _Html) -> _Html:

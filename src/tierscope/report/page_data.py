@@ -12,23 +12,13 @@ from tierscope.analysis.statistics import ROUNDING
 from tierscope.analysis.wording import WORDING
 from tierscope.predict.ceilings import BUSY_SHARE, Ceiling, ceilings, unknown_classes
 from tierscope.predict.processes import LIMITS, PointTimes
-from tierscope.predict.whatif import LITTLE
+from tierscope.predict.whatif import LITTLE, WARNINGS
 from tierscope.report.figures import class_marks
 from tierscope.report.source import Source
 from tierscope.units import about_seconds, format_seconds
 
 SCHEMA_VERSION = 1
 SLIDER = {"low": -50, "high": 400, "step": 5}  # percent
-_WARNINGS = (
-    "bottleneck_moves",
-    "stops_mattering",
-    "beyond_ops",
-    "beyond_bytes",
-    "idle_beyond_ops",
-    "idle_beyond_bytes",
-    "no_ceilings",
-    "one_point",
-)
 
 
 def live_data(source: Source) -> dict[str, Any]:
@@ -55,7 +45,7 @@ def live_data(source: Source) -> dict[str, Any]:
         "busy_share": BUSY_SHARE,
         "rounding": ROUNDING,
         "little": LITTLE,
-        "wording": {kind: list(WORDING[kind]) for kind in _WARNINGS},
+        "wording": {kind: list(WORDING[kind]) for kind in WARNINGS},
         "goal": {
             "seconds": exploration.goal_seconds,
             "given": source.goal_given,

@@ -9,8 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from tierscope.analysis.breakdown import Breakdown, SweepPoint, value_text
+from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.statistics import Interval
 from tierscope.analysis.wording import Finding
+from tierscope.predict.whatif import Sensitivity
 
 _COLOURS = ("blue", "cyan", "yellow", "magenta", "green", "red")  # by class, in the order of the breakdown
 _GAP = 3  # between columns
@@ -84,6 +86,18 @@ def finding_lines(findings: Iterable[Finding]) -> Iterator[Text]:
         line.append(finding.text)
         line.append(f" → {finding.suggestion}", style="dim")
         yield line
+
+
+def emulated_label(given: Conditions) -> str:
+    """Behind a title."""
+    return f" · emulated tiers: {', '.join(given.emulated)}" if given.emulated else ""
+
+
+def wasted_sentence(each: Iterable[Sensitivity]) -> str:
+    """Which classes no money should go to; empty: none."""
+    wasted = [one.class_name for one in each if -one.limit_percent < WASTED_PERCENT]
+    what = f"it gains less than {WASTED_PERCENT:g} %, however fast"
+    return f"Money spent on {' or '.join(wasted)} alone is wasted: {what}." if wasted else ""
 
 
 def bottleneck_stretches(breakdown: Breakdown) -> Iterator[str]:

@@ -10,7 +10,17 @@ from tierscope.analysis.breakdown import Breakdown, SweepPoint, sweep_text, valu
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.statistics import FEW
 from tierscope.analysis.wording import Finding
-from tierscope.report.parts import Column, Unit, bottleneck_stretches, colour, counted, finding_lines, fitting, table
+from tierscope.report.parts import (
+    Column,
+    Unit,
+    bottleneck_stretches,
+    colour,
+    counted,
+    emulated_label,
+    finding_lines,
+    fitting,
+    table,
+)
 from tierscope.trace.ops import IO_CATEGORIES, KINDS, MOVES_BYTES
 from tierscope.units import about_bytes, about_seconds
 
@@ -29,8 +39,7 @@ class BreakdownView:
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         breakdown = self.breakdown
-        label = f" · emulated tiers: {', '.join(self.given.emulated)}" if self.given.emulated else ""
-        title = f"{self.name}: I/O time{_whose(breakdown, self.given)} ({breakdown.basis} seconds){label}"
+        title = f"{self.name}: I/O time{_whose(breakdown, self.given)} ({breakdown.basis} seconds){emulated_label(self.given)}"
         yield Text(title, style="bold")
         yield table(fitting(_columns(breakdown), options.max_width))
         yield from verdict(breakdown, self.given.processes)

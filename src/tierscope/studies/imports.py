@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tierscope.analysis.about_import import DOUBTS, about_import
-from tierscope.analysis.times import from_traces
-from tierscope.analysis.wording import Finding
+from tierscope.analysis.about_import import doubts
 from tierscope.data import manifest
 from tierscope.errors import UserError
 from tierscope.studies.result import locked
@@ -49,7 +47,7 @@ def import_logs(paths: Sequence[str], wanted: Wanted) -> Trace:
         raise UserError("logs of Darshan and of DFTracer together; give those of one profiler")
     trace = _darshan(paths, wanted) if kinds == {"darshan"} else _dftracer(paths, wanted)
     if not wanted.force:
-        _refuse_doubtful(trace, paths)
+        _refuse_doubtful(trace.about, paths)
     return trace
 
 
@@ -91,11 +89,8 @@ def _darshan(paths: Sequence[str], wanted: Wanted) -> Trace:
         "unreadable_logs": [f"{os.path.basename(each.path)}: {each.reason}" for each in bad],
         "damaged_logs": said,
     }
-    if not imported.tiers and (said or bad) and not wanted.force:
-        damage = Finding(
-            "damaged_logs", {"logs": len(said) + len(bad), "names": [*about["unreadable_logs"], *said][:5]}
-        )
-        raise UserError(f"{damage.text}; {damage.suggestion}")
+    if not imported.tiers and not wanted.force:
+        _refuse_doubtful(about, paths)
     return _trace(imported, about)
 
 
@@ -126,13 +121,12 @@ def _trace(imported: Imported, about: dict[str, Any]) -> Trace:
     return to_trace(imported, {"schema_version": 1, **about})
 
 
-def _refuse_doubtful(trace: Trace, paths: Sequence[str]) -> None:
-    times = from_traces([trace], [tier["name"] for tier in trace.about["tiers"]])
-    doubts = [finding for finding in about_import(trace.about, times) if finding.kind in DOUBTS]
-    if doubts:
+def _refuse_doubtful(about: dict[str, Any], paths: Sequence[str]) -> None:
+    found = list(doubts(about))
+    if found:
         where = paths[0] if len(paths) == 1 else f"{len(paths)} logs"
-        more = f" (and {len(doubts) - 1} more such)" if len(doubts) > 1 else ""
-        raise UserError(f"{where}: {doubts[0].text}{more}; {doubts[0].suggestion}; --force shows it all the same")
+        more = f" (and {len(found) - 1} more such)" if len(found) > 1 else ""
+        raise UserError(f"{where}: {found[0].text}{more}; {found[0].suggestion}; --force shows it all the same")
 
 
 def keep(trace: Trace, out: str) -> str:

@@ -67,7 +67,7 @@ class _Name(ctypes.Structure):
 
 
 def library_path() -> str | None:
-    """Of the wheel, found without importing it (that takes half a second); else of the system."""
+    """Of the wheel, found without importing it (it brings pandas and more along)."""
     spec = importlib.util.find_spec("darshan")
     if spec is not None and spec.origin:
         found = glob.glob(os.path.join(os.path.dirname(spec.origin), "..", "darshan.libs", "libdarshan-util*.so*"))
