@@ -18,7 +18,8 @@ from tests.trace.darshan_logs import (
     real_log,
     wheel_log,
 )
-from tierscope.trace.imports.darshan import MOST_RANKS, Options, import_logs
+from tierscope.trace.imports.darshan import Options, import_logs
+from tierscope.trace.imports.darshan_job import MOST_RANKS
 from tierscope.trace.imports.darshan_reader import DarshanLog, read_logs
 from tierscope.trace.imports.gathered import Imported, to_trace
 from tierscope.trace.imports.paths import TierRules

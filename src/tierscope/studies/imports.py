@@ -10,6 +10,7 @@ from tierscope.data import manifest
 from tierscope.errors import UserError
 from tierscope.studies.result import locked
 from tierscope.trace.imports import darshan, dftracer
+from tierscope.trace.imports.darshan_job import process_of
 from tierscope.trace.imports.darshan_reader import OLD, DarshanLog, UnreadableLog, read_logs
 from tierscope.trace.imports.gathered import Imported, to_trace
 from tierscope.trace.imports.paths import TierRules
@@ -101,7 +102,7 @@ def _dftracer(paths: Sequence[str], wanted: Wanted) -> Trace:
 
 
 def _refuse_several_jobs(logs: Sequence[DarshanLog]) -> None:
-    jobs = {log.job["job_id"]: log for log in logs if log.job["job_id"] != darshan.process_of(log)}  # a pid is no job
+    jobs = {log.job["job_id"]: log for log in logs if log.job["job_id"] != process_of(log)}  # a pid is no job
     if len(jobs) > 1:
         one, other = list(jobs.values())[:2]
         raise UserError(

@@ -1,14 +1,11 @@
-"""A job's Darshan logs as one import: which process each log is of, which rank that belongs to, which epoch it saw.
+"""A job's Darshan logs as one import: sums of what its ranks did, and what is worth saying about the logs.
 
-One job is a set of logs. A build with MPI writes one log for all ranks; a build without writes one for every process, loader workers
-too. A worker that was forked names its parent, and counts for it; any other process counts for itself, since no log says to whom it
-belongs. Several logs of one process are its epochs, in the order of their start; `epoch_gap_seconds` instead lets an epoch begin wherever no log started for so long.
+Which log is of which rank and epoch is `darshan_job`'s business.
 """
 
 import os
-import re
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,16 +14,14 @@ import numpy.typing as npt
 import polars as pl
 
 from tierscope.trace.imports.darshan_habits import Habit
+from tierscope.trace.imports.darshan_job import CLOCK_SECONDS, Placed, place_logs, processes_of
 from tierscope.trace.imports.darshan_reader import MOST_COUNTED, MOST_SECONDS, DarshanLog, FileRecords
 from tierscope.trace.imports.gathered import SUMS, Imported, RankEpoch
 from tierscope.trace.imports.paths import PROGRAM, UNKNOWN, TierRules, common_folder
 
 SHARED = -1  # the rank of a record that Darshan reduced over all ranks
-MOST_RANKS = 1 << 20
 MOST_NAMED = 5
 NAMELESS = "(no path)"
-_CLOCK_SECONDS = 1.0  # old logs have whole seconds
-_PID = re.compile(r"_id\d+-(\d+)_")
 # kind → counters of its operations, counter of its bytes, and its time. Darshan does not tell opens, closes, stats and seeks apart in time.
 _KINDS: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
     ("read", ("READS",), "BYTES_READ", "F_READ_TIME"),
@@ -42,19 +37,9 @@ class Options:
     traced_reads: bool = False  # take reads from extended tracing (DXT), and nothing else
 
 
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    """A log, the rank of its first process, its epoch, and which process it is of."""
-
-    log: DarshanLog
-    first_rank: int
-    epoch: int
-    process: Hashable
-
-
 def import_logs(logs: Sequence[DarshanLog], rules: TierRules, options: Options) -> Imported:
     gap = None if options.traced_reads else options.epoch_gap_seconds
-    placed = list(_place(logs, gap))
+    placed = list(place_logs(logs, gap))
     gathering = _Gathering(rules, options)
     for each in placed:
         if options.traced_reads:
@@ -62,86 +47,6 @@ def import_logs(logs: Sequence[DarshanLog], rules: TierRules, options: Options) 
         else:
             gathering.add(each)
     return gathering.imported(placed)
-
-
-def _place(logs: Sequence[DarshanLog], gap: float | None) -> Iterator[_Placed]:
-    """Processes in the order of their start, ranks after one another."""
-    unique = {_identity(log): log for log in logs}  # a log that was given twice counts once
-    ordered = sorted(unique.values(), key=lambda log: (log.job["start_seconds"], log.path))
-    of_process = _by_process(ordered)
-    parents = {key: _parent(found[0]) for key, found in of_process.items()}
-    ranks: dict[object, int] = {}
-    next_rank = 0
-    for key in of_process:
-        root = _root(key, parents)
-        if root not in ranks:
-            ranks[root] = next_rank
-            next_rank += max(map(_processes, of_process[root]))
-    by_start = _epochs_by_gap(ordered, gap) if gap else {}
-    for key, found in of_process.items():
-        for number, log in enumerate(_without_tail(found), start=1):
-            yield _Placed(log, ranks[_root(key, parents)], by_start.get(log.path, number), key)
-
-
-def _identity(log: DarshanLog) -> tuple[Any, ...]:
-    """Two logs with the same name and the same records are the same log."""
-    content = tuple(hash(each.counters.tobytes() + each.times.tobytes()) for each in log.records.values())
-    return os.path.basename(log.path), log.job["start_seconds"], log.job["end_seconds"], content
-
-
-def _by_process(ordered: Sequence[DarshanLog]) -> dict[Hashable, list[DarshanLog]]:
-    """Logs of one process after one another; where two overlap in time, they are of two hosts with the same number."""
-    found: dict[Hashable, list[DarshanLog]] = {}
-    for log in ordered:
-        key = process_of(log)
-        while key in found and found[key][-1].job["end_seconds"] > log.job["start_seconds"] + _CLOCK_SECONDS:
-            key = (key, "elsewhere")
-        found.setdefault(key, []).append(log)
-    return found
-
-
-def process_of(log: DarshanLog) -> Hashable:
-    """What tells a process from others: its number; all ranks of an MPI job are one."""
-    if _processes(log) > 1:
-        return "mpi"
-    pid = _PID.search(os.path.basename(log.path))
-    return int(pid[1]) if pid else log.path
-
-
-def _processes(log: DarshanLog) -> int:
-    return max(1, min(int(log.job["processes"]), MOST_RANKS))
-
-
-def _parent(log: DarshanLog) -> int | None:
-    text = log.job["metadata"].get("fork_parent", "")
-    return int(text) if text.isascii() and text.isdigit() else None
-
-
-def _root(key: Hashable, parents: Mapping[Hashable, int | None]) -> Hashable:
-    """The process that forked it, or forked that one."""
-    seen = {key}
-    while (parent := parents.get(key)) is not None and parent in parents and parent not in seen:
-        key = parent
-        seen.add(key)
-    return key
-
-
-def _without_tail(logs: list[DarshanLog]) -> list[DarshanLog]:
-    """Without what a process leaves after its last epoch: a log of nothing. One is kept, so that the process is seen."""
-    kept = list(logs)
-    while len(kept) > 1 and not any(map(len, kept[-1].records.values())):
-        kept.pop()
-    return kept
-
-
-def _epochs_by_gap(ordered: list[DarshanLog], gap: float) -> dict[str, int]:
-    epochs: dict[str, int] = {}
-    epoch, last = 1, ordered[0].job["start_seconds"] if ordered else 0.0
-    for log in ordered:
-        epoch += log.job["start_seconds"] - last > gap
-        last = log.job["start_seconds"]
-        epochs[log.path] = epoch
-    return epochs
 
 
 class _Gathering:
@@ -164,25 +69,25 @@ class _Gathering:
         self._habits: dict[str, Habit] = {}
         self._traced_epochs: set[tuple[int, int]] = set()
 
-    def add(self, placed: _Placed) -> None:
+    def add(self, placed: Placed) -> None:
         log = placed.log
         names = np.array([*self._rules.of_all(log.paths, log.mounts, set(log.stripes)), ""], dtype=object)
         for module, facts in log.modules.items():
             self._partial[module] += bool(facts["partial"])
-        meta = np.zeros(_processes(log))
+        meta = np.zeros(processes_of(log))
         for module, records in log.records.items():
             if not len(records):
                 continue
             tiers = names[records.files]
             self._note(module, records, tiers, log)
-            good = (records.ranks >= 0) & (records.ranks < _processes(log))
+            good = (records.ranks >= 0) & (records.ranks < processes_of(log))
             self._strangers += int((~good & (records.ranks != SHARED)).sum())
             np.add.at(meta, records.ranks[good], records.seconds("F_META_TIME")[good])
             self._add_sums(placed, records, tiers, records.ranks + placed.first_rank, good)
             self._add_shared(placed, records, tiers)
         self._doubt_meta(placed, meta)
 
-    def add_traced(self, placed: _Placed) -> None:
+    def add_traced(self, placed: Placed) -> None:
         """Reads of extended tracing: they have times of their own, so a gap between them can begin an epoch."""
         segments = placed.log.segments
         if segments is None or not len(segments.files):
@@ -193,7 +98,7 @@ class _Gathering:
         tiers = names[segments.files]
         start, spent = segments.reads["start"], segments.reads["end"] - segments.reads["start"]
         good = (spent >= 0) & (spent <= MOST_SECONDS) & np.isfinite(start) & (segments.ranks >= 0)
-        good &= segments.ranks < _processes(placed.log)
+        good &= segments.ranks < processes_of(placed.log)
         self._negative += int((~good).sum())
         data = good & ~np.isin(tiers, [PROGRAM, UNKNOWN])
         if not data.any():
@@ -202,7 +107,7 @@ class _Gathering:
         epochs = _epochs_of_starts(start[data], segments.reads["end"][data], self._options.epoch_gap_seconds)
         self._traced_epochs |= {
             (placed.first_rank + rank, int(epoch))
-            for rank in range(_processes(placed.log))
+            for rank in range(processes_of(placed.log))
             for epoch in np.unique(epochs)
         }
         self._sums.append(
@@ -234,14 +139,14 @@ class _Gathering:
             apart["bytes"] += int(moved[chosen].sum())
             apart["seconds"] += float(seconds[chosen].sum())
             apart["files"] += len(np.unique(records.files[chosen]))
-        for place in np.flatnonzero(tiers == UNKNOWN)[:MOST_RANKS]:
+        for place in np.flatnonzero(tiers == UNKNOWN):
             self._unknown[os.path.dirname(log.paths[records.files[place]]) or NAMELESS] += int(moved[place])
         for name in sorted(set(tiers) - {PROGRAM, UNKNOWN}):
             self._habits.setdefault(name, Habit()).add(module, records, tiers == name, log)
 
     def _add_sums(
         self,
-        placed: _Placed,
+        placed: Placed,
         records: FileRecords,
         tiers: npt.NDArray[Any],
         ranks: npt.NDArray[np.int64],
@@ -269,7 +174,7 @@ class _Gathering:
                 .sum()
             )
 
-    def _add_shared(self, placed: _Placed, records: FileRecords, tiers: npt.NDArray[Any]) -> None:
+    def _add_shared(self, placed: Placed, records: FileRecords, tiers: npt.NDArray[Any]) -> None:
         """Records that Darshan reduced over all ranks: apart, or an equal part of each for every rank."""
         shared = records.ranks == SHARED
         data = shared & ~np.isin(tiers, [PROGRAM, UNKNOWN])
@@ -294,19 +199,19 @@ class _Gathering:
                 }
             )
 
-    def _doubt_meta(self, placed: _Placed, meta: npt.NDArray[np.float64]) -> None:
+    def _doubt_meta(self, placed: Placed, meta: npt.NDArray[np.float64]) -> None:
         """No process can wait for metadata longer than it ran, unless in several threads."""
-        ran = placed.log.job["end_seconds"] - placed.log.job["start_seconds"] + _CLOCK_SECONDS
+        ran = placed.log.job["end_seconds"] - placed.log.job["start_seconds"] + CLOCK_SECONDS
         rank = int(meta.argmax())
         if meta[rank] > ran:
             name = os.path.basename(placed.log.path)
             self._long_meta.append({"log": name, "meta_seconds": float(meta[rank]), "run_seconds": float(ran)})
 
-    def imported(self, placed: Sequence[_Placed]) -> Imported:
+    def imported(self, placed: Sequence[Placed]) -> Imported:
         ranks = {
             (each.first_rank + rank, each.epoch): RankEpoch(each.first_rank + rank, each.epoch)
             for each in placed
-            for rank in range(_processes(each.log))
+            for rank in range(processes_of(each.log))
         }
         for rank, epoch in sorted(self._traced_epochs):
             ranks.setdefault((rank, epoch), RankEpoch(rank, epoch))
@@ -316,7 +221,7 @@ class _Gathering:
         facts = {
             "source": "darshan",
             "logs": len(placed),
-            "process_count": sum({each.process: _processes(each.log) for each in placed}.values()),
+            "process_count": sum({each.process: processes_of(each.log) for each in placed}.values()),
             "partial_modules": {name: count for name, count in self._partial.items() if count},
             "negative_times": self._negative,
             "impossible_ranks": self._strangers,
@@ -331,9 +236,9 @@ class _Gathering:
         return Imported(sums, list(ranks.values()), self._rules.order(self._tiers), facts)
 
 
-def _split(summed: pl.DataFrame, placed: _Placed) -> pl.DataFrame:
+def _split(summed: pl.DataFrame, placed: Placed) -> pl.DataFrame:
     """An equal part for every rank; what does not divide goes to the first ones."""
-    processes = _processes(placed.log)
+    processes = processes_of(placed.log)
     ranks = pl.DataFrame({"rank": np.arange(processes)}, {"rank": pl.Int64})
     even = [
         (pl.col(name) // processes + (pl.col("rank") < pl.col(name) % processes).cast(pl.Int64)).alias(name)
