@@ -7,7 +7,7 @@ PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 
 STAMPS := $(VENV)/.stamp
 NATIVE := setup.py $(wildcard src/tierscope/native/c/*.[ch])
 
-.PHONY: demo test check bench test-mpi test-faults test-demo test-tensorflow test-native test-sanitizers test-browser test-imports clean help
+.PHONY: demo test check bench validate validate-short test-mpi test-faults test-demo test-tensorflow test-native test-sanitizers test-browser test-imports clean help
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -19,12 +19,18 @@ test: $(STAMPS)-dev  ## the plain test suite: no root, no MPI, no torch
 	$(BIN)/python -m pytest -n 2
 
 check: $(STAMPS)-dev  ## style and types
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks validation
+	$(BIN)/ruff format --check src tests benchmarks validation
 	$(BIN)/mypy
 
 bench: $(STAMPS)-dev  ## our speed beside its bounds, in one run; writes bench.json
 	$(BIN)/python -m benchmarks
+
+validate: $(STAMPS)-dev  ## how far the model is from what it claims to predict: one table, minutes
+	$(BIN)/python -m validation
+
+validate-short: $(STAMPS)-dev  ## the same with a few points of each, for CI
+	$(BIN)/python -m validation --short
 
 test-mpi: $(STAMPS)-mpi  ## the same study under mpirun (installs Open MPI from PyPI)
 	$(BIN)/python -m pytest tests/integration -m mpi

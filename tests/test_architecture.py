@@ -15,7 +15,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "native": set(),
     "trace": {"native"},
     "plan": {"spec"},
-    "tiers": {"spec", "trace", "native"},
+    "tiers": {"spec", "plan", "trace", "native"},
     "data": {"spec", "plan", "formats", "tiers", "trace"},
     "loaders": {"plan", "formats", "tiers", "trace", "native"},
     "bench": {"spec", "plan", "formats", "tiers", "data", "trace", "loaders"},

@@ -43,3 +43,8 @@ def test_metadata_of_emulated_tiers_is_not_called_warm() -> None:
     warm = {"metadata_cache": "warm"}
     assert not of({**tiers(lfs=True, gfs=True), **warm}).warm_metadata
     assert of({**tiers(lfs=True, gfs=False), **warm}).warm_metadata
+
+
+def test_other_profilers_are_named() -> None:
+    assert of({"profiler": "dftracer"}, {"profiler": "dftracer"}).profilers == ("dftracer",)
+    assert of({}).profilers == ()

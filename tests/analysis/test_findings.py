@@ -9,12 +9,15 @@ import pytest
 from tests.analysis.test_habits import CASES as HABITS
 from tests.finding_cases import Case, it_appears, it_does_not_appear, its_words_are_one_line_with_its_evidence, of_kind
 from tests.predict.predicting import KINDS_OF_ESTIMATES
-from tests.traces import TIERS, times_of, trace_of, traced, without_loop
+from tests.small_study import small_study
+from tests.traces import TIERS, empty_lane, times_of, trace_of, traced, without_loop
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.conditions import Conditions, conditions
 from tierscope.analysis.findings import find
 from tierscope.analysis.times import from_traces
 from tierscope.analysis.wording import WORDING, Finding
+from tierscope.studies.result import identity
+from tierscope.trace.ops import KINDS
 from tierscope.trace.trace import COLUMNS, Trace
 
 Cold = list[tuple[str, int, int | None]]  # of epochs 1, 2, …
@@ -46,6 +49,21 @@ def run(
     return trace_of({(0, 1): {"GFS-READ": seconds}}, point=point, sweep={"cache_rate": rate}, about=about, **changes)
 
 
+def staged(*points: tuple[float, float, float]) -> list[Trace]:
+    """Simulated: cache rate, seconds of an epoch, seconds of staging."""
+    about = {"kind": "simulated", "method": "bound", "spread": {}}
+    return [
+        trace_of(
+            {(0, 1): {"GFS-READ": seconds / 2}},
+            point=point,
+            sweep={"cache_rate": rate},
+            about={**about, "staging_seconds": staging},
+            seconds=seconds,
+        )
+        for point, (rate, seconds, staging) in enumerate(points)
+    ]
+
+
 def tiers(**emulated: bool) -> dict[str, Any]:
     return {"tiers": [{"name": name, "emulated": flag} for name, flag in emulated.items()]}
 
@@ -58,6 +76,11 @@ def command(seconds: float = 5.0, epochs: int = 1, basis: str = "busy", **about:
     """Of a traced command that did one read per epoch on each tier."""
     classes = {(0, n + 1): {"GFS-READ": seconds / 2, "LFS-READ": seconds / 2} for n in range(epochs)}
     return found(without_loop(trace_of(classes, about=traced(**about))), basis=basis)
+
+
+def profiled(**facts: Any) -> dict[str, Any]:
+    """A run of ours that another profiler measured."""
+    return {"profiler": "dftracer", "import": facts}
 
 
 def writing(**seconds: float) -> list[Finding]:
@@ -112,6 +135,30 @@ CASES: dict[str, Case] = {
     "partial": Case(lambda: found(expected=2), {"finished": 1, "total": 2}, lambda: found(expected=1)),
     "emulated": Case(
         lambda: found(run(about=tiers(lfs=True, gfs=True))), {"tiers": ["gfs", "lfs"]}, lambda: found(run(about=REAL))
+    ),
+    "simulated": Case(
+        lambda: found(run(about={"kind": "simulated", "method": "bound", "spread": {"1": [0.9, 1.2]}})),
+        {"methods": ["bound"]},
+        lambda: found(run(about={"kind": "measured"})),
+    ),
+    "upper_bound": Case(
+        lambda: found(run(about={"upper_bound": True})), {}, lambda: found(run(about={"upper_bound": False}))
+    ),
+    "staging_pays": Case(
+        lambda: found(*staged((0.0, 10.0, 0.0), (0.5, 8.0, 5.0), (0.75, 6.0, 30.0), (1.0, 11.0, 40.0))),
+        {
+            "soonest_where": "cache_rate 50%",
+            "soonest_epochs": 3,
+            "best_where": "cache_rate 75%",
+            "best_epochs": 8,
+            "staging_seconds": 30.0,
+        },
+        lambda: found(*staged((0.25, 10.0, 0.0), (0.5, 8.0, 5.0))),  # nothing to compare with
+    ),
+    "staging_never_pays": Case(
+        lambda: found(*staged((0.0, 10.0, 0.0), (0.5, 10.0, 5.0), (1.0, 11.0, 9.0))),
+        {"epoch_seconds": 10.0},
+        lambda: found(*staged((0.0, 10.0, 0.0), (0.5, 9.99, 5.0), (1.0, 11.0, 9.0))),
     ),
     "warm_pages": Case(
         lambda: found(cold=[("lfs", 100, 0), ("lfs", 100, 6), ("gfs", 100, 0)]),
@@ -266,6 +313,16 @@ CASES: dict[str, Case] = {
         {name: SHARED[name] for name in ("tier", "files", "slowest_seconds")},
         lambda: logs(shared=[SHARED], shared_split=False),
     ),
+    "grouped_by_start": Case(
+        lambda: logs(spawned={"by_start": 4, "alone": 0}),
+        {"processes": 4},
+        lambda: logs(spawned={"by_start": 0, "alone": 4}),
+    ),
+    "lone_workers": Case(
+        lambda: logs(spawned={"by_start": 0, "alone": 4}),
+        {"processes": 4},
+        lambda: logs(spawned={"by_start": 4, "alone": 0}),
+    ),
     "no_epochs": Case(logs, {}, lambda: logs(epochs=2)),
     "reads_only": Case(lambda: logs(traced_reads=True), {}, lambda: logs(traced_reads=False)),
     "cut_logs": Case(
@@ -275,6 +332,13 @@ CASES: dict[str, Case] = {
     ),
     "broken_lines": Case(lambda: logs(broken_lines=4), {"lines": 4}, lambda: logs(broken_lines=0)),
     "no_names": Case(lambda: logs(no_names=4), {"ops": 4}, lambda: logs(no_names=0)),
+    "missed_by_profiler": Case(
+        lambda: found(
+            run(about=profiled(missed_ops=3, missed_bytes=500)), run(about=profiled(missed_ops=1), rate=0.6, point=1)
+        ),
+        {"profilers": ["dftracer"], "ops": 4, "bytes": 500},
+        lambda: found(run(about=profiled(missed_ops=0, missed_bytes=0))),
+    ),
     "outside_epochs": Case(
         lambda: logs(outside_epochs={"ops": 3, "bytes": 0, "seconds": 0.5}),
         {"ops": 3, "seconds": 0.5},
@@ -433,6 +497,24 @@ def test_without_io_there_is_no_share_of_it() -> None:
     assert of_kind("overhead", found(run(0.0, about=overhead(1.0)))) == []
 
 
+def test_habits_of_a_traced_command_come_from_its_sums() -> None:
+    lane = empty_lane()
+    for kind, ops, nbytes in (("open", 1000, 0), ("read", 5000, 5000 * 512)):
+        cell = TIERS.index("gfs") * len(KINDS) + KINDS.index(kind)
+        lane.ops[cell], lane.nbytes[cell], lane.busy_ns[cell] = ops, nbytes, 10**9
+    trace = without_loop(trace_of({(0, 1): {}}, about=traced(), lanes=(lane,)))
+    findings = {finding.kind: finding.evidence["tier"] for finding in found(trace)}
+    assert findings == {"tier_not_used": "lfs", "small_opens": "gfs", "small_requests": "gfs"}
+
+
+def test_of_our_own_benchmark_only_what_its_study_may_not_have_meant_is_told() -> None:
+    """Not that a tier dominates, or metadata: the sweep shows it."""
+    study = identity(small_study("placement.cache_rate=50%"))
+    classes = {(rank, 1): {"GFS-META": 9.0, "GFS-READ": 1.0 + 9 * (rank == 3)} for rank in range(4)}
+    about = {"kind": "measured", "study": study}
+    assert [finding.kind for finding in found(trace_of(classes, about=about))] == ["tier_not_used"]
+
+
 def test_times_from_a_csv_only_have_a_goal() -> None:
     times = times_of([{"rank": 0, "class": "GFS-READ", "seconds": 2.0}])
     kinds = [finding.kind for finding in find(times, break_down(times), Conditions(), None, 1.0)]
@@ -445,3 +527,16 @@ def test_what_is_unfinished_comes_first() -> None:
     kinds = [f.kind for f in found(run(about={"compute": "sleep", "metadata_cache": "warm"}), expected=9, goal=1.0)]
     assert kinds[:2] == ["partial", "goal_missed"]
     assert len(kinds) == 4
+
+
+def test_what_is_wrong_with_a_profilers_logs_is_said_once_for_all_runs() -> None:
+    """What it saw outside of epochs was our own eviction, and is nothing to tell."""
+    facts = {"damaged_logs": ["a"], "partial_modules": {"POSIX": 1}, "broken_lines": 2, "cut_files": ["c"]}
+    outside = {"outside_epochs": {"ops": 9, "bytes": 0, "seconds": 1.0}, "program": {"files": 3, "seconds": 1.0}}
+    runs = [run(about=profiled(**facts, **outside), rate=point / 10, point=point) for point in (1, 2)]
+    kinds = {finding.kind: finding.evidence for finding in found(*runs)}
+    assert kinds["damaged_logs"] == {"logs": 2, "names": ["a", "a"]}
+    assert kinds["partial_logs"] == {"modules": ["POSIX"], "logs": 2}
+    assert kinds["broken_lines"] == {"lines": 4}
+    assert kinds["cut_logs"] == {"files": 2}
+    assert not {"outside_epochs", "program_files", "no_epochs"} & kinds.keys()

@@ -32,6 +32,7 @@ POINT: dict[str, tuple[type, ...]] = {
     "io_seconds_low": (float,),
     "io_seconds_high": (float,),
     "interval": (str,),
+    "hit_rate": (float, NoneType),
     "step_sync_seconds": (dict, NoneType),
 }
 SUMMARY: dict[str, tuple[type, ...]] = {
@@ -46,6 +47,9 @@ SUMMARY: dict[str, tuple[type, ...]] = {
     "epoch_seconds": (float, NoneType),
     "compute_seconds": (float, NoneType),
     "first_epoch_io_seconds": (float, NoneType),
+    "hit_rate": (float, NoneType),
+    "staging_seconds": (float, NoneType),
+    "break_even_epochs": (int, NoneType),
 }
 BEST = {**SUMMARY, "smallest_equal": (dict, NoneType)}
 WHOLE: dict[str, tuple[type, ...]] = {
@@ -53,6 +57,9 @@ WHOLE: dict[str, tuple[type, ...]] = {
     "kind": (str,),
     "basis": (str,),
     "processes": (int, NoneType),
+    "simulated": (bool,),
+    "methods": (list,),
+    "profilers": (list,),
     "emulated_tiers": (list,),
     "resident_share": (dict,),
     "overhead": (dict,),
@@ -141,6 +148,7 @@ def test_the_numbers_of_a_point() -> None:
         "ops": {"GFS-READ": 0, "GFS-META": 1, "LFS-READ": 1, "LFS-META": 0},
         "bytes": {"GFS-READ": 0, "GFS-META": 0, "LFS-READ": 100, "LFS-META": 0},
         "bottleneck": "GFS-META",
+        "hit_rate": None,
         "step_sync_seconds": {"endless_prefetch": 3.0, "no_prefetch": 3.0},
     }
     assert (second["epoch"], second["io_seconds"]) == (2, 7.25)

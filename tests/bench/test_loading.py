@@ -1,17 +1,21 @@
 """Which loader a study gets, and when it is refused one."""
 
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
 from tests.small_study import NEEDS_LIBRARY, small_study
 from tierscope.bench import loading
-from tierscope.bench.loading import pick_loader
+from tierscope.bench.loading import make_source, pick_loader
+from tierscope.data.stage import make_format
 from tierscope.errors import UserError
 from tierscope.loaders import LOADERS
 from tierscope.loaders.threads import ThreadLoader
 from tierscope.native import library
 from tierscope.registry import Entry, Registry
+from tierscope.tiers.emulated import Board, Emulated
+from tierscope.tiers.stations import map_stations
 
 
 class Unrecorded(ThreadLoader):
@@ -68,3 +72,31 @@ def test_a_loader_that_reads_past_the_recorder_gets_no_emulated_tier(monkeypatch
         "system.tiers.gfs.emulate = true, but not all that loader 'threads' reads passes through our recorder: "
         "it cannot be slowed down; set workload.reader.data_loader: auto or emulate: false"
     )
+
+
+@pytest.mark.parametrize(("threads", "name"), [(0, "inline"), (2, "threads")])
+def test_what_only_python_emulates_is_read_in_python(threads: int, name: str) -> None:
+    shared = ("gfs.read_ops=9/s", "gfs.discipline=sharing", f"read_threads={threads}")
+    assert pick_loader(small_study(*shared, "gfs.emulate=true")) == name
+    assert pick_loader(small_study(*shared)) == pick_loader(
+        small_study(f"read_threads={threads}")
+    )  # nothing acts on it
+
+
+def test_every_thread_of_every_rank_has_its_own_variation(tmp_path: Path) -> None:
+    """Seeded, so that the same study gives the same services again."""
+    study = small_study("gfs.emulate=true", "gfs.read_ops=1000/s", "gfs.service_variation=1")
+    board = Board(map_stations(study.system, study.seed).count)
+
+    def draws(rank: int) -> list[float]:
+        source = make_source(study, str(tmp_path), 0, board.path, make_format(study), rank=rank)
+        threads = [source.open_accesses() for _ in range(3)]
+        found = [access._dice.random() for accesses in threads for access in accesses if isinstance(access, Emulated)]
+        for accesses in threads:
+            source.close_accesses(accesses)
+        return found
+
+    found = {rank: draws(rank) for rank in range(3)}
+    assert found == {rank: draws(rank) for rank in range(3)}
+    assert len({draw for drawn in found.values() for draw in drawn}) == 9
+    board.close()

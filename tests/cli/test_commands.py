@@ -57,6 +57,29 @@ def test_a_mistyped_option_is_the_users_mistake(capsys: pytest.CaptureFixture[st
     assert "--outt" in one_line(capsys)
 
 
+@pytest.mark.parametrize(
+    ("profiler", "said"),
+    [
+        ("dftracer", "DFTracer is not installed; pip install"),
+        ("darshan", "DARSHAN_LIB = /nowhere; there is no such file"),
+    ],
+)
+def test_a_profiler_that_is_missing_is_said_before_data_is_made(
+    tiny_file: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    profiler: str,
+    said: str,
+) -> None:
+    monkeypatch.setenv("DARSHAN_LIB", "/nowhere")
+    monkeypatch.setattr("tierscope.studies.profilers.importlib.util.find_spec", lambda _name: None)
+    monkeypatch.setattr("tierscope.studies.profilers.library_path", lambda: "/util.so")
+    assert run("run", tiny_file, "--profiler", profiler, "--out", tmp_path / "out") == 2
+    assert said in one_line(capsys)
+    assert not (tmp_path / "out").exists()
+
+
 def test_run_prints_a_table_and_analyze_the_same_numbers(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("analyze", finished) == 0
     table = capsys.readouterr().out
@@ -163,9 +186,18 @@ def test_generate_only_stages(tiny_file: Path, tmp_path: Path, capsys: pytest.Ca
     assert "0 B written" in capsys.readouterr().out
 
 
-def test_presets_print_and_run_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def listed_presets(capsys: pytest.CaptureFixture[str]) -> tuple[list[str], list[str]]:
+    """Names of studies and of systems, as they are listed."""
     assert run("presets") == 0
-    names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    studies, systems = capsys.readouterr().out.split("\n\n")
+    assert studies.startswith("Studies, ")
+    assert systems.startswith("Systems, ")
+    found = [[line.split()[0] for line in part.splitlines()[1:]] for part in (studies, systems)]
+    return found[0], found[1]
+
+
+def test_presets_print_and_run_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names, _ = listed_presets(capsys)
     assert {"demo", "fugaku-small-60ost", "fugaku-small-1ost", "fugaku-large-60ost"} <= set(names)
     assert {"mini-small-many-osts", "mini-small-one-ost", "mini-large-many-osts"} <= set(names)
     for name in names:
@@ -179,9 +211,28 @@ def test_presets_print_and_run_as_they_are(tmp_path: Path, capsys: pytest.Captur
         assert "num_files_train = 0" in one_line(capsys)
 
 
-def test_an_unknown_preset_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("presets", "dmeo") == 2
-    assert "did you mean demo?" in one_line(capsys)
+def test_systems_print_as_files_that_studies_may_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, names = listed_presets(capsys)
+    assert names == ["cori-gpu", "fugaku", "laptop", "polaris", "summitdev", "theta"]
+    for name in names:
+        assert run("presets", name) == 0
+        (tmp_path / f"my-{name}.yaml").write_text(capsys.readouterr().out)
+        (tmp_path / "study.yaml").write_text(
+            f"study: x\nworkload: {{dataset: {{num_files_train: 0, record_length_bytes: 1}}}}\nsystem: my-{name}.yaml\n"
+        )
+        assert run("generate", tmp_path / "study.yaml") == 2  # the system is found; the study is refused
+        assert "num_files_train = 0" in one_line(capsys)
+
+
+@pytest.mark.parametrize(("name", "meant"), [("dmeo", "demo"), ("fugku", "fugaku"), ("polari", "polaris")])
+def test_an_unknown_preset_gets_a_suggestion(name: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("presets", name) == 2
+    assert f"did you mean {meant}?" in one_line(capsys)
+
+
+def test_a_system_is_no_study(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("generate", "fugaku") == 2
+    assert "fugaku: is a system, not a study; write 'system: fugaku' in a study" in one_line(capsys)
 
 
 def test_doctor_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -146,3 +146,82 @@ def test_figures_that_stand_alone_say_what_they_must(times: Path, folder: Path) 
     assert "goal: 5 s of I/O per epoch" in (folder / "figures" / "goal.svg").read_text()
     assert run("report", times) == 0
     assert "an example of a goal" in (folder / "figures" / "goal.svg").read_text()
+
+
+RATES = """
+study: tiny
+workload:
+  dataset: {format: raw, num_files_train: 24, record_length_bytes: 1 KiB}
+  reader: {batch_size: 4}
+  train: {epochs: 2}
+system:
+  nodes: 2
+  tiers:
+    lfs: {path: "{out}/tiers/lfs/{node}", visible_to: node, capacity: 1 MiB, bandwidth: 1 GB/s}
+    gfs: {path: "{out}/tiers/gfs", bandwidth: 100 MB/s, metadata_ops: 1000/s}
+sweep:
+  placement.cache_rate: [0%, 50%, 75%]
+"""
+
+
+@pytest.fixture
+def simulation(tmp_path: Path) -> Path:
+    (tmp_path / "rates.yaml").write_text(RATES)
+    assert run("simulate", tmp_path / "rates.yaml", "--out", tmp_path / "sim", "--quiet") == 0
+    return tmp_path / "sim"
+
+
+def test_a_simulation_is_laid_beside_what_others_measured(
+    times: Path, folder: Path, simulation: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert run("report", times, "--beside", simulation) == 0
+    said = capsys.readouterr().out
+    assert said.index("Page: ") < said.index("I/O time of the slowest process, CSV beside simulated")
+    assert "CSV: times.csv in " in said
+    assert "(n=2 points)" in said
+    assert "Left out: 1 point only of the CSV sweep and 1 point only of the simulated sweep." in said
+    assert {path.stem for path in (folder / "figures").glob("*.svg")} == {*FIGURES, "beside"}
+    assert "simulated (bound)" in (folder / "figures" / "beside.svg").read_text()
+    assert 'id="beside"' in (folder / "report.html").read_text()
+
+
+def test_a_csv_may_be_laid_beside_a_result(times: Path, simulation: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert run("report", simulation, "--beside", times) == 0
+    said = capsys.readouterr().out
+    assert "simulated beside CSV" in said
+    assert "within 90 %" not in said
+
+
+def test_a_report_without_another_result_has_no_figure_of_one(times: Path, folder: Path) -> None:
+    assert run("report", times, "--beside", times) == 0
+    assert (folder / "figures" / "beside.svg").exists()
+    assert run("report", times) == 0
+    assert {path.stem for path in (folder / "figures").iterdir()} == set(FIGURES)
+    assert 'id="beside"' not in (folder / "report.html").read_text()
+
+
+def test_what_cannot_be_laid_beside_gets_one_line_and_writes_nothing(
+    times: Path, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "flat.csv").write_text("rank,epoch,class,seconds\n0,1,GFS-READ,1\n")
+    (tmp_path / "other.csv").write_text("rank,epoch,class,seconds,nodes\n0,1,GFS-READ,1,2\n")
+    (tmp_path / "apart.csv").write_text("rank,epoch,class,seconds,cache_rate\n0,1,GFS-READ,1,0.3\n")
+    (tmp_path / "words.csv").write_text("Dear reader\n")
+    (tmp_path / "empty").mkdir()
+    for name, reason in {
+        "flat.csv": "swept is nothing, but cache_rate in ",
+        "other.csv": "swept is nodes, but cache_rate in ",
+        "apart.csv": "no point of its sweep has the same values of cache_rate",
+        "words.csv": "column rank is missing",
+        "nowhere": "no such directory or file",
+        "empty": "empty",
+    }.items():
+        assert run("report", times, "--beside", tmp_path / name) == 2, name
+        line = one_line(capsys)
+        assert reason in line, name
+        assert name in line
+    assert run("report", times, "--beside", "") == 2
+    assert "--beside is empty" in one_line(capsys)
+    assert not folder.exists()

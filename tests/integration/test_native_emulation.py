@@ -41,8 +41,8 @@ def recorded(folder: Path, tier: TierSetup, slots: int) -> dict[str, str]:
     return {**os.environ, "LD_PRELOAD": str(library.path()), "TIERSCOPE_RECORD": str(folder)}
 
 
-def emulated(data: Path, servers: tuple[Station | None, ...], metadata: Station | None = None) -> TierSetup:
-    return TierSetup((os.path.realpath(data),), TierStations(metadata, servers))
+def emulated(data: Path, servers: tuple[Station, ...], metadata: Station | None = None) -> TierSetup:
+    return TierSetup((os.path.realpath(data),), TierStations((metadata,) if metadata else (), servers))
 
 
 def bandwidth(number: int, per_second: float) -> Station:
@@ -107,7 +107,7 @@ def test_64_processes_meet_the_configured_rates(tmp_path: Path, what: str, rate:
     for file in range(files):
         (data / f"{file:06d}").write_bytes(bytes(nbytes))
     tier = {
-        "metadata": emulated(data, (None,), Station(0, 1e9 / rate, 0.0)),
+        "metadata": emulated(data, (), Station(0, 1e9 / rate, 0.0)),
         "servers by operations": emulated(data, tuple(Station(number, 4e9 / rate, 0.0) for number in range(4))),
         "servers by bytes": emulated(data, tuple(bandwidth(number, rate * nbytes / 4) for number in range(4))),
     }[what]

@@ -256,7 +256,7 @@ def signed(content: bytearray) -> bytes:
 def configs(tier: Path) -> Iterator[bytes]:
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     servers = (Station(2, 5.0, 0.001), Station(3, 5.0, 0.001))
-    stations = TierStations(Station(0, 1000.0, 0.001), servers, Station(1, 10.0, 0.0), 1000)
+    stations = TierStations((Station(0, 1000.0, 0.001),), servers, (Station(1, 10.0, 0.0),), 1000, 1000)
     plain = state.TierSetup(prefixes=(str(tier.parent), "/usr", "/"))
     slow = state.TierSetup((str(tier),), stations)
     yield state.config_bytes([state.TierSetup((str(tier / "data.bin"), "/")), plain], 0, "", 0)

@@ -564,6 +564,28 @@ class TestEmulated:
         assert epoch.elapsed_ns >= 24 * 1016 * 1000
         assert epoch.punctuality.limited_ops == 24
 
+    def test_a_link_of_a_node_limits_as_a_gateway_does(self, tmp_path: Path) -> None:
+        study, source, board = emulated(tmp_path, "gfs.node_bandwidth=1 MB/s", "read_threads=2")
+        epoch = Epoch(study, source, "native")
+        board.close()
+        assert epoch.elapsed_ns >= 24 * 1016 * 1000
+        assert epoch.punctuality.limited_ops == 24
+
+    @pytest.mark.parametrize("rate", [(), ("gfs.metadata_ops=1000/s",)], ids=["alone", "behind a queue"])
+    def test_opens_have_a_latency_of_their_own(self, tmp_path: Path, rate: tuple[str, ...]) -> None:
+        study, source, board = emulated(tmp_path, "gfs.metadata_latency=3 ms", *rate)
+        epoch = Epoch(study, source, "native")
+        board.close()
+        assert totals(epoch.tables, "busy_ns", "open")[1] >= 24 * (3_000_000 + 1_000_000 * len(rate))
+        assert totals(epoch.tables, "busy_ns", "read")[1] < 24 * 3_000_000
+        assert epoch.punctuality.limited_ops == 24
+
+    def test_what_only_python_emulates_is_not_taken(self, tmp_path: Path) -> None:
+        study, source, board = emulated(tmp_path, "gfs.read_ops=1000/s", "gfs.discipline=sharing")
+        with pytest.raises(TierscopeError, match="only Python emulates"):
+            loader_of(study, source, "native")
+        board.close()
+
     def test_tiers_that_are_not_emulated_do_not_wait(self, tmp_path: Path) -> None:
         study, source, board = emulated(tmp_path, "gfs.read_ops=0.01/s", "cache_rate=100%")
         epoch = Epoch(study, source, "native")

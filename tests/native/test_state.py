@@ -106,18 +106,20 @@ def test_the_config_says_what_was_given(tmp_path: Path) -> None:
     near = TierSetup(("/local", "/mnt/nvme0/local"))
     far = TierSetup(
         ("/", "/local/far"),
-        TierStations(Station(0, 5.0, 0.0), (Station(1, 2.0, 0.5), None), Station(2, 0.0, 0.25), 1000),
+        TierStations(
+            (Station(0, 5.0, 0.0),), (Station(1, 2.0, 0.5), Station(3, 0.0, 0.5)), (Station(2, 0.0, 0.25),), 1000, 7
+        ),
     )
-    write_setup(str(tmp_path), [near, far], 3, "a-boot", state.OPTION_OPS)
-    assert (tmp_path / "board").read_bytes() == bytes(24)
+    write_setup(str(tmp_path), [near, far], 4, "a-boot", state.OPTION_OPS)
+    assert (tmp_path / "board").read_bytes() == bytes(32)
     assert (tmp_path / "lost").read_bytes() == bytes(16)
     raw = (tmp_path / "config").read_bytes()
     head = np.frombuffer(raw, state.CONFIG, 1)[0]
     assert (head["magic"], head["crc"], head["bytes"]) == (b"TSCONF01", zlib.crc32(raw[12:]), len(raw))
     assert (head["version"], head["options"], head["boot"]) == (1, 1, b"a-boot")
-    assert (head["tiers"], head["prefixes"], head["servers"], head["slots"]) == (2, 4, 2, 3)
+    assert (head["tiers"], head["prefixes"], head["servers"], head["slots"]) == (2, 4, 2, 4)
     assert head["tier"][0]["emulated"] == 0
-    assert head["tier"][1].tolist() == ((0, 5.0, 0.0), (2, 0.0, 0.25), 1000, 1, 0, 2)
+    assert head["tier"][1].tolist() == ((0, 5.0, 0.0), (2, 0.0, 0.25), 1000, 7, 1, 0, 2)
     prefixes = np.frombuffer(raw, state.PREFIX, 4, state.CONFIG.itemsize)
     assert [(row["path"], row["length"], row["tier"]) for row in prefixes] == [
         (b"/mnt/nvme0/local", 16, 0),
@@ -126,7 +128,7 @@ def test_the_config_says_what_was_given(tmp_path: Path) -> None:
         (b"", 0, 1),
     ]
     servers = np.frombuffer(raw, STATION, 2, state.CONFIG.itemsize + 4 * state.PREFIX.itemsize)
-    assert servers.tolist() == [(1, 2.0, 0.5), (-1, 0.0, 0.0)]
+    assert servers.tolist() == [(1, 2.0, 0.5), (3, 0.0, 0.5)]
 
 
 def test_a_board_without_stations_can_still_be_mapped(tmp_path: Path) -> None:

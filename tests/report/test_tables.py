@@ -253,3 +253,15 @@ def test_a_trace_without_epoch_times_says_nothing_about_them() -> None:
     text = shown(break_down(from_traces([trace], TIERS)))
     assert "Epoch time is" not in text
     assert "–" in text
+
+
+def test_another_profiler_is_named_in_the_title_and_has_no_wall_seconds() -> None:
+    given = Conditions(profilers=("dftracer",))
+    breakdown = break_down(from_traces([trace_of({(0, 1): {"GFS-READ": 20.0}})], TIERS))
+    target = io.StringIO()
+    Console(file=target, width=200, highlight=False).print(BreakdownView("x", breakdown, [], given))
+    text = target.getvalue()
+    assert "(busy seconds) · measured with dftracer" in text
+    assert "Our own timers were off; what dftracer costs by itself is not known." in text
+    assert "since several threads or processes read at once." in text
+    assert "--basis wall" in shown(breakdown)

@@ -66,9 +66,10 @@ def section(section_type: type, **given: Any) -> st.SearchStrategy[Any]:
 
 
 @st.composite
-def tiers(draw: st.DrawFn, name: str) -> Tier:
+def tiers(draw: st.DrawFn, name: str, emulate: st.SearchStrategy[bool]) -> Tier:
     gateway = draw(values_of(kinds.Bandwidth(1)) | st.none())
     rate = draw(values_of(kinds.Rate(0.001)))
+    servers = draw(values_of(kinds.Integer(1, 10**5)))
     tier: Tier = draw(
         section(
             Tier,
@@ -78,6 +79,10 @@ def tiers(draw: st.DrawFn, name: str) -> Tier:
             gateway_bandwidth=st.just(gateway),
             gateway_shared_by=st.none() if gateway is None else values_of(kinds.Integer(1, 10**7)),
             metadata_ops=st.just(rate),
+            bandwidth=values_of(kinds.Bandwidth(1)),
+            servers=st.just(servers),
+            stripe_count=values_of(kinds.Integer(1, servers)),
+            emulate=emulate,
         )
     )
     return tier
@@ -97,11 +102,18 @@ def axes(draw: st.DrawFn) -> tuple[Axis, ...]:
 def studies(draw: st.DrawFn) -> Study:
     """A study that passes every check."""
     dataset = section(Dataset, num_files_train=st.integers(64, 10**12), num_samples_per_file=st.integers(1, 10**5))
-    # io_uring excludes emulated tiers and reading inline, O_DIRECT the loader in Python: here only what always goes together
-    reader = section(Reader, io_engine=st.just("pread"), data_loader=st.sampled_from(["auto", "native"]))
+    # io_uring excludes emulated tiers and reading inline, O_DIRECT the loader in Python, the native one some emulated tiers
+    loader, direct = draw(st.sampled_from([("auto", False), ("threads", False), ("auto", True), ("native", True)]))
+    emulate = st.just(False) if direct else st.booleans()
+    reader = section(Reader, io_engine=st.just("pread"), data_loader=st.just(loader), odirect=st.just(direct))
     workload = st.builds(Workload, dataset=dataset, reader=reader, train=section(Train))
     system = st.builds(
-        System, nodes=st.integers(1, 8), ranks_per_node=st.integers(1, 8), tiers=st.tuples(tiers("near"), tiers("far"))
+        System,
+        nodes=st.integers(1, 8),
+        ranks_per_node=st.integers(1, 8),
+        tiers=st.tuples(tiers("near", emulate), tiers("far", emulate)),
     )
-    study: Study = draw(section(Study, workload=workload, system=system, placement=section(Placement), sweep=axes()))
+    # partition needs a local shuffle, clairvoyant files of one sample
+    placement = section(Placement, policy=st.sampled_from(["pinned", "first-touch", "lru"]))
+    study: Study = draw(section(Study, workload=workload, system=system, placement=placement, sweep=axes()))
     return study

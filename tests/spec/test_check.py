@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.spec.texts import edited, parsed, refusal, swept
+from tests.spec.texts import SMALL, edited, parsed, refusal, swept
 from tierscope.plan.permutation import Permutation
 from tierscope.spec.check import MAX_SAMPLES
 
@@ -35,6 +35,28 @@ def test_a_cache_needs_a_nearer_tier() -> None:
     assert len(parsed(one_tier(), "cache_rate=0").system.tiers) == 1
 
 
+def test_a_policy_is_between_two_tiers() -> None:
+    line = refusal(one_tier(), "cache_rate=0", "policy=lru")
+    assert line == (
+        "--set policy=lru: placement.policy = lru, but there is a system of one tier only; it is simulated between two tiers: set pinned, or give two"
+    )
+    assert parsed(SMALL, "policy=lru").placement.policy == "lru"
+
+
+def test_a_partition_needs_a_local_shuffle() -> None:
+    line = refusal(SMALL, "policy=partition")
+    assert "placement.policy = partition, but workload.reader.shuffle = global; ranks keep their shares" in line
+    assert parsed(SMALL, "policy=partition", "shuffle=local").placement.policy == "partition"
+
+
+def test_files_of_many_samples_are_not_fetched_ahead() -> None:
+    line = refusal(SMALL, "policy=clairvoyant", "num_samples_per_file=2")
+    assert (
+        "placement.policy = clairvoyant, but num_samples_per_file = 2; fetching ahead is simulated for files of" in line
+    )
+    assert parsed(SMALL, "policy=clairvoyant").placement.policy == "clairvoyant"
+
+
 def test_the_last_tier_is_for_all() -> None:
     line = refusal(edited('path: "{out}/gfs"', 'path: "{out}/gfs"\n      visible_to: node'))
     assert line == "my.yaml:18: system.tiers.gfs.visible_to = node; the last tier holds every file and must be global"
@@ -46,13 +68,23 @@ def test_what_all_see_cannot_differ_between_nodes() -> None:
 
 
 @pytest.mark.parametrize(
-    "rate", ["metadata_ops: 9/s", "read_ops: 9/s", "bandwidth: 9 MB/s", "gateway_bandwidth: 9 MB/s", "latency: 1 ms"]
+    "rate",
+    [
+        "metadata_ops: 9/s",
+        "metadata_latency: 1 ms",
+        "read_ops: 9/s",
+        "bandwidth: 9 MB/s",
+        "node_bandwidth: 9 MB/s",
+        "device_bandwidth: 9 MB/s",
+        "gateway_bandwidth: 9 MB/s",
+        "latency: 1 ms",
+    ],
 )
 def test_an_emulated_tier_needs_a_rate(rate: str) -> None:
     emulated = edited('path: "{out}/gfs"', 'path: "{out}/gfs"\n      emulate: true')
     assert refusal(emulated) == (
         "my.yaml:18: system.tiers.gfs.emulate = true, but the tier has no rate; "
-        "give metadata_ops, read_ops, bandwidth or latency"
+        "give metadata_ops, metadata_latency, read_ops, bandwidth, node_bandwidth, device_bandwidth, gateway_bandwidth or latency"
     )
     assert parsed(edited("emulate: true", f"emulate: true\n      {rate}", emulated)).system.tiers[1].emulate
 
@@ -105,3 +137,72 @@ def test_io_uring_needs_threads_and_tiers_that_are_not_emulated() -> None:
     assert "workload.reader.io_engine = uring, but tier gfs is emulated" in line
     assert line.endswith("set io_engine: pread")
     assert parsed(reader("io_engine: pread"), *emulated).system.tiers[1].emulate
+
+
+def tier_keys(*lines: str) -> str:
+    return edited('path: "{out}/gfs"', "\n      ".join(('path: "{out}/gfs"', *lines)))
+
+
+@pytest.mark.parametrize(
+    ("key", "reason", "fix"),
+    [
+        ("stripe_count: 4", "stripe_count = 4, but a device has 1 server; lower it or raise servers", "servers=4"),
+        (
+            "metadata_variation: 50%",
+            "metadata_variation = 50%, but metadata_ops is not given, so nothing can vary; add it",
+            "metadata_ops=9/s",
+        ),
+        (
+            "service_variation: 100%",
+            "service_variation = 100%, but no rate of a server is given, so nothing can vary; add read_ops or bandwidth",
+            "bandwidth=9 MB/s",
+        ),
+        (
+            "discipline: sharing",
+            "discipline = sharing, but no rate of a server is given; add metadata_ops, read_ops or bandwidth",
+            "metadata_ops=9/s",
+        ),
+        (
+            "background: 25%",
+            "background = 25%, but no rate of a server is given; add metadata_ops, read_ops or bandwidth",
+            "read_ops=9/s",
+        ),
+    ],
+)
+def test_how_servers_serve_needs_servers_that_limit(key: str, reason: str, fix: str) -> None:
+    assert refusal(tier_keys(key, "latency: 1 ms")) == f"my.yaml:18: system.tiers.gfs.{reason}"
+    assert parsed(tier_keys(key), f"gfs.{fix}").system.tiers[1]
+
+
+PYTHON_ONLY = {
+    "metadata_servers": ("metadata_servers: 2", "metadata_servers = 2"),
+    "metadata_variation": ("metadata_variation: 10%", "metadata_variation = 10%"),
+    "stripe_count": ("stripe_count: 3", "stripe_count = 3"),
+    "service_variation": ("service_variation: 150%", "service_variation = 150%"),
+    "discipline": ("discipline: sharing", "discipline = sharing"),
+    "device_bandwidth": ("device_bandwidth: 3 MB/s", "device_bandwidth = 3 MB/s"),
+}
+
+
+@pytest.mark.parametrize("name", PYTHON_ONLY)
+@pytest.mark.parametrize(
+    ("wanted", "fix"), [("data_loader: native", "data_loader: auto or threads"), ("odirect: true", "odirect: false")]
+)
+def test_what_the_native_loader_does_not_emulate(name: str, wanted: str, fix: str) -> None:
+    line, said = PYTHON_ONLY[name]
+    rates = ("gfs.metadata_ops=9/s", "gfs.bandwidth=9 MB/s", "gfs.servers=3", "gfs.gateway_bandwidth=9 MB/s")
+    text = edited("batch_size: 4", f"batch_size: 4\n    {wanted}", tier_keys(line))
+    assert refusal(text, *rates, "gfs.emulate=true") == (
+        f"my.yaml:19: system.tiers.gfs.{said}, which the native loader does not emulate; "
+        f"set workload.reader.{fix}, or remove the key"
+    )
+    assert parsed(text, *rates).system.tiers[1]  # a tier that is measured as it is
+    assert parsed(tier_keys(line), *rates, "gfs.emulate=true").system.tiers[1].emulate
+
+
+def test_what_the_native_loader_emulates() -> None:
+    text = edited(
+        "batch_size: 4", "batch_size: 4\n    data_loader: native", tier_keys("emulate: true", "background: 50%")
+    )
+    rates = ("gfs.metadata_latency=1 ms", "gfs.metadata_ops=9/s", "gfs.read_ops=9/s", "gfs.node_bandwidth=1 MB/s")
+    assert parsed(text, *rates, "gfs.latency=1 ms", "gfs.servers=4", "gfs.variation=10%").system.tiers[1].emulate

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from tierscope.errors import UserError
-from tierscope.spec import traced
+from tierscope.spec import schema, traced
+from tierscope.spec.study import Tier
 from tierscope.spec.traced import emulation_lines, read_rules, read_tiers
 
 
@@ -118,7 +119,8 @@ def test_emulated_keys_are_those_of_a_studys_tier() -> None:
         ("gfs.bandwith=1MB/s", "gfs.bandwith: unknown key; did you mean gfs.bandwidth?"),
         (
             "gfs.path=/x",
-            "gfs.path: unknown key; known here: metadata_ops, read_ops, bandwidth, servers, gateway_bandwidth, latency, variation",
+            "gfs.path: unknown key; known here: metadata_ops, metadata_latency, read_ops, bandwidth, servers, node_bandwidth, device_bandwidth, "
+            "gateway_bandwidth, latency, variation",
         ),
         ("gfs.bandwidth=20MB", "gfs.bandwidth = 20MB; is an amount, not a rate; write it like 40 MiB/s"),
         (
@@ -145,7 +147,43 @@ def test_what_was_understood_is_told_tier_by_tier() -> None:
 def test_a_tier_without_a_rate_cannot_be_emulated() -> None:
     assert (
         refusal("gfs=gfs", emulate=("gfs.servers=4",))
-        == "--emulate: gfs has no rate that limits; give metadata_ops, read_ops, bandwidth or latency"
+        == "--emulate: gfs has no rate that limits; give metadata_ops, metadata_latency, read_ops, bandwidth, "
+        "node_bandwidth, device_bandwidth, gateway_bandwidth or latency"
+    )
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "metadata_servers=2",
+        "metadata_variation=50%",
+        "stripe_count=2",
+        "stripe_size=1MiB",
+        "service_variation=1",
+        "discipline=sharing",
+        "background=50%",
+    ],
+)
+def test_what_is_emulated_for_studies_only_says_so(setting: str) -> None:
+    name = setting.partition("=")[0]
+    assert refusal("gfs=gfs", emulate=("gfs.bandwidth=1MB/s", f"gfs.{setting}")) == (
+        f"--emulate gfs.{setting}: gfs.{name} is emulated for studies only ('tierscope run'); here: metadata_ops, metadata_latency, "
+        "read_ops, bandwidth, servers, node_bandwidth, device_bandwidth, gateway_bandwidth, latency, variation"
+    )
+
+
+def test_every_key_that_says_how_a_tier_serves_is_known_to_trace_or_refused_by_name() -> None:
+    others = {"path", "visible_to", "device_shared_by", "gateway_shared_by", "capacity", "emulate"}
+    names = {field.yaml for field in schema.fields(Tier)} - others
+    assert names == {*traced.EMULATED_KEYS, *traced._STUDIES_ONLY}
+
+
+def test_a_traced_command_meets_one_link() -> None:
+    (tier,) = read_tiers(["gfs=gfs"], ["gfs.node_bandwidth=1MB/s", "gfs.metadata_latency=2ms"])
+    assert emulation_lines([tier]) == ["emulating gfs: metadata_latency 2 ms, node_bandwidth 1 MB/s"]
+    links = ("gfs.node_bandwidth=1MB/s", "gfs.device_bandwidth=2MB/s")
+    assert refusal("gfs=gfs", emulate=links) == (
+        "--emulate: gfs.device_bandwidth: a traced command meets one link of a tier only; give the slowest of them"
     )
 
 

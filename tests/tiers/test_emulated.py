@@ -88,11 +88,11 @@ GATEWAY = Station(3, 0, 3000)
 
 def view(
     metadata: Station | None = METADATA,
-    servers: tuple[Station | None, ...] = SERVERS,
+    servers: tuple[Station, ...] = SERVERS,
     gateway: Station | None = None,
     latency_ns: int = 0,
 ) -> TierStations:
-    return TierStations(metadata, servers, gateway, latency_ns)
+    return TierStations((metadata,) if metadata else (), servers, (gateway,) if gateway else (), latency_ns)
 
 
 @pytest.fixture
@@ -217,7 +217,7 @@ class TestEmulated:
         assert clock.sleeps == [12 * MS, 14 * MS, 16 * MS]  # nobody waits for another's latency
 
     def test_latency_alone(self, clock: FakeClock, new_queues: Callable[[], Queues], file: str) -> None:
-        access = Emulated(view(metadata=None, servers=(None,), latency_ns=10 * MS), new_queues())
+        access = Emulated(view(metadata=None, servers=(), latency_ns=10 * MS), new_queues())
         fd = access.open(file, READ_FLAGS)
         assert clock.sleeps == []  # latency is of reads
         read(access, fd)
@@ -226,7 +226,7 @@ class TestEmulated:
     def test_what_no_rate_limits_neither_waits_nor_is_late(
         self, clock: FakeClock, new_queues: Callable[[], Queues], file: str
     ) -> None:
-        access = Emulated(view(metadata=None, servers=(None,)), new_queues())
+        access = Emulated(view(metadata=None, servers=()), new_queues())
         fd = access.open(file, READ_FLAGS)
         read(access, fd)
         access.close(fd)
@@ -419,7 +419,7 @@ class TestSharing:
         (tmp_path / "0.raw").write_bytes(b"x")
         script = f"""
 sharpen_sleep()
-access = Emulated(TierStations(Station(0, service, 0), (None,), None, 0), queues)
+access = Emulated(TierStations((Station(0, service, 0),)), queues)
 print('ready', flush=True)
 while sys.stdin.readline():
     start = time.monotonic_ns()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tierscope.trace.imports.darshan_library import COUNTERS, FILE_MODULES, TIMES
-from tierscope.trace.imports.darshan_reader import DarshanLog, FileRecords
+from tierscope.trace.imports.darshan_reader import DarshanLog, FileRecords, Striped
 
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "darshan"  # beside the project; a clone has none
 JOB = 77
@@ -49,6 +49,7 @@ def made_log(
     parent: int | str | None = None,
     mounts: Sequence[tuple[str, str]] = (),
     lustre: Sequence[str] = (),
+    stripe_bytes: int = 1 << 20,
     partial: Sequence[str] = (),
     complaints: Sequence[str] = (),
     command: str = "python train.py",
@@ -73,7 +74,7 @@ def made_log(
         list(mounts),
         modules,
         paths,
-        {paths.index(path): [0] for path in lustre},
+        {paths.index(path): Striped(stripe_bytes, [0]) for path in lustre},
         {module: _records([each for each in records if each.module == module], paths) for module in FILE_MODULES},
         list(complaints),
     )

@@ -57,3 +57,10 @@ def test_large_files_on_one_server_are_told(length: int, large: int) -> None:
     found = habit(log, log)
     assert (found["striped_files"], found["striped_on_one"], found["servers"]) == (1, 1, 1)
     assert found["striped_large_on_one"] == large
+
+
+def test_the_stripe_size_is_that_of_most_files_and_absent_where_nobody_told() -> None:
+    large = made_log([file("/gfs/a")], lustre=["/gfs/a"], stripe_bytes=4 << 20)
+    small = made_log([file("/gfs/b"), file("/gfs/c")], pid=2, lustre=["/gfs/b", "/gfs/c"], stripe_bytes=1 << 16)
+    assert habit(large, small)["stripe_bytes"] == 1 << 16
+    assert "stripe_bytes" not in habit(made_log([file()]))

@@ -19,8 +19,7 @@ from tests.trace.darshan_logs import (
     wheel_log,
 )
 from tierscope.trace.imports.darshan import Options, import_logs
-from tierscope.trace.imports.darshan_job import MOST_RANKS
-from tierscope.trace.imports.darshan_reader import DarshanLog, read_logs
+from tierscope.trace.imports.darshan_reader import MOST_RANKS, DarshanLog, read_logs
 from tierscope.trace.imports.gathered import Imported, to_trace
 from tierscope.trace.imports.paths import TierRules
 

@@ -174,7 +174,7 @@ class TestBesidePyDarshan:
         assert [list(mount) for mount in log.mounts] == theirs["mounts"]
         assert sorted(name for name in log.paths if name) == sorted(name for name in theirs["names"].values() if name)
         named = {name: servers for name, servers in theirs["stripes"].items() if name != "null" and servers}
-        assert {log.paths[file]: servers for file, servers in log.stripes.items()} == named
+        assert {log.paths[file]: striped.servers for file, striped in log.stripes.items()} == named
         job = theirs["job"]
         assert (log.job["job_id"], log.job["processes"]) == (job["jobid"], job["nprocs"])
         assert (int(log.job["start_seconds"]), int(log.job["end_seconds"])) == (
@@ -187,7 +187,7 @@ class TestBesidePyDarshan:
 def test_lustre_names_its_servers() -> None:
     log = read_one(wheel_log("sample-goodost.darshan"))
     assert len(log.stripes) == 48
-    assert {len(servers) for servers in log.stripes.values()} == {1}
+    assert {(len(striped.servers), striped.stripe_bytes) for striped in log.stripes.values()} == {(1, 1 << 20)}
     assert all(log.paths[file].startswith("/scratch1/") for file in log.stripes)
 
 
@@ -301,7 +301,7 @@ for line in sys.stdin:
         time.sleep(0.3)
     poisoned = name.startswith("poison")
     job = {"start_seconds": 0.0, "end_seconds": 1.0, "processes": 1, "job_id": os.getpid(), "metadata": {}, "command": ""}
-    empty = [np.zeros((0, 2), np.int64), np.zeros((0, len(COUNTERS)), np.int64), np.zeros((0, len(TIMES)))]
+    empty = [np.zeros((0, 2), np.int64), np.zeros((len(COUNTERS), 0), np.int64), np.zeros((len(TIMES), 0))]
     named = [np.zeros(0, np.uint64), np.zeros(0, np.uint8)]
     head = {"job": job, "mounts": [], "modules": {}, "stripes": {}, "complaints": []}
     send(out, head, [*empty * len(FILE_MODULES), *named])

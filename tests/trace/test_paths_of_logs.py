@@ -61,6 +61,11 @@ def test_a_mounts_kind_becomes_a_tiers_name(kind: str, name: str) -> None:
     assert tier_of("/m/a", [("/m", kind)]) == name
 
 
+@pytest.mark.parametrize("mount", ["/", "//", ""])
+def test_the_root_tells_nothing_however_it_is_written(mount: str) -> None:
+    assert tier_of("/m/a", [(mount, "nfs")]) == UNKNOWN
+
+
 @pytest.mark.parametrize("kind", ["9p", "_fs", "9", "-"])
 def test_a_mounts_kind_never_becomes_a_name_that_no_tier_may_have(kind: str) -> None:
     """A result with such a tier cannot be read again."""

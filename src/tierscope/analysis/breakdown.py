@@ -6,12 +6,12 @@ each (repetition, epoch) by itself; medians and intervals are over those maxima.
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from tierscope.analysis.statistics import DIGITS, Interval, interval, middle, settled
+from tierscope.analysis.statistics import DIGITS, ROUNDING, SIMULATED, Interval, interval, middle, settled
 from tierscope.analysis.times import ClassTimes
 from tierscope.trace.ops import IO_CATEGORIES
 from tierscope.units import format_fraction
@@ -53,6 +53,7 @@ class EpochPoint:
     bottleneck: str | None
     spread: Interval
     step_seconds: tuple[float, float] | None
+    hit_rate: float | None = None  # of a simulation: share of samples that nobody went to the last tier for
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,11 @@ class SweepPoint:
     compute_seconds: float | None
     write_seconds: float  # of the rank that wrote longest
     first_epoch_io_seconds: float | None
+    hit_rate: float | None = None  # the mean of the counted epochs
+    staging_seconds: float | None = None  # to put the files there before training, as simulated
+    break_even_epochs: int | None = (
+        None  # after which it was worth it, against no cached files; None: never, or unknown
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +100,23 @@ def sweep_text(sweep: dict[str, Any]) -> str:
 
 def break_down(times: ClassTimes) -> Breakdown:
     slowest = _slowest(times)
+    factors = _simulated_factors(times)
+    hits = _hit_rates(times)
     points: list[EpochPoint] = []
     summary: list[SweepPoint] = []
     for values, runs in slowest:
         by_epoch: dict[int, list[Slowest]] = {}
         for run in runs:
             by_epoch.setdefault(run.epoch, []).append(run)
-        points += [_epoch_point(values, by_epoch[epoch]) for epoch in sorted(by_epoch)]
-        summary.append(_sweep_point(values, runs))
+        spreads = factors.get(tuple(values.values()), {})
+        found = hits.get(tuple(values.values()), {})
+        points += [
+            replace(_epoch_point(values, by_epoch[epoch], spreads), hit_rate=found.get(epoch))
+            for epoch in sorted(by_epoch)
+        ]
+        counted = [found[epoch] for epoch in counted_epochs(by_epoch) if epoch in found]
+        summary.append(replace(_sweep_point(values, runs, spreads), hit_rate=_mean(counted)))
+    summary = with_staging(summary, _staging_seconds(times))
     # Of equals the smaller cache rate; then the first, which has the smaller values.
     best = min(summary, key=lambda point: (settled(point.io.median), point.sweep.get("cache_rate", 0)))
     return Breakdown(
@@ -197,6 +212,82 @@ def _epoch_figures(times: ClassTimes) -> dict[tuple[Any, ...], _Figures]:
     }
 
 
+_Factors = dict[int, tuple[float, float]]
+
+
+def _simulated_factors(times: ClassTimes) -> dict[tuple[Any, ...], _Factors]:
+    """Sweep values → epoch → what low and high are of a simulated time."""
+    found: dict[tuple[Any, ...], _Factors] = {}
+    for about in times.about:
+        if about.get("kind") == "simulated":
+            of_point = found.setdefault(tuple(about["sweep"].values()), {})
+            of_point.update({int(epoch): (low, high) for epoch, (low, high) in about["spread"].items()})
+    return found
+
+
+def _hit_rates(times: ClassTimes) -> dict[tuple[Any, ...], dict[int, float | None]]:
+    """Sweep values → epoch → hit rate, of simulations."""
+    found: dict[tuple[Any, ...], dict[int, float | None]] = {}
+    for about in times.about:
+        if about.get("hit_rate"):
+            of_point = found.setdefault(tuple(about["sweep"].values()), {})
+            of_point.update({int(epoch): share for epoch, share in about["hit_rate"].items()})
+    return found
+
+
+def _staging_seconds(times: ClassTimes) -> dict[tuple[Any, ...], float]:
+    return {
+        tuple(about["sweep"].values()): float(about["staging_seconds"])
+        for about in times.about
+        if about.get("staging_seconds") is not None
+    }
+
+
+def with_staging(summary: list[SweepPoint], seconds: dict[tuple[Any, ...], float]) -> list[SweepPoint]:
+    """The points with what staging takes, and when it pays against the point without cached files that is the same otherwise."""
+
+    def others(point: SweepPoint) -> tuple[Any, ...]:
+        return tuple(value for name, value in point.sweep.items() if name != "cache_rate")
+
+    bare = {others(point): point.epoch_seconds for point in summary if point.sweep.get("cache_rate") == 0}
+    found: list[SweepPoint] = []
+    for point in summary:
+        staging = seconds.get(tuple(point.sweep.values()))
+        without = bare.get(others(point))
+        pays = None
+        if staging is not None and without is not None and point.epoch_seconds is not None:
+            pays = break_even_epochs(staging, without, point.epoch_seconds)
+        found.append(replace(point, staging_seconds=staging, break_even_epochs=pays))
+    return found
+
+
+def rates_at_best(breakdown: Breakdown) -> list[SweepPoint]:
+    """The points of all cache rates, where all else is as at the best one; none where no cache rate was swept."""
+    best = breakdown.best.sweep
+    others = [name for name in best if name != "cache_rate"]
+    if "cache_rate" not in best:
+        return []
+    return [point for point in breakdown.summary if all(point.sweep[name] == best[name] for name in others)]
+
+
+def break_even_epochs(staging: float, without: float, epoch: float) -> int | None:
+    """The fewest epochs after which staging and shorter epochs take no longer than epochs without it; None: it never pays."""
+    if not staging:
+        return 0
+    gain = without - epoch
+    if gain <= without * ROUNDING:
+        return None
+    return math.ceil(staging / gain * (1 - ROUNDING))
+
+
+def _with_factors(values: Interval, factors: list[tuple[float, float]]) -> Interval:
+    """An interval of what else might have come out, where values were simulated."""
+    if not factors:
+        return values
+    low, high = (sum(pair[side] for pair in factors) / len(factors) for side in (0, 1))
+    return Interval(values.median, values.median * low, values.median * high, values.n, SIMULATED)
+
+
 def _mean(values: list[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
@@ -220,16 +311,17 @@ def bottleneck(classes: dict[str, float]) -> str | None:
     return largest if io[largest] > 0 else None
 
 
-def _epoch_point(sweep: dict[str, Any], runs: list[Slowest]) -> EpochPoint:
+def _epoch_point(sweep: dict[str, Any], runs: list[Slowest], factors: _Factors) -> EpochPoint:
     times = [run.io_seconds for run in runs]
-    spread = interval(times)
+    epoch = runs[0].epoch
+    spread = _with_factors(interval(times), [factors[epoch]] if epoch in factors else [])
     classes = _middle_classes(runs)
     chosen = middle(runs, [settled(seconds) for seconds in times])
     endless = _mean([run.figures.endless_prefetch_seconds for run in chosen])
     none = _mean([run.figures.no_prefetch_seconds for run in chosen])
     return EpochPoint(
         sweep=sweep,
-        epoch=runs[0].epoch,
+        epoch=epoch,
         ranks=max(run.ranks for run in runs),
         repetitions=len(runs),
         slowest_rank=chosen[0].rank,
@@ -251,14 +343,17 @@ def counted_epochs(epochs: Iterable[int]) -> set[int]:
     return {epoch for epoch in found if epoch >= 2} or found
 
 
-def _sweep_point(sweep: dict[str, Any], runs: list[Slowest]) -> SweepPoint:
+def _sweep_point(sweep: dict[str, Any], runs: list[Slowest], factors: _Factors) -> SweepPoint:
     epochs = counted_epochs(run.epoch for run in runs)
     later = [run for run in runs if run.epoch in epochs]
     first = [run.io_seconds for run in runs if run.epoch == 1]
     classes = _middle_classes(later)
     return SweepPoint(
         sweep=sweep,
-        io=interval([run.io_seconds for run in later]),
+        io=_with_factors(
+            interval([run.io_seconds for run in later]),
+            [factors[epoch] for epoch in sorted(epochs) if epoch in factors],
+        ),
         classes=classes,
         bottleneck=bottleneck(classes),
         epoch_seconds=_median([run.figures.epoch_seconds for run in later]),

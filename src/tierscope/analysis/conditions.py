@@ -24,6 +24,14 @@ class Conditions:
     harness_seconds_per_sample: float | None = None
     threads_seconds_per_op: float | None = None
     processes: int | None = None
+    simulated: tuple[str, ...] = ()  # by which methods, where nothing was measured
+    policies: tuple[str, ...] = ()  # that were simulated
+    profilers: tuple[str, ...] = ()  # of others, that measured runs of ours in place of our recorder
+
+    @property
+    def came(self) -> str:
+        """How the times came about, in a word."""
+        return "simulated" if self.simulated else "measured"
 
 
 def conditions(times: ClassTimes, cold: pl.DataFrame) -> Conditions:
@@ -32,7 +40,8 @@ def conditions(times: ClassTimes, cold: pl.DataFrame) -> Conditions:
         (str(tier["name"]), bool(tier.get("emulated"))) for about in times.about for tier in about.get("tiers", [])
     }
     emulated = {name for name, is_emulated in tiers if is_emulated}
-    real = sorted({name for name, _ in tiers} - emulated)
+    measured = [about for about in times.about if about.get("kind") != "simulated"]
+    real = sorted({name for name, _ in tiers} - emulated) if measured else []
     resident: dict[str, float | None] = {}
     for tier in real if not cold.is_empty() else ():
         rows = cold.filter((pl.col("tier") == tier) & (pl.col("checked_bytes") > 0))
@@ -49,6 +58,11 @@ def conditions(times: ClassTimes, cold: pl.DataFrame) -> Conditions:
         recorder_seconds_per_op=_worst(overheads, "recorder_seconds_per_op"),
         harness_seconds_per_sample=_worst(overheads, "harness_seconds_per_sample"),
         threads_seconds_per_op=_worst(overheads, "threads_seconds_per_op"),
+        simulated=tuple(
+            sorted({str(about.get("method")) for about in times.about if about.get("kind") == "simulated"})
+        ),
+        policies=tuple(sorted({str(about["policy"]) for about in times.about if about.get("policy")})),
+        profilers=tuple(sorted({str(about["profiler"]) for about in times.about if about.get("profiler")})),
         processes=sum(int(about.get("process_count") or 0) for about in times.about) or None,
     )
 

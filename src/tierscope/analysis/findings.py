@@ -8,11 +8,11 @@ from typing import Any
 
 import polars as pl
 
-from tierscope.analysis.about_import import about_import
-from tierscope.analysis.breakdown import Breakdown, sweep_text
+from tierscope.analysis.about_import import about_import, about_profiled
+from tierscope.analysis.breakdown import Breakdown, rates_at_best, sweep_text
 from tierscope.analysis.conditions import Conditions
-from tierscope.analysis.habits import about_habits
-from tierscope.analysis.statistics import ROUNDING
+from tierscope.analysis.habits import about_habits, about_study
+from tierscope.analysis.statistics import ROUNDING, settled
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.wording import Finding
 
@@ -37,14 +37,20 @@ def find(
     if not times.about:
         return findings
     findings += _about_tiers(given)
+    if any(about.get("upper_bound") for about in times.about):
+        findings.append(Finding("upper_bound", {}))
+    findings += _about_staging(breakdown) if given.simulated else []
     findings += _about_ranks(times, breakdown, given)
     for about in times.about:
         findings += _about_tracing(about, times) if about.get("kind") == "traced" else []
         if about.get("kind") == "imported":
             findings += _about_end(about) if "exit_code" in about else []
             findings += about_import(about, times)
-        if about.get("kind") in ("imported", "traced"):  # the habits of our own benchmark are the study's
-            findings += about_habits(times, breakdown, about.get("habits", {}))
+        if about.get("kind") in ("imported", "traced"):
+            findings += about_habits(times, breakdown, about["habits"])
+    if any(about.get("kind") == "measured" for about in times.about):
+        findings += about_study(times, breakdown)
+    findings += about_profiled(times.about)
     trimmed = max(int(about.get("trimmed_samples") or 0) for about in times.about)
     if trimmed:
         findings.append(Finding("trimmed", {"samples": trimmed}))
@@ -55,6 +61,7 @@ def find(
 
 def _about_tiers(given: Conditions) -> list[Finding]:
     findings = [Finding("emulated", {"tiers": list(given.emulated)})] if given.emulated else []
+    findings += [Finding("simulated", {"methods": list(given.simulated)})] if given.simulated else []
     for tier, share in given.resident.items():
         if share is None:
             findings.append(Finding("unknown_pages", {"tier": tier}))
@@ -65,6 +72,28 @@ def _about_tiers(given: Conditions) -> list[Finding]:
     if given.warm_metadata:
         findings.append(Finding("warm_metadata", {}))
     return findings
+
+
+def _about_staging(breakdown: Breakdown) -> list[Finding]:
+    """Where a sweep of cache rates begins without any: when is it worth it to stage? All other keys as at the best point."""
+    points = rates_at_best(breakdown)
+    bare = next((point for point in points if point.sweep["cache_rate"] == 0), None)
+    staged = [point for point in points if point is not bare and point.staging_seconds and point.epoch_seconds]
+    if bare is None or not staged:
+        return []
+    paying = [(point.break_even_epochs, point) for point in staged if point.break_even_epochs is not None]
+    if not paying:
+        return [Finding("staging_never_pays", {"epoch_seconds": bare.epoch_seconds})]
+    soonest_epochs, soonest = min(paying, key=lambda pair: pair[0])
+    best_epochs, shortest = min(paying, key=lambda pair: settled(pair[1].epoch_seconds or 0.0))
+    evidence = {
+        "soonest_where": sweep_text({"cache_rate": soonest.sweep["cache_rate"]}),
+        "soonest_epochs": soonest_epochs,
+        "best_where": sweep_text({"cache_rate": shortest.sweep["cache_rate"]}),
+        "best_epochs": best_epochs,
+        "staging_seconds": shortest.staging_seconds,
+    }
+    return [Finding("staging_pays", evidence)]
 
 
 def _about_ranks(times: ClassTimes, breakdown: Breakdown, given: Conditions) -> list[Finding]:

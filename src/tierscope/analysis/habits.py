@@ -3,7 +3,7 @@
 Thresholds stand in one table. Data first: every finding carries the numbers that it is made of.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,18 @@ import polars as pl
 from tierscope.analysis.breakdown import Breakdown
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.wording import Finding
+from tierscope.spec.load import parse_study
+from tierscope.spec.study import Study
 
 THRESHOLDS: dict[str, float] = {
     "small_file_bytes": 1 << 20,  # smaller ones cost an open each for little data
     "many_files": 1000,
     "metadata_share": 0.5,  # of the slowest process's I/O time
     "small_request_bytes": 128 << 10,  # the mean request, where files are read in several
+    "many_requests": 100,
     "requests_per_open": 4,
+    "small_share": 0.5,  # of reads, where a few large ones make the mean large
+    "large_request_bytes": 1 << 20,  # what storage moves at once, where nothing better is known
     "skew": 1.5,  # slowest process ÷ median process
     "skew_ranks": 4,
     "node_skew": 1.3,  # slowest node ÷ median node
@@ -29,8 +34,11 @@ THRESHOLDS: dict[str, float] = {
 }
 
 
-def about_habits(times: ClassTimes, breakdown: Breakdown, habits: dict[str, Any]) -> Iterator[Finding]:
-    """`habits`: by tier, what an importer counted (trace/imports); empty where there is only the trace."""
+Habit = Mapping[str, Any]  # what is not known is absent
+
+
+def about_habits(times: ClassTimes, breakdown: Breakdown, habits: Mapping[str, Habit]) -> Iterator[Finding]:
+    """Of a stranger's program. `habits`: by tier, what an importer counted (trace/imports) or a trace's sums tell (own_habits)."""
     if not breakdown.best.io.median:
         return
     yield from _metadata(breakdown)
@@ -40,11 +48,37 @@ def about_habits(times: ClassTimes, breakdown: Breakdown, habits: dict[str, Any]
         yield from _files(tier, habit)
         yield from _requests(tier, habit)
         yield from _servers(tier, habit)
-        if (
-            times.table["epoch"].n_unique() > 1
-            and habit["again_files"] > THRESHOLDS["again_share"] * habit["read_files"]
-        ):
+        if times.table["epoch"].n_unique() > 1 and _exceeds(habit, "again_files", "read_files", "again_share"):
             yield Finding("read_again", {"tier": tier, "files": habit["again_files"], "of": habit["read_files"]})
+
+
+def about_study(times: ClassTimes, breakdown: Breakdown) -> Iterator[Finding]:
+    """Of our own benchmark. Where its time goes is what its sweep shows; said is what the study may not have meant, at the best point.
+
+    All its tiers hold the same files and are read by the same loader, so one of them speaks for all: the one that is read most.
+    """
+    at_best = next((about for about in times.about if about["sweep"] == breakdown.best.sweep), None)
+    if at_best is None or "study" not in at_best:
+        return
+    study = parse_study(at_best["study"], "the study of a run")
+    yield from _unused(times, study)
+    tier, habit = max(at_best["habits"].items(), key=lambda pair: pair[1]["reads"], default=("", None))
+    if habit is None:
+        return
+    files = study.workload.dataset.num_files_train
+    alone = study.workload.dataset.num_samples_per_file == 1 and "opens" in habit  # Darshan does not tell them
+    known = {"files": habit["opens"]} if alone else {}
+    yield from _files(tier, {**habit, **known})
+    yield from _requests(tier, {**habit, "transfer_bytes": study.workload.reader.transfer_size})
+    for each in study.system.tiers:
+        if each.emulate and each.name in at_best["habits"] and files * each.stripe_count < each.servers:
+            evidence = {"tier": each.name, "files": files, "stripe_count": each.stripe_count, "servers": each.servers}
+            yield Finding("idle_servers", evidence)
+
+
+def _exceeds(habit: Habit, part: str, whole: str, share: str) -> bool:
+    """Whether the part is known to be more of the whole than the threshold of that name."""
+    return part in habit and whole in habit and bool(habit[part] > THRESHOLDS[share] * habit[whole])
 
 
 def _metadata(breakdown: Breakdown) -> Iterator[Finding]:
@@ -82,49 +116,84 @@ def _skew(times: ClassTimes) -> Iterator[Finding]:
 
 
 def _tiers(times: ClassTimes, breakdown: Breakdown) -> Iterator[Finding]:
-    """A tier that takes far more of the time than it gives of the bytes; a near tier that gives none."""
-    reads = times.table.filter(pl.col("class").str.ends_with("-READ"))
-    moved = {
-        name.removesuffix("-READ"): nbytes or 0
-        for name, nbytes in reads.group_by("class").agg(pl.col("bytes").sum()).rows()
-    }
+    """A tier that takes far more of the time than it gives of the bytes; one that was named and never used."""
+    moved = _moved(times.table, "READ")
     total = sum(moved.values())
     if len(moved) < 2 or not total:
         return
     best = breakdown.best
+    written = _moved(times.table, "WRITE")
+    mapped = {tier for about in times.about for tier in about.get("mapped", ())}  # what is read there is not seen
     for tier, nbytes in sorted(moved.items()):
-        time = sum(best.classes.get(f"{tier}-{kind}", 0.0) for kind in ("READ", "META")) / best.io.median
+        time = sum(best.classes.get(f"{tier.upper()}-{kind}", 0.0) for kind in ("READ", "META")) / best.io.median
         if nbytes and time - nbytes / total > THRESHOLDS["tier_imbalance"]:
             yield Finding(
-                "unbalanced_tiers",
-                {"tier": tier.lower(), "time_percent": 100 * time, "bytes_percent": 100 * nbytes / total},
+                "unbalanced_tiers", {"tier": tier, "time_percent": 100 * time, "bytes_percent": 100 * nbytes / total}
             )
-        if not nbytes:
-            yield Finding("tier_not_used", {"tier": tier.lower(), "bytes": total})
+        if not nbytes and not written.get(tier) and tier not in mapped:
+            yield Finding("tier_not_used", {"tier": tier, "bytes": total})
 
 
-def _files(tier: str, habit: dict[str, Any]) -> Iterator[Finding]:
-    files, nbytes = habit["files"], habit["read_bytes"]
-    if files >= THRESHOLDS["many_files"] and nbytes / files < THRESHOLDS["small_file_bytes"]:
-        yield Finding("small_files", {"tier": tier, "files": files, "mean_bytes": nbytes / files})
-    if habit["stdio_reads"] > THRESHOLDS["stdio_share"] * habit["reads"]:
+def _unused(times: ClassTimes, study: Study) -> Iterator[Finding]:
+    """Near tiers that hold no file at any cache rate above zero."""
+    table = times.table
+    if "cache_rate" in times.sweep:
+        table = table.filter(pl.col("cache_rate") > 0)
+    elif not study.placement.cache_rate:
+        return
+    moved = _moved(table, "READ")
+    for tier in study.system.tiers[:-1]:
+        if sum(moved.values()) and not moved.get(tier.name):
+            yield Finding("tier_not_used", {"tier": tier.name, "bytes": sum(moved.values())})
+
+
+def _moved(table: pl.DataFrame, category: str) -> dict[str, int]:
+    """Bytes by tier."""
+    chosen = table.filter(pl.col("class").str.ends_with(f"-{category}"))
+    sums = chosen.group_by("class").agg(pl.col("bytes").sum()).rows()
+    return {name.removesuffix(f"-{category}").lower(): nbytes or 0 for name, nbytes in sums}
+
+
+def _files(tier: str, habit: Habit) -> Iterator[Finding]:
+    """Where nobody counted files, opens tell as much about their cost."""
+    kind, counted = ("small_files", "files") if "files" in habit else ("small_opens", "opens")
+    count = habit.get(counted, 0)
+    if count >= THRESHOLDS["many_files"] and habit["read_bytes"] / count < THRESHOLDS["small_file_bytes"]:
+        yield Finding(kind, {"tier": tier, counted: count, "mean_bytes": habit["read_bytes"] / count})
+    if _exceeds(habit, "stdio_reads", "reads", "stdio_share"):
         yield Finding("stdio_reads", {"tier": tier, "percent": 100 * habit["stdio_reads"] / habit["reads"]})
 
 
-def _requests(tier: str, habit: dict[str, Any]) -> Iterator[Finding]:
-    reads, opens = habit["reads"], habit["opens"]
-    if not reads:
+def _requests(tier: str, habit: Habit) -> Iterator[Finding]:
+    if _exceeds(habit, "random_reads", "reads", "random_share"):
+        yield Finding("random_reads", {"tier": tier, "percent": 100 * habit["random_reads"] / habit["reads"]})
+    reads, small = habit["reads"], int(THRESHOLDS["small_request_bytes"])
+    if reads < THRESHOLDS["many_requests"] or not _exceeds(habit, "reads", "opens", "requests_per_open"):
         return
     mean = habit["read_bytes"] / reads
-    if reads > THRESHOLDS["requests_per_open"] * opens and mean < THRESHOLDS["small_request_bytes"]:
-        yield Finding("small_requests", {"tier": tier, "reads": reads, "mean_bytes": mean})
-    if habit["random_reads"] > THRESHOLDS["random_share"] * reads:
-        yield Finding("random_reads", {"tier": tier, "percent": 100 * habit["random_reads"] / reads})
+    evidence = {"tier": tier, "reads": reads, "mean_bytes": mean}
+    transfer = habit.get("transfer_bytes")
+    smaller = sum(count for limit, count in habit.get("sizes", ()) if limit is not None and limit <= small)
+    if mean < small and transfer is not None and transfer < small and mean > transfer / 2:
+        yield Finding("small_transfers", {**evidence, "transfer_bytes": transfer})
+    elif mean < small:
+        yield Finding("small_requests", {**evidence, **_limit(habit)})
+    elif smaller > THRESHOLDS["small_share"] * reads:
+        percent = 100 * smaller / reads
+        yield Finding("mostly_small", {"tier": tier, "reads": reads, "percent": percent, "limit_bytes": small})
 
 
-def _servers(tier: str, habit: dict[str, Any]) -> Iterator[Finding]:
+def _limit(habit: Habit) -> dict[str, Any]:
+    """What a request could be as large as, in words and bytes."""
+    for name, words in (("transfer_bytes", "the transfer size"), ("stripe_bytes", "the stripe size")):
+        if habit.get(name):
+            return {"limit": words, "limit_bytes": habit[name]}
+    return {"limit": "what storage moves at once", "limit_bytes": int(THRESHOLDS["large_request_bytes"])}
+
+
+def _servers(tier: str, habit: Habit) -> Iterator[Finding]:
     """Where Lustre said on which object servers files lie."""
-    if habit["striped_files"] > 1 and habit["servers"] == 1:
+    if habit.get("striped_files", 0) > 1 and habit["servers"] == 1:
         yield Finding("one_server", {"tier": tier, "files": habit["striped_files"]})
-    elif habit["striped_large_on_one"]:
+    elif habit.get("striped_large_on_one"):
         yield Finding("large_on_one_server", {"tier": tier, "files": habit["striped_large_on_one"]})

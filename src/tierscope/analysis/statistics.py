@@ -8,18 +8,24 @@ T = TypeVar("T")
 
 ROUNDING = 1e-12  # a time that meets a goal exactly does so, in whichever order its parts are added up
 DIGITS = 12  # that two sums of the same numbers share
+SIMULATED = "90% simulated"  # of draws, not of measurements
 FEW = 6  # below this no order statistic covers the median with 95 %
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """`kind` is "range" (all values, when they are few) or "95%" (order statistics around the median)."""
+    """`kind` is "range" (all values, when they are few) or "95%" (order statistics around the median), or SIMULATED."""
 
     median: float
     low: float
     high: float
     n: int
     kind: str
+
+    @property
+    def has_spread(self) -> bool:
+        """Whether low and high say more than the median: a single measurement has no spread."""
+        return self.n > 1 or self.kind == SIMULATED
 
     def overlaps(self, other: "Interval") -> bool:
         return self.low <= other.high and other.low <= self.high

@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 
 from tierscope.analysis.csv_places import line_of, records, refuse_binary, refuse_ragged, shown
+from tierscope.analysis.own_habits import habits_of
 from tierscope.errors import ResultError, UserError
 from tierscope.trace.ops import CATEGORIES, CATEGORY, IO_CATEGORIES, MOVES_BYTES
 from tierscope.trace.trace import Trace
@@ -35,7 +36,7 @@ class ClassTimes:
     sweep: tuple[str, ...]
     classes: tuple[str, ...]
     basis: str
-    about: list[dict[str, Any]] = field(default_factory=list)  # of the traces it was made from
+    about: list[dict[str, Any]] = field(default_factory=list)  # of the traces it was made from, with their habits
     kinds: dict[str, tuple[int, int]] = field(default_factory=dict)  # operations and bytes of each kind in all
 
     @property
@@ -77,7 +78,7 @@ def from_traces(traces: Iterable[Trace], tiers: Iterable[str], basis: str = "bus
                 f"run {trace.key.point}-r{trace.key.repetition}: was made by another sweep; move it away and run again"
             )
         sweep = tuple(values)
-        about.append({**trace.about, "repetition": trace.key.repetition})
+        about.append({"habits": habits_of(trace.io), **trace.about, "repetition": trace.key.repetition})
         columns = [pl.lit(value).alias(name) for name, value in values.items()]
         category = pl.col("kind").replace_strict(CATEGORY, return_dtype=pl.String)
         tables.append(

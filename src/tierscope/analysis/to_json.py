@@ -15,6 +15,9 @@ def breakdown_json(breakdown: Breakdown, findings: list[Finding], given: Conditi
         "kind": "breakdown",
         "basis": breakdown.basis,
         "processes": given.processes,
+        "simulated": bool(given.simulated),
+        "methods": list(given.simulated),
+        "profilers": list(given.profilers),
         "emulated_tiers": list(given.emulated),
         "resident_share": given.resident,
         "overhead": {
@@ -56,6 +59,7 @@ def _epoch(point: EpochPoint, basis: str) -> dict[str, Any]:
         "ops": point.ops,
         "bytes": point.moved_bytes,
         "bottleneck": point.bottleneck,
+        "hit_rate": point.hit_rate,
         "step_sync_seconds": {"endless_prefetch": steps[0], "no_prefetch": steps[1]} if steps else None,
     }
 
@@ -73,4 +77,7 @@ def summary_json(point: SweepPoint) -> dict[str, Any]:
         "epoch_seconds": point.epoch_seconds,
         "compute_seconds": point.compute_seconds,
         "first_epoch_io_seconds": point.first_epoch_io_seconds,
+        "hit_rate": point.hit_rate,
+        "staging_seconds": point.staging_seconds,
+        "break_even_epochs": point.break_even_epochs,
     }

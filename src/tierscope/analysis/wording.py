@@ -19,6 +19,10 @@ WORDING: dict[str, tuple[str, str]] = {
         "emulated tiers: {tiers:, }; their times come from configured rates, not from hardware",
         "give real paths and remove 'emulate' to measure your own storage",
     ),
+    "simulated": (
+        "simulated ({methods:, }): times come from the tiers' rates, nothing was measured; intervals hold 90 % of simulated shuffles, devices and rates",
+        "measure a few points with 'tierscope run', and lay them beside it with 'tierscope report --beside'",
+    ),
     "warm_pages": (
         "{tier}: up to {percent:.0f} % of the checked bytes were still in the page cache when an epoch began: not cold",
         "use a filesystem whose pages can be evicted (not tmpfs), or a dataset larger than memory",
@@ -177,6 +181,14 @@ WORDING: dict[str, tuple[str, str]] = {
         "{files} files of the program itself (libraries, bytecode, devices) took {seconds:time} over all processes; they are not in the table",
         "nothing: they are no data",
     ),
+    "grouped_by_start": (
+        "spawned workers whose logs name no parent: {processes}; they count for the only program that ran when they began, which is likely, not certain",
+        "make sure that the logs of all processes of the job are given",
+    ),
+    "lone_workers": (
+        "spawned workers whose parent cannot be told: {processes}; each counts for itself, so the slowest process may be a worker rather than a rank",
+        "let the loader fork its workers (multiprocessing_context='fork'): then their logs name their parent",
+    ),
     "shared_files": (
         "{tier}: {files} files that Darshan summed up over all ranks ({bytes:size}; reads {read_seconds:time}, metadata {meta_seconds:time}; the fastest rank "
         "{fastest_seconds:time}, the slowest {slowest_seconds:time}) are not in the table",
@@ -201,6 +213,11 @@ WORDING: dict[str, tuple[str, str]] = {
     "outside_epochs": (
         "operations before, between and after epochs: {ops} ({seconds:time}); they are not in the table",
         "nothing, unless they should count: then name another span with --epoch-span",
+    ),
+    "missed_by_profiler": (
+        "operations of ranks that {profilers:, } does not show, at least: {ops} (of reads: {bytes:size}); a profiler can lose track of a file "
+        "while another thread of its process opens one",
+        "read with one thread (reader.read_threads: 1) for exact counts, or leave --profiler out",
     ),
     "reads_only": (
         "extended tracing (DXT) holds reads only: metadata is missing here, so the I/O time is too short by it",
@@ -228,19 +245,31 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "tier_not_used": (
         "{tier}: nothing was read from it, while {bytes:size} came from elsewhere",
-        "check that the data is there, and that the program is told to read it there",
+        "check that data is there and meant to be read there: by the program's own paths, or by a study's cache_rate and capacities",
     ),
     "small_files": (
         "{tier}: {files} files of {mean_bytes:size} read from each on average: an open for every few bytes",
         "put samples together in larger files",
+    ),
+    "small_opens": (
+        "{tier}: {opens} opens in an epoch with {mean_bytes:size} read after each on average: an open for every few bytes",
+        "put samples together in larger files, and read more of a file while it is open",
     ),
     "stdio_reads": (
         "{tier}: {percent:.0f} % of the reads go through buffered streams (stdio), in pieces of the stream's buffer",
         "read whole samples with one call, or give the stream a larger buffer",
     ),
     "small_requests": (
-        "{tier}: {reads} reads of {mean_bytes:size} on average, several for each open: smaller than what storage moves at once",
-        "read with a larger transfer size (1 MiB or the stripe size)",
+        "{tier}: {reads} reads of {mean_bytes:size} on average, several for each open: smaller than {limit} ({limit_bytes:size})",
+        "let each read fetch more: whole files, or samples that lie together, 1 MiB or a stripe at once",
+    ),
+    "small_transfers": (
+        "{tier}: {reads} reads of {mean_bytes:size} on average, several for each open: the transfer size of {transfer_bytes:size} cuts samples into pieces",
+        "raise reader.transfer_size to 1 MiB or the stripe size",
+    ),
+    "mostly_small": (
+        "{tier}: {percent:.0f} % of {reads} reads are smaller than {limit_bytes:size}, several for each open, though others are large",
+        "read headers and indexes once and keep them, or whole files with one call",
     ),
     "random_reads": (
         "{tier}: {percent:.0f} % of the reads jump inside their file",
@@ -257,6 +286,10 @@ WORDING: dict[str, tuple[str, str]] = {
     "large_on_one_server": (
         "{tier}: {files} files of 1 GiB or more lie on a single object server each",
         "stripe them: lfs setstripe -c 8 on the directory, then copy the files anew",
+    ),
+    "idle_servers": (
+        "{tier}: {files} files, each on {stripe_count} of {servers} object servers: others have nothing to do",
+        "spread the samples over more files, or files over more servers",
     ),
     "bottleneck_moves": (
         "the bottleneck moves from {before} at {before_where} to {after} at {after_where}: how {after} bears the load that is handed to it is not in the estimate",
@@ -293,6 +326,19 @@ WORDING: dict[str, tuple[str, str]] = {
     "one_point": (
         "one point was measured: what other classes can serve at most, and so whether they can keep up, is not known",
         "sweep the cache rate to see more of them",
+    ),
+    "upper_bound": (
+        "clairvoyant by the bound is an upper bound: files are fetched ahead to the near tier even where reading them directly is faster",
+        "simulate it with --method events",
+    ),
+    "staging_pays": (
+        "putting the files on the near tier first pays off soonest at {soonest_where}, after {soonest_epochs} epochs; at {best_where}, where epochs are "
+        "shortest, it takes {staging_seconds:time} and pays off after {best_epochs}",
+        "leave the files where they are if you train for fewer; handing them on from node to node may be faster and is not simulated",
+    ),
+    "staging_never_pays": (
+        "putting files on the near tier first never pays off: no epoch is shorter than the {epoch_seconds:time} without cached files",
+        "leave the files where they are, or look for another bottleneck",
     ),
     "goal_met": (
         "the goal of {goal_seconds:time} is met at {where} ({io_seconds:time})",

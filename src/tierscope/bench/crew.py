@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -41,15 +41,16 @@ class Crew(Protocol):
 
 
 class LocalCrew:
-    """Ranks as child processes, each with a private socket."""
+    """Ranks as child processes, each with a private socket. `variables`: of their environment, beside our own."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, variables: Mapping[str, str] | None = None) -> None:
         if size > MAX_LOCAL_RANKS:
             raise UserError(
                 f"{size} ranks (system.nodes × system.ranks_per_node) are more than the {MAX_LOCAL_RANKS} that are started on one "
                 "machine; start them on your cluster with 'mpirun -n … tierscope run …' or srun, or set fewer"
             )
         self.size = size
+        self._variables = dict(variables or {})
         _allow_files(4 * size + 256)
         self._processes: list[subprocess.Popen[bytes]] = []
         self._connections: list[Connection] = []
@@ -73,7 +74,7 @@ class LocalCrew:
             str(self.size),
             str(os.getpid()),
         ]
-        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **self._variables}
         with theirs:
             process = subprocess.Popen(
                 command,
@@ -154,14 +155,24 @@ class LocalCrew:
 
     def close(self) -> None:
         """Let the ranks go home; end those that do not."""
+        self.leave(_STOP_SECONDS)
+
+    def leave(self, seconds: float) -> list[str]:
+        """The same, with so many seconds to go; of those ranks that did not end well, how they did."""
         for connection in self._connections:
             with contextlib.suppress(OSError):
                 connection.send(None)
-        deadline = time.monotonic() + _STOP_SECONDS
-        for process in self._processes:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(max(0.0, deadline - time.monotonic()))
+        deadline = time.monotonic() + seconds
+        bad = []
+        for rank, process in enumerate(self._processes):
+            try:
+                code = process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                bad.append(f"rank {rank} did not end within {seconds:g} s")
+            else:
+                bad += [f"rank {rank} {_how_it_ended(process)}"] if code else []
         self._kill()
+        return bad
 
     def _kill(self) -> None:
         for process in self._processes:

@@ -1,10 +1,14 @@
 """A study's samples and loader, as one rank has them."""
 
+import itertools
+import random
 from collections.abc import Callable
 
+from tierscope.bench.profiled import SeenDirectory
 from tierscope.errors import UserError
 from tierscope.formats import Format
 from tierscope.loaders import LOADERS, Loader, Reach, Source, choose_loader
+from tierscope.spec.emulation import python_only
 from tierscope.spec.study import Study
 from tierscope.tiers.access import Access, Directory, Nothing, NullDevice
 from tierscope.tiers.emulated import Emulated, Queues
@@ -15,10 +19,15 @@ from tierscope.trace.recorder import Recording
 _NO_STORAGE: dict[str, Callable[[], Access]] = {"nothing": Nothing, "null device": NullDevice}
 
 
-def pick_loader(study: Study) -> str:
-    """The registered loader that the study means on this machine; refuses one that cannot do what the study asks."""
+def pick_loader(study: Study, seen: bool = False) -> str:
+    """The registered loader that the study means on this machine; refuses one that cannot do what the study asks.
+
+    `seen`: another profiler must see what it reads. It cannot see the native one, which calls the kernel directly. Nor does that one
+    emulate all that a tier may be.
+    """
     reader = study.workload.reader
-    name = choose_loader(reader.data_loader, reader.read_threads)
+    in_python = seen or any(python_only(tier) for tier in study.system.tiers)
+    name = choose_loader("threads" if in_python else reader.data_loader, reader.read_threads)
     wanted = "odirect = true" if reader.odirect else "io_engine = uring" if reader.io_engine == "uring" else None
     if wanted and name != "native":
         raise UserError(
@@ -37,19 +46,30 @@ def pick_loader(study: Study) -> str:
 def make_loader(study: Study, source: Source, recording: Recording) -> Loader:
     """The loader that the study asks for, for one epoch."""
     reader = study.workload.reader
-    make = LOADERS.load(pick_loader(study))
+    make = LOADERS.load(pick_loader(study, seen=recording.silent))
     return make(source, reader.batch_size, reader.read_threads, reader.prefetch_size, recording)
 
 
-def make_source(study: Study, out: str, node: int, board: str | None, form: Format) -> Source:
-    """The study's samples as the ranks of a node reach them."""
+def make_source(
+    study: Study, out: str, node: int, board: str | None, form: Format, seen: bool = False, rank: int = 0
+) -> Source:
+    """The study's samples as a rank of a node reaches them; `seen`: with calls that any profiler knows."""
     tiers = study.system.tiers
-    views = [view[node] if view else None for view in map_stations(study.system, study.seed).views]
+    stations = map_stations(study.system, study.seed, study.workload.reader.read_threads)
+    views = [view[node] if view else None for view in stations.views]
     dataset, reader = study.workload.dataset, study.workload.reader
+    threads = itertools.count()
 
     def open_accesses() -> tuple[Access, ...]:
         queues = Queues(board) if board else None
-        return tuple(Emulated(view, queues) if view and queues else Directory() for view in views)
+        real = SeenDirectory if seen else Directory
+        thread = next(threads)
+        return tuple(
+            Emulated(view, queues, random.Random(f"{study.seed}/{rank}/{thread}/{tier.name}"))
+            if view and queues
+            else real()
+            for tier, view in zip(tiers, views, strict=True)
+        )
 
     return Source(
         format=form,

@@ -1,11 +1,13 @@
 """The rank's loop: for each epoch make its files cold, wait for the others, read every batch, compute, and take notes."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 from tierscope.bench.compute import make_compute
 from tierscope.bench.group import Group
 from tierscope.bench.loading import make_loader, make_source, pick_loader
+from tierscope.bench.profiled import Watched, frames_of
 from tierscope.bench.pull import pull
 from tierscope.data import cold
 from tierscope.data.stage import make_format
@@ -26,6 +28,7 @@ class RunTask:
     board: str | None  # path of the emulated tiers' shared queues
     compute_mode: str
     ops_folder: str | None  # where ranks write their full lists of operations
+    watched: Watched | None = None  # by another profiler: then we record no operation
 
 
 def ops_path(folder: str, rank: int) -> str:
@@ -46,9 +49,11 @@ class _Rank:
         self._task, self._group, self._node, self._study = task, group, node, study
         self._format = make_format(study)
         self._plan = Plan.of(study, self._format.file_bytes)
-        self._source = make_source(study, task.out, node, task.board, self._format)
+        self._seen = task.watched is not None
+        self._source = make_source(study, task.out, node, task.board, self._format, self._seen, group.rank)
         self._compute = make_compute(task.compute_mode)
         self._sink = OpSink(ops_path(task.ops_folder, group.rank)) if task.ops_folder else None
+        self._frames = frames_of(task.watched, self._plan.epochs)
         sharpen_sleep()
 
     def run(self) -> RankTrace:
@@ -57,14 +62,19 @@ class _Rank:
         finally:
             if self._sink:
                 self._sink.close()
-        return RankTrace(self._group.rank, self._node, epochs, pick_loader(self._study))
+        return RankTrace(self._group.rank, self._node, epochs, pick_loader(self._study, self._seen))
 
     def _epoch(self, epoch: int) -> RankEpoch:
         residency = self._make_cold(epoch) if self._study.workload.reader.evict else ()
-        loader = make_loader(self._study, self._source, Recording(len(self._source.files), epoch, self._sink))
+        recording = Recording(len(self._source.files), epoch, self._sink, silent=self._seen)
+        loader = make_loader(self._study, self._source, recording)
         blocks = self._plan.reads(self._group.rank, epoch)
+        self._frames.begin(epoch)
         self._group.barrier()
+        began = time.time_ns()
         tally = pull(loader.batches(blocks), self._compute, self._study.workload.train.computation_time, self._group)
+        span = began, time.time_ns()
+        self._frames.end()
         lanes, punctuality = loader.finish()
         return RankEpoch(
             **{field.name: getattr(tally, field.name) for field in fields(tally)},
@@ -74,6 +84,7 @@ class _Rank:
             late_seconds=punctuality.late_ns / 1e9,
             lanes=tuple(lanes),
             residency=residency,
+            span_ns=span,
         )
 
     def _make_cold(self, epoch: int) -> tuple[Residency, ...]:

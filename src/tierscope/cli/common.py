@@ -26,6 +26,9 @@ out_option = click.option("--out", type=click.Path(file_okay=False), help="Resul
 set_option = click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key (any unambiguous suffix)."
 )
+system_option = click.option(
+    "--system", metavar="NAME|FILE", help="A known system, or one from probe or calibrate, in place of the study's own."
+)
 quiet_option = click.option("--quiet", is_flag=True, help="No progress on stderr.")
 basis_option = click.option(
     "--basis",
@@ -40,10 +43,18 @@ improve_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Pure JSON on stdout.")
 
 
-def default_out(study: "Study", out: str | None) -> str:
+def default_out(study: "Study", out: str | None, suffix: str = "") -> str:
     if out == "":
         raise UserError("--out is empty; give a directory, or leave it out")
-    return os.path.abspath(out or os.path.join("results", study.study))
+    return os.path.abspath(out or os.path.join("results", study.study + suffix))
+
+
+def refuse_existing(path: str, force: bool) -> None:
+    if os.path.exists(path) and not force:
+        raise UserError(f"{path}: is there already; give another name, or --force to replace it")
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise UserError(f"{path}: there is no directory {folder}; make it, or give another name")
 
 
 def print_json(content: Any) -> None:
@@ -114,7 +125,13 @@ def ranks_of_study() -> "Iterator[Crews]":
 
 
 def run_and_show(
-    study_name: str, settings: tuple[str, ...], out: str | None, quiet: bool, as_json: bool, ops: bool
+    study_name: str,
+    settings: tuple[str, ...],
+    out: str | None,
+    quiet: bool,
+    as_json: bool,
+    ops: bool,
+    profiler: str = "builtin",
 ) -> None:
     """`run` and `demo`."""
     with ranks_of_study() as crews:
@@ -125,7 +142,12 @@ def run_and_show(
         study = load_study(study_name, settings)
         target = default_out(study, out)
         with watching(quiet) as watch:
-            run_study(study, target, crews, watch, ops)
+            run_study(study, target, crews, watch, ops, profiler)
+    show_result(target, as_json)
+
+
+def show_result(target: str, as_json: bool) -> None:
+    """What `run` and `simulate` end with: the breakdown, and where results and page are."""
     from tierscope.studies.analyze import analyze  # noqa: PLC0415
     from tierscope.studies.report import write_report  # noqa: PLC0415
 

@@ -1,14 +1,23 @@
 import click
 
 from tierscope.cli import common
+from tierscope.errors import UserError
 
 
 @click.command("estimate")
 @click.argument("result", metavar="OUT", type=click.Path())
 @common.improve_option
+@click.option(
+    "--with-model",
+    is_flag=True,
+    help="Also improve the station instead of the time, by the queueing model; print both.",
+)
+@common.system_option
 @common.basis_option
 @common.json_option
-def command(result: str, improve: tuple[str, ...], basis: str, as_json: bool) -> None:
+def command(
+    result: str, improve: tuple[str, ...], with_model: bool, system: str | None, basis: str, as_json: bool
+) -> None:
     """Estimate what would change if classes of I/O were faster, and say when not to believe it.
 
     Every time of a class is divided by 1 + N/100, for every process; then the slowest process and the best point are found again. Without
@@ -19,11 +28,26 @@ def command(result: str, improve: tuple[str, ...], basis: str, as_json: bool) ->
 
     analysis = analyze(result, basis)
     estimate, findings = estimated(analysis, improve)
+    if system and not with_model:
+        raise UserError("--system is for --with-model; add that, or leave it out")
+    answer = None
+    if with_model:
+        from tierscope.cli.progress import watching  # noqa: PLC0415
+        from tierscope.studies.modelled import modelled  # noqa: PLC0415
+
+        with watching(as_json) as watch:
+            answer = modelled(result, analysis, estimate, system, watch)
     if as_json:
+        from tierscope.predict.model_json import model_json  # noqa: PLC0415
         from tierscope.predict.to_json import estimate_json  # noqa: PLC0415
 
-        common.print_json(estimate_json(estimate, findings, analysis.conditions))
+        model = {"model": model_json(answer)} if answer else {}
+        common.print_json(estimate_json(estimate, findings, analysis.conditions) | model)
         return
     from tierscope.report.estimates import EstimateView  # noqa: PLC0415
 
     common.print_rich(EstimateView(analysis.name, estimate, findings, analysis.conditions))
+    if answer:
+        from tierscope.report.models import ModelAnswerView  # noqa: PLC0415
+
+        common.print_rich(ModelAnswerView(answer))

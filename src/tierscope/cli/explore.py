@@ -1,6 +1,7 @@
 import click
 
 from tierscope.cli import common
+from tierscope.errors import UserError
 
 
 @click.command("explore")
@@ -16,6 +17,14 @@ from tierscope.cli import common
 )
 @common.improve_option
 @click.option(
+    "--simulate",
+    is_flag=True,
+    help="OUT is a STUDY: simulate it with other keys, like --vary gfs.servers=1,4,16 --vary nodes=64:256:64.",
+)
+@click.option("--method", type=click.Choice(["bound", "events"]), default="bound", help="Of --simulate; default bound.")
+@common.system_option
+@common.set_option
+@click.option(
     "--cost",
     multiple=True,
     metavar="CLASS=PRICE",
@@ -23,11 +32,15 @@ from tierscope.cli import common
 )
 @common.basis_option
 @common.json_option
-def command(
+def command(  # noqa: PLR0913, PLR0917  (one per option)
     result: str,
     goal: str | None,
     vary: tuple[str, ...],
     improve: tuple[str, ...],
+    simulate: bool,
+    method: str,
+    system: str | None,
+    settings: tuple[str, ...],
     cost: tuple[str, ...],
     basis: str,
     as_json: bool,
@@ -35,7 +48,16 @@ def command(
     """Find the improvements that meet a goal, each with the smallest cache rate that it needs.
 
     For example: tierscope explore OUT --goal 4s --vary GFS-META=0:200:10 --vary LFS-READ=0:200:10
+
+    Or of a system that nobody built: tierscope explore --simulate STUDY --goal 4s --vary gfs.servers=1,4,16,60
     """
+    if simulate:
+        if improve or basis != "busy":
+            raise UserError("--improve and --basis are for measured results; with --simulate use --vary and --set")
+        _simulated(result, settings, system, vary, goal, cost, method, as_json)
+        return
+    if system or settings:
+        raise UserError("--system and --set are for --simulate; add that, or leave them out")
     from tierscope.studies.analyze import analyze  # noqa: PLC0415
     from tierscope.studies.whatif import explored  # noqa: PLC0415
 
@@ -50,3 +72,28 @@ def command(
     from tierscope.report.estimates import ExplorationView  # noqa: PLC0415
 
     common.print_rich(ExplorationView(analysis.name, found, findings, analysis.conditions))
+
+
+def _simulated(
+    study: str,
+    settings: tuple[str, ...],
+    system: str | None,
+    vary: tuple[str, ...],
+    goal: str | None,
+    cost: tuple[str, ...],
+    method: str,
+    as_json: bool,
+) -> None:
+    from tierscope.cli.progress import watching  # noqa: PLC0415
+    from tierscope.studies.explore_simulated import Wanted, explore_simulated  # noqa: PLC0415
+
+    with watching(as_json) as watch:
+        found = explore_simulated(Wanted(study, settings, system, vary, goal, cost, method), watch)
+    if as_json:
+        from tierscope.predict.model_json import simulated_exploration_json  # noqa: PLC0415
+
+        common.print_json(simulated_exploration_json(found))
+        return
+    from tierscope.report.models import SimulatedExplorationView  # noqa: PLC0415
+
+    common.print_rich(SimulatedExplorationView(study, found))

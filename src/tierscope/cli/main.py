@@ -19,13 +19,17 @@ from tierscope.units import closest
 COMMANDS = {
     "run": ("tierscope.cli.run", "Run a study: generate its data, sweep, analyse. Run again to resume."),
     "demo": ("tierscope.cli.demo", "Run the embedded demo study on this machine, in under a minute."),
+    "simulate": ("tierscope.cli.simulate", "Simulate a study from its tiers' rates, without running it."),
+    "probe": ("tierscope.cli.probe", "Measure what this host's storage can do: rates for simulate, in minutes."),
+    "calibrate": ("tierscope.cli.calibrate", "Fit a system's rates to measured runs, with intervals."),
+    "validate": ("tierscope.cli.validate", "Leave-one-out errors of the model on measured runs."),
     "trace": ("tierscope.cli.trace", "Run any command and show where its I/O time goes."),
     "generate": ("tierscope.cli.generate", "Only generate the data of a study."),
     "analyze": ("tierscope.cli.analyze", "Show where the I/O time of the slowest process goes."),
     "estimate": ("tierscope.cli.estimate", "Estimate what a faster class of I/O would change."),
     "explore": ("tierscope.cli.explore", "Find the improvements that meet a goal, and the cheapest of them."),
     "report": ("tierscope.cli.report", "Write a page to play with, and figures for papers."),
-    "presets": ("tierscope.cli.presets", "List the studies to start from, or print one."),
+    "presets": ("tierscope.cli.presets", "List the studies and systems to start from, or print one."),
     "doctor": ("tierscope.cli.doctor", "What this machine offers, and what to do about what it lacks."),
 }
 

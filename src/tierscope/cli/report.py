@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from tierscope.cli import common
+from tierscope.errors import UserError
 
 
 @click.command("report")
@@ -15,20 +16,42 @@ from tierscope.cli import common
     "--out", type=click.Path(file_okay=False), help="Another directory; default: OUT, or FILE-report of a CSV."
 )
 @common.basis_option
+@click.option(
+    "--beside",
+    metavar="OUT2",
+    type=click.Path(),
+    help="Another result of the same sweep, like a simulation: errors by point.",
+)
 @click.option("--open", "show", is_flag=True, help="Open the page in a browser.")
-def command(result: str, goal: str | None, improve: tuple[str, ...], out: str | None, basis: str, show: bool) -> None:
+def command(
+    result: str,
+    goal: str | None,
+    improve: tuple[str, ...],
+    out: str | None,
+    basis: str,
+    beside: str | None,
+    show: bool,
+) -> None:
     """Write a page to play with (report.html) and figures for papers (figures/*.svg, *.png).
 
     The page is one file that needs no network. --improve and --goal are what it and the figures show at first.
+    --beside lays another result next to OUT, point by point: usually `tierscope simulate` of the same study.
     """
     from tierscope.spec.whatif import read_goal, read_improvements  # noqa: PLC0415
     from tierscope.studies.analyze import analyze  # noqa: PLC0415
-    from tierscope.studies.report import report_folder, write_report  # noqa: PLC0415
+    from tierscope.studies.report import beside_of, report_folder, write_report  # noqa: PLC0415
 
     analysis = analyze(result, basis)
     improvements = read_improvements(improve, analysis.times.io_classes)
     seconds = read_goal(goal) if goal is not None else None
-    written = write_report(analysis, report_folder(result, out), seconds, improvements)
+    if beside == "":
+        raise UserError("--beside is empty; give a result or a CSV, or leave it out")
+    laid = None if beside is None else beside_of(analysis, analyze(beside, basis), (result, beside))
+    written = write_report(analysis, report_folder(result, out), seconds, improvements, laid)
     common.say_page(written)
+    if laid is not None:
+        from tierscope.report.beside import BesideView  # noqa: PLC0415
+
+        common.print_rich("", BesideView(laid))
     if show and not webbrowser.open(Path(os.path.abspath(written.page)).as_uri()):
         click.echo("there is no browser here; copy the page to where one is", err=True)

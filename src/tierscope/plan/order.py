@@ -77,6 +77,19 @@ class Order:
             positions = turns * members + (rank - first)
             yield self.base(low + (shuffle(positions) if shuffle else positions))
 
+    def whole_epoch(self, epoch: int) -> IndexArray:
+        """What `indices` gives, of all ranks at once: a row for each."""
+        per_rank = self.samples_per_rank
+        found = np.empty((self.ranks, per_rank), np.int64)
+        for first in range(0, self.ranks, self.group_ranks):
+            members = min(self.group_ranks, self.ranks - first)
+            low, high = self.stretch(first, first)
+            positions = np.arange(per_rank * members, dtype=np.int64)
+            if self.shuffled:
+                positions = Permutation(high - low, derive_key(self.seed, "epoch", epoch, first))(positions)
+            found[first : first + members] = self.base(low + positions).reshape(per_rank, members).T
+        return found
+
     def base(self, positions: IndexArray) -> IndexArray:
         """Samples at positions of the base order: whole files, in a fixed random order of files."""
         if not self.shuffled:

@@ -41,4 +41,11 @@ class Pinned:
 
     def tiers_of(self, files: IndexArray) -> npt.NDArray[np.intp]:
         """The tier that each file is read from (an index into the system's tiers)."""
-        return np.searchsorted(np.array(self.bounds), self._priority(files), side="right")
+        return self.tiers_at(self.priorities(files))
+
+    def priorities(self, files: IndexArray) -> IndexArray:
+        """Small ones are cached first; the same at every cache rate."""
+        return self._priority(files)
+
+    def tiers_at(self, priorities: IndexArray) -> npt.NDArray[np.intp]:
+        return np.searchsorted(np.array(self.bounds), priorities, side="right")

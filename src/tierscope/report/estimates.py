@@ -13,7 +13,7 @@ from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.wording import Finding
 from tierscope.predict.explore import Exploration, Option
 from tierscope.predict.whatif import LITTLE, Estimate
-from tierscope.report.parts import Column, Unit, colour, emulated_label, finding_lines, fitting, table, wasted_sentence
+from tierscope.report.parts import Column, Unit, colour, finding_lines, fitting, table, title_label, wasted_sentence
 from tierscope.units import about_seconds
 
 MOST_OPTIONS = 12
@@ -37,28 +37,28 @@ class EstimateView:
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         estimate = self.estimate
-        title = f"{self.name}: estimate by scaling ({estimate.after.basis} seconds){emulated_label(self.given)}"
+        title = f"{self.name}: estimate by scaling ({estimate.after.basis} seconds){title_label(self.given)}"
         yield Text(title, style="bold")
         if any(estimate.improvements.values()):
-            yield table(fitting(_before_and_after(estimate), options.max_width))
+            yield table(fitting(_before_and_after(estimate, self.given), options.max_width))
             yield Text(estimate_sentence(estimate), style="bold")
             yield from finding_lines(estimate.warnings)
         yield Text("")
-        yield from _sensitivity(estimate)
+        yield from _sensitivity(estimate, self.given)
         yield from finding_lines(self.findings)
 
 
-def _before_and_after(estimate: Estimate) -> list[Column]:
+def _before_and_after(estimate: Estimate, given: Conditions) -> list[Column]:
     before, after = estimate.before.best, estimate.after.best
     time = Unit.of(max(before.io.median, after.io.median))
-    rows = [("measured", before), (improvements_text(estimate.improvements), after)]
+    rows = [(given.came, before), (improvements_text(estimate.improvements), after)]
     spread = [Text(f"{time.span(point.io)}, {point.io.kind}, n={point.io.n}") for _, point in rows]
     columns = [
         Column("", [Text(name) for name, _ in rows], right=False),
         Column("best at", [Text(_where(point)) for _, point in rows]),
         Column(f"I/O {time.name}", [time.text(point.io.median) for _, point in rows], "bold"),
     ]
-    if before.io.n > 1:
+    if before.io.has_spread:
         columns.append(Column("", spread, "dim", drop=2))
     columns += [
         Column(name, [time.text(point.classes[name]) for _, point in rows], colour(index), drop=3)
@@ -88,9 +88,9 @@ def estimate_sentence(estimate: Estimate) -> str:
     )
 
 
-def _sensitivity(estimate: Estimate) -> Iterator[Text | Table]:
+def _sensitivity(estimate: Estimate, given: Conditions) -> Iterator[Text | Table]:
     each = estimate.sensitivity
-    yield Text("If one class alone had more throughput, the best measured I/O time would change by", style="bold")
+    yield Text(f"If one class alone had more throughput, the best {given.came} I/O time would change by", style="bold")
     steps = list(each[0].change_percent)
     columns = [Column("", [Text(one.class_name) for one in each], right=False)]
     columns += [Column(f"{step:+g} %", [_change(one.change_percent[step]) for one in each]) for step in steps]
@@ -118,7 +118,7 @@ class ExplorationView:
         fixed = f", with {improvements_text(found.fixed)}" if any(found.fixed.values()) else ""
         goal = about_seconds(found.goal_seconds)
         yield Text(
-            f"{self.name}: {goal} of I/O per epoch, estimated by scaling{fixed}{emulated_label(self.given)}",
+            f"{self.name}: {goal} of I/O per epoch, estimated by scaling{fixed}{title_label(self.given)}",
             style="bold",
         )
         if len(found.vary) == 2 and found.met_without is None and found.options:

@@ -12,6 +12,7 @@ from html import escape
 
 from tierscope.analysis.breakdown import sweep_text
 from tierscope.report.drawn.bars import draw_breakdown, draw_estimate
+from tierscope.report.drawn.beside import draw_beside
 from tierscope.report.drawn.epochs import draw_time
 from tierscope.report.drawn.goal import draw_goal
 from tierscope.report.drawn.looks import FIGURE_CSS as FIGURE_CSS
@@ -28,10 +29,11 @@ _NOTE_HEIGHT = 22.0
 
 
 def figures(source: Source) -> list[Figure]:
-    """All five; those that cannot be drawn say why."""
+    """All five, and a sixth where another result is laid beside; those that cannot be drawn say why."""
     view = View.of(source)
     drawn = [draw(source, view) for draw in (draw_time, draw_breakdown, draw_estimate, draw_goal, draw_processes)]
-    return [replace(figure, note=_note(figure.name, source, view)) for figure in drawn]
+    noted = [replace(figure, note=_note(figure.name, source, view)) for figure in drawn]
+    return [*noted, draw_beside(source, source.beside)] if source.beside else noted
 
 
 def _note(name: str, source: Source, view: View) -> str:
@@ -44,6 +46,7 @@ def _note(name: str, source: Source, view: View) -> str:
         "estimated by scaling" if name in ("estimate", "goal") else "",
         sweep_text(view.others) if view.others and name != "goal" else "",
         f"emulated tiers: {', '.join(emulated)}" if emulated else "",
+        f"simulated ({', '.join(source.conditions.simulated)})" if source.conditions.simulated else "",
     )
     return " · ".join(part for part in parts if part)
 

@@ -21,11 +21,12 @@ def provenance(source: Source) -> list[tuple[str, str]]:
         ("Machine", _all(_machine(each) for each in made)),
         ("Sizes", _all(_sizes(about) for about in abouts)),
         ("Launcher", _all(each.get("launcher") for each in made)),
+        ("Profiler", ", ".join(source.conditions.profilers)),
         ("Loader", _all(about.get("loader") for about in abouts)),
         ("Command", _all(_command(about) for about in abouts)),
         ("Filesystems", _all(_pairs(each.get("filesystems")) for each in made)),
         ("Versions", _all(_versions(each) for each in made)),
-        ("Measured", _period([str(each["time"]) for each in made if each.get("time")])),
+        (source.conditions.came.capitalize(), _period([str(each["time"]) for each in made if each.get("time")])),
         ("Seed", _seed(source.study_yaml)),
         *_conditions(source.conditions),
     ]

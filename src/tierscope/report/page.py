@@ -14,10 +14,12 @@ from importlib import resources
 from string import Template
 from typing import Any
 
+from tierscope.analysis.beside import Beside, BesidePoint
 from tierscope.analysis.breakdown import Breakdown, EpochPoint, SweepPoint, value_text
 from tierscope.analysis.statistics import Interval
 from tierscope.predict.processes import LIMITS
 from tierscope.predict.whatif import Sensitivity
+from tierscope.report.beside import covered_text, error_text, headings, side_lines, summary_sentences, unit_of
 from tierscope.report.figures import FIGURE_CSS, LIGHT, Figure, class_marks
 from tierscope.report.origins import provenance
 from tierscope.report.page_data import SLIDER, live_data
@@ -27,6 +29,7 @@ from tierscope.report.verdict import verdict
 
 _SCRIPTS = ("whatif.js", "drawing.js", "page.js")
 _LIVE = ("estimate", "goal")  # figures that are drawn in the browser
+_BESIDE = "beside"
 _TURNS_TEXT = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _JSON_ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 
@@ -45,6 +48,7 @@ def page(source: Source, drawn: list[Figure]) -> bytes:
     scripts = [_read(name) for name in _SCRIPTS]
     live = live_data(source)
     parts = {
+        "came": _text(source.conditions.came),
         "policy": _text(_policy(scripts)),
         "title": _text(f"{source.name} – Tierscope"),
         "css": _css(),
@@ -58,7 +62,8 @@ def page(source: Source, drawn: list[Figure]) -> bytes:
         "at": _text(_place_name(source.breakdown)),
         "options": _join(_tag("option", name, value=name) for name in source.processes.classes),
         "sensitivity": _sensitivity(source),
-        "figures": _join(_figure(figure) for figure in drawn if figure.name not in _LIVE),
+        "figures": _join(_figure(figure) for figure in drawn if figure.name not in (*_LIVE, _BESIDE)),
+        "beside": _beside(source.beside, drawn) if source.beside else _Html(""),
         "numbers": _numbers(source.breakdown),
         "findings": _findings(source),
         "provenance": _provenance(source),
@@ -129,9 +134,10 @@ def _table(caption: str, headers: Sequence[str], rows: Iterable[_Html]) -> _Html
 
 
 def _header(source: Source) -> _Html:
-    emulated = source.conditions.emulated
+    emulated, simulated = source.conditions.emulated, source.conditions.simulated
     badges = [
         *([_tag("li", f"emulated: {', '.join(emulated)}", class_="emulated")] if emulated else []),
+        *([_tag("li", f"simulated ({', '.join(simulated)})", class_="emulated")] if simulated else []),
         _tag("li", f"{source.breakdown.basis} seconds", title=_BASES[source.breakdown.basis]),
     ]
     workload = [_tag("p", source.workload, class_="lead")] if source.workload else []
@@ -198,7 +204,10 @@ def _sensitivity(source: Source) -> _Html:
     marks = {name: (tier, hatched) for name, tier, hatched in class_marks(source.processes.classes)}
     headers = ["class", *(f"{step:+g} %" for step in steps), "at most"]
     rows = [_sensitivity_row(one, _swatch(*marks[one.class_name])) for one in each]
-    caption = "Change of the best measured I/O time, by scaling, if one class alone had more throughput; at most: if it took no time at all"
+    caption = (
+        f"Change of the best {source.conditions.came} I/O time, by scaling, if one class alone had more throughput; "
+        "at most: if it took no time at all"
+    )
     wasted = wasted_sentence(each)
     return _join([_table(caption, headers, rows), *([_tag("p", wasted)] if wasted else [])])
 
@@ -224,6 +233,47 @@ def _figure(figure: Figure) -> _Html:
     return _tag("figure", _tag("h3", figure.title), drawing, *caption, id=f"figure-{figure.name}")
 
 
+def _beside(beside: Beside, drawn: Sequence[Figure]) -> _Html:
+    """The whole section: it is not there where nothing is laid beside."""
+    title = "{} beside {}".format(*headings(beside))
+    parts = [
+        _tag("h2", f"{title[0].upper()}{title[1:]}", id="beside-title"),
+        *(_tag("p", line, class_="lead") for line in side_lines(beside)),
+        *(_tag("p", sentence) for sentence in summary_sentences(beside)),
+        *(_figure(figure) for figure in drawn if figure.name == _BESIDE),
+        _beside_table(beside),
+    ]
+    return _tag("section", *parts, id="beside", aria_labelledby="beside-title")
+
+
+def _beside_table(beside: Beside) -> _Html:
+    (first, second), unit = headings(beside), unit_of(beside)
+    spread, within = ("low – high", "n"), beside.coverage[1] > 0
+    headers = [
+        *(key.replace("_", " ") for key in beside.sweep_keys),
+        *(f"{first} {unit.name}", *spread, f"{second} {unit.name}", *spread, "error"),
+        *(["within 90 %"] if within else []),
+        *(f"bottleneck, {first}", f"bottleneck, {second}"),
+    ]
+    caption = f"I/O time of the slowest process in both; error: {second} ÷ {first} − 1" + (
+        f"; within 90 %: whether the {first} time lies within the interval of the {second} one" if within else ""
+    )
+    return _table(caption, headers, (_beside_row(beside, point, unit) for point in beside.points))
+
+
+def _beside_row(beside: Beside, point: BesidePoint, unit: Unit) -> _Html:
+    names = (_tag("th", _named(value_text(key, point.sweep[key])), scope="row") for key in beside.sweep_keys)
+    times = (
+        cell
+        for side in (point.first.io, point.second.io)
+        for cell in (*_time_cells(unit, [side.median]), _tag("td", unit.span(side)), _tag("td", _n_text(side)))
+    )
+    bottlenecks = (_tag("td", _named(side.bottleneck or "–"), class_="words") for side in (point.first, point.second))
+    error = _tag("td", _tag("strong", error_text(point.error_percent)))
+    within = [_tag("td", covered_text(point))] if beside.coverage[1] else []
+    return _tag("tr", *names, *times, error, *within, *bottlenecks)
+
+
 def _numbers(breakdown: Breakdown) -> _Html:
     unit = Unit.of(max(point.io.median for point in breakdown.summary))
     every = _tag(
@@ -245,7 +295,7 @@ def _time_cells(unit: Unit, values: Iterable[float | None]) -> list[_Html]:
 
 
 def _n_text(values: Interval) -> str:
-    return f"{values.n} ({values.kind})" if values.n > 1 else str(values.n)
+    return f"{values.n} ({values.kind})" if values.has_spread else str(values.n)
 
 
 def _summary_table(breakdown: Breakdown, unit: Unit) -> _Html:

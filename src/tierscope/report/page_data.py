@@ -35,6 +35,7 @@ def live_data(source: Source) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "classes": list(source.processes.classes),
         "marks": [{"tier": tier, "meta": meta} for _, tier, meta in class_marks(source.processes.classes)],
+        "came": source.conditions.came,
         "axis": (_axis(source.breakdown) or "").replace("_", " "),
         "points": [_point(point) for point in points],
         "summary": summary,

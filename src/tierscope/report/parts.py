@@ -88,9 +88,11 @@ def finding_lines(findings: Iterable[Finding]) -> Iterator[Text]:
         yield line
 
 
-def emulated_label(given: Conditions) -> str:
-    """Behind a title."""
-    return f" · emulated tiers: {', '.join(given.emulated)}" if given.emulated else ""
+def title_label(given: Conditions) -> str:
+    """Behind a title: what nobody may overlook."""
+    emulated = f" · emulated tiers: {', '.join(given.emulated)}" if given.emulated else ""
+    emulated += f" · simulated ({', '.join(given.simulated)})" if given.simulated else ""
+    return emulated + (f" · measured with {', '.join(given.profilers)}" if given.profilers else "")
 
 
 def wasted_sentence(each: Iterable[Sensitivity]) -> str:

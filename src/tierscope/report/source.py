@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tierscope.analysis.beside import Beside
 from tierscope.analysis.breakdown import Breakdown
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.times import ClassTimes
@@ -35,3 +36,4 @@ class Source:
     held: Mapping[int, Mapping[str, Held]] | None  # by index into breakdown.summary, then by near tier; None: not known
     workload: str  # the study in one sentence; empty: not known
     study_yaml: str | None  # the resolved study
+    beside: Beside | None = None  # this result and another one

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from tierscope.analysis.breakdown import Breakdown, SweepPoint, sweep_text, value_text
 from tierscope.analysis.conditions import Conditions
-from tierscope.analysis.statistics import FEW
+from tierscope.analysis.statistics import FEW, SIMULATED
 from tierscope.analysis.wording import Finding
 from tierscope.report.parts import (
     Column,
@@ -16,15 +16,16 @@ from tierscope.report.parts import (
     bottleneck_stretches,
     colour,
     counted,
-    emulated_label,
     finding_lines,
     fitting,
     table,
+    title_label,
 )
 from tierscope.trace.ops import IO_CATEGORIES, KINDS, MOVES_BYTES
 from tierscope.units import about_bytes, about_seconds
 
 _BAR = 24
+_LEAST_SECONDS, _LEAST_SHARE = 1e-9, 1e-6  # of a difference between epoch and I/O time
 _ALWAYS_COUNTED = ("open", "read", "write")  # also when there were none
 
 
@@ -39,10 +40,12 @@ class BreakdownView:
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         breakdown = self.breakdown
-        title = f"{self.name}: I/O time{_whose(breakdown, self.given)} ({breakdown.basis} seconds){emulated_label(self.given)}"
+        title = (
+            f"{self.name}: I/O time{_whose(breakdown, self.given)} ({breakdown.basis} seconds){title_label(self.given)}"
+        )
         yield Text(title, style="bold")
-        yield table(fitting(_columns(breakdown), options.max_width))
-        yield from verdict(breakdown, self.given.processes)
+        yield table(fitting(_columns(breakdown, self.given), options.max_width))
+        yield from verdict(breakdown, self.given.processes, self.given.profilers == ())
         if self.given.traced:
             yield Text(f"In all ranks and epochs: {_counts(breakdown.kinds)}.")
         yield from _condition_lines(self.given)
@@ -72,7 +75,7 @@ def _alone(breakdown: Breakdown) -> bool:
     return not breakdown.sweep_keys and len(breakdown.summary) == 1
 
 
-def _columns(breakdown: Breakdown) -> list[Column]:
+def _columns(breakdown: Breakdown, given: Conditions) -> list[Column]:
     points = breakdown.summary
     longest = max(point.io.median for point in points) or 1.0
     time = Unit.of(longest)
@@ -80,8 +83,11 @@ def _columns(breakdown: Breakdown) -> list[Column]:
         Column(key.replace("_", " "), [Text(value_text(key, point.sweep[key])) for point in points])
         for key in breakdown.sweep_keys
     ]
+    if set(given.policies) - {"pinned"}:
+        rates = [point.hit_rate for point in points]
+        columns.append(Column("hit rate", [Text("–" if rate is None else f"{rate:.1%}") for rate in rates]))
     columns.append(Column(f"I/O {time.name}", [time.text(point.io.median) for point in points], "bold"))
-    if any(point.io.n > 1 for point in points):
+    if any(point.io.has_spread for point in points):
         columns.append(_spread_column(breakdown, time))
     for index, name in enumerate(breakdown.classes):
         columns.append(Column(name, [time.text(point.classes[name]) for point in points], colour(index)))
@@ -122,11 +128,11 @@ def _bar(point: SweepPoint, breakdown: Breakdown, longest: float) -> Text:
     return bar
 
 
-def verdict(breakdown: Breakdown, processes: int | None = None) -> Iterator[Text]:
-    """`processes`: of a traced command, if known."""
+def verdict(breakdown: Breakdown, processes: int | None = None, has_wall: bool = True) -> Iterator[Text]:
+    """`processes`: of a traced command, if known; `has_wall`: there are wall seconds too."""
     best = breakdown.best
     time = Unit.of(best.io.median)
-    spread = f"n={best.io.n}" if best.io.n == 1 else f"{time.span(best.io)}, {best.io.kind}, n={best.io.n}"
+    spread = f"{time.span(best.io)}, {best.io.kind}, n={best.io.n}" if best.io.has_spread else f"n={best.io.n}"
     io = f"{time.text(best.io.median)} {time.name}"
     if _alone(breakdown):
         ranks = counted(max(point.ranks for point in breakdown.points), "rank")
@@ -138,7 +144,7 @@ def verdict(breakdown: Breakdown, processes: int | None = None) -> Iterator[Text
     if equal is not None and equal is not best:
         theirs = f"{time.text(equal.io.median)} {time.name}"
         yield Text(f"The smallest that cannot be told from it: {sweep_text(equal.sweep)} ({theirs}).")
-    if best.io.n < FEW and len(breakdown.summary) > 1:
+    if best.io.n < FEW and best.io.kind != SIMULATED and len(breakdown.summary) > 1:
         yield Text(
             f"n={best.io.n} is too few to tell near neighbours apart: raise repetitions or epochs for that.",
             style="dim",
@@ -146,24 +152,33 @@ def verdict(breakdown: Breakdown, processes: int | None = None) -> Iterator[Text
     moves = list(bottleneck_stretches(breakdown))
     if moves:
         yield Text(f"Bottleneck: {'; '.join(moves)}.")
-    yield from _epoch_lines(breakdown)
+    yield from _epoch_lines(breakdown, has_wall)
 
 
-def _epoch_lines(breakdown: Breakdown) -> Iterator[Text]:
+def _epoch_lines(breakdown: Breakdown, has_wall: bool) -> Iterator[Text]:
     """What there is beside the I/O time."""
-    rest = [point.epoch_seconds - point.io.median for point in breakdown.summary if point.epoch_seconds is not None]
+    rest = [
+        _rest(point.epoch_seconds, point.io.median) for point in breakdown.summary if point.epoch_seconds is not None
+    ]
     computing = [point.compute_seconds for point in breakdown.summary if point.compute_seconds]
     computed = f"computing took {_span(computing)} of the epoch" if computing else ""
     shorter = sum(seconds < 0 for seconds in rest)
     if shorter:
         where = "The sum exceeds" if _alone(breakdown) else f"At {shorter} of {len(rest)} points the sums exceed"
-        hint = ": see --basis wall" if breakdown.basis == "busy" else ""
+        hint = ": see --basis wall" if breakdown.basis == "busy" and has_wall else ""
         yield Text(f"{where} the epoch, since several threads or processes read at once{hint}.")
     elif rest:
         also = f"; {computed}" if computed else ""
-        yield Text(f"Epoch time is that I/O time plus {_span(rest)}{also}.")
+        plus = f" plus {_span(rest)}" if any(rest) else ""
+        yield Text(f"Epoch time is that I/O time{plus}{also}.")
     if computed and (shorter or not rest):
         yield Text(f"{computed.capitalize()}.")
+
+
+def _rest(epoch: float, io: float) -> float:
+    """Nothing where it is less than a clock can tell, or than sums lose."""
+    rest = epoch - io
+    return 0.0 if abs(rest) < max(_LEAST_SECONDS, _LEAST_SHARE * io) else rest
 
 
 def _span(seconds: list[float]) -> str:
@@ -172,6 +187,9 @@ def _span(seconds: list[float]) -> str:
 
 
 def _condition_lines(given: Conditions) -> Iterator[Text]:
+    if given.profilers:
+        names = ", ".join(given.profilers)
+        yield Text(f"Our own timers were off; what {names} costs by itself is not known.", style="dim")
     if given.resident:
         shares = ", ".join(
             f"{tier} {'unknown' if share is None else f'{share:.1%}'}" for tier, share in given.resident.items()

@@ -43,7 +43,7 @@ def _best(source: Source) -> str:
     breakdown = source.breakdown
     best = breakdown.best
     low, high = about_seconds(best.io.low), about_seconds(best.io.high)
-    spread = f"n={best.io.n}" if best.io.n == 1 else f"{low} to {high}, {best.io.kind}, n={best.io.n}"
+    spread = f"{low} to {high}, {best.io.kind}, n={best.io.n}" if best.io.has_spread else f"n={best.io.n}"
     io = f"{about_seconds(best.io.median)} of I/O per epoch ({spread})"
     if not breakdown.sweep_keys:
         return f"The slowest process has {io}."

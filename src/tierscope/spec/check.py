@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tierscope.spec.emulation import GIVE_RATES, has_rate, python_only, said, servers_limit
 from tierscope.spec.study import Study, Tier
 
 MAX_SAMPLES = 2**60  # a sample's number must fit into 64 bits, with room for arithmetic
@@ -41,6 +42,7 @@ def _problems(study: Study) -> Iterator[Problem]:
             "placement.cache_rate",
             f"placement.cache_rate = {placement.cache_rate:g} but there is one tier only; add a nearer tier or set it to 0",
         )
+    yield from _policy_problems(study)
     home = system.tiers[-1]
     if home.visible_to != "global":
         key = f"system.tiers.{home.name}.visible_to"
@@ -50,12 +52,38 @@ def _problems(study: Study) -> Iterator[Problem]:
     yield from _reader_problems(study)
 
 
+def _policy_problems(study: Study) -> Iterator[Problem]:
+    """What simulated policies need."""
+    policy, reader, dataset = study.placement.policy, study.workload.reader, study.workload.dataset
+    key, tiers = "placement.policy", len(study.system.tiers)
+    if policy == "pinned":
+        return
+    if tiers != 2:
+        count = "one tier only" if tiers == 1 else f"{tiers} tiers"
+        yield Problem(
+            key,
+            f"{key} = {policy}, but there is a system of {count}; it is simulated between two tiers: set pinned, or give two",
+        )
+    if policy == "partition" and reader.shuffle != "local":
+        yield Problem(
+            key,
+            f"{key} = partition, but workload.reader.shuffle = {reader.shuffle}; ranks keep their shares with shuffle: local only: set it, or another policy",
+        )
+    if policy == "clairvoyant" and dataset.num_samples_per_file > 1:
+        yield Problem(
+            key,
+            f"{key} = clairvoyant, but num_samples_per_file = {dataset.num_samples_per_file}; "
+            "fetching ahead is simulated for files of one sample: set that, or another policy",
+        )
+
+
 def _reader_problems(study: Study) -> Iterator[Problem]:
     reader, key = study.workload.reader, "workload.reader"
     if reader.data_loader == "threads" and reader.odirect:
         yield Problem(
             f"{key}.odirect", f"{key}.odirect = true needs the native loader; set data_loader: native or odirect: false"
         )
+    yield from _native_problems(study)
     if reader.io_engine != "uring":
         return
     name, text = f"{key}.io_engine", f"{key}.io_engine = uring"
@@ -71,6 +99,23 @@ def _reader_problems(study: Study) -> Iterator[Problem]:
         )
 
 
+def _native_problems(study: Study) -> Iterator[Problem]:
+    """The native loader does not emulate all that Python does."""
+    reader = study.workload.reader
+    wanted = "data_loader" if reader.data_loader == "native" else "odirect" if reader.odirect else None
+    if wanted is None:
+        return
+    fix = {"data_loader": "auto or threads", "odirect": "false"}[wanted]
+    for tier in study.system.tiers:
+        if name := python_only(tier):
+            key = f"system.tiers.{tier.name}.{name}"
+            yield Problem(
+                key,
+                f"system.tiers.{tier.name}.{said(tier, name)}, which the native loader does not emulate; "
+                f"set workload.reader.{wanted}: {fix}, or remove the key",
+            )
+
+
 def _tier_problems(tier: Tier, nearer: tuple[Tier, ...]) -> Iterator[Problem]:
     key = f"system.tiers.{tier.name}"
     same = next((other.name for other in nearer if other.path == tier.path), None)
@@ -80,14 +125,36 @@ def _tier_problems(tier: Tier, nearer: tuple[Tier, ...]) -> Iterator[Problem]:
         yield Problem(
             f"{key}.path", f"{key}.path = {tier.path}; a tier that is visible to all nodes cannot depend on {{node}}"
         )
-    rates = (tier.metadata_ops, tier.read_ops, tier.bandwidth, tier.gateway_bandwidth, tier.latency)
-    if tier.emulate and not any(rates):
-        yield Problem(
-            f"{key}.emulate",
-            f"{key}.emulate = true, but the tier has no rate; give metadata_ops, read_ops, bandwidth or latency",
-        )
+    if tier.emulate and not has_rate(tier):
+        yield Problem(f"{key}.emulate", f"{key}.emulate = true, but the tier has no rate; {GIVE_RATES}")
     if tier.gateway_shared_by is not None and tier.gateway_bandwidth is None:
         yield Problem(
             f"{key}.gateway_shared_by",
             f"{key}.gateway_shared_by = {tier.gateway_shared_by}, but gateway_bandwidth is not given; add it",
         )
+    yield from _server_problems(tier)
+
+
+def _server_problems(tier: Tier) -> Iterator[Problem]:
+    """Keys that say how servers serve, on a tier whose servers take no time; and files on more servers than there are."""
+
+    def problem(name: str, text: str) -> Problem:
+        key = f"system.tiers.{tier.name}"
+        return Problem(f"{key}.{name}", f"{key}.{said(tier, name)}, but {text}")
+
+    if tier.stripe_count > tier.servers:
+        servers = f"{tier.servers} server{'s' if tier.servers > 1 else ''}"
+        yield problem("stripe_count", f"a device has {servers}; lower it or raise servers")
+    if tier.metadata_variation and not tier.metadata_ops:
+        yield problem("metadata_variation", "metadata_ops is not given, so nothing can vary; add it")
+    if tier.service_variation and not servers_limit(tier):
+        yield problem(
+            "service_variation", "no rate of a server is given, so nothing can vary; add read_ops or bandwidth"
+        )
+    if tier.metadata_ops or servers_limit(tier):
+        return
+    missing = "no rate of a server is given; add metadata_ops, read_ops or bandwidth"
+    if tier.discipline == "sharing":
+        yield problem("discipline", missing)
+    if tier.background:
+        yield problem("background", missing)

@@ -22,25 +22,26 @@ _PLAIN = re.compile(r"[A-Za-z0-9](?:[\w ./%+-]*[\w/%+-])?", re.ASCII)
 
 def to_yaml(study: Study, comments: bool = False) -> str:
     """The resolved study."""
-    lines = list(_section_lines(study, 0, comments))
+    lines = list(section_lines(study, 0, comments))
     return "\n".join(lines) + "\n"
 
 
-def _section_lines(section: Any, depth: int, comments: bool) -> Iterator[str]:
+def section_lines(section: Any, depth: int = 0, comments: bool = False) -> Iterator[str]:
+    """Every key of a section, a line each."""
     pad = _INDENT * depth
     for field in schema.fields(type(section)):
         value = getattr(section, field.name)
         match field.meta:
             case Key(kind=kind, help=help_):
-                yield _commented(f"{pad}{field.yaml}: {_scalar(_text(kind, value))}", help_, comments)
+                yield _commented(f"{pad}{field.yaml}: {scalar(_text(kind, value))}", help_, comments)
             case Section(help=help_):
                 yield _commented(f"{pad}{field.yaml}:", help_, comments)
-                yield from _section_lines(value, depth + 1, comments)
+                yield from section_lines(value, depth + 1, comments)
             case NamedSections(help=help_):
                 yield _commented(f"{pad}{field.yaml}:", help_, comments)
                 for named in value:
                     yield f"{pad}{_INDENT}{named.name}:"
-                    yield from _section_lines(named, depth + 2, comments)
+                    yield from section_lines(named, depth + 2, comments)
         if isinstance(section, Study) and field.yaml == "placement":
             yield from _sweep_lines(section)
 
@@ -53,7 +54,7 @@ def _sweep_lines(study: Study) -> Iterator[str]:
     yield "sweep:"
     for axis in study.sweep:
         yield f"{_INDENT}{axis.path}:"
-        yield from (f"{_INDENT}- {_scalar(_text(leaves[axis.path].kind, value))}" for value in axis.values)
+        yield from (f"{_INDENT}- {scalar(_text(leaves[axis.path].kind, value))}" for value in axis.values)
 
 
 def _commented(line: str, help_: str, comments: bool) -> str:
@@ -64,7 +65,7 @@ def _text(kind: Kind, value: Any) -> str | None:
     return None if value is None else kind.format(value)
 
 
-def _scalar(text: str | None) -> str:
+def scalar(text: str | None) -> str:
     """Quoted where YAML would read something else into it."""
     if text is None:
         return "null"
@@ -96,7 +97,7 @@ def with_settings(study: Study, settings: Mapping[str, Any]) -> Study:
     """The study with some keys (full paths, typed values) set, checked again, and nothing left to sweep."""
     leaves = _leaves(study)
     texts = {path: _text(leaves[path].kind, value) for path, value in settings.items()}
-    where = "sweep: " + ", ".join(f"{path} = {_scalar(text)}" for path, text in texts.items())
+    where = "sweep: " + ", ".join(f"{path} = {scalar(text)}" for path, text in texts.items())
     tree = to_tree(study, where)
     for path, text in texts.items():
         tree = tree.set(path.split("."), Node(text, where))
@@ -129,6 +130,6 @@ def _flat(study: Study) -> dict[str, str]:
     if len(study.sweep) > 1:
         flat["sweep"] = ", ".join(axis.path for axis in study.sweep)
     for axis in study.sweep:
-        texts = (_scalar(_text(leaves[axis.path].kind, value)) for value in axis.values)
+        texts = (scalar(_text(leaves[axis.path].kind, value)) for value in axis.values)
         flat[f"sweep.{axis.path}"] = f"[{', '.join(texts)}]"
     return flat

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from tierscope.errors import SpecError
 from tierscope.spec import schema
 from tierscope.spec.schema import Key, NamedSections, Section
+from tierscope.spec.tree import Node
 from tierscope.units import closest
 
 
@@ -26,6 +27,12 @@ def leaf_keys(section_type: type, tiers: Iterable[str], prefix: str = "") -> dic
                 for name in names:
                     leaves |= leaf_keys(inner, names, f"{path}.{name}.")
     return leaves
+
+
+def tier_names(system: Node | None) -> list[str]:
+    """Of a system's section as it is written."""
+    tiers = system.value.get("tiers") if system and isinstance(system.value, dict) else None
+    return list(tiers.value) if tiers and isinstance(tiers.value, dict) else []
 
 
 def resolve(short: str, paths: Sequence[str], where: str) -> str:

@@ -1,4 +1,4 @@
-"""A study from a file, a preset's name or text; with `--set` overrides; resolved and checked."""
+"""A study from a file, a preset's name or text; its system written out; with `--set` overrides; resolved and checked."""
 
 import os
 from collections.abc import Sequence
@@ -6,17 +6,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from tierscope.errors import SpecError, UserError
-from tierscope.spec import keys, presets, sweep
+from tierscope.spec import keys, known, presets, schema, sweep
 from tierscope.spec.build import build_section
 from tierscope.spec.check import find_problem
-from tierscope.spec.study import Study
+from tierscope.spec.study import Study, Tier
 from tierscope.spec.tree import Node, parse_yaml
 from tierscope.units import closest
 
 
-def load_study(name: str, settings: Sequence[str] = ()) -> Study:
-    """`name` is a YAML file or a preset; each setting is `key=value` with any unambiguous key suffix."""
-    return parse_study(*_read(name), settings)
+def load_study(name: str, settings: Sequence[str] = (), system: str | None = None) -> Study:
+    """`name` is a YAML file or a preset; each setting is `key=value` with any unambiguous key suffix.
+
+    `system` (a name or a file) stands in for the study's whole system section, paths and all; settings come on top.
+    """
+    text, source = _read(name)
+    return parse_study(text, source, settings, system, folder=os.path.dirname(name))
 
 
 def _read(name: str) -> tuple[str, str]:
@@ -28,6 +32,8 @@ def _read(name: str) -> tuple[str, str]:
     if path.suffix not in (".yaml", ".yml") and not os.path.isfile(path):
         if name in presets.names():
             return presets.text(name), f"preset {name}"
+        if name in known.names():
+            raise UserError(f"{name}: is a system, not a study; write 'system: {name}' in a study")
         guess = closest(name, presets.names())
         hint = f"did you mean the preset {guess}?" if guess else f"presets: {', '.join(presets.names())}"
         raise UserError(f"{name}: no such file or preset; {hint}")
@@ -41,11 +47,19 @@ def _read(name: str) -> tuple[str, str]:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def parse_study(text: str, source: str, settings: Sequence[str] = ()) -> Study:
-    """The study in a YAML text; `source` is what error messages call it."""
-    root = _override(parse_yaml(text, source), settings)
+def parse_study(
+    text: str,
+    source: str,
+    settings: Sequence[str] = (),
+    system: str | None = None,
+    folder: str | os.PathLike[str] = ".",
+) -> Study:
+    """The study in a YAML text; `source` is what error messages call it. Files that it names are seen from the folder."""
+    root = parse_yaml(text, source)
     if not isinstance(root.value, dict):
         raise SpecError(f"{source}: a study must be a mapping of keys to values, starting with 'study: NAME'")
+    root = _override(_with_system(root, system, folder), settings, system)
+    assert isinstance(root.value, dict)
     swept = root.value.get("sweep")
     body = Node({name: node for name, node in root.value.items() if name != "sweep"}, root.where)
     study = build_section(Study, body, also=["sweep"])
@@ -64,20 +78,18 @@ def _check_points(study: Study, root: Node) -> None:
         at = ""
         if point.sweep and problem != find_problem(study):
             at = " (at " + ", ".join(f"{name} = {value}" for name, value in point.sweep.items()) + ")"
-        raise SpecError(f"{_place(root, problem.path)}: {problem.text}{at}")
+        raise SpecError(f"{root.place(problem.path)}: {problem.text}{at}")
 
 
-def _place(root: Node, path: str) -> str:
-    """Where a key is written, or the nearest section around it."""
-    node = root
-    for part in path.split("."):
-        if not isinstance(node.value, dict) or part not in node.value:
-            break
-        node = node.value[part]
-    return node.where
+def _with_system(root: Node, given: str | None, folder: str | os.PathLike[str]) -> Node:
+    """The tree with every key of its system in it."""
+    own = root.value.get("system") if isinstance(root.value, dict) else None
+    if given is not None:
+        return root.set(["system"], known.given_instead(given))
+    return root if own is None else root.set(["system"], known.written_out(own, folder))
 
 
-def _override(root: Node, settings: Sequence[str]) -> Node:
+def _override(root: Node, settings: Sequence[str], given_system: str | None) -> Node:
     for setting in settings:
         where = f"--set {setting}"
         short, equals, text = setting.partition("=")
@@ -88,10 +100,23 @@ def _override(root: Node, settings: Sequence[str]) -> Node:
         if short == "sweep":
             root = root.set(["sweep"], child)
             continue
-        path = keys.resolve(short.removeprefix("sweep."), list(keys.leaf_keys(Study, _tier_names(root))), where)
+        short = short.removeprefix("sweep.")
+        _refuse_other_tier(short, where, root, given_system)
+        path = keys.resolve(short, list(keys.leaf_keys(Study, _tier_names(root))), where)
         root = _without_sweep(root, path)  # what is set by hand is no longer swept, or swept differently
         root = root.set(["sweep", path] if swept else path.split("."), child)
+    for short, node in _axes(root).items():
+        _refuse_other_tier(short, f"{node.where}: sweep.{short}", root, given_system)
     return root
+
+
+def _refuse_other_tier(short: str, place: str, root: Node, given_system: str | None) -> None:
+    """A key of a tier that the study's own system may have, and the one given instead has not."""
+    tier, _, key = short.rpartition(".")
+    tier = tier.rpartition(".")[2]
+    tiers = _tier_names(root)
+    if given_system and tier and tier not in tiers and key in (field.yaml for field in schema.fields(Tier)):
+        raise SpecError(f"{place}: the system {given_system} has no tier {tier}; its tiers: {', '.join(tiers)}")
 
 
 def _setting(text: str, where: str, is_text: bool) -> Node:
@@ -103,16 +128,17 @@ def _setting(text: str, where: str, is_text: bool) -> Node:
     return parse_yaml(text, where, with_line=False)
 
 
-def _without_sweep(root: Node, path: str) -> Node:
+def _axes(root: Node) -> dict[str, Node]:
+    """What is swept, as it is written."""
     swept = root.value.get("sweep") if isinstance(root.value, dict) else None
-    if swept is None or not isinstance(swept.value, dict):
-        return root
-    kept = {name: node for name, node in swept.value.items() if path != name and not path.endswith(f".{name}")}
-    return root.set(["sweep"], Node(kept, swept.where))
+    return swept.value if swept is not None and isinstance(swept.value, dict) else {}
+
+
+def _without_sweep(root: Node, path: str) -> Node:
+    axes = _axes(root)
+    kept = {name: node for name, node in axes.items() if path != name and not path.endswith(f".{name}")}
+    return root.set(["sweep"], Node(kept, root.place("sweep"))) if len(kept) < len(axes) else root
 
 
 def _tier_names(root: Node) -> list[str]:
-    node: Node | None = root
-    for part in ("system", "tiers"):
-        node = node.value.get(part) if node and isinstance(node.value, dict) else None
-    return list(node.value) if node and isinstance(node.value, dict) else []
+    return keys.tier_names(root.value.get("system")) if isinstance(root.value, dict) else []

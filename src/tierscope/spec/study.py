@@ -23,6 +23,10 @@ FORMATS = ("raw", "tfrecord", "npz")
 DATA_LOADERS = ("auto", "native", "threads")
 IO_ENGINES = ("pread", "uring")
 SHUFFLES = ("global", "local", "chunked", "off")
+DISCIPLINES = ("fifo", "sharing")
+POLICIES = ("pinned", "first-touch", "lru", "partition", "clairvoyant")
+STAGED_POLICIES = ("pinned", "partition")  # files are put on the near tier before training
+MOST_VARIATION = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +62,7 @@ class Reader:
     shuffle_nodes: int = key(Integer(1, 10**6), "nodes that share a chunk when shuffle is chunked", 1)
     data_loader: str = key(
         Choice(*DATA_LOADERS),
-        "native: reads in C, without the interpreter's lock; threads: in Python; auto: native where it is installed",
+        "native: reads in C, without the interpreter's lock; threads: in Python; auto: native where it is installed and emulates the tiers",
         "auto",
     )
     odirect: bool = key(Flag(), "read past the page cache with O_DIRECT; needs the native loader", False)
@@ -100,15 +104,31 @@ class Tier:
     )
     gateway_shared_by: int | None = key(Optional(Integer(1, 10**7)), "nodes behind one gateway; null: all", None)
     capacity: int | None = key(Optional(Bytes(0)), "room for our files: per node for node, in all for global", None)
-    metadata_ops: float | None = key(
-        Optional(Rate(0.001)), "opens and stats per second of a device's metadata server", None
+    metadata_servers: int = key(Integer(1, 10**5), "metadata servers of a device; a file belongs to one of them", 1)
+    metadata_ops: float | None = key(Optional(Rate(0.001)), "opens and stats per second of one metadata server", None)
+    metadata_latency: float = key(Seconds(0, 60), "of each open and stat, outside any queue", 0.0)
+    metadata_variation: float = key(
+        Fraction(0, MOST_VARIATION), "coefficient of variation of the time that an open takes of its server", 0.0
     )
     servers: int = key(Integer(1, 10**5), "object servers of a device", 1)
     read_ops: float | None = key(Optional(Rate(0.001)), "reads per second of one server, apart from their bytes", None)
     bandwidth: float | None = key(Optional(Bandwidth(1)), "bytes per second of one server", None)
+    stripe_count: int = key(Integer(1, 10**5), "servers that one file is spread over", 1)
+    stripe_size: int = key(Bytes(512, 2**40), "bytes of a file on one server before the next one's turn", 2**20)
+    node_bandwidth: float | None = key(Optional(Bandwidth(1)), "bytes per second of a node's own link to it", None)
+    device_bandwidth: float | None = key(
+        Optional(Bandwidth(1)), "bytes per second of a device, all its servers together", None
+    )
     gateway_bandwidth: float | None = key(Optional(Bandwidth(1)), "bytes per second of one gateway", None)
     latency: float = key(Seconds(0, 60), "of each read, outside any queue", 0.0)
     variation: float = key(Fraction(0, 0.9), "coefficient of variation of speed between servers", 0.0)
+    service_variation: float = key(
+        Fraction(0, MOST_VARIATION), "coefficient of variation of the time that a read takes of its server", 0.0
+    )
+    discipline: str = key(
+        Choice(*DISCIPLINES), "fifo: servers do one operation after another; sharing: all at once, each slower", "fifo"
+    )
+    background: float = key(Fraction(0, 0.9), "share of every server's time that others take", 0.0)
     emulate: bool = key(Flag(), "slow the tier down to these rates", False)
 
 
@@ -116,6 +136,10 @@ class Tier:
 class System:
     nodes: int = key(Integer(1, 10**6), "compute nodes", 1)
     ranks_per_node: int = key(Integer(1, 1024), "training processes on each node", 1)
+    process_overhead: float = key(Seconds(0, 60), "of a process for each sample, beside its I/O; for simulations", 0.0)
+    model_error: float = key(
+        Fraction(0, 1), "standard deviation of simulations of it against measurements, relative; as calibrated", 0.0
+    )
     tiers: tuple[Tier, ...] = named_sections(Tier, "storage tiers, nearest first; the last one holds every file")
 
     @property
@@ -125,8 +149,18 @@ class System:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    policy: str = key(Choice("pinned"), "pinned: a fixed random set of files stays on the near tiers", "pinned")
-    cache_rate: float = key(Fraction(0, 1), "share of the files on the near tiers", 0.0)
+    policy: str = key(
+        Choice(*POLICIES),
+        "pinned: a fixed random set of files stays on the near tiers; simulated only: first-touch: what is read first is kept; "
+        "lru: what was read last is kept; partition: a node's own share, with shuffle local; "
+        "clairvoyant: knows the coming order, keeps what is read soonest and fetches ahead",
+        "pinned",
+    )
+    cache_rate: float = key(
+        Fraction(0, 1),
+        "share of the files that the near tiers hold; of each node where they are visible to a node",
+        0.0,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,21 +7,32 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tierscope.errors import SpecError, UserError
-from tierscope.spec import schema
 from tierscope.spec.build import read_value
-from tierscope.spec.schema import Key
+from tierscope.spec.emulation import GIVE_RATES, has_rate, python_only, tier_key
 from tierscope.spec.study import Tier
 from tierscope.spec.tree import Node
 from tierscope.units import closest
 
 EMULATED_KEYS = (
     "metadata_ops",
+    "metadata_latency",
     "read_ops",
     "bandwidth",
     "servers",
+    "node_bandwidth",
+    "device_bandwidth",
     "gateway_bandwidth",
     "latency",
     "variation",
+)
+_STUDIES_ONLY = (
+    "metadata_servers",
+    "metadata_variation",
+    "stripe_count",
+    "stripe_size",
+    "service_variation",
+    "discipline",
+    "background",
 )
 _FAR = ("lustre", "gpfs", "beegfs", "ceph", "nfs", "nfs4", "wekafs", "pvfs2", "panfs", "fhgfs")
 _MOST_SUGGESTED = 4
@@ -113,10 +124,11 @@ def _emulated(tiers: list[TracedTier], settings: Sequence[str]) -> tuple[TracedT
         for traced in tiers
     )
     for spec in (traced.tier for traced in found):
-        rates = (spec.metadata_ops, spec.read_ops, spec.bandwidth, spec.gateway_bandwidth, spec.latency)
-        if spec.emulate and not any(rates):
+        if spec.emulate and not has_rate(spec):
+            raise SpecError(f"--emulate: {spec.name} has no rate that limits; {GIVE_RATES}")
+        if name := python_only(spec):  # all else of that kind is no key here
             raise SpecError(
-                f"--emulate: {spec.name} has no rate that limits; give metadata_ops, read_ops, bandwidth or latency"
+                f"--emulate: {spec.name}.{name}: a traced command meets one link of a tier only; give the slowest of them"
             )
     return found
 
@@ -126,16 +138,12 @@ def emulation_lines(tiers: Sequence[TracedTier]) -> list[str]:
     lines = []
     for spec in (traced.tier for traced in tiers if traced.tier.emulate):
         parts = [
-            f"{name} {_key(name).kind.format(value)}"
+            f"{name} {tier_key(name).kind.format(value)}"
             for name in EMULATED_KEYS
             if (value := getattr(spec, name)) != getattr(Tier(name=spec.name, path=spec.path), name)
         ]
         lines.append(f"emulating {spec.name}: {', '.join(parts)}")
     return lines
-
-
-def _key(name: str) -> Key:
-    return next(field.meta for field in schema.fields(Tier) if field.yaml == name and isinstance(field.meta, Key))
 
 
 def _read_setting(setting: str, tiers: list[str]) -> tuple[str, str, Any]:
@@ -148,13 +156,17 @@ def _read_setting(setting: str, tiers: list[str]) -> tuple[str, str, Any]:
         guess = closest(tier, tiers)
         hint = f"did you mean {guess}?" if guess else f"tiers: {', '.join(tiers)}"
         raise SpecError(f"{where}: {tier} is no tier of this command; {hint}")
+    if name in _STUDIES_ONLY:
+        raise SpecError(
+            f"{where}: {tier}.{name} is emulated for studies only ('tierscope run'); here: {', '.join(EMULATED_KEYS)}"
+        )
     if name not in EMULATED_KEYS:
         guess = closest(name, EMULATED_KEYS)
         hint = f"did you mean {tier}.{guess}?" if guess else f"known here: {', '.join(EMULATED_KEYS)}"
         raise SpecError(f"{where}: {tier}.{name}: unknown key; {hint}")
     if not value.strip():
-        raise SpecError(f"{where}: has no value; give {tier}.{name} one ({_key(name).help}), or leave it out")
-    return tier, name, read_value(_key(name), Node(value.strip(), where), f"{tier}.{name}")
+        raise SpecError(f"{where}: has no value; give {tier}.{name} one ({tier_key(name).help}), or leave it out")
+    return tier, name, read_value(tier_key(name), Node(value.strip(), where), f"{tier}.{name}")
 
 
 def _example() -> str:

@@ -36,11 +36,21 @@ class Node:
         mapping[path[0]] = head.set(path[1:], child)
         return Node(mapping, self.where)
 
+    def place(self, path: str) -> str:
+        """Where a key is written, or the nearest section around it."""
+        node = self
+        for part in path.split("."):
+            if not isinstance(node.value, dict) or part not in node.value:
+                break
+            node = node.value[part]
+        return node.where
+
 
 class _Reader:
-    def __init__(self, source: str, offset: bool) -> None:
+    def __init__(self, source: str, offset: bool, noun: str) -> None:
         self._source = source
         self._with_line = offset
+        self._noun = noun
         self._count = 0
 
     def where(self, mark: Any) -> str:
@@ -53,7 +63,7 @@ class _Reader:
         self._count += 1
         where = self.where(node.start_mark)
         if depth > MAX_DEPTH or self._count > MAX_NODES:
-            raise SpecError(f"{where}: nested too deeply or too large for a study; remove aliases and repetition")
+            raise SpecError(f"{where}: nested too deeply or too large for {self._noun}; remove aliases and repetition")
         tag = self._tag(node)
         if isinstance(node, yaml.ScalarNode):
             return Node(None if tag == "null" else str(node.value), where)
@@ -75,15 +85,17 @@ class _Reader:
     def _tag(self, node: yaml.Node) -> str:
         tag: str = node.tag.removeprefix("tag:yaml.org,2002:")
         if tag not in _TAGS:
-            raise SpecError(f"{self.where(node.start_mark)}: tag {tag} is not allowed in a study; write a plain value")
+            raise SpecError(
+                f"{self.where(node.start_mark)}: tag {tag} is not allowed in {self._noun}; write a plain value"
+            )
         return tag
 
 
-def parse_yaml(text: str, source: str, with_line: bool = True) -> Node:
-    """The tree of a YAML text; `source` is what error messages call it."""
+def parse_yaml(text: str, source: str, with_line: bool = True, noun: str = "a study") -> Node:
+    """The tree of a YAML text; `source` is what error messages call it, `noun` what it should be."""
     if len(text) > MAX_BYTES:
-        raise SpecError(f"{source}: larger than 1 MiB; a study is a page of YAML")
-    reader = _Reader(source, with_line)
+        raise SpecError(f"{source}: larger than 1 MiB; {noun} is a page of YAML")
+    reader = _Reader(source, with_line, noun)
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
@@ -95,7 +107,7 @@ def parse_yaml(text: str, source: str, with_line: bool = True) -> Node:
             place = reader.where(mark) if mark else source
         raise SpecError(f"{place}: not valid YAML: {problem}; check indentation, colons and quotes") from None
     except RecursionError:
-        raise SpecError(f"{source}: nested too deeply for a study") from None
+        raise SpecError(f"{source}: nested too deeply for {noun}") from None
     if root is None:
         return Node({}, source)
     return reader.convert(root)

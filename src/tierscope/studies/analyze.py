@@ -107,8 +107,10 @@ def _analyze_result(out: str, basis: str) -> Analysis:
         raise UserError(f"{out}: no run is finished yet; 'tierscope run' with this --out goes on where it stopped")
     refuse_other_runs(study, out)
     times = from_traces(traces(), [tier.name for tier in study.system.tiers], basis)
+    given = conditions(times, pl.concat(cold))
+    if basis != "busy" and given.profilers:
+        raise UserError(f"{out}: {', '.join(given.profilers)} measured it, with busy seconds only; leave --basis out")
     breakdown = break_down(times)
     expected = math.prod(len(axis.values) for axis in study.sweep) * study.repetitions
-    given = conditions(times, pl.concat(cold))
     findings = find(times, breakdown, given, expected, study.goal)
     return Analysis(study.study, times, breakdown, findings, given, study.goal, study)

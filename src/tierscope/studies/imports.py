@@ -1,16 +1,18 @@
 """Logs that others recorded: from files to a trace, and, if asked, to a result directory like that of a run."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import polars as pl
 
 from tierscope.analysis.about_import import doubts
 from tierscope.data import manifest
 from tierscope.errors import UserError
 from tierscope.studies.result import locked
 from tierscope.trace.imports import darshan, dftracer
-from tierscope.trace.imports.darshan_job import process_of
+from tierscope.trace.imports.darshan_job import place_logs, process_of
 from tierscope.trace.imports.darshan_reader import OLD, DarshanLog, UnreadableLog, read_logs
 from tierscope.trace.imports.gathered import Imported, to_trace
 from tierscope.trace.imports.paths import TierRules
@@ -24,7 +26,7 @@ SUFFIXES = {".darshan": "darshan", ".darshan.gz": "darshan", ".pfw": "dftracer",
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """How logs are to be read. `force`: show also what is not to be trusted."""
+    """How logs are to be read. `force`: show also what is not to be trusted; `ranks`: of processes, where that is known."""
 
     rules: TierRules
     epoch_gap_seconds: float | None = None
@@ -33,6 +35,7 @@ class Wanted:
     epoch_span: str | None = None
     compute_span: str | None = None
     force: bool = False
+    ranks: Mapping[int, int] = field(default_factory=dict)
 
 
 def source_of(path: str) -> str | None:
@@ -80,6 +83,8 @@ def _darshan(paths: Sequence[str], wanted: Wanted) -> Trace:
         raise UserError("--dxt: no log holds extended tracing (DXT); leave it out, or trace with MOD_ENABLE DXT_POSIX")
     options = darshan.Options(wanted.epoch_gap_seconds, wanted.split_shared, wanted.traced_reads)
     imported = darshan.import_logs(logs, wanted.rules, options)
+    if wanted.ranks:
+        imported = _renumbered(imported, logs, wanted.ranks)
     first = min(logs, key=lambda log: log.job["start_seconds"])
     said = [
         f"{os.path.basename(log.path)}: {log.complaints[0].removeprefix('Error: ')}" for log in logs if log.complaints
@@ -93,6 +98,20 @@ def _darshan(paths: Sequence[str], wanted: Wanted) -> Trace:
     if not imported.tiers and not wanted.force:
         _refuse_doubtful(about, paths)
     return _trace(imported, about)
+
+
+def _renumbered(imported: Imported, logs: Sequence[DarshanLog], ranks: Mapping[int, int]) -> Imported:
+    """With the ranks that processes are known to be; what others did is left out."""
+    known: dict[Any, int] = dict(ranks)
+    numbers = {
+        each.first_rank: rank for each in place_logs(logs, None) if (rank := known.get(each.process)) is not None
+    }
+    if not numbers:
+        raise UserError("no log is of a process that was started here; look at what the profiler printed")
+    chosen = imported.sums.filter(pl.col("rank").is_in(list(numbers)))
+    renumbered = pl.col("rank").replace_strict(list(numbers), list(numbers.values()), return_dtype=pl.Int32)
+    epochs = [replace(one, rank=numbers[one.rank]) for one in imported.ranks if one.rank in numbers]
+    return replace(imported, sums=chosen.with_columns(renumbered), ranks=epochs)
 
 
 def _dftracer(paths: Sequence[str], wanted: Wanted) -> Trace:

@@ -1,21 +1,31 @@
-"""The profilers of a site as recorders (`tierscope trace --with`): found, configured, preloaded; their logs are then read like any others."""
+"""The profilers of a site as recorders (`trace --with`, `run --profiler`): found, configured, preloaded; their logs are then read like any others."""
 
 import glob
 import importlib.util
+import json
 import os
 import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from dataclasses import dataclass
 from typing import Any
 
+from tierscope.bench.profiled import make_days
 from tierscope.errors import UserError
 from tierscope.native.program import processes_with, why_unseen
+from tierscope.spec.study import Study
 from tierscope.studies.imports import Wanted as Reading
 from tierscope.studies.imports import import_logs
 from tierscope.studies.recorders import Wanted
+from tierscope.trace.imports.darshan_library import INSTALL, library_path
+from tierscope.trace.imports.dftracer_outline import outline
 from tierscope.trace.imports.paths import TierRules
 from tierscope.trace.trace import Trace
 
+EPOCH_SPAN = "tierscope.epoch"
+EPOCH_FILE = "tierscope-epochs.pfw"
 MOST_RECORDS = 100_000
 MEMORY_MIB = 512
 _DARSHAN_LIBRARY = "libdarshan.so"
@@ -24,6 +34,15 @@ _DARSHAN_PLACES = (
     *("/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/local/lib", "/usr/local/lib64"),
     *("/opt/cray/pe/darshan*/lib", "/opt/darshan*/lib", "/soft/perftools/darshan/*/lib"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A rank of ours that was profiled: its process, and (epoch, begin, end) by the calendar's clock in nanoseconds."""
+
+    rank: int
+    pid: int
+    epochs: Sequence[tuple[int, int, int]]
 
 
 class Profiler:
@@ -37,6 +56,16 @@ class Profiler:
         raise NotImplementedError
 
     def variables(self, folder: str, wanted: Wanted) -> dict[str, str]:
+        raise NotImplementedError
+
+    def check_study(self, studies: Sequence[Study]) -> list[str]:
+        """Refuse studies that it cannot measure; lines worth saying about others."""
+        del studies
+        self.library()
+        return []
+
+    def trace_of(self, logs: Sequence[str], rules: TierRules, ran: Sequence[Ran]) -> Trace:
+        """Its logs of a run of ours, with our numbers of ranks and epochs."""
         raise NotImplementedError
 
     def check(self, program: str, wanted: Wanted) -> list[str]:
@@ -62,10 +91,14 @@ class Profiler:
         """What the variable says."""
         return folder
 
+    def written(self, folder: str) -> list[str]:
+        """Logs that hold something."""
+        logs = sorted(glob.glob(os.path.join(glob.escape(folder), "**", f"*{self.suffix}"), recursive=True))
+        return [path for path in logs if os.path.getsize(path)]
+
     def collect(self, folder: str, out: str, about: dict[str, Any]) -> Trace:
         """Logs stay below `out` as they are: other tools read them too."""
-        logs = sorted(glob.glob(os.path.join(glob.escape(folder), "**", f"*{self.suffix}"), recursive=True))
-        written = [path for path in logs if os.path.getsize(path)]
+        written = self.written(folder)
         if not written:
             raise UserError(f"{self.name} wrote no log; look at what the command printed, or use --with builtin")
         paths = [_keep(path, os.path.join(out, "logs")) for path in written]
@@ -108,6 +141,32 @@ class DFTracer(Profiler):
             "DFTRACER_DATA_DIR": ":".join(prefix for traced in wanted.tiers for prefix in traced.prefixes),
         }
 
+    def trace_of(self, logs: Sequence[str], rules: TierRules, ran: Sequence[Ran]) -> Trace:
+        """Epochs and ranks go into a trace of their own beside the others, so that whoever reads these knows them too."""
+        beside = os.path.join(os.path.dirname(logs[0]), EPOCH_FILE)
+        host = next((host for path in logs if (host := outline(path, EPOCH_SPAN).host)), "")
+        with open(beside, "w", encoding="utf-8") as out:
+            out.writelines(json.dumps(event) + "\n" for event in epoch_events(host, ran))
+        return import_logs([*logs, beside], Reading(rules, epoch_span=EPOCH_SPAN, force=True))
+
+
+def epoch_events(host: str, ran: Sequence[Ran]) -> Iterator[dict[str, Any]]:
+    """Lines of DFTracer, version 2: which rank a process is, and a span for every epoch. `host` as its own lines name it."""
+    number = 0
+    for one in ran:
+        who = {"pid": one.pid, "tid": one.pid}
+        for kind, name, value in (("CM", "time_metric", "US"), ("PR", "rank", str(one.rank))):
+            args = {"hhash": host, "name": name, "value": value}
+            yield {"name": kind, "cat": "dftracer", "type": 1, **who, "ph": 4, "args": args}
+        for epoch, began, ended in one.epochs:
+            number += 1
+            start, end = (
+                began // 1000,
+                -(-ended // 1000),
+            )  # its operations begin in whole microseconds too, rounded down
+            times = {"ts": start, "dur": end - start, "ph": 1, "args": {"hhash": host, "epoch": epoch}}
+            yield {"id": number, "name": EPOCH_SPAN, "cat": "tierscope", "type": 1, **who, **times}
+
 
 class Darshan(Profiler):
     name, variable, suffix = "darshan", "DARSHAN_LOGPATH", ".darshan"
@@ -126,10 +185,47 @@ class Darshan(Profiler):
             f"Darshan's runtime library is not found; load its module, or name {_DARSHAN_LIBRARY} in DARSHAN_LIB (no package index has it)"
         )
 
+    def check_study(self, studies: Sequence[Study]) -> list[str]:
+        if library_path() is None:
+            raise UserError(f"reading Darshan's logs needs PyDarshan's library; {INSTALL}")
+        if self.begins_anew():
+            return []
+        for study in studies:
+            epochs, evict = study.workload.train.epochs, study.workload.reader.evict
+            if epochs > 1 or evict:
+                told = f"workload.train.epochs = {epochs}" if epochs > 1 else "workload.reader.evict = true"
+                fix = "train.epochs: 1 and reader.evict: false"
+                raise UserError(
+                    f"{told}, but {self.library()} cannot begin a log anew (no darshan_core_initialize), so epochs are not told apart; "
+                    f"set {fix}, or use --profiler dftracer"
+                )
+        return ["this Darshan cannot begin a log anew: one log for all that a rank does"]
+
+    def begins_anew(self) -> bool:
+        """Whether a process can end its log and begin another. Asked elsewhere: loading the library may start it."""
+        found = self.library()
+        wanted = "lib.darshan_core_initialize, lib.darshan_core_shutdown"
+        code = (
+            f"import ctypes, sys; lib = ctypes.CDLL(sys.argv[1]); print('loaded', flush=True); {wanted}; print('both')"
+        )
+        asked = subprocess.run(
+            [sys.executable, "-c", code, found],
+            env={**os.environ, "DARSHAN_DISABLE": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if "loaded" not in asked.stdout:
+            reason = asked.stderr.strip().rpartition("\n")[2].removeprefix("OSError: ")[:200]
+            raise UserError(f"{found}: cannot be loaded ({reason}); name another in DARSHAN_LIB")
+        return "both" in asked.stdout
+
+    def trace_of(self, logs: Sequence[str], rules: TierRules, ran: Sequence[Ran]) -> Trace:
+        return import_logs(logs, Reading(rules, ranks={one.pid: one.rank for one in ran}, force=True))
+
     def variables(self, folder: str, wanted: Wanted) -> dict[str, str]:
         """Logs of every process, with room for all files, also of places that Darshan leaves out by itself."""
-        for day in (datetime.now(), datetime.now() + timedelta(days=1)):
-            os.makedirs(os.path.join(folder, str(day.year), str(day.month), str(day.day)), exist_ok=True)
+        make_days(folder)
         config = os.path.join(folder, "darshan.conf")
         with open(config, "w", encoding="utf-8") as out:
             out.write("\n".join(config_lines(wanted)) + "\n")

@@ -2,10 +2,12 @@
 
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
 
+from tierscope.analysis.beside import Beside, Side, lay_beside
 from tierscope.data import manifest
 from tierscope.errors import OutOfSpaceError, UserError
 from tierscope.predict.explore import explore
@@ -25,6 +27,7 @@ from tierscope.units import about_bytes
 GRID = tuple(float(percent) for percent in range(0, 201, 10))
 _PAGE = "report.html"
 _FIGURES = "figures"
+_BESIDE = "beside"  # the figure that only some reports have
 _KINDS = ("svg", "png")
 _SHOWN_IMPROVEMENT = 50.0
 _SUGGESTED_GOAL = 0.8  # of the best, where nobody gave one
@@ -40,9 +43,15 @@ class Written:
     problem: str
 
 
-def write_report(analysis: Analysis, folder: str, goal: float | None, improvements: Mapping[str, float]) -> Written:
+def write_report(
+    analysis: Analysis,
+    folder: str,
+    goal: float | None,
+    improvements: Mapping[str, float],
+    beside: Beside | None = None,
+) -> Written:
     """The page and its figures, into a directory that is ours."""
-    source = source_of(analysis, goal, improvements)
+    source = replace(source_of(analysis, goal, improvements), beside=beside)
     drawn = figures(source)
     problem = png_problem()
     contents = {_PAGE: page(source, drawn)}
@@ -54,9 +63,8 @@ def write_report(analysis: Analysis, folder: str, goal: float | None, improvemen
                 contents[os.path.join(_FIGURES, f"{figure.name}.png")] = to_png(whole)
     missing = tuple(figure.name for figure in drawn if figure.svg is None)
     paths = [_write(folder, name, content) for name, content in contents.items()]
-    for old in {
-        os.path.join(_FIGURES, f"{figure.name}.{kind}") for figure in drawn for kind in _KINDS
-    } - contents.keys():
+    names = {_BESIDE, *(figure.name for figure in drawn)}
+    for old in {os.path.join(_FIGURES, f"{name}.{kind}") for name in names for kind in _KINDS} - contents.keys():
         with suppress(OSError):  # of an earlier report, about other data
             os.unlink(os.path.join(folder, old))
     return Written(paths[0], tuple(paths[1:]), missing, problem)
@@ -110,6 +118,32 @@ def source_of(analysis: Analysis, goal: float | None, improvements: Mapping[str,
         workload=_workload(study) if study else "",
         study_yaml=dump.to_yaml(study) if study else None,
     )
+
+
+def beside_of(first: Analysis, second: Analysis, places: tuple[str, str]) -> Beside:
+    """`places`: what the user called them."""
+    sides = [
+        Side.of(each.name, place, each.conditions, from_csv=not each.times.about)
+        for each, place in zip((first, second), places, strict=True)
+    ]
+    differing = _differing(first.study, second.study) if first.study and second.study else ()
+    return lay_beside(first.breakdown, second.breakdown, (sides[0], sides[1]), differing)
+
+
+def _differing(first: Study, second: Study) -> Iterator[str]:
+    """Keys of what both must have in common to be compared; their tiers may be others, that is what is asked."""
+    for name in ("seed", "workload", "placement"):
+        yield from _unequal(name, getattr(first, name), getattr(second, name))
+    for name in ("nodes", "ranks_per_node"):
+        yield from _unequal(f"system.{name}", getattr(first.system, name), getattr(second.system, name))
+
+
+def _unequal(name: str, first: Any, second: Any) -> Iterator[str]:
+    if is_dataclass(first) and type(first) is type(second):
+        for field in fields(first):
+            yield from _unequal(f"{name}.{field.name}", getattr(first, field.name), getattr(second, field.name))
+    elif first != second:
+        yield name
 
 
 def _gain(each: Sensitivity) -> float:

@@ -21,12 +21,12 @@ SCRATCH = ".scratch"  # of the running command, inside the result
 
 
 @contextmanager
-def open_result(out: str, study: Study) -> Iterator[None]:
-    """Claim and lock the directory for this study; refuse another study's, or one in use."""
-    manifest.claim(out, "result")
+def open_result(out: str, study: Study, profiler: str | None = None, kind: str = "result") -> Iterator[None]:
+    """Claim and lock the directory for this study; refuse another study's, another profiler's, or one in use."""
+    manifest.claim(out, kind)
     with locked(out):
         _remember(out, study)
-        refuse_other_runs(study, out)
+        refuse_other_runs(study, out, profiler)
         shutil.rmtree(os.path.join(out, SCRATCH), ignore_errors=True)
         yield
 
@@ -68,15 +68,15 @@ def identity(study: Study) -> str:
     return dump.to_yaml(replace(study, sweep=(), goal=None))
 
 
-def refuse_other_runs(study: Study, out: str) -> None:
-    """Every finished run in the directory must be one of this study."""
+def refuse_other_runs(study: Study, out: str, profiler: str | None = None) -> None:
+    """Every finished run in the directory must be one of this study, measured with this profiler; None: with the same as the others."""
     expected = {
         RunKey(point.index, repetition): identity(point.study)
         for point in sweep.points(study)
         for repetition in range(1, study.repetitions + 1)
     }
     store = RunStore(out)
-    store.refuse_others(expected)
+    store.refuse_others(expected, profiler)
     if strangers := store.finished() - expected.keys():
         raise ResultError(f"{store.path(min(strangers))}: is no run of this study; move it away, or give another --out")
 

@@ -4,8 +4,11 @@ import os
 import random
 import shutil
 from collections.abc import Iterable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import replace
 from typing import Any
+
+import polars as pl
 
 from tierscope.bench.compute import compute_mode
 from tierscope.bench.loading import pick_loader
@@ -15,26 +18,35 @@ from tierscope.bench.tasks import ClaimTask, OverheadTask, StageTask, SurveyTask
 from tierscope.data.capacity import check_capacity, check_disks, check_space
 from tierscope.data.lease import lease, refuse_nested
 from tierscope.data.stage import Missing, make_format
+from tierscope.errors import UserError
 from tierscope.plan.plan import Plan
 from tierscope.spec import sweep
+from tierscope.spec.emulation import has_rate, python_only
 from tierscope.spec.study import Point, Study
 from tierscope.studies.crews import Crews, crowding, nodes_here
+from tierscope.studies.profiled import BUILTIN, Profiling
 from tierscope.studies.result import SCRATCH, identity, open_result
 from tierscope.studies.watch import Watch
+from tierscope.tiers.background import Background, loads_of
 from tierscope.tiers.emulated import Board
 from tierscope.tiers.files import tier_root
-from tierscope.tiers.stations import map_stations
+from tierscope.tiers.stations import StationMap, map_stations
 from tierscope.trace.op_list import collect_ops
 from tierscope.trace.provenance import provenance
 from tierscope.trace.rank_trace import RankTrace
 from tierscope.trace.store import RunStore
-from tierscope.trace.trace import RunKey, gather
+from tierscope.trace.trace import RunKey, Trace, gather
 
 
-def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = False) -> None:
+def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = False, profiler: str = BUILTIN) -> None:
     """All runs of the study that are not finished; what is finished is neither repeated nor touched."""
-    with open_result(out, study):
-        points = list(sweep.points(study))
+    points = list(sweep.points(study))
+    _refuse_simulated_policies(points)
+    profiling = Profiling(profiler, out) if profiler != BUILTIN else None
+    if profiling:
+        for line in profiling.check([point.study for point in points], ops, crews.launcher):
+            watch.note(line)
+    with open_result(out, study, profiler):
         store = RunStore(out)
         todo = _todo(study, points, store)
         total = len(points) * study.repetitions
@@ -44,13 +56,14 @@ def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = Fa
         if len(todo) < total:
             watch.note(f"resuming: {total - len(todo)} of {total} runs are finished")
         for key in todo:
-            pick_loader(points[key.point].study)  # or refuse it now, and not after hours
+            pick_loader(points[key.point].study, seen=profiling is not None)  # or refuse it now, and not after hours
         _say_trimmed(points, watch)
         _say_idle_rates(study, watch)
+        _say_python(points, watch)
         with ExitStack() as leases:
             staging = _Staging(points, out, crews, watch, leases)
             staging.stage_for(points[key.point].study for key in todo)
-            runner = _Runner(out, crews, watch, ops)
+            runner = _Runner(out, crews, watch, ops, profiling)
             watch.phase("measuring", sum(_samples(points[key.point].study) for key in todo), "samples")
             for key in todo:
                 store.save(runner.run(key, points[key.point]))
@@ -58,9 +71,20 @@ def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = Fa
 
 def generate_data(study: Study, out: str, crews: Crews, watch: Watch) -> int:
     """Only stage the data; the bytes written."""
+    points = list(sweep.points(study))
+    _refuse_simulated_policies(points)
     with open_result(out, study), ExitStack() as leases:
-        points = list(sweep.points(study))
         return _Staging(points, out, crews, watch, leases).stage_for(point.study for point in points)
+
+
+def _refuse_simulated_policies(points: list[Point]) -> None:
+    """Nobody evicts or fetches ahead in a benchmark."""
+    for point in points:
+        policy = point.study.placement.policy
+        if policy != "pinned":
+            raise UserError(
+                f"placement.policy = {policy}; the benchmark reads from pinned files only: set pinned, or use 'tierscope simulate'"
+            )
 
 
 def _todo(study: Study, points: list[Point], store: RunStore) -> list[RunKey]:
@@ -87,13 +111,32 @@ def _say_trimmed(points: list[Point], watch: Watch) -> None:
 
 def _say_idle_rates(study: Study, watch: Watch) -> None:
     """Rates describe a tier; someone may expect them to act."""
-    idle = [
-        tier.name
-        for tier in study.system.tiers
-        if not tier.emulate and (tier.metadata_ops or tier.bandwidth or tier.read_ops)
-    ]
+    idle = [tier.name for tier in study.system.tiers if not tier.emulate and has_rate(tier)]
     if idle:
         watch.note(f"{', '.join(idle)}: measured as they are; the rates given for them act only with emulate: true")
+
+
+def _say_python(points: list[Point], watch: Watch) -> None:
+    """Where `auto` does not mean what it usually does."""
+    auto = [point.study for point in points if point.study.workload.reader.data_loader == "auto"]
+    found = {
+        f"{tier.name}.{key}": None
+        for study in auto
+        for tier in study.system.tiers
+        if (key := python_only(tier)) is not None
+    }
+    if found:
+        watch.note(f"{', '.join(found)}: emulated in Python only, so data_loader: auto reads with its threads there")
+
+
+def _others(study: Study, stations: StationMap, board: Board | None) -> AbstractContextManager[object]:
+    """Those who use emulated servers beside us."""
+    if board is None:
+        return nullcontext()
+    transfer = study.workload.reader.transfer_size
+    extents = [extent.nbytes for extent in make_format(study).extents(0)]
+    reads = sum(-(-nbytes // transfer) for nbytes in extents)
+    return Background(board.path, loads_of(stations, sum(extents) // max(1, reads)), study.seed)
 
 
 class _Staging:
@@ -150,28 +193,38 @@ class _Staging:
 class _Runner:
     """One run after another on the crew, each to a trace."""
 
-    def __init__(self, out: str, crews: Crews, watch: Watch, ops: bool) -> None:
-        self._out, self._crews, self._watch, self._ops = out, crews, watch, ops
+    def __init__(self, out: str, crews: Crews, watch: Watch, ops: bool, profiling: Profiling | None) -> None:
+        self._out, self._crews, self._watch, self._ops, self._profiling = out, crews, watch, ops, profiling
         self._overheads: dict[Any, Overhead] = {}
 
-    def run(self, key: RunKey, point: Point) -> Any:
+    def run(self, key: RunKey, point: Point) -> Trace:
         study = point.study
         crew, who = self._crews.of(study)
         mode = compute_mode(*crowding(who)) if study.workload.train.computation_time else "none"
-        stations = map_stations(study.system, study.seed)
+        if self._profiling:
+            return self._run_profiled(key, point, mode, self._profiling)
+        stations = map_stations(study.system, study.seed, study.workload.reader.read_threads)
         board = Board(stations.count) if any(view for view in stations.views) else None
         scratch = self._scratch(key) if self._ops else None
         overhead = self._overhead(study)
         try:
             task = RunTask(study, self._out, board.path if board else None, mode, scratch)
-            ranks: list[RankTrace] = crew.call(task, self._watch.advance)
+            with _others(study, stations, board):
+                ranks: list[RankTrace] = crew.call(task, self._watch.advance)
         finally:
             if board:
                 board.close()
         if scratch:
             self._collect_ops(key, study, scratch)
-        about = self._about(point, mode, overhead, ", ".join(sorted({rank.loader for rank in ranks})))
+        about = {**self._about(point, mode, ranks), "overhead": _described(overhead)}
         return gather(key, about, [tier.name for tier in study.system.tiers], ranks)
+
+    def _run_profiled(self, key: RunKey, point: Point, mode: str, profiling: Profiling) -> Trace:
+        """What a profiler costs, and what our harness does beside it, nobody measured: there is no `overhead`."""
+        measured = profiling.measure(key, point.study, mode, self._watch)
+        about = {**self._about(point, mode, measured.ranks), **measured.about}
+        trace = gather(key, about, [tier.name for tier in point.study.system.tiers], measured.ranks)
+        return replace(trace, table=pl.concat([trace.table, measured.io]))
 
     def _overhead(self, study: Study) -> Overhead:
         key = (study.workload.reader, study.workload.dataset)
@@ -187,7 +240,7 @@ class _Runner:
             )
         return self._overheads[key]
 
-    def _about(self, point: Point, mode: str, overhead: Overhead, loader: str) -> dict[str, Any]:
+    def _about(self, point: Point, mode: str, ranks: list[RankTrace]) -> dict[str, Any]:
         study = point.study
         plan = Plan.of(study, make_format(study).file_bytes)
         return {
@@ -201,13 +254,8 @@ class _Runner:
             "nodes": study.system.nodes,
             "trimmed_samples": plan.order.trimmed,
             "compute": mode,
-            "loader": loader,
+            "loader": ", ".join(sorted({rank.loader for rank in ranks})),
             "metadata_cache": "warm" if study.workload.reader.evict else "unknown",
-            "overhead": {
-                "recorder_seconds_per_op": overhead.recorder_per_op,
-                "harness_seconds_per_sample": overhead.harness_per_sample,
-                "threads_seconds_per_op": overhead.threads_per_op,
-            },
             "provenance": provenance(
                 self._crews.launcher,
                 {tier.name: tier_root(tier, self._out, 0) for tier in study.system.tiers},
@@ -228,3 +276,11 @@ class _Runner:
             name = f"{key.point:04d}-r{key.repetition}-node{node}.parquet"
             collect_ops(os.path.join(self._out, "ops", name), raw, tiers)
         shutil.rmtree(os.path.dirname(scratch), ignore_errors=True)
+
+
+def _described(overhead: Overhead) -> dict[str, float]:
+    return {
+        "recorder_seconds_per_op": overhead.recorder_per_op,
+        "harness_seconds_per_sample": overhead.harness_per_sample,
+        "threads_seconds_per_op": overhead.threads_per_op,
+    }

@@ -84,6 +84,7 @@ class RankEpoch(Tally):
     late_seconds: float
     lanes: tuple[LaneTable, ...]
     residency: tuple[Residency, ...]
+    span_ns: tuple[int, int] = (0, 0)  # when it began and ended, by the calendar's clock
 
 
 @dataclass(frozen=True, slots=True)

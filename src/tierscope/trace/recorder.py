@@ -224,16 +224,39 @@ class Lane:
         self._sink.append(rows)
 
 
+class SilentLane(Lane):
+    """Records nothing and reads no clock: for runs that another profiler measures."""
+
+    def __init__(self, number: int, tiers: int) -> None:
+        super().__init__(number, tiers)
+        self.alone = False  # a reader must not take times for `whole_file`
+
+    def begin(self, at: int | None = None) -> None:
+        pass
+
+    def end(self, tier: int, kind: int, file: int, offset: int, nbytes: int, at: int | None = None) -> None:
+        pass
+
+    def abandon(self) -> None:
+        pass
+
+    def whole_file(self, tier: int, file: int, nbytes: int, t0: int, t1: int, t2: int, t3: int) -> None:
+        pass
+
+
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What all lanes of a rank have in common in one epoch."""
+    """What all lanes of a rank have in common in one epoch. `silent`: they record nothing."""
 
     tiers: int
     epoch: int = 1
     sink: OpSink | None = None
+    silent: bool = False
 
     def lanes(self, count: int) -> list[Lane]:
         """One for each thread; several share a clock."""
+        if self.silent:
+            return [SilentLane(number, self.tiers) for number in range(count)]
         clock = WallClock() if count > 1 else None
         return [Lane(number, self.tiers, self.epoch, clock, self.sink) for number in range(count)]
 

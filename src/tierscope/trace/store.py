@@ -44,13 +44,20 @@ class RunStore:
         os.makedirs(self.folder, exist_ok=True)
         write_parquet(self.path(trace.key), trace.table, {"schema_version": SCHEMA_VERSION, **trace.about})
 
-    def refuse_others(self, studies: Mapping[RunKey, str]) -> None:
-        """Refuse a finished run that was made by another study than the one given for it."""
+    def refuse_others(self, studies: Mapping[RunKey, str], profiler: str | None = None) -> None:
+        """Refuse a finished run that was made by another study than the one given for it, or measured with another profiler."""
         for key in sorted(self.finished() & studies.keys(), key=lambda run: (run.point, run.repetition)):
             about = read_about(self.path(key))
             if about.get("study") != studies[key]:
                 raise ResultError(
                     f"{self.path(key)}: was made by a different study; move it away, or give another --out"
+                )
+            found = str(about.get("profiler", "builtin"))
+            profiler = profiler or found
+            if found != profiler:
+                raise ResultError(
+                    f"{self.path(key)}: was measured with {found}, and not with {profiler}; times of two profilers do not mix: "
+                    f"give another --out, or --profiler {found}"
                 )
 
     def load(self, key: RunKey) -> Trace:
@@ -152,6 +159,7 @@ def _check_about(path: str, about: dict[str, Any]) -> None:
         else False
     )
     right &= isinstance(about.get("trimmed_samples") or 0, int)
+    right &= isinstance(about.get("profiler", ""), str) and isinstance(about.get("import", {}), dict)
     right = right and (about.get("kind") != "traced" or _is_traced(about))
     if not right:
         raise ResultError(f"{path}: its description is not one of Tierscope's; move it away and run the study again")

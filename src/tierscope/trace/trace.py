@@ -84,6 +84,15 @@ class Trace:
         return self.table.filter(pl.col("record") == "cold")
 
 
+def completed(part: pl.DataFrame, key: RunKey) -> pl.DataFrame:
+    """Rows that were not made by ranks of ours, with all columns of a trace: null where nothing is known, zero for counts of our own recorder."""
+    known = {"point": key.point, "repetition": key.repetition, "limited_ops": 0, "late_ops": 0, "late_seconds": 0.0}
+    return part.select(
+        pl.col(name).cast(dtype) if name in part.columns else pl.lit(known.get(name), dtype).alias(name)
+        for name, dtype in COLUMNS.items()
+    )
+
+
 def gather(key: RunKey, about: dict[str, Any], tiers: list[str], ranks: list[RankTrace]) -> Trace:
     """One trace from what all ranks handed over."""
     rows: list[dict[str, Any]] = []

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 enum { CONFIG_MAX = 1 << 20 };
+#define LONGEST_LATENCY_NS (3600ull * 1000000000ull)
 
 static bool station_is_sane(const ts_station *station, uint32_t slots)
 {
@@ -41,9 +42,9 @@ static bool config_is_sane(const ts_config *config, size_t bytes)
     for (uint32_t i = 0; i < config->tiers; i++) {
         const ts_tier *tier = &config->tier[i];
         if (!tier->emulated) continue;
-        if (!station_is_sane(&tier->metadata, config->slots) || !station_is_sane(&tier->gateway, config->slots)) return false;
+        if (!station_is_sane(&tier->metadata, config->slots) || !station_is_sane(&tier->link, config->slots)) return false;
         if (!tier->servers || tier->servers > config->servers || tier->first_server > config->servers - tier->servers) return false;
-        if (tier->latency_ns > 3600ull * 1000000000ull) return false;
+        if (tier->latency_ns > LONGEST_LATENCY_NS || tier->metadata_latency_ns > LONGEST_LATENCY_NS) return false;
     }
     return true;
 }

@@ -25,16 +25,18 @@ uint64_t ts_join(ts_slot *board, const ts_station *station, uint64_t bytes, uint
 
 uint64_t ts_join_metadata(ts_slot *board, const ts_tier *tier, uint64_t arrived)
 {
-    return tier->metadata.number >= 0 ? ts_join(board, &tier->metadata, 0, arrived) : 0;
+    uint64_t done = tier->metadata.number >= 0 ? ts_join(board, &tier->metadata, 0, arrived) : 0;
+    if (!done && tier->metadata_latency_ns) done = arrived ? arrived : ts_now();
+    return done ? done + tier->metadata_latency_ns : 0;
 }
 
-/* Data streams through server and gateway at once: the read ends when both are done. */
+/* Data streams through server and link at once: the read ends when both are done. */
 uint64_t ts_join_read(ts_slot *board, const ts_tier *tier, const ts_station *server, uint64_t bytes, uint64_t arrived)
 {
     uint64_t done = 0;
     if (server && server->number >= 0) done = ts_join(board, server, bytes, arrived);
-    if (tier->gateway.number >= 0) {
-        uint64_t through = ts_join(board, &tier->gateway, bytes, arrived);
+    if (tier->link.number >= 0) {
+        uint64_t through = ts_join(board, &tier->link, bytes, arrived);
         if (through > done) done = through;
     }
     if (!done && tier->latency_ns) done = arrived ? arrived : ts_now();

@@ -1,4 +1,4 @@
-/* Emulated tiers: every metadata server, object server and gateway is a FIFO queue in virtual time: one number, the time
+/* Emulated tiers: every metadata server, object server and link is a FIFO queue in virtual time: one number, the time
    when it will be free. An operation moves that number on by its service time with one compare-and-swap, does its real
    work, and sleeps until its turn has passed. All processes of a host share the numbers; a kill leaves nothing behind. */
 #ifndef TIERSCOPE_QUEUES_H
@@ -14,8 +14,8 @@ typedef struct {
 
 /* One tier as one node sees it. */
 typedef struct {
-    ts_station metadata, gateway;
-    uint64_t latency_ns; /* of each read, outside the queues */
+    ts_station metadata, link;
+    uint64_t latency_ns, metadata_latency_ns; /* of each read, of each open and stat; outside the queues */
     uint64_t emulated;   /* 0: the rest means nothing */
     uint64_t first_server, servers; /* in the array of servers that goes with it */
 } ts_tier;

@@ -101,15 +101,15 @@ const drawing = (() => {
     });
   }
 
-  function barTip(point, before, classes) {
+  function barTip(point, before, { classes, came }) {
     const parts = classes.map((name) => `${name}: ${wording.aboutSeconds(point.classes[name])}`);
     const total = `${point.where}: ${wording.aboutSeconds(point.io_seconds)}`;
-    return [`${total} (measured ${wording.aboutSeconds(before.io_seconds)})`, ...parts].join('\n');
+    return [`${total} (${came} ${wording.aboutSeconds(before.io_seconds)})`, ...parts].join('\n');
   }
 
   function drawBar(svg, { x, width, place }, point, before, look) {
     const group = add(svg, 'g', { 'data-point': point.index });
-    add(group, 'title', {}, barTip(point, before, look.classes));
+    add(group, 'title', {}, barTip(point, before, look));
     let below = 0;
     look.classes.forEach((name, index) => {
       const seconds = point.classes[name];
@@ -144,7 +144,7 @@ const drawing = (() => {
     const frame = { left: 56, right: width - 34, top: 40, bottom: height - (axis ? 44 : 28) };
     const longest = Math.max(...shown.map((point) => point.io_seconds), ...before.map((point) => point.io_seconds));
     const top = Number.isFinite(longest) && longest > 0 ? longest * 1.04 : 1;
-    const title = 'I/O seconds of the slowest process after the improvements, with what was measured outlined';
+    const title = `I/O seconds of the slowest process after the improvements, with what was ${look.came} outlined`;
     const svg = canvas(host, width, height, title);
     hatches(svg, look.marks.map((mark) => mark.tier));
     const place = drawTimes(svg, frame, top);

@@ -47,7 +47,7 @@
   function estimateSentence(found) {
     const { best, baseline_best: before } = found;
     if (!Object.values(state.improvements).some(Boolean)) {
-      return 'Nothing is improved yet: this is what was measured. Move a slider.';
+      return `Nothing is improved yet: this is what was ${data.came}. Move a slider.`;
     }
     const moved = best.where === before.where ? '' : ` instead of ${before.where}`;
     const rank = found.slowest_rank_changed ? ', in another process' : '';
@@ -135,7 +135,7 @@
     say('after-bottleneck', best.bottleneck ?? 'nothing');
     const there = model.measured.find((point) => point.index === best.index);
     say('before-slowest', ranksText(before.slowest_ranks));
-    const measured = found.slowest_rank_changed ? `; measured there: ${ranksText(there.slowest_ranks)}` : '';
+    const measured = found.slowest_rank_changed ? `; ${data.came} there: ${ranksText(there.slowest_ranks)}` : '';
     say('after-slowest', `${ranksText(best.slowest_ranks)}${measured}`);
     const percent = wording.signed(found.change_percent, 1);
     say('change', `${/^[+-]0\.0$/.test(percent) ? '±0' : percent.replace('-', '−')} %`);
@@ -154,7 +154,7 @@
       goal: state.goal,
       axis: data.axis,
       ticks: slice.ticks,
-      look: { classes: data.classes, marks: data.marks },
+      look: { classes: data.classes, marks: data.marks, came: data.came },
     });
   }
 

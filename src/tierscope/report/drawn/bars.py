@@ -90,23 +90,23 @@ def draw_estimate(source: Source, view: View) -> Figure:
     measured = _Bars(source, view, view.points)
     if missing := too_little(measured.longest, bars.longest):
         return Figure("estimate", title, sentences(source, view), None, missing)
-    now, then = source.breakdown.best, estimate.after.best
+    now, then, came = source.breakdown.best, estimate.after.best, source.conditions.came
     inside = any(point.sweep == then.sweep for point in view.points)
     caption = sentences(
         source,
         view,
-        f"I/O time of the slowest of {processes_text(source)} by class if there were {improved}: an estimate by scaling the measured times of "
-        f"every process, no measurement; median over {epochs_text(counted(source))} ({_spread_text(bars.points)}). Outlines: as measured.",
+        f"I/O time of the slowest of {processes_text(source)} by class if there were {improved}: an estimate by scaling the {came} times of "
+        f"every process, no measurement; median over {epochs_text(counted(source))} ({_spread_text(bars.points)}). Outlines: as {came}.",
         f"Best: {brief(sweep_text(then.sweep), 80)} with {about_seconds(then.io.median)} (filled triangle{'' if inside else ', not in this slice'}); "
-        f"as measured: {brief(sweep_text(now.sweep), 80)} with {about_seconds(now.io.median)} (hollow)."
+        f"as {came}: {brief(sweep_text(now.sweep), 80)} with {about_seconds(now.io.median)} (hollow)."
         if view.key
         else f"{about_seconds(then.io.median)} instead of {about_seconds(now.io.median)}.",
         _not_to_scale(view, bars.axis(Frame(0, 0, WIDTH, HEIGHT))),
     )
     canvas = Canvas("estimate", title, caption)
-    entries = [*bars.entries(canvas, estimate.improvements), Entry(box("outline"), "measured")]
+    entries = [*bars.entries(canvas, estimate.improvements), Entry(box("outline"), came)]
     if view.key:
-        entries.append(Entry(_triangle("former"), f"best measured: {_short_value(view, now)}"))
+        entries.append(Entry(_triangle("former"), f"best {came}: {_short_value(view, now)}"))
         entries += [Entry(_triangle("best"), f"best: {_short_value(view, then)}")] if inside else []
     legend = Legend(entries)
     seconds = Seconds(max(measured.top(), bars.longest))
@@ -135,7 +135,7 @@ def _spread_text(points: Sequence[SweepPoint]) -> str:
     kinds = {(point.io.n, point.io.kind) for point in points}
     if len(kinds) == 1:
         n, kind = kinds.pop()
-        shown = f"; whiskers: {kind_text(kind)}" if n > 1 else ""
+        shown = f"; whiskers: {kind_text(kind)}" if points[0].io.has_spread else ""
         return f"n = {n}{shown}"
     sizes = sorted({n for n, _ in kinds})
     return f"n = {sizes[0]} to {sizes[-1]}; whiskers: the range of fewer than six values, else a 95 % interval"
@@ -191,7 +191,7 @@ class _Bars:
                     tip = f"{text}{brief(name, 60)} {about_seconds(seconds)} of {about_seconds(point.io.median)}"
                     canvas.rect(place - width / 2, top, width, bottom - top, css, tip, fill)
                     foot += seconds
-            if point.io.n > 1 and point.io.high > point.io.low:
+            if point.io.has_spread and point.io.high > point.io.low:
                 roomy = axis.pitch >= MARKS_FROM
                 draw_whisker(canvas, place, scale, point.io, "" if roomy else "fine", 4.0 if roomy else 0.0)
 
@@ -200,7 +200,7 @@ class _Bars:
         width = self.width(axis)
         for place, point, text in zip(axis.places, self.points, self.view.texts(), strict=True):
             top = scale(point.io.median)
-            tip = f"{text}measured {about_seconds(point.io.median)}"
+            tip = f"{text}{self.source.conditions.came} {about_seconds(point.io.median)}"
             canvas.rect(place - width / 2, top, width, frame.bottom - top, "outline", tip)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tierscope.analysis.breakdown import SweepPoint, counted_epochs, sweep_text
+from tierscope.analysis.statistics import SIMULATED
 from tierscope.report.source import Source
 from tierscope.report.svg import (
     HEIGHT,
@@ -129,10 +130,14 @@ def sentences(source: Source, view: View, *shown: str) -> str:
         found.append(f"Of so many points only one in {view.stride} is drawn, and the best.")
     if source.conditions.emulated:
         found.append(f"Emulated tiers: {', '.join(brief(tier, 40) for tier in source.conditions.emulated)}.")
+    if source.conditions.simulated:
+        found.append(f"Simulated ({', '.join(source.conditions.simulated)}), not measured.")
     return " ".join(found)
 
 
 def kind_text(kind: str) -> str:
+    if kind == SIMULATED:
+        return "90 % of what was simulated"
     return "their range" if kind == "range" else "95 % interval of the median"
 
 

@@ -1,22 +1,6 @@
-"""Studies to start from, one YAML file each beside this module; their leading comments say what and whence."""
+"""Studies to start from, one YAML file each beside this module."""
 
-import itertools
-from importlib import resources
+from tierscope.spec.shelf import Shelf
 
-
-def names() -> list[str]:
-    files = resources.files(__name__).iterdir()
-    return sorted(entry.name.removesuffix(".yaml") for entry in files if entry.name.endswith(".yaml"))
-
-
-def text(name: str) -> str:
-    return (resources.files(__name__) / f"{name}.yaml").read_text(encoding="utf-8")
-
-
-def preamble(name: str) -> list[str]:
-    """The leading comment lines of the preset."""
-    return list(itertools.takewhile(lambda line: line.startswith("#"), text(name).splitlines()))
-
-
-def summary(name: str) -> str:
-    return preamble(name)[0].removeprefix("#").strip()
+SHELF = Shelf(__name__)
+names, text, preamble, summary = SHELF.names, SHELF.text, SHELF.preamble, SHELF.summary

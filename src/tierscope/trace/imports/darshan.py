@@ -14,8 +14,8 @@ import numpy.typing as npt
 import polars as pl
 
 from tierscope.trace.imports.darshan_habits import Habit
-from tierscope.trace.imports.darshan_job import CLOCK_SECONDS, Placed, place_logs, processes_of
-from tierscope.trace.imports.darshan_reader import MOST_COUNTED, MOST_SECONDS, DarshanLog, FileRecords
+from tierscope.trace.imports.darshan_job import CLOCK_SECONDS, Placed, place_logs
+from tierscope.trace.imports.darshan_reader import MOST_COUNTED, MOST_SECONDS, DarshanLog, FileRecords, processes_of
 from tierscope.trace.imports.gathered import SUMS, Imported, RankEpoch
 from tierscope.trace.imports.paths import PROGRAM, UNKNOWN, TierRules, common_folder
 
@@ -154,25 +154,19 @@ class _Gathering:
     ) -> None:
         """Rows of READ, META and WRITE for the records that are data."""
         data = chosen & ~np.isin(tiers, [PROGRAM, UNKNOWN])
-        self._tiers |= set(tiers[data])
+        if not data.any():
+            return
+        columns: dict[str, Any] = {"rank": ranks[data], "tier": tiers[data].tolist()}
         for kind, counters, moved, seconds in _KINDS:
-            ops = sum((records.counter(name)[data] for name in counters), np.zeros(int(data.sum()), np.int64))
-            self._sums.append(
-                pl.DataFrame(
-                    {
-                        "epoch": np.full(int(data.sum()), placed.epoch),
-                        "rank": ranks[data],
-                        "tier": tiers[data].tolist(),
-                        "kind": np.full(int(data.sum()), kind).tolist(),
-                        "busy_seconds": records.seconds(seconds)[data],
-                        "ops": ops,
-                        "bytes": records.counter(moved)[data] if moved else np.zeros(int(data.sum()), np.int64),
-                    },
-                    SUMS,
-                )
-                .group_by("epoch", "rank", "tier", "kind", maintain_order=True)
-                .sum()
-            )
+            columns[f"{kind}_seconds"] = records.seconds(seconds)[data]
+            columns[f"{kind}_ops"] = np.sum([records.counter(name)[data] for name in counters], axis=0)
+            columns[f"{kind}_bytes"] = records.counter(moved)[data] if moved else np.zeros(int(data.sum()), np.int64)
+        summed = pl.DataFrame(columns).group_by("rank", "tier", maintain_order=True).sum()
+        self._tiers |= set(summed["tier"])
+        for kind, *_ in _KINDS:
+            named = {f"{kind}_seconds": "busy_seconds", f"{kind}_ops": "ops", f"{kind}_bytes": "bytes"}
+            rows = summed.rename(named).with_columns(epoch=pl.lit(placed.epoch), kind=pl.lit(kind))
+            self._sums.append(rows.select(pl.col(name).cast(dtype) for name, dtype in SUMS.items()))
 
     def _add_shared(self, placed: Placed, records: FileRecords, tiers: npt.NDArray[Any]) -> None:
         """Records that Darshan reduced over all ranks: apart, or an equal part of each for every rank."""
@@ -222,6 +216,10 @@ class _Gathering:
             "source": "darshan",
             "logs": len(placed),
             "process_count": sum({each.process: processes_of(each.log) for each in placed}.values()),
+            "spawned": {
+                "by_start": len({each.process for each in placed if each.spawned is True}),
+                "alone": len({each.process for each in placed if each.spawned is False}),
+            },
             "partial_modules": {name: count for name, count in self._partial.items() if count},
             "negative_times": self._negative,
             "impossible_ranks": self._strangers,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tierscope.trace.imports.darshan_library import COUNTERS
-from tierscope.trace.imports.darshan_reader import DarshanLog, FileRecords
+from tierscope.trace.imports.darshan_reader import DarshanLog, FileRecords, Striped
 
 LARGE_FILE_BYTES = 1 << 30
 _SIZES = [name for name in COUNTERS if name.startswith("SIZE_READ_")]
@@ -33,6 +33,7 @@ class Habit:
     read_files: int = 0
     sizes: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(_SIZES), np.int64))
     servers: Counter[int] = field(default_factory=Counter)  # files by object server
+    stripe_bytes: Counter[int] = field(default_factory=Counter)  # files by stripe size
     striped: dict[str, int] = field(default_factory=lambda: {"files": 0, "on_one": 0, "large_on_one": 0})
 
     def add(self, module: str, records: FileRecords, chosen: npt.NDArray[np.bool_], log: DarshanLog) -> None:
@@ -57,11 +58,13 @@ class Habit:
                 self.files.add(log.paths[file])
         self.files.update(map(log.paths.__getitem__, np.unique(records.files[chosen]).tolist()))
 
-    def _add_striped(self, servers: list[int], length: int) -> None:
-        self.servers.update(set(servers))
+    def _add_striped(self, striped: Striped, length: int) -> None:
+        on_one = len(striped.servers) == 1
+        self.servers.update(set(striped.servers))
+        self.stripe_bytes[striped.stripe_bytes] += 1
         self.striped["files"] += 1
-        self.striped["on_one"] += len(servers) == 1
-        self.striped["large_on_one"] += len(servers) == 1 and length >= LARGE_FILE_BYTES
+        self.striped["on_one"] += on_one
+        self.striped["large_on_one"] += on_one and length >= LARGE_FILE_BYTES
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -75,5 +78,6 @@ class Habit:
             "again_files": self.again_files,
             "sizes": [[limit, int(count)] for limit, count in zip(_SIZE_LIMITS, self.sizes, strict=True)],
             "servers": len(self.servers),
+            **({"stripe_bytes": self.stripe_bytes.most_common(1)[0][0]} if self.stripe_bytes else {}),
             **{f"striped_{name}": count for name, count in self.striped.items()},
         }

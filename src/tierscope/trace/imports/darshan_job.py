@@ -1,8 +1,9 @@
 """A job's Darshan logs: which process each is of, which rank that belongs to, which epoch it saw.
 
 One job is a set of logs. A build with MPI writes one log for all ranks; a build without writes one for every process, loader workers
-too. A worker that was forked names its parent, and counts for it; any other process counts for itself, since no log says to whom it
-belongs. Several logs of one process are its epochs, in the order of their start; a gap given by the user instead lets an epoch begin wherever no log started for so long.
+too. A worker that was forked names its parent, and counts for it. One that was spawned does not: it counts for the only program that can have started it,
+by its time, its job and its interpreter (`darshan_spawned.py`), and for itself where there are several or none, as any other process does.
+Several logs of one process are its epochs, in the order of their start; a gap given by the user instead lets an epoch begin wherever no log started for so long.
 """
 
 import os
@@ -11,29 +12,37 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tierscope.trace.imports.darshan_reader import DarshanLog
+import numpy as np
 
-MOST_RANKS = 1 << 20
+from tierscope.trace.imports.darshan_reader import DarshanLog, processes_of
+from tierscope.trace.imports.darshan_spawned import is_spawned, starters
+
 CLOCK_SECONDS = 1.0  # old logs have whole seconds
 _PID = re.compile(r"_id\d+-(\d+)_")
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A log, the rank of its first process, its epoch, and which process it is of."""
+    """A log, the rank of its first process, its epoch, and which process it is of.
+
+    `spawned`: None, or of a spawned worker whether the process that it counts for was found by its time.
+    """
 
     log: DarshanLog
     first_rank: int
     epoch: int
     process: Hashable
+    spawned: bool | None = None
 
 
 def place_logs(logs: Sequence[DarshanLog], gap: float | None) -> Iterator[Placed]:
     """Processes in the order of their start, ranks after one another."""
-    unique = {_identity(log): log for log in logs}  # a log that was given twice counts once
-    ordered = sorted(unique.values(), key=lambda log: (log.job["start_seconds"], log.path))
+    ordered = sorted(_without_copies(logs), key=lambda log: (log.job["start_seconds"], log.path))
     of_process = _by_process(ordered)
-    parents = {key: _parent(found[0]) for key, found in of_process.items()}
+    parents: dict[Hashable, Hashable] = {key: _parent(found[0]) for key, found in of_process.items()}
+    roots = {key: found for key, found in of_process.items() if _root(key, parents) == key}
+    guessed = starters(roots)
+    parents |= guessed
     ranks: dict[object, int] = {}
     next_rank = 0
     for key in of_process:
@@ -43,14 +52,26 @@ def place_logs(logs: Sequence[DarshanLog], gap: float | None) -> Iterator[Placed
             next_rank += max(map(processes_of, of_process[root]))
     by_start = _epochs_by_gap(ordered, gap) if gap else {}
     for key, found in of_process.items():
+        spawned = key in guessed if key in roots and is_spawned(found[0]) else None
         for number, log in enumerate(_without_tail(found), start=1):
-            yield Placed(log, ranks[_root(key, parents)], by_start.get(log.path, number), key)
+            yield Placed(log, ranks[_root(key, parents)], by_start.get(log.path, number), key, spawned)
 
 
-def _identity(log: DarshanLog) -> tuple[Any, ...]:
-    """Two logs with the same name and the same records are the same log."""
-    content = tuple(hash(each.counters.tobytes() + each.times.tobytes()) for each in log.records.values())
-    return os.path.basename(log.path), log.job["start_seconds"], log.job["end_seconds"], content
+def _without_copies(logs: Sequence[DarshanLog]) -> list[DarshanLog]:
+    """A log that was given twice counts once: two with the same name, times and records are the same."""
+    alike: dict[tuple[Any, ...], list[DarshanLog]] = {}
+    for log in logs:
+        found = alike.setdefault((os.path.basename(log.path), log.job["start_seconds"], log.job["end_seconds"]), [])
+        if not any(_same_records(log, other) for other in found):
+            found.append(log)
+    return [log for found in alike.values() for log in found]
+
+
+def _same_records(one: DarshanLog, other: DarshanLog) -> bool:
+    return all(
+        np.array_equal(mine.counters, theirs.counters) and mine.times.tobytes() == theirs.times.tobytes()
+        for mine, theirs in zip(one.records.values(), other.records.values(), strict=True)
+    )
 
 
 def _by_process(ordered: Sequence[DarshanLog]) -> dict[Hashable, list[DarshanLog]]:
@@ -72,17 +93,13 @@ def process_of(log: DarshanLog) -> Hashable:
     return int(pid[1]) if pid else log.path
 
 
-def processes_of(log: DarshanLog) -> int:
-    return max(1, min(int(log.job["processes"]), MOST_RANKS))
-
-
 def _parent(log: DarshanLog) -> int | None:
     text = log.job["metadata"].get("fork_parent", "")
     return int(text) if text.isascii() and text.isdigit() else None
 
 
-def _root(key: Hashable, parents: Mapping[Hashable, int | None]) -> Hashable:
-    """The process that forked it, or forked that one."""
+def _root(key: Hashable, parents: Mapping[Hashable, Hashable]) -> Hashable:
+    """The process that started it, or started that one."""
     seen = {key}
     while (parent := parents.get(key)) is not None and parent in parents and parent not in seen:
         key = parent

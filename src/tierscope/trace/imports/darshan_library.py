@@ -63,7 +63,7 @@ class _Module(ctypes.Structure):
 
 
 class _Name(ctypes.Structure):
-    _fields_ = (("id", ctypes.c_uint64), ("name", ctypes.c_void_p))
+    _fields_ = (("id", ctypes.c_uint64), ("name", ctypes.c_void_p))  # both as wide
 
 
 def library_path() -> str | None:
@@ -146,23 +146,23 @@ class Log:
         self._library.darshan_free(first)
         return found
 
-    def names(self) -> dict[int, str]:
-        """Path by the number that records know a file by."""
+    def names(self) -> tuple[npt.NDArray[np.uint64], bytes]:
+        """The numbers that records know files by, and the paths in the same order with a zero byte between them."""
         first, count = ctypes.POINTER(_Name)(), ctypes.c_int()
         self._library.darshan_log_get_name_records(self._handle, ctypes.byref(first), ctypes.byref(count))
         if not first:
             self._handle = None  # the library has closed it
             raise ValueError("its names of files cannot be read")
-        found = {}
-        for index in range(count.value):
-            one = first[index]
-            found[one.id] = _text(ctypes.string_at(one.name))
-            self._library.darshan_free(one.name)
+        table = np.ctypeslib.as_array(ctypes.cast(first, ctypes.POINTER(ctypes.c_uint64)), (count.value, 2))
+        numbers, addresses = table[:, 0].copy(), table[:, 1].tolist()
+        joined = b"\0".join(map(ctypes.string_at, addresses))
+        for address in addresses:
+            self._library.darshan_free(address)
         self._library.darshan_free(first)
-        return found
+        return numbers, joined
 
     def files(self, module: str, index: int) -> tuple[Ints, Ints, Floats]:
-        """Of a module's records: number and rank, then COUNTERS, then TIMES. Zero where the module has no such counter."""
+        """Of a module's records: number and rank; a row for each of COUNTERS; a row for each of TIMES. Zero where the module has no such counter."""
         layout = _Layout(self._library, module)
         chunk = np.zeros(_CHUNK, layout.dtype)
         heads, counters, times = [], [], []
@@ -172,15 +172,18 @@ class Log:
             heads.append(chunk["head"][:read].copy())
             counters.append(layout.counters(chunk[:read]))
             times.append(layout.times(chunk[:read]))
-        return np.concatenate(heads), np.concatenate(counters), np.concatenate(times)
+        return np.concatenate(heads), np.concatenate(counters, axis=1), np.concatenate(times, axis=1)
 
     def _fill(self, chunk: npt.NDArray[Any], index: int) -> int:
         """Records straight into the array; how many there were."""
-        place = ctypes.c_void_p()
-        where, step = chunk.ctypes.data, chunk.dtype.itemsize
-        get, handle, target = self._library.darshan_log_get_record, self._handle, ctypes.byref(place)
-        for number in range(len(chunk)):
-            place.value = where + number * step
+        places = chunk.ctypes.data + np.arange(len(chunk), dtype=np.uint64) * np.uint64(chunk.dtype.itemsize)
+        get, handle, first, step = (
+            self._library.darshan_log_get_record,
+            self._handle,
+            places.ctypes.data,
+            places.itemsize,
+        )
+        for number, target in enumerate(range(first, first + places.nbytes, step)):
             if get(handle, index, target) < 1:
                 return number
         return len(chunk)
@@ -195,14 +198,15 @@ class Log:
             self._library.darshan_free(place)
 
 
-def stripes(log: Log, index: int) -> dict[int, list[int]]:
-    """The object servers (OSTs) of every file that Lustre told about."""
+def stripes(log: Log, index: int) -> dict[int, tuple[int, list[int]]]:
+    """Of every file that Lustre told about, its stripe size and its object servers (OSTs)."""
     found = {}
     for address in log.allocated(index):
         number, _, components, count = (ctypes.c_int64 * 4).from_address(address)
         pointers = (ctypes.c_void_p * 2).from_address(address + 32)
-        if components > 0 and 0 < count <= _MOST_STRIPES and pointers[1]:
-            found[number & (2**64 - 1)] = list((ctypes.c_int64 * count).from_address(pointers[1]))
+        if components > 0 and 0 < count <= _MOST_STRIPES and pointers[0] and pointers[1]:
+            (size,) = (ctypes.c_int64 * 1).from_address(pointers[0])  # the first counter of the first component
+            found[number & (2**64 - 1)] = size, list((ctypes.c_int64 * count).from_address(pointers[1]))
     return found
 
 
@@ -237,17 +241,18 @@ class _Layout:
         self._floats = [floats.index(f"{module}_{name}") if f"{module}_{name}" in floats else None for name in TIMES]
 
     def counters(self, records: npt.NDArray[Any]) -> Ints:
-        return _columns(records["counters"], self._ints)
+        return _rows(records["counters"], self._ints)
 
     def times(self, records: npt.NDArray[Any]) -> Floats:
-        return _columns(records["times"], self._floats)
+        return _rows(records["times"], self._floats)
 
 
-def _columns(values: npt.NDArray[Any], places: list[int | None]) -> npt.NDArray[Any]:
-    taken = np.zeros((len(values), len(places)), values.dtype)
-    for column, place in enumerate(places):
+def _rows(values: npt.NDArray[Any], places: list[int | None]) -> npt.NDArray[Any]:
+    """Columns as rows: what is used together lies together."""
+    taken = np.zeros((len(places), len(values)), values.dtype)
+    for row, place in enumerate(places):
         if place is not None:
-            taken[:, column] = values[:, place]
+            taken[row] = values[:, place]
     return taken
 
 

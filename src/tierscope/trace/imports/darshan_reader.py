@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,10 @@ from tierscope.trace.imports.darshan_worker import HEAD
 PATIENCE_SECONDS = 120.0  # for one log
 MOST_COUNTED = 1 << 50  # of bytes or operations in one record; sums of them stay numbers
 MOST_SECONDS = 1e9
+MOST_RANKS = 1 << 20
 OLD = "is a log of Darshan 1 or 2, which the library of Darshan 3 does not read"
 _MOST_HEAD_BYTES = 1 << 28
+_PIPE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +66,23 @@ class Segments:
     reads: npt.NDArray[Any]  # of darshan_library.SEGMENT
 
 
+class Striped(NamedTuple):
+    """How a file lies on Lustre."""
+
+    stripe_bytes: int
+    servers: list[int]
+
+
 @dataclass(frozen=True, slots=True)
 class DarshanLog:
-    """What one log holds. `stripes`: by file, the object servers that Lustre named; `complaints`: what the library said while reading."""
+    """What one log holds. `stripes`: by file, what Lustre told; `complaints`: what the library said while reading."""
 
     path: str
     job: dict[str, Any]
     mounts: list[tuple[str, str]]
     modules: dict[str, dict[str, Any]]
     paths: list[str]
-    stripes: dict[int, list[int]]
+    stripes: dict[int, Striped]
     records: dict[str, FileRecords]  # by module
     complaints: list[str]
     segments: Segments | None = None  # None: not asked for, or not traced
@@ -83,6 +92,10 @@ class DarshanLog:
 class UnreadableLog:
     path: str
     reason: str
+
+
+def processes_of(log: DarshanLog) -> int:
+    return max(1, min(int(log.job["processes"]), MOST_RANKS))
 
 
 def read_logs(
@@ -175,7 +188,12 @@ class _Workers:
         if worker is None or worker.poll() is not None:
             command = [sys.executable, "-m", "tierscope.trace.imports.darshan_worker", self._library]
             worker = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, process_group=0
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                process_group=0,
+                pipesize=_PIPE_BYTES,
             )
             self._mine.worker = worker
             self._all.append(worker)
@@ -236,9 +254,13 @@ def _log(path: str, head: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> Dar
     for module, start in zip(FILE_MODULES, range(0, len(of_modules), 3), strict=True):
         heads, counters, times = of_modules[start : start + 3]
         files = _index(numbers, order, heads[:, 0].astype(np.uint64), paths)
-        records[module] = FileRecords(files, heads[:, 1], counters, times)
-    places = {int(number): place for place, number in enumerate(numbers)}
-    stripes = {places[int(file)]: osts for file, osts in head["stripes"].items() if int(file) in places}
+        records[module] = FileRecords(files, heads[:, 1], counters.T, times.T)
+    places = {number: place for place, number in enumerate(numbers.tolist())} if head["stripes"] else {}
+    stripes = {
+        places[int(file)]: Striped(size, servers)
+        for file, (size, servers) in head["stripes"].items()
+        if int(file) in places
+    }
     mounts = [(str(mount), str(kind)) for mount, kind in head["mounts"]]
     segments = (
         Segments(_index(numbers, order, traced[0], paths), traced[1], traced[2].view(SEGMENT)) if traced else None

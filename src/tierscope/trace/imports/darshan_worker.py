@@ -49,7 +49,7 @@ def send(out: BinaryIO, head: dict[str, Any], arrays: list[npt.NDArray[Any]]) ->
 
 
 def read(library: ctypes.CDLL, path: str, segments: bool) -> tuple[dict[str, Any], list[npt.NDArray[Any]]]:
-    """Arrays: for each module of files number and rank, counters, times; then the files' numbers; then their names in one.
+    """Arrays: for each module of files number and rank, rows of counters and of times; then the files' numbers; then their names in one.
 
     With `segments`, before those: of every traced read its file, its rank and where and when it was.
     """
@@ -57,23 +57,21 @@ def read(library: ctypes.CDLL, path: str, segments: bool) -> tuple[dict[str, Any
     try:
         modules = log.modules()
         head: dict[str, Any] = {"job": log.job(), "mounts": log.mounts(), "modules": modules, "stripes": {}}
-        names = log.names()
+        numbers, joined = log.names()
         arrays: list[npt.NDArray[Any]] = []
         for module in FILE_MODULES:
             if module in modules:
                 arrays += log.files(module, modules[module]["index"])
             else:
-                arrays += [np.zeros((0, 2), np.int64), np.zeros((0, len(COUNTERS)), np.int64)]
-                arrays.append(np.zeros((0, len(TIMES)), np.float64))
+                arrays += [np.zeros((0, 2), np.int64), np.zeros((len(COUNTERS), 0), np.int64)]
+                arrays.append(np.zeros((len(TIMES), 0), np.float64))
         if segments and "DXT_POSIX" in modules:
             arrays += read_segments(log, modules["DXT_POSIX"]["index"])
         if "LUSTRE" in modules:
             head["stripes"] = stripes(log, modules["LUSTRE"]["index"])
     finally:
         log.close()
-    numbers = np.fromiter(names, np.uint64, len(names))
-    joined = np.frombuffer("\0".join(names.values()).encode(), np.uint8)
-    return head, [*arrays, numbers, joined]
+    return head, [*arrays, numbers, np.frombuffer(joined, np.uint8)]
 
 
 @contextmanager

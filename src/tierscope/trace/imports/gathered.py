@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from tierscope.trace.trace import COLUMNS, RunKey, Trace
+from tierscope.trace.trace import RunKey, Trace, completed
 
 SUMS: dict[str, Any] = {
     "epoch": pl.Int32,
@@ -65,19 +65,11 @@ def to_trace(imported: Imported, about: dict[str, Any]) -> Trace:
             "compute_seconds": [one.compute_seconds for one in imported.ranks],
         }
     )
-    parts = [_complete(part) for part in (ranks, summed)]
+    key = RunKey(0, 1)
+    parts = [completed(part, key) for part in (ranks, summed)]
     tiers = [{"name": name, "emulated": False} for name in imported.tiers]
     whole = {**about, "kind": "imported", "sweep": {}, "tiers": tiers, **imported.facts}
-    return Trace(RunKey(0, 1), whole, pl.concat(parts))
-
-
-def _complete(part: pl.DataFrame) -> pl.DataFrame:
-    """All columns of a trace; null where nothing is known. Counts of a recorder's own are zero."""
-    known = {"point": 0, "repetition": 1, "limited_ops": 0, "late_ops": 0, "late_seconds": 0.0}
-    return part.select(
-        pl.col(name).cast(dtype) if name in part.columns else pl.lit(known.get(name), dtype).alias(name)
-        for name, dtype in COLUMNS.items()
-    )
+    return Trace(key, whole, pl.concat(parts))
 
 
 def sums_of(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:

@@ -16,6 +16,7 @@ LUSTRE = "lustre"
 _PROGRAM_FOLDERS = ("/usr/", "/lib/", "/lib64/", "/etc/", "/proc/", "/sys/", "/dev/", "/bin/", "/sbin/", "/run/")
 _PROGRAM_INSIDE = re.compile(r"/(site-packages|dist-packages|__pycache__|lib/python[\d.]+)/")
 _PROGRAM_SUFFIXES = (".py", ".pyc", ".pyo", ".so", ".egg-link", ".dist-info", ".whl")
+_ODD_ENDS = (*_PROGRAM_SUFFIXES, ">", "]")  # other names of files need no closer look
 _LIBRARY_VERSION = re.compile(r"\.so(\.\d+)+$")
 _NO_FILE = re.compile(r"<.*>|(pipe|socket|anon_inode):.*")
 _NOT_STORAGE = frozenset(
@@ -47,14 +48,16 @@ class TierRules:
     @cached_property
     def _longest_first(self) -> list[tuple[str, str]]:
         pairs = [(prefix.rstrip("/") + "/", name) for name, prefixes in self.given.items() for prefix in prefixes]
-        return sorted(pairs, key=lambda pair: -len(pair[0]))
+        return sorted(pairs, key=_longest)
 
     def of_all(
         self, paths: Sequence[str], mounts: Sequence[tuple[str, str]], on_lustre: frozenset[int] | set[int]
     ) -> list[str]:
         """A tier's name for every path, or PROGRAM, or UNKNOWN. `on_lustre`: places of the paths that Lustre told about."""
-        by_length = sorted(((mount.rstrip("/") + "/", kind) for mount, kind in mounts), key=lambda pair: -len(pair[0]))
-        places = {mount.rstrip("/"): _mount_tier(mount, kind) for mount, kind in by_length}
+        folders_mounted = ((mount.rstrip("/") + "/", kind) for mount, kind in mounts)
+        by_length = sorted(((mount, _mount_tier(mount, kind)) for mount, kind in folders_mounted), key=_longest)
+        places = {mount.rstrip("/"): tier for mount, tier in by_length}
+        single_files = self._single_files
         folders: dict[str, _Folder] = {}
         found = []
         for place, path in enumerate(paths):
@@ -62,9 +65,9 @@ class TierRules:
             folder = folders.get(head)
             if folder is None:
                 folder = folders[head] = self._folder(head + "/", by_length)
-            exact = self._single_files.get(path)
-            ruled = exact or folder.ruled
-            if _is_program(name, folder, ruled is not None) or not path:
+            ruled = single_files.get(path) or folder.ruled
+            odd = folder.packages or folder.system or name.endswith(_ODD_ENDS) or ".so." in name or not name
+            if odd and (not path or _is_program(name, folder, ruled is not None)):
                 found.append(PROGRAM)
             else:
                 found.append(ruled or (LUSTRE if place in on_lustre else places.get(path, folder.mounted)))
@@ -76,8 +79,9 @@ class TierRules:
         return {prefix.rstrip("/"): name for prefix, name in self._longest_first}
 
     def _folder(self, folder: str, mounts: list[tuple[str, str]]) -> "_Folder":
+        """`mounts`: with their tiers, longest first."""
         ruled = next((name for prefix, name in self._longest_first if folder.startswith(prefix)), None)
-        mounted = _mount_tier(*next((pair for pair in mounts if folder.startswith(pair[0])), ("/", "")))
+        mounted = next((tier for mount, tier in mounts if folder.startswith(mount)), UNKNOWN)
         return _Folder(ruled, mounted, bool(_PROGRAM_INSIDE.search(folder)), folder.startswith(_PROGRAM_FOLDERS))
 
     def order(self, found: set[str]) -> list[str]:
@@ -85,6 +89,10 @@ class TierRules:
         others = sorted(found - {PROGRAM, UNKNOWN} - self.given.keys())
         near = [name for name in others if name in _NEAR]
         return [*near, *self.given, *(name for name in others if name not in near)]
+
+
+def _longest(pair: tuple[str, str]) -> int:
+    return -len(pair[0])
 
 
 def _mount_tier(mount: str, kind: str) -> str:

@@ -1,0 +1,43 @@
+import click
+
+from tierscope.cli import common
+
+
+@click.command("simulate")
+@click.argument("study")
+@click.option(
+    "--method",
+    type=click.Choice(["bound", "events"]),
+    default="bound",
+    show_default=True,
+    help="bound: what the busiest station allows, at once; events: every operation, the authoritative one.",
+)
+@common.out_option
+@common.system_option
+@common.set_option
+@common.quiet_option
+@common.json_option
+def command(
+    study: str,
+    method: str,
+    out: str | None,
+    system: str | None,
+    settings: tuple[str, ...],
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Simulate STUDY (a YAML file or a preset) from its tiers' rates, without running it.
+
+    Same plan, same outputs as `tierscope run`, labelled simulated: analyze, estimate, explore and report take them too.
+    """
+    from tierscope.cli.progress import watching  # noqa: PLC0415
+    from tierscope.spec.known import load_system  # noqa: PLC0415
+    from tierscope.spec.load import load_study  # noqa: PLC0415
+    from tierscope.studies.simulate import simulate_study  # noqa: PLC0415
+
+    wanted = load_study(study, settings, system)
+    draws = load_system(system).draws if system else ()
+    target = common.default_out(wanted, out, suffix="-simulated")
+    with watching(quiet) as watch:
+        simulate_study(wanted, target, method, watch, draws)
+    common.show_result(target, as_json)

@@ -1,0 +1,190 @@
+"""The queues that a system's tiers consist of: who shares which, and how long each serves.
+
+    metadata server   `metadata_servers` per device; an open or stat takes 1/metadata_ops of the file's one, a close nothing
+    object server     `servers` per device; a read takes 1/read_ops + bytes/bandwidth of each that holds a part of it
+    links             a node's own, a device's, a gateway's: a read takes bytes/bandwidth of each on its way
+
+A device serves `device_shared_by` nodes, a gateway `gateway_shared_by`. Object servers differ in speed by `variation`, drawn once
+per seed. Rates that are not given do not limit. Data streams through servers and links at once: a read ends when all
+are done. What emulates a tier and what simulates it start from here, so that they mean the same system.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tierscope.spec.study import System, Tier
+
+FloatArray = npt.NDArray[np.float64]
+NONE = -1  # no such station: no rate limits
+
+
+@dataclass(frozen=True, slots=True)
+class TierQueues:
+    """Where a tier's stations begin (NONE: it has no such), and how nodes and files find theirs."""
+
+    name: str
+    nodes_per_device: int
+    nodes_per_gateway: int
+    metadata: int
+    metadata_servers: int
+    servers_first: int
+    servers: int
+    node_link: int
+    device_link: int
+    gateway: int
+    stripe_count: int
+    stripe_size: int
+    latency: float
+    metadata_latency: float
+
+    def metadata_of(self, node: int, file: int) -> int:
+        if self.metadata == NONE:
+            return NONE
+        return self.metadata + node // self.nodes_per_device * self.metadata_servers + file % self.metadata_servers
+
+    def server_of(self, node: int, file: int, stripe: int = 0) -> int:
+        """The server that holds a stripe of a file: files take turns."""
+        if self.servers_first == NONE:
+            return NONE
+        return self.servers_first + node // self.nodes_per_device * self.servers + (file + stripe) % self.servers
+
+    def links_of(self, node: int) -> list[int]:
+        found = (
+            (self.node_link, node),
+            (self.device_link, node // self.nodes_per_device),
+            (self.gateway, node // self.nodes_per_gateway),
+        )
+        return [first + place for first, place in found if first != NONE]
+
+
+@dataclass(frozen=True, slots=True)
+class Stations:
+    """All stations of a system by number: seconds of service per operation and per byte, and how they serve."""
+
+    tiers: tuple[TierQueues, ...]
+    per_op: FloatArray
+    per_byte: FloatArray
+    variation: FloatArray  # of each service
+    sharing: npt.NDArray[np.bool_]  # serves all at once instead of one after another
+    background: FloatArray  # share of its time that others take
+    latency: FloatArray  # of an operation that it served, behind it
+    names: tuple[tuple[int, str], ...]  # (first number, what it is), in order
+
+    @property
+    def count(self) -> int:
+        return len(self.per_op)
+
+    def name_of(self, number: int) -> str:
+        """`gfs metadata server 0`, for people."""
+        first, name = [(first, name) for first, name in self.names if first <= number][-1]
+        return f"{name} {number - first}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    per_op: float
+    per_byte: float
+    variation: float
+    sharing: bool
+    background: float
+    latency: float
+
+
+class _Builder:
+    def __init__(self) -> None:
+        self.rows: list[_Row] = []
+        self.names: list[tuple[int, str]] = []
+
+    def add(self, name: str, rows: Sequence[_Row]) -> int:
+        """The number of the first of them; NONE when none of them limits."""
+        if not any(row.per_op or row.per_byte for row in rows):
+            return NONE
+        first = len(self.rows)
+        self.names.append((first, name))
+        self.rows += rows
+        return first
+
+
+def stations_of(system: System, seed: int, tiers: Sequence[bool] | None = None) -> Stations:
+    """The stations of all tiers, or of those that are marked; the others have none."""
+    builder = _Builder()
+    queues = tuple(
+        _tier(builder, tier, system.nodes, seed) if tiers is None or tiers[number] else _no_queues(tier)
+        for number, tier in enumerate(system.tiers)
+    )
+    rows = builder.rows
+    return Stations(
+        queues,
+        np.array([row.per_op for row in rows]),
+        np.array([row.per_byte for row in rows]),
+        np.array([row.variation for row in rows]),
+        np.array([row.sharing for row in rows], np.bool_),
+        np.array([row.background for row in rows]),
+        np.array([row.latency for row in rows]),
+        tuple(builder.names),
+    )
+
+
+def _tier(builder: _Builder, tier: Tier, nodes: int, seed: int) -> TierQueues:
+    per_device = tier.device_shared_by or (1 if tier.visible_to == "node" else nodes)
+    per_gateway = tier.gateway_shared_by or nodes
+    devices, gateways = -(-nodes // per_device), -(-nodes // per_gateway)
+    sharing = tier.discipline == "sharing"
+
+    def metadata_server() -> _Row:
+        per_op = 1 / tier.metadata_ops if tier.metadata_ops else 0.0
+        return _Row(per_op, 0.0, tier.metadata_variation, sharing, tier.background, tier.metadata_latency)
+
+    def server(name: str) -> _Row:
+        speed = _speed(tier.variation, name)
+        per_op = 1 / tier.read_ops / speed if tier.read_ops else 0.0
+        per_byte = 1 / tier.bandwidth / speed if tier.bandwidth else 0.0
+        return _Row(per_op, per_byte, tier.service_variation, sharing, tier.background, tier.latency)
+
+    def links(bandwidth: float | None, count: int) -> list[_Row]:
+        return [_Row(0.0, 1 / bandwidth, 0.0, False, 0.0, tier.latency)] * count if bandwidth else []
+
+    names = [f"{seed}/{tier.name}/{device}/{number}" for device in range(devices) for number in range(tier.servers)]
+    return TierQueues(
+        name=tier.name,
+        nodes_per_device=per_device,
+        nodes_per_gateway=per_gateway,
+        metadata=builder.add(f"{tier.name} metadata server", [metadata_server()] * (devices * tier.metadata_servers)),
+        metadata_servers=tier.metadata_servers,
+        servers_first=builder.add(f"{tier.name} server", [server(name) for name in names]),
+        servers=tier.servers,
+        node_link=builder.add(f"{tier.name} link of node", links(tier.node_bandwidth, nodes)),
+        device_link=builder.add(f"{tier.name} link of device", links(tier.device_bandwidth, devices)),
+        gateway=builder.add(f"{tier.name} gateway", links(tier.gateway_bandwidth, gateways)),
+        stripe_count=min(tier.stripe_count, tier.servers),
+        stripe_size=tier.stripe_size,
+        latency=tier.latency,
+        metadata_latency=tier.metadata_latency,
+    )
+
+
+def _no_queues(tier: Tier) -> TierQueues:
+    return TierQueues(tier.name, 1, 1, NONE, 1, NONE, tier.servers, NONE, NONE, NONE, 1, tier.stripe_size, 0.0, 0.0)
+
+
+def _speed(variation: float, name: str) -> float:
+    """A server's speed relative to the configured rate: normal, never below a tenth."""
+    return max(0.1, random.Random(name).gauss(1.0, variation)) if variation else 1.0
+
+
+def stripes(offset: int, nbytes: int, count: int, size: int) -> list[int]:
+    """Bytes of a read on each of the `count` servers that a file is spread over."""
+    if count == 1:
+        return [nbytes]
+    end = offset + nbytes
+    return [_below(end, number, count, size) - _below(offset, number, count, size) for number in range(count)]
+
+
+def _below(position: int, number: int, count: int, size: int) -> int:
+    """Bytes of stripe `number` before a position of the file."""
+    rounds, rest = divmod(position, count * size)
+    return rounds * size + min(max(rest - number * size, 0), size)

@@ -1,0 +1,27 @@
+"""What a simulated exploration finds: combinations of a study's keys, and those that meet a goal."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """The smallest cache rate that meets the goal with these settings, or the best that there is."""
+
+    settings: dict[str, Any]  # by short name
+    cache_rate: float
+    io_seconds: float
+    low_seconds: float
+    high_seconds: float
+    bottleneck: str
+    met: bool
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedExploration:
+    goal_seconds: float
+    method: str
+    vary: dict[str, tuple[Any, ...]]
+    combinations: tuple[Combination, ...]
+    pareto: tuple[Combination, ...]  # that meet the goal and that no other beats in every respect, cheapest first

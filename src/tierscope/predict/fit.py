@@ -1,0 +1,281 @@
+"""Fit the rates of a system's stations to measured per-class, per-process times.
+
+Nothing of what a study says about rates is looked at: `without_rates` takes it out first. What is fitted, as logarithms: for every
+tier that was read from the rate of its metadata servers, of its object servers, and the latency of opens and reads outside
+queues. METHOD: epoch times alone would fit as well and predict other systems wrongly; per-class times do not. An operation's
+own time and its bytes are told apart only where files of two sizes were read.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from tierscope.errors import UserError
+from tierscope.plan.stations import stations_of
+from tierscope.predict import bound, events
+from tierscope.predict.outcome import FloatArray, Outcome
+from tierscope.predict.schedule import Reading, Schedule
+from tierscope.spec.study import Study, System, Tier
+
+RATES = ("metadata_ops", "read_ops", "bandwidth", "node_bandwidth", "device_bandwidth", "gateway_bandwidth")
+_REST = ("metadata_latency", "latency", "metadata_variation", "service_variation", "variation", "background")
+_LEAST_LATENCY = 1e-6
+_SLOWEST_WEIGHT = 1.0
+_PROCESS_WEIGHT = 0.5
+_LATENCY_WEIGHT = 0.05  # of a latency's share of an operation: where waiting could be either, it is a queue's
+_CLEARLY = 0.9  # of the plain servers' loss: then others are taken
+_STEP = 2e-2  # of a logarithm, for differences: smaller ones drown in the order of events
+
+
+def without_rates(system: System) -> System:
+    """The system's shape alone: who shares what, how many servers."""
+    nothing: dict[str, Any] = {**dict.fromkeys(RATES), **dict.fromkeys(_REST, 0.0), "discipline": "fifo"}
+    tiers = tuple(replace(tier, **nothing) for tier in system.tiers)
+    return replace(system, tiers=tiers, process_overhead=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One measured epoch: what was read, and the busy seconds of every (rank, tier, kind: open, read)."""
+
+    study: Study  # without rates
+    reading: Reading
+    schedule: Schedule
+    busy: FloatArray
+    beside: float = 0.0  # seconds of a rank per sample that are no I/O
+    weight: float = 1.0
+    name: str = ""
+    sweep: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def io(self) -> FloatArray:
+        found: FloatArray = self.busy.sum(axis=(1, 2))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A key of a tier, its first guess, and what it may be."""
+
+    tier: str
+    key: str
+    guess: float
+    low: float
+    high: float
+
+    @property
+    def path(self) -> str:
+        return f"tiers.{self.tier}.{self.key}"
+
+    @property
+    def is_rate(self) -> bool:
+        return self.key in RATES
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """How servers serve: one after another or all at once, and how much their services vary."""
+
+    discipline: str
+    variation: float
+
+
+PLAIN = Serving("fifo", 0.0)
+# What else is tried. Sharing needs some variation: with none at all, those who came together would stay together for ever.
+OTHERS_TRIED = (Serving("fifo", 0.7), Serving("fifo", 1.5), Serving("sharing", 0.1), Serving("sharing", 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """`values` belong to `parameters`; `loss` is the root mean square residual, relative to the I/O time."""
+
+    parameters: tuple[Parameter, ...]
+    values: tuple[float, ...]
+    loss: float
+    sizes: tuple[float, ...]  # of the files that were read
+    serving: Serving = PLAIN  # of all tiers' servers: what fits best
+
+    def system(self, system: System) -> System:
+        return apply(with_serving(system, self.serving), self.parameters, self.values)
+
+
+def apply(system: System, parameters: Sequence[Parameter], values: Sequence[float]) -> System:
+    """The system with these rates; latencies that are next to nothing are nothing."""
+    changes: dict[str, dict[str, float]] = {}
+    for parameter, value in zip(parameters, values, strict=True):
+        kept = 0.0 if not parameter.is_rate and value <= 1.5 * _LEAST_LATENCY else float(value)
+        changes.setdefault(parameter.tier, {})[parameter.key] = kept
+    tiers = tuple(replace(tier, **changes.get(tier.name, {})) for tier in system.tiers)  # type: ignore[arg-type]
+    return replace(system, tiers=tiers)
+
+
+def with_serving(system: System, serving: Serving) -> System:
+    changes: dict[str, Any] = {
+        "discipline": serving.discipline,
+        "service_variation": serving.variation,
+        "metadata_variation": serving.variation,
+    }
+    return replace(system, tiers=tuple(replace(tier, **changes) for tier in system.tiers))
+
+
+def served(cases: Sequence[Case], serving: Serving) -> list[Case]:
+    """The same epochs, to be simulated with servers that serve so."""
+    return [replace(case, study=replace(case.study, system=with_serving(case.study.system, serving))) for case in cases]
+
+
+def parameters_of(cases: Sequence[Case]) -> tuple[Parameter, ...]:
+    """What these measurements may tell, with guesses from what was served at most."""
+    found: list[Parameter] = []
+    sizes = {case.reading.sample_bytes / len(case.reading.pieces) for case in cases}
+    tiers = cases[0].study.system.tiers
+    for number, tier in enumerate(tiers):
+        counts = [(case, events.counted(case.schedule, len(tiers), case.reading)) for case in cases]
+        opened = [(case, float(ops[:, number, 0].sum())) for case, (ops, _) in counts if ops[:, number, 0].any()]
+        if not opened:
+            continue
+        servers = [_servers(case.study, case.study.system.tiers[number]) for case, _ in opened]
+        rate = max(
+            ops / float(case.io.max()) / places for (case, ops), (places, _) in zip(opened, servers, strict=True)
+        )
+        waits = [float(case.busy[:, number, 0].sum()) / ops for case, ops in opened]
+        found.append(Parameter(tier.name, "metadata_ops", 1.3 * rate, rate / 20, rate * 1e5))
+        found.append(_latency(tier.name, "metadata_latency", min(waits)))
+        moved = max(
+            float(nbytes[:, number, 1].sum()) / float(case.io.max()) / places
+            for (case, (_, nbytes)), (_, places) in zip(
+                [pair for pair in counts if pair[1][1][:, number, 1].any()], servers, strict=True
+            )
+        )
+        found.append(Parameter(tier.name, "bandwidth", 1.3 * moved, moved / 20, moved * 1e5))
+        if len(sizes) > 1:
+            found.append(Parameter(tier.name, "read_ops", 20 * rate, rate / 20, rate * 1e6))
+        reads = [float(case.busy[:, number, 1].sum()) / ops for case, ops in opened]
+        found.append(_latency(tier.name, "latency", min(reads)))
+    return tuple(found)
+
+
+def _servers(study: Study, tier: Tier) -> tuple[int, int]:
+    """Metadata servers and object servers of a tier in all."""
+    nodes = study.system.nodes
+    shared_by = tier.device_shared_by or (1 if tier.visible_to == "node" else nodes)
+    devices = -(-nodes // shared_by)
+    return devices * tier.metadata_servers, devices * tier.servers
+
+
+def _latency(tier: str, key: str, seconds: float) -> Parameter:
+    most = max(seconds, 10 * _LEAST_LATENCY)
+    return Parameter(tier, key, max(2 * _LEAST_LATENCY, most / 10), _LEAST_LATENCY, most)
+
+
+def simulate(case: Case, system: System, seed: int = 0) -> Outcome:
+    """The case on a system; servers of their own luck, not of the study's seed."""
+    study = replace(case.study, system=replace(system, process_overhead=case.beside))
+    stations = stations_of(study.system, seed)
+    if _has_numba():
+        return events.simulate(study, stations, case.reading, case.schedule, events.Options(seed=seed))
+    return bound.simulate(study, stations, case.reading, case.schedule)
+
+
+def _has_numba() -> bool:
+    try:
+        events.engine()
+    except UserError:
+        return False
+    return True
+
+
+class Problem:
+    """Residuals of cases as a function of the parameters' logarithms."""
+
+    def __init__(
+        self, cases: Sequence[Case], parameters: Sequence[Parameter], weights: Sequence[FloatArray] | None = None
+    ) -> None:
+        """`weights`: of each case's ranks, for a bootstrap."""
+        self.cases, self.parameters = tuple(cases), tuple(parameters)
+        self._weights = weights or [np.ones(len(case.busy)) for case in cases]
+
+    def residuals(self, logs: FloatArray) -> FloatArray:
+        found = [
+            self._of_case(case, weights, np.exp(logs)) for case, weights in zip(self.cases, self._weights, strict=True)
+        ]
+        return np.concatenate([*found, self._latencies(np.exp(logs))])
+
+    def _latencies(self, values: FloatArray) -> FloatArray:
+        most = np.array([each.high for each in self.parameters])
+        shares = [
+            value / top for each, value, top in zip(self.parameters, values, most, strict=True) if not each.is_rate
+        ]
+        return _LATENCY_WEIGHT * math.sqrt(len(self.cases)) * np.array(shares)
+
+    def _of_case(self, case: Case, weights: FloatArray, values: FloatArray) -> FloatArray:
+        system = apply(case.study.system, self.parameters, values.tolist())
+        outcome = simulate(case, system)
+        scale = float(np.average(case.io, weights=weights))
+        difference = (outcome.busy - case.busy) / scale
+        classes = np.average(difference, axis=0, weights=weights).reshape(-1)
+        slowest = (float(outcome.io.max()) - float(case.io.max())) / scale
+        own = difference.sum(axis=(1, 2)) * np.sqrt(weights / weights.sum())
+        parts = (classes, [_SLOWEST_WEIGHT * slowest], _PROCESS_WEIGHT * own)
+        return math.sqrt(case.weight) * np.concatenate(parts)
+
+    def solve(self, start: FloatArray, rounds: int = 40, fixed: Sequence[int] = ()) -> tuple[FloatArray, float]:
+        """The best parameters near a start (logarithms), and their loss; those that are fixed stay."""
+        least_squares = _least_squares()
+        free = [number for number in range(len(start)) if number not in fixed]
+        low = np.log([self.parameters[number].low for number in free])
+        high = np.log([self.parameters[number].high for number in free])
+
+        def residuals(some: FloatArray) -> FloatArray:
+            logs = start.copy()
+            logs[free] = some
+            return self.residuals(logs)
+
+        begin = np.clip(start[free], low + 1e-9, high - 1e-9)
+        solved = least_squares(
+            residuals, begin, bounds=(low, high), loss="soft_l1", f_scale=0.05, diff_step=_STEP, max_nfev=rounds
+        )
+        logs = start.copy()
+        logs[free] = solved.x
+        return logs, self.loss(logs)
+
+    def loss(self, logs: FloatArray) -> float:
+        return float(np.sqrt(np.mean(self.residuals(logs) ** 2)))
+
+
+def _least_squares() -> Callable[..., Any]:
+    try:
+        from scipy.optimize import least_squares  # noqa: PLC0415  (an extra, and slow to import)
+    except ModuleNotFoundError:
+        raise UserError("calibration needs SciPy; pip install 'tierscope[predict]'") from None
+    return least_squares  # type: ignore[no-any-return]
+
+
+STARTS: tuple[tuple[float, float], ...] = (
+    (1.0, 1.0),
+    (3.0, 3.0),
+    (1.0, 0.2),
+)  # rates × the first, latencies × the second
+
+
+def fit(cases: Sequence[Case], starts: Sequence[tuple[float, float]] = STARTS) -> Fit:
+    parameters = parameters_of(cases)
+    problem = Problem(cases, parameters)
+    tries = []
+    for rates, latencies in starts:
+        guess = [each.guess * (rates if each.is_rate else latencies) for each in parameters]
+        begin = np.log(np.clip(guess, [each.low for each in parameters], [each.high for each in parameters]))
+        tries.append(problem.solve(begin))
+    logs, loss = min(tries, key=lambda found: found[1])
+    chosen = PLAIN
+    plain_logs, plain_loss = logs, loss
+    for other in OTHERS_TRIED if _has_numba() else ():  # mean values cannot tell them apart
+        tried = Problem(served(cases, other), parameters)
+        begins = (plain_logs, np.log([each.guess for each in parameters]))
+        found = min((tried.solve(begin) for begin in begins), key=lambda found: found[1])
+        if found[1] < min(loss, _CLEARLY * plain_loss):
+            (logs, loss), chosen = found, other
+    sizes = tuple(sorted({case.reading.sample_bytes / len(case.reading.pieces) for case in cases}))
+    return Fit(parameters, tuple(np.exp(logs).tolist()), loss, sizes, chosen)

@@ -1,0 +1,124 @@
+"""What all ranks read in an epoch, as arrays: the plan, laid out for engines that look at everything at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from tierscope.errors import UserError
+from tierscope.plan.order import Order
+from tierscope.plan.permutation import IndexArray
+from tierscope.plan.placement import Pinned
+from tierscope.plan.plan import Plan
+from tierscope.predict.policies import Caches, Flags, files_of
+from tierscope.spec.study import Study
+
+MOST_SAMPLES = 200_000_000  # of an epoch that is laid out; about 4 GB
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a format and a transfer size read a sample: (offset, bytes) of every read, and the size of a file."""
+
+    pieces: tuple[tuple[int, int], ...]
+    file_bytes: int
+    stride: int = 0  # bytes from a sample of a file to the next
+
+    @property
+    def sample_bytes(self) -> int:
+        return sum(nbytes for _, nbytes in self.pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Rows are ranks, columns their samples in order."""
+
+    files: IndexArray
+    tiers: npt.NDArray[np.int8]
+    opens: npt.NDArray[np.bool_]  # whether the file must be opened for the sample
+    fills: Flags | None = None  # the file is copied to the near tier behind the reader's back; None: never
+    fetched: Flags | None = None  # it is fetched ahead, and read from the near tier if in time; None: never
+    window: IndexArray | None = None  # by rank: files fetched ahead at most
+    inside: IndexArray | None = None  # the sample's number in its file; None: each has one only
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.files.shape[0], self.files.shape[1]
+
+    @property
+    def copied(self) -> Flags | None:
+        """Samples whose file is written to the near tier, then or ahead; None: no such."""
+        if self.fills is None or self.fetched is None:
+            return self.fetched if self.fills is None else self.fills
+        return self.fills | self.fetched
+
+    @property
+    def copies(self) -> npt.NDArray[np.int64] | None:
+        """How many of each rank."""
+        return None if self.copied is None else self.copied.sum(axis=1)
+
+    def hit_rate(self, tiers: int) -> float:
+        """The share of samples for which nobody has to go to the last tier."""
+        hits = self.tiers < tiers - 1
+        return float((hits if self.fetched is None else hits & ~self.fetched).mean())
+
+
+def lay_out(study: Study, plan: Plan, epoch: int, caches: Caches | None = None) -> Schedule:
+    """`caches`: those of policies that keep what they read; they must be the study's."""
+    if plan.ranks * plan.order.samples_per_rank > MOST_SAMPLES:
+        raise UserError(
+            f"workload.dataset has {plan.order.samples:,} samples; more than {MOST_SAMPLES:,} are not laid out one by one: "
+            "use --method bound, or fewer files"
+        )
+    files, priorities = _files(plan.order, plan.placement.seed, epoch)
+    reader = study.workload.reader
+    striped = plan.order.samples_per_file > 1 and any(tier.stripe_count > 1 for tier in study.system.tiers)
+    inside = plan.order.whole_epoch(epoch) % plan.order.samples_per_file if striped else None
+    opens = first_of_file(files, plan.order, reader.batch_size, reader.read_threads)
+    if caches is None and study.placement.policy != "pinned":
+        raise UserError(
+            f"placement.policy = {study.placement.policy}; only pinned files can be laid out here: set pinned"
+        )
+    if caches is None:
+        return Schedule(files, plan.placement.tiers_at(priorities).astype(np.int8), opens, inside=inside)
+    cached = caches.epoch(epoch)
+    near = cached.hits | cached.fetched
+    opens[:, 1:] |= near[:, 1:] != near[:, :-1]  # the copy on the other tier is another file
+    fills = cached.fills if cached.fills.any() else None
+    tiers = np.where(near, 0, len(study.system.tiers) - 1).astype(np.int8)
+    if not cached.fetched.any():
+        return Schedule(files, tiers, opens, fills, inside=inside)
+    return Schedule(files, tiers, opens, fills, cached.fetched, cached.window)
+
+
+@lru_cache(maxsize=4)
+def _files(order: Order, seed: int, epoch: int) -> tuple[IndexArray, IndexArray]:
+    """Files and their priorities: the same at every cache rate."""
+    files = files_of(order, epoch)
+    placement = Pinned(order.samples // order.samples_per_file, seed, ())
+    return files, placement.priorities(files.reshape(-1)).reshape(files.shape)
+
+
+def first_of_file(files: IndexArray, order: Order, batch: int, threads: int) -> npt.NDArray[np.bool_]:
+    """Neighbours in one file share an open, but only within what one thread reads of a batch."""
+    if order.samples_per_file == 1:
+        return np.ones(files.shape, np.bool_)
+    found = np.ones(files.shape, np.bool_)
+    found[:, 1:] = files[:, 1:] != files[:, :-1]
+    found[:, part_starts(files.shape[1], batch, max(1, threads))] = True
+    return found
+
+
+def part_starts(samples: int, batch: int, threads: int) -> Sequence[int]:
+    """Where the threads' parts of all batches begin."""
+    starts: list[int] = []
+    for first in range(0, samples, batch):
+        size = min(batch, samples - first)
+        starts += range(first, first + size, -(-size // threads))
+    return starts
+
+
+def at_seed(study: Study, seed: int) -> Study:
+    return replace(study, seed=seed)

@@ -1,0 +1,148 @@
+"""What it takes to put files on the near tiers before training, and after how many epochs that was worth it.
+
+Every node that keeps its own copies reads its files from the last tier, with a stream for each of its ranks, and writes them to its near tier;
+a near tier that is global is written by all nodes together, each its part. The time is that of the busiest station, or of
+the longest stream were it alone, whichever is longer, plus what starting takes. Assumed: a write costs what a read of as many bytes costs (rates of writing
+are not known); a stream opens, reads and writes one file after another; nodes do not hand files on to one another (a broadcast between nodes
+would ask less of the last tier).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tierscope.analysis.breakdown import Breakdown, rates_at_best
+from tierscope.plan.permutation import IndexArray
+from tierscope.plan.plan import Plan
+from tierscope.plan.stations import NONE, Stations, TierQueues
+from tierscope.predict.bound import least_seconds
+from tierscope.predict.copies import Copy, copy_of
+from tierscope.predict.outcome import Load
+from tierscope.predict.policies import nodes_per_cache, own_files, room_of
+from tierscope.spec.study import STAGED_POLICIES, Study
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """Of one cache rate: `break_even_epochs` None means that staging never pays."""
+
+    cache_rate: float
+    seconds: float
+    break_even_epochs: int | None
+
+
+def stagings(breakdown: Breakdown) -> tuple[Staging, ...]:
+    """Of every cache rate that was simulated, where all else is as at the best point and there is a point without cached files."""
+    points = rates_at_best(breakdown)
+    if not any(point.sweep["cache_rate"] == 0 for point in points):
+        return ()
+    return tuple(
+        Staging(float(point.sweep["cache_rate"]), point.staging_seconds, point.break_even_epochs)
+        for point in points
+        if point.staging_seconds is not None
+    )
+
+
+def staging_seconds(
+    study: Study, plan: Plan, stations: Stations, file_bytes: int, startup_seconds: float = 0.0
+) -> float | None:
+    """None where the policy stages nothing. `startup_seconds`: of a node, before its first file."""
+    if study.placement.policy not in STAGED_POLICIES:
+        return None
+    seconds, ops = np.zeros(stations.count), np.zeros(stations.count, np.int64)
+    longest = 0.0
+    home = len(stations.tiers) - 1
+    for tier in range(home):
+        copy = copy_of(study, stations, file_bytes, sample_bytes=0, near=tier)
+        each = sum(_alone(stations, number, copy) for number in (tier, home))
+        for share in _shares(study, plan, tier, file_bytes):
+            streams = study.system.ranks_per_node * (len(share.nodes) if share.together else 1)
+            longest = max(longest, -(-len(share.files) // streams) * each)
+            for number in (tier, home):
+                for first, visits, per_visit, nbytes in _visits(stations.tiers[number], share, copy, number):
+                    at = slice(first, first + len(visits))
+                    ops[at] += visits * per_visit
+                    seconds[at] += visits * (per_visit * stations.per_op[at] + nbytes * stations.per_byte[at])
+    if not longest and not ops.any():
+        return 0.0
+    return startup_seconds + max(least_seconds(stations, Load(seconds=seconds, ops=ops)), longest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """Files that each of these nodes copies, or all of them together."""
+
+    nodes: Counts
+    files: IndexArray
+    together: bool
+
+    def spread(self, nodes_per_place: int, width: int, turn: int = 0) -> Counts:
+        """Copies by (place of the node, number of the file), flat; `width` numbers take turns."""
+        numbers = (self.files + turn) % width
+        places = int(self.nodes[-1]) // nodes_per_place + 1
+        if self.together:
+            place = self.nodes[np.arange(len(self.files)) % len(self.nodes)] // nodes_per_place
+            return np.bincount(place * width + numbers, minlength=places * width)
+        nodes = np.bincount(self.nodes // nodes_per_place, minlength=places)
+        return np.outer(nodes, np.bincount(numbers, minlength=width)).reshape(-1)
+
+
+def _shares(study: Study, plan: Plan, tier: int, file_bytes: int) -> Iterator[_Share]:
+    """Nodes with the same files are one share."""
+
+    def files(node: int | None) -> IndexArray:
+        if study.placement.policy == "partition":
+            return own_files(plan, node or 0, nodes_per_cache(study), room_of(study, file_bytes))
+        return np.concatenate([np.empty(0, np.int64), *plan.files_on(tier, node)])
+
+    nodes = np.arange(study.system.nodes)
+    if study.system.tiers[tier].visible_to != "node":
+        yield _Share(nodes, files(None), together=True)
+        return
+    reach = np.array([plan.file_positions(int(node)) for node in nodes])
+    for stretch in np.unique(reach, axis=0):
+        here = nodes[(reach == stretch).all(axis=1)]
+        yield _Share(here, files(int(here[0])), together=False)
+
+
+def _visits(queues: TierQueues, share: _Share, copy: Copy, tier: int) -> Iterator[tuple[int, Counts, int, float]]:
+    """(first station, copies of each from there on, operations and bytes of each copy)."""
+    if queues.metadata != NONE:
+        yield queues.metadata, share.spread(queues.nodes_per_device, queues.metadata_servers), 1, 0.0
+    times = int(copy.ops[tier])
+    if queues.servers_first != NONE:
+        for stripe in range(queues.stripe_count):
+            if copy.nbytes[tier, stripe] > 0:
+                visits = share.spread(queues.nodes_per_device, queues.servers, stripe)
+                yield queues.servers_first, visits, times, float(copy.nbytes[tier, stripe])
+    for first, nodes_per_place in (
+        (queues.node_link, 1),
+        (queues.device_link, queues.nodes_per_device),
+        (queues.gateway, queues.nodes_per_gateway),
+    ):
+        if first != NONE:
+            yield first, share.spread(nodes_per_place, 1), times, float(copy.nbytes[tier].sum())
+
+
+def _alone(stations: Stations, tier: int, copy: Copy) -> float:
+    """Seconds of one file on a tier, were nobody else there; servers at their mean speed."""
+    queues = stations.tiers[tier]
+    ops, nbytes = float(copy.ops[tier]), copy.nbytes[tier]
+
+    def work(first: int, width: int, times: float, size: float) -> float:
+        if first == NONE:
+            return 0.0
+        at = slice(first, first + width)
+        mine = 1 - stations.background[at]
+        return float(((times * stations.per_op[at] + size * stations.per_byte[at]) / mine).mean())
+
+    data = max(
+        work(queues.servers_first, queues.servers, ops, float(nbytes.max())),
+        *(work(first, 1, ops, float(nbytes.sum())) for first in (queues.node_link, queues.device_link, queues.gateway)),
+    )
+    opening = work(queues.metadata, queues.metadata_servers, 1.0, 0.0) + queues.metadata_latency
+    return opening + data + ops * queues.latency

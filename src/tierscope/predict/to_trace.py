@@ -1,0 +1,87 @@
+"""Simulated epochs as a Trace, like that of a measured run."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tierscope.predict.outcome import Outcome
+from tierscope.trace.rank_trace import MAX_STEPS
+from tierscope.trace.trace import RunKey, Trace, completed
+
+_KINDS = ("open", "read", "close")
+
+
+def to_trace(
+    key: RunKey, about: dict[str, Any], tiers: Sequence[str], ranks_per_node: int, epochs: Sequence[Outcome]
+) -> Trace:
+    """Epochs are counted from 1."""
+    parts: list[pl.DataFrame] = []
+    for number, epoch in enumerate(epochs, start=1):
+        parts += [_ranks(epoch, number, ranks_per_node), _io(epoch, number, tiers, ranks_per_node)]
+    table = pl.concat([completed(part, key) for part in parts])
+    return Trace(key, about, table)
+
+
+def _ranks(epoch: Outcome, number: int, ranks_per_node: int) -> pl.DataFrame:
+    ranks = np.arange(len(epoch.seconds))
+    columns: dict[str, Any] = {
+        "record": ["rank"] * len(ranks),
+        "epoch": np.full(len(ranks), number),
+        "rank": ranks,
+        "node": ranks // ranks_per_node,
+        "epoch_seconds": epoch.seconds,
+        "stall_seconds": epoch.stall,
+        "compute_seconds": np.full(len(ranks), epoch.compute),
+        "decode_seconds": np.zeros(len(ranks)),
+        "samples": _of_each(epoch.samples, epoch.ops[:, :, 1].sum(axis=1)),
+        "payload_bytes": _of_each(epoch.payload_bytes, epoch.nbytes.sum(axis=(1, 2))),
+    }
+    if epoch.steps is not None:
+        steps, per_entry = _coarse(epoch.steps)
+        columns["steps_per_entry"] = np.full(len(ranks), per_entry)
+        for place, name in enumerate(("read", "stall", "compute")):
+            columns[f"step_{name}_seconds"] = pl.Series(steps[:, :, place]).arr.to_list()
+    return pl.DataFrame(columns)
+
+
+def _of_each(known: int | None, read: Any) -> Any:
+    """The same of every rank; or what each read, where that is not known."""
+    return read if known is None else np.full(len(read), known)
+
+
+def _coarse(steps: Any) -> tuple[Any, int]:
+    """Neighbouring steps added up, until they are few enough, as the recorder does it."""
+    per_entry = 1
+    while -(-steps.shape[1] // per_entry) > MAX_STEPS:
+        per_entry *= 2
+    return np.add.reduceat(steps, np.arange(0, steps.shape[1], per_entry), axis=1), per_entry
+
+
+def _io(epoch: Outcome, number: int, tiers: Sequence[str], ranks_per_node: int) -> pl.DataFrame:
+    """A close takes no time, and there is one for every open."""
+
+    def three(values: Any, close: Any) -> Any:
+        return np.concatenate([values, close[:, :, None]], axis=2)
+
+    opens = epoch.ops[:, :, 0]
+    ops = three(epoch.ops, opens)
+    rank, tier, kind = np.nonzero(ops)
+    at = (rank, tier, kind)
+    nothing = np.zeros_like(opens)
+    return pl.DataFrame(
+        {
+            "record": ["io"] * len(rank),
+            "epoch": np.full(len(rank), number),
+            "rank": rank,
+            "node": rank // ranks_per_node,
+            "lane": np.zeros(len(rank), np.int64),
+            "tier": pl.Series(tier).replace_strict(dict(enumerate(tiers)), return_dtype=pl.String),
+            "kind": pl.Series(kind).replace_strict(dict(enumerate(_KINDS)), return_dtype=pl.String),
+            "busy_seconds": three(epoch.busy, nothing * 0.0)[at],
+            "wall_seconds": three(epoch.wall, nothing * 0.0)[at],
+            "ops": ops[at],
+            "bytes": three(epoch.nbytes, nothing)[at],
+        }
+    )

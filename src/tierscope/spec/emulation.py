@@ -1,0 +1,58 @@
+"""What an emulated tier's keys need: which of them limit by themselves, and which only Python emulates."""
+
+from collections.abc import Iterator
+
+from tierscope.spec import schema
+from tierscope.spec.schema import Key
+from tierscope.spec.study import Tier
+
+RATES = (
+    "metadata_ops",
+    "metadata_latency",
+    "read_ops",
+    "bandwidth",
+    "node_bandwidth",
+    "device_bandwidth",
+    "gateway_bandwidth",
+    "latency",
+)
+GIVE_RATES = f"give {', '.join(RATES[:-1])} or {RATES[-1]}"
+_LINKS = ("gateway_bandwidth", "node_bandwidth", "device_bandwidth")
+
+
+def tier_key(name: str) -> Key:
+    """How a tier's key is declared."""
+    return next(field.meta for field in schema.fields(Tier) if field.yaml == name and isinstance(field.meta, Key))
+
+
+def said(tier: Tier, name: str) -> str:
+    """`stripe_count = 4`, as the user writes it."""
+    return f"{name} = {tier_key(name).kind.format(getattr(tier, name))}"
+
+
+def has_rate(tier: Tier) -> bool:
+    return any(getattr(tier, name) for name in RATES)
+
+
+def servers_limit(tier: Tier) -> bool:
+    """Whether a read takes time of an object server."""
+    return bool(tier.read_ops or tier.bandwidth)
+
+
+def python_only(tier: Tier) -> str | None:
+    """The first key of an emulated tier that the C library does not emulate; None: it does all. `TierStations.plain` says the same of the queues."""
+    return next(_python_only(tier), None) if tier.emulate else None
+
+
+def _python_only(tier: Tier) -> Iterator[str]:
+    if tier.metadata_ops and tier.metadata_servers > 1:
+        yield "metadata_servers"
+    if tier.metadata_ops and tier.metadata_variation:
+        yield "metadata_variation"
+    if servers_limit(tier) and min(tier.stripe_count, tier.servers) > 1:
+        yield "stripe_count"
+    if servers_limit(tier) and tier.service_variation:
+        yield "service_variation"
+    if (tier.metadata_ops or servers_limit(tier)) and tier.discipline == "sharing":
+        yield "discipline"
+    yield from [name for name in _LINKS if getattr(tier, name)][1:]

@@ -1,0 +1,163 @@
+"""Explore systems that nobody built: every combination of a study's keys simulated, the cheapest that meets a goal found."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tierscope.analysis.statistics import ROUNDING
+from tierscope.errors import UserError
+from tierscope.predict import spread
+from tierscope.predict.exploration import Combination, SimulatedExploration
+from tierscope.spec import keys, sweep
+from tierscope.spec.figures import Draw
+from tierscope.spec.kinds import Integer
+from tierscope.spec.known import drawn_systems, load_system
+from tierscope.spec.load import load_study
+from tierscope.spec.study import Study
+from tierscope.spec.whatif import read_goal
+from tierscope.studies.simulate import Simulation, check_rates
+from tierscope.studies.watch import Watch
+
+_RATE = "cache_rate"
+_LESS_IS_MORE = ("latency", "metadata_latency", "process_overhead", "variation", "metadata_variation", "service_variation", "background")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """As on the command line."""
+
+    study: str
+    settings: Sequence[str]
+    system: str | None
+    vary: Sequence[str]
+    goal: str | None
+    cost: Sequence[str]
+    method: str
+
+
+def explore_simulated(wanted: Wanted, watch: Watch) -> SimulatedExploration:
+    vary, method = wanted.vary, wanted.method
+    base = load_study(wanted.study, wanted.settings, wanted.system)
+    study = load_study(wanted.study, [*wanted.settings, *(_swept(text) for text in vary)], wanted.system)
+    draws = load_system(wanted.system).draws if wanted.system else ()
+    seconds = read_goal(wanted.goal) if wanted.goal is not None else base.goal
+    if seconds is None:
+        raise UserError("there is no goal; give the I/O seconds per epoch that you want, for example --goal 4s")
+    varied = [axis for axis in study.sweep if axis.path in _paths(study, vary)]
+    if not varied:
+        raise UserError(
+            "nothing varies; say which keys of the study to try, for example --vary gfs.metadata_ops=1:3:0.5"
+        )
+    prices = _prices(base, study, wanted.cost)
+    names = keys.short_names([axis.path for axis in study.sweep])
+    points = list(sweep.points(study))
+    for point in points:
+        check_rates(point.study)
+    watch.phase("simulating", len(points), "points")
+    groups: dict[tuple[Any, ...], list[Combination]] = {}
+    for point in points:
+        found = _simulate(point.study, method, draws)
+        chosen = {names[axis.path]: point.sweep[names[axis.path]] for axis in varied if names[axis.path] != _RATE}
+        met = found[0] <= seconds * (1 + ROUNDING)
+        rate = point.study.placement.cache_rate
+        groups.setdefault(tuple(chosen.values()), []).append(Combination(chosen, rate, *found, met))
+        watch.advance(1)
+    combinations = tuple(_priced(_best(group), prices, names, base) for group in groups.values())
+    order = {names[axis.path]: -1 if axis.path.rpartition(".")[2] in _LESS_IS_MORE else 1 for axis in varied}
+    front = sorted(_front(combinations, order), key=lambda each: (each.cost or 0.0, each.cache_rate, each.io_seconds))
+    values = {names[axis.path]: axis.values for axis in varied}
+    return SimulatedExploration(seconds, method, values, combinations, tuple(front))
+
+
+def _swept(text: str) -> str:
+    """`gfs.servers=1,4,16` as a setting of the sweep."""
+    key, equals, values = text.partition("=")
+    if not equals or not key.strip() or not values.strip():
+        raise UserError(f"--vary {text}: must be KEY=VALUES, for example gfs.servers=1,4,16,60 or nodes=64:256:64")
+    listed = f"[{values}]" if "," in values and not values.strip().startswith("[") else values
+    return f"sweep.{key.strip()}={listed}"
+
+
+def _paths(study: Study, vary: Sequence[str]) -> list[str]:
+    leaves = list(keys.leaf_keys(Study, [tier.name for tier in study.system.tiers]))
+    return [keys.resolve(text.partition("=")[0].strip(), leaves, f"--vary {text}") for text in vary]
+
+
+def _prices(base: Study, study: Study, cost: Sequence[str]) -> dict[str, float]:
+    """Full path of a varied key → its price: of each piece more, or, for a rate, of each percent more."""
+    leaves = list(keys.leaf_keys(Study, [tier.name for tier in base.system.tiers]))
+    found: dict[str, float] = {}
+    varied = {axis.path for axis in study.sweep}
+    for text in cost:
+        key, _, price = text.partition("=")
+        path = keys.resolve(key.strip(), leaves, f"--cost {text}")
+        if path not in varied:
+            raise UserError(f"--cost {text}: {path} does not vary; leave it out, or add --vary {key}=…")
+        try:
+            found[path] = float(price)
+        except ValueError:
+            raise UserError(f"--cost {text}: {price!r} is no number; write it like gfs.servers=1000") from None
+        if not 0 <= found[path] < 1e15:
+            raise UserError(f"--cost {text}: a price must be within 0 and 1e15")
+    return found
+
+
+def _simulate(study: Study, method: str, draws: Sequence[Draw]) -> tuple[float, float, float, str]:
+    """The slowest I/O time of the second epoch, its interval, and the class that leads."""
+    simulation = Simulation.of(study)
+    outcome = simulation.epoch(min(2, study.workload.train.epochs), method, seed=study.seed)
+    low, high = spread.relative(
+        study, simulation.stations, simulation.reading, outcome, drawn_systems(study.system, draws)
+    )
+    seconds = float(outcome.io.max())
+    names = [f"{tier.name.upper()}-{kind}" for tier in study.system.tiers for kind in ("META", "READ")]
+    leader = names[int(outcome.busy[outcome.slowest].reshape(-1).argmax())]
+    return seconds, seconds * low, seconds * high, leader
+
+
+def _best(group: list[Combination]) -> Combination:
+    """Of one combination's cache rates: the smallest that meets the goal, or the one that takes least."""
+    meeting = [each for each in group if each.met]
+    if meeting:
+        return min(meeting, key=lambda each: (each.cache_rate, each.io_seconds))
+    return min(group, key=lambda each: each.io_seconds)
+
+
+def _priced(found: Combination, prices: Mapping[str, float], names: Mapping[str, str], base: Study) -> Combination:
+    if not prices:
+        return found
+    total = 0.0
+    for path, price in prices.items():
+        value, known = found.settings.get(names[path], found.cache_rate), _value(base, path)
+        kind = keys.leaf_keys(Study, [tier.name for tier in base.system.tiers])[path].kind
+        if isinstance(kind, Integer) or not known:
+            total += price * (value - (known or 0))
+        else:
+            total += price * 100 * (value / known - 1)
+    return replace(found, cost=total)
+
+
+def _value(study: Study, path: str) -> Any:
+    found: Any = study
+    for part in path.split("."):
+        tiers = {tier.name: tier for tier in found} if isinstance(found, tuple) else None
+        found = getattr(found, part) if tiers is None else tiers[part]
+    return found
+
+
+def _front(combinations: Sequence[Combination], order: Mapping[str, int]) -> list[Combination]:
+    meeting = [each for each in combinations if each.met]
+
+    def spent(each: Combination) -> list[Any]:
+        return [
+            *(order[name] * value for name, value in each.settings.items() if not isinstance(value, str)),
+            each.cache_rate,
+        ]
+
+    beaten = set()
+    for (left, one), (right, other) in itertools.permutations(enumerate(meeting), 2):
+        pairs = list(zip(spent(one), spent(other), strict=True))
+        if all(a <= b for a, b in pairs) and (any(a < b for a, b in pairs) or left < right):
+            beaten.add(right)
+    return [each for place, each in enumerate(meeting) if place not in beaten]

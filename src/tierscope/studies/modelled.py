@@ -1,0 +1,50 @@
+"""What if stations were faster, by the model, for a measured result: calibrated on it, unless a system is given."""
+
+from collections.abc import Mapping
+
+from tierscope.errors import UserError
+from tierscope.predict.fit import fit
+from tierscope.predict.modelled import ModelAnswer, Point, answer
+from tierscope.predict.whatif import Estimate
+from tierscope.spec.known import load_system
+from tierscope.spec.study import System
+from tierscope.studies.analyze import Analysis
+from tierscope.studies.calibrate import Measured, cases_of
+from tierscope.studies.watch import Watch
+
+
+def modelled(out: str, analysis: Analysis, estimate: Estimate, system: str | None, watch: Watch) -> ModelAnswer:
+    """`estimate`: by the simple scaling, to lay beside it."""
+    if analysis.study is None:
+        raise UserError(
+            f"{out}: --with-model needs the result of a study: the model has to know who reads what from where"
+        )
+    if not any(estimate.improvements.values()):
+        raise UserError(
+            "--with-model: nothing is improved; say which class and by how much, for example --improve GFS-META=50"
+        )
+    measured = cases_of([out])
+    rated = _system(measured, analysis, system, watch)
+    return answer(points_of(measured, estimate), rated, estimate.improvements)
+
+
+def _system(measured: Measured, analysis: Analysis, system: str | None, watch: Watch) -> System:
+    if system is not None:
+        return load_system(system).system
+    if measured.simulated and analysis.study is not None:
+        return analysis.study.system
+    watch.note("calibrating the model on this result; 'tierscope calibrate -o FILE' keeps it, --system FILE takes it")
+    return fit(measured.cases).system(measured.study.system)
+
+
+def points_of(measured: Measured, estimate: Estimate) -> list[Point]:
+    by_sweep: Mapping[str, float] = {_key(point.sweep): point.io.median for point in estimate.after.summary}
+    found = []
+    for point in estimate.before.summary:
+        cases = tuple(case for case in measured.cases if _key(case.sweep) == _key(point.sweep))
+        found.append(Point(point.sweep, cases, point.io.median, by_sweep[_key(point.sweep)]))
+    return [point for point in found if point.cases]
+
+
+def _key(sweep: Mapping[str, object]) -> str:
+    return repr(sorted(sweep.items()))

@@ -1,0 +1,123 @@
+"""The processes of the probe, seen from whoever directs them. They never outlive their director."""
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from types import TracebackType
+from typing import Any, Self
+
+from tierscope import errors
+from tierscope.errors import StoppedError, TierscopeError
+from tierscope.studies.probe_work import Done, Job
+
+_START_SECONDS = 120
+_STOP_SECONDS = 5
+_GO_DELAY_NS = 2_000_000  # for everybody to be told in time, and so much more for each
+_GO_DELAY_EACH_NS = 50_000
+
+
+class ProbeCrew:
+    """So many processes, each with a private socket, in a process group of its own: Ctrl-C reaches the director only."""
+
+    def __init__(self, size: int) -> None:
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._connections: list[Connection] = []
+        try:
+            for _ in range(size):
+                self._start()
+            deadline = time.monotonic() + _START_SECONDS
+            self.files_each = min(self._greeting(number, deadline) for number in range(size))
+        except BaseException:
+            self._kill()
+            raise
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair()
+        command = [sys.executable, "-P", "-m", "tierscope.studies.probe_worker", str(theirs.fileno()), str(os.getpid())]
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        connection = Connection(ours.detach())
+        self._connections.append(connection)
+        with theirs:
+            self._processes.append(
+                subprocess.Popen(
+                    command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL, process_group=0
+                )
+            )
+
+    def _greeting(self, number: int, deadline: float) -> int:
+        if not self._connections[number].poll(max(0.0, deadline - time.monotonic())):
+            raise StoppedError(f"process {number} did not start within {_START_SECONDS} s; is the machine overloaded?")
+        found: int = self._receive(number)[1]
+        return found
+
+    def run(self, jobs: Sequence[Job]) -> list[Done]:
+        """A job for each of the first processes: they prepare, begin together, and all end."""
+        try:
+            for number, job in enumerate(jobs):
+                self._send(number, job)
+            for number in range(len(jobs)):
+                self._expect(number, "ready")
+            start = time.monotonic_ns() + _GO_DELAY_NS + len(jobs) * _GO_DELAY_EACH_NS
+            for number in range(len(jobs)):
+                self._send(number, start)
+            return [self._expect(number, "done")[1] for number in range(len(jobs))]
+        except BaseException:
+            self._kill()
+            raise
+
+    def _send(self, number: int, message: Any) -> None:
+        try:
+            self._connections[number].send(message)
+        except OSError:
+            self._receive(number)  # what it still said, or that it is gone
+            raise StoppedError(f"process {number} has closed its connection; run again") from None
+
+    def _expect(self, number: int, kind: str) -> Any:
+        message = self._receive(number)
+        if message[0] != kind:
+            raise TierscopeError(f"process {number} sent {message!r} instead of {kind}")
+        return message
+
+    def _receive(self, number: int) -> Any:
+        try:
+            message = self._connections[number].recv()
+        except (EOFError, OSError):
+            raise StoppedError(f"process {number} of the probe was killed or has died; run again") from None
+        if message[0] == "error":
+            raise getattr(errors, message[1])(message[2])
+        return message
+
+    def close(self) -> None:
+        """Let them go home; end those that do not."""
+        for connection in self._connections:
+            with contextlib.suppress(OSError):
+                connection.send(None)
+        deadline = time.monotonic() + _STOP_SECONDS
+        for process in self._processes:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, deadline - time.monotonic()))
+        self._kill()
+
+    def _kill(self) -> None:
+        for process in self._processes:
+            if process.poll() is None:
+                process.kill()
+        for process in self._processes:
+            with contextlib.suppress(subprocess.TimeoutExpired):  # one that hangs in the kernel ends when it can
+                process.wait(_STOP_SECONDS)
+        for connection in self._connections:
+            connection.close()
+        self._processes, self._connections = [], []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.close() if kind is None else self._kill()

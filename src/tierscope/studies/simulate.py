@@ -1,0 +1,214 @@
+"""Simulate a study: every point of its sweep in virtual time, to the same traces as a run's.
+
+OUT looks like that of a run, but is marked as a simulation: measured and simulated runs never mix in one directory.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tierscope.data.stage import make_format
+from tierscope.errors import UserError
+from tierscope.plan.plan import Plan
+from tierscope.plan.stations import Stations, stations_of
+from tierscope.predict import bound, events, spread
+from tierscope.predict.outcome import Outcome
+from tierscope.predict.policies import Caches
+from tierscope.predict.schedule import Reading, Schedule, lay_out
+from tierscope.predict.staging import staging_seconds
+from tierscope.predict.to_trace import to_trace
+from tierscope.spec import sweep
+from tierscope.spec.figures import Draw
+from tierscope.spec.known import drawn_systems
+from tierscope.spec.study import STAGED_POLICIES, Point, Study, System
+from tierscope.studies.result import identity, open_result
+from tierscope.studies.watch import Watch
+from tierscope.trace.provenance import provenance
+from tierscope.trace.store import RunStore, read_about
+from tierscope.trace.trace import RunKey, Trace
+
+KIND = "simulation"
+METHODS = ("bound", "events")
+
+
+def simulate_study(study: Study, out: str, method: str, watch: Watch, draws: Sequence[Draw] = ()) -> None:
+    """All points of the study; what is finished is not repeated. `draws`: of rates that were fitted, for the intervals."""
+    points = list(sweep.points(study))
+    for point in points:
+        check_rates(point.study)
+    with open_result(out, study, kind=KIND):
+        store = RunStore(out)
+        _refuse_other_method(store, method)
+        keys = [RunKey(point.index, number) for number in range(1, study.repetitions + 1) for point in points]
+        todo = [key for key in keys if key not in store.finished()]
+        if not todo:
+            watch.note(f"all {len(keys)} runs are simulated")
+            return
+        watch.phase("simulating", sum(points[key.point].study.workload.train.epochs for key in todo), "epochs")
+        with _workers(method) as each:
+            for trace in each(lambda key: simulate_point(key, points[key.point], method, watch.advance, draws), todo):
+                store.save(trace)
+
+
+def simulate_point(
+    key: RunKey, point: Point, method: str, advance: Callable[[int], None], draws: Sequence[Draw] = ()
+) -> Trace:
+    study = point.study
+    simulation = Simulation.of(study)
+    systems = drawn_systems(study.system, draws)
+    outcomes: list[Outcome] = []
+    factors: dict[str, tuple[float, float]] = {}
+    for epoch in range(1, study.workload.train.epochs + 1):
+        outcome = simulation.epoch(epoch, method, seed=hash_seed(study.seed, key.repetition, epoch))
+        outcomes.append(outcome)
+        factors[str(epoch)] = spread.relative(study, simulation.stations, simulation.reading, outcome, systems)
+        advance(1)
+    about = _about(point, method, simulation, outcomes, factors)
+    tiers = [tier.name for tier in study.system.tiers]
+    return to_trace(key, about, tiers, study.system.ranks_per_node, outcomes)
+
+
+def hash_seed(*parts: int) -> int:
+    """One number of several, the same everywhere."""
+    value = 0
+    for part in parts:
+        value = (value * 1_000_003 + part) % 2**63
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """What all epochs of one point share."""
+
+    study: Study
+    plan: Plan
+    stations: Stations
+    reading: Reading
+    caches: Caches | None = None  # of policies that are no fixed placement
+
+    @classmethod
+    def of(cls, study: Study, system: System | None = None) -> "Simulation":
+        """`system` instead of the study's own: the same plan on other storage."""
+        study = study if system is None else replace(study, system=system)
+        reading = reading_of(study)
+        plan = Plan.of(study, reading.file_bytes)
+        caches = None if study.placement.policy == "pinned" else Caches(study, plan, reading.file_bytes)
+        return cls(study, plan, stations_of(study.system, study.seed), reading, caches)
+
+    def schedule(self, epoch: int) -> Schedule:
+        return lay_out(self.study, self.plan, epoch, self.caches)
+
+    def epoch(self, epoch: int, method: str, seed: int = 0) -> Outcome:
+        schedule = self.schedule(epoch)
+        if method == "events":
+            return events.simulate(self.study, self.stations, self.reading, schedule, events.Options(seed=seed))
+        return bound.simulate(self.study, self.stations, self.reading, schedule)
+
+
+def reading_of(study: Study) -> Reading:
+    """How the study's format and transfer size read a sample."""
+    form = make_format(study)
+    transfer = study.workload.reader.transfer_size
+    pieces = tuple(
+        (extent.offset + start, min(transfer, extent.nbytes - start))
+        for extent in form.extents(0)
+        for start in range(0, extent.nbytes, transfer)
+    )
+    several = study.workload.dataset.num_samples_per_file > 1
+    stride = form.extents(1)[0].offset - form.extents(0)[0].offset if several else 0
+    return Reading(pieces, form.file_bytes, stride)
+
+
+def check_rates(study: Study) -> None:
+    """A tier that is read from must say how fast it is."""
+    tiers = study.system.tiers
+    rate, policy = study.placement.cache_rate, study.placement.policy
+    for number, tier in enumerate(tiers):
+        used = rate < 1 or policy not in STAGED_POLICIES if number == len(tiers) - 1 else rate > 0
+        rates = (tier.read_ops, tier.bandwidth, tier.node_bandwidth, tier.device_bandwidth, tier.gateway_bandwidth)
+        if used and not any(rates) and not tier.latency:
+            raise UserError(
+                f"system.tiers.{tier.name}: no rate says how fast it reads; give bandwidth, read_ops or latency "
+                "('tierscope probe' and 'tierscope calibrate' find them, --system takes those of a known system)"
+            )
+
+
+def _refuse_other_method(store: RunStore, method: str) -> None:
+    for key in sorted(store.finished()):
+        found = read_about(store.path(key)).get("method")
+        if found != method:
+            raise UserError(f"{store.path(key)}: was simulated by --method {found}; give another --out, or that method")
+        return
+
+
+@contextmanager
+def _workers(method: str) -> Iterator[Callable[..., Iterator[Trace]]]:
+    """The event engine runs without the interpreter's lock: a thread for each core."""
+    if method != "events":
+        yield map
+        return
+    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+        lock = threading.Semaphore(2 * pool._max_workers)
+
+        def each(work: Callable[[RunKey], Trace], keys: Sequence[RunKey]) -> Iterator[Trace]:
+            def one(key: RunKey) -> Trace:
+                with lock:
+                    return work(key)
+
+            yield from pool.map(one, keys)
+
+        try:
+            yield each
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _about(
+    point: Point,
+    method: str,
+    simulation: Simulation,
+    outcomes: Sequence[Outcome],
+    factors: dict[str, tuple[float, float]],
+) -> dict[str, Any]:
+    study, last = point.study, outcomes[-1]
+    return {
+        "kind": "simulated",
+        "method": method,
+        "study": identity(study),
+        "point": point.index,
+        "sweep": dict(point.sweep),
+        "provides": ["epochs", "busy", "wall", *(["steps"] if last.steps is not None else [])],
+        "tiers": [{"name": tier.name, "emulated": False} for tier in study.system.tiers],
+        "ranks": study.system.ranks,
+        "nodes": study.system.nodes,
+        "trimmed_samples": simulation.plan.order.trimmed,
+        "spread": factors,
+        "policy": study.placement.policy,
+        "upper_bound": study.placement.policy == "clairvoyant" and method == "bound",  # see predict/bound.py
+        "hit_rate": {str(number): outcome.hit_rate for number, outcome in enumerate(outcomes, start=1)},
+        "staging_seconds": staging_seconds(study, simulation.plan, simulation.stations, simulation.reading.file_bytes),
+        "stations": busiest(simulation.stations, last),
+        "provenance": provenance("none", {}),
+    }
+
+
+def busiest(stations: Stations, outcome: Outcome) -> list[dict[str, Any]]:
+    """The most loaded station of each kind, busiest first: seconds of work that the epoch asks of it."""
+    found: list[dict[str, Any]] = []
+    ours = outcome.load.seconds / (1 - stations.background) if stations.count else outcome.load.seconds
+    ends = [*(first for first, _ in stations.names[1:]), stations.count]
+    for (first, _), end in zip(stations.names, ends, strict=False):
+        number = first + int(ours[first:end].argmax())
+        found.append(
+            {
+                "station": stations.name_of(number),
+                "of": end - first,
+                "seconds": float(ours[number]),
+                "ops": int(outcome.load.ops[number]),
+            }
+        )
+    return sorted(found, key=lambda each: -each["seconds"])

@@ -1,0 +1,145 @@
+"""simulate, calibrate, validate, explore --simulate, estimate --with-model: exact words, keys and refusals."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_commands import one_line, run
+from tierscope.spec.known import load_system
+
+pytest.importorskip("numba")
+pytest.importorskip("scipy")
+
+SMALL = ["--set", "num_files_train=128", "--set", "sweep={}", "--set", "sweep.cache_rate=[0%, 50%, 100%]"]
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
+    assert run(*arguments, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert isinstance(found, dict)
+    return found
+
+
+def text(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert run(*arguments) == 0
+    return capsys.readouterr().out
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """By events, with rates that calibration is to find."""
+    out = str(tmp_path_factory.mktemp("simulated") / "out")
+    assert run("simulate", "demo", *SMALL, "--set", "gfs.servers=1", "--method", "events", "--out", out) == 0
+    return out
+
+
+def test_simulate_prints_a_breakdown_with_intervals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = printed(capsys, "simulate", "demo", *SMALL, "--out", str(tmp_path / "out"))
+    assert (found["kind"], found["simulated"], found["methods"]) == ("breakdown", True, ["bound"])
+    for point in found["points"]:
+        assert point["io_seconds_low"] <= point["io_seconds"] <= point["io_seconds_high"]
+    assert "simulated" in {finding["kind"] for finding in found["findings"]}
+
+
+def test_simulate_takes_a_system(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = printed(
+        capsys, "simulate", "demo", *SMALL, "--system", "laptop", "--set", "nodes=1", "--out", str(tmp_path / "out")
+    )
+    assert found["points"]
+
+
+def test_calibrate_writes_a_system_that_simulate_takes(
+    simulated: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "system.yaml"
+    found = printed(capsys, "calibrate", simulated, "-o", str(path))
+    fitted = {each["key"]: each for each in found["parameters"]}
+    assert fitted["tiers.gfs.metadata_ops"]["value"] == pytest.approx(400, rel=0.05)
+    assert fitted["tiers.lfs.metadata_ops"]["kind"] == "at_least"
+    assert fitted["tiers.lfs.metadata_ops"]["value"] is None
+    known = load_system(str(path))
+    assert known.draws
+    assert known.system.tiers[1].metadata_ops == pytest.approx(400, rel=0.05)
+    assert known.system.model_error == pytest.approx(found["model_error"], abs=1e-4)
+    again = printed(capsys, "simulate", "demo", *SMALL, "--system", str(path), "--out", str(tmp_path / "again"))
+    assert again["summary"][0]["io_seconds"] == pytest.approx(128 / 400, rel=0.1)
+    assert run("calibrate", simulated, "-o", str(path)) == 2
+    assert "is there already" in one_line(capsys)
+
+
+def test_calibrate_says_what_it_found_and_what_to_measure(simulated: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = text(capsys, "calibrate", simulated)
+    assert all(words in shown for words in ("gfs.metadata_ops", "at least", "another file size"))
+
+
+def test_validate_leaves_each_point_out(simulated: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = printed(capsys, "validate", simulated)
+    assert found["kind"] == "validation"
+    assert {point["point"] for point in found["points"]} == {"cache_rate 0%", "cache_rate 50%", "cache_rate 100%"}
+    assert found["median_error"] <= found["largest_error"]
+    assert "Median error" in text(capsys, "validate", simulated)
+
+
+def test_estimate_with_the_model_prints_both(simulated: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = printed(capsys, "estimate", simulated, "--improve", "GFS-META=50", "--with-model")
+    model = found["model"]
+    assert model["shown"] in ("model", "scaling")
+    first = model["points"][0]
+    assert first["sweep"] == {"cache_rate": 0.0}
+    assert first["model_seconds"] == pytest.approx(first["measured_seconds"] / 1.5, rel=0.05)
+    by_rate = {point["sweep"]["cache_rate"]: point for point in model["points"]}
+    assert by_rate[1.0]["model_seconds"] == pytest.approx(by_rate[1.0]["measured_seconds"])
+    assert "By the station model" in text(capsys, "estimate", simulated, "--improve", "GFS-META=50", "--with-model")
+
+
+def test_explore_simulates_other_systems(capsys: pytest.CaptureFixture[str]) -> None:
+    vary = ["--vary", "gfs.metadata_ops=400,800,1600", "--vary", "gfs.servers=1,4"]
+    found = printed(capsys, "explore", "--simulate", "demo", *SMALL, "--goal", "200ms", *vary, "--cost", "gfs.metadata_ops=1", "--cost", "gfs.servers=10")  # fmt: skip
+    assert (found["kind"], found["simulated"], len(found["grid"])) == ("exploration", True, 6)
+    assert all(entry["io_seconds"] <= 0.2 for entry in found["pareto"])
+    costs = [entry["cost"] for entry in found["pareto"]]
+    assert costs == sorted(costs)
+    base = next(entry for entry in found["grid"] if entry["settings"] == {"metadata_ops": 400.0, "servers": 4})
+    assert base["cost"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("simulate", "demoo"), "did you mean the preset demo?"),
+        (("simulate", "demo", "--set", "gfs.metadata_ops=0/s"), "metadata_ops"),
+        (("simulate", "demo", "--set", "gfs.metadata_ops=-3/s"), "metadata_ops"),
+        (("simulate", "demo", "--system", "fugaco"), "did you mean fugaku?"),
+        (("calibrate", "nowhere"), "nowhere"),
+        (("explore", "--simulate", "demo", "--goal", "1s"), "nothing varies"),
+        (
+            ("explore", "--simulate", "demo", "--goal", "1s", "--vary", "gfs.servers"),
+            "--vary gfs.servers: must be KEY=VALUES",
+        ),
+        (("explore", "--simulate", "demo", "--goal", "1s", "--vary", "gfs.server=1,2"), "did you mean"),
+        (
+            ("explore", "--simulate", "demo", "--goal", "1s", "--vary", "nodes=1,2", "--cost", "gfs.servers=1"),
+            "does not vary",
+        ),
+        (("estimate", "nowhere", "--system", "laptop"), "nowhere"),
+    ],
+)
+def test_bad_input_gives_one_clear_line(
+    arguments: tuple[str, ...],
+    line: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(*arguments) == 2
+    assert line in one_line(capsys)
+
+
+def test_too_little_to_calibrate_on_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "out")
+    printed(capsys, "simulate", "demo", "--set", "sweep={}", "--set", "epochs=1", "--out", out)
+    assert run("calibrate", out, "--quiet") == 2
+    assert "too little to calibrate on" in one_line(capsys)

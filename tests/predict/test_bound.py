@@ -1,0 +1,190 @@
+"""The bound beside the event engine: never too short for its stations, and close where the studies need it."""
+
+import sys
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from tests.predict.queueing import Case, case_of, study_of, systems, tier, visits, work
+from tierscope.errors import UserError
+from tierscope.predict import bound, events
+from tierscope.predict.outcome import Outcome
+from tierscope.spec import sweep
+from tierscope.spec.load import load_study
+from tierscope.spec.study import Study
+from tierscope.studies.simulate import Simulation
+
+EXACT = 1e-9
+EPOCH = 2
+
+
+def by_bound(case: Case) -> Outcome:
+    return bound.simulate(case.study, case.stations, case.reading, case.schedule)
+
+
+def by_events(case: Case) -> Outcome:
+    pytest.importorskip("numba", reason="the event engine needs numba")
+    return events.simulate(case.study, case.stations, case.reading, case.schedule, events.Options(seed=1))
+
+
+def alone(case: Case, rank: int) -> float:
+    """I/O seconds of a rank that meets nobody: every operation takes as long as its slowest station, and its latency."""
+    seconds = 0.0
+    for sample in range(case.schedule.shape[1]):
+        queues = case.stations.tiers[int(case.schedule.tiers[rank, sample])]
+        operations = visits(case, rank, sample)
+        opens = len(operations) - len(case.reading.pieces)
+        for place, stations in enumerate(operations):
+            speed = 1 - case.stations.background
+            longest = max((work(case, station, nbytes) / speed[station] for station, nbytes in stations), default=0.0)
+            seconds += longest + (queues.metadata_latency if place < opens else queues.latency)
+    return seconds
+
+
+@given(systems())
+@settings(max_examples=100)
+def test_it_is_never_below_what_the_busiest_station_needs(case: Case) -> None:
+    outcome = by_bound(case)
+    assert outcome.seconds.max() >= bound.least_seconds(case.stations, outcome.load) * (1 - EXACT)
+
+
+@given(systems())
+@settings(max_examples=100)
+def test_its_times_fit_each_other(case: Case) -> None:
+    outcome, threads = by_bound(case), max(1, case.study.workload.reader.read_threads)
+    assert np.isfinite(outcome.busy).all()
+    assert ((outcome.busy > 0) <= (outcome.ops > 0)).all()
+    assert (outcome.io <= outcome.seconds * threads * (1 + EXACT)).all()
+    np.testing.assert_allclose(outcome.wall * threads, outcome.busy)
+    np.testing.assert_allclose(outcome.stall + outcome.compute, outcome.seconds)
+    counted = events.counted(case.schedule, 2, case.reading)
+    np.testing.assert_array_equal(outcome.ops, counted[0])
+    np.testing.assert_array_equal(outcome.nbytes, counted[1])
+
+
+@given(systems())
+@settings(max_examples=100)
+def test_no_process_is_done_before_its_own_operations_are_were_it_alone(case: Case) -> None:
+    """Of servers that are alike: it knows a file's servers on average only."""
+    study = replace(
+        case.study,
+        system=replace(
+            case.study.system, tiers=tuple(replace(each, variation=0.0) for each in case.study.system.tiers)
+        ),
+    )
+    even = case_of(study)
+    outcome, threads = by_bound(even), max(1, study.workload.reader.read_threads)
+    for rank in range(even.ranks):
+        assert outcome.seconds[rank] * threads >= alone(even, rank) * (1 - EXACT)
+
+
+def test_stripes_of_unequal_size_are_waited_for() -> None:
+    """Five stripes on four servers: two of them lie on one, and the read ends with these."""
+    case = case_of(study_of(tier(servers=8, stripe_count=4, stripe_size=512, bandwidth=512), files=64, record=5 * 512))
+    assert alone(case, 0) == pytest.approx(128.0)
+    assert by_events(case).seconds[0] == pytest.approx(128.0)
+    assert by_bound(case).seconds[0] == pytest.approx(128.0)
+
+
+@pytest.mark.parametrize(("prefetch", "compute"), [(0, 0.0), (0, 0.3), (1, 0.3), (2, 0.05), (2, 2.0)])
+def test_one_rank_alone_takes_as_long_as_by_events(prefetch: int, compute: float) -> None:
+    gfs = tier(metadata_ops=40, read_ops=80, bandwidth=1e5, servers=3, gateway_bandwidth=2e4, latency=0.01)
+    case = case_of(study_of(gfs, files=40, batch=5, prefetch=prefetch, compute=compute, overhead=0.002))
+    ours, theirs = by_bound(case), by_events(case)
+    np.testing.assert_allclose(ours.busy, theirs.busy, rtol=EXACT)
+    np.testing.assert_allclose(ours.seconds, theirs.seconds, rtol=EXACT)
+    np.testing.assert_allclose(ours.stall, theirs.stall, rtol=EXACT)
+
+
+@pytest.mark.parametrize("busy", ["metadata", "server", "gateway", "node link", "device link"])
+def test_whatever_saturates_it_is_close(busy: str) -> None:
+    rates = {"metadata": 1e3, "server": 1e6, "gateway": 1e6, "node link": 1e6, "device link": 1e6}
+    rates[busy] /= 40
+    gfs = tier(
+        metadata_ops=rates["metadata"],
+        servers=2,
+        bandwidth=rates["server"],
+        gateway_shared_by=5,
+        gateway_bandwidth=rates["gateway"],
+        node_bandwidth=rates["node link"],
+        device_bandwidth=rates["device link"],
+        latency=0.005,
+    )
+    case = case_of(study_of(gfs, files=2000, nodes=10, ranks_per_node=4))
+    ours, theirs = by_bound(case), by_events(case)
+    assert ours.seconds.max() == pytest.approx(theirs.seconds.max(), rel=0.02)
+    assert bound.least_seconds(case.stations, ours.load) == pytest.approx(theirs.seconds.max(), rel=0.02)
+    kinds = (ours.busy.sum(axis=(0, 1)).argmax(), theirs.busy.sum(axis=(0, 1)).argmax())
+    assert kinds == ((0, 0) if busy == "metadata" else (1, 1))
+
+
+def test_it_needs_no_numba_and_events_say_that_they_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "tierscope.predict.engine", raising=False)
+    monkeypatch.setitem(sys.modules, "numba", None)
+    simulation = Simulation.of(study_of(tier(metadata_ops=10, latency=0.1)))
+    assert simulation.epoch(1, "bound").seconds[0] > 0
+    with pytest.raises(UserError, match=r"needs numba.*--method bound"):
+        simulation.epoch(1, "events")
+
+
+# The studies that it is for
+
+
+@cache
+def at(preset: str, rate: float) -> Study:
+    return {point.sweep["cache_rate"]: point.study for point in sweep.points(load_study(preset))}[rate]
+
+
+@cache
+def both(preset: str, rate: float) -> tuple[Outcome, Outcome]:
+    pytest.importorskip("numba", reason="the event engine needs numba")
+    simulation = Simulation.of(at(preset, rate))
+    return simulation.epoch(EPOCH, "bound"), simulation.epoch(EPOCH, "events", seed=1)
+
+
+LARGE = [round(number * 0.05, 2) for number in range(21)]
+SMALL = [0.0, 0.25, 0.45, 0.6, 0.65, 1.0]
+
+
+@pytest.mark.parametrize("rate", SMALL)
+def test_many_small_files(rate: float) -> None:
+    ours, theirs = both("fugaku-small-60ost", rate)
+    assert ours.seconds.max() == pytest.approx(theirs.seconds.max(), rel=0.01)
+
+
+@pytest.mark.parametrize("rate", LARGE)
+def test_two_large_files_of_each_process(rate: float) -> None:
+    ours, theirs = both("fugaku-large-60ost", rate)
+    assert ours.seconds.max() == pytest.approx(theirs.seconds.max(), rel=0.03)
+
+
+def classes(outcome: Outcome) -> tuple[int, float]:
+    """The class that the slowest process spent most of its time in, and how far ahead of the next."""
+    found = outcome.busy[outcome.slowest].ravel()
+    second, first = np.sort(found)[-2:]
+    return int(found.argmax()), float(first / max(second, 1e-300))
+
+
+def leaders(outcome: Outcome) -> set[int]:
+    """The classes that lead in the slowest process, and in those that are as slow."""
+    as_slow = outcome.busy[outcome.io > 0.999 * outcome.io.max()]
+    return set(as_slow.reshape(len(as_slow), -1).argmax(axis=1).tolist())
+
+
+@pytest.mark.parametrize(
+    ("preset", "rate"),
+    [*(("fugaku-small-60ost", rate) for rate in SMALL), *(("fugaku-large-60ost", rate) for rate in LARGE)],
+)
+def test_the_bottleneck_is_the_same_class(preset: str, rate: float) -> None:
+    """As far as it can be told: not where two classes, or two processes with different ones, are as long as each other."""
+    bound, events = both(preset, rate)
+    ours, theirs = classes(bound), classes(events)
+    assert min(ours[1], theirs[1]) < 1.1 or leaders(bound) & leaders(events)
+
+
+def test_the_bottleneck_moves_with_the_cache_rate() -> None:
+    """What the test above would not notice if all rates had one bottleneck."""
+    assert {classes(both("fugaku-small-60ost", rate)[0])[0] for rate in SMALL} == {1, 2}  # LFS-READ, GFS-META

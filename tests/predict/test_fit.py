@@ -1,0 +1,167 @@
+"""Fitting rates: what the event engine made with hidden rates is found again, and nothing configured is looked at."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+pytest.importorskip("scipy")
+
+from tierscope.predict.calibrate import Calibration, calibrate, leave_one_out, same_leader, work
+from tierscope.predict.fit import Case, Fit, Parameter, apply, fit, parameters_of, simulate, without_rates
+from tierscope.predict.propose import propose
+from tierscope.spec.load import load_study
+from tierscope.spec.study import Study
+from tierscope.studies.simulate import Simulation
+
+TRUTH = ("lfs.read_ops=null", "lfs.bandwidth=40MB/s", "gfs.metadata_ops=400/s", "gfs.bandwidth=60MB/s")
+
+
+def study_at(rate: str, *settings: str) -> Study:
+    return load_study("demo", ["sweep={}", f"cache_rate={rate}", "num_files_train=256", *TRUTH, *settings])
+
+
+def case_of(study: Study, epoch: int, name: str = "") -> Case:
+    """An epoch by the event engine, with its rates taken out."""
+    simulation = Simulation.of(study)
+    outcome = simulation.epoch(epoch, "events", seed=epoch)
+    bare = replace(study, system=without_rates(study.system))
+    return Case(bare, simulation.reading, simulation.schedule(epoch), outcome.busy, name=name or str(study.placement))
+
+
+def cases(rates: Sequence[str] = ("0%", "50%", "100%"), *settings: str) -> list[Case]:
+    return [case_of(study_at(rate, *settings), epoch, rate) for rate in rates for epoch in (2, 3)]
+
+
+@pytest.fixture(scope="module")
+def calibration() -> Calibration:
+    return calibrate(cases(("0%", "50%", "100%"), "gfs.servers=1"))
+
+
+def of(found: Fit, path: str) -> float:
+    return dict(zip([parameter.path for parameter in found.parameters], found.values, strict=True))[path]
+
+
+def test_rates_are_removed_from_every_tier() -> None:
+    system = without_rates(study_at("50%", "gfs.latency=2ms", "gfs.discipline=sharing", "process_overhead=1ms").system)
+    for tier in system.tiers:
+        rates = (tier.metadata_ops, tier.read_ops, tier.bandwidth, tier.latency, tier.metadata_latency, tier.background)
+        assert not any(rates)
+        assert tier.discipline == "fifo"
+    assert system.process_overhead == 0
+    assert [tier.servers for tier in system.tiers] == [1, 4]  # its shape stays
+
+
+def test_hidden_rates_are_found_again() -> None:
+    found = fit(cases(("0%", "50%", "100%"), "gfs.servers=1"))
+    assert of(found, "tiers.gfs.metadata_ops") == pytest.approx(400, rel=0.03)
+    assert of(found, "tiers.lfs.bandwidth") == pytest.approx(40e6, rel=0.03)
+    assert found.loss < 0.01
+
+
+def test_other_hidden_rates_give_another_answer() -> None:
+    found = fit(cases(("0%", "50%", "100%"), "gfs.servers=1", "gfs.metadata_ops=200/s", "lfs.bandwidth=20MB/s"))
+    assert of(found, "tiers.gfs.metadata_ops") == pytest.approx(200, rel=0.03)
+    assert of(found, "tiers.lfs.bandwidth") == pytest.approx(20e6, rel=0.03)
+
+
+def test_what_is_fitted_predicts_other_rates_servers_and_ranks() -> None:
+    found = fit(cases(("0%", "50%", "100%"), "gfs.servers=1"))
+    for settings in (("gfs.servers=1",), ("gfs.servers=4",), ("nodes=2",), ("nodes=8",)):
+        for rate in ("20%", "80%"):
+            unseen = case_of(study_at(rate, *settings), 2)
+            predicted = simulate(unseen, found.system(unseen.study.system))
+            assert predicted.io.max() == pytest.approx(unseen.io.max(), rel=0.05), (settings, rate)
+
+
+def test_two_file_sizes_tell_an_operation_from_its_bytes() -> None:
+    hidden = ("gfs.servers=1", "lfs.read_ops=500/s", "lfs.bandwidth=100MB/s")
+    sizes = [
+        case_of(study_at(rate, f"record_length_bytes={size}", *hidden), 2, f"{rate} {size}")
+        for rate in ("0%", "50%", "100%")
+        for size in ("16KiB", "256KiB")
+    ]
+    found = fit(sizes)
+    assert len(found.sizes) == 2
+    service = 1 / of(found, "tiers.lfs.read_ops") + 131072 / of(found, "tiers.lfs.bandwidth")
+    assert service == pytest.approx(1 / 500 + 131072 / 100e6, rel=0.05)
+    assert "read_ops" not in {parameter.key for parameter in parameters_of(cases(("0%", "50%")))}
+
+
+def test_only_tiers_that_were_read_from_have_parameters() -> None:
+    assert {parameter.tier for parameter in parameters_of(cases(("0%",)))} == {"gfs"}
+    assert {parameter.tier for parameter in parameters_of(cases(("100%",)))} == {"lfs"}
+
+
+def test_next_to_no_latency_is_none() -> None:
+    system = study_at("0%").system
+    latency = Parameter("gfs", "latency", 1e-3, 1e-6, 1.0)
+    assert apply(system, [latency], [1.2e-6]).tiers[1].latency == 0
+    assert apply(system, [latency], [5e-3]).tiers[1].latency == 5e-3
+
+
+class TestCalibration:
+    def test_intervals_hold_what_was_hidden(self, calibration: Calibration) -> None:
+        by_path = {each.parameter.path: each for each in calibration.estimates}
+        for path, truth in (("tiers.gfs.metadata_ops", 400.0), ("tiers.lfs.bandwidth", 40e6)):
+            each = by_path[path]
+            assert each.kind == "fitted"
+            assert each.high is not None
+            assert 0.97 * each.low <= truth <= 1.03 * each.high
+            assert each.sensitivity < -1  # more of it, less time
+
+    def test_a_station_that_nobody_waited_for_is_at_least_something(self, calibration: Calibration) -> None:
+        each = next(each for each in calibration.estimates if each.parameter.path == "tiers.lfs.metadata_ops")
+        assert (each.kind, each.high) == ("at_least", None)
+        assert each.low <= each.value
+        assert abs(each.sensitivity) < 1
+
+    def test_draws_are_of_all_parameters(self, calibration: Calibration) -> None:
+        assert {len(draw) for draw in calibration.draws} == {len(calibration.estimates)}
+        assert np.isfinite(calibration.draws).all()
+        assert (np.array(calibration.draws) > 0).all()
+
+    def test_the_model_error_is_that_of_points_left_out(self, calibration: Calibration) -> None:
+        errors = [each.error for each in calibration.left_out]
+        assert calibration.model_error == pytest.approx(np.sqrt(np.mean(np.square(errors))))
+
+    def test_one_size_is_said(self, calibration: Calibration) -> None:
+        assert calibration.one_size
+        system = calibration.system(study_at("0%").system)
+        assert system.model_error == calibration.model_error
+
+    def test_measurements_are_proposed_that_were_not_made(self, calibration: Calibration) -> None:
+        proposals = propose(cases(("0%", "50%", "100%"), "gfs.servers=1"), calibration)
+        texts = [each.what for each in proposals]
+        assert texts[0].startswith("another file size")
+        assert any("servers of gfs" in text for text in texts)
+        assert not any(text in ("cache rate 0%", "cache rate 100%") for text in texts)
+
+    def test_the_work_is_counted(self) -> None:
+        told: list[int] = []
+        some = cases(("0%", "50%", "100%"))
+        calibrate(some, told.append)
+        assert sum(told) == work(some)
+
+
+def test_a_point_that_alone_tells_of_a_tier_is_not_left_out() -> None:
+    names = {each.name for each in leave_one_out(cases(("0%", "100%")))}
+    assert names == set()
+    assert {each.name for each in leave_one_out(cases(("0%", "50%", "100%")))} == {"0%", "50%", "100%"}
+
+
+def test_one_epoch_is_too_little() -> None:
+    from tierscope.errors import UserError  # noqa: PLC0415
+
+    with pytest.raises(UserError, match="too little to calibrate on"):
+        calibrate([case_of(study_at("0%"), 2)])
+
+
+def test_leaders_are_compared_where_they_are_clear() -> None:
+    clear, close = np.array([[0.0, 2.0], [1.0, 0.0]]), np.array([[0.0, 1.05], [1.0, 0.0]])
+    other = np.array([[0.0, 0.0], [1.0, 0.0]])
+    assert same_leader(clear, clear)
+    assert not same_leader(clear, other)
+    assert same_leader(close, other)

@@ -1,0 +1,166 @@
+"""The bound against the event engine, on the Hierarchy study at full size; and how fast the engine is.
+
+Both get the same schedule of the second epoch. The events are taken as the truth. What is compared is the I/O time of the slowest
+process and the class that takes most of it.
+"""
+
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from tierscope.spec.load import load_study
+from tierscope.spec.study import Study
+from tierscope.studies.simulate import Simulation, hash_seed, simulate_study
+from tierscope.studies.watch import Silent
+from validation.table import Row
+
+FloatArray = npt.NDArray[np.float64]
+Times = dict[float, FloatArray]  # by cache rate: seconds of (process, class)
+
+CLASSES = ("LFS-META", "LFS-READ", "GFS-META", "GFS-READ")
+RATES = tuple(step / 20 for step in range(21))
+FEW_RATES = RATES[::5]
+EPOCH = 2
+TIE = 0.001  # processes so close are as slow as each other
+CLEAR = 0.1  # the largest class is told from the next when it is so much longer
+GOALS = {  # preset: the most that the bound may be off, relative
+    "fugaku-small-60ost": 0.01,
+    "fugaku-small-1ost": 0.01,
+    "fugaku-large-60ost": 0.03,
+}
+EPOCH_SECONDS, OPS_PER_SECOND, SWEEP_SECONDS = 1.0, 2e6, 60.0
+TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Two sweeps side by side: relative differences by cache rate, and whether the largest class is the same (None: too close)."""
+
+    differences: dict[float, float]
+    same_class: dict[float, bool | None]
+
+
+def rows(short: bool) -> list[Row]:
+    found: list[Row] = []
+    for name, goal in GOALS.items():
+        study = load_study(name)
+        rates = FEW_RATES if short else RATES
+        found += _compared(name, agreement(second_epoch(study, rates), second_epoch(study, rates, "bound")), goal)
+    return found + _speed() + ([] if short else [_whole_sweep()])
+
+
+def second_epoch(study: Study, rates: Sequence[float], method: str = "events") -> Times:
+    """As `tierscope simulate` would have it, for all rates."""
+
+    def one(rate: float) -> FloatArray:
+        here = replace(study, placement=replace(study.placement, cache_rate=rate))
+        outcome = Simulation.of(here).epoch(EPOCH, method, seed=hash_seed(study.seed, 1, EPOCH))
+        return outcome.busy.reshape(len(outcome.busy), len(CLASSES))
+
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        return dict(zip(rates, pool.map(one, rates), strict=True))
+
+
+def slowest(seconds: FloatArray) -> FloatArray:
+    """The class times of the slowest process."""
+    found: FloatArray = seconds[seconds.sum(axis=1).argmax()]
+    return found
+
+
+def _leaders(seconds: FloatArray) -> set[int]:
+    """Of the slowest process, and of those that are as slow."""
+    io = seconds.sum(axis=1)
+    return set(seconds[io > (1 - TIE) * io.max()].argmax(axis=1).tolist())
+
+
+def agreement(truth: Times, guess: Times) -> Agreement:
+    differences: dict[float, float] = {}
+    same: dict[float, bool | None] = {}
+    for rate, seconds in truth.items():
+        true, guessed = slowest(seconds), slowest(guess[rate])
+        differences[rate] = float(guessed.sum() / true.sum() - 1)
+        second, first = np.sort(true)[-2:]
+        clear = first > (1 + CLEAR) * second
+        same[rate] = bool(_leaders(seconds) & _leaders(guess[rate])) if clear else None
+    return Agreement(differences, same)
+
+
+def _compared(name: str, found: Agreement, goal: float) -> list[Row]:
+    worst = max(found.differences, key=lambda rate: abs(found.differences[rate]))
+    median = statistics.median(abs(each) for each in found.differences.values())
+    other = [rate for rate, same in found.same_class.items() if same is False]
+    clear = [same for same in found.same_class.values() if same is not None]
+    return [
+        Row(
+            "theory",
+            f"bound against events, {name}: worst of {len(found.differences)} rates",
+            f"{100 * found.differences[worst]:+.2f} % at {worst:.0%}; median {100 * median:.2f} %",
+            f"≤ {goal:.0%}",
+            abs(found.differences[worst]) <= goal,
+            "slowest I/O time of the second epoch",
+        ),
+        Row(
+            "theory",
+            f"same bottleneck class, {name}",
+            f"{sum(clear)} of {len(clear)} rates",
+            "all",
+            all(clear),
+            f"{len(found.same_class) - len(clear)} rates left out: the two largest classes within {CLEAR:.0%}"
+            + (f"; another one at {', '.join(f'{rate:.0%}' for rate in other)}" if other else ""),
+        ),
+    ]
+
+
+def _speed() -> list[Row]:
+    """Compiled and laid out by then: the comparison came before."""
+    study = load_study("fugaku-small-60ost")
+    study = replace(study, placement=replace(study.placement, cache_rate=0.6))
+    simulation = Simulation.of(study)
+    seconds: list[float] = []
+    for _ in range(TRIES):
+        began = time.perf_counter()
+        simulation.epoch(EPOCH, "events")
+        seconds.append(time.perf_counter() - began)
+    best, rate = min(seconds), 3 * study.workload.dataset.samples / min(seconds)
+    note = f"best of {TRIES}, longest {max(seconds):.2f} s; one core; others' load on the machine counts"
+    return [
+        Row(
+            "theory",
+            "one Fugaku epoch by events",
+            f"{best:.2f} s",
+            f"≤ {EPOCH_SECONDS:g} s",
+            best <= EPOCH_SECONDS,
+            note,
+        ),
+        Row(
+            "theory",
+            "operations simulated (open, read, close)",
+            f"{rate / 1e6:.1f} M/s",
+            f"≥ {OPS_PER_SECOND / 1e6:g} M/s",
+            rate >= OPS_PER_SECOND,
+            note,
+        ),
+    ]
+
+
+def _whole_sweep() -> Row:
+    study = load_study("fugaku-small-60ost")
+    with tempfile.TemporaryDirectory() as out:
+        began = time.perf_counter()
+        simulate_study(study, f"{out}/sweep", "events", Silent())
+        seconds = time.perf_counter() - began
+    return Row(
+        "theory",
+        "whole sweep by events, 21 rates × 3 epochs",
+        f"{seconds:.0f} s",
+        f"≤ {SWEEP_SECONDS:g} s",
+        seconds <= SWEEP_SECONDS,
+        "once, with traces written; others' load on the machine counts",
+    )
