@@ -11,6 +11,7 @@ from benchmarks.imports import imports
 from benchmarks.memory import memory
 from benchmarks.reading import reading
 from benchmarks.shim import shim
+from benchmarks.simulation import scale, simulation
 from benchmarks.startup import startup
 from benchmarks.whatif import whatif
 from tierscope.trace.provenance import provenance
@@ -24,7 +25,9 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Result]]] = {
     "startup": startup,
     "whatif": whatif,
     "imports": imports,
+    "simulation": simulation,
 }
+ON_REQUEST: dict[str, Callable[[], Iterator[Result]]] = {"scale": scale}  # minutes, and no goals
 
 
 def main(names: list[str]) -> int:
@@ -33,7 +36,7 @@ def main(names: list[str]) -> int:
     for name in names or BENCHMARKS:
         print(f"— {name}", flush=True)
         results[name] = []
-        for result in BENCHMARKS[name]():
+        for result in {**BENCHMARKS, **ON_REQUEST}[name]():
             print(result.line(), flush=True)
             results[name].append(result.as_json())
             missed += result.met is False

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from tierscope.tiers.access import Punctuality
+from tierscope.tiers.access import Punctuality, create
 
 
 class Counting:
@@ -15,6 +15,8 @@ class Counting:
         self.punctuality = Punctuality()
         self.opened: list[str] = []
         self.reads: list[tuple[int, int]] = []  # (offset, bytes that came)
+        self.created: list[str] = []
+        self.writes: list[tuple[int, int]] = []  # (offset, bytes that went)
         self.closes = 0
         self.open_fds: set[int] = set()
         self.threads: set[int] = set()
@@ -27,6 +29,19 @@ class Counting:
             self.open_fds.add(fd)
             self.threads.add(threading.get_ident())
         return fd
+
+    def create(self, path: str, /) -> int:
+        fd = create(path)
+        with self.lock:
+            self.created.append(path)
+            self.open_fds.add(fd)
+        return fd
+
+    def pwrite(self, fd: int, data: memoryview, offset: int, /) -> int:
+        wrote = os.pwrite(fd, data, offset)
+        with self.lock:
+            self.writes.append((offset, wrote))
+        return wrote
 
     def preadv(self, fd: int, buffers: Sequence[memoryview], offset: int, /) -> int:
         got = os.preadv(fd, buffers, offset)
@@ -78,6 +93,14 @@ class Failing(Counting):
     def preadv(self, fd: int, buffers: Sequence[memoryview], offset: int, /) -> int:
         self._meet("preadv")
         return super().preadv(fd, buffers, offset)
+
+    def create(self, path: str, /) -> int:
+        self._meet("create")
+        return super().create(path)
+
+    def pwrite(self, fd: int, data: memoryview, offset: int, /) -> int:
+        self._meet("pwrite")
+        return super().pwrite(fd, data, offset)
 
     def close(self, fd: int, /) -> None:
         super().close(fd)  # Linux frees the descriptor even when close reports an error

@@ -68,6 +68,14 @@ def tiers(**emulated: bool) -> dict[str, Any]:
     return {"tiers": [{"name": name, "emulated": flag} for name, flag in emulated.items()]}
 
 
+def simulated(**about: Any) -> dict[str, Any]:
+    return {"kind": "simulated", "method": "bound", "spread": {"1": [0.9, 1.2]}, **about}
+
+
+def station(name: str, seconds: float) -> dict[str, Any]:
+    return {"station": name, "of": 1, "seconds": seconds, "ops": 1}
+
+
 def overhead(seconds: float) -> dict[str, Any]:
     return {"overhead": {"harness_seconds_per_sample": seconds}}
 
@@ -159,6 +167,17 @@ CASES: dict[str, Case] = {
         lambda: found(*staged((0.0, 10.0, 0.0), (0.5, 10.0, 5.0), (1.0, 11.0, 9.0))),
         {"epoch_seconds": 10.0},
         lambda: found(*staged((0.0, 10.0, 0.0), (0.5, 9.99, 5.0), (1.0, 11.0, 9.0))),
+    ),
+    "busiest_station": Case(
+        lambda: found(run(about=simulated(stations=[station("gfs server 3", 4.0), station("lfs server 0", 3.0)]))),
+        {
+            "where": "cache_rate 50%",
+            "station": "gfs server 3",
+            "seconds": 4.0,
+            "second": "lfs server 0",
+            "percent": 75.0,
+        },
+        lambda: found(run(about=simulated(stations=[station("gfs server 3", 0.0)]))),
     ),
     "warm_pages": Case(
         lambda: found(cold=[("lfs", 100, 0), ("lfs", 100, 6), ("gfs", 100, 0)]),

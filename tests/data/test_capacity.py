@@ -153,6 +153,24 @@ def test_a_near_tier_that_nodes_share_holds_its_files_once(shuffle: str) -> None
     assert held_bytes(study) == {"lfs": (None, 6 * FILE)}
 
 
+@pytest.mark.parametrize(
+    ("settings", "files"),
+    [
+        (("cache_rate=50%",), 12),
+        (("cache_rate=50%", f"lfs.capacity={5 * FILE + 1}"), 5),
+        (("cache_rate=50%", "shuffle=local"), 6),  # its nodes read no others
+        (("cache_rate=10%", "shuffle=local"), 2),
+    ],
+)
+def test_what_is_filled_as_it_is_read_holds_what_it_has_room_for(settings: tuple[str, ...], files: int) -> None:
+    study = small_study("nodes=4", "policy=first-touch", *settings)
+    assert held_bytes(study) == {"lfs": (files * FILE, 4 * files * FILE)}
+    shared = ("lfs.visible_to=global", "lfs.path={out}/lfs")
+    assert held_bytes(small_study("nodes=4", "policy=first-touch", "cache_rate=25%", *shared)) == {
+        "lfs": (None, 6 * FILE)
+    }
+
+
 def test_each_near_tier_holds_what_the_nearer_ones_had_no_room_for() -> None:
     """Of 32 cached files 5 fit on the nearest tier; every node holds them, and all nodes share the others."""
     study = make_study(files=64, nodes=3, cache_rate=0.5)

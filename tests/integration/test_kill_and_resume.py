@@ -85,6 +85,29 @@ def test_a_killed_study_goes_on_where_it_was(attempt: int, tmp_path: Path) -> No
     assert "partial" not in {finding["kind"] for finding in result["findings"]}  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("attempt", range(3))
+def test_a_killed_run_of_first_touch_begins_again_without_copies(attempt: int, tmp_path: Path) -> None:
+    rates = "sweep: {placement.cache_rate: [50%, 100%]}\nplacement: {policy: first-touch}\n"
+    (tmp_path / "study.yaml").write_text(STUDY.replace("sweep: {placement.cache_rate: 0%..100% step 20%}\n", rates))
+    near = tmp_path / "out" / "tiers" / "lfs"
+    process = start(tmp_path)
+    deadline = time.monotonic() + 60
+    while len(list(near.rglob("*.tfrecord"))) < 5 + 9 * attempt and time.monotonic() < deadline:
+        time.sleep(0.001)
+    ranks = ranks_below(process.pid)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert gone(ranks), "ranks outlived the command"
+    (folder,) = {path.parent for path in near.rglob("*.tfrecord") if path.parent.parent.name == "0"}
+    (folder / "000000063.tfrecord.part").write_bytes(b"half a")
+    result = finish(tmp_path)
+    points = result["points"]
+    assert isinstance(points, list)
+    assert [point["hit_rate"] for point in points if point["epoch"] == 1] == [0, 0]
+    assert all(point["hit_rate"] > 0 for point in points if point["epoch"] == 2)
+    assert not list(near.rglob("*.part"))
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_everything_promptly_with_exit_code_3(number: signal.Signals, tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(STUDY)

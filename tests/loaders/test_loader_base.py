@@ -3,6 +3,7 @@
 import mmap
 import resource
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -45,6 +46,14 @@ def test_a_part_of_the_work_is_cut_alike_in_every_column() -> None:
     work = Work(3, [1, 2, 3, 4], [11, 12, 13, 14], [21, 22, 23, 24], [0, 1, 0, 1])
     assert work.part(1, 3) == Work(3, [2, 3], [12, 13], [22, 23], [1, 0])
     assert work.part(3, 99) == Work(3, [4], [14], [24], [1])
+    assert replace(work, fills=[True, False, True, True]).part(1, 3).fills == [False, True]
+
+
+def test_what_fills_is_cut_like_all_else_and_nothing_where_nothing_does() -> None:
+    filling = replace(block(0, 7), fills=np.arange(7) % 3 == 0)
+    works = list(split_steps(iter([filling, block(7, 2), replace(block(9, 2), fills=np.zeros(2, np.bool_))]), 4))
+    assert [list(work.fills) for work in works] == [[True, False, False, True], [False, False, True], [], []]
+    assert all(type(fills) is bool for work in works for fills in work.fills)
 
 
 @pytest.mark.parametrize("slot_bytes", [1, 1016, 4096, 4097, 100_000])

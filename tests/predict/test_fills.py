@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.predict.queueing import study_of, tier
-from tierscope.predict import bound, caches, events
+from tierscope.plan import caches
+from tierscope.predict import bound, events
 from tierscope.predict.outcome import Outcome
 from tierscope.predict.schedule import Schedule
 from tierscope.spec.study import Placement, Study

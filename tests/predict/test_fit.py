@@ -10,7 +10,7 @@ pytest.importorskip("numba")
 pytest.importorskip("scipy")
 
 from tierscope.predict.calibrate import Calibration, calibrate, leave_one_out, same_leader, work
-from tierscope.predict.fit import Case, Fit, Parameter, apply, fit, parameters_of, simulate, without_rates
+from tierscope.predict.fit import PLAIN, Case, Fit, Parameter, apply, fit, parameters_of, simulate, without_rates
 from tierscope.predict.propose import propose
 from tierscope.spec.load import load_study
 from tierscope.spec.study import Study
@@ -147,9 +147,9 @@ class TestCalibration:
 
 
 def test_a_point_that_alone_tells_of_a_tier_is_not_left_out() -> None:
-    names = {each.name for each in leave_one_out(cases(("0%", "100%")))}
+    names = {each.name for each in leave_one_out(cases(("0%", "100%")), PLAIN)}
     assert names == set()
-    assert {each.name for each in leave_one_out(cases(("0%", "50%", "100%")))} == {"0%", "50%", "100%"}
+    assert {each.name for each in leave_one_out(cases(("0%", "50%", "100%")), PLAIN)} == {"0%", "50%", "100%"}
 
 
 def test_one_epoch_is_too_little() -> None:
@@ -165,3 +165,11 @@ def test_leaders_are_compared_where_they_are_clear() -> None:
     assert same_leader(clear, clear)
     assert not same_leader(clear, other)
     assert same_leader(close, other)
+
+
+def test_servers_that_share_themselves_are_told_from_steady_ones() -> None:
+    hidden = ("gfs.discipline=sharing", "lfs.discipline=sharing", "gfs.service_variation=10%", "gfs.metadata_variation=10%", "lfs.service_variation=10%")  # fmt: skip
+    found = fit(cases(("0%", "50%", "100%"), "gfs.servers=1", "gfs.bandwidth=60MiB/s", *hidden))
+    assert found.serving.discipline == "sharing"
+    assert of(found, "tiers.gfs.metadata_ops") == pytest.approx(400, rel=0.1)
+    assert fit(cases(("0%", "50%", "100%"), "gfs.servers=1")).serving == PLAIN

@@ -38,7 +38,7 @@ def test_a_cache_needs_a_nearer_tier() -> None:
 def test_a_policy_is_between_two_tiers() -> None:
     line = refusal(one_tier(), "cache_rate=0", "policy=lru")
     assert line == (
-        "--set policy=lru: placement.policy = lru, but there is a system of one tier only; it is simulated between two tiers: set pinned, or give two"
+        "--set policy=lru: placement.policy = lru, but there is a system of one tier only; it works between two tiers: set pinned, or give two"
     )
     assert parsed(SMALL, "policy=lru").placement.policy == "lru"
 

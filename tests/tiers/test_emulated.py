@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 
 from tests.accesses import wait_until
 from tierscope.native import queues as native_queues
+from tierscope.spec.study import Dataset, Tier
 from tierscope.tiers import emulated
 from tierscope.tiers.access import READ_FLAGS, Punctuality
-from tierscope.tiers.emulated import Board, Emulated, Queues, server_index
+from tierscope.tiers.emulated import Board, Emulated, Queues, file_number, server_index
+from tierscope.tiers.files import DatasetFiles
 from tierscope.tiers.stations import Station, TierStations
 
 MS = 1_000_000
@@ -165,6 +167,31 @@ class TestEmulated:
         assert clock.now == START + 4 * MS + 1_500_000  # a stat takes one
         assert clock.sleeps == [2 * MS, 1_500_000, 2 * MS]
         assert access.punctuality == Punctuality(3)
+
+    def test_writing_costs_what_reading_costs(
+        self, clock: FakeClock, new_queues: Callable[[], Queues], tmp_path: Path
+    ) -> None:
+        access, other = Emulated(view(latency_ns=MS), new_queues()), Emulated(view(latency_ns=MS), new_queues())
+        path = tmp_path / "000000001.raw.part"  # of the second server, as the file that it will be
+        fd = access.create(str(path))
+        assert clock.now == START + 2 * MS
+        assert access.pwrite(fd, memoryview(b"abcd" * 125), 0) == 500
+        assert clock.now == START + 2 * MS + 2_500_000
+        assert access.pwrite(fd, memoryview(b"e" * 1000), 500) == 1000
+        access.close(fd)
+        assert clock.sleeps == [2 * MS, 2_500_000, 3 * MS]
+        assert access.punctuality == Punctuality(3)
+        assert path.read_bytes() == b"abcd" * 125 + b"e" * 1000
+        clock.parallel, before = True, len(clock.sleeps)
+        for client in (access, other):
+            client.pwrite(client.create(str(path)), memoryview(bytes(1000)), 0)
+        assert clock.sleeps[before:] == [2 * MS, 3 * MS, 4 * MS, 5 * MS]  # each waits for its turn, opens and writes
+
+    def test_a_file_that_is_not_finished_belongs_to_the_servers_of_the_finished_one(self) -> None:
+        tier = Tier(name="lfs", path="/lfs")
+        dataset = Dataset(format="npz", num_files_train=100, record_length_bytes=4)
+        files = DatasetFiles.of(tier, "/out", 0, dataset, 42, ".npz", copies=True)
+        assert [file_number(files.unfinished(file)) for file in (0, 7, 42)] == [0, 7, 42]
 
     def test_clients_of_one_server_wait_for_their_turn(
         self, clock: FakeClock, new_queues: Callable[[], Queues], file: str

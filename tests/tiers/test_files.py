@@ -57,6 +57,16 @@ def test_files_have_numbered_names() -> None:
     assert files.folders() == [files.folder]
 
 
+def test_copies_have_a_folder_of_their_own_and_know_their_names() -> None:
+    files = DatasetFiles.of(lfs("/lfs/{node}"), "/res", 2, DATASET, 42, ".raw", copies=True)
+    assert files.folder == "/lfs/2/raw-100x3-4096B-seed42-first-touch"
+    assert files.unfinished(7) == files.path(7) + ".part"
+    ours = [os.path.basename(path) for file in (0, 7, 10**10) for path in (files.path(file), files.unfinished(file))]
+    assert all(files.owns(name) for name in ours)
+    others = ["tierscope.json", "7.raw", "000000007.npz", "000000007xraw", "x000000007.raw", "000000007.raw.part.part"]
+    assert not any(files.owns(name) for name in others)
+
+
 def test_subfolders_take_files_in_turn() -> None:
     dataset = replace(DATASET, num_subfolders_train=3)
     files = DatasetFiles.of(lfs("/lfs"), "/res", 0, dataset, 42, ".raw")

@@ -53,7 +53,7 @@ class EpochPoint:
     bottleneck: str | None
     spread: Interval
     step_seconds: tuple[float, float] | None
-    hit_rate: float | None = None  # of a simulation: share of samples that nobody went to the last tier for
+    hit_rate: float | None = None  # share of samples that nobody went to the last tier for
 
 
 @dataclass(frozen=True, slots=True)

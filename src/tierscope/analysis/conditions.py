@@ -25,7 +25,7 @@ class Conditions:
     threads_seconds_per_op: float | None = None
     processes: int | None = None
     simulated: tuple[str, ...] = ()  # by which methods, where nothing was measured
-    policies: tuple[str, ...] = ()  # that were simulated
+    policies: tuple[str, ...] = ()  # of placement, where they are known
     profilers: tuple[str, ...] = ()  # of others, that measured runs of ours in place of our recorder
 
     @property

@@ -39,7 +39,7 @@ def find(
     findings += _about_tiers(given)
     if any(about.get("upper_bound") for about in times.about):
         findings.append(Finding("upper_bound", {}))
-    findings += _about_staging(breakdown) if given.simulated else []
+    findings += [*_about_stations(times, breakdown), *_about_staging(breakdown)] if given.simulated else []
     findings += _about_ranks(times, breakdown, given)
     for about in times.about:
         findings += _about_tracing(about, times) if about.get("kind") == "traced" else []
@@ -72,6 +72,23 @@ def _about_tiers(given: Conditions) -> list[Finding]:
     if given.warm_metadata:
         findings.append(Finding("warm_metadata", {}))
     return findings
+
+
+def _about_stations(times: ClassTimes, breakdown: Breakdown) -> list[Finding]:
+    """Of the best point, where it was simulated: which station is busiest, and how close the next kind is."""
+    best = next((about for about in times.about if about.get("sweep") == breakdown.best.sweep), {})
+    stations = best.get("stations") or []
+    if not stations or not stations[0]["seconds"]:
+        return []
+    second: dict[str, Any] = stations[1] if len(stations) > 1 else {"station": "none", "seconds": 0.0}
+    evidence = {
+        "where": sweep_text(breakdown.best.sweep),
+        "station": stations[0]["station"],
+        "seconds": stations[0]["seconds"],
+        "second": second["station"],
+        "percent": 100 * second["seconds"] / stations[0]["seconds"],
+    }
+    return [Finding("busiest_station", evidence)]
 
 
 def _about_staging(breakdown: Breakdown) -> list[Finding]:

@@ -331,6 +331,10 @@ WORDING: dict[str, tuple[str, str]] = {
         "clairvoyant by the bound is an upper bound: files are fetched ahead to the near tier even where reading them directly is faster",
         "simulate it with --method events",
     ),
+    "busiest_station": (
+        "at {where} the busiest station is {station}, with {seconds:time} of work in an epoch; the next is {second}, with {percent:.0f} % of that",
+        "a faster one helps until the next is the busiest",
+    ),
     "staging_pays": (
         "putting the files on the near tier first pays off soonest at {soonest_where}, after {soonest_epochs} epochs; at {best_where}, where epochs are "
         "shortest, it takes {staging_seconds:time} and pays off after {best_epochs}",

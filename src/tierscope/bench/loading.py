@@ -23,10 +23,10 @@ def pick_loader(study: Study, seen: bool = False) -> str:
     """The registered loader that the study means on this machine; refuses one that cannot do what the study asks.
 
     `seen`: another profiler must see what it reads. It cannot see the native one, which calls the kernel directly. Nor does that one
-    emulate all that a tier may be.
+    emulate all that a tier may be, or copy files.
     """
     reader = study.workload.reader
-    in_python = seen or any(python_only(tier) for tier in study.system.tiers)
+    in_python = seen or fills_as_it_reads(study) or any(python_only(tier) for tier in study.system.tiers)
     name = choose_loader("threads" if in_python else reader.data_loader, reader.read_threads)
     wanted = "odirect = true" if reader.odirect else "io_engine = uring" if reader.io_engine == "uring" else None
     if wanted and name != "native":
@@ -41,6 +41,11 @@ def pick_loader(study: Study, seen: bool = False) -> str:
             "it cannot be slowed down; set workload.reader.data_loader: auto or emulate: false"
         )
     return name
+
+
+def fills_as_it_reads(study: Study) -> bool:
+    """Whether ranks copy what they read to the near tier."""
+    return study.placement.policy == "first-touch"
 
 
 def make_loader(study: Study, source: Source, recording: Recording) -> Loader:
@@ -58,7 +63,7 @@ def make_source(
     stations = map_stations(study.system, study.seed, study.workload.reader.read_threads)
     views = [view[node] if view else None for view in stations.views]
     dataset, reader = study.workload.dataset, study.workload.reader
-    threads = itertools.count()
+    threads, fills = itertools.count(), fills_as_it_reads(study)
 
     def open_accesses() -> tuple[Access, ...]:
         queues = Queues(board) if board else None
@@ -73,7 +78,10 @@ def make_source(
 
     return Source(
         format=form,
-        files=tuple(DatasetFiles.of(tier, out, node, dataset, study.seed, form.suffix) for tier in tiers),
+        files=tuple(
+            DatasetFiles.of(tier, out, node, dataset, study.seed, form.suffix, copies=fills and tier is not tiers[-1])
+            for tier in tiers
+        ),
         tier_names=tuple(tier.name for tier in tiers),
         transfer_bytes=reader.transfer_size,
         samples_per_file=dataset.num_samples_per_file,

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from tierscope.errors import TierscopeError
-from tierscope.tiers.access import Punctuality
+from tierscope.tiers.access import Punctuality, create
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,8 @@ class SeenDirectory:
     """The os module, but for reads: those of `os.preadv` are calls that not every profiler knows (preadv2), and pread is known to all."""
 
     open = staticmethod(os.open)
+    create = staticmethod(create)
+    pwrite = staticmethod(os.pwrite)
     close = staticmethod(os.close)
     stat = staticmethod(os.stat)
 

@@ -6,13 +6,15 @@ from dataclasses import dataclass, fields
 
 from tierscope.bench.compute import make_compute
 from tierscope.bench.group import Group
-from tierscope.bench.loading import make_loader, make_source, pick_loader
+from tierscope.bench.loading import fills_as_it_reads, make_loader, make_source, pick_loader
 from tierscope.bench.profiled import Watched, frames_of
 from tierscope.bench.pull import pull
 from tierscope.data import cold
+from tierscope.data.copies import Copies
 from tierscope.data.stage import make_format
 from tierscope.errors import TierscopeError
-from tierscope.plan.plan import Plan
+from tierscope.plan.first_touch import FirstTouch
+from tierscope.plan.plan import Plan, Reads
 from tierscope.spec.study import Study
 from tierscope.tiers.emulated import sharpen_sleep
 from tierscope.trace.rank_trace import RankEpoch, RankTrace, Residency
@@ -51,12 +53,19 @@ class _Rank:
         self._plan = Plan.of(study, self._format.file_bytes)
         self._seen = task.watched is not None
         self._source = make_source(study, task.out, node, task.board, self._format, self._seen, group.rank)
+        self._reads: Reads = self._plan
+        self._copies: Copies | None = None
+        if fills_as_it_reads(study):
+            self._reads = FirstTouch(study, self._plan, self._format.file_bytes, node)
+            self._copies = Copies(self._source.files[0])
         self._compute = make_compute(task.compute_mode)
         self._sink = OpSink(ops_path(task.ops_folder, group.rank)) if task.ops_folder else None
         self._frames = frames_of(task.watched, self._plan.epochs)
         sharpen_sleep()
 
     def run(self) -> RankTrace:
+        if self._copies and self._leads_near_tier():
+            self._copies.begin()  # epochs begin with a barrier
         try:
             epochs = tuple(self._epoch(epoch) for epoch in range(1, self._plan.epochs + 1))
         finally:
@@ -68,7 +77,7 @@ class _Rank:
         residency = self._make_cold(epoch) if self._study.workload.reader.evict else ()
         recording = Recording(len(self._source.files), epoch, self._sink, silent=self._seen)
         loader = make_loader(self._study, self._source, recording)
-        blocks = self._plan.reads(self._group.rank, epoch)
+        blocks = self._reads.reads(self._group.rank, epoch)
         self._frames.begin(epoch)
         self._group.barrier()
         began = time.time_ns()
@@ -90,15 +99,28 @@ class _Rank:
     def _make_cold(self, epoch: int) -> tuple[Residency, ...]:
         """Evict what this rank will read; when all ranks have, see what is still there.
 
-        Emulated tiers are left warm: there the queues make the time, and the disk underneath should not.
+        Emulated tiers are left warm: there the queues make the time, and the disk underneath should not. Copies that ranks made
+        in the epoch before are synced first: pages that are not on the device yet cannot be evicted.
         """
         self._group.barrier()  # nobody still reads
         real = [index for index, tier in enumerate(self._study.system.tiers) if not tier.emulate]
+        if self._copies and epoch > 1 and 0 in real:
+            if self._first_of_node:
+                self._copies.sync()
+            self._group.barrier()
         for index in real:
             cold.evict(self._coming(epoch, index))
         self._group.barrier()
         names = self._source.tier_names
         return tuple(Residency(names[index], *cold.resident(self._coming(epoch, index))) for index in real)
 
+    @property
+    def _first_of_node(self) -> bool:
+        return self._group.rank % self._study.system.ranks_per_node == 0
+
+    def _leads_near_tier(self) -> bool:
+        """Whether this rank is the one of those who share the near tier's copies that makes room for them."""
+        return self._first_of_node if self._study.system.tiers[0].visible_to == "node" else self._group.rank == 0
+
     def _coming(self, epoch: int, tier: int) -> Iterator[str]:
-        return cold.coming_reads(self._plan, self._group.rank, epoch, tier, self._source.files[tier])
+        return cold.coming_reads(self._reads, self._group.rank, epoch, tier, self._source.files[tier])

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from tierscope.data.stage import Missing, make_format
 from tierscope.errors import UserError
 from tierscope.plan.plan import Plan
+from tierscope.plan.policies import nodes_per_cache, room_of
 from tierscope.spec.study import Study
 from tierscope.tiers.files import tier_root
 from tierscope.units import about_bytes, format_fraction
@@ -37,11 +38,14 @@ def check_capacity(study: Study) -> None:
 def held_bytes(study: Study) -> dict[str, tuple[int | None, int]]:
     """By near tier: the bytes of our files on each node (the mean; None where nodes share them), and on all nodes together.
 
-    Where nodes may read different numbers of files, what they hold is taken as the same share of each: it is, but for chance.
+    Where nodes may read different numbers of files, what they hold is taken as the same share of each: it is, but for chance. A tier that
+    is filled as it is read holds in the end what it has room for, or all that its nodes read.
     """
     file_bytes = make_format(study).file_bytes
     plan = Plan.of(study, file_bytes)
     nodes = study.system.nodes
+    if study.placement.policy != "pinned":
+        return {study.system.tiers[0].name: _kept_bytes(study, plan, file_bytes)}
     stretches = (plan.file_positions(node) for node in range(nodes))
     copies = sum(high - low for low, high in stretches) / plan.placement.files
     held: dict[str, tuple[int | None, int]] = {}
@@ -53,6 +57,15 @@ def held_bytes(study: Study) -> dict[str, tuple[int | None, int]]:
         else:
             held[tier.name] = None, once * file_bytes
     return held
+
+
+def _kept_bytes(study: Study, plan: Plan, file_bytes: int) -> tuple[int | None, int]:
+    room, nodes, each = room_of(study, file_bytes), study.system.nodes, nodes_per_cache(study)
+    held = 0
+    for first in range(0, nodes, each):
+        low, high = plan.file_positions(first)[0], plan.file_positions(first + each - 1)[1]
+        held += min(room, high - low) * file_bytes
+    return (held // nodes if study.system.tiers[0].visible_to == "node" else None), held
 
 
 def check_disks(study: Study, out: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from tierscope.plan.plan import Plan
+from tierscope.plan.plan import Reads
 from tierscope.tiers.files import DatasetFiles
 
 _CACHESTAT = 451  # the same number on every architecture of Linux ≥ 6.5
@@ -21,7 +21,7 @@ _PAGE = os.sysconf("SC_PAGESIZE")
 MAX_CHECKED = 256  # files per rank and tier
 
 
-def coming_reads(plan: Plan, rank: int, epoch: int, tier: int, files: DatasetFiles) -> Iterator[str]:
+def coming_reads(plan: Reads, rank: int, epoch: int, tier: int, files: DatasetFiles) -> Iterator[str]:
     """The files that a rank will read from a tier in an epoch; neighbours in one file are named once."""
     for block in plan.reads(rank, epoch):
         for file in np.unique(block.files[block.tiers == tier]).tolist():

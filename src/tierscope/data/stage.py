@@ -92,18 +92,12 @@ class Stager:
         for share in self._led():
             manifest.claim(share.files.tier_root, "tier")
             manifest.claim(share.files.folder, "dataset")
-            with _explained(share.files.folder):
-                for folder in share.files.folders():
-                    os.makedirs(folder, exist_ok=True)
-                    if os.path.islink(folder):
-                        raise ForeignDirectoryError(
-                            f"{folder}: is a symbolic link; replace it by a directory or remove it"
-                        )
+            make_folders(share.files)
 
     def distrust(self) -> None:
         """The leading rank of each tier drops what cannot be trusted; only when nobody else uses the tier (a lease)."""
         for share in self._led():
-            with _explained(share.files.folder):
+            with explained(share.files.folder):
                 durable.remove_leftovers(share.files.folder)
                 found = manifest.read(share.files.folder) or {}
                 if not self._trust(found):
@@ -179,7 +173,7 @@ class Stager:
     def reopen(self) -> None:
         """What is added to a complete dataset may be hollow after a restart too: it is not complete until sealed again."""
         for share in self._led():
-            with _explained(share.files.folder):
+            with explained(share.files.folder):
                 self._mark(share, complete=False)
 
     def _write_file(self, path: str, file: int) -> bool:
@@ -208,18 +202,27 @@ class Stager:
     def sync(self) -> None:
         """After the ranks of this node wrote: one of them makes durable what the node wrote, on every tier."""
         for share in self.shares if self._first_of_node else ():
-            with _explained(share.files.folder):
+            with explained(share.files.folder):
                 durable.sync_filesystem(share.files.folder)
 
     def seal(self) -> None:
         """After every node synced: the leading rank says that the data is complete."""
         for share in self._led():
-            with _explained(share.files.folder):
+            with explained(share.files.folder):
                 self._mark(share, complete=True)
 
 
+def make_folders(files: DatasetFiles) -> None:
+    """All that must be there before files are written."""
+    with explained(files.folder):
+        for folder in files.folders():
+            os.makedirs(folder, exist_ok=True)
+            if os.path.islink(folder):
+                raise ForeignDirectoryError(f"{folder}: is a symbolic link; replace it by a directory or remove it")
+
+
 @contextmanager
-def _explained(path: str) -> Iterator[None]:
+def explained(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

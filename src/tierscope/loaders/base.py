@@ -73,13 +73,14 @@ class Loader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Samples of one step to be read; sample i of it goes to slot i."""
+    """Samples of one step to be read; sample i of it goes to slot i. `fills`: whether its file is copied to the nearest tier; empty: none is."""
 
     step: int
     samples: list[int]
     files: list[int]
     inside: list[int]
     tiers: list[int]
+    fills: Sequence[bool] = ()
 
     def part(self, start: int, stop: int) -> "Work":
         return Work(
@@ -88,6 +89,7 @@ class Work:
             self.files[start:stop],
             self.inside[start:stop],
             self.tiers[start:stop],
+            self.fills[start:stop],
         )
 
 
@@ -96,8 +98,11 @@ def split_steps(blocks: Iterator[Block], batch_size: int) -> Iterator[Work]:
     step = 0
     for block in blocks:
         columns = [block.samples.tolist(), block.files.tolist(), block.inside.tolist(), block.tiers.tolist()]
+        fills: Sequence[bool] = () if block.fills is None or not block.fills.any() else block.fills.tolist()
         for start in range(0, len(columns[0]), batch_size):
-            yield Work(step, *(column[start : start + batch_size] for column in columns))
+            part = slice(start, start + batch_size)
+            samples, files, inside, tiers = (column[part] for column in columns)
+            yield Work(step, samples, files, inside, tiers, fills[part])
             step += 1
 
 

@@ -4,7 +4,7 @@ import errno
 import os
 from collections.abc import Iterable
 
-from tierscope.errors import DamagedDataError, TierscopeError, UserError, VanishedDataError
+from tierscope.errors import DamagedDataError, OutOfSpaceError, TierscopeError, UserError, VanishedDataError
 from tierscope.loaders.base import Source
 
 
@@ -23,6 +23,15 @@ def explain(error: OSError, path: str) -> TierscopeError:
         return UserError(f"{path}: no permission to read it; change its mode")
     name = os.strerror(error.errno) if error.errno else str(error)
     return UserError(f"{path}: cannot be read: {name}; check the tier with 'tierscope doctor' or the system's log")
+
+
+def explain_copy(error: OSError, path: str) -> TierscopeError:
+    """What the system said about a file that was to be written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return OutOfSpaceError(
+            f"{path}: {error.strerror} while copying it here; free some space and run the same command again to go on"
+        )
+    return UserError(f"{path}: cannot be written: {error.strerror}; check the directory")
 
 
 def check_samples(source: Source, places: Iterable[tuple[int, int, int]], slots: Iterable[memoryview]) -> None:

@@ -1,15 +1,23 @@
-"""Reading samples: open, read, close, check; each operation recorded. The inner loop of every loader of ours."""
+"""Reading samples: open, read, close, check; each operation recorded. The inner loop of every loader of ours.
 
+A file that the plan wants on the nearest tier too is copied there by the thread that read it, when it was read and checked: create,
+write, close, recorded as operations of that tier. The thread's next read waits for it, and so does the batch. Simulated readers do not wait for
+their copies, which only take time of the tier's stations.
+"""
+
+import contextlib
+import os
 import time
 from collections.abc import Sequence
 
 from tierscope.loaders.base import Source, Work
-from tierscope.loaders.problems import check_samples, explain, truncated
+from tierscope.loaders.problems import check_samples, explain, explain_copy, truncated
 from tierscope.tiers.access import READ_FLAGS, Punctuality
-from tierscope.trace.ops import CLOSE, OPEN, READ
+from tierscope.trace.ops import CLOSE, OPEN, READ, WRITE
 from tierscope.trace.recorder import Lane
 
 _now = time.monotonic_ns
+_NEAREST = 0  # tier
 
 
 class SampleReader:
@@ -33,7 +41,7 @@ class SampleReader:
         return punctuality
 
     def read(self, work: Work, slots: Sequence[memoryview]) -> tuple[int, int, int]:
-        """Fill a slot per sample and check it; when reading began, when it ended, and when checking ended."""
+        """Fill a slot per sample, check it, and copy what is to be kept; when reading began, when it ended, and when checking ended."""
         start = _now()
         self.lane.step = work.step
         if self._whole_files:
@@ -43,7 +51,40 @@ class SampleReader:
         read_done = _now()
         if self._checks:
             check_samples(self._source, zip(work.files, work.inside, work.tiers, strict=True), slots)
-        return start, read_done, _now()
+        checked = _now()
+        for file, fills, slot in zip(work.files, work.fills, slots, strict=False):
+            if fills:
+                self._copy(file, slot)
+        return start, read_done, checked
+
+    def _copy(self, file: int, whole: memoryview) -> None:
+        """A file gets its name when it is complete, as part of its close; it need not survive the machine, so it is not synced."""
+        access, lane = self._accesses[_NEAREST], self.lane
+        files = self._source.files[_NEAREST]
+        path, unfinished = files.path(file), files.unfinished(file)
+        fd, done = -1, 0
+        try:
+            lane.begin()
+            fd = access.create(unfinished)
+            lane.end(_NEAREST, OPEN, file, 0, 0)
+            while done < whole.nbytes:
+                lane.begin()
+                wrote = access.pwrite(fd, whole[done : done + self._source.transfer_bytes], done)
+                lane.end(_NEAREST, WRITE, file, done, wrote)
+                done += wrote
+            lane.begin()
+            closing, fd = fd, -1
+            access.close(closing)
+            os.replace(unfinished, path)
+            lane.end(_NEAREST, CLOSE, file, 0, 0)
+        except OSError as error:
+            lane.abandon()
+            with contextlib.suppress(OSError):
+                os.unlink(unfinished)
+            raise explain_copy(error, path) from None
+        finally:
+            if fd >= 0:
+                access.close(fd)
 
     def _read_whole_files(self, work: Work, slots: Sequence[memoryview]) -> None:
         """The short way for files of one sample that fit one transfer: four clock readings per file."""

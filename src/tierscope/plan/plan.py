@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +16,21 @@ from tierscope.spec.study import Study
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Consecutive reads of one rank: sample s is number `inside` of `file`, and is read from `tier`."""
+    """Consecutive reads of one rank: sample s is number `inside` of `file`, and is read from `tier`.
+
+    `fills`: what was read is copied to the nearest tier then; None: never.
+    """
 
     samples: IndexArray
     files: IndexArray
     inside: IndexArray
     tiers: npt.NDArray[np.intp]
+    fills: npt.NDArray[np.bool_] | None = None
+
+
+class Reads(Protocol):
+    def reads(self, rank: int, epoch: int) -> Iterator[Block]:
+        """What a rank reads in an epoch (counted from 1), in order, in blocks of whole batches."""
 
 
 @dataclass(frozen=True, slots=True)

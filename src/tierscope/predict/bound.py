@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from tierscope.plan.plan import Plan
 from tierscope.plan.stations import NONE, Stations, TierQueues
 from tierscope.predict.copies import copy_of
+from tierscope.predict.drawn import load_of, shuffled
 from tierscope.predict.events import counted, counted_by_readers, first_stripes, piece_bytes
 from tierscope.predict.outcome import FloatArray, Load, Outcome
 from tierscope.predict.schedule import Reading, Schedule
@@ -60,6 +62,38 @@ def simulate(study: Study, stations: Stations, reading: Reading, schedule: Sched
     )
 
 
+def simulate_drawn(study: Study, stations: Stations, reading: Reading, plan: Plan, seed: int) -> Outcome:
+    """An epoch that is too large to lay out: how many of each rank's files are on which tier is drawn, as a global shuffle would deal them."""
+    samples, ranks = plan.order.samples_per_rank, plan.ranks
+    bounds = plan.placement.bounds
+    shares = np.diff([0, *bounds]) / plan.placement.files
+    rng = np.random.default_rng(seed)
+    dealt = rng.multinomial(samples, shares, size=ranks)
+    ops = np.stack([dealt, dealt * len(reading.pieces)], axis=2)
+    nbytes = np.stack([np.zeros_like(dealt), dealt * reading.sample_bytes], axis=2)
+    load = load_of(study, stations, reading, shuffled(ops, len(reading.pieces), rng), rng)
+    network = Network(study, stations, reading)
+    threads = max(1, study.workload.reader.read_threads)
+    beside = study.system.process_overhead * samples / threads
+    busy = network.drain(ops, samples)
+    network.hold(busy, ops, load, beside)
+    seconds, stall, compute = _with_compute(study, samples, busy.sum(axis=(1, 2)) / threads + beside)
+    return Outcome(
+        seconds=seconds,
+        stall=stall,
+        compute=compute,
+        busy=busy,
+        wall=busy / threads,
+        ops=ops,
+        nbytes=nbytes,
+        steps=None,
+        load=load,
+        samples=samples,
+        payload_bytes=samples * study.workload.dataset.record_length_bytes,
+        hit_rate=float(1 - shares[-1]),
+    )
+
+
 _Times = tuple[FloatArray, FloatArray, float]  # seconds, stall, compute
 
 
@@ -68,15 +102,15 @@ def _readers(study: Study, stations: Stations, reading: Reading, schedule: Sched
     threads, samples = max(1, study.workload.reader.read_threads), schedule.shape[1]
     beside = study.system.process_overhead * samples / threads
     ops, _ = counted_by_readers(schedule, len(stations.tiers), reading)
-    busy = Network(study, stations, reading).drain(ops, samples)
+    network = Network(study, stations, reading)
+    busy = network.drain(ops, samples)
     load = loads(study, stations, reading, replace(schedule, fills=None, fetched=None))
     if schedule.copied is not None:
         copies = copy_loads(study, stations, reading, schedule)
         load = Load(seconds=load.seconds + np.where(load.ops > 0, copies.seconds, 0.0), ops=load.ops)
         around = max(least_seconds(stations, load), float(busy.sum(axis=(1, 2)).max()) / threads + beside)
         busy = Network(study, _beside_others(stations, copies, around), reading).drain(ops, samples)
-    longest = float(busy.sum(axis=(1, 2)).max()) / threads
-    busy *= max(1.0, (least_seconds(stations, load) - beside) / longest) if longest else 1.0  # the bound holds
+    network.hold(busy, ops, load, beside)
     return busy, _with_compute(study, samples, busy.sum(axis=(1, 2)) / threads + beside)
 
 
@@ -228,8 +262,13 @@ class _Load:
 
 def least_seconds(stations: Stations, load: Load) -> float:
     """No epoch is shorter: the busiest station's work, and the latency behind its last operation."""
-    seconds = load.seconds / (1 - stations.background) + np.where(load.ops > 0, stations.latency, 0.0)
-    return float(seconds.max(initial=0.0))
+    return float(station_seconds(stations, load).max(initial=0.0))
+
+
+def station_seconds(stations: Stations, load: Load) -> FloatArray:
+    """When each station is done at the earliest, with the latency behind it."""
+    found: FloatArray = load.seconds / (1 - stations.background) + np.where(load.ops > 0, stations.latency, 0.0)
+    return found
 
 
 def _links(queues: TierQueues, node: Counts) -> list[tuple[int, Counts]]:
@@ -248,6 +287,7 @@ class _Group:
 
     tier: int
     kind: int  # 0 open, 1 read
+    first: int  # station
     share: float  # of the group's stations that one operation visits
     service: FloatArray  # by (place, number), of one operation
     spread: FloatArray  # the same shape: coefficient of variation
@@ -294,7 +334,7 @@ class Network:
         stations = self._stations
         service = (stations.per_op[at] + nbytes * stations.per_byte[at]) / (1 - stations.background[at])
         spread = stations.variation[at].reshape(shape)
-        self._groups.append(_Group(tier, kind, touched / shape[1], service.reshape(shape), spread, place))
+        self._groups.append(_Group(tier, kind, first, touched / shape[1], service.reshape(shape), spread, place))
 
     def drain(self, ops: Counts, samples: int) -> FloatArray:
         """All operations done: busy seconds by (rank, tier, kind)."""
@@ -317,6 +357,19 @@ class Network:
             overhead[active] *= 1 - done
             active = active[done < 1]
         return busy
+
+    def hold(self, busy: FloatArray, ops: Counts, load: Load, beside: float) -> None:
+        """The bound holds: of those who use a station, the last is not done before it is. Changes `busy`."""
+        node = np.arange(len(busy)) // self._system.ranks_per_node
+        limits = station_seconds(self._stations, load)
+        for group in self._groups:
+            least = limits[group.first : group.first + group.service.size].reshape(group.service.shape).max(axis=1)
+            uses = np.flatnonzero(ops[:, group.tier, group.kind])
+            place = group.place[node[uses]]
+            longest = np.zeros(len(least))
+            np.maximum.at(longest, place, busy[uses].sum(axis=(1, 2)) / self._threads)
+            factor = np.maximum(1.0, (least - beside) / np.maximum(longest, _TINY))
+            busy[uses] *= factor[place][:, None, None]
 
     def _responses(self, left: FloatArray, overhead: FloatArray, active: Counts) -> FloatArray:
         """Seconds of an operation by (node, tier, kind), while these ranks are there with what they have left."""

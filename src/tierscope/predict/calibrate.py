@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tierscope.errors import UserError
-from tierscope.predict.fit import Case, Fit, Parameter, Problem, apply, fit, served, simulate, with_serving
+from tierscope.predict.fit import Case, Fit, Parameter, Problem, Serving, apply, fit, served, simulate, with_serving
 from tierscope.predict.outcome import FloatArray
 from tierscope.spec.study import System
 
@@ -85,7 +85,7 @@ def calibrate(cases: Sequence[Case], advance: Callable[[int], None] = lambda _: 
         advance(1)
     estimates = tuple(_estimate(problem, best, logs, np.array(draws), place) for place in range(len(best.parameters)))
     advance(1)
-    left_out = leave_one_out(cases, advance)
+    left_out = leave_one_out(cases, best.serving, advance)
     overhead = float(np.median([case.beside for case in cases]))
     values = tuple(tuple(_known(draw, estimates)) for draw in draws)
     return Calibration(
@@ -160,15 +160,20 @@ def _sensitivity(problem: Problem, logs: FloatArray, place: int) -> float:
     return float(np.mean(changes))
 
 
-def leave_one_out(cases: Sequence[Case], advance: Callable[[int], None] = lambda _: None) -> tuple[LeftOut, ...]:
-    """Each point predicted from a fit to all the others; points that alone tell of a tier cannot be left out."""
+def leave_one_out(
+    cases: Sequence[Case], serving: Serving, advance: Callable[[int], None] = lambda _: None
+) -> tuple[LeftOut, ...]:
+    """Each point predicted from a fit of rates to all the others; points that alone tell of a tier cannot be left out.
+
+    How servers serve is the one thing that was chosen with all points in sight.
+    """
     names = list(dict.fromkeys(case.name for case in cases))
     everything = _tiers_seen(cases)
     found: list[LeftOut] = []
     for name in names:
         rest = [case for case in cases if case.name != name]
         if len(rest) >= _LEAST_CASES and _tiers_seen(rest) == everything:
-            fitted = fit(rest, starts=((1.0, 1.0),))
+            fitted = fit(rest, starts=((1.0, 1.0), (3.0, 3.0)), servings=(serving,))
             for case in (case for case in cases if case.name == name):
                 outcome = simulate(case, fitted.system(case.study.system))
                 right = same_leader(case.busy[int(case.io.argmax())], outcome.busy[outcome.slowest])

@@ -14,8 +14,11 @@ class Combination:
     low_seconds: float
     high_seconds: float
     bottleneck: str
+    epoch_seconds: float
     met: bool
     cost: float | None = None
+    staging_seconds: float | None = None  # to put the files there before training; None: not known
+    break_even_epochs: int | None = None  # after which that has paid; None: never, or not known
 
 
 @dataclass(frozen=True, slots=True)

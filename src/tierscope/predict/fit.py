@@ -27,6 +27,8 @@ _SLOWEST_WEIGHT = 1.0
 _PROCESS_WEIGHT = 0.5
 _LATENCY_WEIGHT = 0.05  # of a latency's share of an operation: where waiting could be either, it is a queue's
 _CLEARLY = 0.9  # of the plain servers' loss: then others are taken
+_THROWS = 3  # of the dice for each case, where services vary by more than hardly
+_HARDLY = 0.2
 _STEP = 2e-2  # of a logarithm, for differences: smaller ones drown in the order of events
 
 
@@ -198,8 +200,10 @@ class Problem:
         self._weights = weights or [np.ones(len(case.busy)) for case in cases]
 
     def residuals(self, logs: FloatArray) -> FloatArray:
+        values = np.exp(logs)
         found = [
-            self._of_case(case, weights, np.exp(logs)) for case, weights in zip(self.cases, self._weights, strict=True)
+            self._of_case(case, weights, values, number)
+            for number, (case, weights) in enumerate(zip(self.cases, self._weights, strict=True))
         ]
         return np.concatenate([*found, self._latencies(np.exp(logs))])
 
@@ -210,13 +214,17 @@ class Problem:
         ]
         return _LATENCY_WEIGHT * math.sqrt(len(self.cases)) * np.array(shares)
 
-    def _of_case(self, case: Case, weights: FloatArray, values: FloatArray) -> FloatArray:
+    def _of_case(self, case: Case, weights: FloatArray, values: FloatArray, number: int) -> FloatArray:
+        """The same dice for the same case, whatever the parameters; other dice for every case, or their luck would be fitted too."""
         system = apply(case.study.system, self.parameters, values.tolist())
-        outcome = simulate(case, system)
+        throws = _THROWS if any(tier.service_variation > _HARDLY for tier in system.tiers) else 1
+        outcomes = [simulate(case, system, seed=number * _THROWS + throw) for throw in range(throws)]
+        simulated = np.mean([outcome.busy for outcome in outcomes], axis=0)
+        longest = float(np.mean([outcome.io.max() for outcome in outcomes]))
         scale = float(np.average(case.io, weights=weights))
-        difference = (outcome.busy - case.busy) / scale
+        difference = (simulated - case.busy) / scale
         classes = np.average(difference, axis=0, weights=weights).reshape(-1)
-        slowest = (float(outcome.io.max()) - float(case.io.max())) / scale
+        slowest = (longest - float(case.io.max())) / scale
         own = difference.sum(axis=(1, 2)) * np.sqrt(weights / weights.sum())
         parts = (classes, [_SLOWEST_WEIGHT * slowest], _PROCESS_WEIGHT * own)
         return math.sqrt(case.weight) * np.concatenate(parts)
@@ -260,18 +268,23 @@ STARTS: tuple[tuple[float, float], ...] = (
 )  # rates × the first, latencies × the second
 
 
-def fit(cases: Sequence[Case], starts: Sequence[tuple[float, float]] = STARTS) -> Fit:
+def fit(
+    cases: Sequence[Case],
+    starts: Sequence[tuple[float, float]] = STARTS,
+    servings: Sequence[Serving] = (PLAIN, *OTHERS_TRIED),
+) -> Fit:
+    """The first way of serving is taken unless another fits clearly better."""
     parameters = parameters_of(cases)
-    problem = Problem(cases, parameters)
+    chosen = servings[0]
+    problem = Problem(served(cases, chosen), parameters)
     tries = []
     for rates, latencies in starts:
         guess = [each.guess * (rates if each.is_rate else latencies) for each in parameters]
         begin = np.log(np.clip(guess, [each.low for each in parameters], [each.high for each in parameters]))
         tries.append(problem.solve(begin))
     logs, loss = min(tries, key=lambda found: found[1])
-    chosen = PLAIN
     plain_logs, plain_loss = logs, loss
-    for other in OTHERS_TRIED if _has_numba() else ():  # mean values cannot tell them apart
+    for other in servings[1:] if _has_numba() else ():  # mean values cannot tell them apart
         tried = Problem(served(cases, other), parameters)
         begins = (plain_logs, np.log([each.guess for each in parameters]))
         found = min((tried.solve(begin) for begin in begins), key=lambda found: found[1])

@@ -108,6 +108,9 @@ def _combination(each: Combination) -> dict[str, Any]:
         "io_seconds_low": each.low_seconds,
         "io_seconds_high": each.high_seconds,
         "bottleneck": each.bottleneck,
+        "epoch_seconds": each.epoch_seconds,
+        "staging_seconds": each.staging_seconds,
+        "break_even_epochs": each.break_even_epochs,
         "met": each.met,
         "cost": each.cost,
     }

@@ -12,7 +12,7 @@ from tierscope.plan.order import Order
 from tierscope.plan.permutation import IndexArray
 from tierscope.plan.placement import Pinned
 from tierscope.plan.plan import Plan
-from tierscope.predict.policies import Caches, Flags, files_of
+from tierscope.plan.policies import Caches, Flags, files_of
 from tierscope.spec.study import Study
 
 MOST_SAMPLES = 200_000_000  # of an epoch that is laid out; about 4 GB

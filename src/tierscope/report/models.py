@@ -167,6 +167,7 @@ class SimulatedExplorationView:
                 drop=2,
             ),
             Column("bottleneck", [Text(each.bottleneck) for each in shown], right=False, drop=1),
+            Column("staging pays after", [Text(_pays(each)) for each in shown], drop=3),
         ]
         if shown[0].cost is not None:
             columns.append(Column("cost", [Text(f"{each.cost:,.6g}") for each in shown], "bold"))
@@ -176,6 +177,12 @@ class SimulatedExplorationView:
                 f"and {len(found.pareto) - MOST_OPTIONS} more, each less of one and more of another: see --json",
                 style="dim",
             )
+
+
+def _pays(each: Combination) -> str:
+    if each.break_even_epochs is None:
+        return "never" if each.staging_seconds and each.cache_rate else "–"
+    return f"{each.break_even_epochs} epochs"
 
 
 def _settings(each: Combination) -> str:

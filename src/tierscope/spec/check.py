@@ -53,7 +53,7 @@ def _problems(study: Study) -> Iterator[Problem]:
 
 
 def _policy_problems(study: Study) -> Iterator[Problem]:
-    """What simulated policies need."""
+    """What policies need that are no fixed placement."""
     policy, reader, dataset = study.placement.policy, study.workload.reader, study.workload.dataset
     key, tiers = "placement.policy", len(study.system.tiers)
     if policy == "pinned":
@@ -62,7 +62,7 @@ def _policy_problems(study: Study) -> Iterator[Problem]:
         count = "one tier only" if tiers == 1 else f"{tiers} tiers"
         yield Problem(
             key,
-            f"{key} = {policy}, but there is a system of {count}; it is simulated between two tiers: set pinned, or give two",
+            f"{key} = {policy}, but there is a system of {count}; it works between two tiers: set pinned, or give two",
         )
     if policy == "partition" and reader.shuffle != "local":
         yield Problem(

@@ -151,8 +151,8 @@ class System:
 class Placement:
     policy: str = key(
         Choice(*POLICIES),
-        "pinned: a fixed random set of files stays on the near tiers; simulated only: first-touch: what is read first is kept; "
-        "lru: what was read last is kept; partition: a node's own share, with shuffle local; "
+        "pinned: a fixed random set of files stays on the near tiers; first-touch: what is read first is kept; "
+        "simulated only: lru: what was read last is kept; partition: a node's own share, with shuffle local; "
         "clairvoyant: knows the coming order, keeps what is read soonest and fetches ahead",
         "pinned",
     )

@@ -11,7 +11,7 @@ from tierscope.analysis.breakdown import counted_epochs, sweep_text
 from tierscope.errors import UserError
 from tierscope.plan.plan import Plan
 from tierscope.predict.calibrate import Calibration, LeftOut, calibrate, leave_one_out, work
-from tierscope.predict.fit import Case, without_rates
+from tierscope.predict.fit import Case, fit, without_rates
 from tierscope.predict.propose import Proposal, propose
 from tierscope.predict.schedule import lay_out
 from tierscope.spec import sweep
@@ -130,7 +130,7 @@ def validate_results(outs: Sequence[str], watch: Watch) -> tuple[str, tuple[Left
     measured = cases_of(outs)
     points = len({case.name for case in measured.cases})
     watch.phase("validating", points, "points")
-    found = leave_one_out(measured.cases, watch.advance)
+    found = leave_one_out(measured.cases, fit(measured.cases).serving, watch.advance)
     if not found:
         raise UserError(
             f"{points} points are too few to leave one out: what is left must tell of every tier; measure cache rates 0 %, 50 % and 100 %"

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tierscope.analysis.breakdown import break_even_epochs
 from tierscope.analysis.statistics import ROUNDING
 from tierscope.errors import UserError
 from tierscope.predict import spread
@@ -56,14 +57,18 @@ def explore_simulated(wanted: Wanted, watch: Watch) -> SimulatedExploration:
         check_rates(point.study)
     watch.phase("simulating", len(points), "points")
     groups: dict[tuple[Any, ...], list[Combination]] = {}
+    studies: dict[tuple[Any, ...], Study] = {}
     for point in points:
         found = _simulate(point.study, method, draws)
         chosen = {names[axis.path]: point.sweep[names[axis.path]] for axis in varied if names[axis.path] != _RATE}
         met = found[0] <= seconds * (1 + ROUNDING)
         rate = point.study.placement.cache_rate
         groups.setdefault(tuple(chosen.values()), []).append(Combination(chosen, rate, *found, met))
+        studies[*chosen.values(), rate] = point.study
         watch.advance(1)
-    combinations = tuple(_priced(_best(group), prices, names, base) for group in groups.values())
+    combinations = tuple(
+        _priced(_staged(_best(group), group, studies), prices, names, base) for group in groups.values()
+    )
     order = {names[axis.path]: -1 if axis.path.rpartition(".")[2] in _LESS_IS_MORE else 1 for axis in varied}
     front = sorted(_front(combinations, order), key=lambda each: (each.cost or 0.0, each.cache_rate, each.io_seconds))
     values = {names[axis.path]: axis.values for axis in varied}
@@ -103,8 +108,19 @@ def _prices(base: Study, study: Study, cost: Sequence[str]) -> dict[str, float]:
     return found
 
 
-def _simulate(study: Study, method: str, draws: Sequence[Draw]) -> tuple[float, float, float, str]:
-    """The slowest I/O time of the second epoch, its interval, and the class that leads."""
+def _staged(found: Combination, group: list[Combination], studies: Mapping[tuple[Any, ...], Study]) -> Combination:
+    """With what it takes to put its files on the near tiers first, and when that pays against none there, where that was simulated."""
+    study = studies[*found.settings.values(), found.cache_rate]
+    without = next((each.epoch_seconds for each in group if each.cache_rate == 0), None)
+    seconds = Simulation.of(study).staging_seconds()
+    if seconds is None or without is None:
+        return replace(found, staging_seconds=seconds)
+    pays = break_even_epochs(seconds, without, found.epoch_seconds)
+    return replace(found, staging_seconds=seconds, break_even_epochs=pays)
+
+
+def _simulate(study: Study, method: str, draws: Sequence[Draw]) -> tuple[float, float, float, str, float]:
+    """The slowest I/O time of the second epoch, its interval, the class that leads, and the epoch's time."""
     simulation = Simulation.of(study)
     outcome = simulation.epoch(min(2, study.workload.train.epochs), method, seed=study.seed)
     low, high = spread.relative(
@@ -113,7 +129,7 @@ def _simulate(study: Study, method: str, draws: Sequence[Draw]) -> tuple[float, 
     seconds = float(outcome.io.max())
     names = [f"{tier.name.upper()}-{kind}" for tier in study.system.tiers for kind in ("META", "READ")]
     leader = names[int(outcome.busy[outcome.slowest].reshape(-1).argmax())]
-    return seconds, seconds * low, seconds * high, leader
+    return seconds, seconds * low, seconds * high, leader, float(outcome.seconds.max())
 
 
 def _best(group: list[Combination]) -> Combination:

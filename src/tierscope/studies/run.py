@@ -11,19 +11,19 @@ from typing import Any
 import polars as pl
 
 from tierscope.bench.compute import compute_mode
-from tierscope.bench.loading import pick_loader
+from tierscope.bench.loading import fills_as_it_reads, pick_loader
 from tierscope.bench.overhead import Overhead
 from tierscope.bench.run import RunTask, ops_path
 from tierscope.bench.tasks import ClaimTask, OverheadTask, StageTask, SurveyTask
 from tierscope.data.capacity import check_capacity, check_disks, check_space
 from tierscope.data.lease import lease, refuse_nested
 from tierscope.data.stage import Missing, make_format
-from tierscope.errors import UserError
 from tierscope.plan.plan import Plan
 from tierscope.spec import sweep
 from tierscope.spec.emulation import has_rate, python_only
 from tierscope.spec.study import Point, Study
 from tierscope.studies.crews import Crews, crowding, nodes_here
+from tierscope.studies.first_touch import check_policies, hit_rates, staged_as
 from tierscope.studies.profiled import BUILTIN, Profiling
 from tierscope.studies.result import SCRATCH, identity, open_result
 from tierscope.studies.watch import Watch
@@ -41,7 +41,7 @@ from tierscope.trace.trace import RunKey, Trace, gather
 def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = False, profiler: str = BUILTIN) -> None:
     """All runs of the study that are not finished; what is finished is neither repeated nor touched."""
     points = list(sweep.points(study))
-    _refuse_simulated_policies(points)
+    check_policies((point.study for point in points), profiler)
     profiling = Profiling(profiler, out) if profiler != BUILTIN else None
     if profiling:
         for line in profiling.check([point.study for point in points], ops, crews.launcher):
@@ -72,19 +72,9 @@ def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = Fa
 def generate_data(study: Study, out: str, crews: Crews, watch: Watch) -> int:
     """Only stage the data; the bytes written."""
     points = list(sweep.points(study))
-    _refuse_simulated_policies(points)
+    check_policies(point.study for point in points)
     with open_result(out, study), ExitStack() as leases:
         return _Staging(points, out, crews, watch, leases).stage_for(point.study for point in points)
-
-
-def _refuse_simulated_policies(points: list[Point]) -> None:
-    """Nobody evicts or fetches ahead in a benchmark."""
-    for point in points:
-        policy = point.study.placement.policy
-        if policy != "pinned":
-            raise UserError(
-                f"placement.policy = {policy}; the benchmark reads from pinned files only: set pinned, or use 'tierscope simulate'"
-            )
 
 
 def _todo(study: Study, points: list[Point], store: RunStore) -> list[RunKey]:
@@ -127,6 +117,8 @@ def _say_python(points: list[Point], watch: Watch) -> None:
     }
     if found:
         watch.note(f"{', '.join(found)}: emulated in Python only, so data_loader: auto reads with its threads there")
+    if any(fills_as_it_reads(study) for study in auto):
+        watch.note("first-touch: files are copied in Python only, so data_loader: auto reads with its threads there")
 
 
 def _others(study: Study, stations: StationMap, board: Board | None) -> AbstractContextManager[object]:
@@ -140,17 +132,18 @@ def _others(study: Study, stations: StationMap, board: Board | None) -> Abstract
 
 
 class _Staging:
-    """Data for points: the largest cache rate once for all points that share a dataset."""
+    """Data for points: the largest cache rate once for all points that share a dataset. First-touch points need the last tier only."""
 
     def __init__(self, points: list[Point], out: str, crews: Crews, watch: Watch, leases: ExitStack) -> None:
         self._out, self._crews, self._watch, self._leases = out, crews, watch, leases
         self._leased: set[str] = set()
         self._largest: dict[Any, Study] = {}
         for point in points:
-            key = self._key(point.study)
+            wanted = staged_as(point.study)
+            key = self._key(wanted)
             known = self._largest.get(key)
-            if known is None or known.placement.cache_rate < point.study.placement.cache_rate:
-                self._largest[key] = point.study
+            if known is None or known.placement.cache_rate < wanted.placement.cache_rate:
+                self._largest[key] = wanted
         for largest in self._largest.values():
             check_capacity(largest)
             check_disks(largest, out)
@@ -217,6 +210,8 @@ class _Runner:
         if scratch:
             self._collect_ops(key, study, scratch)
         about = {**self._about(point, mode, ranks), "overhead": _described(overhead)}
+        if fills_as_it_reads(study):
+            about |= {"policy": study.placement.policy, "hit_rate": hit_rates(ranks)}
         return gather(key, about, [tier.name for tier in study.system.tiers], ranks)
 
     def _run_profiled(self, key: RunKey, point: Point, mode: str, profiling: Profiling) -> Trace:
@@ -227,7 +222,7 @@ class _Runner:
         return replace(trace, table=pl.concat([trace.table, measured.io]))
 
     def _overhead(self, study: Study) -> Overhead:
-        key = (study.workload.reader, study.workload.dataset)
+        key = (study.workload.reader, study.workload.dataset, pick_loader(study))
         if key not in self._overheads:
             crew, _ = self._crews.of(study)
             self._overheads[key] = crew.call(OverheadTask(study), lambda _: None)[0]

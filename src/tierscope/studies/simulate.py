@@ -14,10 +14,10 @@ from typing import Any
 from tierscope.data.stage import make_format
 from tierscope.errors import UserError
 from tierscope.plan.plan import Plan
+from tierscope.plan.policies import Caches
 from tierscope.plan.stations import Stations, stations_of
 from tierscope.predict import bound, events, spread
 from tierscope.predict.outcome import Outcome
-from tierscope.predict.policies import Caches
 from tierscope.predict.schedule import Reading, Schedule, lay_out
 from tierscope.predict.staging import staging_seconds
 from tierscope.predict.to_trace import to_trace
@@ -32,7 +32,7 @@ from tierscope.trace.store import RunStore, read_about
 from tierscope.trace.trace import RunKey, Trace
 
 KIND = "simulation"
-METHODS = ("bound", "events")
+DRAWN_FROM = 20_000_000  # samples of an epoch: the bound draws counts instead of dealing them one by one
 
 
 def simulate_study(study: Study, out: str, method: str, watch: Watch, draws: Sequence[Draw] = ()) -> None:
@@ -103,10 +103,27 @@ class Simulation:
         return lay_out(self.study, self.plan, epoch, self.caches)
 
     def epoch(self, epoch: int, method: str, seed: int = 0) -> Outcome:
+        if method == "bound" and self._is_drawn():
+            return bound.simulate_drawn(
+                self.study, self.stations, self.reading, self.plan, hash_seed(self.study.seed, epoch)
+            )
         schedule = self.schedule(epoch)
         if method == "events":
             return events.simulate(self.study, self.stations, self.reading, schedule, events.Options(seed=seed))
         return bound.simulate(self.study, self.stations, self.reading, schedule)
+
+    def staging_seconds(self) -> float | None:
+        """To put the files on the near tiers before training; None: not known, or nothing is staged."""
+        if self._is_drawn():
+            return None
+        return staging_seconds(self.study, self.plan, self.stations, self.reading.file_bytes)
+
+    def _is_drawn(self) -> bool:
+        """Too large to lay out, and shuffled so that counts say all."""
+        study = self.study
+        large = self.plan.order.samples_per_rank * self.plan.ranks > DRAWN_FROM
+        plain = study.placement.policy == "pinned" and study.workload.dataset.num_samples_per_file == 1
+        return large and plain and study.workload.reader.shuffle == "global"
 
 
 def reading_of(study: Study) -> Reading:
@@ -190,7 +207,7 @@ def _about(
         "policy": study.placement.policy,
         "upper_bound": study.placement.policy == "clairvoyant" and method == "bound",  # see predict/bound.py
         "hit_rate": {str(number): outcome.hit_rate for number, outcome in enumerate(outcomes, start=1)},
-        "staging_seconds": staging_seconds(study, simulation.plan, simulation.stations, simulation.reading.file_bytes),
+        "staging_seconds": simulation.staging_seconds(),
         "stations": busiest(simulation.stations, last),
         "provenance": provenance("none", {}),
     }

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC
+_WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @dataclass(slots=True)
@@ -26,10 +27,17 @@ class Punctuality:
         self.late_ns += other.late_ns
 
 
+def create(path: str, /) -> int:
+    """A new, empty file to write to."""
+    return os.open(path, _WRITE_FLAGS, 0o644)
+
+
 class Access(Protocol):
     punctuality: Punctuality
 
     def open(self, path: str, flags: int, /) -> int: ...
+    def create(self, path: str, /) -> int: ...
+    def pwrite(self, fd: int, data: memoryview, offset: int, /) -> int: ...
     def preadv(self, fd: int, buffers: Sequence[memoryview], offset: int, /) -> int: ...
     def close(self, fd: int, /) -> None: ...
     def stat(self, path: str, /) -> os.stat_result: ...
@@ -40,6 +48,8 @@ class Directory:
         self.punctuality = Punctuality()
 
     open = staticmethod(os.open)
+    create = staticmethod(create)
+    pwrite = staticmethod(os.pwrite)
     preadv = staticmethod(os.preadv)
     close = staticmethod(os.close)
     stat = staticmethod(os.stat)
@@ -51,6 +61,12 @@ class Nothing:
 
     def open(self, _path: str, _flags: int, /) -> int:
         return -1
+
+    def create(self, path: str, /) -> int:
+        raise NotImplementedError(path)
+
+    def pwrite(self, _fd: int, _data: memoryview, _offset: int, /) -> int:
+        raise NotImplementedError
 
     def preadv(self, _fd: int, buffers: Sequence[memoryview], _offset: int, /) -> int:
         return buffers[0].nbytes

@@ -22,11 +22,11 @@ import re
 import struct
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from tierscope.native import queues as native_queues
 from tierscope.plan.stations import stripes
-from tierscope.tiers.access import Punctuality
+from tierscope.tiers.access import Punctuality, create
 from tierscope.tiers.sharing import Present
 from tierscope.tiers.stations import Station, TierStations
 
@@ -193,9 +193,16 @@ class Emulated:
         return _now() if self._stations.metadata_latency_ns else 0
 
     def open(self, path: str, flags: int, /) -> int:
+        return self._open(path, lambda: os.open(path, flags))
+
+    def create(self, path: str, /) -> int:
+        """Costs what an open costs."""
+        return self._open(path, lambda: create(path))
+
+    def _open(self, path: str, really: Callable[[], int]) -> int:
         file = file_number(path)
         done = self._join_metadata(file)
-        fd = os.open(path, flags)
+        fd = really()
         servers = self._stations.servers
         self._servers_of[fd] = tuple(
             servers[(file + stripe) % len(servers)] for stripe in range(self._stations.stripe_count if servers else 0)
@@ -209,6 +216,13 @@ class Emulated:
         got = os.preadv(fd, buffers, offset)
         self._finish(done, self._stations.latency_ns)
         return got
+
+    def pwrite(self, fd: int, data: memoryview, offset: int, /) -> int:
+        """Costs what a read of as many bytes costs, as in simulations: rates of writing are not among a tier's keys."""
+        done = self._join_read(self._servers_of[fd], data.nbytes, offset)
+        wrote = os.pwrite(fd, data, offset)
+        self._finish(done, self._stations.latency_ns)
+        return wrote
 
     def _join_read(self, servers: tuple[Station, ...], nbytes: int, offset: int) -> int:
         """Data streams through all of them at once."""

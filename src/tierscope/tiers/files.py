@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from tierscope.errors import UserError
 from tierscope.spec.study import Dataset, Tier
 
+_PART = ".part"  # no digits: an emulated tier finds a file's servers by the last number in its name
+
 
 def tier_root(tier: Tier, out: str, node: int) -> str:
     """The tier's directory on a node: placeholders and environment variables filled in."""
@@ -35,14 +37,26 @@ class DatasetFiles:
     subfolders: int
 
     @classmethod
-    def of(cls, tier: Tier, out: str, node: int, dataset: Dataset, seed: int, suffix: str) -> "DatasetFiles":
-        root = tier_root(tier, out, node)
-        return cls(root, os.path.join(root, dataset_name(dataset, seed)), suffix, dataset.num_subfolders_train)
+    def of(
+        cls, tier: Tier, out: str, node: int, dataset: Dataset, seed: int, suffix: str, copies: bool = False
+    ) -> "DatasetFiles":
+        """`copies`: those that readers leave there, in a folder of their own beside what was staged."""
+        root, name = tier_root(tier, out, node), dataset_name(dataset, seed)
+        folder = os.path.join(root, f"{name}-first-touch" if copies else name)
+        return cls(root, folder, suffix, dataset.num_subfolders_train)
 
     def path(self, file: int) -> str:
         if self.subfolders:
             return f"{self.folder}/{file % self.subfolders:06d}/{file:09d}{self.suffix}"
         return f"{self.folder}/{file:09d}{self.suffix}"
+
+    def unfinished(self, file: int) -> str:
+        """The path of a file while it is written; nobody reads it under this name."""
+        return self.path(file) + _PART
+
+    def owns(self, name: str) -> bool:
+        """Whether a file of this name, in one of the folders, is a file of the dataset, finished or not."""
+        return re.fullmatch(rf"\d{{9,}}{re.escape(self.suffix)}({re.escape(_PART)})?", name) is not None
 
     def folders(self) -> list[str]:
         """All directories that must exist before files are written."""

@@ -66,24 +66,33 @@ def own_files(plan: Plan, first_node: int, nodes: int, room: int) -> IndexArray:
 class Caches:
     """The caches of a study, epoch after epoch. They remember what they hold, and go back to the beginning when asked for an earlier epoch."""
 
-    def __init__(self, study: Study, plan: Plan, file_bytes: int) -> None:
-        self._plan, self._policy = plan, study.placement.policy
+    def __init__(self, study: Study, plan: Plan, file_bytes: int, node: int | None = None) -> None:
+        """`node`: only the cache that this node reads from; rows are then of the ranks that share it, from `first_rank` on."""
+        self._plan, self._policy, self._alone = plan, study.placement.policy, node is not None
         self._room = room_of(study, file_bytes)
         self._files = study.workload.dataset.num_files_train
         self._nodes_each = nodes_per_cache(study)
         self._ranks_each = self._nodes_each * study.system.ranks_per_node
-        self._count = study.system.nodes // self._nodes_each
+        self._first = (node or 0) // self._nodes_each
+        self._count = 1 if self._alone else study.system.nodes // self._nodes_each
         self._epochs = study.workload.train.epochs
         self._foreseen: list[Cached] = []
         self._partition: IndexArray | None = None
         self._forget()
-        reads = plan.order.samples_per_rank * plan.ranks * self._epochs
+        epoch_reads = plan.order.samples_per_rank * self._ranks_each * self._count
+        reads = epoch_reads * self._epochs
         most = reads if self._policy == "clairvoyant" else min(reads, self._room * self._count)
+        if self._alone:  # nobody else asks whether the epoch itself can be laid out
+            most = max(most, epoch_reads)
         if self._policy not in STAGED_POLICIES and most > MOST_HELD:
             raise UserError(
                 f"placement.policy = {self._policy}: caches of {most:,} files in all would have to be followed, at most {MOST_HELD:,}; "
-                "lower train.epochs or num_files_train, or simulate pinned"
+                "lower train.epochs or num_files_train, or set pinned"
             )
+
+    @property
+    def first_rank(self) -> int:
+        return self._first * self._ranks_each
 
     def _forget(self) -> None:
         self._done = 0
@@ -105,12 +114,17 @@ class Caches:
         return cached
 
     def _files_of(self, epoch: int) -> IndexArray:
-        return files_of(self._plan.order, epoch)
+        order = self._plan.order
+        if not self._alone:
+            return files_of(order, epoch)
+        ranks = range(self.first_rank, self.first_rank + self._ranks_each)
+        return np.stack([np.concatenate([*order.indices(rank, epoch)]) for rank in ranks]) // order.samples_per_file
 
     def _own(self, files: IndexArray) -> Cached:
         if self._partition is None:
             parts = [
-                own_files(self._plan, cache * self._nodes_each, self._nodes_each, self._room) + cache * self._files
+                own_files(self._plan, (self._first + cache) * self._nodes_each, self._nodes_each, self._room)
+                + cache * self._files
                 for cache in range(self._count)
             ]
             self._partition = np.sort(np.concatenate(parts))
@@ -118,7 +132,7 @@ class Caches:
         return _plain(np.isin(files + cache * self._files, self._partition))
 
     def _read_through(self, files: IndexArray) -> Cached:
-        from tierscope.predict.caches import read_through  # noqa: PLC0415  (imports numba, which is slow)
+        from tierscope.plan.caches import read_through  # noqa: PLC0415  (imports numba, which is slow)
 
         evicts = self._policy == "lru"
         hits, fills, self._held, self._counts = read_through(
@@ -127,7 +141,7 @@ class Caches:
         return _plain(self._by_rank(hits), self._by_rank(fills))
 
     def _foresee(self, epochs: int) -> list[Cached]:
-        from tierscope.predict.caches import foresee  # noqa: PLC0415
+        from tierscope.plan.caches import foresee  # noqa: PLC0415
 
         reads = np.concatenate([self._in_turn(self._files_of(epoch)) for epoch in range(1, epochs + 1)], axis=1)
         hits, fills, peaks = foresee(reads, self._room, epochs, self._files)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tests.plan.planning import make_study, near_tier
 from tierscope.errors import UserError
+from tierscope.plan import caches as rules
+from tierscope.plan import policies
 from tierscope.plan.plan import Plan
-from tierscope.predict import caches as rules
-from tierscope.predict import policies
-from tierscope.predict.policies import Cached, Caches
+from tierscope.plan.policies import Cached, Caches
 from tierscope.predict.schedule import lay_out
 from tierscope.spec.study import Placement, Study
 
