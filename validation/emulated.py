@@ -129,5 +129,5 @@ def _overall(compared: Sequence[Compared], few: bool) -> list[Row]:
     return [
         Row("emulated, all", f"median error at {len(compared)} points", f"{middle:.1f} %", f"≤ {_MEDIAN_GOAL:g} %", middle <= _MEDIAN_GOAL),
         Row("emulated, all", "90 % intervals that hold the measurement", f"{covered:.0f} %", f"{low:g}–{high:g} %", None if few else low <= covered <= high),
-        Row("emulated, all", "bottleneck right where the two largest differ by more than 10 %", f"{right} of {len(clear)}", "all", right == len(clear)),
+        Row("emulated, all", "bottleneck right where the two largest differ by more than 10 %", f"{right} of {len(clear)}", "all", None if few else right == len(clear)),
     ]  # fmt: skip

@@ -168,6 +168,11 @@ CASES: dict[str, Case] = {
         {"epoch_seconds": 10.0},
         lambda: found(*staged((0.0, 10.0, 0.0), (0.5, 9.99, 5.0), (1.0, 11.0, 9.0))),
     ),
+    "rough_bound": Case(
+        lambda: found(run(about=simulated(), compute_seconds=2.0)),
+        {},
+        lambda: found(run(about=simulated(), compute_seconds=0.0)),
+    ),
     "busiest_station": Case(
         lambda: found(run(about=simulated(stations=[station("gfs server 3", 4.0), station("lfs server 0", 3.0)]))),
         {

@@ -1,6 +1,7 @@
 """simulate, calibrate, validate, explore --simulate, estimate --with-model: exact words, keys and refusals."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -88,9 +89,9 @@ def test_estimate_with_the_model_prints_both(simulated: str, capsys: pytest.Capt
     assert model["shown"] in ("model", "scaling")
     first = model["points"][0]
     assert first["sweep"] == {"cache_rate": 0.0}
-    assert first["model_seconds"] == pytest.approx(first["measured_seconds"] / 1.5, rel=0.05)
+    assert first["model_seconds"] == pytest.approx(first["before_seconds"] / 1.5, rel=0.05)
     by_rate = {point["sweep"]["cache_rate"]: point for point in model["points"]}
-    assert by_rate[1.0]["model_seconds"] == pytest.approx(by_rate[1.0]["measured_seconds"])
+    assert by_rate[1.0]["model_seconds"] == pytest.approx(by_rate[1.0]["before_seconds"])
     assert "By the station model" in text(capsys, "estimate", simulated, "--improve", "GFS-META=50", "--with-model")
 
 
@@ -124,6 +125,10 @@ def test_explore_simulates_other_systems(capsys: pytest.CaptureFixture[str]) -> 
             "does not vary",
         ),
         (("estimate", "nowhere", "--system", "laptop"), "nowhere"),
+        (
+            ("explore", "--simulate", "demo", "--goal", "1s", "--vary", "policy=pinned,lru", "--cost", "policy=5"),
+            "is no number",
+        ),
     ],
 )
 def test_bad_input_gives_one_clear_line(
@@ -143,3 +148,58 @@ def test_too_little_to_calibrate_on_is_said(tmp_path: Path, capsys: pytest.Captu
     printed(capsys, "simulate", "demo", "--set", "sweep={}", "--set", "epochs=1", "--out", out)
     assert run("calibrate", out, "--quiet") == 2
     assert "too little to calibrate on" in one_line(capsys)
+
+
+def test_a_sweep_over_what_is_fitted_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "out")
+    printed(
+        capsys, "simulate", "demo", "--set", "sweep={}", "--set", "sweep.gfs.metadata_ops=[100/s, 800/s]", "--out", out
+    )
+    assert run("calibrate", out, "--quiet") == 2
+    assert "changes system.tiers.gfs.metadata_ops, which is what is fitted" in one_line(capsys)
+
+
+def test_one_cache_rate_tells_of_one_tier_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "out")
+    only = ["--set", "sweep={}", "--set", "cache_rate=0%", "--set", "num_files_train=128", "--set", "epochs=4"]
+    printed(capsys, "simulate", "demo", *only, "--method", "events", "--out", out)
+    found = printed(capsys, "calibrate", out)
+    assert {each["key"].split(".")[1] for each in found["parameters"]} == {"gfs"}
+    assert {each["what"]: each["spread_percent"] for each in found["next"]}["cache rate 100%"] is None
+
+
+def test_the_same_result_twice_is_refused(simulated: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("validate", simulated, f"{simulated}/.", "--quiet") == 2
+    assert "is the same result as" in one_line(capsys)
+
+
+def test_another_run_of_the_same_points_does_not_tell_what_was_left_out(
+    simulated: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    again = str(tmp_path / "again")
+    shutil.copytree(simulated, again)
+    one, two = (printed(capsys, "validate", *some, "--quiet") for some in ([simulated], [simulated, again]))
+    assert two["n"] == 2 * one["n"]
+    assert two["largest_error"] == pytest.approx(one["largest_error"], abs=0.02)
+
+
+def test_less_latency_costs_more(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [
+        *SMALL,
+        "--set",
+        "gfs.latency=5ms",
+        "--goal",
+        "10s",
+        "--vary",
+        "gfs.latency=1ms,10ms",
+        "--cost",
+        "gfs.latency=5",
+    ]
+    found = printed(capsys, "explore", "--simulate", "demo", *arguments)
+    costs = {entry["settings"]["latency"]: entry["cost"] for entry in found["grid"]}
+    assert costs[0.001] > 0 > costs[0.01]
+
+
+def test_text_keys_are_not_weighed_against_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    found = printed(capsys, "explore", "--simulate", "demo", *SMALL, "--goal", "10s", "--vary", "shuffle=local,global")
+    assert {entry["settings"]["shuffle"] for entry in found["pareto"]} == {"local", "global"}

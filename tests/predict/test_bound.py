@@ -188,3 +188,23 @@ def test_the_bottleneck_is_the_same_class(preset: str, rate: float) -> None:
 def test_the_bottleneck_moves_with_the_cache_rate() -> None:
     """What the test above would not notice if all rates had one bottleneck."""
     assert {classes(both("fugaku-small-60ost", rate)[0])[0] for rate in SMALL} == {1, 2}  # LFS-READ, GFS-META
+
+
+@pytest.mark.parametrize("settings", [("read_threads=0",), ("prefetch_size=0",)])
+def test_threads_rest_while_a_step_computes(settings: tuple[str, ...]) -> None:
+    study = load_study("demo", ["sweep={}", "cache_rate=30%", "computation_time=20ms", *settings])
+    simulation = Simulation.of(study)
+    ours, theirs = simulation.epoch(2, "bound"), simulation.epoch(2, "events")
+    assert ours.io.max() == pytest.approx(theirs.io.max(), rel=0.08)
+    assert ours.seconds.max() == pytest.approx(theirs.seconds.max(), rel=0.08)
+
+
+def test_an_epoch_too_large_to_lay_out_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts say nearly what the order of every file says."""
+    study = load_study("fugaku-small-60ost", ["sweep={}", "cache_rate=65%", "num_files_train=147456"])
+    whole = Simulation.of(study).epoch(2, "bound")
+    monkeypatch.setattr("tierscope.studies.simulate.DRAWN_FROM", 1000)
+    drawn = Simulation.of(study).epoch(2, "bound")
+    assert drawn.ops.sum() == whole.ops.sum()
+    assert drawn.io.max() == pytest.approx(whole.io.max(), rel=0.03)
+    assert Simulation.of(study).staging_seconds() is None

@@ -37,9 +37,7 @@ def find(
     if not times.about:
         return findings
     findings += _about_tiers(given)
-    if any(about.get("upper_bound") for about in times.about):
-        findings.append(Finding("upper_bound", {}))
-    findings += [*_about_stations(times, breakdown), *_about_staging(breakdown)] if given.simulated else []
+    findings += _about_simulation(times, breakdown, given) if given.simulated else []
     findings += _about_ranks(times, breakdown, given)
     for about in times.about:
         findings += _about_tracing(about, times) if about.get("kind") == "traced" else []
@@ -72,6 +70,13 @@ def _about_tiers(given: Conditions) -> list[Finding]:
     if given.warm_metadata:
         findings.append(Finding("warm_metadata", {}))
     return findings
+
+
+def _about_simulation(times: ClassTimes, breakdown: Breakdown, given: Conditions) -> list[Finding]:
+    findings = [Finding("upper_bound", {})] if any(about.get("upper_bound") for about in times.about) else []
+    if "bound" in given.simulated and _sum(times.epochs, "compute_seconds") > 0:
+        findings.append(Finding("rough_bound", {}))
+    return [*findings, *_about_stations(times, breakdown), *_about_staging(breakdown)]
 
 
 def _about_stations(times: ClassTimes, breakdown: Breakdown) -> list[Finding]:

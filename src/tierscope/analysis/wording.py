@@ -20,7 +20,7 @@ WORDING: dict[str, tuple[str, str]] = {
         "give real paths and remove 'emulate' to measure your own storage",
     ),
     "simulated": (
-        "simulated ({methods:, }): times come from the tiers' rates, nothing was measured; intervals hold 90 % of simulated shuffles, devices and rates",
+        "simulated ({methods:, }): times come from the tiers' rates, nothing was measured; intervals hold 90 % of other shuffles and devices, and of rates where those were calibrated",
         "measure a few points with 'tierscope run', and lay them beside it with 'tierscope report --beside'",
     ),
     "warm_pages": (
@@ -329,6 +329,10 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "upper_bound": (
         "clairvoyant by the bound is an upper bound: files are fetched ahead to the near tier even where reading them directly is faster",
+        "simulate it with --method events",
+    ),
+    "rough_bound": (
+        "by the bound, with compute between reads: processes that compute at the same time also read at the same time, which only events show",
         "simulate it with --method events",
     ),
     "busiest_station": (

@@ -94,7 +94,7 @@ def _make_printable() -> None:
             stream.reconfigure(errors="replace")
 
 
-def _run(arguments: Sequence[str] | None) -> int:
+def _run(arguments: Sequence[str] | None) -> int:  # noqa: PLR0911  (one for each end)
     try:
         with cli.make_context("tierscope", list(sys.argv[1:] if arguments is None else arguments)) as context:
             result = cli.invoke(context)
@@ -112,6 +112,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         _say("stopped; finished runs are kept, the same command goes on")
+        return 3
+    except MemoryError:
+        _say("there is not enough memory for this; use fewer files, ranks or points, or a machine with more")
         return 3
     except OSError as error:
         return output_failed(error)

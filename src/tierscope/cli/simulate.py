@@ -12,7 +12,7 @@ from tierscope.cli import common
     show_default=True,
     help="bound: what the busiest station allows, at once; events: every operation, the authoritative one.",
 )
-@common.out_option
+@click.option("--out", type=click.Path(file_okay=False), help="Results directory; default ./results/STUDY-simulated.")
 @common.system_option
 @common.set_option
 @common.quiet_option
@@ -36,8 +36,8 @@ def command(
     from tierscope.studies.simulate import simulate_study  # noqa: PLC0415
 
     wanted = load_study(study, settings, system)
-    draws = load_system(system).draws if system else ()
+    known = load_system(system) if system else None
     target = common.default_out(wanted, out, suffix="-simulated")
     with watching(quiet) as watch:
-        simulate_study(wanted, target, method, watch, draws)
+        simulate_study(wanted, target, method, watch, known)
     common.show_result(target, as_json)

@@ -12,12 +12,18 @@ import numpy as np
 
 try:
     from numba import njit
-
-    _jit: Callable[..., Any] = njit(cache=True, nogil=True)
 except ModuleNotFoundError:  # numba is an extra
+    njit = None  # type: ignore[assignment]
 
-    def _jit(function: Any) -> Any:
+
+def _jit(function: Callable[..., Any]) -> Any:
+    """Compiled once for all, where there is a compiler and a place to keep that."""
+    if njit is None:
         return function
+    try:
+        return njit(cache=True, nogil=True)(function)
+    except RuntimeError:
+        return njit(nogil=True)(function)
 
 
 @_jit

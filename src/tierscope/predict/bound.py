@@ -74,9 +74,9 @@ def simulate_drawn(study: Study, stations: Stations, reading: Reading, plan: Pla
     load = load_of(study, stations, reading, shuffled(ops, len(reading.pieces), rng), rng)
     network = Network(study, stations, reading)
     threads = max(1, study.workload.reader.read_threads)
-    beside = study.system.process_overhead * samples / threads
-    busy = network.drain(ops, samples)
-    network.hold(busy, ops, load, beside)
+    beside = _beside(study, samples)
+    busy, rest = _drained(network, study, ops, samples)
+    network.hold(busy, ops, load, beside + rest)
     seconds, stall, compute = _with_compute(study, samples, busy.sum(axis=(1, 2)) / threads + beside)
     return Outcome(
         seconds=seconds,
@@ -100,17 +100,18 @@ _Times = tuple[FloatArray, FloatArray, float]  # seconds, stall, compute
 def _readers(study: Study, stations: Stations, reading: Reading, schedule: Schedule) -> tuple[FloatArray, _Times]:
     """Busy seconds of the readers, and what becomes of their epoch; they do not wait for copies, but share stations with them."""
     threads, samples = max(1, study.workload.reader.read_threads), schedule.shape[1]
-    beside = study.system.process_overhead * samples / threads
+    beside = _beside(study, samples)
     ops, _ = counted_by_readers(schedule, len(stations.tiers), reading)
     network = Network(study, stations, reading)
-    busy = network.drain(ops, samples)
+    busy, rest = _drained(network, study, ops, samples)
     load = loads(study, stations, reading, replace(schedule, fills=None, fetched=None))
     if schedule.copied is not None:
         copies = copy_loads(study, stations, reading, schedule)
         load = Load(seconds=load.seconds + np.where(load.ops > 0, copies.seconds, 0.0), ops=load.ops)
         around = max(least_seconds(stations, load), float(busy.sum(axis=(1, 2)).max()) / threads + beside)
-        busy = Network(study, _beside_others(stations, copies, around), reading).drain(ops, samples)
-    network.hold(busy, ops, load, beside)
+        slowed = Network(study, _beside_others(stations, copies, around), reading)
+        busy, rest = _drained(slowed, study, ops, samples)
+    network.hold(busy, ops, load, beside + rest)
     return busy, _with_compute(study, samples, busy.sum(axis=(1, 2)) / threads + beside)
 
 
@@ -155,7 +156,7 @@ def _fetching(study: Study, stations: Stations, reading: Reading, schedule: Sche
     least = least_seconds(stations, loads(study, stations, reading, schedule))
     readers = loads(study, stations, reading, replace(schedule, fills=None, fetched=None))
     alone = replace(study, system=replace(study.system, process_overhead=0.0))
-    busy = Network(alone, _beside_others(stations, readers, least), reading).drain(ops, 0)
+    busy = Network(alone, _beside_others(stations, readers, least), reading).drain(ops, 0.0)
     return max(least, float(busy.sum(axis=(1, 2)).max()) / max(1, study.workload.reader.read_threads))
 
 
@@ -164,6 +165,22 @@ def _beside_others(stations: Stations, others: Load, seconds: float) -> Stations
     if not seconds:
         return stations
     return replace(stations, background=np.minimum(_MOST_TAKEN, stations.background + others.seconds / seconds))
+
+
+def _beside(study: Study, samples: int) -> float:
+    """Seconds of an epoch that a reading thread spends on neither reading nor waiting for compute."""
+    return study.system.process_overhead * samples / max(1, study.workload.reader.read_threads)
+
+
+def _drained(network: "Network", study: Study, ops: Counts, samples: int) -> tuple[FloatArray, float]:
+    """Busy seconds, and those that a reading thread rests: while a step computes, where nothing is read ahead.
+
+    Where it is, threads read whenever there is memory, and many at once; that they also rest then is not in it.
+    """
+    reader, beside = study.workload.reader, _beside(study, samples)
+    compute = study.workload.train.computation_time * -(-samples // reader.batch_size)
+    rest = compute if not (reader.prefetch_size and reader.read_threads) else 0.0
+    return network.drain(ops, beside + rest), rest
 
 
 def _with_compute(study: Study, samples: int, reads: FloatArray) -> tuple[FloatArray, FloatArray, float]:
@@ -336,10 +353,10 @@ class Network:
         spread = stations.variation[at].reshape(shape)
         self._groups.append(_Group(tier, kind, first, touched / shape[1], service.reshape(shape), spread, place))
 
-    def drain(self, ops: Counts, samples: int) -> FloatArray:
-        """All operations done: busy seconds by (rank, tier, kind)."""
+    def drain(self, ops: Counts, beside: float) -> FloatArray:
+        """All operations done: busy seconds by (rank, tier, kind). `beside`: what each reading thread does besides, in seconds."""
         left = ops.astype(np.float64)
-        overhead = np.full(len(ops), self._system.process_overhead * samples)
+        overhead = np.full(len(ops), beside * self._threads)
         busy = np.zeros_like(left)
         active = np.arange(len(ops))
         few, short, long_phase = _PHASES

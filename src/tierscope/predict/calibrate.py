@@ -94,7 +94,11 @@ def calibrate(cases: Sequence[Case], advance: Callable[[int], None] = lambda _: 
 
 
 def work(cases: Sequence[Case]) -> int:
-    return DRAWS + 2 + len({case.name for case in cases})
+    return DRAWS + 2 + len({_group(case) for case in cases})
+
+
+def _group(case: Case) -> str:
+    return case.point or case.name
 
 
 def _known(draw: FloatArray, estimates: Sequence[Estimate]) -> list[float]:
@@ -110,7 +114,7 @@ def _bootstrap(cases: Sequence[Case], parameters: Sequence[Parameter], logs: Flo
     rng = np.random.default_rng((_SEED, number))
     by_point: dict[str, list[Case]] = {}
     for case in cases:
-        by_point.setdefault(case.name, []).append(case)
+        by_point.setdefault(_group(case), []).append(case)
     chosen = [group[place] for group in by_point.values() for place in rng.integers(len(group), size=len(group))]
     weights = []
     for case in chosen:
@@ -167,17 +171,17 @@ def leave_one_out(
 
     How servers serve is the one thing that was chosen with all points in sight.
     """
-    names = list(dict.fromkeys(case.name for case in cases))
+    groups = list(dict.fromkeys(_group(case) for case in cases))
     everything = _tiers_seen(cases)
     found: list[LeftOut] = []
-    for name in names:
-        rest = [case for case in cases if case.name != name]
+    for group in groups:
+        rest = [case for case in cases if _group(case) != group]
         if len(rest) >= _LEAST_CASES and _tiers_seen(rest) == everything:
             fitted = fit(rest, starts=((1.0, 1.0), (3.0, 3.0)), servings=(serving,))
-            for case in (case for case in cases if case.name == name):
+            for case in (case for case in cases if _group(case) == group):
                 outcome = simulate(case, fitted.system(case.study.system))
                 right = same_leader(case.busy[int(case.io.argmax())], outcome.busy[outcome.slowest])
-                found.append(LeftOut(name, float(case.io.max()), float(outcome.io.max()), right))
+                found.append(LeftOut(case.name, float(case.io.max()), float(outcome.io.max()), right))
         advance(1)
     return tuple(found)
 

@@ -73,28 +73,32 @@ def _add_copies(
     copies: npt.NDArray[np.int64],
     rng: np.random.Generator,
 ) -> None:
-    """Writes to the near tier."""
-    copy, queues = copy_of(study, stations, reading.file_bytes, reading.sample_bytes), stations.tiers[0]
+    """Writes to the near tier, and reads of what a filled file has beyond the sample."""
+    copy = copy_of(study, stations, reading.file_bytes, reading.sample_bytes)
     nodes = copies.reshape(-1, study.system.ranks_per_node).sum(axis=1)
     place = np.arange(len(nodes))
-    device = place // queues.nodes_per_device
-    on_device = np.bincount(device, nodes)
-    times, nbytes = int(copy.ops[0]), float(copy.nbytes[0].sum())
     files = study.workload.dataset.num_files_train
-    if queues.metadata != NONE:
-        visits = _spread_over(on_device, queues.metadata_servers, files, rng)
-        _add(ops, seconds, stations, queues.metadata, visits, 1, 0.0)
-    if queues.servers_first != NONE:
-        visits = _spread_over(on_device * queues.stripe_count, queues.servers, files * queues.stripe_count, rng)
-        _add(ops, seconds, stations, queues.servers_first, visits, times, nbytes / queues.stripe_count)
-    for first, owner in (
-        (queues.node_link, place),
-        (queues.device_link, device),
-        (queues.gateway, place // queues.nodes_per_gateway),
-    ):
-        if first != NONE:
-            visits = np.bincount(owner, nodes).astype(np.float64)
-            _add(ops, seconds, stations, first, visits, times, nbytes)
+    for tier in sorted({0, len(stations.tiers) - 1}):
+        times, nbytes = int(copy.ops[tier]), float(copy.nbytes[tier].sum())
+        if not times:
+            continue
+        queues = stations.tiers[tier]
+        device = place // queues.nodes_per_device
+        on_device = np.bincount(device, nodes)
+        if tier == 0 and queues.metadata != NONE:
+            visits = _spread_over(on_device, queues.metadata_servers, files, rng)
+            _add(ops, seconds, stations, queues.metadata, visits, 1, 0.0)
+        if queues.servers_first != NONE:
+            visits = _spread_over(on_device * queues.stripe_count, queues.servers, files * queues.stripe_count, rng)
+            _add(ops, seconds, stations, queues.servers_first, visits, times, nbytes / queues.stripe_count)
+        for first, owner in (
+            (queues.node_link, place),
+            (queues.device_link, device),
+            (queues.gateway, place // queues.nodes_per_gateway),
+        ):
+            if first != NONE:
+                visits = np.bincount(owner, nodes).astype(np.float64)
+                _add(ops, seconds, stations, first, visits, times, nbytes)
 
 
 def _spread_over(counts: npt.NDArray[Any], width: int, of: float, rng: np.random.Generator) -> FloatArray:

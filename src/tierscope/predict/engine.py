@@ -23,7 +23,13 @@ _AWAITING, _IDLE, _BETWEEN, _OPENING, _READING = -2, -1, 0, 1, 2
 _NOT_BEGUN, _ON_ITS_WAY, _THERE = 0, 1, 2  # how far the fetching of a sample is
 _NO = -1
 
-_jit = njit(cache=True, nogil=True, fastmath=False)
+
+def _jit(function):  # type: ignore[no-untyped-def]
+    """Compiled once for all, where there is a place to keep that."""
+    try:
+        return njit(cache=True, nogil=True)(function)
+    except RuntimeError:
+        return njit(nogil=True)(function)
 
 
 @_jit

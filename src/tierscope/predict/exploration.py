@@ -19,6 +19,7 @@ class Combination:
     cost: float | None = None
     staging_seconds: float | None = None  # to put the files there before training; None: not known
     break_even_epochs: int | None = None  # after which that has paid; None: never, or not known
+    compared: bool = False  # with none of its files there, so that None means never
 
 
 @dataclass(frozen=True, slots=True)

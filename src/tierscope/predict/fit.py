@@ -21,8 +21,9 @@ from tierscope.predict.schedule import Reading, Schedule
 from tierscope.spec.study import Study, System, Tier
 
 RATES = ("metadata_ops", "read_ops", "bandwidth", "node_bandwidth", "device_bandwidth", "gateway_bandwidth")
-_REST = ("metadata_latency", "latency", "metadata_variation", "service_variation", "variation", "background")
+NO_RATES = ("metadata_latency", "latency", "metadata_variation", "service_variation", "variation", "background")
 _LEAST_LATENCY = 1e-6
+NEGLIGIBLE = 1.5 * _LEAST_LATENCY  # a latency that is none
 _SLOWEST_WEIGHT = 1.0
 _PROCESS_WEIGHT = 0.5
 _LATENCY_WEIGHT = 0.05  # of a latency's share of an operation: where waiting could be either, it is a queue's
@@ -34,7 +35,7 @@ _STEP = 2e-2  # of a logarithm, for differences: smaller ones drown in the order
 
 def without_rates(system: System) -> System:
     """The system's shape alone: who shares what, how many servers."""
-    nothing: dict[str, Any] = {**dict.fromkeys(RATES), **dict.fromkeys(_REST, 0.0), "discipline": "fifo"}
+    nothing: dict[str, Any] = {**dict.fromkeys(RATES), **dict.fromkeys(NO_RATES, 0.0), "discipline": "fifo"}
     tiers = tuple(replace(tier, **nothing) for tier in system.tiers)
     return replace(system, tiers=tiers, process_overhead=0.0)
 
@@ -50,6 +51,7 @@ class Case:
     beside: float = 0.0  # seconds of a rank per sample that are no I/O
     weight: float = 1.0
     name: str = ""
+    point: str = ""  # of the study, however it was reached: what is left out together
     sweep: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -108,7 +110,7 @@ def apply(system: System, parameters: Sequence[Parameter], values: Sequence[floa
     """The system with these rates; latencies that are next to nothing are nothing."""
     changes: dict[str, dict[str, float]] = {}
     for parameter, value in zip(parameters, values, strict=True):
-        kept = 0.0 if not parameter.is_rate and value <= 1.5 * _LEAST_LATENCY else float(value)
+        kept = 0.0 if not parameter.is_rate and value <= NEGLIGIBLE else float(value)
         changes.setdefault(parameter.tier, {})[parameter.key] = kept
     tiers = tuple(replace(tier, **changes.get(tier.name, {})) for tier in system.tiers)  # type: ignore[arg-type]
     return replace(system, tiers=tiers)

@@ -1,5 +1,6 @@
 """What the station model says as JSON: keys that other people's scripts rely on."""
 
+import statistics
 from collections.abc import Sequence
 from typing import Any
 
@@ -57,7 +58,7 @@ def validation_json(left_out: Sequence[LeftOut]) -> dict[str, Any]:
         "kind": "validation",
         "points": [_left_out(each) for each in left_out],
         "n": len(errors),
-        "median_error": errors[len(errors) // 2],
+        "median_error": statistics.median(errors),
         "largest_error": errors[-1],
         "findings": [],
     }
@@ -76,7 +77,7 @@ def model_json(found: ModelAnswer) -> dict[str, Any]:
 def _point(each: PointAnswer) -> dict[str, Any]:
     return {
         "sweep": each.sweep,
-        "measured_seconds": each.measured_seconds,
+        "before_seconds": each.measured_seconds,
         "scaling_seconds": each.simple_seconds,
         "model_seconds": each.model_seconds,
         "scaling_off_percent": each.simple_off_percent,

@@ -76,10 +76,11 @@ class Point:
     cases: tuple[Case, ...]
     measured_seconds: float
     simple_seconds: float
+    system: System | None = None  # with the rates of this point, where they are known
 
 
 def answer(points: Sequence[Point], system: System, improvements: Mapping[str, float]) -> ModelAnswer:
-    """`system` has rates: fitted ones, or those of a simulation."""
+    """`system` has rates that were fitted; for points that do not have their own."""
     found = tuple(_answer(point, system, improvements) for point in points)
     by_rate = sorted(found, key=lambda each: float(each.sweep.get("cache_rate", 0.0)))
     simple = min(by_rate, key=lambda each: each.simple_seconds)
@@ -93,7 +94,7 @@ def _answer(point: Point, system: System, improvements: Mapping[str, float]) -> 
     leaders: list[tuple[str, str]] = []
     for case in point.cases:
         shape = case.study.system
-        rated = _with_rates_of(shape, system)
+        rated = point.system or _with_rates_of(shape, system)
         before, after = (simulate(case, some) for some in (rated, improved(rated, improvements)))
         ratios.append(float(after.io.max()) / float(before.io.max()) if before.io.max() else 1.0)
         names = [f"{tier.name.upper()}-{kind}" for tier in shape.tiers for kind in ("META", "READ")]

@@ -22,7 +22,7 @@ class Proposal:
     """`spread_percent`: how far predictions for it are apart, of systems that fit what was measured."""
 
     what: str
-    spread_percent: float
+    spread_percent: float | None  # None: nothing is known of it
 
 
 def propose(cases: Sequence[Case], calibration: Calibration) -> tuple[Proposal, ...]:
@@ -35,7 +35,7 @@ def propose(cases: Sequence[Case], calibration: Calibration) -> tuple[Proposal, 
         if not any(abs(rate - other) < 0.03 for other in measured)
     ]
     found += [Proposal(what, _spread(cases[0], other, calibration)) for what, other in _other_shapes(study, cases)]
-    ordered = sorted(found, key=lambda each: -each.spread_percent)
+    ordered = sorted(found, key=lambda each: -(each.spread_percent if each.spread_percent is not None else np.inf))
     size = [
         Proposal("another file size: with one alone, an operation's own time and its bytes cannot be told apart", 0.0)
     ]
@@ -64,18 +64,30 @@ def _other_shapes(study: Study, cases: Sequence[Case]) -> list[tuple[str, Study]
 def _hand_over(case: Case, calibration: Calibration) -> float:
     """The cache rate that the fitted system likes best: near it the bottleneck changes hands."""
     rates = np.linspace(0.1, 0.9, 9)
+    if not _all_read(replace_rate(case.study, 0.5), calibration):
+        return 0.5
     times = [
         _seconds(case, replace_rate(case.study, float(rate)), calibration, calibration.fit.values) for rate in rates
     ]
     return float(rates[int(np.argmin(times))])
 
 
-def _spread(case: Case, study: Study, calibration: Calibration) -> float:
+def _spread(case: Case, study: Study, calibration: Calibration) -> float | None:
     """Of draws from the fit, and of rates that are only known to be at least something."""
     least = [each.low if each.kind == "at_least" else each.value for each in calibration.estimates]
     values = [*calibration.draws[:_SYSTEMS], calibration.fit.values, tuple(least)]
+    if not _all_read(study, calibration):
+        return None
     times = [_seconds(case, study, calibration, some) for some in values]
     return 100 * (max(times) / min(times) - 1)
+
+
+def _all_read(study: Study, calibration: Calibration) -> bool:
+    """Whether rates of every tier that the study would read from were fitted."""
+    known = {parameter.tier for parameter in calibration.fit.parameters}
+    rate, names = study.placement.cache_rate, [tier.name for tier in study.system.tiers]
+    wanted = {*(names[:-1] if rate > 0 else []), *(names[-1:] if rate < 1 else [])}
+    return wanted <= known
 
 
 def _seconds(case: Case, study: Study, calibration: Calibration, values: Sequence[float]) -> float:

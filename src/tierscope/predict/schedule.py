@@ -15,7 +15,7 @@ from tierscope.plan.plan import Plan
 from tierscope.plan.policies import Caches, Flags, files_of
 from tierscope.spec.study import Study
 
-MOST_SAMPLES = 200_000_000  # of an epoch that is laid out; about 4 GB
+MOST_SAMPLES = 60_000_000  # of an epoch that is laid out; about 4 GB
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,8 @@ def lay_out(study: Study, plan: Plan, epoch: int, caches: Caches | None = None) 
     """`caches`: those of policies that keep what they read; they must be the study's."""
     if plan.ranks * plan.order.samples_per_rank > MOST_SAMPLES:
         raise UserError(
-            f"workload.dataset has {plan.order.samples:,} samples; more than {MOST_SAMPLES:,} are not laid out one by one: "
-            "use --method bound, or fewer files"
+            f"workload.dataset has {plan.order.samples:,} samples; more than {MOST_SAMPLES:,} are not laid out one by one: use fewer files, "
+            "or --method bound with shuffle: global, policy: pinned and one sample per file, which needs no layout"
         )
     files, priorities = _files(plan.order, plan.placement.seed, epoch)
     reader = study.workload.reader
@@ -93,7 +93,7 @@ def lay_out(study: Study, plan: Plan, epoch: int, caches: Caches | None = None) 
     return Schedule(files, tiers, opens, fills, cached.fetched, cached.window)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=3)
 def _files(order: Order, seed: int, epoch: int) -> tuple[IndexArray, IndexArray]:
     """Files and their priorities: the same at every cache rate."""
     files = files_of(order, epoch)

@@ -1,5 +1,6 @@
 """What the station model says, for the terminal: calibrations, their errors, better what-ifs, systems that nobody built."""
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ from rich.text import Text
 from tierscope.analysis.breakdown import sweep_text, value_text
 from tierscope.predict.calibrate import Calibration, Estimate, LeftOut
 from tierscope.predict.exploration import Combination, SimulatedExploration
-from tierscope.predict.fit import PLAIN, Serving
+from tierscope.predict.fit import NEGLIGIBLE, PLAIN, Serving
 from tierscope.predict.modelled import ModelAnswer
 from tierscope.predict.propose import Proposal
 from tierscope.report.parts import Column, Unit, fitting, table
@@ -50,7 +51,9 @@ class CalibrationView:
         if self.proposals:
             yield Text("What would tell most if measured next:", style="bold")
         for each in self.proposals:
-            doubt = f" (predictions differ by {each.spread_percent:.0f} %)" if each.spread_percent else ""
+            unknown = " (nothing is known of a tier that it reads from)"
+            differ = f" (predictions differ by {each.spread_percent:.0f} %)" if each.spread_percent else ""
+            doubt = unknown if each.spread_percent is None else differ
             yield Text(f"• {each.what}{doubt}")
 
 
@@ -60,6 +63,8 @@ def _serving_text(serving: Serving) -> str:
 
 
 def estimate_text(each: Estimate) -> str:
+    if not each.parameter.is_rate and each.value <= NEGLIGIBLE:
+        return "none seen"
     value = each.low if each.kind == "at_least" else each.value
     return ("at least " if each.kind == "at_least" else "") + _value(each.parameter.key, value)
 
@@ -67,6 +72,8 @@ def estimate_text(each: Estimate) -> str:
 def _range(each: Estimate) -> str:
     if each.high is None:
         return "not determined above"
+    if not each.parameter.is_rate and each.value <= NEGLIGIBLE:
+        return f"at most {_value(each.parameter.key, each.high)}"
     return f"{_value(each.parameter.key, each.low)} – {_value(each.parameter.key, each.high)}"
 
 
@@ -90,15 +97,16 @@ class ValidationView:
         yield Text(f"{self.name}: each point predicted from a fit to all the others", style="bold")
         columns = [
             Column("left out", [Text(row.name) for row in rows], right=False),
-            Column(f"measured {time.name}", [time.text(row.measured_seconds) for row in rows]),
+            Column(f"was {time.name}", [time.text(row.measured_seconds) for row in rows]),
             Column(f"predicted {time.name}", [time.text(row.predicted_seconds) for row in rows], "bold"),
             Column("error", [Text(f"{100 * row.error:+.1f} %") for row in rows]),
             Column("bottleneck", [Text("as measured" if row.bottleneck_right else "another") for row in rows], drop=1),
         ]
         yield table(fitting(columns, options.max_width))
-        errors = sorted(abs(100 * row.error) for row in rows)
+        errors = [abs(100 * row.error) for row in rows]
         yield Text(
-            f"Median error {errors[len(errors) // 2]:.1f} %, largest {errors[-1]:.1f} %, n={len(errors)}.", style="bold"
+            f"Median error {statistics.median(errors):.1f} %, largest {max(errors):.1f} %, n={len(errors)}.",
+            style="bold",
         )
 
 
@@ -115,7 +123,7 @@ class ModelAnswerView:
         points = found.points
         columns = [
             Column("", [Text(sweep_text(point.sweep)) for point in points], right=False),
-            Column(f"measured {time.name}", [time.text(point.measured_seconds) for point in points], drop=1),
+            Column(f"before {time.name}", [time.text(point.measured_seconds) for point in points], drop=1),
             Column(f"scaling {time.name}", [time.text(point.simple_seconds) for point in points]),
             Column(f"model {time.name}", [time.text(point.model_seconds) for point in points], "bold"),
             Column("scaling is off by", [Text(f"{point.simple_off_percent:+.1f} %") for point in points]),
@@ -181,7 +189,7 @@ class SimulatedExplorationView:
 
 def _pays(each: Combination) -> str:
     if each.break_even_epochs is None:
-        return "never" if each.staging_seconds and each.cache_rate else "–"
+        return "never" if each.compared and each.cache_rate else "–"
     return f"{each.break_even_epochs} epochs"
 
 

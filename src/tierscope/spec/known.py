@@ -5,7 +5,7 @@ A file has `system: NAME`, the keys of a System, `figures:` (key path → where 
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +13,16 @@ from tierscope.errors import SpecError, UserError
 from tierscope.spec import dump, keys, systems
 from tierscope.spec.build import build_section, read_value
 from tierscope.spec.check import find_problem
-from tierscope.spec.figures import Draw, KnownFigure, draw_lines, figure_lines, number_keys, read_draws, read_figures
+from tierscope.spec.figures import (
+    Draw,
+    KnownFigure,
+    draw_lines,
+    figure_lines,
+    number_keys,
+    numbers,
+    read_draws,
+    read_figures,
+)
 from tierscope.spec.kinds import Name
 from tierscope.spec.schema import Key
 from tierscope.spec.study import Dataset, Placement, Reader, Study, System, Train, Workload
@@ -64,17 +73,19 @@ def dump_system(known: KnownSystem) -> str:
     return "\n".join(lines) + "\n"
 
 
-def drawn_systems(system: System, draws: Sequence[Draw]) -> tuple[System, ...]:
-    """The system once for every draw, with the drawn values in it."""
-    declared = number_keys(system)
+def drawn_systems(system: System, known: KnownSystem) -> tuple[System, ...]:
+    """The system once for every draw: each drawn rate as much more or less than the known one; so what was changed since stays changed."""
+    declared, values, ours = number_keys(system), numbers(known.system), numbers(system)
     found = []
-    for index, draw in enumerate(draws):
+    for index, draw in enumerate(known.draws):
         where = f"draws[{index}]"
         tree = dump.to_tree(system, where)
         for path, value in draw.items():
-            if path not in declared:
-                raise SpecError(f"{where}.{path}: no number of this system; draw for a system with such a tier and key")
-            tree = tree.set(path.split("."), Node(declared[path].kind.format(value), where))
+            base, current = values.get(path), ours.get(path)
+            if path in declared and base and current:
+                moved = current * value / base if current != base else value
+                whole = round(moved) if isinstance(current, int) else moved
+                tree = tree.set(path.split("."), Node(declared[path].kind.format(whole), where))
         found.append(build_section(System, tree))
     return tuple(found)
 

@@ -1,5 +1,6 @@
 """From result directories to a calibrated system: what was measured, without what was configured."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,14 +12,14 @@ from tierscope.analysis.breakdown import counted_epochs, sweep_text
 from tierscope.errors import UserError
 from tierscope.plan.plan import Plan
 from tierscope.predict.calibrate import Calibration, LeftOut, calibrate, leave_one_out, work
-from tierscope.predict.fit import Case, fit, without_rates
+from tierscope.predict.fit import NO_RATES, RATES, Case, fit, without_rates
 from tierscope.predict.propose import Proposal, propose
 from tierscope.predict.schedule import lay_out
 from tierscope.spec import sweep
 from tierscope.spec.figures import KnownFigure, numbers
 from tierscope.spec.known import KnownSystem, dump_system
 from tierscope.spec.study import Study
-from tierscope.studies.result import read_study, refuse_other_runs
+from tierscope.studies.result import identity, read_study, refuse_other_runs
 from tierscope.studies.simulate import reading_of
 from tierscope.studies.watch import Watch
 from tierscope.trace.durable import write_file
@@ -44,8 +45,10 @@ def cases_of(outs: Sequence[str]) -> Measured:
     cases: list[Case] = []
     first: Study | None = None
     simulated = False
+    _refuse_what_is_no_result(outs)
     for out in outs:
         study = read_study(out)
+        _refuse_swept_rates(study, out)
         first = first or study
         _refuse_other_tiers(first, study, out)
         if not RunStore(out).finished():
@@ -60,6 +63,31 @@ def cases_of(outs: Sequence[str]) -> Measured:
     if len(cases) > _MOST_CASES:  # evenly over all: more do not tell more
         cases = [cases[place] for place in np.linspace(0, len(cases) - 1, _MOST_CASES).astype(int)]
     return Measured(tuple(cases), replace(first, system=without_rates(first.system)), simulated)
+
+
+def _refuse_what_is_no_result(outs: Sequence[str]) -> None:
+    seen: dict[str, str] = {}
+    for out in outs:
+        if os.path.exists(out) and not os.path.isdir(out):
+            raise UserError(
+                f"{out}: is a file; the model needs to know who read what: give the --out of a 'tierscope run'"
+            )
+        place = os.path.realpath(out)
+        if place in seen:
+            raise UserError(f"{out}: is the same result as {seen[place]}; give it once")
+        seen[place] = out
+
+
+def _refuse_swept_rates(study: Study, out: str) -> None:
+    """One system is fitted: its rates cannot differ from point to point."""
+    for axis in study.sweep:
+        key = axis.path.rpartition(".")[2]
+        if axis.path.startswith("system.") and key in (*RATES, *NO_RATES, "discipline", "process_overhead"):
+            raise UserError(
+                f"{out}: its sweep changes {axis.path}, which is what is fitted; give results of one system"
+            )
+    if study.placement.policy != "pinned" or any(axis.path == "placement.policy" for axis in study.sweep):
+        raise UserError(f"{out}: placement.policy is not pinned; rates are fitted to runs with pinned files only")
 
 
 def _refuse_other_tiers(first: Study, study: Study, out: str) -> None:
@@ -82,7 +110,9 @@ def _cases(trace: Trace, study: Study, out: str) -> list[Case]:
     for epoch in sorted(counted_epochs(ranks["epoch"].to_list())):
         busy = _busy(trace, study, epoch)
         beside = _beside(ranks.filter(pl.col("epoch") == epoch), busy, study)
-        found.append(Case(bare, reading, lay_out(bare, plan, epoch), busy, beside, name=name, sweep=values))
+        found.append(
+            Case(bare, reading, lay_out(bare, plan, epoch), busy, beside, name=name, point=identity(bare), sweep=values)
+        )
     return found
 
 

@@ -11,9 +11,9 @@ from tierscope.errors import UserError
 from tierscope.predict import spread
 from tierscope.predict.exploration import Combination, SimulatedExploration
 from tierscope.spec import keys, sweep
-from tierscope.spec.figures import Draw
+from tierscope.spec.figures import is_number
 from tierscope.spec.kinds import Integer
-from tierscope.spec.known import drawn_systems, load_system
+from tierscope.spec.known import KnownSystem, drawn_systems, load_system
 from tierscope.spec.load import load_study
 from tierscope.spec.study import Study
 from tierscope.spec.whatif import read_goal
@@ -41,7 +41,7 @@ def explore_simulated(wanted: Wanted, watch: Watch) -> SimulatedExploration:
     vary, method = wanted.vary, wanted.method
     base = load_study(wanted.study, wanted.settings, wanted.system)
     study = load_study(wanted.study, [*wanted.settings, *(_swept(text) for text in vary)], wanted.system)
-    draws = load_system(wanted.system).draws if wanted.system else ()
+    known = load_system(wanted.system) if wanted.system else None
     seconds = read_goal(wanted.goal) if wanted.goal is not None else base.goal
     if seconds is None:
         raise UserError("there is no goal; give the I/O seconds per epoch that you want, for example --goal 4s")
@@ -59,8 +59,8 @@ def explore_simulated(wanted: Wanted, watch: Watch) -> SimulatedExploration:
     groups: dict[tuple[Any, ...], list[Combination]] = {}
     studies: dict[tuple[Any, ...], Study] = {}
     for point in points:
-        found = _simulate(point.study, method, draws)
-        chosen = {names[axis.path]: point.sweep[names[axis.path]] for axis in varied if names[axis.path] != _RATE}
+        found = _simulate(point.study, method, known)
+        chosen = {name: value for name, value in point.sweep.items() if name != _RATE}
         met = found[0] <= seconds * (1 + ROUNDING)
         rate = point.study.placement.cache_rate
         groups.setdefault(tuple(chosen.values()), []).append(Combination(chosen, rate, *found, met))
@@ -69,9 +69,9 @@ def explore_simulated(wanted: Wanted, watch: Watch) -> SimulatedExploration:
     combinations = tuple(
         _priced(_staged(_best(group), group, studies), prices, names, base) for group in groups.values()
     )
-    order = {names[axis.path]: -1 if axis.path.rpartition(".")[2] in _LESS_IS_MORE else 1 for axis in varied}
+    order = {names[axis.path]: -1 if _less_is_more(axis.path) else 1 for axis in study.sweep}
     front = sorted(_front(combinations, order), key=lambda each: (each.cost or 0.0, each.cache_rate, each.io_seconds))
-    values = {names[axis.path]: axis.values for axis in varied}
+    values = {names[axis.path]: axis.values for axis in study.sweep if names[axis.path] != _RATE}
     return SimulatedExploration(seconds, method, values, combinations, tuple(front))
 
 
@@ -90,13 +90,15 @@ def _paths(study: Study, vary: Sequence[str]) -> list[str]:
 
 
 def _prices(base: Study, study: Study, cost: Sequence[str]) -> dict[str, float]:
-    """Full path of a varied key → its price: of each piece more, or, for a rate, of each percent more."""
-    leaves = list(keys.leaf_keys(Study, [tier.name for tier in base.system.tiers]))
+    """Full path of a varied key → its price: of each piece more, or, for a rate, of each percent more; of a latency, of each percent less."""
+    leaves = keys.leaf_keys(Study, [tier.name for tier in base.system.tiers])
     found: dict[str, float] = {}
     varied = {axis.path for axis in study.sweep}
     for text in cost:
         key, _, price = text.partition("=")
-        path = keys.resolve(key.strip(), leaves, f"--cost {text}")
+        path = keys.resolve(key.strip(), list(leaves), f"--cost {text}")
+        if not is_number(leaves[path]):
+            raise UserError(f"--cost {text}: {path} is no number, so more of it has no price; leave it out")
         if path not in varied:
             raise UserError(f"--cost {text}: {path} does not vary; leave it out, or add --vary {key}=…")
         try:
@@ -116,16 +118,15 @@ def _staged(found: Combination, group: list[Combination], studies: Mapping[tuple
     if seconds is None or without is None:
         return replace(found, staging_seconds=seconds)
     pays = break_even_epochs(seconds, without, found.epoch_seconds)
-    return replace(found, staging_seconds=seconds, break_even_epochs=pays)
+    return replace(found, staging_seconds=seconds, break_even_epochs=pays, compared=True)
 
 
-def _simulate(study: Study, method: str, draws: Sequence[Draw]) -> tuple[float, float, float, str, float]:
+def _simulate(study: Study, method: str, known: KnownSystem | None) -> tuple[float, float, float, str, float]:
     """The slowest I/O time of the second epoch, its interval, the class that leads, and the epoch's time."""
     simulation = Simulation.of(study)
     outcome = simulation.epoch(min(2, study.workload.train.epochs), method, seed=study.seed)
-    low, high = spread.relative(
-        study, simulation.stations, simulation.reading, outcome, drawn_systems(study.system, draws)
-    )
+    systems = drawn_systems(study.system, known) if known else ()
+    low, high = spread.relative(study, simulation.stations, simulation.reading, outcome, systems)
     seconds = float(outcome.io.max())
     names = [f"{tier.name.upper()}-{kind}" for tier in study.system.tiers for kind in ("META", "READ")]
     leader = names[int(outcome.busy[outcome.slowest].reshape(-1).argmax())]
@@ -147,11 +148,14 @@ def _priced(found: Combination, prices: Mapping[str, float], names: Mapping[str,
     for path, price in prices.items():
         value, known = found.settings.get(names[path], found.cache_rate), _value(base, path)
         kind = keys.leaf_keys(Study, [tier.name for tier in base.system.tiers])[path].kind
-        if isinstance(kind, Integer) or not known:
-            total += price * (value - (known or 0))
-        else:
-            total += price * 100 * (value / known - 1)
+        pieces = isinstance(kind, Integer) or not known
+        more = value - (known or 0) if pieces else 100 * (value / known - 1)
+        total += price * (-more if _less_is_more(path) else more)
     return replace(found, cost=total)
+
+
+def _less_is_more(path: str) -> bool:
+    return path.rpartition(".")[2] in _LESS_IS_MORE
 
 
 def _value(study: Study, path: str) -> Any:
@@ -160,6 +164,11 @@ def _value(study: Study, path: str) -> Any:
         tiers = {tier.name: tier for tier in found} if isinstance(found, tuple) else None
         found = getattr(found, part) if tiers is None else tiers[part]
     return found
+
+
+def _texts(each: Combination) -> list[str]:
+    """Settings that are no numbers: which of two is more, nobody can say."""
+    return [value for value in each.settings.values() if isinstance(value, str)]
 
 
 def _front(combinations: Sequence[Combination], order: Mapping[str, int]) -> list[Combination]:
@@ -174,6 +183,8 @@ def _front(combinations: Sequence[Combination], order: Mapping[str, int]) -> lis
     beaten = set()
     for (left, one), (right, other) in itertools.permutations(enumerate(meeting), 2):
         pairs = list(zip(spent(one), spent(other), strict=True))
+        if _texts(one) != _texts(other):
+            continue
         if all(a <= b for a, b in pairs) and (any(a < b for a, b in pairs) or left < right):
             beaten.add(right)
     return [each for place, each in enumerate(meeting) if place not in beaten]

@@ -1,11 +1,13 @@
 """What if stations were faster, by the model, for a measured result: calibrated on it, unless a system is given."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tierscope.errors import UserError
 from tierscope.predict.fit import fit
 from tierscope.predict.modelled import ModelAnswer, Point, answer
 from tierscope.predict.whatif import Estimate
+from tierscope.spec import sweep
 from tierscope.spec.known import load_system
 from tierscope.spec.study import System
 from tierscope.studies.analyze import Analysis
@@ -24,15 +26,23 @@ def modelled(out: str, analysis: Analysis, estimate: Estimate, system: str | Non
             "--with-model: nothing is improved; say which class and by how much, for example --improve GFS-META=50"
         )
     measured = cases_of([out])
-    rated = _system(measured, analysis, system, watch)
-    return answer(points_of(measured, estimate), rated, estimate.improvements)
+    points = points_of(measured, estimate)
+    if system is None and measured.simulated:  # the rates are those that it was made with
+        own = {_key(point.sweep): point.study.system for point in sweep.points(analysis.study)}
+        points = [replace(point, system=own[_key(point.sweep)]) for point in points]
+        return answer(points, analysis.study.system, estimate.improvements)
+    return answer(points, _system(measured, system, watch), estimate.improvements)
 
 
-def _system(measured: Measured, analysis: Analysis, system: str | None, watch: Watch) -> System:
+def _system(measured: Measured, system: str | None, watch: Watch) -> System:
     if system is not None:
-        return load_system(system).system
-    if measured.simulated and analysis.study is not None:
-        return analysis.study.system
+        found = load_system(system).system
+        names = {tier.name for tier in found.tiers}
+        if missing := [tier.name for tier in measured.study.system.tiers if tier.name not in names]:
+            raise UserError(
+                f"--system {system}: has no tier {missing[0]}, which the result has; give a system with the same tiers"
+            )
+        return found
     watch.note("calibrating the model on this result; 'tierscope calibrate -o FILE' keeps it, --system FILE takes it")
     return fit(measured.cases).system(measured.study.system)
 

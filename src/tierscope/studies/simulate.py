@@ -4,7 +4,6 @@ OUT looks like that of a run, but is marked as a simulation: measured and simula
 """
 
 import os
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -22,8 +21,7 @@ from tierscope.predict.schedule import Reading, Schedule, lay_out
 from tierscope.predict.staging import staging_seconds
 from tierscope.predict.to_trace import to_trace
 from tierscope.spec import sweep
-from tierscope.spec.figures import Draw
-from tierscope.spec.known import drawn_systems
+from tierscope.spec.known import KnownSystem, drawn_systems
 from tierscope.spec.study import STAGED_POLICIES, Point, Study, System
 from tierscope.studies.result import identity, open_result
 from tierscope.studies.watch import Watch
@@ -35,8 +33,8 @@ KIND = "simulation"
 DRAWN_FROM = 20_000_000  # samples of an epoch: the bound draws counts instead of dealing them one by one
 
 
-def simulate_study(study: Study, out: str, method: str, watch: Watch, draws: Sequence[Draw] = ()) -> None:
-    """All points of the study; what is finished is not repeated. `draws`: of rates that were fitted, for the intervals."""
+def simulate_study(study: Study, out: str, method: str, watch: Watch, known: KnownSystem | None = None) -> None:
+    """All points of the study; what is finished is not repeated. `known`: its draws of rates that were fitted are for the intervals."""
     points = list(sweep.points(study))
     for point in points:
         check_rates(point.study)
@@ -50,16 +48,16 @@ def simulate_study(study: Study, out: str, method: str, watch: Watch, draws: Seq
             return
         watch.phase("simulating", sum(points[key.point].study.workload.train.epochs for key in todo), "epochs")
         with _workers(method) as each:
-            for trace in each(lambda key: simulate_point(key, points[key.point], method, watch.advance, draws), todo):
+            for trace in each(lambda key: simulate_point(key, points[key.point], method, watch.advance, known), todo):
                 store.save(trace)
 
 
 def simulate_point(
-    key: RunKey, point: Point, method: str, advance: Callable[[int], None], draws: Sequence[Draw] = ()
+    key: RunKey, point: Point, method: str, advance: Callable[[int], None], known: KnownSystem | None = None
 ) -> Trace:
     study = point.study
     simulation = Simulation.of(study)
-    systems = drawn_systems(study.system, draws)
+    systems = drawn_systems(study.system, known) if known else ()
     outcomes: list[Outcome] = []
     factors: dict[str, tuple[float, float]] = {}
     for epoch in range(1, study.workload.train.epochs + 1):
@@ -169,17 +167,8 @@ def _workers(method: str) -> Iterator[Callable[..., Iterator[Trace]]]:
         yield map
         return
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-        lock = threading.Semaphore(2 * pool._max_workers)
-
-        def each(work: Callable[[RunKey], Trace], keys: Sequence[RunKey]) -> Iterator[Trace]:
-            def one(key: RunKey) -> Trace:
-                with lock:
-                    return work(key)
-
-            yield from pool.map(one, keys)
-
         try:
-            yield each
+            yield pool.map
         finally:
             pool.shutdown(cancel_futures=True)
 
