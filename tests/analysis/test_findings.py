@@ -150,7 +150,9 @@ CASES: dict[str, Case] = {
         lambda: found(run(about={"kind": "measured"})),
     ),
     "upper_bound": Case(
-        lambda: found(run(about={"upper_bound": True})), {}, lambda: found(run(about={"upper_bound": False}))
+        lambda: found(run(about=simulated(upper_bound=True))),
+        {},
+        lambda: found(run(about=simulated(upper_bound=False))),
     ),
     "staging_pays": Case(
         lambda: found(*staged((0.0, 10.0, 0.0), (0.5, 8.0, 5.0), (0.75, 6.0, 30.0), (1.0, 11.0, 40.0))),
