@@ -40,7 +40,55 @@ class Crew(Protocol):
     def close(self) -> None: ...
 
 
-class LocalCrew:
+class Children:
+    """Processes that we started, each with a connection; none of them outlives its director."""
+
+    def __init__(self) -> None:
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._connections: list[Connection] = []
+
+    def close(self) -> None:
+        """Let them go home; end those that do not."""
+        self.leave(_STOP_SECONDS)
+
+    def leave(self, seconds: float) -> list[str]:
+        """The same, with so many seconds to go; of those that did not end well, how they did."""
+        for connection in self._connections:
+            with contextlib.suppress(OSError):
+                connection.send(None)
+        deadline = time.monotonic() + seconds
+        bad = []
+        for rank, process in enumerate(self._processes):
+            try:
+                code = process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                bad.append(f"rank {rank} did not end within {seconds:g} s")
+            else:
+                bad += [f"rank {rank} {_how_it_ended(process)}"] if code else []
+        self._kill()
+        return bad
+
+    def _kill(self) -> None:
+        for process in self._processes:
+            if process.poll() is None:
+                process.kill()
+        for process in self._processes:
+            with contextlib.suppress(subprocess.TimeoutExpired):  # one that hangs in the kernel ends when it can
+                process.wait(_STOP_SECONDS)
+        for connection in self._connections:
+            connection.close()
+        self._processes, self._connections = [], []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.close() if kind is None else self._kill()
+
+
+class LocalCrew(Children):
     """Ranks as child processes, each with a private socket. `variables`: of their environment, beside our own."""
 
     def __init__(self, size: int, variables: Mapping[str, str] | None = None) -> None:
@@ -52,8 +100,7 @@ class LocalCrew:
         self.size = size
         self._variables = dict(variables or {})
         _allow_files(4 * size + 256)
-        self._processes: list[subprocess.Popen[bytes]] = []
-        self._connections: list[Connection] = []
+        super().__init__()
         try:
             for rank in range(size):
                 self._start(rank)
@@ -152,46 +199,6 @@ class LocalCrew:
                 raise TierscopeError(f"rank {rank} failed with {kind}: {text}\n{trace}")
             raise error_type(text)
         return message
-
-    def close(self) -> None:
-        """Let the ranks go home; end those that do not."""
-        self.leave(_STOP_SECONDS)
-
-    def leave(self, seconds: float) -> list[str]:
-        """The same, with so many seconds to go; of those ranks that did not end well, how they did."""
-        for connection in self._connections:
-            with contextlib.suppress(OSError):
-                connection.send(None)
-        deadline = time.monotonic() + seconds
-        bad = []
-        for rank, process in enumerate(self._processes):
-            try:
-                code = process.wait(max(0.0, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                bad.append(f"rank {rank} did not end within {seconds:g} s")
-            else:
-                bad += [f"rank {rank} {_how_it_ended(process)}"] if code else []
-        self._kill()
-        return bad
-
-    def _kill(self) -> None:
-        for process in self._processes:
-            if process.poll() is None:
-                process.kill()
-        for process in self._processes:
-            with contextlib.suppress(subprocess.TimeoutExpired):  # one that hangs in the kernel ends when it can
-                process.wait(_STOP_SECONDS)
-        for connection in self._connections:
-            connection.close()
-        self._processes, self._connections = [], []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        self.close() if kind is None else self._kill()
 
 
 def _allow_files(wanted: int) -> None:

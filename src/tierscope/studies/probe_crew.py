@@ -1,6 +1,5 @@
 """The processes of the probe, seen from whoever directs them. They never outlive their director."""
 
-import contextlib
 import os
 import socket
 import subprocess
@@ -8,10 +7,10 @@ import sys
 import time
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from tierscope import errors
+from tierscope.bench.crew import Children
 from tierscope.errors import StoppedError, TierscopeError
 from tierscope.studies.probe_work import Done, Job
 
@@ -21,12 +20,11 @@ _GO_DELAY_NS = 2_000_000  # for everybody to be told in time, and so much more f
 _GO_DELAY_EACH_NS = 50_000
 
 
-class ProbeCrew:
+class ProbeCrew(Children):
     """So many processes, each with a private socket, in a process group of its own: Ctrl-C reaches the director only."""
 
     def __init__(self, size: int) -> None:
-        self._processes: list[subprocess.Popen[bytes]] = []
-        self._connections: list[Connection] = []
+        super().__init__()
         try:
             for _ in range(size):
                 self._start()
@@ -91,33 +89,3 @@ class ProbeCrew:
         if message[0] == "error":
             raise getattr(errors, message[1])(message[2])
         return message
-
-    def close(self) -> None:
-        """Let them go home; end those that do not."""
-        for connection in self._connections:
-            with contextlib.suppress(OSError):
-                connection.send(None)
-        deadline = time.monotonic() + _STOP_SECONDS
-        for process in self._processes:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(max(0.0, deadline - time.monotonic()))
-        self._kill()
-
-    def _kill(self) -> None:
-        for process in self._processes:
-            if process.poll() is None:
-                process.kill()
-        for process in self._processes:
-            with contextlib.suppress(subprocess.TimeoutExpired):  # one that hangs in the kernel ends when it can
-                process.wait(_STOP_SECONDS)
-        for connection in self._connections:
-            connection.close()
-        self._processes, self._connections = [], []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        self.close() if kind is None else self._kill()
