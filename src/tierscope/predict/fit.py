@@ -49,7 +49,6 @@ class Case:
     schedule: Schedule
     busy: FloatArray
     beside: float = 0.0  # seconds of a rank per sample that are no I/O
-    weight: float = 1.0
     name: str = ""
     point: str = ""  # of the study, however it was reached: what is left out together
     sweep: Mapping[str, Any] = field(default_factory=dict)
@@ -229,7 +228,7 @@ class Problem:
         slowest = (longest - float(case.io.max())) / scale
         own = difference.sum(axis=(1, 2)) * np.sqrt(weights / weights.sum())
         parts = (classes, [_SLOWEST_WEIGHT * slowest], _PROCESS_WEIGHT * own)
-        return math.sqrt(case.weight) * np.concatenate(parts)
+        return np.concatenate(parts)
 
     def solve(self, start: FloatArray, rounds: int = 40, fixed: Sequence[int] = ()) -> tuple[FloatArray, float]:
         """The best parameters near a start (logarithms), and their loss; those that are fixed stay."""

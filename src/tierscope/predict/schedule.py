@@ -1,7 +1,7 @@
 """What all ranks read in an epoch, as arrays: the plan, laid out for engines that look at everything at once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -118,7 +118,3 @@ def part_starts(samples: int, batch: int, threads: int) -> Sequence[int]:
         size = min(batch, samples - first)
         starts += range(first, first + size, -(-size // threads))
     return starts
-
-
-def at_seed(study: Study, seed: int) -> Study:
-    return replace(study, seed=seed)

@@ -9,6 +9,7 @@ from tierscope.errors import UserError
 from tierscope.plan.plan import Plan
 from tierscope.plan.policies import Caches
 from tierscope.spec.study import Placement, Study
+from tierscope.studies.natively import refuse_native
 from tierscope.studies.profiled import BUILTIN
 from tierscope.trace.ops import KINDS, OPEN
 from tierscope.trace.rank_trace import RankTrace
@@ -29,24 +30,15 @@ def check_policies(studies: Iterable[Study], profiler: str = BUILTIN) -> None:
 
 
 def _check_first_touch(study: Study, profiler: str) -> None:
-    dataset, reader = study.workload.dataset, study.workload.reader
+    dataset = study.workload.dataset
     form = make_format(study)
     if dataset.num_samples_per_file > 1 or form.slot_bytes != form.file_bytes:
         raise UserError(
             f"{_KEY} = first-touch, but workload.dataset.num_samples_per_file = {dataset.num_samples_per_file} (format {dataset.format}); "
             "ranks copy files that they read as a whole: set it to 1, set pinned, or use 'tierscope simulate'"
         )
-    natively = [
-        ("data_loader", reader.data_loader == "native", "native", "auto or threads"),
-        ("odirect", reader.odirect, "true", "false"),
-        ("io_engine", reader.io_engine == "uring", "uring", "pread"),
-    ]
-    for key, given, value, fix in natively:
-        if given:
-            raise UserError(
-                f"workload.reader.{key} = {value}, but {_KEY} = first-touch, and the native loader copies no files; "
-                f"set {key}: {fix}, or pinned"
-            )
+    why = f"{_KEY} = first-touch, and the native loader copies no files"
+    refuse_native(study.workload.reader, why, "pinned", "auto or threads")
     if profiler != BUILTIN:
         raise UserError(
             f"--profiler {profiler} is for {_KEY} = pinned; this study has first-touch: set pinned, or leave --profiler out"

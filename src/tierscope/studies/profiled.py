@@ -22,6 +22,7 @@ from tierscope.bench.tasks import WhoTask
 from tierscope.errors import StoppedError, UserError
 from tierscope.spec.study import Study
 from tierscope.spec.traced import TracedTier
+from tierscope.studies.natively import refuse_native
 from tierscope.studies.profilers import Profiler, Ran
 from tierscope.studies.recorders import RECORDERS, Wanted
 from tierscope.studies.result import SCRATCH
@@ -142,24 +143,13 @@ def _unpaired(io: pl.DataFrame) -> int:
 
 def _refuse_unseen(study: Study, name: str) -> None:
     """What a preloaded profiler cannot see, or would see wrongly."""
-    reader = study.workload.reader
     for tier in study.system.tiers:
         if tier.emulate:
             raise UserError(
                 f"system.tiers.{tier.name}.emulate = true, but {name} sees the real calls only, not the emulated waiting; "
                 "set emulate: false, or leave --profiler out"
             )
-    unseen = [
-        ("io_engine", reader.io_engine == "uring", "uring", "pread"),
-        ("odirect", reader.odirect, "true", "false"),
-        ("data_loader", reader.data_loader == "native", "native", "auto"),
-    ]
-    for key, given, value, fix in unseen:
-        if given:
-            raise UserError(
-                f"workload.reader.{key} = {value}, but {name} does not see what the native loader reads; set {key}: {fix}, "
-                "or leave --profiler out"
-            )
+    refuse_native(study.workload.reader, f"{name} does not see what the native loader reads", "leave --profiler out")
 
 
 def _tiers(study: Study, out: str) -> tuple[TracedTier, ...]:
