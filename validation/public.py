@@ -110,6 +110,7 @@ def _against_last(found: Carried, goal: bool) -> Iterator[Row]:
             off < last_off if goal else None,
             f"standard error of what was measured: {100 * error / seconds:.1f} %"
             + ("; form not chosen blind" if goal else ""),
+            "both errors are below that standard error" if max(off, last_off) < error / seconds else "",
         )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`met` None: printed for comparison, with no goal."""
+    """`met` None: printed for comparison, with no goal. `known`: why a miss of this goal is no fault of a change; it counts, and fails nothing."""
 
     section: str
     what: str
@@ -14,11 +14,13 @@ class Row:
     goal: str = ""
     met: bool | None = None
     note: str = ""
+    known: str = ""
 
 
 def as_markdown(rows: Sequence[Row]) -> str:
     lines = ["| section | what | measured | goal | met | note |", "|---|---|---|---|---|---|"]
     for row in rows:
         met = {None: "", True: "yes", False: "**no**"}[row.met]
-        lines.append(f"| {row.section} | {row.what} | {row.value} | {row.goal} | {met} | {row.note} |")
+        note = "; ".join(text for text in (row.note, row.known if row.met is False else "") if text)
+        lines.append(f"| {row.section} | {row.what} | {row.value} | {row.goal} | {met} | {note} |")
     return "\n".join(lines)
