@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.common import Result, compile_loop, interleaved, memory_folder, ratio, spread
-from tierscope.bench.compute import BusyCompute
 from tierscope.data import content
 from tierscope.formats import FORMATS, Format, Shape
 from tierscope.loaders import LOADERS, Source
+from tierscope.loaders.busy import Busy
 from tierscope.plan.plan import Block
 from tierscope.tiers.access import READ_FLAGS, Directory
 from tierscope.tiers.files import DatasetFiles
@@ -174,7 +174,7 @@ def _beside_compute() -> Iterator[Result]:
     with memory_folder() as folder:
         form = FORMATS.load("raw")(Shape(1, nbytes))
         names = _write(folder, form, files, nbytes)
-        compute = BusyCompute()
+        compute = Busy()
 
         def read_time(name: str, work: Callable[[float], None]) -> float:
             source = Source(form, (names,), ("gfs",), 1 << 20, 1, lambda: (Directory(),))

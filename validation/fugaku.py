@@ -17,7 +17,7 @@ import numpy as np
 from tierscope.predict.processes import PointTimes, Processes, ProcessTimes
 from tierscope.spec.load import load_study
 from tierscope.spec.study import Study
-from tierscope.studies.simulate import reading_of
+from tierscope.studies.reading import reading_of
 from validation.table import Row
 from validation.theory import CLASSES, EPOCH, FEW_RATES, RATES, FloatArray, Times, second_epoch, slowest
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from tierscope.bench import compute
-from tierscope.bench.compute import BusyCompute, compute_mode, make_compute
+from tierscope.bench.compute import compute_mode, make_compute
+from tierscope.loaders.busy import Busy
 
 
 @pytest.mark.parametrize("mode", ["busy", "sleep"])
@@ -39,7 +40,7 @@ def test_ends_soon_after(seconds: float, monkeypatch: pytest.MonkeyPatch) -> Non
     core = FakeCore()
     monkeypatch.setattr(compute, "_now", lambda: core.now)
     monkeypatch.setattr(compute, "zlib", core)
-    work = BusyCompute()
+    work = Busy()
     start = core.now
     work(seconds)
     over = core.now - start - seconds * 1e9
@@ -69,7 +70,7 @@ def test_another_thread_goes_on_while_it_computes(step: Callable[[], object]) ->
 
     A busy wait in Python would leave Python half of the time, and who waits for storage a turn every 5 ms.
     """
-    work = BusyCompute()
+    work = Busy()
     shares = []
     for _ in range(5):
         shares.append(progress(step, lambda: work(0.1)) / progress(step, work_outside_python))

@@ -43,7 +43,7 @@ def payloads(study: Study, path: str) -> list[bytes]:
     for inside in range(study.workload.dataset.num_samples_per_file):
         slot = b"".join(whole[at.offset : at.offset + at.nbytes] for at in form.extents(inside))
         form.check(memoryview(slot))
-        found.append(slot[form.payload])
+        found.append(slot[form.payload(inside)])
     return found
 
 

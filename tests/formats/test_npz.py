@@ -61,7 +61,7 @@ def test_a_reader_that_streams_finds_the_same_in_the_local_header(shape: Shape) 
 def test_what_numpy_would_refuse_zipfile_refuses_too(shape: Shape) -> None:
     """The test above can fail: a flipped byte of the data is found by zipfile."""
     content = bytearray(file_of(shape)[0])
-    content[Npz(Shape(1, shape.record_bytes)).payload.start] ^= 1
+    content[Npz(Shape(1, shape.record_bytes)).payload().start] ^= 1
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         assert archive.testzip() == "x.npy"
 

@@ -37,6 +37,11 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> str:
 WORK = Work(0, [4, 2, 9], [4, 2, 9], [0, 0, 0], [1, 1, 1])
 
 
+def slots_of(samples: int) -> tuple[list[memoryview], list[memoryview]]:
+    memory = Slots(samples, RECORD, slice(0, 1))
+    return memory.slots, memory.payloads
+
+
 class TestShortReads:
     """A filesystem may give less than asked for; only nothing at all is the end of a file."""
 
@@ -46,8 +51,8 @@ class TestShortReads:
         access, sink = Short(most), OpSink(str(tmp_path / "ops"))
         lane = Lane(0, 2, 1, None if whole_files else WallClock(), sink)
         source = source_of(small_study("cache_rate=0"), staged, lambda: access)
-        memory = Slots(3, RECORD, source.format.payload)
-        SampleReader(source, lane).read(WORK, memory.slots)
+        memory = Slots(3, RECORD, source.usual_payload)
+        SampleReader(source, lane).read(WORK, memory.slots, memory.payloads)
         assert [content.sample_number(payload) for payload in memory.payloads] == [4, 2, 9]
         table = lane.finish()
         sink.close()
@@ -72,7 +77,7 @@ class TestShortReads:
     def test_a_file_that_comes_whole_takes_one_read(self, staged: str) -> None:
         access, lane = Short(RECORD), Lane(0, 2)
         source = source_of(small_study("cache_rate=0"), staged, lambda: access)
-        SampleReader(source, lane).read(WORK, Slots(3, RECORD, slice(0, 1)).slots)
+        SampleReader(source, lane).read(WORK, *slots_of(3))
         assert access.reads == [(0, RECORD)] * 3
         assert totals([lane.finish()], "ops", "read") == [0, 3]
 
@@ -87,7 +92,7 @@ class TestShortReads:
         sink = OpSink(str(tmp_path / "ops"))
         lane = Lane(0, 2, 1, None if whole_files else WallClock(), sink)
         source = source_of(small_study("cache_rate=0"), staged, lambda: Short(400))
-        SampleReader(source, lane).read(WORK, Slots(3, RECORD, slice(0, 1)).slots)
+        SampleReader(source, lane).read(WORK, *slots_of(3))
         lane.finish()
         sink.close()
         rows = np.fromfile(tmp_path / "ops", OP_ROW)
@@ -98,14 +103,14 @@ class TestChecks:
     def test_checking_can_be_switched_off(self, staged: str) -> None:
         source = source_of(small_study("cache_rate=0"), staged, Zeros)
         memory = Slots(3, RECORD, slice(0, RECORD))
-        SampleReader(replace(source, check=False), Lane(0, 2)).read(WORK, memory.slots)
+        SampleReader(replace(source, check=False), Lane(0, 2)).read(WORK, memory.slots, memory.payloads)
         with pytest.raises(DamagedDataError):
-            SampleReader(source, Lane(0, 2)).read(WORK, memory.slots)
+            SampleReader(source, Lane(0, 2)).read(WORK, memory.slots, memory.payloads)
 
     def test_only_the_samples_of_a_partial_batch_are_checked(self, staged: str) -> None:
         source = source_of(small_study("cache_rate=0"), staged)
         memory = Slots(5, RECORD, slice(0, RECORD))  # two slots hold nothing
-        SampleReader(source, Lane(0, 2)).read(WORK, memory.slots)
+        SampleReader(source, Lane(0, 2)).read(WORK, memory.slots, memory.payloads)
 
 
 class Zeros(Counting):
@@ -122,7 +127,7 @@ def test_each_epoch_s_steps_are_noted(staged: str, tmp_path: Path) -> None:
     reader = SampleReader(source_of(small_study("cache_rate=0"), staged), lane)
     memory = Slots(3, RECORD, slice(0, RECORD))
     for step in (7, 8):
-        reader.read(replace(WORK, step=step), memory.slots)
+        reader.read(replace(WORK, step=step), memory.slots, memory.payloads)
     lane.finish()
     sink.close()
     rows = np.fromfile(tmp_path / "ops", OP_ROW)

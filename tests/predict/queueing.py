@@ -15,7 +15,7 @@ from tierscope.predict import events
 from tierscope.predict.outcome import Load, Outcome
 from tierscope.predict.schedule import Reading, Schedule, lay_out
 from tierscope.spec.study import Dataset, Placement, Reader, Study, System, Tier, Train, Workload
-from tierscope.studies.simulate import reading_of
+from tierscope.studies.reading import reading_of
 
 FloatArray = npt.NDArray[np.float64]
 

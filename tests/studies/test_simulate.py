@@ -12,7 +12,8 @@ from tierscope.predict.to_trace import to_trace
 from tierscope.spec.load import load_study
 from tierscope.spec.study import Study
 from tierscope.studies.analyze import analyze
-from tierscope.studies.simulate import Simulation, busiest, check_rates, reading_of, simulate_study
+from tierscope.studies.reading import reading_of
+from tierscope.studies.simulate import Simulation, busiest, check_rates, simulate_study
 from tierscope.studies.watch import Silent
 from tierscope.trace.store import RunStore
 from tierscope.trace.trace import RunKey

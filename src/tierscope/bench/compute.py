@@ -1,17 +1,15 @@
-"""Emulated compute: keeps a core busy for a given time without holding the interpreter's lock.
+"""Emulated compute: how long a step takes, and what passes that time.
 
-A busy wait in Python would slow the reading threads beside it, and so measure itself. Checksumming a large buffer
-releases the lock. When a host has no core to spare for it, it sleeps instead, as a host does while its accelerator
+A core is kept busy (`loaders/busy.py`). When a host has no core to spare for it, it sleeps instead, as a host does while its accelerator
 works, and results say so.
 """
 
+import random
 import time
-import zlib
 from collections.abc import Callable
 
-_now = time.monotonic_ns
-_BUFFER = memoryview(bytes(1 << 20))
-_UNLOCKED = 8192  # zlib holds the lock for buffers of up to 5 KiB
+from tierscope.loaders.busy import Busy
+from tierscope.spec.study import Train
 
 
 def compute_mode(ranks_on_host: int, cores: int) -> str:
@@ -19,20 +17,21 @@ def compute_mode(ranks_on_host: int, cores: int) -> str:
     return "busy" if ranks_on_host < cores else "sleep"
 
 
-class BusyCompute:
-    """Seconds of work on one core, the lock released."""
-
-    def __init__(self) -> None:
-        start = _now()
-        zlib.crc32(_BUFFER)
-        self._bytes_per_ns = len(_BUFFER) / max(1, _now() - start)
-
-    def __call__(self, seconds: float) -> None:
-        end = _now() + round(seconds * 1e9)
-        while (left := end - _now()) > 0:
-            size = int(left * self._bytes_per_ns * 0.9)
-            zlib.crc32(_BUFFER[: max(_UNLOCKED, min(size, len(_BUFFER)))])
-
-
 def make_compute(mode: str) -> Callable[[float], None]:
-    return BusyCompute() if mode == "busy" else time.sleep
+    return Busy() if mode == "busy" else time.sleep
+
+
+def step_seconds(train: Train, seed: int, rank: int, epoch: int) -> Callable[[], float]:
+    """Seconds of one step after another; the same for the same (seed, rank, epoch)."""
+    mean, stdev = train.computation_time, train.computation_time_stdev
+    rng = random.Random(f"{seed}/compute/{rank}/{epoch}")
+    half_width = stdev * 3**0.5
+    match train.computation_time_distribution:
+        case "normal":
+            return lambda: max(0.0, rng.gauss(mean, stdev))
+        case "uniform":
+            return lambda: max(0.0, rng.uniform(mean - half_width, mean + half_width))
+        case "exponential":
+            return lambda: rng.expovariate(1 / mean) if mean else 0.0
+        case _:
+            return lambda: mean

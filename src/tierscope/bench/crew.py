@@ -158,6 +158,7 @@ class LocalCrew(Children):
             self._send(rank, task)
         results: dict[int, Any] = {}
         waiting: set[int] = set()
+        together = True  # those that wait go on at the same instant, not as soon as they are told
         rank_of = {connection: rank for rank, connection in enumerate(self._connections)}
         while len(results) < self.size:
             for ready in wait(list(rank_of)):
@@ -165,7 +166,7 @@ class LocalCrew(Children):
                 match self._receive(rank):
                     case ("progress", amount):
                         progress(amount)
-                    case ("barrier",):
+                    case ("barrier", together):
                         waiting.add(rank)
                     case ("result", result):
                         results[rank] = result
@@ -173,7 +174,7 @@ class LocalCrew(Children):
                         raise TierscopeError(f"rank {rank} sent {other!r}")
             if len(waiting) == self.size:
                 waiting.clear()
-                start = time.monotonic_ns() + _GO_DELAY_NS + self.size * _GO_DELAY_PER_RANK_NS
+                start = time.monotonic_ns() + (_GO_DELAY_NS + self.size * _GO_DELAY_PER_RANK_NS if together else 0)
                 for rank in range(self.size):
                     self._send(rank, start)
         return [results[rank] for rank in range(self.size)]

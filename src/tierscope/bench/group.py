@@ -14,6 +14,9 @@ class Group(Protocol):
     def barrier(self) -> None:
         """Return when every rank has called it, at the same moment as far as the system allows."""
 
+    def meet(self) -> None:
+        """Return when every rank has called it, as soon as it can; for every step."""
+
     def progress(self, amount: int) -> None:
         """Tell whoever watches that so much more is done; cheap enough for every batch."""
 
@@ -25,6 +28,9 @@ class Alone:
     size = 1
 
     def barrier(self) -> None:
+        pass
+
+    def meet(self) -> None:
         pass
 
     def progress(self, amount: int) -> None:

@@ -5,10 +5,12 @@ import random
 from collections.abc import Callable
 
 from tierscope.bench.profiled import SeenDirectory
+from tierscope.data.content import maker
 from tierscope.errors import UserError
 from tierscope.formats import Format
 from tierscope.loaders import LOADERS, Loader, Reach, Source, choose_loader
-from tierscope.spec.emulation import python_only
+from tierscope.loaders.preprocess import make_preprocess
+from tierscope.spec.emulation import python_only, reads_in_python
 from tierscope.spec.study import Study
 from tierscope.tiers.access import Access, Directory, Nothing, NullDevice
 from tierscope.tiers.emulated import Emulated, Queues
@@ -27,6 +29,7 @@ def pick_loader(study: Study, seen: bool = False) -> str:
     """
     reader = study.workload.reader
     in_python = seen or fills_as_it_reads(study) or any(python_only(tier) for tier in study.system.tiers)
+    in_python = in_python or (reader.data_loader == "auto" and reads_in_python(study) is not None)
     name = choose_loader("threads" if in_python else reader.data_loader, reader.read_threads)
     wanted = "odirect = true" if reader.odirect else "io_engine = uring" if reader.io_engine == "uring" else None
     if wanted and name != "native":
@@ -88,6 +91,9 @@ def make_source(
         open_accesses=open_accesses,
         close_accesses=_close_queues,
         reach=Reach(tuple(views), board, reader.io_engine, reader.odirect),
+        preprocess=make_preprocess(reader.preprocess, reader.preprocess_time, form),
+        preprocess_threads=reader.computation_threads,
+        make_payload=maker(study),
     )
 
 
@@ -108,5 +114,6 @@ def null_source(study: Study, form: Format, storage: str = "nothing") -> Source:
         samples_per_file=study.workload.dataset.num_samples_per_file,
         open_accesses=lambda: tuple(_NO_STORAGE[storage]() for _ in range(tiers)),
         check=False,  # memory that nothing was read into cannot pass
+        make_payload=lambda _, slot: slot.nbytes,
         reach=Reach(io_engine=reader.io_engine, odirect=reader.odirect, storage=storage),
     )

@@ -107,6 +107,10 @@ class MpiGroup:
     def barrier(self) -> None:
         self._world.Barrier()
 
+    def meet(self) -> None:
+        """What training does after a step."""
+        self._world.allreduce(1)
+
 
 def _perform(world: Any, task: Task, progress: Progress | None) -> Any:
     try:

@@ -8,6 +8,8 @@ from tierscope.bench.group import Alone
 from tierscope.bench.loading import make_loader, null_source, pick_loader
 from tierscope.bench.pull import pull
 from tierscope.data.stage import make_format
+from tierscope.formats import LIBRARY
+from tierscope.formats.raw import Raw
 from tierscope.plan.plan import Block, Plan
 from tierscope.spec.study import Study
 from tierscope.trace import native_lanes
@@ -51,12 +53,14 @@ def _recorder_cost(loader: str, threads: int) -> float:
 def _drive(study: Study, storage: str) -> tuple[float, float]:
     """The study's own loop, loader and plan on storage that does nothing: seconds per sample, busy ones per operation."""
     form = make_format(study)
+    if form.reading == LIBRARY:  # nobody's library opens a file that is not there: what is left is our own part
+        form = Raw(form.shape)
     plan = Plan.of(study, form.file_bytes)
     loader = make_loader(study, null_source(study, form, storage), Recording(len(study.system.tiers)))
-    tally = pull(loader.batches(_enough(plan)), lambda _: None, 0.0, Alone())
+    tally = pull(loader.batches(_enough(plan)), lambda _: None, lambda: 0.0, Alone())
     tables, _ = loader.finish()
     ops, busy = sum(int(table.ops.sum()) for table in tables), sum(int(table.busy_ns.sum()) for table in tables)
-    return tally.seconds / tally.samples, busy / ops / 1e9
+    return tally.seconds / tally.samples, busy / max(1, ops) / 1e9
 
 
 def _enough(plan: Plan) -> Iterator[Block]:

@@ -1,4 +1,4 @@
-"""The inner loop of an epoch: ask for a batch, take note of it, compute, ask for the next."""
+"""The inner loop of an epoch: ask for a batch, take note of it, compute, wait for the others if asked to, ask for the next."""
 
 import hashlib
 import time
@@ -13,25 +13,44 @@ from tierscope.trace.rank_trace import StepTimes, Tally
 _now = time.monotonic_ns
 
 
-def pull(batches: Iterator[Batch], compute: Callable[[float], None], step_seconds: float, group: Group) -> Tally:
-    """All batches of an epoch; the clock starts now."""
+def pull(
+    batches: Iterator[Batch],
+    compute: Callable[[float], None],
+    step_seconds: Callable[[], float],
+    group: Group,
+    meet: bool = False,
+    after_step: Callable[[int], None] | None = None,
+) -> Tally:
+    """All batches of an epoch; the clock starts now.
+
+    `meet`: with all ranks, after every step. `after_step`: told how many steps are done (a checkpoint may be due).
+    """
     steps, digest = StepTimes(), hashlib.blake2b(digest_size=16)
-    samples = payload_bytes = stall_ns = decode_ns = compute_ns = 0
+    samples = payload_bytes = stall_ns = decode_ns = compute_ns = preprocess_ns = sync_ns = after_ns = 0
     start = asked = _now()
-    for batch in batches:
+    for done, batch in enumerate(batches, start=1):
         got = _now()
         samples += len(batch.samples)
         payload_bytes += sum(payload.nbytes for payload in batch.payloads)
         digest.update(np.asarray(batch.samples, dtype="<i8").tobytes())
         decode_ns += batch.decode_ns
+        preprocess_ns += batch.preprocess_ns
         stalled = got - asked
         stall_ns += stalled
         computed = 0
-        if step_seconds:
+        if seconds := step_seconds():
             begin = _now()
-            compute(step_seconds)
+            compute(seconds)
             computed = _now() - begin
             compute_ns += computed
+        if meet:
+            begin = _now()
+            group.meet()
+            sync_ns += _now() - begin
+        if after_step:
+            begin = _now()
+            after_step(done)
+            after_ns += _now() - begin
         steps.add(batch.read_ns / 1e9, stalled / 1e9, computed / 1e9)
         group.progress(len(batch.samples))
         asked = _now()
@@ -42,6 +61,9 @@ def pull(batches: Iterator[Batch], compute: Callable[[float], None], step_second
         stall_seconds=stall_ns / 1e9,
         compute_seconds=compute_ns / 1e9,
         decode_seconds=decode_ns / 1e9,
+        preprocess_seconds=preprocess_ns / 1e9,
+        sync_seconds=sync_ns / 1e9,
+        checkpoint_seconds=after_ns / 1e9,
         order_digest=digest.hexdigest(),
         steps=steps.finish(),
         steps_per_entry=steps.steps_per_entry,

@@ -26,9 +26,13 @@ class LocalGroup:
         self.flush = self._throttle.flush
 
     def barrier(self) -> None:
-        self._connection.send(("barrier",))
+        self._connection.send(("barrier", True))
         start = self._connection.recv()  # everybody sleeps until the same instant of the host's clock
         time.sleep(max(0, start - time.monotonic_ns()) / 1e9)
+
+    def meet(self) -> None:
+        self._connection.send(("barrier", False))
+        self._connection.recv()
 
 
 def die_with(parent: int) -> None:

@@ -4,15 +4,18 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
-from tierscope.bench.compute import make_compute
+from tierscope.bench.compute import make_compute, step_seconds
 from tierscope.bench.group import Group
 from tierscope.bench.loading import fills_as_it_reads, make_loader, make_source, pick_loader
 from tierscope.bench.profiled import Watched, frames_of
 from tierscope.bench.pull import pull
 from tierscope.data import cold
 from tierscope.data.copies import Copies
+from tierscope.data.memory import check_memory
 from tierscope.data.stage import make_format
 from tierscope.errors import TierscopeError
+from tierscope.loaders.ahead import AheadLoader, Held
+from tierscope.loaders.base import EpochLoader
 from tierscope.plan.first_touch import FirstTouch
 from tierscope.plan.plan import Plan, Reads
 from tierscope.spec.study import Study
@@ -31,6 +34,7 @@ class RunTask:
     compute_mode: str
     ops_folder: str | None  # where ranks write their full lists of operations
     watched: Watched | None = None  # by another profiler: then we record no operation
+    repetition: int = 1
 
 
 def ops_path(folder: str, rank: int) -> str:
@@ -50,7 +54,7 @@ class _Rank:
         study = task.study
         self._task, self._group, self._node, self._study = task, group, node, study
         self._format = make_format(study)
-        self._plan = Plan.of(study, self._format.file_bytes)
+        self._plan = Plan.of(study, self._format.file_bytes, task.repetition)
         self._seen = task.watched is not None
         self._source = make_source(study, task.out, node, task.board, self._format, self._seen, group.rank)
         self._reads: Reads = self._plan
@@ -59,6 +63,7 @@ class _Rank:
             self._reads = FirstTouch(study, self._plan, self._format.file_bytes, node)
             self._copies = Copies(self._source.files[0])
         self._compute = make_compute(task.compute_mode)
+        self._held: Held | None = None
         self._sink = OpSink(ops_path(task.ops_folder, group.rank)) if task.ops_folder else None
         self._frames = frames_of(task.watched, self._plan.epochs)
         sharpen_sleep()
@@ -76,12 +81,14 @@ class _Rank:
     def _epoch(self, epoch: int) -> RankEpoch:
         residency = self._make_cold(epoch) if self._study.workload.reader.evict else ()
         recording = Recording(len(self._source.files), epoch, self._sink, silent=self._seen)
-        loader = make_loader(self._study, self._source, recording)
+        loader = self._loader(recording)
         blocks = self._reads.reads(self._group.rank, epoch)
         self._frames.begin(epoch)
         self._group.barrier()
         began = time.time_ns()
-        tally = pull(loader.batches(blocks), self._compute, self._study.workload.train.computation_time, self._group)
+        train = self._study.workload.train
+        seconds = step_seconds(train, self._study.seed, self._group.rank, epoch)
+        tally = pull(loader.batches(blocks), self._compute, seconds, self._group, meet=train.sync == "step")
         span = began, time.time_ns()
         self._frames.end()
         lanes, punctuality = loader.finish()
@@ -96,6 +103,22 @@ class _Rank:
             span_ns=span,
         )
 
+    def _loader(self, recording: Recording) -> EpochLoader:
+        if self._study.workload.reader.read_ahead != "all":
+            return make_loader(self._study, self._source, recording)
+        samples, largest = self._plan.order.reachable(self._group.rank), self._format.slot_bytes
+        first = self._held is None
+        if self._held is None:
+            check_memory(len(samples) * largest * self._ranks_here())
+            self._held = Held(samples, largest)
+        loader = make_loader(self._study, self._source, recording) if first else None
+        batch = self._study.workload.reader.batch_size
+        return AheadLoader(self._held, batch, loader, self._plan.blocks_of(samples))
+
+    def _ranks_here(self) -> int:
+        """At most; ranks of other nodes may be on other hosts."""
+        return self._group.size
+
     def _make_cold(self, epoch: int) -> tuple[Residency, ...]:
         """Evict what this rank will read; when all ranks have, see what is still there.
 
@@ -103,6 +126,8 @@ class _Rank:
         in the epoch before are synced first: pages that are not on the device yet cannot be evicted.
         """
         self._group.barrier()  # nobody still reads
+        if self._held:
+            return ()  # and nobody will
         real = [index for index, tier in enumerate(self._study.system.tiers) if not tier.emulate]
         if self._copies and epoch > 1 and 0 in real:
             if self._first_of_node:

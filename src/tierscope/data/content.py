@@ -1,30 +1,40 @@
-"""What the samples consist of: deterministic, incompressible, and each one knows its own number.
+"""What the samples consist of: deterministic, incompressible unless told otherwise, and each one knows its own number.
 
 A sample is its number (8 bytes) and slices of a pool of random bytes at offsets that depend on (file, sample): no copy and
 no random generator in the writing loop. Compressors that look back less than a pool (gzip, lz4, zstd's
 usual levels, a filesystem's blocks) gain nothing, and slices do not start at block boundaries, so that block
 deduplication finds nothing either; a compressor with a window of many MiB could find repeated slices in large files.
+With some compressibility, that share of every 256 bytes of the pool is zeros.
 """
 
 import struct
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 
+from tierscope.plan.sizes import SampleSizes
+from tierscope.spec.study import Study
+
 POOL_BYTES = 16 << 20
 _SLICE = POOL_BYTES // 2
+_CELL = 256
 _NUMBER = struct.Struct("<q")
 
 
 @lru_cache(maxsize=1)
-def pool(seed: int) -> memoryview:
+def pool(seed: int, compressibility: float = 0.0) -> memoryview:
     words = np.random.Philox(seed).random_raw(POOL_BYTES // 8)
-    return memoryview(words.astype("<u8").tobytes())
+    if not compressibility:
+        return memoryview(words.astype("<u8").tobytes())
+    cells = words.astype("<u8").view(np.uint8).reshape(-1, _CELL)
+    cells[:, _CELL - round(compressibility * _CELL) :] = 0
+    return memoryview(cells.tobytes())
 
 
-def payload(seed: int, sample: int, nbytes: int) -> list[bytes | bytearray | memoryview]:
+def payload(seed: int, sample: int, nbytes: int, compressibility: float = 0.0) -> list[bytes | bytearray | memoryview]:
     """The bytes of a sample, as pieces to be written one after another."""
-    random = pool(seed)
+    random = pool(seed, compressibility)
     pieces: list[bytes | bytearray | memoryview] = [_NUMBER.pack(sample)[:nbytes]]
     left = nbytes - _NUMBER.size
     turn = 0
@@ -35,6 +45,23 @@ def payload(seed: int, sample: int, nbytes: int) -> list[bytes | bytearray | mem
         left -= piece
         turn += 1
     return pieces
+
+
+def maker(study: Study) -> Callable[[int, memoryview], int]:
+    """For samples without files: puts one into memory; its bytes."""
+    dataset, seed = study.workload.dataset, study.seed
+    sizes = SampleSizes.of(dataset, seed, ragged=True) if dataset.record_length_bytes_stdev else None
+
+    def make(sample: int, slot: memoryview) -> int:
+        file, inside = divmod(sample, dataset.num_samples_per_file)
+        nbytes = dataset.record_length_bytes if sizes is None else int(sizes.of_file(file)[inside])
+        at = 0
+        for piece in payload(seed, sample, nbytes, dataset.compressibility):
+            slot[at : at + len(piece)] = piece
+            at += len(piece)
+        return at
+
+    return make
 
 
 def sample_number(payload_bytes: memoryview) -> int:

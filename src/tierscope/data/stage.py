@@ -7,17 +7,17 @@ was not marked complete in the same boot is written again as a whole.
 
 import errno
 import os
-import re
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tierscope.data import content, manifest
 from tierscope.errors import ForeignDirectoryError, OutOfSpaceError, TierscopeError, UserError
-from tierscope.formats import FORMATS, Format, Shape
+from tierscope.formats import FORMATS, LIBRARY, NOTHING, Format, Shape
 from tierscope.plan.plan import Plan
+from tierscope.plan.sizes import SampleSizes
 from tierscope.spec.study import Study
 from tierscope.tiers.files import DatasetFiles
 from tierscope.trace import durable
@@ -117,7 +117,7 @@ class Stager:
         """Remove data files that may be hollow; the folder is ours, and so is everything with these names."""
         for folder in share.files.folders():
             for entry in os.scandir(folder):
-                if re.fullmatch(rf"\d{{9,}}{re.escape(share.files.suffix)}", entry.name):
+                if share.files.owns(entry.name):
                     os.unlink(entry.path)
 
     def _mark(self, share: Share, complete: bool) -> None:
@@ -128,7 +128,7 @@ class Stager:
         """What this rank will have to write, found by looking at every file of its shares."""
         found = []
         for share in self.shares:
-            count = sum(not self._complete(path) for _, path in self._paths(share))
+            count = sum(not self._complete(path, file) for file, path in self._paths(share))
             disk = os.statvfs(share.files.folder)
             block = min(disk.f_frsize, _BLOCK)
             found.append(
@@ -148,13 +148,18 @@ class Stager:
         return found
 
     def _paths(self, share: Share) -> Iterator[tuple[int, str]]:
+        if self._format.reading == NOTHING:
+            return
         for block in self._plan.files_on(share.tier, share.node, share.part, share.parts):
             for file in block.tolist():
                 yield file, share.files.path(file)
 
-    def _complete(self, path: str) -> bool:
+    def _complete(self, path: str, file: int) -> bool:
+        """A file whose size only its content decides gets its name when it is complete."""
+        expected = self._format.file_bytes_of(file)
         try:
-            return os.lstat(path).st_size == self._format.file_bytes
+            found = os.lstat(path).st_size
+            return found > 0 if expected is None else found == expected
         except FileNotFoundError:
             return False
         except OSError as error:
@@ -165,9 +170,10 @@ class Stager:
         total = 0
         for share in self.shares:
             for file, path in self._paths(share):
-                if self._write_file(path, file):
-                    total += self._format.file_bytes
-                    progress(self._format.file_bytes)
+                written = self._write_file(path, share.files.unfinished(file), file)
+                total += written
+                if written:
+                    progress(written)
         return total
 
     def reopen(self) -> None:
@@ -176,28 +182,51 @@ class Stager:
             with explained(share.files.folder):
                 self._mark(share, complete=False)
 
-    def _write_file(self, path: str, file: int) -> bool:
-        """Write a file unless it is there; whether it was written."""
+    def _write_file(self, path: str, unfinished: str, file: int) -> int:
+        """Write a file unless it is there; the bytes written."""
         try:
+            if self._format.file_bytes_of(file) is None:
+                return self._write_named_last(path, unfinished, file)
             try:
                 fd = os.open(path, _CREATE | os.O_EXCL, 0o644)  # the usual case costs no look
             except FileExistsError:
-                if self._complete(path):
-                    return False
+                if self._complete(path, file):
+                    return 0
                 fd = os.open(path, _CREATE | os.O_TRUNC, 0o644)
-            try:
-                _write_pieces(fd, self._format.encode(self._samples(file)))
-            finally:
-                os.close(fd)
+            return self._fill(fd, file)
         except OSError as error:
             raise _explanation(error, path) from None
-        return True
+
+    def _write_named_last(self, path: str, unfinished: str, file: int) -> int:
+        """What is there under the other name was left by a writer that was killed."""
+        if self._complete(path, file):
+            return 0
+        with suppress(FileNotFoundError):
+            os.unlink(unfinished)
+        if self._format.reading == LIBRARY:
+            self._format.write(unfinished, self._samples(file))
+        else:
+            self._fill(os.open(unfinished, _CREATE | os.O_EXCL, 0o644), file)
+        written = os.stat(unfinished).st_size
+        os.replace(unfinished, path)
+        return written
+
+    def _fill(self, fd: int, file: int) -> int:
+        try:
+            pieces = self._format.encode(self._samples(file))
+            _write_pieces(fd, pieces)
+        finally:
+            os.close(fd)
+        return sum(len(piece) for piece in pieces)
 
     def _samples(self, file: int) -> list[list[bytes | bytearray | memoryview]]:
         dataset, seed = self._study.workload.dataset, self._study.seed
         first = file * dataset.num_samples_per_file
-        numbers = range(first, first + dataset.num_samples_per_file)
-        return [content.payload(seed, sample, dataset.record_length_bytes) for sample in numbers]
+        sizes = self._format.shape.of_file(file).tolist()
+        return [
+            content.payload(seed, first + inside, nbytes, dataset.compressibility)
+            for inside, nbytes in enumerate(sizes)
+        ]
 
     def sync(self) -> None:
         """After the ranks of this node wrote: one of them makes durable what the node wrote, on every tier."""
@@ -252,7 +281,14 @@ def _write_pieces(fd: int, pieces: list[bytes | bytearray | memoryview]) -> None
 def make_format(study: Study) -> Format:
     """The adapter for the study's files."""
     dataset = study.workload.dataset
+    adapter = FORMATS.load(dataset.format)
+    shape = Shape(
+        dataset.num_samples_per_file, dataset.record_length_bytes, options=getattr(dataset, dataset.format, None)
+    )
+    if dataset.record_length_bytes_stdev:
+        sizes = SampleSizes.of(dataset, study.seed, adapter.ragged)
+        shape = replace(shape, largest_bytes=sizes.largest, sizes=sizes.of_file)
     try:
-        return FORMATS.load(dataset.format)(Shape(dataset.num_samples_per_file, dataset.record_length_bytes))
+        return adapter(shape)
     except ValueError as error:
         raise UserError(f"workload.dataset.format = {dataset.format}; {error}") from None

@@ -9,108 +9,133 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
-from numpy.lib import format as npy_format
-
-from tierscope.formats.base import Buffer, Extent, Shape
+from tierscope.formats.base import Buffer, Extent, Format, Shape
+from tierscope.formats.npy import array_header
 
 _MEMBER = "x.npy"
 _LOCAL_CRC_AT = 14  # in a zip's local file header
 _CENTRAL_CRC_AT = 16  # in a zip's central directory entry
 _CRC = struct.Struct("<I")
+_MOST_BYTES = 2**32 - 2**16
 
 
-class Npz:
-    suffix = ".npz"
-    has_checks = True
+@dataclass(frozen=True, slots=True)
+class _Archive:
+    """The bytes of an archive around its samples, checksums left open."""
 
-    def __init__(self, shape: Shape) -> None:
-        if shape.samples_per_file * shape.record_bytes >= 2**32 - 2**16:
-            raise ValueError("an npz file must stay below 4 GiB (larger ones need zip64)")
-        self._shape = shape
-        self._npy_header = self._make_npy_header()
-        self._front, self._directory = self._make_archive_parts()
-
-    def _make_npy_header(self) -> bytes:
-        out = io.BytesIO()
-        shape = (self._shape.samples_per_file, self._shape.record_bytes)
-        npy_format.write_array_header_1_0(out, {"descr": "|u1", "fortran_order": False, "shape": shape})
-        return out.getvalue()
-
-    def _make_archive_parts(self) -> tuple[bytes, bytes]:
-        """The bytes before and after the member's content, taken from an archive that zipfile wrote.
-
-        Both hold the content's size and checksum. The size is patched in by writing the archive around an empty
-        member of the right declared size; the checksum differs per file and is filled in by `encode`.
-        """
-        size = len(self._npy_header) + self._shape.samples_per_file * self._shape.record_bytes
-        out = io.BytesIO()
-        info = zipfile.ZipInfo(_MEMBER, date_time=(1980, 1, 1, 0, 0, 0))
-        with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
-            archive.writestr(info, b"")
-        whole = bytearray(out.getvalue())
-        front_bytes = 30 + len(_MEMBER)
-        struct.pack_into("<II", whole, 18, size, size)
-        central = front_bytes
-        struct.pack_into("<II", whole, central + 20, size, size)
-        end = len(whole) - 22
-        struct.pack_into("<I", whole, end + 16, front_bytes + size)  # where the directory starts
-        return bytes(whole[:front_bytes]), bytes(whole[front_bytes:])
+    zip_header: bytes
+    array_header: bytes
+    directory: bytes
 
     @property
-    def _data_at(self) -> int:
-        return len(self._front) + len(self._npy_header)
+    def data_at(self) -> int:
+        return len(self.zip_header) + len(self.array_header)
+
+
+@lru_cache(maxsize=64)
+def _archive(samples: int, nbytes: int) -> _Archive:
+    """Taken from an archive that zipfile wrote.
+
+    Header and directory hold the content's size and checksum. The size is patched in by writing the archive around an empty
+    member of the right declared size; the checksum differs per file and is filled in by `encode`.
+    """
+    header = array_header(samples, nbytes)
+    size = len(header) + samples * nbytes
+    out = io.BytesIO()
+    info = zipfile.ZipInfo(_MEMBER, date_time=(1980, 1, 1, 0, 0, 0))
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(info, b"")
+    whole = bytearray(out.getvalue())
+    front_bytes = 30 + len(_MEMBER)
+    struct.pack_into("<II", whole, 18, size, size)
+    central = front_bytes
+    struct.pack_into("<II", whole, central + 20, size, size)
+    end = len(whole) - 22
+    struct.pack_into("<I", whole, end + 16, front_bytes + size)  # where the directory starts
+    return _Archive(bytes(whole[:front_bytes]), header, bytes(whole[front_bytes:]))
+
+
+class Npz(Format):
+    suffix = ".npz"
+
+    def __init__(self, shape: Shape) -> None:
+        if shape.samples_per_file * shape.most >= _MOST_BYTES:
+            raise ValueError("an npz file must stay below 4 GiB (larger ones need zip64)")
+        super().__init__(shape)
+        self._usual = _archive(shape.samples_per_file, shape.record_bytes)
+
+    def _of(self, file: int) -> tuple[int, _Archive]:
+        if self.shape.alike:
+            return self.shape.record_bytes, self._usual
+        nbytes = int(self.shape.of_file(file)[0])
+        return nbytes, _archive(self.shape.samples_per_file, nbytes)
 
     @property
     def file_bytes(self) -> int:
-        return self._data_at + self._shape.samples_per_file * self._shape.record_bytes + len(self._directory)
+        return self._size(self.shape.record_bytes, self._usual)
+
+    def file_bytes_of(self, file: int) -> int:
+        return self._size(*self._of(file))
+
+    def _size(self, nbytes: int, archive: _Archive) -> int:
+        return archive.data_at + self.shape.samples_per_file * nbytes + len(archive.directory)
 
     @property
     def slot_bytes(self) -> int:
-        return self._data_at + self._shape.record_bytes + len(self._directory)
-
-    @property
-    def payload(self) -> slice:
-        start = self._data_at if self._whole else self._data_at + len(self._directory)
-        return slice(start, start + self._shape.record_bytes)
+        archive = _archive(self.shape.samples_per_file, self.shape.most)
+        return archive.data_at + self.shape.most + len(archive.directory)
 
     @property
     def _whole(self) -> bool:
-        return self._shape.samples_per_file == 1
+        return self.shape.samples_per_file == 1
 
-    def extents(self, inside: int) -> Sequence[Extent]:
+    def payload(self, inside: int = 0, file: int = 0) -> slice:  # noqa: ARG002
+        nbytes, archive = self._of(file)
+        start = archive.data_at if self._whole else archive.data_at + len(archive.directory)
+        return slice(start, start + nbytes)
+
+    def extents(self, inside: int, file: int = 0) -> Sequence[Extent]:
+        nbytes, archive = self._of(file)
+        size = self._size(nbytes, archive)
         if self._whole:
-            return (Extent(0, self.file_bytes),)
-        row = self._data_at + inside * self._shape.record_bytes
-        directory = Extent(self.file_bytes - len(self._directory), len(self._directory))
-        return (directory, Extent(0, self._data_at), Extent(row, self._shape.record_bytes))
+            return (Extent(0, size),)
+        directory = Extent(size - len(archive.directory), len(archive.directory))
+        return (directory, Extent(0, archive.data_at), Extent(archive.data_at + inside * nbytes, nbytes))
 
     def encode(self, payloads: Sequence[Sequence[Buffer]]) -> list[Buffer]:
-        content: list[Buffer] = [self._npy_header, *(piece for payload in payloads for piece in payload)]
+        archive = _archive(self.shape.samples_per_file, sum(len(piece) for piece in payloads[0]))
+        content: list[Buffer] = [archive.array_header, *(piece for payload in payloads for piece in payload)]
         crc = 0
         for piece in content:
             crc = zlib.crc32(piece, crc)
-        front, directory = bytearray(self._front), bytearray(self._directory)
+        front, directory = bytearray(archive.zip_header), bytearray(archive.directory)
         _CRC.pack_into(front, _LOCAL_CRC_AT, crc)
         _CRC.pack_into(directory, _CENTRAL_CRC_AT, crc)
         return [front, *content, directory]
 
     def check(self, slot: memoryview) -> None:
         """The headers always; the checksum, which covers the whole array, where the whole array was read."""
-        directory_at = self.payload.stop if self._whole else 0
-        front_at = 0 if self._whole else len(self._directory)
-        directory = slot[directory_at : directory_at + len(self._directory)]
-        front = slot[front_at : front_at + self._data_at]
-        if not _same(front, self._front + self._npy_header, _LOCAL_CRC_AT):
+        archive = self._usual
+        if not self.shape.alike:
+            own = slot.nbytes - archive.data_at - len(archive.directory)  # around any array there are as many bytes
+            archive = _archive(self.shape.samples_per_file, own)
+        end = slot.nbytes - len(archive.directory)
+        directory_at, front_at = (end, 0) if self._whole else (0, len(archive.directory))
+        directory = slot[directory_at : directory_at + len(archive.directory)]
+        front = slot[front_at : front_at + archive.data_at]
+        if not _same(front, archive.zip_header + archive.array_header, _LOCAL_CRC_AT):
             raise ValueError("wrong npz header")
-        if not _same(directory, self._directory, _CENTRAL_CRC_AT):
+        if not _same(directory, archive.directory, _CENTRAL_CRC_AT):
             raise ValueError("wrong npz directory")
         stored: int = _CRC.unpack_from(directory, _CENTRAL_CRC_AT)[0]
         found: int = _CRC.unpack_from(front, _LOCAL_CRC_AT)[0]
         if stored != found:
             raise ValueError(f"two npz checksums (header {found:#010x}, directory {stored:#010x})")
         if self._whole:
-            found = zlib.crc32(slot[len(self._front) : self.payload.stop])
+            found = zlib.crc32(slot[len(archive.zip_header) : end])
             if stored != found:
                 raise ValueError(f"wrong npz checksum (stored {stored:#010x}, computed {found:#010x})")
 

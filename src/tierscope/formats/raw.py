@@ -2,33 +2,36 @@
 
 from collections.abc import Sequence
 
-from tierscope.formats.base import Buffer, Extent, Shape
+from tierscope.formats.base import Buffer, Extent, Format, Shape, Starts
 
 
-class Raw:
+class Raw(Format):
     suffix = ".raw"
+    ragged = True
     has_checks = False
 
     def __init__(self, shape: Shape) -> None:
-        self._shape = shape
+        super().__init__(shape)
+        self._starts = Starts(shape, 0)
 
     @property
     def file_bytes(self) -> int:
-        return self._shape.samples_per_file * self._shape.record_bytes
+        return self.shape.samples_per_file * self.shape.record_bytes
+
+    def file_bytes_of(self, file: int) -> int:
+        return self.file_bytes if self.shape.alike else self._starts.end(file)
 
     @property
     def slot_bytes(self) -> int:
-        return self._shape.record_bytes
+        return self.shape.most
 
-    @property
-    def payload(self) -> slice:
-        return slice(0, self._shape.record_bytes)
+    def payload(self, inside: int = 0, file: int = 0) -> slice:
+        return slice(0, self.extents(inside, file)[0].nbytes)
 
-    def extents(self, inside: int) -> Sequence[Extent]:
-        return (Extent(inside * self._shape.record_bytes, self._shape.record_bytes),)
+    def extents(self, inside: int, file: int = 0) -> Sequence[Extent]:
+        if self.shape.alike:
+            return (Extent(inside * self.shape.record_bytes, self.shape.record_bytes),)
+        return (Extent(*self._starts.of(inside, file)),)
 
     def encode(self, payloads: Sequence[Sequence[Buffer]]) -> list[Buffer]:
         return [piece for payload in payloads for piece in payload]
-
-    def check(self, slot: memoryview) -> None:
-        """Nothing in a raw file tells right from wrong."""

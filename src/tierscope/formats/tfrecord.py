@@ -5,12 +5,13 @@ from collections.abc import Sequence
 
 from crc32c import crc32c
 
-from tierscope.formats.base import Buffer, Extent, Shape
+from tierscope.formats.base import Buffer, Extent, Format, Shape, Starts
 
 _HEADER = struct.Struct("<QI")
 _FOOTER = struct.Struct("<I")
 _LENGTH = struct.Struct("<Q")
 _MASK_DELTA = 0xA282EAD8
+_EXTRA = _HEADER.size + _FOOTER.size
 
 
 def masked_crc32c(*pieces: Buffer) -> int:
@@ -21,40 +22,53 @@ def masked_crc32c(*pieces: Buffer) -> int:
     return (((crc >> 15) | (crc << 17)) + _MASK_DELTA) & 0xFFFFFFFF
 
 
-class TFRecord:
+def _header(nbytes: int) -> bytes:
+    return _HEADER.pack(nbytes, masked_crc32c(_LENGTH.pack(nbytes)))
+
+
+class TFRecord(Format):
     suffix = ".tfrecord"
-    has_checks = True
+    ragged = True
 
     def __init__(self, shape: Shape) -> None:
-        self._shape = shape
-        length = _LENGTH.pack(shape.record_bytes)
-        self._header = _HEADER.pack(shape.record_bytes, masked_crc32c(length))
+        super().__init__(shape)
+        self._starts = Starts(shape, _EXTRA)
+        self._usual_header = _header(shape.record_bytes) if shape.alike else None
 
     @property
     def slot_bytes(self) -> int:
-        return _HEADER.size + self._shape.record_bytes + _FOOTER.size
+        return self.shape.most + _EXTRA
 
     @property
     def file_bytes(self) -> int:
-        return self._shape.samples_per_file * self.slot_bytes
+        return self.shape.samples_per_file * (self.shape.record_bytes + _EXTRA)
 
-    @property
-    def payload(self) -> slice:
-        return slice(_HEADER.size, _HEADER.size + self._shape.record_bytes)
+    def file_bytes_of(self, file: int) -> int:
+        return self.file_bytes if self.shape.alike else self._starts.end(file)
 
-    def extents(self, inside: int) -> Sequence[Extent]:
-        return (Extent(inside * self.slot_bytes, self.slot_bytes),)
+    def payload(self, inside: int = 0, file: int = 0) -> slice:
+        return slice(_HEADER.size, self.extents(inside, file)[0].nbytes - _FOOTER.size)
+
+    def extents(self, inside: int, file: int = 0) -> Sequence[Extent]:
+        if self.shape.alike:
+            nbytes = self.shape.record_bytes + _EXTRA
+            return (Extent(inside * nbytes, nbytes),)
+        start, own = self._starts.of(inside, file)
+        return (Extent(start, own + _EXTRA),)
 
     def encode(self, payloads: Sequence[Sequence[Buffer]]) -> list[Buffer]:
         pieces: list[Buffer] = []
         for payload in payloads:
-            pieces += [self._header, *payload, _FOOTER.pack(masked_crc32c(*payload))]
+            header = self._usual_header or _header(sum(len(piece) for piece in payload))
+            pieces += [header, *payload, _FOOTER.pack(masked_crc32c(*payload))]
         return pieces
 
     def check(self, slot: memoryview) -> None:
-        if slot[: _HEADER.size] != self._header:
+        own = slot.nbytes - _EXTRA
+        if slot[: _HEADER.size] != (self._usual_header or _header(own)):
             raise ValueError("wrong TFRecord header (length or its checksum)")
-        stored: int = _FOOTER.unpack(slot[self.payload.stop :])[0]
-        found = masked_crc32c(slot[self.payload])
+        end = _HEADER.size + own
+        stored: int = _FOOTER.unpack(slot[end:])[0]
+        found = masked_crc32c(slot[_HEADER.size : end])
         if stored != found:
             raise ValueError(f"wrong TFRecord checksum (stored {stored:#010x}, computed {found:#010x})")

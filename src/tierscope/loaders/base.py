@@ -8,7 +8,8 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from tierscope.formats import Format
+from tierscope.formats import EXTENTS, Format
+from tierscope.loaders.preprocess import Floats, Preprocess
 from tierscope.plan.permutation import IndexArray
 from tierscope.plan.plan import Block
 from tierscope.tiers.access import Access, Punctuality
@@ -44,6 +45,21 @@ class Source:
     close_accesses: Callable[[tuple[Access, ...]], None] = field(default=lambda _: None)
     check: bool = True  # verify what was read, where the format can
     reach: Reach = Reach()
+    preprocess: Preprocess | None = None
+    preprocess_threads: int = 0  # 0: those that read
+    make_payload: Callable[[int, memoryview], int] | None = (
+        None  # of a format without files: the sample into the memory
+    )
+
+    @property
+    def uniform(self) -> bool:
+        """All samples are read and lie in memory alike."""
+        return self.format.reading == EXTENTS and self.format.shape.alike
+
+    @property
+    def usual_payload(self) -> slice:
+        """Where a sample is inside its memory, if all are alike."""
+        return self.format.payload(0, 0) if self.uniform else slice(None)
 
 
 @dataclass(slots=True)
@@ -55,20 +71,26 @@ class Batch:
     payloads: Sequence[memoryview]
     read_ns: int  # from the first thread that began to read it to the last that ended
     decode_ns: int  # time spent checking it, threads summed
+    preprocess_ns: int = 0  # time spent preprocessing it, threads summed
+    arrays: Sequence[Floats] = ()  # what preprocessing made of it, if it makes anything
 
 
-class Loader(Protocol):
-    """Batches in plan order, with memory that does not grow with the dataset."""
-
-    records: ClassVar[bool]  # whether all it reads passes through our recorder, as emulated tiers need it
-
-    def __init__(self, source: Source, batch_size: int, threads: int, prefetch: int, recording: Recording) -> None: ...
+class EpochLoader(Protocol):
+    """Batches of one epoch, in plan order."""
 
     def batches(self, blocks: Iterator[Block]) -> Iterator[Batch]:
         """One epoch. May be called once per loader."""
 
     def finish(self) -> tuple[list[LaneTable], Punctuality]:
         """After an epoch: what each lane recorded, and how well emulated tiers kept their times."""
+
+
+class Loader(EpochLoader, Protocol):
+    """With memory that does not grow with the dataset."""
+
+    records: ClassVar[bool]  # whether all it reads passes through our recorder, as emulated tiers need it
+
+    def __init__(self, source: Source, batch_size: int, threads: int, prefetch: int, recording: Recording) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,18 @@ class InlineLoader:
     def __init__(self, source: Source, batch_size: int, threads: int, prefetch: int, recording: Recording) -> None:
         del threads, prefetch  # it has neither
         self._batch_size = batch_size
-        self._slots = Slots(batch_size, source.format.slot_bytes, source.format.payload)
+        self._slots = Slots(batch_size, source.format.slot_bytes, source.usual_payload)
         self._reader = SampleReader(source, *recording.lanes(1))
 
     def batches(self, blocks: Iterator[Block]) -> Iterator[Batch]:
-        for work in split_steps(blocks, self._batch_size):
-            start, read, done = self._reader.read(work, self._slots.slots)
-            yield Batch(work.step, work.samples, self._slots.payloads[: len(work.samples)], read - start, done - read)
+        try:
+            for work in split_steps(blocks, self._batch_size):
+                count = len(work.samples)
+                done = self._reader.read(work, self._slots.slots[:count], self._slots.payloads[:count])
+                arrays, preprocessed = self._reader.preprocess(work, done.payloads)
+                yield Batch(work.step, work.samples, done.payloads, done.read_ns, done.check_ns, preprocessed, arrays)
+        finally:
+            self._reader.rest()
 
     def finish(self) -> tuple[list[LaneTable], Punctuality]:
         return [self._reader.lane.finish()], self._reader.close()

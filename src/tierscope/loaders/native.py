@@ -21,7 +21,7 @@ import numpy.typing as npt
 from tierscope.errors import TierscopeError, UserError
 from tierscope.formats import Format
 from tierscope.loaders.base import Batch, Slots, Source
-from tierscope.loaders.problems import check_samples, explain, truncated
+from tierscope.loaders.problems import check_samples, explain, preprocess_samples, truncated
 from tierscope.native import engine as native
 from tierscope.plan.plan import Block
 from tierscope.tiers.access import Punctuality
@@ -71,7 +71,7 @@ class NativeLoader:
         self._moves = reach.odirect and len(self._extents) == 1 and self._extents[0].step % native.DIRECT_ALIGN != 0
         batches = prefetch + 1 if threads else 1
         room = _direct_room(form, self._extents) if reach.odirect else 0
-        self._memory = [Slots(batch_size, form.slot_bytes, form.payload, room) for _ in range(batches)]
+        self._memory = [Slots(batch_size, form.slot_bytes, source.usual_payload, room) for _ in range(batches)]
         self._engine = native.Engine(
             native.Setup(
                 threads=threads,
@@ -95,7 +95,9 @@ class NativeLoader:
             )
         )
 
-        self._checkers = ThreadPoolExecutor(threads, "checker") if self._checks and threads else None
+        behind = (threads if self._checks else 0) or (threads if source.preprocess else 0)
+        workers = max(behind, source.preprocess_threads if behind else 0)
+        self._checkers = ThreadPoolExecutor(workers, "checker") if workers else None
 
     def batches(self, blocks: Iterator[Block]) -> Iterator[Batch]:
         try:
@@ -149,9 +151,9 @@ class NativeLoader:
             start = _now()
             check_samples(self._source, _places(flight), slots)
             decode_ns = _now() - start
-        return Batch(
-            flight.step, flight.columns.block.samples[flight.start : flight.stop], payloads, read_ns, decode_ns
-        )
+        arrays, preprocessed = preprocess_samples(self._source, partial(_places, flight), payloads)
+        samples = flight.columns.block.samples[flight.start : flight.stop]
+        return Batch(flight.step, samples, payloads, read_ns, decode_ns, preprocessed, arrays)
 
     def _views(self, flight: _Flight) -> tuple[Sequence[memoryview], Sequence[memoryview]]:
         """Slots and payloads. O_DIRECT reads whole blocks: a sample may begin anywhere in its first."""
@@ -191,14 +193,14 @@ def _places(flight: _Flight) -> Iterator[tuple[int, int, int]]:
 def affine_extents(form: Format, samples_per_file: int) -> list[native.Extent]:
     """The format's extents as first + inside × step, which is all that C has to know of a format."""
     last = samples_per_file - 1
-    first, end = form.extents(0), form.extents(last)
+    first, end = form.extents(0, 0), form.extents(last, 0)
     found = [
         native.Extent(a.offset, (b.offset - a.offset) // max(1, last), a.nbytes)
         for a, b in zip(first, end, strict=True)
     ]
     for inside in {min(1, last), last // 2, last}:
         expected = [(extent.first + inside * extent.step, extent.nbytes) for extent in found]
-        if [(extent.offset, extent.nbytes) for extent in form.extents(inside)] != expected:
+        if [(extent.offset, extent.nbytes) for extent in form.extents(inside, 0)] != expected:
             raise TierscopeError(f"{type(form).__name__}: samples do not lie at equal distances")
     return found
 

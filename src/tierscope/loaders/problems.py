@@ -2,10 +2,15 @@
 
 import errno
 import os
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable, Sequence
 
 from tierscope.errors import DamagedDataError, OutOfSpaceError, TierscopeError, UserError, VanishedDataError
 from tierscope.loaders.base import Source
+from tierscope.loaders.preprocess import Floats
+
+_now = time.monotonic_ns
+Places = Iterable[tuple[int, int, int]]
 
 
 def truncated(path: str, offset: int, wanted: int, got: int) -> TierscopeError:
@@ -34,14 +39,33 @@ def explain_copy(error: OSError, path: str) -> TierscopeError:
     return UserError(f"{path}: cannot be written: {error.strerror}; check the directory")
 
 
-def check_samples(source: Source, places: Iterable[tuple[int, int, int]], slots: Iterable[memoryview]) -> None:
+def damaged(path: str, inside: int, what: str) -> TierscopeError:
+    return DamagedDataError(f"{path}: sample {inside}: {what}; delete the file and run again to have it generated anew")
+
+
+def check_samples(source: Source, places: Places, slots: Iterable[memoryview]) -> None:
     """Let the format look at every slot that was read; places are (file, number inside it, tier)."""
     check = source.format.check
     for (file, inside, tier), slot in zip(places, slots, strict=False):
         try:
             check(slot)
         except ValueError as error:
-            path = source.files[tier].path(file)
-            raise DamagedDataError(
-                f"{path}: sample {inside}: {error}; delete the file and run again to have it generated anew"
-            ) from None
+            raise damaged(source.files[tier].path(file), inside, str(error)) from None
+
+
+def preprocess_samples(
+    source: Source, places: Callable[[], Places], payloads: Sequence[memoryview]
+) -> tuple[list[Floats], int]:
+    """What preprocessing makes of samples, and the nanoseconds that it takes."""
+    if source.preprocess is None:
+        return [], 0
+    start = _now()
+    try:
+        return source.preprocess(payloads), _now() - start
+    except ValueError:  # rare: look again which of them it was
+        for (file, inside, tier), payload in zip(places(), payloads, strict=False):
+            try:
+                source.preprocess([payload])
+            except ValueError as error:
+                raise damaged(source.files[tier].path(file), inside, str(error)) from None
+        raise

@@ -8,16 +8,38 @@ their copies, which only take time of the tier's stations.
 import contextlib
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+from tierscope.formats import LIBRARY, NOTHING, WHOLE
 from tierscope.loaders.base import Source, Work
-from tierscope.loaders.problems import check_samples, explain, explain_copy, truncated
+from tierscope.loaders.library import LibraryFiles
+from tierscope.loaders.preprocess import Floats
+from tierscope.loaders.problems import check_samples, explain, explain_copy, preprocess_samples, truncated
 from tierscope.tiers.access import READ_FLAGS, Punctuality
 from tierscope.trace.ops import CLOSE, OPEN, READ, WRITE
 from tierscope.trace.recorder import Lane
 
 _now = time.monotonic_ns
 _NEAREST = 0  # tier
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Samples that were read: when that began, ended, and when checking ended."""
+
+    start: int
+    read: int
+    checked: int
+    payloads: Sequence[memoryview]
+
+    @property
+    def read_ns(self) -> int:
+        return self.read - self.start
+
+    @property
+    def check_ns(self) -> int:
+        return self.checked - self.read
 
 
 class SampleReader:
@@ -28,9 +50,13 @@ class SampleReader:
         self._source = source
         self._accesses = source.open_accesses()
         self._checks = source.check and source.format.has_checks
-        extents = source.format.extents(0)
-        one_read = len(extents) == 1 and extents[0].nbytes <= source.transfer_bytes
-        self._whole_files = source.samples_per_file == 1 and one_read and lane.alone
+        self._reading = source.format.reading
+        self._library = LibraryFiles(source, self._accesses, lane) if self._reading == LIBRARY else None
+        self._whole_files = False
+        if source.uniform:
+            extents = source.format.extents(0, 0)
+            one_read = len(extents) == 1 and extents[0].nbytes <= source.transfer_bytes
+            self._whole_files = source.samples_per_file == 1 and one_read and lane.alone
 
     def close(self) -> Punctuality:
         """Give up the ways to the tiers; how well the emulated ones kept their times."""
@@ -40,22 +66,90 @@ class SampleReader:
         self._source.close_accesses(self._accesses)
         return punctuality
 
-    def read(self, work: Work, slots: Sequence[memoryview]) -> tuple[int, int, int]:
-        """Fill a slot per sample, check it, and copy what is to be kept; when reading began, when it ended, and when checking ended."""
+    def rest(self) -> None:
+        """At the end of an epoch: nothing stays open."""
+        if self._library:
+            self._library.close()
+
+    def read(self, work: Work, slots: Sequence[memoryview], payloads: Sequence[memoryview]) -> Done:
+        """Fill a slot per sample, check it, and copy what is to be kept. `payloads`: of these slots, where all samples lie alike."""
         start = _now()
         self.lane.step = work.step
+        filled: Sequence[memoryview] = slots  # as much of each slot as was read
         if self._whole_files:
             self._read_whole_files(work, slots)
+        elif self._reading == WHOLE:
+            filled = payloads = self._read_to_end(work, slots)
+        elif self._library:
+            filled = payloads = self._read_by_library(self._library, work, slots)
+        elif self._reading == NOTHING:
+            filled = payloads = self._make(work, slots)
         else:
             self._read_extents(work, slots)
+            if not self._source.uniform:
+                filled, payloads = self._found(work, slots)
         read_done = _now()
         if self._checks:
-            check_samples(self._source, zip(work.files, work.inside, work.tiers, strict=True), slots)
+            check_samples(self._source, zip(work.files, work.inside, work.tiers, strict=True), filled)
         checked = _now()
-        for file, fills, slot in zip(work.files, work.fills, slots, strict=False):
+        for file, fills, slot in zip(work.files, work.fills, filled, strict=False):
             if fills:
                 self._copy(file, slot)
-        return start, read_done, checked
+        return Done(start, read_done, checked, payloads)
+
+    def preprocess(self, work: Work, payloads: Sequence[memoryview]) -> tuple[list[Floats], int]:
+        def places() -> Iterator[tuple[int, int, int]]:
+            return zip(work.files, work.inside, work.tiers, strict=True)
+
+        return preprocess_samples(self._source, places, payloads)
+
+    def _found(self, work: Work, slots: Sequence[memoryview]) -> tuple[list[memoryview], list[memoryview]]:
+        """What of each slot was read, and the payload in it, where samples differ."""
+        form = self._source.format
+        filled, payloads = [], []
+        for file, inside, slot in zip(work.files, work.inside, slots, strict=True):
+            filled.append(slot[: sum(extent.nbytes for extent in form.extents(inside, file))])
+            payloads.append(slot[form.payload(inside, file)])
+        return filled, payloads
+
+    def _read_to_end(self, work: Work, slots: Sequence[memoryview]) -> list[memoryview]:
+        """Files of one sample whose size is found by reading until there is no more, as readers of such files do."""
+        lane, found = self.lane, []
+        for file, tier, slot in zip(work.files, work.tiers, slots, strict=True):
+            access, path, fd, done = self._accesses[tier], self._source.files[tier].path(file), -1, 0
+            try:
+                lane.begin()
+                fd = access.open(path, READ_FLAGS)
+                lane.end(tier, OPEN, file, 0, 0)
+                while True:
+                    lane.begin()
+                    got = access.preadv(fd, (slot[done : done + self._source.transfer_bytes],), done)
+                    lane.end(tier, READ, file, done, got)
+                    done += got
+                    if not got or done == slot.nbytes:
+                        break
+                closing, fd = fd, -1
+                self._close(tier, file, closing)
+            except OSError as error:
+                lane.abandon()
+                raise explain(error, path) from None
+            finally:
+                if fd >= 0:
+                    access.close(fd)
+            if not done:
+                raise truncated(path, 0, slot.nbytes, 0)
+            found.append(slot[:done])
+        return found
+
+    @staticmethod
+    def _read_by_library(library: LibraryFiles, work: Work, slots: Sequence[memoryview]) -> list[memoryview]:
+        places = zip(work.files, work.inside, work.tiers, slots, strict=True)
+        return [slot[: library.read(file, inside, tier, slot)] for file, inside, tier, slot in places]
+
+    def _make(self, work: Work, slots: Sequence[memoryview]) -> list[memoryview]:
+        make = self._source.make_payload
+        assert make is not None, "a format without files needs someone to make its samples"
+        return [slot[: make(sample, slot)] for sample, slot in zip(work.samples, slots, strict=True)]
 
     def _copy(self, file: int, whole: memoryview) -> None:
         """A file gets its name when it is complete, as part of its close; it need not survive the machine, so it is not synced."""
@@ -147,7 +241,7 @@ class SampleReader:
                     lane.end(tier, OPEN, file, 0, 0)
                     open_file, open_tier = file, tier
                 filled = 0
-                for extent in self._source.format.extents(inside):
+                for extent in self._source.format.extents(inside, file):
                     self._read_extent(tier, file, fd, path, extent.offset, slot[filled : filled + extent.nbytes])
                     filled += extent.nbytes
             if open_file >= 0:

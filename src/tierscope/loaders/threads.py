@@ -8,23 +8,37 @@ prefetch_size + 1 batches. Nothing is read ahead of the end of an epoch.
 import contextlib
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import ClassVar
 
 from tierscope.loaders.base import Batch, Slots, Source, Work, split_steps
-from tierscope.loaders.reader import SampleReader
+from tierscope.loaders.preprocess import Floats
+from tierscope.loaders.reader import Done, SampleReader
 from tierscope.plan.plan import Block
 from tierscope.tiers.access import Punctuality
 from tierscope.trace.recorder import LaneTable, Recording
 
 
 @dataclass(frozen=True, slots=True)
-class _Done:
+class _Task:
+    """A part of a batch, from its sample `first` on."""
+
+    work: Work
+    first: int
+    slots: list[memoryview]
+    payloads: list[memoryview]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of a batch that is read; or why it is not."""
+
     step: int
-    start: int = 0
-    read: int = 0
-    checked: int = 0
+    first: int = 0
+    done: Done | None = None
+    arrays: list[Floats] = field(default_factory=list)
+    preprocess_ns: int = 0
     error: BaseException | None = None
 
 
@@ -35,9 +49,12 @@ class _Flight:
     work: Work
     slots: Slots
     parts_left: int
+    payloads: list[memoryview]
+    arrays: list[Floats | None]
     began: int = 1 << 62
     ended: int = 0
     decode_ns: int = 0
+    preprocess_ns: int = 0
 
 
 class ThreadLoader:
@@ -45,28 +62,46 @@ class ThreadLoader:
 
     def __init__(self, source: Source, batch_size: int, threads: int, prefetch: int, recording: Recording) -> None:
         self._batch_size = batch_size
-        self._todo: SimpleQueue[tuple[Work, list[memoryview]] | None] = SimpleQueue()
-        self._done: SimpleQueue[_Done] = SimpleQueue()
+        self._todo: SimpleQueue[_Task | None] = SimpleQueue()
+        self._raw: SimpleQueue[tuple[SampleReader, _Task, Done] | None] = SimpleQueue()  # read, not preprocessed
+        self._done: SimpleQueue[_Part] = SimpleQueue()
         form = source.format
-        self._free = [Slots(batch_size, form.slot_bytes, form.payload) for _ in range(prefetch + 1)]
+        self._free = [Slots(batch_size, form.slot_bytes, source.usual_payload) for _ in range(prefetch + 1)]
         self._readers = [SampleReader(source, lane) for lane in recording.lanes(max(1, threads))]
         self._threads = [
             threading.Thread(target=self._serve, args=(reader,), name=f"reader-{number}", daemon=True)
             for number, reader in enumerate(self._readers)
         ]
+        behind = source.preprocess_threads if source.preprocess else 0
+        self._behind = [
+            threading.Thread(target=self._preprocess, name=f"preprocess-{number}", daemon=True)
+            for number in range(behind)
+        ]
 
     def _serve(self, reader: SampleReader) -> None:
         """A reading thread."""
         while (task := self._todo.get()) is not None:
-            work, slots = task
             try:
-                self._done.put(_Done(work.step, *reader.read(work, slots)))
+                done = reader.read(task.work, task.slots, task.payloads)
+                if self._behind:
+                    self._raw.put((reader, task, done))
+                else:
+                    self._done.put(_finished(reader, task, done))
             except BaseException as error:  # noqa: BLE001  (raised again by the consumer)
-                self._done.put(_Done(work.step, error=error))
-                return
+                self._done.put(_Part(task.work.step, error=error))
+                break
+        reader.rest()
+
+    def _preprocess(self) -> None:
+        """A thread behind the reading ones."""
+        while (read := self._raw.get()) is not None:
+            try:
+                self._done.put(_finished(*read))
+            except BaseException as error:  # noqa: BLE001  (raised again by the consumer)
+                self._done.put(_Part(read[1].work.step, error=error))
 
     def batches(self, blocks: Iterator[Block]) -> Iterator[Batch]:
-        for thread in self._threads:
+        for thread in [*self._threads, *self._behind]:
             thread.start()
         try:
             yield from self._in_order(split_steps(blocks, self._batch_size))
@@ -77,6 +112,10 @@ class ThreadLoader:
             for _ in self._threads:
                 self._todo.put(None)
             for thread in self._threads:
+                thread.join()
+            for _ in self._behind:
+                self._raw.put(None)
+            for thread in self._behind:
                 thread.join()
 
     def _in_order(self, steps: Iterator[Work]) -> Iterator[Batch]:
@@ -92,27 +131,41 @@ class ThreadLoader:
                 return
             flight = self._await(step, flights)
             in_use = flight.slots
-            payloads = flight.slots.payloads[: len(flight.work.samples)]
-            yield Batch(step, flight.work.samples, payloads, flight.ended - flight.began, flight.decode_ns)
+            arrays = [array for array in flight.arrays if array is not None]
+            yield Batch(
+                step,
+                flight.work.samples,
+                flight.payloads,
+                flight.ended - flight.began,
+                flight.decode_ns,
+                flight.preprocess_ns,
+                arrays,
+            )
             step += 1
 
     def _launch(self, work: Work, slots: Slots) -> _Flight:
-        share = -(-len(work.samples) // len(self._threads))
-        starts = range(0, len(work.samples), share)
+        count = len(work.samples)
+        share = -(-count // len(self._threads))
+        starts = range(0, count, share)
         for start in starts:
-            self._todo.put((work.part(start, start + share), slots.slots[start : start + share]))
-        return _Flight(work, slots, len(starts))
+            part = slice(start, min(start + share, count))
+            self._todo.put(_Task(work.part(part.start, part.stop), start, slots.slots[part], slots.payloads[part]))
+        return _Flight(work, slots, len(starts), slots.payloads[:count], [None] * count)
 
     def _await(self, step: int, flights: dict[int, _Flight]) -> _Flight:
         while flights[step].parts_left:
-            done = self._done.get()
-            if done.error is not None:
-                raise done.error
-            flight = flights[done.step]
+            part = self._done.get()
+            if part.error is not None:
+                raise part.error
+            flight, done = flights[part.step], part.done
+            assert done is not None
             flight.parts_left -= 1
             flight.began = min(flight.began, done.start)
             flight.ended = max(flight.ended, done.read)
-            flight.decode_ns += done.checked - done.read
+            flight.decode_ns += done.check_ns
+            flight.preprocess_ns += part.preprocess_ns
+            flight.payloads[part.first : part.first + len(done.payloads)] = done.payloads
+            flight.arrays[part.first : part.first + len(part.arrays)] = part.arrays
         return flights.pop(step)
 
     def finish(self) -> tuple[list[LaneTable], Punctuality]:
@@ -120,3 +173,8 @@ class ThreadLoader:
         for reader in self._readers:
             punctuality.add(reader.close())
         return [reader.lane.finish() for reader in self._readers], punctuality
+
+
+def _finished(reader: SampleReader, task: _Task, done: Done) -> _Part:
+    arrays, nanoseconds = reader.preprocess(task.work, done.payloads)
+    return _Part(task.work.step, task.first, done, arrays, nanoseconds)

@@ -1,12 +1,23 @@
 """In which order each rank reads the samples of an epoch.
 
 One scheme covers all shuffles. The files are laid out in a fixed random *base order*; ranks form groups,
-and each group owns one stretch of it, which it permutes anew each epoch and deals out to its ranks in turn:
+and each group owns one stretch of it, which it permutes anew each epoch and deals out to its ranks:
 
     global   one group of all ranks: everybody may read everything
     chunked  a group per `shuffle_nodes` nodes: a node must reach a chunk that is larger than its share
     local    a group per rank: a rank keeps its share for ever and only reorders it
     off      as global, in file order, without any permutation
+
+How a stretch is walked (`file_shuffle`, `sample_shuffle`):
+
+    files and samples   samples are permuted over the whole stretch, and dealt out in turn
+    files only          files are permuted; a rank reads a run of them, each from its begin to its end
+    samples only        files in order, in each of them its samples permuted; a rank reads a run of files
+    neither             a rank reads its run of samples in order
+    offset              batches lie one behind the other; of every so many batches as there are ranks, each rank draws one: its
+                        offsets grow, by random jumps
+
+With `file_access: multi` a file is read by one rank only: whole files are permuted and dealt out, samples inside their file.
 
 Every rank reads samples ÷ ranks samples, rounded down. The few that are left over are the tail of each group's
 order of that epoch: other samples each time, unless the order is off.
@@ -18,9 +29,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tierscope.plan.permutation import IndexArray, Permutation, derive_key
-from tierscope.spec.study import Study
+from tierscope.spec.study import Reader, Study
 
 BLOCK = 4096
+_SAMPLES, _FILES, _OFFSETS = "samples", "files", "offsets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,34 +42,51 @@ class Order:
     ranks: int
     group_ranks: int
     seed: int
-    shuffled: bool
+    shuffled: bool  # whether the base order of files is a random one
+    walk: str = _SAMPLES  # what is permuted as a whole
+    files_shuffled: bool = True  # of a walk over files
+    inside_shuffled: bool = True  # of a walk over files
+    batch: int = 1  # of a walk over offsets
+    most: int | None = None  # samples of a rank in an epoch
+    salt: int = 0  # another order from the same seed
+    changes: bool = True  # from epoch to epoch
 
     @classmethod
-    def of(cls, study: Study) -> "Order":
-        reader, system = study.workload.reader, study.system
+    def of(cls, study: Study, repetition: int = 1) -> "Order":
+        """`repetition`: of the run; only shuffles that are `random` look at it."""
+        reader, system, train = study.workload.reader, study.system, study.workload.train
         group_ranks = {
             "global": system.ranks,
             "off": system.ranks,
             "chunked": min(system.ranks, reader.shuffle_nodes * system.ranks_per_node),
             "local": 1,
         }[reader.shuffle]
-        dataset = study.workload.dataset
+        dataset, steps = study.workload.dataset, train.total_training_steps
+        random = "random" in (reader.file_shuffle, reader.sample_shuffle)
         return cls(
             samples=dataset.samples,
             samples_per_file=dataset.num_samples_per_file,
             ranks=system.ranks,
             group_ranks=group_ranks,
             seed=study.seed,
-            shuffled=reader.shuffle != "off",
+            shuffled=reader.shuffle != "off" and reader.file_shuffle != "off" and reader.sample_shuffle != "offset",
+            walk=_walk(reader),
+            files_shuffled=reader.file_shuffle != "off",
+            inside_shuffled=reader.sample_shuffle != "off",
+            batch=reader.batch_size,
+            most=None if steps is None else steps * reader.batch_size,
+            salt=repetition if random else 0,
+            changes=train.seed_change_epoch,
         )
 
     @property
     def samples_per_rank(self) -> int:
-        return self.samples // self.ranks
+        even = self.samples // self.ranks
+        return even if self.most is None else min(even, self.most)
 
     @property
     def trimmed(self) -> int:
-        """Samples that nobody reads in an epoch, because they do not divide over the ranks."""
+        """Samples that nobody reads in an epoch, because they do not divide over the ranks, or steps end before them."""
         return self.samples - self.samples_per_rank * self.ranks
 
     def stretch(self, first_rank: int, last_rank: int) -> tuple[int, int]:
@@ -71,23 +100,30 @@ class Order:
         low, high = self.stretch(rank, rank)
         first = rank - rank % self.group_ranks
         members = min(self.group_ranks, self.ranks - first)
-        shuffle = Permutation(high - low, derive_key(self.seed, "epoch", epoch, first)) if self.shuffled else None
+        way = _Walk(self, epoch, first, members, high - low)
         for start in range(0, self.samples_per_rank, BLOCK):
             turns = np.arange(start, min(start + BLOCK, self.samples_per_rank), dtype=np.int64)
-            positions = turns * members + (rank - first)
-            yield self.base(low + (shuffle(positions) if shuffle else positions))
+            yield self.base(low + way.positions(turns, rank - first))
+
+    def reachable(self, rank: int) -> IndexArray:
+        """All samples that a rank may ever read, sorted."""
+        low, high = self.stretch(rank, rank)
+        return np.sort(self.base(np.arange(low, high, dtype=np.int64)))
 
     def whole_epoch(self, epoch: int) -> IndexArray:
         """What `indices` gives, of all ranks at once: a row for each."""
         per_rank = self.samples_per_rank
         found = np.empty((self.ranks, per_rank), np.int64)
+        if self.walk != _SAMPLES:
+            for rank in range(self.ranks):
+                found[rank] = np.concatenate([*self.indices(rank, epoch)])
+            return found
         for first in range(0, self.ranks, self.group_ranks):
             members = min(self.group_ranks, self.ranks - first)
             low, high = self.stretch(first, first)
-            positions = np.arange(per_rank * members, dtype=np.int64)
-            if self.shuffled:
-                positions = Permutation(high - low, derive_key(self.seed, "epoch", epoch, first))(positions)
-            found[first : first + members] = self.base(low + positions).reshape(per_rank, members).T
+            way = _Walk(self, epoch, first, members, high - low)
+            dealt = way.permuted(np.arange(per_rank * members, dtype=np.int64))
+            found[first : first + members] = self.base(low + dealt).reshape(per_rank, members).T
         return found
 
     def base(self, positions: IndexArray) -> IndexArray:
@@ -101,3 +137,64 @@ class Order:
         if not self.shuffled:
             return positions
         return Permutation(self.samples // self.samples_per_file, derive_key(self.seed, "base"))(positions)
+
+
+def _walk(reader: Reader) -> str:
+    if reader.sample_shuffle == "offset":
+        return _OFFSETS
+    apart = "off" in (reader.file_shuffle, reader.sample_shuffle) or reader.file_access == "multi"
+    return _FILES if apart and reader.shuffle != "off" else _SAMPLES
+
+
+class _Walk:
+    """One group's way through its stretch of `length` samples in an epoch."""
+
+    def __init__(self, order: Order, epoch: int, first: int, members: int, length: int) -> None:
+        self._order, self._members, self._length = order, members, length
+        turn = epoch if order.changes else 1
+        self._key: tuple[int | str, ...]
+        self._key = (order.seed, "epoch", turn, first, *([order.salt] if order.salt else []))
+        self._whole_files = length // order.samples_per_file
+        shuffled, count = order.shuffled, length
+        if order.walk == _FILES:
+            shuffled, count = order.files_shuffled, self._whole_files
+        self._shuffle = Permutation(count, derive_key(*self._key)) if shuffled and count else None
+
+    def positions(self, turns: IndexArray, member: int) -> IndexArray:
+        """Where in the stretch a member of the group reads, at these of its turns."""
+        order = self._order
+        if order.walk == _SAMPLES:
+            return self.permuted(turns * self._members + member)
+        if order.walk == _OFFSETS:
+            return self._jumps(turns, member)
+        # Runs are dealt before an epoch is cut short: they are those of whole epochs.
+        return self._by_file(turns + member * (order.samples // order.ranks))
+
+    def permuted(self, positions: IndexArray) -> IndexArray:
+        return self._shuffle(positions) if self._shuffle else positions
+
+    def _by_file(self, positions: IndexArray) -> IndexArray:
+        """What lies behind the last whole file stays there, in order."""
+        per_file = self._order.samples_per_file
+        files, inside = np.divmod(positions, per_file)
+        whole = files < self._whole_files
+        if self._order.inside_shuffled and per_file > 1:
+            for file in np.unique(files[whole]).tolist():
+                here = files == file
+                inside[here] = Permutation(per_file, derive_key(*self._key, "file", file))(inside[here])
+        if self._shuffle:
+            files[whole] = self._shuffle(files[whole])
+        found: IndexArray = files * per_file + inside
+        return found
+
+    def _jumps(self, turns: IndexArray, member: int) -> IndexArray:
+        batch, members = self._order.batch, self._members
+        rounds, inside = np.divmod(turns, batch)
+        whole_rounds = self._order.samples_per_rank // batch
+        found = np.empty(len(turns), np.int64)
+        for number in np.unique(rounds).tolist():
+            here = rounds == number
+            drawn = Permutation(members, derive_key(*self._key, "offset", number))(np.array([member]))[0]
+            size = batch if number < whole_rounds else self._order.samples_per_rank - whole_rounds * batch
+            found[here] = number * members * batch + drawn * size + inside[here]
+        return found

@@ -26,15 +26,15 @@ def derive_key(*parts: int | str) -> bytes:
     return hashlib.blake2b("\x1f".join(map(str, parts)).encode(), digest_size=32).digest()
 
 
-def _hash(values: npt.NDArray[np.uint64], key: np.uint64) -> npt.NDArray[np.uint64]:
+def mixed(values: npt.NDArray[np.uint64], key: np.uint64) -> npt.NDArray[np.uint64]:
     """The finaliser of splitmix64: every input bit changes every output bit with probability one half."""
-    mixed = values + key
-    mixed ^= mixed >> np.uint64(30)
-    mixed *= _MIX_1
-    mixed ^= mixed >> np.uint64(27)
-    mixed *= _MIX_2
-    mixed ^= mixed >> np.uint64(31)
-    return mixed
+    found = values + key
+    found ^= found >> np.uint64(30)
+    found *= _MIX_1
+    found ^= found >> np.uint64(27)
+    found *= _MIX_2
+    found ^= found >> np.uint64(31)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ class Permutation:
         left, right = np.divmod(values, columns)
         for number, key in enumerate(self._keys):
             if number % 2:
-                left = (left + _hash(right, key) % rows) % rows
+                left = (left + mixed(right, key) % rows) % rows
             else:
-                right = (right + _hash(left, key) % columns) % columns
+                right = (right + mixed(left, key) % columns) % columns
         merged: npt.NDArray[np.uint64] = left * columns + right
         return merged

@@ -44,9 +44,9 @@ class Plan:
     epochs: int
 
     @classmethod
-    def of(cls, study: Study, file_bytes: int) -> "Plan":
-        """`file_bytes` is the size of a file on disk, which the format knows."""
-        order = Order.of(study)
+    def of(cls, study: Study, file_bytes: int, repetition: int = 1) -> "Plan":
+        """`file_bytes` is the size of a file on disk, which the format knows; `repetition` is the run's."""
+        order = Order.of(study, repetition)
         system = study.system
         near = system.tiers[:-1]
         files = study.workload.dataset.num_files_train
@@ -55,7 +55,7 @@ class Plan:
             if tier.capacity is None:
                 rooms.append(None)
                 continue
-            fits = tier.capacity // file_bytes
+            fits = tier.capacity // max(1, file_bytes)
             share = _files_of_a_node(order, system.ranks_per_node) if tier.visible_to == "node" else files
             if share < files:  # a node's part of the cached files is random: leave room for its scatter
                 fits = max(0, fits - round(5 * math.sqrt(fits)))
@@ -87,6 +87,12 @@ class Plan:
                 waiting = waiting[whole:]
         if len(waiting):
             yield self._block(waiting)
+
+    def blocks_of(self, samples: IndexArray) -> Iterator[Block]:
+        """Some samples in the order given, in blocks of whole batches."""
+        size = max(1, BLOCK // self.batch_size) * self.batch_size
+        for start in range(0, len(samples), size):
+            yield self._block(samples[start : start + size])
 
     def _block(self, samples: IndexArray) -> Block:
         files, inside = np.divmod(samples, self.order.samples_per_file)

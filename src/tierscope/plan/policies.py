@@ -48,7 +48,7 @@ def room_of(study: Study, file_bytes: int) -> int:
     """Files that one cache holds."""
     room = round(study.placement.cache_rate * study.workload.dataset.num_files_train)
     capacity = study.system.tiers[0].capacity
-    return room if capacity is None else min(room, capacity // file_bytes)
+    return room if capacity is None else min(room, capacity // max(1, file_bytes))
 
 
 def nodes_per_cache(study: Study) -> int:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tierscope.spec.emulation import GIVE_RATES, has_rate, python_only, said, servers_limit
-from tierscope.spec.study import Study, Tier
+from tierscope.spec.emulation import GIVE_RATES, has_rate, python_only, reads_in_python, said, servers_limit
+from tierscope.spec.study import Hdf5, Study, Tier
 
 MAX_SAMPLES = 2**60  # a sample's number must fit into 64 bits, with room for arithmetic
 
@@ -50,6 +50,75 @@ def _problems(study: Study) -> Iterator[Problem]:
     for number, tier in enumerate(system.tiers):
         yield from _tier_problems(tier, system.tiers[:number])
     yield from _reader_problems(study)
+    yield from _dataset_problems(study)
+    yield from _train_problems(study)
+    yield from _checkpoint_problems(study)
+
+
+def _dataset_problems(study: Study) -> Iterator[Problem]:
+    dataset, reader, ranks = study.workload.dataset, study.workload.reader, study.system.ranks
+    key = "workload.dataset"
+    if dataset.format != "hdf5" and dataset.hdf5 != Hdf5():
+        yield Problem(
+            f"{key}.hdf5",
+            f"{key}.hdf5 says how HDF5 files are laid out, but format = {dataset.format}; set hdf5, or remove it",
+        )
+    mapped = next((tier.name for tier in study.system.tiers if tier.emulate), None)
+    if dataset.format == "lmdb" and mapped:
+        yield Problem(
+            f"{key}.format",
+            f"{key}.format = lmdb, but tier {mapped} is emulated: LMDB maps its files, and nothing can hold up a page; set another format",
+        )
+    if reader.file_access == "multi" and dataset.num_files_train % ranks:
+        yield Problem(
+            f"{key}.num_files_train",
+            f"{key}.num_files_train = {dataset.num_files_train} does not divide over {ranks} ranks, and with file_access: multi "
+            "each reads whole files; set a multiple of them, or file_access: shared",
+        )
+
+
+def _train_problems(study: Study) -> Iterator[Problem]:
+    reader, train = study.workload.reader, study.workload.train
+    if reader.preprocess_time and reader.preprocess != "busy":
+        key = "workload.reader.preprocess_time"
+        yield Problem(
+            key,
+            f"{key} = {reader.preprocess_time:g}, but preprocess = {reader.preprocess}; set preprocess: busy, or remove it",
+        )
+    if reader.computation_threads and reader.preprocess == "none":
+        key = "workload.reader.computation_threads"
+        yield Problem(
+            key, f"{key} = {reader.computation_threads}, but preprocess = none; set it, or remove the threads"
+        )
+    varies = train.computation_time_distribution
+    key = "workload.train.computation_time_stdev"
+    if train.computation_time_stdev and varies not in ("normal", "uniform"):
+        yield Problem(
+            key,
+            f"{key} = {train.computation_time_stdev:g}, but computation_time_distribution = {varies}; set normal or uniform, or remove it",
+        )
+    if varies in ("normal", "uniform") and not train.computation_time_stdev:
+        yield Problem(
+            "workload.train.computation_time_distribution",
+            f"workload.train.computation_time_distribution = {varies}, but computation_time_stdev is not given; add it",
+        )
+
+
+def _checkpoint_problems(study: Study) -> Iterator[Problem]:
+    checkpoint, key = study.workload.checkpoint, "workload.checkpoint"
+    tiers = [tier.name for tier in study.system.tiers]
+    if checkpoint.tier is not None and checkpoint.tier not in tiers:
+        yield Problem(f"{key}.tier", f"{key}.tier = {checkpoint.tier}; tiers: {', '.join(tiers)}")
+    if checkpoint.zero_stage and checkpoint.mode != "all_ranks":
+        yield Problem(
+            f"{key}.zero_stage",
+            f"{key}.zero_stage = {checkpoint.zero_stage} spreads the state over ranks, but mode = {checkpoint.mode}; set mode: all_ranks",
+        )
+    if checkpoint.zero_stage and checkpoint.model_parameters is None:
+        yield Problem(
+            f"{key}.zero_stage",
+            f"{key}.zero_stage = {checkpoint.zero_stage}, but model_parameters is not given; add it",
+        )
 
 
 def _policy_problems(study: Study) -> Iterator[Problem]:
@@ -106,6 +175,11 @@ def _native_problems(study: Study) -> Iterator[Problem]:
     if wanted is None:
         return
     fix = {"data_loader": "auto or threads", "odirect": "false"}[wanted]
+    if unread := reads_in_python(study):
+        yield Problem(
+            unread.partition(" ")[0],
+            f"{unread}, which the native loader does not read; set workload.reader.{wanted}: {fix}",
+        )
     for tier in study.system.tiers:
         if name := python_only(tier):
             key = f"system.tiers.{tier.name}.{name}"

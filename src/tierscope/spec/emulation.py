@@ -1,10 +1,10 @@
-"""What an emulated tier's keys need: which of them limit by themselves, and which only Python emulates."""
+"""What an emulated tier's keys need: which of them limit by themselves, and which only Python emulates; and what only Python reads."""
 
 from collections.abc import Iterator
 
 from tierscope.spec import schema
 from tierscope.spec.schema import Key
-from tierscope.spec.study import Tier
+from tierscope.spec.study import NATIVE_FORMATS, Study, Tier
 
 RATES = (
     "metadata_ops",
@@ -56,3 +56,13 @@ def _python_only(tier: Tier) -> Iterator[str]:
     if (tier.metadata_ops or servers_limit(tier)) and tier.discipline == "sharing":
         yield "discipline"
     yield from [name for name in _LINKS if getattr(tier, name)][1:]
+
+
+def reads_in_python(study: Study) -> str | None:
+    """The key whose value the C library's reader does not do, as the user writes it; None: it does all."""
+    dataset = study.workload.dataset
+    if dataset.format not in NATIVE_FORMATS:
+        return f"workload.dataset.format = {dataset.format}"
+    if dataset.record_length_bytes_stdev:
+        return f"workload.dataset.record_length_bytes_stdev = {dataset.record_length_bytes_stdev}"
+    return None

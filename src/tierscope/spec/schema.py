@@ -43,8 +43,9 @@ def key(kind: Kind, help: str, default: Any = _REQUIRED, yaml: str | None = None
     return dataclasses.field(default=default, metadata={_META: Key(kind, help), "yaml": yaml})
 
 
-def section(type_: type, help: str) -> Any:  # noqa: A002
-    return dataclasses.field(metadata={_META: Section(type_, help)})
+def section(type_: type, help: str, default: Any = _REQUIRED) -> Any:  # noqa: A002
+    """`default`: for studies that are put together in Python; one from YAML has every section."""
+    return dataclasses.field(default=default, metadata={_META: Section(type_, help)})
 
 
 def named_sections(type_: type, help: str) -> Any:  # noqa: A002

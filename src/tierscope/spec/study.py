@@ -19,9 +19,19 @@ from tierscope.spec.kinds import (
 )
 from tierscope.spec.schema import key, named_sections, section
 
-FORMATS = ("raw", "tfrecord", "npz")
+FORMATS = ("raw", "tfrecord", "npz", "npy", "hdf5", "csv", "lmdb", "parquet", "jpeg", "png", "synthetic")
+COMPRESSIONS = ("none", "gzip", "lzf")
 DATA_LOADERS = ("auto", "native", "threads")
+FILE_SHUFFLES = ("off", "seed", "random")
+SAMPLE_SHUFFLES = ("off", "seed", "random", "offset")
+FILE_ACCESSES = ("shared", "multi")
+READ_AHEADS = ("batches", "all")
+PREPROCESSES = ("none", "busy", "decode")
+DISTRIBUTIONS = ("constant", "normal", "uniform", "exponential")
+SYNCS = ("epoch", "step")
+CHECKPOINT_MODES = ("rank_zero", "all_ranks")
 IO_ENGINES = ("pread", "uring")
+NATIVE_FORMATS = ("raw", "tfrecord", "npz", "npy", "csv")  # whose samples lie where C can compute it
 SHUFFLES = ("global", "local", "chunked", "off")
 DISCIPLINES = ("fifo", "sharing")
 POLICIES = ("pinned", "first-touch", "lru", "partition", "clairvoyant")
@@ -30,12 +40,26 @@ MOST_VARIATION = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Hdf5:
+    chunk_size: int | None = key(
+        Optional(Bytes(1, 2**32 - 1)), "bytes of a chunk; null: not in chunks, unless compressed", None
+    )
+    compression: str = key(Choice(*COMPRESSIONS), "of every chunk", "none")
+    compression_level: int = key(Integer(1, 9), "of gzip: 1 is fastest, 9 smallest", 4)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
     format: str = key(Choice(*FORMATS), "on-disk format", "tfrecord")
     num_files_train: int = key(Integer(1, 10**12), "files in the training set")
     num_samples_per_file: int = key(Integer(1, 10**9), "samples in each file", 1)
     record_length_bytes: int = key(Bytes(1, 2**40), "payload of one sample")
+    record_length_bytes_stdev: int = key(
+        Bytes(0, 2**40), "standard deviation of it, from sample to sample; none is more than four times that off", 0
+    )
     num_subfolders_train: int = key(Integer(0, 10**6), "spread the files over this many folders; 0: one flat folder", 0)
+    compressibility: float = key(Fraction(0, 0.99), "share of every sample that a compressor can save", 0.0)
+    hdf5: Hdf5 = section(Hdf5, "how HDF5 files are laid out", Hdf5())
 
     @property
     def samples(self) -> int:
@@ -54,6 +78,33 @@ class Reader:
         "chunked: as global inside groups of nodes; off: in file order",
         "global",
     )
+    file_shuffle: str = key(
+        Choice(*FILE_SHUFFLES),
+        "whether files are shuffled; off with shuffled samples: files in order; random: another order in every repetition",
+        "seed",
+    )
+    sample_shuffle: str = key(
+        Choice(*SAMPLE_SHUFFLES),
+        "whether samples are shuffled; off: each file from begin to end; offset: batches at increasing random offsets",
+        "seed",
+    )
+    file_access: str = key(
+        Choice(*FILE_ACCESSES),
+        "shared: any rank reads any file; multi: a file is read by one rank only in an epoch",
+        "shared",
+    )
+    read_ahead: str = key(
+        Choice(*READ_AHEADS),
+        "batches: prefetch_size of them; all: the whole dataset into memory before the first step, and never again",
+        "batches",
+    )
+    preprocess: str = key(
+        Choice(*PREPROCESSES),
+        "after reading: nothing; busy: a core for preprocess_time per sample; decode: what the format needs, then a cast to floats",
+        "none",
+    )
+    preprocess_time: float = key(Seconds(0, 3600), "of each sample, where preprocess is busy", 0.0)
+    computation_threads: int = key(Integer(0, 256), "preprocessing threads per rank; 0: those that read", 0)
     evict: bool = key(
         Flag(),
         "take files out of the page cache before each epoch; opening them for it leaves names and inodes cached",
@@ -77,6 +128,55 @@ class Reader:
 class Train:
     epochs: int = key(Integer(1, 10**4), "passes over the training set", 3)
     computation_time: float = key(Seconds(0, 3600), "emulated compute per step", 0.0)
+    computation_time_stdev: float = key(
+        Seconds(0, 3600), "standard deviation of it, from step to step and rank to rank", 0.0
+    )
+    computation_time_distribution: str = key(
+        Choice(*DISTRIBUTIONS),
+        "constant; normal and uniform with computation_time_stdev; exponential with computation_time as mean; never below 0",
+        "constant",
+    )
+    sync: str = key(
+        Choice(*SYNCS), "when ranks wait for one another: before every epoch, or after every step too", "epoch"
+    )
+    total_training_steps: int | None = key(
+        Optional(Integer(1, 10**12)), "steps of an epoch at most; null: the whole dataset", None
+    )
+    seed_change_epoch: bool = key(Flag(), "another order in every epoch", True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """What is written between steps. Without `model_parameters`: the five small files of DLIO's paper."""
+
+    steps_between_checkpoints: int = key(Integer(0, 10**12), "write one after every so many steps; 0: not by steps", 0)
+    epochs_between_checkpoints: int = key(
+        Integer(0, 10**6), "write one after every so many epochs; 0: not by epochs", 0
+    )
+    mode: str = key(
+        Choice(*CHECKPOINT_MODES), "rank_zero: the first rank writes all; all_ranks: each its part", "rank_zero"
+    )
+    model_parameters: int | None = key(
+        Optional(Integer(1, 10**14)), "parameters of the model; null: five files of 1, 1, 4, 64 KiB and 4 MiB", None
+    )
+    precision: str = key(Choice("fp32", "bf16"), "of the model's weights", "bf16")
+    optimizer: str = key(
+        Choice("none", "sgd", "adam"),
+        "whose state is written too: fp32 master weights, and one (sgd) or two (adam) moments",
+        "adam",
+    )
+    zero_stage: int = key(
+        Integer(0, 3), "1: each rank its part of the optimizer's state; 3: of the weights too; needs all_ranks", 0
+    )
+    tier: str | None = key(Optional(Name()), "where to; null: the last tier", None)
+    fsync: bool = key(Flag(), "wait until it is on the device", True)
+    background: bool = key(Flag(), "write while training goes on; the next one waits for it", False)
+    keep: int = key(Integer(1, 1000), "the last so many stay; older ones are removed", 2)
+    verify: bool = key(Flag(), "read the last one back after training and compare: the time of a recovery", False)
+
+    @property
+    def wanted(self) -> bool:
+        return bool(self.steps_between_checkpoints or self.epochs_between_checkpoints)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +184,7 @@ class Workload:
     dataset: Dataset = section(Dataset, "what is read")
     reader: Reader = section(Reader, "how it is read")
     train: Train = section(Train, "what happens between reads")
+    checkpoint: Checkpoint = section(Checkpoint, "what is written between steps", Checkpoint())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,8 +19,8 @@ from tierscope.spec import sweep
 from tierscope.spec.figures import KnownFigure, numbers
 from tierscope.spec.known import KnownSystem, dump_system
 from tierscope.spec.study import Study
+from tierscope.studies.reading import reading_of
 from tierscope.studies.result import identity, read_study, refuse_other_runs
-from tierscope.studies.simulate import reading_of
 from tierscope.studies.watch import Watch
 from tierscope.trace.durable import write_file
 from tierscope.trace.ops import CATEGORY

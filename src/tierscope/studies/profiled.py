@@ -80,7 +80,7 @@ class Profiling:
         variables = self._profiler.prepare(folder, Wanted(command=(), tiers=tiers))
         with LocalCrew(study.system.ranks, variables) as crew:
             who = crew.call(WhoTask(), lambda _: None)
-            task = RunTask(study, self._out, None, compute, None, Watched(self.name, folder))
+            task = RunTask(study, self._out, None, compute, None, Watched(self.name, folder), key.repetition)
             ranks: list[RankTrace] = crew.call(task, watch.advance)
             if bad := crew.leave(_WRITING_SECONDS):
                 raise StoppedError(

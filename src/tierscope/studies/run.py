@@ -25,6 +25,7 @@ from tierscope.spec.study import Point, Study
 from tierscope.studies.crews import Crews, crowding, nodes_here
 from tierscope.studies.first_touch import check_policies, hit_rates, staged_as
 from tierscope.studies.profiled import BUILTIN, Profiling
+from tierscope.studies.reading import reading_of
 from tierscope.studies.result import SCRATCH, identity, open_result
 from tierscope.studies.watch import Watch
 from tierscope.tiers.background import Background, loads_of
@@ -125,10 +126,8 @@ def _others(study: Study, stations: StationMap, board: Board | None) -> Abstract
     """Those who use emulated servers beside us."""
     if board is None:
         return nullcontext()
-    transfer = study.workload.reader.transfer_size
-    extents = [extent.nbytes for extent in make_format(study).extents(0)]
-    reads = sum(-(-nbytes // transfer) for nbytes in extents)
-    return Background(board.path, loads_of(stations, sum(extents) // max(1, reads)), study.seed)
+    pieces = [nbytes for _, nbytes in reading_of(study).pieces]
+    return Background(board.path, loads_of(stations, sum(pieces) // max(1, len(pieces))), study.seed)
 
 
 class _Staging:
@@ -201,7 +200,7 @@ class _Runner:
         scratch = self._scratch(key) if self._ops else None
         overhead = self._overhead(study)
         try:
-            task = RunTask(study, self._out, board.path if board else None, mode, scratch)
+            task = RunTask(study, self._out, board.path if board else None, mode, scratch, repetition=key.repetition)
             with _others(study, stations, board):
                 ranks: list[RankTrace] = crew.call(task, self._watch.advance)
         finally:

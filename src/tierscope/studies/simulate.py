@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tierscope.data.stage import make_format
 from tierscope.errors import UserError
 from tierscope.plan.plan import Plan
 from tierscope.plan.policies import Caches
@@ -23,6 +22,7 @@ from tierscope.predict.to_trace import to_trace
 from tierscope.spec import sweep
 from tierscope.spec.known import KnownSystem, drawn_systems
 from tierscope.spec.study import STAGED_POLICIES, Point, Study, System
+from tierscope.studies.reading import reading_of
 from tierscope.studies.result import identity, open_result
 from tierscope.studies.watch import Watch
 from tierscope.trace.provenance import provenance
@@ -122,20 +122,6 @@ class Simulation:
         large = self.plan.order.samples_per_rank * self.plan.ranks > DRAWN_FROM
         plain = study.placement.policy == "pinned" and study.workload.dataset.num_samples_per_file == 1
         return large and plain and study.workload.reader.shuffle == "global"
-
-
-def reading_of(study: Study) -> Reading:
-    """How the study's format and transfer size read a sample."""
-    form = make_format(study)
-    transfer = study.workload.reader.transfer_size
-    pieces = tuple(
-        (extent.offset + start, min(transfer, extent.nbytes - start))
-        for extent in form.extents(0)
-        for start in range(0, extent.nbytes, transfer)
-    )
-    several = study.workload.dataset.num_samples_per_file > 1
-    stride = form.extents(1)[0].offset - form.extents(0)[0].offset if several else 0
-    return Reading(pieces, form.file_bytes, stride)
 
 
 def check_rates(study: Study) -> None:

@@ -24,6 +24,14 @@ def tier_root(tier: Tier, out: str, node: int) -> str:
 def dataset_name(dataset: Dataset, seed: int) -> str:
     """Names everything that the files' content and place depend on."""
     name = f"{dataset.format}-{dataset.num_files_train}x{dataset.num_samples_per_file}-{dataset.record_length_bytes}B-seed{seed}"
+    if dataset.record_length_bytes_stdev:
+        name += f"-stdev{dataset.record_length_bytes_stdev}"
+    if dataset.compressibility:
+        name += f"-compressible{dataset.compressibility:g}"
+    if dataset.format == "hdf5":
+        layout = dataset.hdf5
+        level = layout.compression_level if layout.compression == "gzip" else ""
+        name += f"-chunk{layout.chunk_size or 0}-{layout.compression}{level}"
     return f"{name}-in{dataset.num_subfolders_train}" if dataset.num_subfolders_train else name
 
 

@@ -69,6 +69,9 @@ class Tally:
     stall_seconds: float
     compute_seconds: float
     decode_seconds: float
+    preprocess_seconds: float = 0.0
+    sync_seconds: float = 0.0  # waiting for other ranks after steps
+    checkpoint_seconds: float = 0.0  # that training stood still for checkpoints
     order_digest: str  # of the samples in the order in which they were delivered
     steps_per_entry: int
     steps: npt.NDArray[np.float64]

@@ -18,7 +18,7 @@ import polars as pl
 from tierscope.errors import OutOfSpaceError, ResultError, StoppedError
 from tierscope.trace import durable, seal
 from tierscope.trace.ops import CATEGORY
-from tierscope.trace.trace import COLUMNS, SCHEMA_VERSION, RunKey, Trace
+from tierscope.trace.trace import COLUMNS, LATER_COLUMNS, SCHEMA_VERSION, RunKey, Trace
 
 _ABOUT = "tierscope"
 _NAME = re.compile(r"(\d{4,})-r(\d+)\.parquet")
@@ -118,9 +118,16 @@ def read_parquet(path: str) -> tuple[dict[str, Any], pl.DataFrame]:
     """Description and table of a file of ours, neither of them trusted."""
     about = read_about(path)
     try:
-        return about, pl.read_parquet(path, glob=False)
+        return about, with_later_columns(pl.read_parquet(path, glob=False))
     except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException):
         raise ResultError(f"{path}: is not a readable result of Tierscope (damaged table); {_FIX}") from None
+
+
+def with_later_columns(table: pl.DataFrame) -> pl.DataFrame:
+    """A run that was made before these columns were: nobody preprocessed, met after steps or wrote checkpoints then."""
+    return table.with_columns(
+        pl.lit(0.0, pl.Float64).alias(name) for name in LATER_COLUMNS if name not in table.columns
+    )
 
 
 def _check_table(path: str, table: pl.DataFrame, key: RunKey) -> None:

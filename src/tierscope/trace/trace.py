@@ -42,6 +42,9 @@ COLUMNS: dict[str, Any] = {
     "stall_seconds": pl.Float64,
     "compute_seconds": pl.Float64,
     "decode_seconds": pl.Float64,
+    "preprocess_seconds": pl.Float64,
+    "sync_seconds": pl.Float64,
+    "checkpoint_seconds": pl.Float64,
     "limited_ops": pl.Int64,
     "late_ops": pl.Int64,
     "late_seconds": pl.Float64,
@@ -53,6 +56,9 @@ COLUMNS: dict[str, Any] = {
     "checked_bytes": pl.Int64,
     "resident_bytes": pl.Int64,
 }
+
+
+LATER_COLUMNS = ("preprocess_seconds", "sync_seconds", "checkpoint_seconds")  # than the first runs of this schema
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -127,6 +133,9 @@ def _rank_row(epoch: RankEpoch) -> dict[str, Any]:
         "stall_seconds": epoch.stall_seconds,
         "compute_seconds": epoch.compute_seconds,
         "decode_seconds": epoch.decode_seconds,
+        "preprocess_seconds": epoch.preprocess_seconds,
+        "sync_seconds": epoch.sync_seconds,
+        "checkpoint_seconds": epoch.checkpoint_seconds,
         "limited_ops": epoch.limited_ops,
         "late_ops": epoch.late_ops,
         "late_seconds": epoch.late_seconds,

@@ -1,0 +1,18 @@
+"""Is there memory for it? Asked before it is filled."""
+
+import os
+
+from tierscope.errors import UserError
+from tierscope.units import about_bytes
+
+_SHARE = 0.8  # of what is free
+
+
+def check_memory(needed: int) -> None:
+    """Refuse a dataset that all ranks together cannot hold in this host's free memory."""
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > _SHARE * free:
+        raise UserError(
+            f"workload.reader.read_ahead = all; the ranks' samples take {about_bytes(needed)} of memory, and {about_bytes(free)} are free here; "
+            "use fewer ranks or samples, shuffle: local, or read_ahead: batches"
+        )

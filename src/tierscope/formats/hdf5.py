@@ -1,0 +1,89 @@
+"""HDF5 by h5py: all samples of a file one behind the other in one array of bytes, `x`, and where each of them ends, `ends`.
+
+`x` may lie in chunks of `chunk_size` bytes, compressed or not: a sample then costs all chunks that it touches.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import h5py
+import numpy as np
+
+from tierscope.formats.base import LIBRARY, Buffer, Format, Handle, Opened, Shape
+
+_USUAL_CHUNK = 256 * 1024  # of a compressed file whose study says nothing
+_OWN_BYTES = 4096  # of the library in a file, about
+
+
+class Hdf5(Format):
+    suffix = ".h5"
+    reading = LIBRARY
+    ragged = True
+    has_checks = False
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__(shape)
+        options = shape.options
+        chunk = options.chunk_size if options else None
+        compression = options.compression if options else "none"
+        data = shape.samples_per_file * (shape.record_bytes if shape.alike else 1)
+        if chunk is not None and chunk > data and shape.alike:
+            raise ValueError(
+                f"workload.dataset.hdf5.chunk_size = {chunk}, but a file holds {data} bytes of samples; lower it, or raise num_samples_per_file"
+            )
+        self._chunk = chunk or (_USUAL_CHUNK if compression != "none" else None)
+        self._filters: dict[str, Any] = {} if compression == "none" else {"compression": compression}
+        if compression == "gzip":
+            self._filters["compression_opts"] = options.compression_level
+
+    @property
+    def file_bytes(self) -> int:
+        return _OWN_BYTES + self.shape.samples_per_file * (self.shape.record_bytes + 8)
+
+    def file_bytes_of(self, file: int) -> None:  # noqa: ARG002
+        return None
+
+    @property
+    def slot_bytes(self) -> int:
+        return self.shape.most
+
+    def write(self, path: str, payloads: Sequence[Sequence[Buffer]]) -> None:
+        ends = np.cumsum([sum(len(piece) for piece in payload) for payload in payloads])
+        total = int(ends[-1])
+        layout: dict[str, Any] = dict(self._filters)
+        if self._chunk:
+            layout["chunks"] = (min(self._chunk, total),)
+        with h5py.File(path, "w", libver="latest") as file:
+            data = file.create_dataset("x", shape=(total,), dtype=np.uint8, **layout)
+            for payload, end in zip(payloads, ends.tolist(), strict=True):
+                whole = np.frombuffer(b"".join(payload), np.uint8)
+                data[end - len(whole) : end] = whole
+            file.create_dataset("ends", data=ends.astype(np.int64))
+
+    def open(self, opened: Opened) -> Handle:
+        return _Handle(opened, self.shape.samples_per_file)
+
+
+class _Handle:
+    def __init__(self, opened: Opened, samples: int) -> None:
+        self._file = h5py.File(opened.stream(), "r")
+        try:
+            self._data, self._ends = self._file["x"], np.asarray(self._file["ends"])
+            whole = self._ends.dtype == np.int64 and self._ends.shape == (samples,) and self._data.ndim == 1
+            if not whole or self._data.dtype != np.uint8 or self._data.shape[0] != self._ends[-1]:
+                raise ValueError("its arrays are not those of a dataset of ours")
+        except (KeyError, ValueError, AttributeError) as error:
+            self._file.close()
+            raise ValueError(f"not a whole HDF5 file of this dataset: {error}") from None
+
+    def read(self, inside: int, slot: memoryview) -> int:
+        start = int(self._ends[inside - 1]) if inside else 0
+        end = int(self._ends[inside])
+        if not 0 <= end - start <= slot.nbytes:
+            raise ValueError(f"sample {inside} says that it has {end - start} bytes")
+        into = np.frombuffer(slot, np.uint8)[: end - start]
+        self._data.read_direct(into, np.s_[start:end])
+        return end - start
+
+    def close(self) -> None:
+        self._file.close()

@@ -1,0 +1,114 @@
+"""Samples that someone else's library reads: it is given a file object whose every read goes through the tier's access, and is recorded.
+
+A file stays open until the thread needs another one, or the epoch ends: opening it again for every batch is not what users of these libraries do.
+"""
+
+import contextlib
+import io
+import os
+from collections.abc import Callable
+from typing import Any
+
+from tierscope.errors import DamagedDataError
+from tierscope.formats import Handle, Opened
+from tierscope.loaders.base import Source
+from tierscope.loaders.problems import damaged, explain
+from tierscope.tiers.access import READ_FLAGS, Access
+from tierscope.trace.ops import CLOSE, OPEN, READ
+from tierscope.trace.recorder import Lane
+
+
+class RecordedFile(io.RawIOBase):
+    """A file that is open for reading. Closing it closes nothing: whoever opened the descriptor does."""
+
+    def __init__(self, access: Access, lane: Lane, tier: int, file: int, fd: int) -> None:
+        super().__init__()
+        self._access, self._lane, self._tier, self._file, self._fd = access, lane, tier, file, fd
+        self._at, self._size = 0, os.fstat(fd).st_size
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        self._at = max(0, start + offset)
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        into = memoryview(buffer).cast("B")
+        if not into.nbytes:
+            return 0
+        self._lane.begin()
+        try:
+            got = self._access.preadv(self._fd, (into,), self._at)
+        except OSError:
+            self._lane.abandon()
+            raise
+        self._lane.end(self._tier, READ, self._file, self._at, got)
+        self._at += got
+        return got
+
+
+class LibraryFiles:
+    """One thread's open file."""
+
+    def __init__(self, source: Source, accesses: tuple[Access, ...], lane: Lane) -> None:
+        self._source, self._accesses, self._lane = source, accesses, lane
+        self._open: tuple[int, int, int, Handle] | None = None  # file, tier, descriptor
+
+    def read(self, file: int, inside: int, tier: int, slot: memoryview) -> int:
+        """A sample into the memory; its bytes."""
+        path = self._source.files[tier].path(file)
+        try:
+            return self._handle(file, tier, path).read(inside, slot)
+        except ValueError as error:
+            raise damaged(path, inside, str(error)) from None
+        except OSError as error:
+            if error.errno is None:  # the library's own word for a file that it does not understand
+                raise damaged(path, inside, str(error).splitlines()[0]) from None
+            raise explain(error, path) from None
+
+    def _handle(self, file: int, tier: int, path: str) -> Handle:
+        if self._open and self._open[:2] == (file, tier):
+            return self._open[3]
+        self.close()
+        access, lane = self._accesses[tier], self._lane
+        lane.begin()
+        try:
+            fd = access.open(path, READ_FLAGS)
+        except OSError:
+            lane.abandon()
+            raise
+        lane.end(tier, OPEN, file, 0, 0)
+        try:
+            opened = Opened(path, lambda: RecordedFile(access, lane, tier, file, fd), self._timed(tier, file))
+            handle = self._source.format.open(opened)
+        except BaseException:
+            access.close(fd)
+            raise
+        self._open = file, tier, fd, handle
+        return handle
+
+    def _timed(self, tier: int, file: int) -> Callable[[int, Callable[[], None]], None]:
+        def timed(nbytes: int, work: Callable[[], None]) -> None:
+            self._lane.begin()
+            work()
+            self._lane.end(tier, READ, file, 0, nbytes)
+
+        return timed
+
+    def close(self) -> None:
+        if self._open is None:
+            return
+        (file, tier, fd, handle), self._open = self._open, None
+        with contextlib.suppress(ValueError, OSError, DamagedDataError):  # it was only read
+            handle.close()
+        self._lane.begin()
+        self._accesses[tier].close(fd)
+        self._lane.end(tier, CLOSE, file, 0, 0)
