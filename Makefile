@@ -7,7 +7,7 @@ PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 
 STAMPS := $(VENV)/.stamp
 NATIVE := setup.py $(wildcard src/tierscope/native/c/*.[ch])
 
-.PHONY: demo test check bench validate validate-short test-mpi test-faults test-demo test-tensorflow test-native test-sanitizers test-browser test-imports clean help
+.PHONY: demo test check bench validate validate-short test-mpi test-faults test-demo test-tensorflow test-torch test-native test-sanitizers test-browser test-imports clean help
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -44,6 +44,9 @@ test-demo: $(STAMPS)-dev  ## the demo finds what was configured, and swapped rat
 test-tensorflow: $(VENV)-tensorflow/.stamp  ## TensorFlow reads our TFRecords (installs it into an environment of its own)
 	$(VENV)-tensorflow/bin/python -m pytest tests/integration -m tensorflow -W default
 
+test-torch: $(VENV)-torch/.stamp  ## torch's DataLoader reads what our loaders read (installs torch into an environment of its own)
+	$(VENV)-torch/bin/python -m pytest tests/integration -m torch -W default
+
 test-native: $(STAMPS)-witness  ## the preload library beside strace, under kills, signals and in hostile surroundings
 	$(BIN)/python -m pytest tests/integration -m native
 
@@ -74,7 +77,7 @@ build/address/libtierscope.so build/thread/libtierscope.so: $(NATIVE)
 	$(CC) $(LIBRARY) $(SANITIZE) -o $@ $(filter %.c,$^) -ldl
 
 clean:  ## remove the environment and caches, never results
-	rm -rf build $(VENV) $(VENV)-tensorflow .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf build $(VENV) $(VENV)-tensorflow $(VENV)-torch .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -106,4 +109,9 @@ $(STAMPS)-mpi: $(STAMPS)-dev
 $(VENV)-tensorflow/.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)-tensorflow
 	$(subst $(BIN),$(VENV)-tensorflow/bin,$(PIP)) -e '.[tensorflow]' pytest hypothesis
+	touch $@
+
+$(VENV)-torch/.stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)-torch
+	$(subst $(BIN),$(VENV)-torch/bin,$(PIP)) torch==2.13.0 -e '.[hdf5,images]' pytest hypothesis
 	touch $@

@@ -18,6 +18,7 @@ class Counting:
         self.created: list[str] = []
         self.writes: list[tuple[int, int]] = []  # (offset, bytes that went)
         self.closes = 0
+        self.syncs = 0
         self.open_fds: set[int] = set()
         self.threads: set[int] = set()
         self.lock = threading.Lock()
@@ -42,6 +43,11 @@ class Counting:
         with self.lock:
             self.writes.append((offset, wrote))
         return wrote
+
+    def sync(self, fd: int, /) -> None:
+        os.fsync(fd)
+        with self.lock:
+            self.syncs += 1
 
     def preadv(self, fd: int, buffers: Sequence[memoryview], offset: int, /) -> int:
         got = os.preadv(fd, buffers, offset)

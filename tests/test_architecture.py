@@ -17,7 +17,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plan": {"spec"},
     "tiers": {"spec", "plan", "trace", "native"},
     "data": {"spec", "plan", "formats", "tiers", "trace"},
-    "loaders": {"plan", "formats", "tiers", "trace", "native"},
+    "loaders": {"spec", "plan", "formats", "tiers", "trace", "native"},
     "bench": {"spec", "plan", "formats", "tiers", "data", "trace", "loaders"},
     "analysis": {"spec", "plan", "trace"},
     "predict": {"spec", "plan", "trace", "analysis"},

@@ -10,11 +10,11 @@ SECTIONS = ("theory", "fugaku", "public", "emulated", "rerun")
 TRIES = 3  # of a section of the short version: other load on a machine only adds errors
 
 
-def _section(name: str, short: bool) -> list[Row]:
+def _section(name: str, short: bool, keep: str | None) -> list[Row]:
     module = importlib.import_module(f"validation.{name}")
     found: list[Row] = []
     for number in range(1, TRIES + 1):
-        found = module.rows(short)
+        found = module.rows(short, keep) if name == "emulated" else module.rows(short)
         missed = any(row.met is False and not row.known for row in found)
         if not short or not missed:
             return (
@@ -25,9 +25,10 @@ def _section(name: str, short: bool) -> list[Row]:
 
 
 def main() -> int:
-    """Sections by name, or all; --short: a few points of each. 1 when a goal is missed whose miss is not known."""
+    """Sections by name, or all; --short: a few points of each; --keep=DIR: measured results stay there, and are gone on with. 1 when a goal is missed whose miss is not known."""
     arguments = sys.argv[1:]
     short = "--short" in arguments
+    keep = next((each.removeprefix("--keep=") for each in arguments if each.startswith("--keep=")), None)
     names = [name for name in arguments if not name.startswith("-")] or list(SECTIONS)
     if unknown := [name for name in names if name not in SECTIONS]:
         print(f"no section {unknown[0]}; sections: {', '.join(SECTIONS)}", file=sys.stderr)
@@ -35,7 +36,7 @@ def main() -> int:
     rows: list[Row] = []
     for name in names:
         print(f"{name} …", file=sys.stderr, flush=True)
-        rows += _section(name, short)
+        rows += _section(name, short, keep)
     print(f"{'Short validation' if short else 'Validation'} on {os.cpu_count()} cores\n\n{as_markdown(rows)}")
     missed = [row for row in rows if row.met is False]
     new = [row for row in missed if not row.known]

@@ -7,7 +7,10 @@ calibrated on cache rates 0, 50 and 100 % at 16 ranks and one object server, and
 
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from tierscope.analysis.breakdown import SweepPoint
 from tierscope.predict import spread
@@ -49,33 +52,35 @@ class Compared:
         return 100 * abs(self.predicted / self.measured - 1)
 
 
-def rows(short: bool) -> list[Row]:
+def rows(short: bool, keep: str | None = None) -> list[Row]:
+    """`keep`: a folder where measured results stay, and are gone on with."""
     modes = {name: MODES[name] for name in (("sharing",) if short else MODES)}
     found: list[Row] = []
     few = short  # too few points to speak of coverage
     everything: list[Compared] = []
     for name, settings in modes.items():
-        compared = _mode((*settings, f"epochs={_EPOCHS.get(name, 3)}"), short)
+        with scratch() if keep is None else nullcontext(os.path.join(keep, name.split()[0])) as folder:
+            compared = _mode(folder, (*settings, f"epochs={_EPOCHS.get(name, 3)}"), short)
         everything += compared
         found.append(_errors(f"emulated, {name}", compared))
     return [*found, *_overall(everything, few)]
 
 
-def _mode(settings: Sequence[str], short: bool) -> list[Compared]:
-    with scratch() as folder:
-        nodes, servers = _CALIBRATION
-        calibrated = _measure(folder, nodes, servers, settings, "[0%, 50%, 100%]")
-        calibration = calibrate(cases_of([calibrated[0]]).cases)
-        rates = "[25%, 75%]" if short else "[0%, 10%, 20%, 30%, 40%, 50%, 60%, 70%, 80%, 90%, 100%]"
-        inside = "[25%, 75%]" if short else "[10%, 20%, 30%, 40%, 60%, 70%, 80%, 90%]"
-        found = _compare(_measure(folder, nodes, servers, settings, inside), calibration)
-        for nodes, servers in _OTHERS[:2] if short else _OTHERS:
-            found += _compare(_measure(folder, nodes, servers, settings, rates), calibration)
-        return found
+def _mode(folder: str, settings: Sequence[str], short: bool) -> list[Compared]:
+    nodes, servers = _CALIBRATION
+    calibrated = _measure(folder, nodes, servers, settings, "[0%, 50%, 100%]")
+    calibration = calibrate(cases_of([calibrated[0]]).cases)
+    rates = "[25%, 75%]" if short else "[0%, 10%, 20%, 30%, 40%, 50%, 60%, 70%, 80%, 90%, 100%]"
+    inside = "[25%, 75%]" if short else "[10%, 20%, 30%, 40%, 60%, 70%, 80%, 90%]"
+    found = _compare(_measure(folder, nodes, servers, settings, inside), calibration)
+    for nodes, servers in _OTHERS[:2] if short else _OTHERS:
+        found += _compare(_measure(folder, nodes, servers, settings, rates), calibration)
+    return found
 
 
 def _measure(folder: str, nodes: int, servers: int, settings: Sequence[str], rates: str) -> tuple[str, Analysis]:
-    out = os.path.join(folder, f"{nodes}-{servers}-{abs(hash(rates))}")
+    count = rates.count(",") + 1
+    out = os.path.join(folder, f"{nodes}-nodes-{servers}-servers-{count}-rates")
     fixed = (f"nodes={nodes}", f"gfs.servers={servers}", "sweep={}", f"sweep.cache_rate={rates}")
     return out, measure("demo", [*_SYSTEM, *fixed, *settings], out)
 
@@ -97,7 +102,8 @@ def _point(study: Study, measured: SweepPoint, calibration: Calibration) -> Comp
     predicted = median([float(outcome.io.max()) for outcome in outcomes])
     low, high = spread.relative(fitted, simulation.stations, simulation.reading, outcomes[0], drawn)
     names = [f"{tier.name.upper()}-{kind}" for tier in study.system.tiers for kind in ("META", "READ")]
-    leader = names[int(outcomes[0].busy[outcomes[0].slowest].reshape(-1).argmax())]
+    slowest = sum(outcome.busy[outcome.slowest].reshape(-1) for outcome in outcomes)  # a mean, but for a factor
+    leader = names[int(np.argmax(slowest))]
     right = leader == measured.bottleneck if leader_is_clear(measured) else None
     where = f"{study.system.ranks} ranks, {study.system.tiers[-1].servers} servers, {measured.sweep}"
     return Compared(where, measured.io.median, predicted, predicted * low, predicted * high, right)

@@ -1,6 +1,7 @@
 """Findings: each kind appears when it should, and only then."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -97,6 +98,16 @@ def writing(**seconds: float) -> list[Finding]:
     classes = {(0, 1): first, (0, 2): first, (1, 1): {"GFS-WRITE": 99.0}, (1, 2): {"GFS-READ": 4.0}}
     classes[1, 2] |= {f"{tier.upper()}-WRITE": value for tier, value in seconds.items()}
     return found(trace_of(classes))
+
+
+def saving(seconds: float) -> list[Finding]:
+    """Rank 1 writes checkpoints in the second epoch and not in the third; an epoch takes ten seconds."""
+    reads = {(0, epoch): {"GFS-READ": 5.0} for epoch in (1, 2, 3)}
+    writes = {(1, 1): {"GFS-WRITE": 9.0}, (1, 2): {"GFS-WRITE": 1.0}, (1, 3): {"GFS-READ": 1.0}}
+    trace = trace_of({**reads, **writes}, sweep={"cache_rate": 0.5}, about={"checkpoint": {"tier": "gfs"}})
+    held_up = pl.when(pl.col("rank") == 1, pl.col("epoch") == 2, pl.col("record") == "rank").then(2 * seconds)
+    table = trace.table.with_columns(held_up.otherwise("checkpoint_seconds").alias("checkpoint_seconds"))
+    return found(replace(trace, table=table))
 
 
 def processes(*lanes: tuple[int | None, int]) -> list[dict[str, Any]]:
@@ -236,6 +247,22 @@ CASES: dict[str, Case] = {
         lambda: writing(gfs=3.0, lfs=2.5),
         {"write_seconds": 5.5, "io_seconds": 5.0},
         lambda: writing(gfs=4.5),
+    ),
+    "checkpoint_share": Case(
+        lambda: saving(1.5),
+        {
+            "where": "cache_rate 50%",
+            "tier": "gfs",
+            "percent": pytest.approx(15.0),
+            "checkpoint_seconds": pytest.approx(1.5),
+            "write_seconds": pytest.approx(0.5),
+        },
+        lambda: saving(0.9),
+    ),
+    "checkpoints_not_simulated": Case(
+        lambda: found(run(about=simulated(checkpoints=True))),
+        {},
+        lambda: found(run(about=simulated(checkpoints=False))),
     ),
     "hidden": Case(
         lambda: found(run(compute_seconds=9.0, stall_seconds=0.4)),

@@ -33,6 +33,8 @@ POINT: dict[str, tuple[type, ...]] = {
     "io_seconds_high": (float,),
     "interval": (str,),
     "hit_rate": (float, NoneType),
+    "checkpoint_seconds": (float, NoneType),
+    "checkpoint_share": (float, NoneType),
     "step_sync_seconds": (dict, NoneType),
 }
 SUMMARY: dict[str, tuple[type, ...]] = {
@@ -48,6 +50,8 @@ SUMMARY: dict[str, tuple[type, ...]] = {
     "compute_seconds": (float, NoneType),
     "first_epoch_io_seconds": (float, NoneType),
     "hit_rate": (float, NoneType),
+    "checkpoint_seconds": (float, NoneType),
+    "checkpoint_share": (float, NoneType),
     "staging_seconds": (float, NoneType),
     "break_even_epochs": (int, NoneType),
 }
@@ -149,6 +153,8 @@ def test_the_numbers_of_a_point() -> None:
         "bytes": {"GFS-READ": 0, "GFS-META": 0, "LFS-READ": 100, "LFS-META": 0},
         "bottleneck": "GFS-META",
         "hit_rate": None,
+        "checkpoint_seconds": None,
+        "checkpoint_share": None,
         "step_sync_seconds": {"endless_prefetch": 3.0, "no_prefetch": 3.0},
     }
     assert (second["epoch"], second["io_seconds"]) == (2, 7.25)

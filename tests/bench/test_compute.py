@@ -2,15 +2,17 @@
 
 import hashlib
 import os
+import statistics
 import threading
 import time
 from collections.abc import Callable
 
 import pytest
 
-from tierscope.bench import compute
-from tierscope.bench.compute import compute_mode, make_compute
+from tierscope.bench.compute import compute_mode, make_compute, step_seconds
+from tierscope.loaders import busy
 from tierscope.loaders.busy import Busy
+from tierscope.spec.study import DISTRIBUTIONS, Train
 
 
 @pytest.mark.parametrize("mode", ["busy", "sleep"])
@@ -38,8 +40,8 @@ class FakeCore:
 @pytest.mark.parametrize("seconds", [0.00001, 0.0005, 0.02])
 def test_ends_soon_after(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
     core = FakeCore()
-    monkeypatch.setattr(compute, "_now", lambda: core.now)
-    monkeypatch.setattr(compute, "zlib", core)
+    monkeypatch.setattr(busy, "_now", lambda: core.now)
+    monkeypatch.setattr(busy, "zlib", core)
     work = Busy()
     start = core.now
     work(seconds)
@@ -54,8 +56,8 @@ def test_busy_uses_a_core_and_sleep_does_not() -> None:
         work(0.02)
         return time.thread_time() - start
 
-    busy, asleep = (sorted(core_seconds(mode) for _ in range(5)) for mode in ("busy", "sleep"))
-    assert busy[-1] > 5 * asleep[0]  # a loaded machine gives either little
+    working, asleep = (sorted(core_seconds(mode) for _ in range(5)) for mode in ("busy", "sleep"))
+    assert working[-1] > 5 * asleep[0]  # a loaded machine gives either little
 
 
 @pytest.mark.parametrize(("ranks", "mode"), [(1, "busy"), (3, "busy"), (4, "sleep"), (64, "sleep")])
@@ -101,3 +103,40 @@ def progress(step: Callable[[], object], meanwhile: Callable[[], None]) -> float
     stop.set()
     thread.join()
     return rate
+
+
+def drawn(distribution: str, stdev: float = 0.0, seed: int = 1, rank: int = 0, epoch: int = 1) -> list[float]:
+    train = Train(computation_time=0.01, computation_time_stdev=stdev, computation_time_distribution=distribution)
+    seconds = step_seconds(train, seed, rank, epoch)
+    return [seconds() for _ in range(20_000)]
+
+
+@pytest.mark.parametrize(
+    ("distribution", "stdev", "spread"),
+    [("constant", 0, 0), ("normal", 0.002, 0.002), ("uniform", 0.002, 0.002), ("exponential", 0, 0.01)],
+)
+def test_steps_have_the_mean_and_the_spread_that_were_asked_for(distribution: str, stdev: float, spread: float) -> None:
+    found = drawn(distribution, stdev)
+    assert statistics.fmean(found) == pytest.approx(0.01, abs=4 * spread / 20_000**0.5 + 1e-12)
+    assert statistics.pstdev(found) == pytest.approx(spread, rel=0.03, abs=1e-12)
+    assert min(found) >= 0
+    if distribution == "uniform":
+        assert max(found) <= 0.01 + 0.002 * 3**0.5
+
+
+def test_every_distribution_is_tested_here() -> None:
+    assert set(DISTRIBUTIONS) == {"constant", "normal", "uniform", "exponential"}
+
+
+@pytest.mark.parametrize("distribution", ["normal", "uniform"])
+def test_no_step_takes_less_than_no_time(distribution: str) -> None:
+    found = drawn(distribution, stdev=0.02)
+    assert min(found) == 0
+    assert max(found) > 0.01
+
+
+def test_ranks_and_epochs_differ_and_the_same_seed_gives_the_same_again() -> None:
+    assert drawn("normal", 0.002) == drawn("normal", 0.002)
+    other = [{"seed": 2}, {"rank": 1}, {"epoch": 2}]
+    assert len({tuple(drawn("normal", 0.002, **one)[:5]) for one in [{}, *other]}) == 4
+    assert {step_seconds(Train(computation_time_distribution="exponential"), 1, 0, 1)() for _ in range(3)} == {0.0}

@@ -8,6 +8,7 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.tiny import tiny
@@ -53,6 +54,23 @@ def test_all_ranks_answer_in_order_and_leave() -> None:
         assert [rank.rank for rank in who] == [0, 1, 2]
         assert len({rank.pid for rank in who}) == 3
     assert not wait_until_dead([rank.pid for rank in who])
+
+
+def test_ranks_wait_for_one_another_after_every_step_if_asked(tmp_path: Path) -> None:
+    """The one that computes less waits for the other: together they take what the slower takes, step by step."""
+    varying = ("computation_time=4 ms", "computation_time_distribution=exponential", "batch_size=2", "epochs=1")
+    waits = {}
+    for sync in ("epoch", "step"):
+        task = run_task(tmp_path / "out", *varying, f"sync={sync}")
+        with LocalCrew(2) as crew:
+            stage(crew, task)
+            epochs = [rank.epochs[0] for rank in crew.call(task, silent)]
+        waits[sync] = sum(epoch.sync_seconds for epoch in epochs)
+        slower = np.maximum(*(epoch.steps[:, 2] for epoch in epochs)).sum()
+        if sync == "step":
+            assert min(epoch.seconds for epoch in epochs) >= slower
+    assert waits["epoch"] == 0
+    assert waits["step"] > 0.005
 
 
 def test_a_run_reads_every_sample_once_per_epoch(tmp_path: Path) -> None:

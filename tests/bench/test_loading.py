@@ -6,14 +6,12 @@ from typing import ClassVar
 import pytest
 
 from tests.small_study import NEEDS_LIBRARY, small_study
-from tierscope.bench import loading
 from tierscope.bench.loading import make_source, pick_loader
 from tierscope.data.stage import make_format
 from tierscope.errors import UserError
-from tierscope.loaders import LOADERS
 from tierscope.loaders.threads import ThreadLoader
 from tierscope.native import library
-from tierscope.registry import Entry, Registry
+from tierscope.spec.study import NATIVE_FORMATS
 from tierscope.tiers.emulated import Board, Emulated
 from tierscope.tiers.stations import map_stations
 
@@ -61,16 +59,14 @@ def test_what_needs_the_library_says_so() -> None:
         assert fix in str(caught.value)
 
 
-def test_a_loader_that_reads_past_the_recorder_gets_no_emulated_tier(monkeypatch: pytest.MonkeyPatch) -> None:
-    entries = {**LOADERS.entries, "threads": Entry(f"{__name__}:Unrecorded", "")}
-    monkeypatch.setattr(loading, "LOADERS", Registry("loader", entries))
-    settings = ("data_loader=threads", "gfs.latency=1 ms")
-    assert pick_loader(small_study(*settings)) == "threads"
+@pytest.mark.parametrize("name", ["pytorch", "tensorflow"])
+def test_another_profiler_does_not_measure_loaders_of_frameworks(name: str) -> None:
+    study = small_study(f"data_loader={name}")
+    assert pick_loader(study) == name
     with pytest.raises(UserError) as caught:
-        pick_loader(small_study(*settings, "gfs.emulate=true"))
+        pick_loader(study, seen=True)
     assert str(caught.value) == (
-        "system.tiers.gfs.emulate = true, but not all that loader 'threads' reads passes through our recorder: "
-        "it cannot be slowed down; set workload.reader.data_loader: auto or emulate: false"
+        f"workload.reader.data_loader = {name} is measured by our own recorder; leave --profiler out"
     )
 
 
@@ -81,6 +77,29 @@ def test_what_only_python_emulates_is_read_in_python(threads: int, name: str) ->
     assert pick_loader(small_study(*shared)) == pick_loader(
         small_study(f"read_threads={threads}")
     )  # nothing acts on it
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "format=hdf5",
+        "format=lmdb",
+        "format=parquet",
+        "format=png",
+        "format=jpeg",
+        "format=synthetic",
+        "record_length_bytes_stdev=9",
+    ],
+)
+@pytest.mark.parametrize(("threads", "name"), [(0, "inline"), (2, "threads")])
+def test_what_only_python_reads_is_read_in_python(setting: str, threads: int, name: str) -> None:
+    assert pick_loader(small_study(setting, f"read_threads={threads}")) == name
+
+
+@NEEDS_LIBRARY
+@pytest.mark.parametrize("form", NATIVE_FORMATS)
+def test_what_c_can_read_is_read_in_c(form: str) -> None:
+    assert pick_loader(small_study(f"format={form}")) == "native"
 
 
 def test_every_thread_of_every_rank_has_its_own_variation(tmp_path: Path) -> None:

@@ -137,7 +137,9 @@ def test_no_permission_is_one_line_for_root_too(tmp_path: Path, monkeypatch: pyt
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr(manifest, "write_file", refuse)
-    assert "no permission to write here" in str(refused(tmp_path))
+    directory = tmp_path / "tier"
+    directory.mkdir()
+    assert "no permission to write here" in str(refused(directory))
 
 
 def test_a_filesystem_that_cannot_be_written_is_named() -> None:

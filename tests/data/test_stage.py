@@ -2,20 +2,24 @@
 
 import errno
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.formats.any_file import read
+from tests.small_disks import mounted
 from tests.small_study import plan_of, small_study, stage, stagers, tier_files
 from tierscope.data import content, manifest
 from tierscope.data.stage import make_format
 from tierscope.errors import ForeignDirectoryError, OutOfSpaceError, UserError
-from tierscope.formats import FORMATS
+from tierscope.formats import FORMATS, NOTHING
 from tierscope.spec.study import Study
 from tierscope.trace import durable
 
 STUDY = small_study()
+NAMED_LAST = ["hdf5", "lmdb", "parquet", "png", "jpeg"]
 FILE = make_format(STUDY).file_bytes
 
 
@@ -48,6 +52,11 @@ def payloads(study: Study, path: str) -> list[bytes]:
 
 
 @pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    yield from mounted(tmp_path / "disk", "1m")
+
+
+@pytest.fixture
 def other_boot(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Pretend that the machine was restarted."""
     boots = iter(range(100))
@@ -62,17 +71,30 @@ def other_boot(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 class TestFiles:
     @pytest.mark.parametrize("form", list(FORMATS))
     @pytest.mark.parametrize("per_file", [1, 3])
-    def test_every_file_is_there_with_its_samples(self, tmp_path: Path, form: str, per_file: int) -> None:
-        study = small_study(f"format={form}", f"num_samples_per_file={per_file}", "num_files_train=6")
+    @pytest.mark.parametrize("stdev", [0, 90])
+    def test_every_file_is_there_with_its_samples(self, tmp_path: Path, form: str, per_file: int, stdev: int) -> None:
+        per_file = per_file if FORMATS.load(form).indexed else 1
+        settings = (f"format={form}", f"num_samples_per_file={per_file}", f"record_length_bytes_stdev={stdev}")
+        study = small_study(*settings, "num_files_train=6")
         written = stage(study, str(tmp_path))
-        gfs = tier_files(study, str(tmp_path))[1]
-        for file in range(6):
+        gfs, adapter = tier_files(study, str(tmp_path))[1], make_format(study)
+        kept = 6 if adapter.reading != NOTHING else 0
+        for file in range(kept):
             numbers = range(file * per_file, (file + 1) * per_file)
-            expected = [b"".join(content.payload(study.seed, number, 1000)) for number in numbers]
-            assert payloads(study, gfs.path(file)) == expected
-        assert len(data_files(tmp_path / "gfs")) == 6
-        assert len(data_files(tmp_path / "lfs")) == 3
-        assert written == 9 * make_format(study).file_bytes
+            sizes = adapter.shape.of_file(file).tolist()
+            expected = [
+                b"".join(content.payload(study.seed, number, size)) for number, size in zip(numbers, sizes, strict=True)
+            ]
+            exact = [8] if form == "jpeg" else sizes
+            found = read(adapter, Path(gfs.path(file)), file)
+            assert [sample[:size] for sample, size in zip(found, exact, strict=True)] == [
+                sample[:size] for sample, size in zip(expected, exact, strict=True)
+            ]
+        files = data_files(tmp_path)
+        assert (len(data_files(tmp_path / "gfs")), len(files)) == (kept, kept * 3 // 2)
+        assert written == sum(found.st_size for found in files.values())
+        assert stage(study, str(tmp_path)) == 0
+        assert changed(files, data_files(tmp_path)) == set()
 
     def test_near_copies_are_what_the_plan_reads_there(self, tmp_path: Path) -> None:
         stage(STUDY, str(tmp_path))
@@ -220,6 +242,78 @@ class TestResume:
         after = data_files(tmp_path)
         assert before.keys() < after.keys()
         assert all("seed8" in name for name in changed(before, after))
+
+
+class TestNamedLast:
+    """Files whose size only their content decides have their names when they are complete."""
+
+    @pytest.mark.parametrize("form", NAMED_LAST)
+    def test_what_a_killed_writer_left_is_written_again(self, tmp_path: Path, form: str) -> None:
+        study = small_study(f"format={form}")
+        stage(study, str(tmp_path))
+        gfs = tier_files(study, str(tmp_path))[1]
+        good, before = Path(gfs.path(4)).read_bytes(), data_files(tmp_path)
+        os.unlink(gfs.path(4))
+        Path(gfs.unfinished(4)).write_bytes(good[:100])
+        Path(gfs.path(9)).write_bytes(b"")
+        assert stage(study, str(tmp_path)) > len(good)
+        assert Path(gfs.path(4)).read_bytes() == good
+        assert data_files(tmp_path).keys() == before.keys()  # and nothing unfinished is left
+        assert len(read(make_format(study), Path(gfs.path(9)))) == 1
+
+    @pytest.mark.parametrize("form", NAMED_LAST)
+    def test_nothing_has_its_name_before_it_is_whole(
+        self, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        study, seen = small_study(f"format={form}"), []
+        really = os.replace
+
+        def look(source: str, target: str) -> None:
+            if source.endswith(".part"):
+                seen.append((os.path.exists(target), os.path.getsize(source) > 0))
+            really(source, target)
+
+        monkeypatch.setattr(os, "replace", look)
+        stage(study, str(tmp_path))
+        assert seen == [(False, True)] * 36
+
+    @pytest.mark.parametrize("form", NAMED_LAST)
+    def test_a_link_is_not_followed(self, tmp_path: Path, form: str) -> None:
+        study = small_study(f"format={form}")
+        (stager,) = stagers(study, str(tmp_path))
+        stager.claim()
+        gfs = tier_files(study, str(tmp_path))[1]
+        (tmp_path / "precious").write_text("years of work")
+        for name in (gfs.path(3), gfs.unfinished(5)):
+            os.symlink(tmp_path / "precious", name)
+        assert stager.missing()[1].files == 24
+        stager.write(lambda _: None)
+        assert (tmp_path / "precious").read_text() == "years of work"
+        assert not os.path.islink(gfs.path(3))
+
+    @pytest.mark.parametrize("form", NAMED_LAST)
+    def test_after_a_restart_unsealed_ones_are_written_again(
+        self, tmp_path: Path, form: str, other_boot: Callable[[], None]
+    ) -> None:
+        study = small_study(f"format={form}")
+        (stager,) = stagers(study, str(tmp_path))
+        stager.claim()
+        stager.distrust()
+        written = stager.write(lambda _: None)
+        other_boot()
+        assert stage(study, str(tmp_path)) == written
+
+    @pytest.mark.parametrize("form", NAMED_LAST)
+    def test_a_full_disk_can_be_resumed_from(self, small_disk: Path, form: str) -> None:
+        """Whatever the library says when it cannot write."""
+        study = small_study(f"format={form}", "record_length_bytes=200000", "cache_rate=0")
+        with pytest.raises(OutOfSpaceError) as caught:
+            stage(study, str(small_disk))
+        assert "No space left on device while generating" in str(caught.value)
+        assert str(small_disk) in str(caught.value).partition(": ")[0]
+        fewer = small_study(f"format={form}", "record_length_bytes=200000", "cache_rate=0", "num_files_train=1")
+        shutil.rmtree(small_disk / "gfs")
+        assert stage(fewer, str(small_disk)) > 0
 
 
 class TestRestart:
@@ -393,6 +487,22 @@ class TestFaults:
         stage(study, str(tmp_path))
         found = payloads(study, tier_files(study, str(tmp_path))[1].path(1))
         assert [content.sample_number(memoryview(payload)) for payload in found] == list(range(700, 1400))
+
+    @pytest.mark.parametrize(
+        ("settings", "words"),
+        [
+            (("format=png", "num_samples_per_file=2"), "png; a picture is one sample; set .*num_samples_per_file: 1"),
+            (("format=lmdb", "record_length_bytes=5 GiB"), "lmdb; a value of LMDB must stay below 4 GiB"),
+            (
+                ("format=hdf5", "hdf5.chunk_size=2001", "num_samples_per_file=2"),
+                r"hdf5; workload\.dataset\.hdf5\.chunk_size = 2001, but a file holds 2000 bytes of samples; lower it",
+            ),
+        ],
+    )
+    def test_what_a_format_cannot_do(self, settings: tuple[str, ...], words: str) -> None:
+        with pytest.raises(UserError, match=rf"^workload\.dataset\.format = {words}"):
+            make_format(small_study(*settings))
+        make_format(small_study("format=hdf5", "hdf5.chunk_size=2000", "num_samples_per_file=2"))
 
     def test_a_format_that_cannot_hold_it_is_the_user_s_to_change(self) -> None:
         with pytest.raises(UserError, match=r"^workload\.dataset\.format = npz; .*4 GiB"):

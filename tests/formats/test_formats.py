@@ -1,33 +1,25 @@
 """What every registered format must keep, so that none can go untested."""
 
-import random
-from collections.abc import Sequence
+import time
+from pathlib import Path
 
+import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tierscope.formats import FORMATS, Extent, Format, Shape
+from tests.formats.any_file import READ_BY_EXTENTS, WITH_FILES, encoded, payloads_of, read, shape_of, slot_of, write
+from tierscope.formats import EXTENTS, FORMATS, LIBRARY, NOTHING, Format, Shape
 from tierscope.formats.base import Buffer
 from tierscope.registry import Entry
 from tierscope.spec.study import FORMATS as NAMES_IN_A_STUDY
+from tierscope.spec.study import NATIVE_FORMATS
 
-SHAPES = st.builds(Shape, st.integers(1, 20), st.integers(1, 3000))
+SIZES = st.tuples(st.integers(1, 20), st.integers(1, 3000))
 every_format = pytest.mark.parametrize("name", list(FORMATS))
-
-
-def payloads_of(shape: Shape, seed: int = 1) -> list[bytes]:
-    source = random.Random(seed)
-    return [source.randbytes(shape.record_bytes) for _ in range(shape.samples_per_file)]
-
-
-def encoded(format_: Format, payloads: Sequence[bytes]) -> bytes:
-    return b"".join(format_.encode([[payload] for payload in payloads]))
-
-
-def slot_of(content: bytes, extents: Sequence[Extent]) -> bytearray:
-    """What is in memory after a sample's extents were read one after another."""
-    return bytearray().join(content[extent.offset : extent.offset + extent.nbytes] for extent in extents)
+with_files = pytest.mark.parametrize("name", WITH_FILES)
+by_extents = pytest.mark.parametrize("name", READ_BY_EXTENTS)
+one_folder = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 
 
 def detected(format_: Format, slot: bytearray) -> bool:
@@ -53,62 +45,128 @@ def test_suffixes_differ() -> None:
     assert len({FORMATS.load(name).suffix for name in FORMATS}) == len(list(FORMATS))
 
 
-@every_format
-@given(shape=SHAPES)
-@example(shape=Shape(1, 1))
-@example(shape=Shape(20, 1))
-@settings(max_examples=40)
-def test_a_file_has_exactly_its_size_and_every_sample_comes_back(name: str, shape: Shape) -> None:
+def test_native_formats_are_those_whose_samples_lie_where_c_can_compute_it() -> None:
+    assert set(NATIVE_FORMATS) == set(READ_BY_EXTENTS)
+
+
+def came_back(name: str, found: list[bytes], payloads: list[bytes]) -> bool:
+    """With padding behind some formats' samples; of a JPEG the number only, and as many pixels."""
+    for sample, payload in zip(found, payloads, strict=True):
+        kept = payload[:8] if name == "jpeg" else payload
+        padding = sample[len(payload) :]
+        if sample[: len(kept)] != kept or len(sample) < len(payload) or (name != "jpeg" and padding.strip(b"\0")):
+            return False
+    return True
+
+
+@with_files
+@given(sizes=SIZES)
+@example(sizes=(1, 1))
+@example(sizes=(20, 1))
+@settings(one_folder, max_examples=25)
+def test_every_sample_comes_back(name: str, sizes: tuple[int, int], tmp_path: Path) -> None:
+    shape = shape_of(name, *sizes)
+    format_, payloads, path = FORMATS.load(name)(shape), payloads_of(shape), tmp_path / "file"
+    path.unlink(missing_ok=True)
+    write(format_, path, payloads)
+    assert came_back(name, read(format_, path), payloads)
+    exact = format_.file_bytes_of(0)
+    size = path.stat().st_size
+    assert size == exact or exact is None
+    if format_.reading == EXTENTS:
+        assert size == format_.file_bytes == exact
+
+
+@pytest.mark.parametrize("name", [name for name in WITH_FILES if FORMATS.load(name).ragged])
+@given(sizes=st.lists(st.integers(1, 3000), min_size=1, max_size=12))
+@settings(one_folder, max_examples=25)
+def test_samples_of_any_sizes_come_back(name: str, sizes: list[int], tmp_path: Path) -> None:
+    files = [np.array(sizes), np.array(sizes[::-1])]
+    shape = Shape(len(sizes), sum(sizes) // len(sizes) or 1, max(sizes), lambda file: files[file])
     format_ = FORMATS.load(name)(shape)
-    payloads = payloads_of(shape)
-    content = encoded(format_, payloads)
-    assert len(content) == format_.file_bytes
-    for inside, payload in enumerate(payloads):
-        slot = slot_of(content, format_.extents(inside))
-        assert len(slot) == format_.slot_bytes
-        format_.check(memoryview(slot))
-        assert slot[format_.payload(inside)] == payload
+    for file in (0, 1):
+        path, payloads = tmp_path / f"file-{file}", payloads_of(shape, file=file)
+        path.unlink(missing_ok=True)
+        write(format_, path, payloads)
+        assert read(format_, path, file) == payloads
+        assert format_.file_bytes_of(file) in (None, path.stat().st_size)
 
 
-@every_format
-@given(shape=SHAPES)
+@pytest.mark.parametrize("name", [name for name in WITH_FILES if not FORMATS.load(name).ragged])
+@given(sizes=st.lists(st.integers(1, 3000), min_size=2, max_size=2), samples=st.integers(1, 9))
+@settings(one_folder, max_examples=25)
+def test_files_of_any_sizes_come_back(name: str, sizes: list[int], samples: int, tmp_path: Path) -> None:
+    samples = samples if FORMATS.load(name).indexed else 1
+    shape = Shape(samples, sum(sizes) // 2, max(sizes), lambda file: np.full(samples, sizes[file]))
+    format_ = FORMATS.load(name)(shape)
+    for file in (0, 1):
+        path, payloads = tmp_path / f"file-{file}", payloads_of(shape, file=file)
+        write(format_, path, payloads)
+        assert came_back(name, read(format_, path, file), payloads)
+        assert format_.file_bytes_of(file) in (None, path.stat().st_size)
+
+
+@with_files
+@pytest.mark.parametrize(("samples", "record_bytes"), [(1, 200_000), (16, 10_000), (300, 500)])
+def test_sizes_that_only_content_decides_are_foretold_well_enough(
+    name: str, samples: int, record_bytes: int, tmp_path: Path
+) -> None:
+    """For the room on a disk: never far too little."""
+    shape = shape_of(name, samples, record_bytes)
+    format_, path = FORMATS.load(name)(shape), tmp_path / "file"
+    write(format_, path, payloads_of(shape))
+    assert 0.98 * path.stat().st_size <= format_.file_bytes <= 2.2 * path.stat().st_size + 70_000
+
+
+@by_extents
+@given(sizes=SIZES)
 @settings(max_examples=20)
-def test_extents_lie_inside_the_file_and_samples_do_not_overlap(name: str, shape: Shape) -> None:
-    format_ = FORMATS.load(name)(shape)
+def test_extents_lie_inside_the_file_and_samples_do_not_overlap(name: str, sizes: tuple[int, int]) -> None:
+    format_ = FORMATS.load(name)(Shape(*sizes))
     starts = set()
-    for inside in range(shape.samples_per_file):
+    for inside in range(sizes[0]):
         extents = format_.extents(inside)
         assert all(extent.offset >= 0 and extent.nbytes > 0 for extent in extents)
         assert all(extent.offset + extent.nbytes <= format_.file_bytes for extent in extents)
+        assert sum(extent.nbytes for extent in extents) == format_.slot_bytes
         starts.add(extents[-1].offset)
-    assert len(starts) == shape.samples_per_file
+    assert len(starts) == sizes[0]
 
 
-@every_format
-@pytest.mark.parametrize("shape", [Shape(1, 100), Shape(4, 33)])
-def test_a_payload_may_come_in_pieces_of_any_type(name: str, shape: Shape) -> None:
-    format_ = FORMATS.load(name)(shape)
-    payloads = payloads_of(shape)
+def test_what_is_not_read_has_no_extents() -> None:
+    (name,) = (name for name in FORMATS if FORMATS.load(name).reading == NOTHING)
+    format_ = FORMATS.load(name)(Shape(3, 50))
+    assert (format_.file_bytes, list(format_.extents(1)), format_.encode([[b"x"]])) == (0, [], [])
+    assert format_.payload(1) == slice(0, 50)
+
+
+@with_files
+@pytest.mark.parametrize(("samples", "record_bytes"), [(1, 100), (4, 33)])
+def test_a_payload_may_come_in_pieces_of_any_type(name: str, samples: int, record_bytes: int, tmp_path: Path) -> None:
+    shape = shape_of(name, samples, record_bytes)
+    format_, payloads, path = FORMATS.load(name)(shape), payloads_of(shape), tmp_path / "file"
     pieces: list[list[Buffer]] = [
         [payload[:10], bytearray(payload[10:11]), b"", memoryview(payload)[11:]] for payload in payloads
     ]
-    assert b"".join(format_.encode(pieces)) == encoded(format_, payloads)
+    if format_.reading == LIBRARY:
+        format_.write(str(path), pieces)
+        assert read(format_, path) == payloads
+    else:
+        assert b"".join(format_.encode(pieces)) == encoded(format_, payloads)
 
 
-@every_format
-def test_files_are_a_function_of_their_content(name: str) -> None:
-    format_, shape = FORMATS.load(name), Shape(3, 50)
-    one, again, other = (encoded(format_(shape), payloads_of(shape, seed)) for seed in (1, 1, 2))
-    assert one == again != other
-
-
-@every_format
-def test_one_file_after_another_can_be_encoded(name: str) -> None:
-    """Nothing of a file stays behind in the adapter."""
-    shape = Shape(3, 50)
-    used, fresh = FORMATS.load(name)(shape), FORMATS.load(name)(shape)
-    encoded(used, payloads_of(shape, 1))
-    assert encoded(used, payloads_of(shape, 2)) == encoded(fresh, payloads_of(shape, 2))
+@with_files
+def test_files_are_a_function_of_their_content(name: str, tmp_path: Path) -> None:
+    """One file after another: nothing of it stays behind in the adapter."""
+    shape = shape_of(name, 3, 50)
+    format_, files = FORMATS.load(name)(shape), []
+    for number, seed in enumerate((1, 2, 1)):
+        if number == 2 and format_.reading == LIBRARY:
+            time.sleep(1.01)  # nor does it say when it was written
+        path = tmp_path / str(number)
+        write(format_, path, payloads_of(shape, seed))
+        files.append(path.read_bytes())
+    assert files[0] == files[2] != files[1]
 
 
 def undetected(name: str, shape: Shape, inside: int) -> list[int]:
@@ -126,14 +184,33 @@ def undetected(name: str, shape: Shape, inside: int) -> list[int]:
     return missed
 
 
-@every_format
 @pytest.mark.parametrize("record_bytes", [1, 40])
+@pytest.mark.parametrize("name", ["tfrecord", "npz"])
 def test_any_flipped_byte_of_a_file_with_one_sample_is_detected(name: str, record_bytes: int) -> None:
-    missed = undetected(name, Shape(1, record_bytes), 0)
-    if FORMATS.load(name).has_checks:
-        assert missed == []
-    else:
-        assert len(set(missed)) == record_bytes
+    assert undetected(name, Shape(1, record_bytes), 0) == []
+
+
+@pytest.mark.parametrize("name", ["raw", "npy"])
+@pytest.mark.parametrize("record_bytes", [1, 40])
+def test_any_flipped_byte_around_a_sample_without_checksum_is_detected(name: str, record_bytes: int) -> None:
+    payload = FORMATS.load(name)(Shape(1, record_bytes)).payload()
+    assert set(undetected(name, Shape(1, record_bytes), 0)) == set(range(payload.start, payload.stop))
+
+
+def test_a_flipped_byte_of_a_csv_is_detected_unless_it_makes_another_digit() -> None:
+    format_, shape = FORMATS.load("csv")(Shape(2, 40)), Shape(2, 40)
+    slot = slot_of(encoded(format_, payloads_of(shape)), format_.extents(1))
+    for position, sign in enumerate(bytes(slot)):
+        for bit in (1, 16, 128):
+            slot[position] = sign ^ bit
+            assert detected(format_, slot) or chr(slot[position]).isdigit()
+        slot[position] = sign
+
+
+def test_formats_whose_checks_are_tested_here_are_all_that_have_any() -> None:
+    """PNG and JPEG: tests/formats/test_pictures.py."""
+    with_checks = {name for name in FORMATS if FORMATS.load(name).has_checks}
+    assert with_checks == {"tfrecord", "npz", "npy", "csv", "png", "jpeg"}
 
 
 @pytest.mark.parametrize("inside", [0, 2])
@@ -149,7 +226,7 @@ def test_any_flipped_byte_around_one_row_among_many_of_an_npz_is_detected(inside
     assert set(undetected("npz", shape, inside)) == set(range(payload.start, payload.stop))
 
 
-@every_format
+@pytest.mark.parametrize("name", [*READ_BY_EXTENTS, "png", "jpeg"])
 def test_zeros_are_not_mistaken_for_a_sample(name: str) -> None:
     """What a sparse or never written file gives."""
     format_ = FORMATS.load(name)(Shape(1, 64))

@@ -108,6 +108,50 @@ def test_a_killed_run_of_first_touch_begins_again_without_copies(attempt: int, t
     assert not list(near.rglob("*.part"))
 
 
+CHECKPOINTS = """
+study: saved
+workload:
+  dataset: {format: raw, num_files_train: 16, record_length_bytes: 1 KiB}
+  train: {epochs: 2}
+  checkpoint: {epochs_between_checkpoints: 1, mode: all_ranks, model_parameters: 400000, keep: 1, verify: true}
+system:
+  nodes: 2
+  tiers:
+    gfs: {path: "{out}/gfs", bandwidth: 4 MB/s, emulate: true}
+"""  # 5.6 MB each: 1.4 s
+
+
+@pytest.mark.parametrize("attempt", range(4))
+def test_a_torn_checkpoint_never_counts(attempt: int, tmp_path: Path) -> None:
+    """Killed in the first or the second one: what has the name of a complete one is complete, and the next run begins without any."""
+    (tmp_path / "study.yaml").write_text(CHECKPOINTS + f"# {attempt}\n")
+    folder, second = tmp_path / "out" / "gfs" / "checkpoints", attempt >= 2
+    process = start(tmp_path)
+    torn = folder / f"step-{16 if second else 8:06d}.part"
+    while not torn.exists() and process.poll() is None:
+        time.sleep(0.001)
+    time.sleep(0.3 * attempt)
+    ranks = ranks_below(process.pid)
+    assert len(ranks) == 2, process.communicate()
+    if attempt % 2:
+        os.kill(process.pid, signal.SIGKILL)
+    else:
+        os.kill(ranks[1], signal.SIGKILL)
+    _, err = process.communicate(timeout=30)
+    assert gone(ranks), "ranks outlived the command"
+    assert process.returncode == (-signal.SIGKILL if attempt % 2 else 3), err
+    left = {path.name: path for path in folder.iterdir() if path.is_dir()}
+    assert set(left) == ({"step-000008", "step-000016.part"} if second else {"step-000008.part"})
+    for name, path in left.items():
+        assert (path / "checkpoint.json").exists() == (not name.endswith(".part"))
+        if not name.endswith(".part"):
+            sizes = json.loads((path / "checkpoint.json").read_text())["sizes"]
+            assert {each: (path / each).stat().st_size for each in sizes} == sizes
+    assert not finished_runs(tmp_path)
+    finish(tmp_path)
+    assert sorted(path.name for path in folder.iterdir()) == ["step-000016", "tierscope.json"]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_everything_promptly_with_exit_code_3(number: signal.Signals, tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(STUDY)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.framework_loaders import assert_same_trace, assert_samples_of_the_plan
 from tests.small_study import stage
 from tests.tiny import tiny
 from tierscope.data.content import payload
@@ -32,3 +33,27 @@ def test_tensorflow_refuses_what_we_refuse(tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(tf.errors.DataLossError):
         list(tf.data.TFRecordDataset(str(path)))
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        ("format=tfrecord",),
+        ("format=npz",),
+        ("format=raw", "read_threads=4"),
+        ("format=tfrecord", "num_samples_per_file=4", "sample_shuffle=off", "file_access=multi"),
+    ],
+)
+def test_tf_data_gives_the_samples_of_the_plan(keys: tuple[str, ...], tmp_path: Path) -> None:
+    pytest.importorskip("tensorflow", reason="TensorFlow is not installed: make test-tensorflow installs it")
+    study = tiny("sweep={}", "cache_rate=50%", "data_loader=tensorflow", *keys)
+    assert_samples_of_the_plan(study, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [("format=tfrecord",), ("format=tfrecord", "num_samples_per_file=4", "sample_shuffle=off", "file_access=multi")],
+)
+def test_what_tf_data_reads_is_recorded(keys: tuple[str, ...], tmp_path: Path) -> None:
+    pytest.importorskip("tensorflow", reason="TensorFlow is not installed: make test-tensorflow installs it")
+    assert_same_trace("tensorflow", keys, tmp_path)

@@ -111,6 +111,19 @@ def test_computing_is_said(seconds: float | None, computing: list[float], line: 
     assert str(list(verdict(break_down(from_traces(traces, TIERS))))[-1]) == line
 
 
+def test_checkpoints_are_said_where_there_are_any() -> None:
+    def lines(*seconds: float) -> list[str]:
+        runs = [
+            trace_of({(0, 1): {"GFS-READ": 5.0}}, point=n, sweep={"cache_rate": n / 4}, checkpoint_seconds=each)
+            for n, each in enumerate(seconds)
+        ]
+        return [str(line) for line in verdict(break_down(from_traces(runs, TIERS)))]
+
+    assert "Checkpoints held training up for 2 s of the epoch (20.0 %)." in lines(2.0, 2.0)
+    assert "Checkpoints held training up for 1 s to 2 s of the epoch (10.0 % to 20.0 %)." in lines(2.0, 1.0, 0.0)
+    assert not any("Checkpoints" in line for line in lines(0.0))
+
+
 def test_one_point_without_a_sweep() -> None:
     text = shown(break_down(times_of([{"rank": 0, "class": "GFS-READ", "seconds": 1.0}])))
     assert "I/O: 1.000 s per epoch (n=1); 1 rank.\n" in text.replace(" \n", "\n")

@@ -5,7 +5,21 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tierscope.spec import keys, kinds, schema
-from tierscope.spec.study import Axis, Dataset, Placement, Reader, Study, System, Tier, Train, Workload
+from tierscope.spec.study import (
+    FORMATS,
+    NATIVE_FORMATS,
+    Axis,
+    Checkpoint,
+    Dataset,
+    Hdf5,
+    Placement,
+    Reader,
+    Study,
+    System,
+    Tier,
+    Train,
+    Workload,
+)
 
 PATHS = st.text(min_size=1, max_size=20).filter(
     lambda text: text.strip() and not {"\0", "\n", "{", "}"} & set(text)
@@ -17,7 +31,7 @@ NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,20}", fullmatch=True) | st.s
 # Swept alone, these leave any study possible.
 SWEPT = [
     "seed",
-    "workload.dataset.format",
+    "workload.dataset.compressibility",
     "workload.reader.batch_size",
     "workload.reader.transfer_size",
     "workload.train.computation_time",
@@ -37,7 +51,9 @@ def values_of(kind: kinds.Kind) -> st.SearchStrategy[Any]:  # noqa: PLR0911
         case kinds.Integer(_low=low, _high=high):
             return st.integers(int(low or 0), int(high or 2**62))
         case kinds.Bytes(_low=low, _high=high):
-            return st.integers(int(low or 0), int(high or 2**63 - 1)) | st.sampled_from([2**20, 10**9, 10**12])
+            least, most = int(low or 0), int(high or 2**63 - 1)
+            usual_bytes = [value for value in (2**20, 10**9, 10**12) if least <= value <= most]
+            return st.integers(least, most) | st.sampled_from(usual_bytes)
         case kinds.Choice(names=names):
             return st.sampled_from(names)
         case kinds.Flag():
@@ -99,21 +115,94 @@ def axes(draw: st.DrawFn) -> tuple[Axis, ...]:
 
 
 @st.composite
+def datasets(draw: st.DrawFn, ranks: int, formats: tuple[str, ...], varies: bool) -> Dataset:
+    name = draw(st.sampled_from(formats))
+    length = draw(values_of(kinds.Bytes(1, 2**40)))
+    given: dict[str, Any] = {"record_length_bytes": st.just(length)}
+    given["record_length_bytes_stdev"] = st.integers(0, length if varies else 0)
+    if name == "hdf5":
+        given["hdf5"] = section(Hdf5)
+    files = draw(st.integers(64, 10**9)) * ranks  # whole ones for each, as `file_access: multi` needs them
+    dataset: Dataset = draw(
+        section(
+            Dataset,
+            format=st.just(name),
+            num_files_train=st.just(files),
+            num_samples_per_file=st.integers(1, 10**5),
+            **given,
+        )
+    )
+    return dataset
+
+
+@st.composite
+def readers(draw: st.DrawFn, loader: str, direct: bool) -> Reader:
+    """Keys that need one another."""
+    threads = draw(st.integers(0, 256))
+    preprocess = draw(st.sampled_from(["none", "busy", "decode"]))
+    given: dict[str, Any] = {
+        "io_engine": "pread",
+        "data_loader": loader,
+        "odirect": direct,
+        "read_threads": threads,
+        "preprocess": preprocess,
+    }
+    if preprocess != "busy":
+        given["preprocess_time"] = 0.0
+    if preprocess == "none" or not threads:
+        given["computation_threads"] = 0
+    if draw(st.booleans()):
+        given |= {"sample_shuffle": "offset", "file_access": "shared", "shuffle": "global"}
+    else:
+        given["sample_shuffle"] = draw(st.sampled_from(["off", "seed", "random"]))
+    reader: Reader = draw(section(Reader, **{name: st.just(value) for name, value in given.items()}))
+    return reader
+
+
+@st.composite
+def trainings(draw: st.DrawFn) -> Train:
+    distribution = draw(st.sampled_from(["constant", "normal", "uniform", "exponential"]))
+    spread = draw(st.floats(1e-6, 3600)) if distribution in ("normal", "uniform") else 0.0
+    given = {"computation_time_distribution": distribution, "computation_time_stdev": spread}
+    train: Train = draw(section(Train, **{name: st.just(value) for name, value in given.items()}))
+    return train
+
+
+@st.composite
+def checkpoints(draw: st.DrawFn) -> Checkpoint:
+    given: dict[str, Any] = {"tier": draw(st.sampled_from([None, "near", "far"]))}
+    if draw(st.booleans()):
+        given["zero_stage"] = 0
+    else:
+        given |= {"mode": "all_ranks", "model_parameters": draw(st.integers(1, 10**14))}
+    checkpoint: Checkpoint = draw(section(Checkpoint, **{name: st.just(value) for name, value in given.items()}))
+    return checkpoint
+
+
+@st.composite
 def studies(draw: st.DrawFn) -> Study:
     """A study that passes every check."""
-    dataset = section(Dataset, num_files_train=st.integers(64, 10**12), num_samples_per_file=st.integers(1, 10**5))
-    # io_uring excludes emulated tiers and reading inline, O_DIRECT the loader in Python, the native one some emulated tiers
+    # io_uring excludes emulated tiers and reading inline, O_DIRECT the loader in Python, the native one some emulated tiers and formats
     loader, direct = draw(st.sampled_from([("auto", False), ("threads", False), ("auto", True), ("native", True)]))
     emulate = st.just(False) if direct else st.booleans()
-    reader = section(Reader, io_engine=st.just("pread"), data_loader=st.just(loader), odirect=st.just(direct))
-    workload = st.builds(Workload, dataset=dataset, reader=reader, train=section(Train))
-    system = st.builds(
-        System,
-        nodes=st.integers(1, 8),
-        ranks_per_node=st.integers(1, 8),
-        tiers=st.tuples(tiers("near", emulate), tiers("far", emulate)),
+    formats = (
+        NATIVE_FORMATS if direct else tuple(name for name in FORMATS if name != "lmdb")
+    )  # whose pages nothing holds up
+    system = System(
+        nodes=draw(st.integers(1, 8)),
+        ranks_per_node=draw(st.integers(1, 8)),
+        tiers=(draw(tiers("near", emulate)), draw(tiers("far", emulate))),
     )
-    # partition needs a local shuffle, clairvoyant files of one sample
-    placement = section(Placement, policy=st.sampled_from(["pinned", "first-touch", "lru"]))
-    study: Study = draw(section(Study, workload=workload, system=system, placement=placement, sweep=axes()))
+    reader = draw(readers(loader, direct))
+    workload = st.builds(
+        Workload,
+        dataset=datasets(system.ranks, formats, varies=not direct),
+        reader=st.just(reader),
+        train=trainings(),
+        checkpoint=checkpoints(),
+    )
+    # partition needs a local shuffle, clairvoyant files of one sample, first-touch reads in later epochs
+    policies = ["pinned", "lru", *(["first-touch"] if reader.read_ahead == "batches" else [])]
+    placement = section(Placement, policy=st.sampled_from(policies))
+    study: Study = draw(section(Study, workload=workload, system=st.just(system), placement=placement, sweep=axes()))
     return study

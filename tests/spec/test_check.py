@@ -174,6 +174,136 @@ def test_how_servers_serve_needs_servers_that_limit(key: str, reason: str, fix: 
     assert parsed(tier_keys(key), f"gfs.{fix}").system.tiers[1]
 
 
+def dataset(*lines: str) -> str:
+    return edited("num_files_train: 64", "\n    ".join(("num_files_train: 64", *lines)))
+
+
+@pytest.mark.parametrize(
+    ("lines", "said", "fix"),
+    [
+        (
+            ("file_access: multi", "batch_size: 4"),
+            "workload.dataset.num_files_train = 66 does not divide over 4 ranks, and with file_access: multi "
+            "each reads whole files; set a multiple of them, or file_access: shared",
+            "num_files_train=68",
+        ),
+        (
+            ("batch_size: 4", "sample_shuffle: offset", "shuffle: off"),
+            "workload.reader.sample_shuffle = offset draws batches at random, but shuffle = off; set one of them otherwise",
+            "shuffle=global",
+        ),
+        (
+            ("batch_size: 4", "sample_shuffle: offset", "file_access: multi"),
+            "workload.reader.sample_shuffle = offset deals out batches, but with file_access: multi files are; set one of them otherwise",
+            "file_access=shared",
+        ),
+        (
+            ("batch_size: 4", "preprocess_time: 2 ms"),
+            "workload.reader.preprocess_time = 0.002, but preprocess = none; set preprocess: busy, or remove it",
+            "preprocess=busy",
+        ),
+        (
+            ("batch_size: 4", "preprocess: decode", "preprocess_time: 2 ms"),
+            "workload.reader.preprocess_time = 0.002, but preprocess = decode; set preprocess: busy, or remove it",
+            "preprocess=busy",
+        ),
+        (
+            ("batch_size: 4", "computation_threads: 3"),
+            "workload.reader.computation_threads = 3, but preprocess = none; set it, or remove the threads",
+            "preprocess=decode",
+        ),
+        (
+            ("batch_size: 4", "computation_threads: 3", "preprocess: decode", "read_threads: 0"),
+            "workload.reader.computation_threads = 3, but read_threads = 0: one thread reads and preprocesses; raise that, or remove these",
+            "read_threads=1",
+        ),
+    ],
+)
+def test_keys_of_a_reader_that_need_others(lines: tuple[str, ...], said: str, fix: str) -> None:
+    text = edited("batch_size: 4", "\n    ".join(lines))
+    if "num_files_train = 66" in said:
+        text = edited("num_files_train: 64", "num_files_train: 66", text)
+    line = refusal(text)
+    assert line.partition(": ")[2] == said
+    assert parsed(text, fix).workload.reader
+
+
+@pytest.mark.parametrize("name", ["normal", "uniform", "constant", "exponential"])
+def test_a_spread_of_compute_and_its_distribution_belong_together(name: str) -> None:
+    distribution = (SMALL, f"computation_time_distribution={name}", "computation_time=1 s")
+    key = "workload.train.computation_time"
+    if name in ("normal", "uniform"):
+        said = f"{key}_distribution = {name}, but computation_time_stdev is not given; add it"
+        assert refusal(*distribution).endswith(said)
+        assert parsed(*distribution, "computation_time_stdev=1 ms").workload.train
+    else:
+        line = refusal(*distribution, "computation_time_stdev=1 ms")
+        said = f"{key}_stdev = 0.001, but computation_time_distribution = {name}; set normal or uniform, or remove it"
+        assert line.endswith(said)
+        assert parsed(*distribution).workload.train
+
+
+def test_the_layout_of_hdf5_is_for_hdf5() -> None:
+    text = dataset("hdf5: {chunk_size: 1 KiB}")
+    said = "workload.dataset.hdf5 says how HDF5 files are laid out, but format = tfrecord; set hdf5, or remove it"
+    assert refusal(text) == f"my.yaml:6: {said}"
+    assert parsed(text, "format=hdf5").workload.dataset.hdf5.chunk_size == 1024
+
+
+def test_sizes_that_would_mostly_be_cut_off() -> None:
+    said = "workload.dataset.record_length_bytes_stdev = 4097 is more than record_length_bytes = 4096, and no sample has less than a byte; lower it"
+    assert refusal(dataset("record_length_bytes_stdev: 4097")) == f"my.yaml:6: {said}"
+    assert parsed(dataset("record_length_bytes_stdev: 4096")).workload.dataset
+
+
+def test_a_mapped_file_cannot_be_held_up() -> None:
+    text = dataset("format: lmdb")
+    line = refusal(text, "gfs.emulate=true", "gfs.latency=1 ms")
+    assert line == (
+        "my.yaml:6: workload.dataset.format = lmdb, but tier gfs is emulated: LMDB maps its files, and nothing can hold up a page; set another format"
+    )
+    assert parsed(text, "gfs.latency=1 ms").workload.dataset.format == "lmdb"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "fix"),
+    [
+        ("data_loader=native", "data_loader: auto or threads"),
+        ("odirect=true", "odirect: false"),
+        ("io_engine=uring", "io_engine: pread"),
+    ],
+)
+@pytest.mark.parametrize(("key", "value"), [("format", "png"), ("format", "hdf5"), ("record_length_bytes_stdev", "10")])
+def test_what_the_native_loader_does_not_read(wanted: str, fix: str, key: str, value: str) -> None:
+    line = refusal(dataset(f"{key}: {value}"), wanted)
+    said = f"workload.dataset.{key} = {value}, which the native loader does not read; set workload.reader.{fix}"
+    assert line == f"my.yaml:6: {said}"
+    assert parsed(dataset(f"{key}: {value}")).workload.dataset
+
+
+def test_first_touch_needs_epochs_that_read() -> None:
+    line = refusal(SMALL, "policy=first-touch", "read_ahead=all")
+    assert (
+        "placement.policy = first-touch keeps what is read for later epochs, but with workload.reader.read_ahead: all"
+        in line
+    )
+    assert parsed(SMALL, "policy=first-touch").placement
+
+
+@pytest.mark.parametrize(
+    ("settings", "said", "fix"),
+    [
+        (("tier=bb",), "tier = bb; tiers: lfs, gfs", "tier=lfs"),
+        (("zero_stage=1", "model_parameters=10"), "zero_stage = 1 spreads the state over ranks, but mode = rank_zero; set mode: all_ranks", "mode=all_ranks"),
+        (("zero_stage=3", "mode=all_ranks"), "zero_stage = 3, but model_parameters is not given; add it", "model_parameters=10"),
+    ],
+)  # fmt: skip
+def test_what_checkpoints_need(settings: tuple[str, ...], said: str, fix: str) -> None:
+    assert refusal(SMALL, *(f"checkpoint.{one}" for one in settings)).endswith(f": workload.checkpoint.{said}")
+    kept = [one for one in settings if one.partition("=")[0] != fix.partition("=")[0]]
+    assert parsed(SMALL, *(f"checkpoint.{one}" for one in (*kept, fix))).workload.checkpoint
+
+
 PYTHON_ONLY = {
     "metadata_servers": ("metadata_servers: 2", "metadata_servers = 2"),
     "metadata_variation": ("metadata_variation: 10%", "metadata_variation = 10%"),

@@ -11,6 +11,8 @@ SECTIONS: list[type] = [
     study.Dataset,
     study.Reader,
     study.Train,
+    study.Hdf5,
+    study.Checkpoint,
     study.Workload,
     study.Tier,
     study.System,

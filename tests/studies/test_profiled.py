@@ -131,7 +131,7 @@ def test_a_darshan_that_cannot_be_loaded_is_said(tmp_path: Path, monkeypatch: py
 def test_every_tier_is_where_it_is_written_and_where_links_lead(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-    lfs, gfs = profiled._tiers(tiny(), str(tmp_path / "link"))
+    lfs, gfs = profiled.tier_prefixes(tiny(), str(tmp_path / "link"))
     assert lfs.prefixes == tuple(
         str(tmp_path / kind / "tiers" / "lfs" / str(node)) for node in (0, 1) for kind in ("link", "real")
     )

@@ -16,6 +16,7 @@ def test_a_directory_is_the_system_itself(tmp_path: Path) -> None:
     access.close(fd)
     assert access.stat(str(tmp_path / "file")).st_size == 10
     assert (access.open, access.preadv, access.close) == (os.open, os.preadv, os.close)  # no frame in between
+    assert (access.pwrite, access.sync) == (os.pwrite, os.fsync)
 
 
 def test_nothing_answers_as_if_all_was_read_without_a_file() -> None:

@@ -187,6 +187,18 @@ class TestEmulated:
             client.pwrite(client.create(str(path)), memoryview(bytes(1000)), 0)
         assert clock.sleeps[before:] == [2 * MS, 3 * MS, 4 * MS, 5 * MS]  # each waits for its turn, opens and writes
 
+    def test_a_sync_is_one_way_there_and_back(
+        self, clock: FakeClock, new_queues: Callable[[], Queues], tmp_path: Path
+    ) -> None:
+        """What was written has had its time, and the disk underneath must not make any."""
+        for latency_ns, sleeps in ((MS, [MS]), (0, [])):
+            access = Emulated(view(metadata=None, latency_ns=latency_ns), new_queues())
+            fd = access.create(str(tmp_path / "000000001.raw"))
+            before = len(clock.sleeps)
+            access.sync(fd)
+            access.close(fd)
+            assert clock.sleeps[before:] == sleeps
+
     def test_a_file_that_is_not_finished_belongs_to_the_servers_of_the_finished_one(self) -> None:
         tier = Tier(name="lfs", path="/lfs")
         dataset = Dataset(format="npz", num_files_train=100, record_length_bytes=4)

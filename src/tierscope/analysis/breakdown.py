@@ -53,6 +53,7 @@ class EpochPoint:
     bottleneck: str | None
     spread: Interval
     step_seconds: tuple[float, float] | None
+    checkpoint_seconds: float | None = None  # that training stood still for them; None: not at all, or not known
     hit_rate: float | None = None  # share of samples that nobody went to the last tier for
 
 
@@ -68,6 +69,8 @@ class SweepPoint:
     compute_seconds: float | None
     write_seconds: float  # of the rank that wrote longest
     first_epoch_io_seconds: float | None
+    checkpoint_seconds: float | None = None  # the mean of the counted epochs: not each of them need have any
+    checkpoint_share: float | None = None  # of the epoch
     hit_rate: float | None = None  # the mean of the counted epochs
     staging_seconds: float | None = None  # to put the files there before training, as simulated
     break_even_epochs: int | None = (
@@ -177,12 +180,13 @@ def _counts(times: ClassTimes, chosen: pl.DataFrame) -> dict[tuple[Any, ...], di
 
 
 class _Figures(NamedTuple):
-    """Of one epoch, each the longest of any rank; None: not known. The last two bound training that synchronises every step."""
+    """Of one epoch, each the longest of any rank; None: not known. The two of prefetch bound training that synchronises every step."""
 
     epoch_seconds: float | None = None
     compute_seconds: float | None = None
     endless_prefetch_seconds: float | None = None  # max over ranks of the sum over steps
     no_prefetch_seconds: float | None = None  # sum over steps of the max over ranks
+    checkpoint_seconds: float | None = None
 
 
 def _epoch_figures(times: ClassTimes) -> dict[tuple[Any, ...], _Figures]:
@@ -191,7 +195,8 @@ def _epoch_figures(times: ClassTimes) -> dict[tuple[Any, ...], _Figures]:
         return {}
     keys = times.keys
     longest = times.epochs.group_by(keys).agg(
-        pl.col("epoch_seconds", "compute_seconds").max(), pl.col("step_read_seconds").list.sum().max().alias("endless")
+        pl.col("epoch_seconds", "compute_seconds", "checkpoint_seconds").max(),
+        pl.col("step_read_seconds").list.sum().max().alias("endless"),
     )
     per_step = (
         times.epochs.select([*keys, "step_read_seconds"])
@@ -206,7 +211,7 @@ def _epoch_figures(times: ClassTimes) -> dict[tuple[Any, ...], _Figures]:
     joined = longest.join(per_step, on=keys, how="left", nulls_equal=True)
     return {
         tuple(row[name] for name in keys): _Figures(
-            row["epoch_seconds"], row["compute_seconds"], row["endless"], row["none"]
+            row["epoch_seconds"], row["compute_seconds"], row["endless"], row["none"], row["checkpoint_seconds"]
         )
         for row in joined.iter_rows(named=True)
     }
@@ -334,6 +339,7 @@ def _epoch_point(sweep: dict[str, Any], runs: list[Slowest], factors: _Factors) 
         bottleneck=bottleneck(classes),
         spread=spread,
         step_seconds=(endless, none) if endless is not None and none is not None else None,
+        checkpoint_seconds=_median([run.figures.checkpoint_seconds for run in runs]) or None,
     )
 
 
@@ -348,6 +354,8 @@ def _sweep_point(sweep: dict[str, Any], runs: list[Slowest], factors: _Factors) 
     later = [run for run in runs if run.epoch in epochs]
     first = [run.io_seconds for run in runs if run.epoch == 1]
     classes = _middle_classes(later)
+    stood = _mean([run.figures.checkpoint_seconds for run in later]) or None
+    whole = _mean([run.figures.epoch_seconds for run in later])
     return SweepPoint(
         sweep=sweep,
         io=_with_factors(
@@ -360,6 +368,8 @@ def _sweep_point(sweep: dict[str, Any], runs: list[Slowest], factors: _Factors) 
         compute_seconds=_median([run.figures.compute_seconds for run in later]),
         write_seconds=interval([run.write_seconds for run in later]).median,
         first_epoch_io_seconds=interval(first).median if first else None,
+        checkpoint_seconds=stood,
+        checkpoint_share=stood / whole if stood and whole else None,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from tierscope.analysis.about_import import about_import, about_profiled
-from tierscope.analysis.breakdown import Breakdown, rates_at_best, sweep_text
+from tierscope.analysis.breakdown import Breakdown, counted_epochs, rates_at_best, sweep_text
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.habits import about_habits, about_study
 from tierscope.analysis.statistics import ROUNDING, settled
@@ -22,6 +22,7 @@ LATE_SHARE = 0.05
 OVERHEAD_SHARE = 0.05
 HIDDEN_SHARE = 0.05
 MOST_NAMED = 5
+CHECKPOINT_SHARE = 0.1
 _COMMAND_WIDTH = 60
 
 
@@ -36,6 +37,7 @@ def find(
     findings += _about_writes(breakdown)
     if not times.about:
         return findings
+    findings += _about_checkpoints(times, breakdown)
     findings += _about_tiers(given)
     findings += _about_simulation(times, breakdown, given) if given.simulated else []
     findings += _about_ranks(times, breakdown, given)
@@ -74,6 +76,8 @@ def _about_tiers(given: Conditions) -> list[Finding]:
 
 def _about_simulation(times: ClassTimes, breakdown: Breakdown, given: Conditions) -> list[Finding]:
     findings = [Finding("upper_bound", {})] if any(about.get("upper_bound") for about in times.about) else []
+    if any(about.get("checkpoints") for about in times.about):
+        findings.append(Finding("checkpoints_not_simulated", {}))
     if "bound" in given.simulated and _sum(times.epochs, "compute_seconds") > 0:
         findings.append(Finding("rough_bound", {}))
     return [*findings, *_about_stations(times, breakdown), *_about_staging(breakdown)]
@@ -231,6 +235,28 @@ def _about_writes(breakdown: Breakdown) -> list[Finding]:
     if point.write_seconds <= point.io.median:
         return []
     return [Finding("writes", {"write_seconds": point.write_seconds, "io_seconds": point.io.median})]
+
+
+def _about_checkpoints(times: ClassTimes, breakdown: Breakdown) -> list[Finding]:
+    """Of the point where they take most of the epoch."""
+    point = max(breakdown.summary, key=lambda point: point.checkpoint_share or 0.0)
+    share = point.checkpoint_share or 0.0
+    about = next((each for each in times.about if each.get("checkpoint") and each["sweep"] == point.sweep), None)
+    if share <= CHECKPOINT_SHARE or about is None:
+        return []
+    tier = about["checkpoint"]["tier"]
+    here = (pl.col(name).eq_missing(value) for name, value in point.sweep.items())
+    rows = times.table.filter(pl.col("class") == f"{tier.upper()}-WRITE", *here)
+    epochs = counted_epochs(rows["epoch"].to_list())
+    longest = rows.filter(pl.col("epoch").is_in(epochs)).group_by(times.keys).agg(pl.col("seconds").max())
+    evidence = {
+        "where": sweep_text(point.sweep),
+        "tier": tier,
+        "percent": 100 * share,
+        "checkpoint_seconds": point.checkpoint_seconds,
+        "write_seconds": _sum(longest, "seconds") / max(1, len(longest)),
+    }
+    return [Finding("checkpoint_share", evidence)]
 
 
 def about_goal(breakdown: Breakdown, goal: float | None) -> list[Finding]:

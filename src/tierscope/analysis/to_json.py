@@ -60,8 +60,14 @@ def _epoch(point: EpochPoint, basis: str) -> dict[str, Any]:
         "bytes": point.moved_bytes,
         "bottleneck": point.bottleneck,
         "hit_rate": point.hit_rate,
+        "checkpoint_seconds": point.checkpoint_seconds,
+        "checkpoint_share": _share(point.checkpoint_seconds, point.epoch_seconds),
         "step_sync_seconds": {"endless_prefetch": steps[0], "no_prefetch": steps[1]} if steps else None,
     }
+
+
+def _share(part: float | None, whole: float | None) -> float | None:
+    return part / whole if part is not None and whole else None
 
 
 def summary_json(point: SweepPoint) -> dict[str, Any]:
@@ -78,6 +84,8 @@ def summary_json(point: SweepPoint) -> dict[str, Any]:
         "compute_seconds": point.compute_seconds,
         "first_epoch_io_seconds": point.first_epoch_io_seconds,
         "hit_rate": point.hit_rate,
+        "checkpoint_seconds": point.checkpoint_seconds,
+        "checkpoint_share": point.checkpoint_share,
         "staging_seconds": point.staging_seconds,
         "break_even_epochs": point.break_even_epochs,
     }

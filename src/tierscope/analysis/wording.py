@@ -68,6 +68,15 @@ WORDING: dict[str, tuple[str, str]] = {
         "that are shown as I/O ({io_seconds:time})",
         "begin with what is written (checkpoints, logs): faster reads would gain less",
     ),
+    "checkpoint_share": (
+        "checkpoints take {percent:.0f} % of the epoch at {where} ({checkpoint_seconds:time}): the rank that writes longest has {write_seconds:time} of writes to {tier}; "
+        "what is beyond that is metadata and waiting for others",
+        "write them less often or to a faster tier; checkpoint.background and checkpoint.mode: all_ranks help where they are not used yet",
+    ),
+    "checkpoints_not_simulated": (
+        "checkpoints are not simulated: epochs are without them, and nothing else uses the tier that they go to",
+        "measure them with 'tierscope run'",
+    ),
     "hidden": (
         "ranks waited for data {percent:.1f} % of the epoch at the best point: compute hides the storage",
         "faster storage would gain at most that",

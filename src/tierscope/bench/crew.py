@@ -89,16 +89,19 @@ class Children:
 
 
 class LocalCrew(Children):
-    """Ranks as child processes, each with a private socket. `variables`: of their environment, beside our own."""
+    """Ranks as child processes, each with a private socket. `variables`: of their environment, beside our own.
 
-    def __init__(self, size: int, variables: Mapping[str, str] | None = None) -> None:
+    `numbered`: the environment tells each its rank as launchers do, and so do the processes that it starts.
+    """
+
+    def __init__(self, size: int, variables: Mapping[str, str] | None = None, numbered: bool = False) -> None:
         if size > MAX_LOCAL_RANKS:
             raise UserError(
                 f"{size} ranks (system.nodes × system.ranks_per_node) are more than the {MAX_LOCAL_RANKS} that are started on one "
                 "machine; start them on your cluster with 'mpirun -n … tierscope run …' or srun, or set fewer"
             )
         self.size = size
-        self._variables = dict(variables or {})
+        self._variables, self._numbered = dict(variables or {}), numbered
         _allow_files(4 * size + 256)
         super().__init__()
         try:
@@ -122,6 +125,8 @@ class LocalCrew(Children):
             str(os.getpid()),
         ]
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **self._variables}
+        if self._numbered:
+            environment |= {"RANK": str(rank), "WORLD_SIZE": str(self.size)}
         with theirs:
             process = subprocess.Popen(
                 command,

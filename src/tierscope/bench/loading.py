@@ -11,7 +11,7 @@ from tierscope.formats import Format
 from tierscope.loaders import LOADERS, Loader, Reach, Source, choose_loader
 from tierscope.loaders.preprocess import make_preprocess
 from tierscope.spec.emulation import python_only, reads_in_python
-from tierscope.spec.study import Study
+from tierscope.spec.study import FRAMEWORKS, Study
 from tierscope.tiers.access import Access, Directory, Nothing, NullDevice
 from tierscope.tiers.emulated import Emulated, Queues
 from tierscope.tiers.files import DatasetFiles
@@ -28,6 +28,12 @@ def pick_loader(study: Study, seen: bool = False) -> str:
     emulate all that a tier may be, or copy files.
     """
     reader = study.workload.reader
+    if reader.data_loader in FRAMEWORKS:
+        if seen:
+            raise UserError(
+                f"workload.reader.data_loader = {reader.data_loader} is measured by our own recorder; leave --profiler out"
+            )
+        return reader.data_loader
     in_python = seen or fills_as_it_reads(study) or any(python_only(tier) for tier in study.system.tiers)
     in_python = in_python or (reader.data_loader == "auto" and reads_in_python(study) is not None)
     name = choose_loader("threads" if in_python else reader.data_loader, reader.read_threads)
@@ -36,12 +42,6 @@ def pick_loader(study: Study, seen: bool = False) -> str:
         raise UserError(
             f"workload.reader.{wanted} needs the native loader, whose library is missing or cannot be loaded; "
             "install tierscope again where there is a C compiler, or leave the key out"
-        )
-    emulated = next((tier.name for tier in study.system.tiers if tier.emulate), None)
-    if emulated and not LOADERS.load(name).records:
-        raise UserError(
-            f"system.tiers.{emulated}.emulate = true, but not all that loader '{name}' reads passes through our recorder: "
-            "it cannot be slowed down; set workload.reader.data_loader: auto or emulate: false"
         )
     return name
 
@@ -54,7 +54,8 @@ def fills_as_it_reads(study: Study) -> bool:
 def make_loader(study: Study, source: Source, recording: Recording) -> Loader:
     """The loader that the study asks for, for one epoch."""
     reader = study.workload.reader
-    make = LOADERS.load(pick_loader(study, seen=recording.silent))
+    name = pick_loader(study, seen=recording.silent and reader.data_loader not in FRAMEWORKS)
+    make = LOADERS.load(name)
     return make(source, reader.batch_size, reader.read_threads, reader.prefetch_size, recording)
 
 
@@ -93,6 +94,7 @@ def make_source(
         reach=Reach(tuple(views), board, reader.io_engine, reader.odirect),
         preprocess=make_preprocess(reader.preprocess, reader.preprocess_time, form),
         preprocess_threads=reader.computation_threads,
+        options=reader,
         make_payload=maker(study),
     )
 

@@ -14,10 +14,13 @@ from typing import Any, Protocol
 from tierscope.errors import TierscopeError
 from tierscope.tiers.access import Punctuality, create
 
+PRELOADED = "preloaded"  # our own library, in every process of a rank
+NO_EPOCH = 2**31 - 1
+
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """Which profiler watches (a name of RECORDERS), and the folder below which its logs go."""
+    """Which profiler watches (a name of RECORDERS, or PRELOADED), and the folder below which its logs go."""
 
     profiler: str
     folder: str
@@ -29,6 +32,7 @@ class SeenDirectory:
     open = staticmethod(os.open)
     create = staticmethod(create)
     pwrite = staticmethod(os.pwrite)
+    sync = staticmethod(os.fsync)
     close = staticmethod(os.close)
     stat = staticmethod(os.stat)
 
@@ -70,6 +74,23 @@ class Unframed:
         pass
 
 
+class PreloadedFrames:
+    """Our own preloaded library is told which epoch it is; what happens between epochs is one that nobody looks at."""
+
+    def __init__(self) -> None:
+        try:
+            self._mark = ctypes.CDLL(None).ts_mark_epoch
+        except AttributeError:
+            raise TierscopeError("the recorder's library was not preloaded into the rank") from None
+        self.end()
+
+    def begin(self, epoch: int) -> None:
+        self._mark(epoch)
+
+    def end(self) -> None:
+        self._mark(NO_EPOCH)
+
+
 class DarshanFrames:
     """One log for every epoch, in a folder of its own; what happens between epochs is in none."""
 
@@ -105,6 +126,8 @@ def make_days(folder: str) -> None:
 
 
 def frames_of(watched: Watched | None, epochs: int) -> Frames:
+    if watched is not None and watched.profiler == PRELOADED:
+        return PreloadedFrames()
     if watched is None or watched.profiler != "darshan":
         return Unframed()
     library = ctypes.CDLL(None)

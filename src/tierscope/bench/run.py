@@ -4,16 +4,18 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
+from tierscope.bench.checkpoint import Checkpointer
 from tierscope.bench.compute import make_compute, step_seconds
 from tierscope.bench.group import Group
 from tierscope.bench.loading import fills_as_it_reads, make_loader, make_source, pick_loader
-from tierscope.bench.profiled import Watched, frames_of
+from tierscope.bench.profiled import PRELOADED, Watched, frames_of
 from tierscope.bench.pull import pull
 from tierscope.data import cold
 from tierscope.data.copies import Copies
 from tierscope.data.memory import check_memory
 from tierscope.data.stage import make_format
 from tierscope.errors import TierscopeError
+from tierscope.loaders import LOADERS
 from tierscope.loaders.ahead import AheadLoader, Held
 from tierscope.loaders.base import EpochLoader
 from tierscope.plan.first_touch import FirstTouch
@@ -35,6 +37,7 @@ class RunTask:
     ops_folder: str | None  # where ranks write their full lists of operations
     watched: Watched | None = None  # by another profiler: then we record no operation
     repetition: int = 1
+    ranks_on_host: int = 0  # 0: all of them
 
 
 def ops_path(folder: str, rank: int) -> str:
@@ -55,7 +58,9 @@ class _Rank:
         self._task, self._group, self._node, self._study = task, group, node, study
         self._format = make_format(study)
         self._plan = Plan.of(study, self._format.file_bytes, task.repetition)
-        self._seen = task.watched is not None
+        self._silent = task.watched is not None
+        self._seen = task.watched is not None and task.watched.profiler != PRELOADED
+        self._loader_name = pick_loader(study, self._seen)
         self._source = make_source(study, task.out, node, task.board, self._format, self._seen, group.rank)
         self._reads: Reads = self._plan
         self._copies: Copies | None = None
@@ -64,23 +69,33 @@ class _Rank:
             self._copies = Copies(self._source.files[0])
         self._compute = make_compute(task.compute_mode)
         self._held: Held | None = None
+        self._lasting: EpochLoader | None = None  # a loader that reads all epochs
         self._sink = OpSink(ops_path(task.ops_folder, group.rank)) if task.ops_folder else None
         self._frames = frames_of(task.watched, self._plan.epochs)
+        self._checkpoints: Checkpointer | None = None
+        if study.workload.checkpoint.wanted:
+            self._checkpoints = Checkpointer(study, task.out, node, self._source, group, self._sink, self._silent)
         sharpen_sleep()
 
     def run(self) -> RankTrace:
         if self._copies and self._leads_near_tier():
             self._copies.begin()  # epochs begin with a barrier
+        checkpoints = self._checkpoints
         try:
+            if checkpoints:
+                checkpoints.begin()
             epochs = tuple(self._epoch(epoch) for epoch in range(1, self._plan.epochs + 1))
+            log = checkpoints.finish() if checkpoints else None
         finally:
+            if checkpoints:
+                checkpoints.close()
             if self._sink:
                 self._sink.close()
-        return RankTrace(self._group.rank, self._node, epochs, pick_loader(self._study, self._seen))
+        return RankTrace(self._group.rank, self._node, epochs, self._loader_name, log)
 
     def _epoch(self, epoch: int) -> RankEpoch:
         residency = self._make_cold(epoch) if self._study.workload.reader.evict else ()
-        recording = Recording(len(self._source.files), epoch, self._sink, silent=self._seen)
+        recording = Recording(len(self._source.files), epoch, self._sink, silent=self._silent)
         loader = self._loader(recording)
         blocks = self._reads.reads(self._group.rank, epoch)
         self._frames.begin(epoch)
@@ -88,10 +103,18 @@ class _Rank:
         began = time.time_ns()
         train = self._study.workload.train
         seconds = step_seconds(train, self._study.seed, self._group.rank, epoch)
-        tally = pull(loader.batches(blocks), self._compute, seconds, self._group, meet=train.sync == "step")
+        checkpoints = self._checkpoints
+        after = checkpoints.after_step if checkpoints else None
+        tally = pull(loader.batches(blocks), self._compute, seconds, self._group, train.sync == "step", after)
+        if checkpoints:
+            tally = checkpoints.after_epoch(tally, epoch, last=epoch == self._plan.epochs)
         span = began, time.time_ns()
         self._frames.end()
         lanes, punctuality = loader.finish()
+        if checkpoints:
+            lane, more = checkpoints.turn(epoch + 1)
+            lanes.append(lane)
+            punctuality.add(more)
         return RankEpoch(
             **{field.name: getattr(tally, field.name) for field in fields(tally)},
             epoch=epoch,
@@ -104,20 +127,21 @@ class _Rank:
         )
 
     def _loader(self, recording: Recording) -> EpochLoader:
+        if self._lasting is not None:
+            return self._lasting
+        if not LOADERS.load(self._loader_name).records:
+            self._lasting = make_loader(self._study, self._source, recording)
+            return self._lasting
         if self._study.workload.reader.read_ahead != "all":
             return make_loader(self._study, self._source, recording)
         samples, largest = self._plan.order.reachable(self._group.rank), self._format.slot_bytes
         first = self._held is None
         if self._held is None:
-            check_memory(len(samples) * largest * self._ranks_here())
+            check_memory(len(samples) * largest * (self._task.ranks_on_host or self._group.size))
             self._held = Held(samples, largest)
         loader = make_loader(self._study, self._source, recording) if first else None
         batch = self._study.workload.reader.batch_size
         return AheadLoader(self._held, batch, loader, self._plan.blocks_of(samples))
-
-    def _ranks_here(self) -> int:
-        """At most; ranks of other nodes may be on other hosts."""
-        return self._group.size
 
     def _make_cold(self, epoch: int) -> tuple[Residency, ...]:
         """Evict what this rank will read; when all ranks have, see what is still there.

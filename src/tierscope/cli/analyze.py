@@ -1,4 +1,5 @@
 import os
+from dataclasses import replace
 
 import click
 
@@ -32,6 +33,8 @@ from tierscope.errors import UserError
 )
 @click.option("--split-shared", is_flag=True, help="Of Darshan logs: give every rank an equal part of shared records.")
 @click.option("--force", is_flag=True, help="Show also logs that cannot be trusted.")
+@click.option("--metrics", is_flag=True, help="Of a run: print DLIO's metrics instead, as [METRIC] lines.")
+@common.au_option
 @common.basis_option
 @click.option("--csv", "csv_path", type=click.Path(dir_okay=False), help="Also write the class times of every process.")
 @click.option(
@@ -53,6 +56,8 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     dxt: bool,
     split_shared: bool,
     force: bool,
+    metrics: bool,
+    au: str | None,
     basis: str,
     csv_path: str | None,
     exports: tuple[tuple[str, str], ...],
@@ -68,6 +73,22 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     from tierscope.studies.analyze import analyze, analyze_import  # noqa: PLC0415
     from tierscope.studies.imports import source_of  # noqa: PLC0415
 
+    if metrics or au:
+        if (
+            csv_path
+            or exports
+            or tiers
+            or out
+            or epoch_gap
+            or epoch_span
+            or compute_span
+            or dxt
+            or split_shared
+            or force
+        ):
+            raise UserError("--metrics and --au go with --json only; leave the other options out")
+        _show_metrics(results, au, as_json)
+        return
     kept = None
     if any(source_of(path) for path in results):
         from tierscope.spec.traced import read_rules  # noqa: PLC0415
@@ -95,3 +116,13 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     common.show_analysis(analysis, as_json)
     if kept and not as_json:
         common.say_where(kept)
+
+
+def _show_metrics(results: tuple[str, ...], au: str | None, as_json: bool) -> None:
+    """Nothing is written."""
+    from tierscope.studies.summary import summarise, wanted_before  # noqa: PLC0415
+
+    if len(results) > 1:
+        raise UserError(f"{results[1]}: one result at a time")
+    wanted = wanted_before(results[0])
+    common.show_metrics(summarise(results[0], replace(wanted, au=common.read_au(au)) if au else wanted), as_json)

@@ -6,8 +6,9 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +16,8 @@ import click
 from tierscope.errors import TierscopeError, UserError
 
 if TYPE_CHECKING:
+    from tierscope.spec.dlio_making import Wanted
+    from tierscope.spec.load import Loaded
     from tierscope.spec.study import Study
     from tierscope.studies.analyze import Analysis
     from tierscope.studies.crews import Crews
@@ -26,8 +29,18 @@ out_option = click.option("--out", type=click.Path(file_okay=False), help="Resul
 set_option = click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key (any unambiguous suffix)."
 )
+overrides_argument = click.argument("overrides", nargs=-1, metavar="[++workload.KEY=VALUE]…")
+dlio_option = click.option("--dlio", is_flag=True, help="STUDY is a file of DLIO, whatever it looks like.")
+au_option = click.option(
+    "--au", metavar="SHARE", help="Goal for accelerator utilisation, like 0.9 or 90%; default: a DLIO file's own."
+)
 system_option = click.option(
     "--system", metavar="NAME|FILE", help="A known system, or one from probe or calibrate, in place of the study's own."
+)
+scale_option = click.option(
+    "--scale",
+    metavar="SHARE",
+    help="So much of the study, like 0.001: fewer ranks, files and samples, same proportions.",
 )
 quiet_option = click.option("--quiet", is_flag=True, help="No progress on stderr.")
 basis_option = click.option(
@@ -41,6 +54,48 @@ improve_option = click.option(
     "--improve", multiple=True, metavar="CLASS=PERCENT", help="That much more throughput in a class: GFS-META=50."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Pure JSON on stdout.")
+
+
+def all_settings(overrides: tuple[str, ...], settings: tuple[str, ...]) -> list[str]:
+    """What `spec.load` takes: overrides of DLIO's keys and settings of ours, in one list."""
+    for override in overrides:
+        if not override.startswith("++"):
+            key = override.lstrip("+")
+            dlio = f"++{key}" if key.startswith("workload.") else "++workload.KEY=VALUE"
+            raise UserError(
+                f"{override}: one study at a time; a key of DLIO is given as {dlio}, one of ours as --set KEY=VALUE"
+            )
+    return [*overrides, *settings]
+
+
+def read_au(text: str) -> float:
+    from tierscope.spec.kinds import Fraction  # noqa: PLC0415
+
+    try:
+        return float(Fraction(0, 1).parse(text))
+    except ValueError as error:
+        raise UserError(f"--au {text}: {error}") from None
+
+
+def scaled(loaded: "Loaded", scale: str | None) -> "Loaded":
+    """Made smaller, if that is asked for, with a note of what it is then."""
+    if scale is None:
+        return loaded
+    from tierscope.spec.kinds import Fraction  # noqa: PLC0415
+    from tierscope.spec.scale import scale_note, scale_study  # noqa: PLC0415
+
+    try:
+        share = float(Fraction(0, 1).parse(scale))
+    except ValueError as error:
+        raise UserError(f"--scale {scale}: {error}") from None
+    small = scale_study(loaded.study, share)
+    return replace(loaded, study=small, notes=(*loaded.notes, scale_note(loaded.study, small)))
+
+
+def say_notes(loaded: "Loaded", note: Callable[[str], None]) -> None:
+    """Of a file of DLIO: what becomes of its keys; of a study that is scaled: its figures."""
+    for text in loaded.notes:
+        note(f"note: {text}")
 
 
 def default_out(study: "Study", out: str | None, suffix: str = "") -> str:
@@ -124,9 +179,21 @@ def ranks_of_study() -> "Iterator[Crews]":
             world.bcast(mpi.Stop(exit_code), root=0)
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a study is run from, beside its file: settings of ours and of DLIO, a system, and what is wanted of its metrics."""
+
+    settings: Sequence[str] = ()
+    system: str | None = None
+    is_dlio: bool = False
+    au: str | None = None
+    metrics: bool = False
+    scale: str | None = None
+
+
 def run_and_show(
     study_name: str,
-    settings: tuple[str, ...],
+    given: Given,
     out: str | None,
     quiet: bool,
     as_json: bool,
@@ -134,25 +201,50 @@ def run_and_show(
     profiler: str = "builtin",
 ) -> None:
     """`run` and `demo`."""
+    goal = read_au(given.au) if given.au else None
     with ranks_of_study() as crews:
         from tierscope.cli.progress import watching  # noqa: PLC0415
-        from tierscope.spec.load import load_study  # noqa: PLC0415
+        from tierscope.spec.load import load  # noqa: PLC0415
         from tierscope.studies.run import run_study  # noqa: PLC0415
 
-        study = load_study(study_name, settings)
-        target = default_out(study, out)
+        loaded = scaled(load(study_name, given.settings, given.system, given.is_dlio), given.scale)
+        target = default_out(loaded.study, out)
         with watching(quiet) as watch:
-            run_study(study, target, crews, watch, ops, profiler)
-    show_result(target, as_json)
+            say_notes(loaded, watch.note)
+            run_study(loaded.study, target, crews, watch, ops, profiler)
+    summary = summarised(target, loaded.wanted, goal)
+    show_result(target, as_json, summary if given.metrics else None)
 
 
-def show_result(target: str, as_json: bool) -> None:
-    """What `run` and `simulate` end with: the breakdown, and where results and page are."""
+def summarised(target: str, wanted: "Wanted | None", goal: float | None) -> dict[str, Any]:
+    """Writes OUT/summary.json; what nobody says now is as it was said before."""
+    from tierscope.studies.summary import wanted_before, write_summary  # noqa: PLC0415
+
+    wanted = wanted or wanted_before(target)
+    return write_summary(target, wanted if goal is None else replace(wanted, au=goal))
+
+
+def show_metrics(summary: dict[str, Any], as_json: bool) -> None:
+    """DLIO's `[METRIC]` lines, or all of summary.json."""
+    from tierscope.studies.summary import summary_lines  # noqa: PLC0415
+
+    if as_json:
+        print_json(summary)
+        return
+    for line in summary_lines(summary):
+        click.echo(line)
+
+
+def show_result(target: str, as_json: bool, summary: dict[str, Any] | None = None) -> None:
+    """What `run` and `simulate` end with: the breakdown, and where results and page are. `summary`: DLIO's metrics, if they are to be shown."""
     from tierscope.studies.analyze import analyze  # noqa: PLC0415
     from tierscope.studies.report import write_report  # noqa: PLC0415
 
     analysis = analyze(target)
-    show_analysis(analysis, as_json)
+    if summary is None or not as_json:
+        show_analysis(analysis, as_json)
+    if summary is not None:
+        show_metrics(summary, as_json)
     if not as_json:
         say_where(target)
     written = write_report(analysis, target, None, {})

@@ -10,4 +10,4 @@ from tierscope.cli import common
 @common.json_option
 def command(out: str | None, settings: tuple[str, ...], quiet: bool, as_json: bool) -> None:
     """Run the embedded demo study: 16 ranks, two emulated tiers, 11 cache rates; under 45 s."""
-    common.run_and_show("demo", settings, out, quiet, as_json, ops=False)
+    common.run_and_show("demo", common.Given(settings), out, quiet, as_json, ops=False)

@@ -85,9 +85,11 @@ def _simulated(
     as_json: bool,
 ) -> None:
     from tierscope.cli.progress import watching  # noqa: PLC0415
+    from tierscope.spec.load import load  # noqa: PLC0415
     from tierscope.studies.explore_simulated import Wanted, explore_simulated  # noqa: PLC0415
 
     with watching(as_json) as watch:
+        common.say_notes(load(study, settings, system), watch.note)
         found = explore_simulated(Wanted(study, settings, system, vary, goal, cost, method), watch)
     if as_json:
         from tierscope.predict.model_json import simulated_exploration_json  # noqa: PLC0415

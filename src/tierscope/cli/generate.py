@@ -5,19 +5,32 @@ from tierscope.cli import common
 
 @click.command("generate")
 @click.argument("study")
+@common.overrides_argument
 @common.out_option
 @common.set_option
+@common.dlio_option
+@common.scale_option
 @common.quiet_option
-def command(study: str, out: str | None, settings: tuple[str, ...], quiet: bool) -> None:
+def command(
+    study: str,
+    overrides: tuple[str, ...],
+    out: str | None,
+    settings: tuple[str, ...],
+    dlio: bool,
+    scale: str | None,
+    quiet: bool,
+) -> None:
     """Only generate the data of STUDY, for the largest cache rate of its sweep; run again to resume."""
     with common.ranks_of_study() as crews:
         from tierscope.cli.progress import watching  # noqa: PLC0415
-        from tierscope.spec.load import load_study  # noqa: PLC0415
+        from tierscope.spec.load import load  # noqa: PLC0415
         from tierscope.studies.run import generate_data  # noqa: PLC0415
         from tierscope.units import about_bytes  # noqa: PLC0415
 
-        spec = load_study(study, settings)
+        loaded = common.scaled(load(study, common.all_settings(overrides, settings), is_dlio=dlio), scale)
+        spec = loaded.study
         target = common.default_out(spec, out)
         with watching(quiet) as watch:
+            common.say_notes(loaded, watch.note)
             written = generate_data(spec, target, crews, watch)
     click.echo(f"{about_bytes(written)} written; the data of {spec.study} is complete")

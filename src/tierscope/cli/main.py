@@ -24,14 +24,19 @@ COMMANDS = {
     "calibrate": ("tierscope.cli.calibrate", "Fit a system's rates to measured runs, with intervals."),
     "validate": ("tierscope.cli.validate", "Leave-one-out errors of the model on measured runs."),
     "trace": ("tierscope.cli.trace", "Run any command and show where its I/O time goes."),
+    "convert": ("tierscope.cli.convert", "Print the study that a file of DLIO means."),
     "generate": ("tierscope.cli.generate", "Only generate the data of a study."),
     "analyze": ("tierscope.cli.analyze", "Show where the I/O time of the slowest process goes."),
+    "characterise": ("tierscope.cli.characterise", "Show how a run reads: sizes, order, files, bandwidth, hidden I/O."),
+    "compare": ("tierscope.cli.compare", "Compare how two runs read: cosine similarity, and each metric's difference."),
     "estimate": ("tierscope.cli.estimate", "Estimate what a faster class of I/O would change."),
     "explore": ("tierscope.cli.explore", "Find the improvements that meet a goal, and the cheapest of them."),
+    "tune": ("tierscope.cli.tune", "Try combinations of keys on this system; which is fastest, and why."),
     "report": ("tierscope.cli.report", "Write a page to play with, and figures for papers."),
     "presets": ("tierscope.cli.presets", "List the studies and systems to start from, or print one."),
     "doctor": ("tierscope.cli.doctor", "What this machine offers, and what to do about what it lacks."),
 }
+ALIASES = {"characterize": "characterise"}  # other spellings; not listed
 
 
 class _Commands(click.Group):
@@ -39,6 +44,7 @@ class _Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        name = ALIASES.get(name, name)
         if name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(COMMANDS[name][0]).command
@@ -50,7 +56,7 @@ class _Commands(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0] if args else ""
-        if name and not name.startswith("-") and name not in COMMANDS:
+        if name and not name.startswith("-") and ALIASES.get(name, name) not in COMMANDS:
             guess = closest(name, COMMANDS)
             hint = f"did you mean {guess}?" if guess else f"commands: {', '.join(COMMANDS)}"
             ctx.fail(f"no command '{name}'; {hint}")

@@ -47,7 +47,7 @@ def command(
     if beside == "":
         raise UserError("--beside is empty; give a result or a CSV, or leave it out")
     laid = None if beside is None else beside_of(analysis, analyze(beside, basis), (result, beside))
-    written = write_report(analysis, report_folder(result, out), seconds, improvements, laid)
+    written = write_report(analysis, report_folder(result, out), seconds, improvements, laid, result=result)
     common.say_page(written)
     if laid is not None:
         from tierscope.report.beside import BesideView  # noqa: PLC0415

@@ -6,8 +6,12 @@ from tierscope.studies.recorders import RECORDERS
 
 @click.command("run")
 @click.argument("study")
+@common.overrides_argument
 @common.out_option
 @common.set_option
+@common.system_option
+@common.dlio_option
+@common.scale_option
 @click.option("--ops", is_flag=True, help="Also keep the full list of operations (OUT/ops).")
 @click.option(
     "--profiler",
@@ -16,14 +20,31 @@ from tierscope.studies.recorders import RECORDERS
     show_default=True,
     help="What measures; a site's profiler is preloaded into the ranks, and its logs are kept in OUT/logs.",
 )
+@click.option(
+    "--metrics", is_flag=True, help="Also print DLIO's metrics, as [METRIC] lines; OUT/summary.json has them always."
+)
+@common.au_option
 @common.quiet_option
 @common.json_option
-def command(
-    study: str, out: str | None, settings: tuple[str, ...], ops: bool, profiler: str, quiet: bool, as_json: bool
+def command(  # noqa: PLR0913, PLR0917  (one per option)
+    study: str,
+    overrides: tuple[str, ...],
+    out: str | None,
+    settings: tuple[str, ...],
+    system: str | None,
+    dlio: bool,
+    scale: str | None,
+    ops: bool,
+    profiler: str,
+    metrics: bool,
+    au: str | None,
+    quiet: bool,
+    as_json: bool,
 ) -> None:
-    """Run STUDY (a YAML file or a preset): generate its data, sweep, analyse.
+    """Run STUDY (a YAML file, also one of DLIO, or a preset): generate its data, sweep, analyse.
 
     Run the same command again to resume: finished runs are not repeated. Under mpirun or srun the ranks are those
     that the launcher started; otherwise they are processes of this machine.
     """
-    common.run_and_show(study, settings, out, quiet, as_json, ops, profiler)
+    given = common.Given(common.all_settings(overrides, settings), system, dlio, au, metrics, scale)
+    common.run_and_show(study, given, out, quiet, as_json, ops, profiler)

@@ -5,6 +5,7 @@ from tierscope.cli import common
 
 @click.command("simulate")
 @click.argument("study")
+@common.overrides_argument
 @click.option(
     "--method",
     type=click.Choice(["bound", "events"]),
@@ -15,14 +16,19 @@ from tierscope.cli import common
 @click.option("--out", type=click.Path(file_okay=False), help="Results directory; default ./results/STUDY-simulated.")
 @common.system_option
 @common.set_option
+@common.dlio_option
+@common.scale_option
 @common.quiet_option
 @common.json_option
-def command(
+def command(  # noqa: PLR0913, PLR0917  (one per option)
     study: str,
+    overrides: tuple[str, ...],
     method: str,
     out: str | None,
     system: str | None,
     settings: tuple[str, ...],
+    dlio: bool,
+    scale: str | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -32,12 +38,14 @@ def command(
     """
     from tierscope.cli.progress import watching  # noqa: PLC0415
     from tierscope.spec.known import load_system  # noqa: PLC0415
-    from tierscope.spec.load import load_study  # noqa: PLC0415
+    from tierscope.spec.load import load  # noqa: PLC0415
     from tierscope.studies.simulate import simulate_study  # noqa: PLC0415
 
-    wanted = load_study(study, settings, system)
+    loaded = common.scaled(load(study, common.all_settings(overrides, settings), system, dlio), scale)
+    wanted = loaded.study
     known = load_system(system) if system else None
     target = common.default_out(wanted, out, suffix="-simulated")
     with watching(quiet) as watch:
+        common.say_notes(loaded, watch.note)
         simulate_study(wanted, target, method, watch, known)
     common.show_result(target, as_json)

@@ -22,8 +22,13 @@ _CELL = 256
 _NUMBER = struct.Struct("<q")
 
 
-@lru_cache(maxsize=1)
 def pool(seed: int, compressibility: float = 0.0) -> memoryview:
+    """The last one is kept."""
+    return _pool(seed, compressibility)
+
+
+@lru_cache(maxsize=1)
+def _pool(seed: int, compressibility: float) -> memoryview:
     words = np.random.Philox(seed).random_raw(POOL_BYTES // 8)
     if not compressibility:
         return memoryview(words.astype("<u8").tobytes())

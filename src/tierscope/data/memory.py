@@ -1,6 +1,8 @@
 """Is there memory for it? Asked before it is filled."""
 
+import contextlib
 import os
+import re
 
 from tierscope.errors import UserError
 from tierscope.units import about_bytes
@@ -10,9 +12,17 @@ _SHARE = 0.8  # of what is free
 
 def check_memory(needed: int) -> None:
     """Refuse a dataset that all ranks together cannot hold in this host's free memory."""
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    free = free_memory()
     if needed > _SHARE * free:
         raise UserError(
             f"workload.reader.read_ahead = all; the ranks' samples take {about_bytes(needed)} of memory, and {about_bytes(free)} are free here; "
             "use fewer ranks or samples, shuffle: local, or read_ahead: batches"
         )
+
+
+def free_memory(meminfo: str = "/proc/meminfo") -> int:
+    """With what the page cache would give up: it is full of the files that were just written."""
+    with contextlib.suppress(OSError), open(meminfo, encoding="ascii") as text:
+        if found := re.search(r"^MemAvailable: +(\d+) kB$", text.read(), re.MULTILINE):
+            return int(found[1]) * 1024
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

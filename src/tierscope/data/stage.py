@@ -8,6 +8,7 @@ was not marked complete in the same boot is written again as a whole.
 import errno
 import os
 import socket
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -158,8 +159,9 @@ class Stager:
         """A file whose size only its content decides gets its name when it is complete."""
         expected = self._format.file_bytes_of(file)
         try:
-            found = os.lstat(path).st_size
-            return found > 0 if expected is None else found == expected
+            found = os.lstat(path)
+            complete = found.st_size > 0 if expected is None else found.st_size == expected
+            return complete and stat.S_ISREG(found.st_mode)
         except FileNotFoundError:
             return False
         except OSError as error:
@@ -260,11 +262,12 @@ def explained(path: str) -> Iterator[None]:
 
 def _explanation(error: OSError, path: str) -> TierscopeError:
     """A full disk can be resumed from; whatever else the system refuses is the user's to mend."""
+    said = os.strerror(error.errno) if error.errno else str(error).partition("\n")[0]  # a library's own words are long
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return OutOfSpaceError(
-            f"{path}: {error.strerror} while generating; free some space and run the same command again to go on"
+            f"{path}: {said} while generating; free some space and run the same command again to go on"
         )
-    return UserError(f"{path}: cannot be written: {error.strerror}; check the directory")
+    return UserError(f"{path}: cannot be written: {said}; check the directory")
 
 
 def _write_pieces(fd: int, pieces: list[bytes | bytearray | memoryview]) -> None:

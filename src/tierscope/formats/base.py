@@ -89,6 +89,10 @@ class Format:
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For worker processes: made anew from its shape."""
+        return type(self), (self.shape,)
+
     @property
     def file_bytes(self) -> int:
         """Size of a file; of one with samples of mean size, where sizes differ; about, where content decides."""

@@ -3,6 +3,7 @@
 `x` may lie in chunks of `chunk_size` bytes, compressed or not: a sample then costs all chunks that it touches.
 """
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -53,7 +54,7 @@ class Hdf5(Format):
         layout: dict[str, Any] = dict(self._filters)
         if self._chunk:
             layout["chunks"] = (min(self._chunk, total),)
-        with h5py.File(path, "w", libver="latest") as file:
+        with h5py.File(_created(path)) as file:
             data = file.create_dataset("x", shape=(total,), dtype=np.uint8, **layout)
             for payload, end in zip(payloads, ends.tolist(), strict=True):
                 whole = np.frombuffer(b"".join(payload), np.uint8)
@@ -62,6 +63,14 @@ class Hdf5(Format):
 
     def open(self, opened: Opened) -> Handle:
         return _Handle(opened, self.shape.samples_per_file)
+
+
+def _created(path: str) -> Any:
+    """A new file that does not say when it was made: the same samples give the same bytes."""
+    creation, access = h5py.h5p.create(h5py.h5p.FILE_CREATE), h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+    creation.set_obj_track_times(False)
+    access.set_libver_bounds(h5py.h5f.LIBVER_LATEST, h5py.h5f.LIBVER_LATEST)
+    return h5py.h5f.create(os.fsencode(path), h5py.h5f.ACC_TRUNC, creation, access)
 
 
 class _Handle:

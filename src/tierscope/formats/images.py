@@ -1,19 +1,23 @@
 """JPEG and PNG: a file is one sample, its bytes are the pixels of a grey picture, encoded and decoded by Pillow.
 
-PNG gives every byte back. JPEG does not: pixels come back changed, so the sample's number, its first bytes, rides in a comment.
+PNG gives every byte back, and has checksums. JPEG has neither: pixels come back changed, so the sample's number, its first bytes, rides in a comment.
 """
 
 import io
 import math
+import struct
+import zlib
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from tierscope.formats.base import WHOLE, Buffer, Format, Shape
 
 _NUMBER = 8
 _MOST_SIDE = 65_500  # of a JPEG
+_CHUNK = struct.Struct(">I4s")  # of a PNG: its bytes, its kind
+_CRC = struct.Struct(">I")
 
 
 class _Picture(Format):
@@ -30,6 +34,9 @@ class _Picture(Format):
         if math.isqrt(shape.most) > _MOST_SIDE:
             raise ValueError(f"a picture has at most {_MOST_SIDE}² bytes; lower record_length_bytes")
         super().__init__(shape)
+        width, height = _sides(shape.most)
+        if Image.MAX_IMAGE_PIXELS is not None:  # what Pillow takes for an attack
+            Image.MAX_IMAGE_PIXELS = max(Image.MAX_IMAGE_PIXELS, width * height)
 
     @property
     def file_bytes(self) -> int:
@@ -68,9 +75,13 @@ class _Picture(Format):
     def decode(self, stored: memoryview) -> memoryview:
         """With some zeros behind it, where its bytes are no whole rows of pixels."""
         try:
-            with Image.open(io.BytesIO(stored)) as image:
+            with Image.open(io.BytesIO(stored), formats=[self._name]) as image:
+                if image.mode != "L":
+                    raise ValueError(f"its pixels are {image.mode}, not grey ones")
                 return self._finished(image.tobytes(), image)
-        except (OSError, SyntaxError, ValueError, UnidentifiedImageError, Image.DecompressionBombError) as error:
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001  (Pillow has a dozen kinds for what it cannot read)
             raise ValueError(f"cannot be decoded as {self._name}: {error}") from None
 
     def _finished(self, pixels: bytes, image: Image.Image) -> memoryview:  # noqa: ARG002
@@ -81,6 +92,23 @@ class Png(_Picture):
     suffix = ".png"
     _name, _begin, _end = "PNG", b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"
     _keywords: ClassVar[dict[str, Any]] = {"compress_level": 6}
+
+    def check(self, slot: memoryview) -> None:
+        """Every chunk has a checksum."""
+        super().check(slot)
+        at = len(self._begin)
+        while at < slot.nbytes:
+            if slot.nbytes - at < _CHUNK.size + _CRC.size:
+                raise ValueError("not a whole PNG file")
+            nbytes, kind = _CHUNK.unpack_from(slot, at)
+            end = at + _CHUNK.size + nbytes
+            if end + _CRC.size > slot.nbytes:
+                raise ValueError("not a whole PNG file")
+            stored: int = _CRC.unpack_from(slot, end)[0]
+            found = zlib.crc32(slot[at + 4 : end])
+            if stored != found:
+                raise ValueError(f"wrong PNG checksum of {kind!r} (stored {stored:#010x}, computed {found:#010x})")
+            at = end + _CRC.size
 
 
 class Jpeg(_Picture):
@@ -93,6 +121,8 @@ class Jpeg(_Picture):
 
     def _finished(self, pixels: bytes, image: Image.Image) -> memoryview:
         number = bytes.fromhex(bytes(image.info.get("comment", b"")).decode("ascii"))
+        if not number:
+            raise ValueError("it carries no number of a sample")
         return memoryview(number + pixels[len(number) :])
 
 

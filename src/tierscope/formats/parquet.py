@@ -58,7 +58,7 @@ class _Handle:
             column = self._file.read_row_group(inside, use_threads=False).column("x")
         except (pyarrow.ArrowException, OSError) as error:
             raise ValueError(f"cannot be read by PyArrow: {error}") from None
-        value = memoryview(column[0].as_buffer()).cast("B") if len(column) == 1 else memoryview(b"")
+        value = memoryview(column[0].as_buffer() or b"").cast("B") if len(column) == 1 else memoryview(b"")
         if not 0 < value.nbytes <= slot.nbytes:
             raise ValueError(f"sample {inside} has {value.nbytes} bytes")
         slot[: value.nbytes] = value

@@ -13,6 +13,8 @@ LOADERS: Registry[type[Loader]] = Registry(
         ),
         "threads": Entry("tierscope.loaders.threads:ThreadLoader", "own threads read ahead while the rank computes"),
         "native": Entry("tierscope.loaders.native:NativeLoader", "both in C: without the interpreter's lock"),
+        "pytorch": Entry("tierscope.loaders.pytorch:TorchLoader", "torch's DataLoader, with its workers", "torch"),
+        "tensorflow": Entry("tierscope.loaders.tf_data:TfDataLoader", "TensorFlow's tf.data", "tensorflow"),
     },
 )
 

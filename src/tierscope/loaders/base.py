@@ -12,6 +12,7 @@ from tierscope.formats import EXTENTS, Format
 from tierscope.loaders.preprocess import Floats, Preprocess
 from tierscope.plan.permutation import IndexArray
 from tierscope.plan.plan import Block
+from tierscope.spec.study import Reader
 from tierscope.tiers.access import Access, Punctuality
 from tierscope.tiers.files import DatasetFiles
 from tierscope.tiers.stations import TierStations
@@ -47,6 +48,7 @@ class Source:
     reach: Reach = Reach()
     preprocess: Preprocess | None = None
     preprocess_threads: int = 0  # 0: those that read
+    options: Reader | None = None  # what the study says of the reader, for loaders of others
     make_payload: Callable[[int, memoryview], int] | None = (
         None  # of a format without files: the sample into the memory
     )

@@ -71,7 +71,7 @@ class LibraryFiles:
             raise damaged(path, inside, str(error)) from None
         except OSError as error:
             if error.errno is None:  # the library's own word for a file that it does not understand
-                raise damaged(path, inside, str(error).splitlines()[0]) from None
+                raise damaged(path, inside, str(error).partition("\n")[0]) from None
             raise explain(error, path) from None
 
     def _handle(self, file: int, tier: int, path: str) -> Handle:
@@ -110,5 +110,9 @@ class LibraryFiles:
         with contextlib.suppress(ValueError, OSError, DamagedDataError):  # it was only read
             handle.close()
         self._lane.begin()
-        self._accesses[tier].close(fd)
+        try:
+            self._accesses[tier].close(fd)
+        except OSError as error:
+            self._lane.abandon()
+            raise explain(error, self._source.files[tier].path(file)) from None
         self._lane.end(tier, CLOSE, file, 0, 0)

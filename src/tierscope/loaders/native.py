@@ -1,6 +1,7 @@
 """`data_loader: native`: the threads and their reading are in C, and wait for no interpreter. The order of reads, their sizes
 and what is recorded are those of the loaders in Python. Samples are checked by as many threads in Python, behind the reading ones, so that
-neither waits for the other; the checksums release the interpreter.
+neither waits for the other; the checksums release the interpreter. The same threads preprocess, or `computation_threads` of their own behind
+them, each its part of every batch.
 
 `read_threads: 0` reads in the rank's own thread when a batch is asked for, as the inline loader does.
 """
@@ -10,8 +11,8 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
@@ -21,6 +22,7 @@ import numpy.typing as npt
 from tierscope.errors import TierscopeError, UserError
 from tierscope.formats import Format
 from tierscope.loaders.base import Batch, Slots, Source
+from tierscope.loaders.preprocess import Floats
 from tierscope.loaders.problems import check_samples, explain, preprocess_samples, truncated
 from tierscope.native import engine as native
 from tierscope.plan.plan import Block
@@ -94,10 +96,10 @@ class NativeLoader:
                 ops_fd=recording.sink.descriptor if recording.sink else -1,
             )
         )
-
-        behind = (threads if self._checks else 0) or (threads if source.preprocess else 0)
-        workers = max(behind, source.preprocess_threads if behind else 0)
-        self._checkers = ThreadPoolExecutor(workers, "checker") if workers else None
+        self._parts = source.preprocess_threads if source.preprocess and threads else 0
+        checkers = threads if self._checks or source.preprocess else 0
+        self._checkers = ThreadPoolExecutor(checkers, "checker") if checkers else None
+        self._preprocessors = ThreadPoolExecutor(self._parts, "preprocess") if self._parts else None
 
     def batches(self, blocks: Iterator[Block]) -> Iterator[Batch]:
         try:
@@ -105,8 +107,9 @@ class NativeLoader:
             yield from self._in_order(self._steps(blocks))
         finally:
             self._engine.close()
-            if self._checkers:
-                self._checkers.shutdown(cancel_futures=True)
+            for pool in (self._checkers, self._preprocessors):
+                if pool:
+                    pool.shutdown(cancel_futures=True)
 
     def _steps(self, blocks: Iterator[Block]) -> Iterator[tuple[_Columns, int, int]]:
         """Where in which block every batch begins and ends."""
@@ -122,12 +125,7 @@ class NativeLoader:
         while True:
             while free and (step := next(steps, None)) is not None:
                 flight = self._launch(launched, free.pop(), *step)
-                ready = (
-                    self._checkers.submit(self._await, flight).result
-                    if self._checkers
-                    else partial(self._await, flight)
-                )
-                flights.append((flight.number, ready))
+                flights.append((flight.number, self._ready(flight)))
                 launched += 1
             if not flights:
                 return
@@ -141,6 +139,23 @@ class NativeLoader:
         self._engine.submit(number, step, stop - start, (files + skip, inside + skip, tiers + skip))
         return _Flight(step, number, columns, start, stop)
 
+    def _ready(self, flight: _Flight) -> Callable[[], Batch]:
+        """Waits until the batch is read, checked and preprocessed."""
+        if self._checkers is None:
+            return partial(self._await, flight)
+        checked = self._checkers.submit(self._await, flight).result
+        if self._preprocessors is None:
+            return checked
+        parts = [self._preprocessors.submit(self._part, flight, checked, number) for number in range(self._parts)]
+        return partial(_joined, checked, parts)
+
+    def _part(self, flight: _Flight, checked: Callable[[], Batch], number: int) -> tuple[list[Floats], int]:
+        """One thread's share of a batch."""
+        payloads, places = checked().payloads, list(_places(flight))
+        share = -(-len(payloads) // self._parts)
+        part = slice(number * share, (number + 1) * share)
+        return preprocess_samples(self._source, lambda: places[part], payloads[part])
+
     def _await(self, flight: _Flight) -> Batch:
         outcome = self._engine.wait(flight.number)
         if outcome.failed >= 0:
@@ -151,7 +166,9 @@ class NativeLoader:
             start = _now()
             check_samples(self._source, _places(flight), slots)
             decode_ns = _now() - start
-        arrays, preprocessed = preprocess_samples(self._source, partial(_places, flight), payloads)
+        arrays, preprocessed = (
+            ([], 0) if self._parts else preprocess_samples(self._source, partial(_places, flight), payloads)
+        )
         samples = flight.columns.block.samples[flight.start : flight.stop]
         return Batch(flight.step, samples, payloads, read_ns, decode_ns, preprocessed, arrays)
 
@@ -183,6 +200,12 @@ class NativeLoader:
         for lane in lanes:
             punctuality.add(Punctuality(lane.limited_ops, lane.late_ops, lane.late_ns))
         return [lane_table(lane, lane.number) for lane in lanes], punctuality
+
+
+def _joined(checked: Callable[[], Batch], parts: Sequence[Future[tuple[list[Floats], int]]]) -> Batch:
+    batch, done = checked(), [part.result() for part in parts]
+    arrays = [array for some, _ in done for array in some]
+    return replace(batch, preprocess_ns=sum(nanoseconds for _, nanoseconds in done), arrays=arrays)
 
 
 def _places(flight: _Flight) -> Iterator[tuple[int, int, int]]:

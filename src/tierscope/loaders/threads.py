@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import ClassVar
 
+from tierscope.errors import TierscopeError
 from tierscope.loaders.base import Batch, Slots, Source, Work, split_steps
 from tierscope.loaders.preprocess import Floats
 from tierscope.loaders.reader import Done, SampleReader
@@ -65,6 +66,7 @@ class ThreadLoader:
         self._todo: SimpleQueue[_Task | None] = SimpleQueue()
         self._raw: SimpleQueue[tuple[SampleReader, _Task, Done] | None] = SimpleQueue()  # read, not preprocessed
         self._done: SimpleQueue[_Part] = SimpleQueue()
+        self._at_last: TierscopeError | None = None  # what went wrong when all was read
         form = source.format
         self._free = [Slots(batch_size, form.slot_bytes, source.usual_payload) for _ in range(prefetch + 1)]
         self._readers = [SampleReader(source, lane) for lane in recording.lanes(max(1, threads))]
@@ -90,7 +92,10 @@ class ThreadLoader:
             except BaseException as error:  # noqa: BLE001  (raised again by the consumer)
                 self._done.put(_Part(task.work.step, error=error))
                 break
-        reader.rest()
+        try:
+            reader.rest()
+        except TierscopeError as error:
+            self._at_last = error
 
     def _preprocess(self) -> None:
         """A thread behind the reading ones."""
@@ -117,6 +122,8 @@ class ThreadLoader:
                 self._raw.put(None)
             for thread in self._behind:
                 thread.join()
+        if self._at_last:
+            raise self._at_last
 
     def _in_order(self, steps: Iterator[Work]) -> Iterator[Batch]:
         flights: dict[int, _Flight] = {}

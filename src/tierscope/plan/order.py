@@ -18,6 +18,7 @@ How a stretch is walked (`file_shuffle`, `sample_shuffle`):
                         offsets grow, by random jumps
 
 With `file_access: multi` a file is read by one rank only: whole files are permuted and dealt out, samples inside their file.
+A stretch may begin and end inside a file: what lies there before the first and behind the last whole file keeps its place.
 
 Every rank reads samples ÷ ranks samples, rounded down. The few that are left over are the tail of each group's
 order of that epoch: other samples each time, unless the order is off.
@@ -28,7 +29,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tierscope.plan.permutation import IndexArray, Permutation, derive_key
+from tierscope.plan.permutation import IndexArray, Permutation, Permutations, derive_key
 from tierscope.spec.study import Reader, Study
 
 BLOCK = 4096
@@ -71,8 +72,8 @@ class Order:
             seed=study.seed,
             shuffled=reader.shuffle != "off" and reader.file_shuffle != "off" and reader.sample_shuffle != "offset",
             walk=_walk(reader),
-            files_shuffled=reader.file_shuffle != "off",
-            inside_shuffled=reader.sample_shuffle != "off",
+            files_shuffled="off" not in (reader.shuffle, reader.file_shuffle),
+            inside_shuffled="off" not in (reader.shuffle, reader.sample_shuffle),
             batch=reader.batch_size,
             most=None if steps is None else steps * reader.batch_size,
             salt=repetition if random else 0,
@@ -100,7 +101,7 @@ class Order:
         low, high = self.stretch(rank, rank)
         first = rank - rank % self.group_ranks
         members = min(self.group_ranks, self.ranks - first)
-        way = _Walk(self, epoch, first, members, high - low)
+        way = _Walk(self, epoch, first, members, low, high - low)
         for start in range(0, self.samples_per_rank, BLOCK):
             turns = np.arange(start, min(start + BLOCK, self.samples_per_rank), dtype=np.int64)
             yield self.base(low + way.positions(turns, rank - first))
@@ -116,12 +117,13 @@ class Order:
         found = np.empty((self.ranks, per_rank), np.int64)
         if self.walk != _SAMPLES:
             for rank in range(self.ranks):
-                found[rank] = np.concatenate([*self.indices(rank, epoch)])
+                for number, block in enumerate(self.indices(rank, epoch)):
+                    found[rank, number * BLOCK : number * BLOCK + len(block)] = block
             return found
         for first in range(0, self.ranks, self.group_ranks):
             members = min(self.group_ranks, self.ranks - first)
             low, high = self.stretch(first, first)
-            way = _Walk(self, epoch, first, members, high - low)
+            way = _Walk(self, epoch, first, members, low, high - low)
             dealt = way.permuted(np.arange(per_rank * members, dtype=np.int64))
             found[first : first + members] = self.base(low + dealt).reshape(per_rank, members).T
         return found
@@ -142,19 +144,20 @@ class Order:
 def _walk(reader: Reader) -> str:
     if reader.sample_shuffle == "offset":
         return _OFFSETS
-    apart = "off" in (reader.file_shuffle, reader.sample_shuffle) or reader.file_access == "multi"
-    return _FILES if apart and reader.shuffle != "off" else _SAMPLES
+    apart = reader.shuffle != "off" and "off" in (reader.file_shuffle, reader.sample_shuffle)
+    return _FILES if apart or reader.file_access == "multi" else _SAMPLES
 
 
 class _Walk:
-    """One group's way through its stretch of `length` samples in an epoch."""
+    """One group's way through its stretch of `length` samples in an epoch, which begins at `low` of the base order."""
 
-    def __init__(self, order: Order, epoch: int, first: int, members: int, length: int) -> None:
-        self._order, self._members, self._length = order, members, length
+    def __init__(self, order: Order, epoch: int, first: int, members: int, low: int, length: int) -> None:
+        self._order, self._members = order, members
         turn = epoch if order.changes else 1
         self._key: tuple[int | str, ...]
         self._key = (order.seed, "epoch", turn, first, *([order.salt] if order.salt else []))
-        self._whole_files = length // order.samples_per_file
+        self._head = min(length, -low % order.samples_per_file)  # of a file that begins before the stretch
+        self._whole_files = (length - self._head) // order.samples_per_file
         shuffled, count = order.shuffled, length
         if order.walk == _FILES:
             shuffled, count = order.files_shuffled, self._whole_files
@@ -174,27 +177,20 @@ class _Walk:
         return self._shuffle(positions) if self._shuffle else positions
 
     def _by_file(self, positions: IndexArray) -> IndexArray:
-        """What lies behind the last whole file stays there, in order."""
-        per_file = self._order.samples_per_file
-        files, inside = np.divmod(positions, per_file)
-        whole = files < self._whole_files
-        if self._order.inside_shuffled and per_file > 1:
-            for file in np.unique(files[whole]).tolist():
-                here = files == file
-                inside[here] = Permutation(per_file, derive_key(*self._key, "file", file))(inside[here])
-        if self._shuffle:
-            files[whole] = self._shuffle(files[whole])
-        found: IndexArray = files * per_file + inside
+        per_file, found = self._order.samples_per_file, positions.copy()
+        files, inside = np.divmod(positions - self._head, per_file)
+        whole = (files >= 0) & (files < self._whole_files)
+        files, inside = files[whole], inside[whole]
+        if self._order.inside_shuffled:
+            inside = Permutations(per_file, derive_key(*self._key, "inside"))(files, inside)
+        found[whole] = self._head + self.permuted(files) * per_file + inside
         return found
 
     def _jumps(self, turns: IndexArray, member: int) -> IndexArray:
         batch, members = self._order.batch, self._members
         rounds, inside = np.divmod(turns, batch)
-        whole_rounds = self._order.samples_per_rank // batch
-        found = np.empty(len(turns), np.int64)
-        for number in np.unique(rounds).tolist():
-            here = rounds == number
-            drawn = Permutation(members, derive_key(*self._key, "offset", number))(np.array([member]))[0]
-            size = batch if number < whole_rounds else self._order.samples_per_rank - whole_rounds * batch
-            found[here] = number * members * batch + drawn * size + inside[here]
+        drawn = Permutations(members, derive_key(*self._key, "offset"))(rounds, np.full_like(rounds, member))
+        whole_rounds, rest = divmod(self._order.samples_per_rank, batch)
+        sizes = np.where(rounds < whole_rounds, batch, rest)
+        found: IndexArray = rounds * (members * batch) + drawn * sizes + inside
         return found

@@ -9,6 +9,7 @@ element in blocks, and no memory.
 
 import hashlib
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,7 +27,7 @@ def derive_key(*parts: int | str) -> bytes:
     return hashlib.blake2b("\x1f".join(map(str, parts)).encode(), digest_size=32).digest()
 
 
-def mixed(values: npt.NDArray[np.uint64], key: np.uint64) -> npt.NDArray[np.uint64]:
+def mixed(values: npt.NDArray[np.uint64], key: np.uint64 | npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """The finaliser of splitmix64: every input bit changes every output bit with probability one half."""
     found = values + key
     found ^= found >> np.uint64(30)
@@ -67,12 +68,44 @@ class Permutation:
         return images.astype(np.int64)
 
     def _once(self, values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-        rows, columns = self._rows, self._columns
-        left, right = np.divmod(values, columns)
-        for number, key in enumerate(self._keys):
-            if number % 2:
-                left = (left + mixed(right, key) % rows) % rows
-            else:
-                right = (right + mixed(left, key) % columns) % columns
-        merged: npt.NDArray[np.uint64] = left * columns + right
-        return merged
+        return _rounds(values, self._rows, self._columns, self._keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Permutations:
+    """A permutation of 0…n−1 for every label: `permutations(labels, indices)`, both as long. For many small ones at once."""
+
+    n: int
+    key: bytes
+    _one: Permutation = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_one", Permutation(self.n, self.key))
+
+    def __call__(self, labels: IndexArray, indices: IndexArray) -> IndexArray:
+        images = self._once(labels.astype(np.uint64), indices.astype(np.uint64))
+        outside = np.flatnonzero(images >= np.uint64(self.n))
+        while len(outside):
+            images[outside] = self._once(labels[outside].astype(np.uint64), images[outside])
+            outside = outside[images[outside] >= np.uint64(self.n)]
+        return images.astype(np.int64)
+
+    def _once(self, labels: npt.NDArray[np.uint64], values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        keys = (mixed(labels, key) for key in self._one._keys)
+        return _rounds(values, self._one._rows, self._one._columns, keys)
+
+
+def _rounds(
+    values: npt.NDArray[np.uint64],
+    rows: np.uint64,
+    columns: np.uint64,
+    keys: Iterable[np.uint64 | npt.NDArray[np.uint64]],
+) -> npt.NDArray[np.uint64]:
+    left, right = np.divmod(values, columns)
+    for number, key in enumerate(keys):
+        if number % 2:
+            left = (left + mixed(right, key) % rows) % rows
+        else:
+            right = (right + mixed(left, key) % columns) % columns
+    merged: npt.NDArray[np.uint64] = left * columns + right
+    return merged

@@ -11,7 +11,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tierscope.errors import UserError
-from tierscope.predict.fit import Case, Fit, Parameter, Problem, Serving, apply, fit, served, simulate, with_serving
+from tierscope.predict.fit import (
+    Case,
+    Fit,
+    Parameter,
+    Problem,
+    Serving,
+    apply,
+    fit,
+    served,
+    simulate,
+    with_serving,
+)
 from tierscope.predict.outcome import FloatArray
 from tierscope.spec.study import System
 
@@ -177,7 +188,7 @@ def leave_one_out(
     for group in groups:
         rest = [case for case in cases if _group(case) != group]
         if len(rest) >= _LEAST_CASES and _tiers_seen(rest) == everything:
-            fitted = fit(rest, starts=((1.0, 1.0), (3.0, 3.0)), servings=(serving,))
+            fitted = fit(rest, servings=(serving,))
             for case in (case for case in cases if _group(case) == group):
                 outcome = simulate(case, fitted.system(case.study.system))
                 right = same_leader(case.busy[int(case.io.argmax())], outcome.busy[outcome.slowest])

@@ -28,9 +28,24 @@ _SLOWEST_WEIGHT = 1.0
 _PROCESS_WEIGHT = 0.5
 _LATENCY_WEIGHT = 0.05  # of a latency's share of an operation: where waiting could be either, it is a queue's
 _CLEARLY = 0.9  # of the plain servers' loss: then others are taken
-_THROWS = 3  # of the dice for each case, where services vary by more than hardly
+_FEW_THROWS, _MANY_THROWS = (
+    3,
+    12,
+)  # of the dice for each case, where services vary by more than hardly: to search with, and to choose by
 _HARDLY = 0.2
 _STEP = 2e-2  # of a logarithm, for differences: smaller ones drown in the order of events
+_FIRST_ROUNDS = 15
+_GOOD = 0.005  # a loss that leaves nothing to be explained
+_NO_HOPE = 1.3  # times the loss to beat
+_UNNOTICED = 20.0  # times what would explain all of it
+_STRIDES = (0.5, 0.2, 0.07, 0.02)  # of a logarithm, to walk from where derivatives lead no further
+_ROUNDS_PER_STRIDE = 4
+_EXCHANGED = (  # of a tier: what can stand in for one another, and the sign of the other's change
+    ("bandwidth", "read_ops", -1),
+    ("bandwidth", "latency", 1),
+    ("metadata_ops", "metadata_latency", 1),
+)
+_LATENCY_STRIDE = 6.0  # times as long: latencies may be next to nothing
 
 
 def without_rates(system: System) -> System:
@@ -154,7 +169,7 @@ def parameters_of(cases: Sequence[Case]) -> tuple[Parameter, ...]:
         )
         found.append(Parameter(tier.name, "bandwidth", 1.3 * moved, moved / 20, moved * 1e5))
         if len(sizes) > 1:
-            found.append(Parameter(tier.name, "read_ops", 20 * rate, rate / 20, rate * 1e6))
+            found.append(Parameter(tier.name, "read_ops", _UNNOTICED * rate, rate / 20, rate * 1e6))
         reads = [float(case.busy[:, number, 1].sum()) / ops for case, ops in opened]
         found.append(_latency(tier.name, "latency", min(reads)))
     return tuple(found)
@@ -194,10 +209,14 @@ class Problem:
     """Residuals of cases as a function of the parameters' logarithms."""
 
     def __init__(
-        self, cases: Sequence[Case], parameters: Sequence[Parameter], weights: Sequence[FloatArray] | None = None
+        self,
+        cases: Sequence[Case],
+        parameters: Sequence[Parameter],
+        weights: Sequence[FloatArray] | None = None,
+        throws: int = _FEW_THROWS,
     ) -> None:
-        """`weights`: of each case's ranks, for a bootstrap."""
-        self.cases, self.parameters = tuple(cases), tuple(parameters)
+        """`weights`: of each case's ranks, for a bootstrap. `throws`: of the dice, where services vary."""
+        self.cases, self.parameters, self._throws = tuple(cases), tuple(parameters), throws
         self._weights = weights or [np.ones(len(case.busy)) for case in cases]
 
     def residuals(self, logs: FloatArray) -> FloatArray:
@@ -218,8 +237,8 @@ class Problem:
     def _of_case(self, case: Case, weights: FloatArray, values: FloatArray, number: int) -> FloatArray:
         """The same dice for the same case, whatever the parameters; other dice for every case, or their luck would be fitted too."""
         system = apply(case.study.system, self.parameters, values.tolist())
-        throws = _THROWS if any(tier.service_variation > _HARDLY for tier in system.tiers) else 1
-        outcomes = [simulate(case, system, seed=number * _THROWS + throw) for throw in range(throws)]
+        throws = self._throws if any(tier.service_variation > _HARDLY for tier in system.tiers) else 1
+        outcomes = [simulate(case, system, seed=number * _MANY_THROWS + throw) for throw in range(throws)]
         simulated = np.mean([outcome.busy for outcome in outcomes], axis=0)
         longest = float(np.mean([outcome.io.max() for outcome in outcomes]))
         scale = float(np.average(case.io, weights=weights))
@@ -250,6 +269,40 @@ class Problem:
         logs[free] = solved.x
         return logs, self.loss(logs)
 
+    def polish(self, logs: FloatArray) -> tuple[FloatArray, float]:
+        """Downhill from there, one direction after another with shorter and shorter strides; the best found, and its loss.
+
+        The order of events makes the residuals rough: where differences of close points say nothing, a stride still does.
+        """
+        low = np.log([each.low for each in self.parameters])
+        high = np.log([each.high for each in self.parameters])
+        best, least = logs, self.loss(logs)
+        directions = self._directions()
+        for stride in _STRIDES:
+            for _ in range(_ROUNDS_PER_STRIDE):
+                before = least
+                for direction in directions:
+                    for step in (stride, -stride):
+                        moved = np.clip(best + step * direction, low, high)
+                        found = self.loss(moved)
+                        if found < least:
+                            best, least = moved, found
+                            break
+                if least == before:
+                    break
+        return best, least
+
+    def _directions(self) -> list[FloatArray]:
+        """Every parameter by itself; and pairs of a tier that can stand in for one another."""
+        lengths = [1.0 if each.is_rate else _LATENCY_STRIDE for each in self.parameters]
+        found = [length * axis for length, axis in zip(lengths, np.eye(len(lengths)), strict=True)]
+        places = {(each.tier, each.key): place for place, each in enumerate(self.parameters)}
+        for tier in dict.fromkeys(each.tier for each in self.parameters):
+            for one, other, sign in _EXCHANGED:
+                if (tier, one) in places and (tier, other) in places:
+                    found.append(found[places[tier, one]] + sign * found[places[tier, other]])
+        return found
+
     def loss(self, logs: FloatArray) -> float:
         return float(np.sqrt(np.mean(self.residuals(logs) ** 2)))
 
@@ -262,34 +315,65 @@ def _least_squares() -> Callable[..., Any]:
     return least_squares  # type: ignore[no-any-return]
 
 
-STARTS: tuple[tuple[float, float], ...] = (
-    (1.0, 1.0),
-    (3.0, 3.0),
-    (1.0, 0.2),
-)  # rates × the first, latencies × the second
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a search begins: rates and latencies times these; whether a read's time is its operation's, not its bytes'."""
+
+    rates: float
+    latencies: float
+    by_operation: bool = False
+
+    def of(self, parameters: Sequence[Parameter]) -> FloatArray:
+        guess = [self._guess(each) for each in parameters]
+        found: FloatArray = np.log(
+            np.clip(guess, [each.low for each in parameters], [each.high for each in parameters])
+        )
+        return found
+
+    def _guess(self, parameter: Parameter) -> float:
+        if not parameter.is_rate:
+            return parameter.guess * self.latencies
+        exchanged = {"bandwidth": _UNNOTICED, "read_ops": 1 / _UNNOTICED}.get(parameter.key, 1.0)
+        return parameter.guess * self.rates * (exchanged if self.by_operation else 1.0)
+
+
+STARTS = (Start(1.0, 1.0), Start(3.0, 3.0), Start(0.8, 1e-3))  # the last: all waiting is a queue's
 
 
 def fit(
-    cases: Sequence[Case],
-    starts: Sequence[tuple[float, float]] = STARTS,
-    servings: Sequence[Serving] = (PLAIN, *OTHERS_TRIED),
+    cases: Sequence[Case], starts: Sequence[Start] = STARTS, servings: Sequence[Serving] = (PLAIN, *OTHERS_TRIED)
 ) -> Fit:
     """The first way of serving is taken unless another fits clearly better."""
     parameters = parameters_of(cases)
-    chosen = servings[0]
-    problem = Problem(served(cases, chosen), parameters)
-    tries = []
-    for rates, latencies in starts:
-        guess = [each.guess * (rates if each.is_rate else latencies) for each in parameters]
-        begin = np.log(np.clip(guess, [each.low for each in parameters], [each.high for each in parameters]))
-        tries.append(problem.solve(begin))
-    logs, loss = min(tries, key=lambda found: found[1])
-    plain_logs, plain_loss = logs, loss
-    for other in servings[1:] if _has_numba() else ():  # mean values cannot tell them apart
-        tried = Problem(served(cases, other), parameters)
-        begins = (plain_logs, np.log([each.guess for each in parameters]))
-        found = min((tried.solve(begin) for begin in begins), key=lambda found: found[1])
-        if found[1] < min(loss, _CLEARLY * plain_loss):
+    if any(each.key == "read_ops" for each in parameters):
+        starts = (*starts, *(replace(start, by_operation=True) for start in starts))
+    (logs, loss), chosen = _fit_served(cases, parameters, servings[0], starts), servings[0]
+    enough = _CLEARLY * loss
+    others = servings[1:] if loss > _GOOD and _has_numba() else ()  # mean values cannot tell them apart
+    for other in others:
+        found = _fit_served(cases, parameters, other, starts, unless=_NO_HOPE * min(loss, enough))
+        if found[1] < min(loss, enough):
             (logs, loss), chosen = found, other
     sizes = tuple(sorted({case.reading.sample_bytes / len(case.reading.pieces) for case in cases}))
     return Fit(parameters, tuple(np.exp(logs).tolist()), loss, sizes, chosen)
+
+
+def _fit_served(
+    cases: Sequence[Case],
+    parameters: Sequence[Parameter],
+    serving: Serving,
+    starts: Sequence[Start],
+    unless: float = math.inf,
+) -> tuple[FloatArray, float]:
+    """From every start; from the best two of them again with many throws of the dice, where services vary.
+
+    `unless`: its loss is more than this with few throws.
+    """
+    cases = served(cases, serving)
+    rough = Problem(cases, parameters)
+    tries = [rough.polish(rough.solve(start.of(parameters), _FIRST_ROUNDS)[0]) for start in starts]
+    tries.sort(key=lambda found: found[1])
+    if serving.variation <= _HARDLY or tries[0][1] > unless:
+        return tries[0]
+    fine = Problem(cases, parameters, throws=_MANY_THROWS)
+    return min((fine.polish(logs) for logs, _ in tries[:2]), key=lambda found: found[1])

@@ -16,16 +16,20 @@ from typing import Any
 
 from tierscope.analysis.beside import Beside, BesidePoint
 from tierscope.analysis.breakdown import Breakdown, EpochPoint, SweepPoint, value_text
+from tierscope.analysis.characterise import Character
 from tierscope.analysis.statistics import Interval
 from tierscope.predict.processes import LIMITS
 from tierscope.predict.whatif import Sensitivity
 from tierscope.report.beside import covered_text, error_text, headings, side_lines, summary_sentences, unit_of
+from tierscope.report.character import fact_rows
+from tierscope.report.drawn.character import NAMES as CHARACTER_FIGURES
 from tierscope.report.figures import FIGURE_CSS, LIGHT, Figure, class_marks
 from tierscope.report.origins import provenance
 from tierscope.report.page_data import SLIDER, live_data
 from tierscope.report.parts import WASTED_PERCENT, Unit, wasted_sentence
 from tierscope.report.source import Source
 from tierscope.report.verdict import verdict
+from tierscope.units import about_bytes, about_seconds
 
 _SCRIPTS = ("whatif.js", "drawing.js", "page.js")
 _LIVE = ("estimate", "goal")  # figures that are drawn in the browser
@@ -62,7 +66,10 @@ def page(source: Source, drawn: list[Figure]) -> bytes:
         "at": _text(_place_name(source.breakdown)),
         "options": _join(_tag("option", name, value=name) for name in source.processes.classes),
         "sensitivity": _sensitivity(source),
-        "figures": _join(_figure(figure) for figure in drawn if figure.name not in (*_LIVE, _BESIDE)),
+        "figures": _join(
+            _figure(figure) for figure in drawn if figure.name not in (*_LIVE, _BESIDE, *CHARACTER_FIGURES)
+        ),
+        "character": _character(source, source.character, drawn) if source.character else _Html(""),
         "beside": _beside(source.beside, drawn) if source.beside else _Html(""),
         "numbers": _numbers(source.breakdown),
         "findings": _findings(source),
@@ -231,6 +238,57 @@ def _figure(figure: Figure) -> _Html:
     drawing = _tag("p", f"Not drawn: {figure.missing}.", class_="missing") if figure.svg is None else _Html(figure.svg)
     caption = [_tag("figcaption", figure.caption)] if figure.caption else []
     return _tag("figure", _tag("h3", figure.title), drawing, *caption, id=f"figure-{figure.name}")
+
+
+def _character(source: Source, character: Character, drawn: Sequence[Figure]) -> _Html:
+    """The whole section: it is not there where no trace is at hand."""
+    where = f"Shown is {source.character_where}." if source.character_where else "All ranks and epochs together."
+    names = [_tag("th", name, scope="row") for name, _, _ in fact_rows(character)]
+    rows = [
+        _tag("tr", name, _tag("td", value), _tag("td", note, class_="words"))
+        for name, (_, value, note) in zip(names, fact_rows(character), strict=True)
+    ]
+    files = [
+        _tag(
+            "tr",
+            _tag("th", _named(one.name), scope="row"),
+            *(_tag("td", _named(text)) for text in (one.tier, f"{one.ranks:,}", f"{one.reads:,}")),
+            _tag("td", about_bytes(one.read_bytes)),
+            _tag("td", about_seconds(one.seconds)),
+        )
+        for one in character.files
+    ]
+    formats = [
+        _tag(
+            "tr",
+            _tag("th", _named(one.name), scope="row"),
+            *(_tag("td", "–" if number is None else f"{number:,}") for number in (one.files, one.reads)),
+            _tag("td", about_bytes(one.read_bytes)),
+            _tag("td", about_seconds(one.seconds)),
+        )
+        for one in character.formats
+    ]
+    sums = ("reads", "bytes read", "READ")
+    parts = [
+        _tag("h2", "How it reads", id="reads-title"),
+        _tag("p", where, class_="lead"),
+        _table("What one run reads, and how", ["", "value", ""], rows),
+        _tag("div", *(_figure(figure) for figure in drawn if figure.name in CHARACTER_FIGURES), class_="drawn"),
+        *([_table("By format", ["format", "files", *sums], formats)] if formats else []),
+        *(
+            [
+                _tag(
+                    "details",
+                    _tag("summary", f"Files with most bytes ({len(files)} rows)"),
+                    _table("Files with most bytes, over all ranks and epochs", ["file", "tier", "ranks", *sums], files),
+                )
+            ]
+            if files
+            else []
+        ),
+        *(_tag("p", f"No {part}: {reason}.", class_="missing") for part, reason in character.missing.items()),
+    ]
+    return _tag("section", *parts, id="reads", aria_labelledby="reads-title")
 
 
 def _beside(beside: Beside, drawn: Sequence[Figure]) -> _Html:

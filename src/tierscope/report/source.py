@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from tierscope.analysis.beside import Beside
 from tierscope.analysis.breakdown import Breakdown
+from tierscope.analysis.characterise import Character
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.wording import Finding
@@ -37,3 +38,5 @@ class Source:
     workload: str  # the study in one sentence; empty: not known
     study_yaml: str | None  # the resolved study
     beside: Beside | None = None  # this result and another one
+    character: Character | None = None  # of one run, where its trace is at hand
+    character_where: str = ""  # which run that is; empty: the only one

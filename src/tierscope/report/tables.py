@@ -153,6 +153,7 @@ def verdict(breakdown: Breakdown, processes: int | None = None, has_wall: bool =
     if moves:
         yield Text(f"Bottleneck: {'; '.join(moves)}.")
     yield from _epoch_lines(breakdown, has_wall)
+    yield from _checkpoint_lines(breakdown)
 
 
 def _epoch_lines(breakdown: Breakdown, has_wall: bool) -> Iterator[Text]:
@@ -173,6 +174,15 @@ def _epoch_lines(breakdown: Breakdown, has_wall: bool) -> Iterator[Text]:
         yield Text(f"Epoch time is that I/O time{plus}{also}.")
     if computed and (shorter or not rest):
         yield Text(f"{computed.capitalize()}.")
+
+
+def _checkpoint_lines(breakdown: Breakdown) -> Iterator[Text]:
+    seconds = [point.checkpoint_seconds for point in breakdown.summary if point.checkpoint_seconds]
+    shares = [point.checkpoint_share for point in breakdown.summary if point.checkpoint_share]
+    if seconds:
+        low, high = (f"{100 * share:.1f} %" for share in (min(shares), max(shares))) if shares else ("", "")
+        of = f" ({low if low == high else f'{low} to {high}'})" if shares else ""
+        yield Text(f"Checkpoints held training up for {_span(seconds)} of the epoch{of}.")
 
 
 def _rest(epoch: float, io: float) -> float:

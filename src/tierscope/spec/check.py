@@ -1,20 +1,13 @@
 """What must hold between the keys of a study, beyond each key's own limits."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tierscope.spec.emulation import GIVE_RATES, has_rate, python_only, reads_in_python, said, servers_limit
-from tierscope.spec.study import Hdf5, Study, Tier
+from tierscope.spec.framework_check import framework_problems
+from tierscope.spec.problem import Problem
+from tierscope.spec.study import Hdf5, Reader, Study, Tier
 
 MAX_SAMPLES = 2**60  # a sample's number must fit into 64 bits, with room for arithmetic
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """The key that is best changed, and the sentence that says why and how."""
-
-    path: str
-    text: str
 
 
 def find_problem(study: Study) -> Problem | None:
@@ -63,6 +56,12 @@ def _dataset_problems(study: Study) -> Iterator[Problem]:
             f"{key}.hdf5",
             f"{key}.hdf5 says how HDF5 files are laid out, but format = {dataset.format}; set hdf5, or remove it",
         )
+    if dataset.record_length_bytes_stdev > dataset.record_length_bytes:
+        yield Problem(
+            f"{key}.record_length_bytes_stdev",
+            f"{key}.record_length_bytes_stdev = {dataset.record_length_bytes_stdev} is more than record_length_bytes = {dataset.record_length_bytes}, "
+            "and no sample has less than a byte; lower it",
+        )
     mapped = next((tier.name for tier in study.system.tiers if tier.emulate), None)
     if dataset.format == "lmdb" and mapped:
         yield Problem(
@@ -74,6 +73,20 @@ def _dataset_problems(study: Study) -> Iterator[Problem]:
             f"{key}.num_files_train",
             f"{key}.num_files_train = {dataset.num_files_train} does not divide over {ranks} ranks, and with file_access: multi "
             "each reads whole files; set a multiple of them, or file_access: shared",
+        )
+    yield from _offset_problems(reader)
+
+
+def _offset_problems(reader: Reader) -> Iterator[Problem]:
+    """Batches that ranks draw from one row of them."""
+    key = "workload.reader.sample_shuffle"
+    if reader.sample_shuffle != "offset":
+        return
+    if reader.shuffle == "off":
+        yield Problem(key, f"{key} = offset draws batches at random, but shuffle = off; set one of them otherwise")
+    if reader.file_access == "multi":
+        yield Problem(
+            key, f"{key} = offset deals out batches, but with file_access: multi files are; set one of them otherwise"
         )
 
 
@@ -89,6 +102,12 @@ def _train_problems(study: Study) -> Iterator[Problem]:
         key = "workload.reader.computation_threads"
         yield Problem(
             key, f"{key} = {reader.computation_threads}, but preprocess = none; set it, or remove the threads"
+        )
+    elif reader.computation_threads and not reader.read_threads:
+        key = "workload.reader.computation_threads"
+        yield Problem(
+            key,
+            f"{key} = {reader.computation_threads}, but read_threads = 0: one thread reads and preprocesses; raise that, or remove these",
         )
     varies = train.computation_time_distribution
     key = "workload.train.computation_time_stdev"
@@ -133,6 +152,11 @@ def _policy_problems(study: Study) -> Iterator[Problem]:
             key,
             f"{key} = {policy}, but there is a system of {count}; it works between two tiers: set pinned, or give two",
         )
+    if policy == "first-touch" and reader.read_ahead == "all":
+        yield Problem(
+            key,
+            f"{key} = first-touch keeps what is read for later epochs, but with workload.reader.read_ahead: all they read nothing; set pinned, or read_ahead: batches",
+        )
     if policy == "partition" and reader.shuffle != "local":
         yield Problem(
             key,
@@ -152,6 +176,7 @@ def _reader_problems(study: Study) -> Iterator[Problem]:
         yield Problem(
             f"{key}.odirect", f"{key}.odirect = true needs the native loader; set data_loader: native or odirect: false"
         )
+    yield from framework_problems(study)
     yield from _native_problems(study)
     if reader.io_engine != "uring":
         return
@@ -171,10 +196,11 @@ def _reader_problems(study: Study) -> Iterator[Problem]:
 def _native_problems(study: Study) -> Iterator[Problem]:
     """The native loader does not emulate all that Python does."""
     reader = study.workload.reader
-    wanted = "data_loader" if reader.data_loader == "native" else "odirect" if reader.odirect else None
-    if wanted is None:
-        return
-    fix = {"data_loader": "auto or threads", "odirect": "false"}[wanted]
+    wanted, fix = "data_loader", "auto or threads"
+    if reader.data_loader != "native":
+        wanted, fix = ("odirect", "false") if reader.odirect else ("io_engine", "pread")
+        if not reader.odirect and reader.io_engine == "pread":
+            return
     if unread := reads_in_python(study):
         yield Problem(
             unread.partition(" ")[0],

@@ -2,25 +2,51 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tierscope.errors import SpecError, UserError
-from tierscope.spec import keys, known, presets, schema, sweep
+from tierscope.spec import dlio, keys, known, presets, schema, sweep
 from tierscope.spec.build import build_section
 from tierscope.spec.check import find_problem
+from tierscope.spec.dlio_making import Wanted
 from tierscope.spec.study import Study, Tier
 from tierscope.spec.tree import Node, parse_yaml
 from tierscope.units import closest
 
 
-def load_study(name: str, settings: Sequence[str] = (), system: str | None = None) -> Study:
-    """`name` is a YAML file or a preset; each setting is `key=value` with any unambiguous key suffix.
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A study; of a file of DLIO, also what must be said about it, and what its metrics are wanted like."""
 
-    `system` (a name or a file) stands in for the study's whole system section, paths and all; settings come on top.
+    study: Study
+    notes: tuple[str, ...] = ()
+    wanted: Wanted | None = None
+
+
+def load_study(name: str, settings: Sequence[str] = (), system: str | None = None) -> Study:
+    """`name` is a YAML file (ours or DLIO's) or a preset; each setting is `key=value` with any unambiguous key suffix.
+
+    `system` (a name or a file) stands in for the study's whole system section, paths and all; settings come on top. Those that
+    begin with `++` are for DLIO's keys.
     """
+    return load(name, settings, system).study
+
+
+def load(name: str, settings: Sequence[str] = (), system: str | None = None, is_dlio: bool = False) -> Loaded:
+    """`is_dlio`: whatever the file looks like."""
     text, source = _read(name)
-    return parse_study(text, source, settings, system, folder=os.path.dirname(name))
+    root = _parse_mapping(text, source)
+    overrides = [setting for setting in settings if setting.startswith("++")]
+    own = [setting for setting in settings if not setting.startswith("++")]
+    folder = os.path.dirname(name)
+    if is_dlio or dlio.is_dlio(root):
+        made = dlio.convert(root, source, overrides, own_system=system is None)
+        study = _build(made.root, own, system, folder)
+        return Loaded(study, (*made.notes, *dlio.notes_of(study)), made.wanted)
+    if overrides:
+        raise SpecError(f"{overrides[0]}: is for files of DLIO, and {source} is a study; write it as --set KEY=VALUE")
+    return Loaded(_build(root, own, system, folder))
 
 
 def _read(name: str) -> tuple[str, str]:
@@ -55,9 +81,17 @@ def parse_study(
     folder: str | os.PathLike[str] = ".",
 ) -> Study:
     """The study in a YAML text; `source` is what error messages call it. Files that it names are seen from the folder."""
+    return _build(_parse_mapping(text, source), settings, system, folder)
+
+
+def _parse_mapping(text: str, source: str) -> Node:
     root = parse_yaml(text, source)
     if not isinstance(root.value, dict):
         raise SpecError(f"{source}: a study must be a mapping of keys to values, starting with 'study: NAME'")
+    return root
+
+
+def _build(root: Node, settings: Sequence[str], system: str | None, folder: str | os.PathLike[str]) -> Study:
     root = _override(_with_system(root, system, folder), settings, system)
     assert isinstance(root.value, dict)
     swept = root.value.get("sweep")

@@ -21,7 +21,9 @@ from tierscope.spec.schema import key, named_sections, section
 
 FORMATS = ("raw", "tfrecord", "npz", "npy", "hdf5", "csv", "lmdb", "parquet", "jpeg", "png", "synthetic")
 COMPRESSIONS = ("none", "gzip", "lzf")
-DATA_LOADERS = ("auto", "native", "threads")
+DATA_LOADERS = ("auto", "native", "threads", "pytorch", "tensorflow")
+FRAMEWORKS = ("pytorch", "tensorflow")  # loaders that read in processes and threads of their own
+CONTEXTS = ("fork", "spawn", "forkserver")
 FILE_SHUFFLES = ("off", "seed", "random")
 SAMPLE_SHUFFLES = ("off", "seed", "random", "offset")
 FILE_ACCESSES = ("shared", "multi")
@@ -104,6 +106,10 @@ class Reader:
         "none",
     )
     preprocess_time: float = key(Seconds(0, 3600), "of each sample, where preprocess is busy", 0.0)
+    multiprocessing_context: str = key(Choice(*CONTEXTS), "how data_loader: pytorch starts its workers", "spawn")
+    pin_memory: bool = key(
+        Flag(), "data_loader: pytorch copies batches to pinned memory, where there is a device", False
+    )
     computation_threads: int = key(Integer(0, 256), "preprocessing threads per rank; 0: those that read", 0)
     evict: bool = key(
         Flag(),
@@ -113,7 +119,7 @@ class Reader:
     shuffle_nodes: int = key(Integer(1, 10**6), "nodes that share a chunk when shuffle is chunked", 1)
     data_loader: str = key(
         Choice(*DATA_LOADERS),
-        "native: reads in C, without the interpreter's lock; threads: in Python; auto: native where it is installed and emulates the tiers",
+        "native: reads in C, without the interpreter's lock; threads: in Python; auto: the first where it can; pytorch: torch's DataLoader; tensorflow: tf.data",
         "auto",
     )
     odirect: bool = key(Flag(), "read past the page cache with O_DIRECT; needs the native loader", False)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from tierscope.bench.checkpoint_files import LANE as CHECKPOINTS
 from tierscope.bench.loading import fills_as_it_reads
 from tierscope.data.stage import make_format
 from tierscope.errors import UserError
@@ -55,6 +56,7 @@ def hit_rates(ranks: Sequence[RankTrace]) -> dict[str, float]:
     """By epoch: the share of samples that were not read from the last tier. Each of them is a file of its own."""
     found: dict[str, float] = {}
     for epochs in zip(*(rank.epochs for rank in ranks), strict=True):
-        opens = sum(int(lane.ops.reshape(-1, len(KINDS))[-1, OPEN]) for epoch in epochs for lane in epoch.lanes)
+        lanes = [lane for epoch in epochs for lane in epoch.lanes if lane.lane != CHECKPOINTS]
+        opens = sum(int(lane.ops.reshape(-1, len(KINDS))[-1, OPEN]) for lane in lanes)
         found[str(epochs[0].epoch)] = 1 - opens / sum(epoch.samples for epoch in epochs)
     return found

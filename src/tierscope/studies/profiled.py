@@ -76,7 +76,7 @@ class Profiling:
         name = f"{key.point:04d}-r{key.repetition}"
         folder = os.path.join(self._out, SCRATCH, f"profile-{name}")
         os.makedirs(folder)
-        tiers = _tiers(study, self._out)
+        tiers = tier_prefixes(study, self._out)
         variables = self._profiler.prepare(folder, Wanted(command=(), tiers=tiers))
         with LocalCrew(study.system.ranks, variables) as crew:
             who = crew.call(WhoTask(), lambda _: None)
@@ -152,7 +152,7 @@ def _refuse_unseen(study: Study, name: str) -> None:
     refuse_native(study.workload.reader, f"{name} does not see what the native loader reads", "leave --profiler out")
 
 
-def _tiers(study: Study, out: str) -> tuple[TracedTier, ...]:
+def tier_prefixes(study: Study, out: str) -> tuple[TracedTier, ...]:
     """Every tier's directories on all nodes, as written and as symbolic links lead."""
 
     def both(roots: Iterable[str]) -> tuple[str, ...]:

@@ -13,6 +13,8 @@ from tierscope.errors import OutOfSpaceError, UserError
 from tierscope.predict.explore import explore
 from tierscope.predict.processes import Processes
 from tierscope.predict.whatif import Sensitivity, estimate, sensitivity
+from tierscope.report.drawn.character import NAMES as CHARACTER_FIGURES
+from tierscope.report.drawn.character import draw_character
 from tierscope.report.figures import figures, standalone
 from tierscope.report.page import page
 from tierscope.report.png import png_problem, to_png
@@ -20,8 +22,10 @@ from tierscope.report.source import Source
 from tierscope.spec import dump
 from tierscope.spec.study import Study
 from tierscope.studies.analyze import Analysis
+from tierscope.studies.characterise import characterise_analysis
 from tierscope.studies.held import Holdings
 from tierscope.trace.durable import write_file
+from tierscope.trace.store import RunStore
 from tierscope.units import about_bytes
 
 GRID = tuple(float(percent) for percent in range(0, 201, 10))
@@ -49,10 +53,12 @@ def write_report(
     goal: float | None,
     improvements: Mapping[str, float],
     beside: Beside | None = None,
+    result: str | None = None,
 ) -> Written:
-    """The page and its figures, into a directory that is ours."""
+    """The page and its figures, into a directory that is ours. `result`: the one that was analysed, if not there; its traces tell how it reads."""
     source = replace(source_of(analysis, goal, improvements), beside=beside)
-    drawn = figures(source)
+    source = _with_character(source, analysis, result or folder)
+    drawn = [*figures(source), *draw_character(source)]
     problem = png_problem()
     contents = {_PAGE: page(source, drawn)}
     for figure in drawn:
@@ -63,11 +69,22 @@ def write_report(
                 contents[os.path.join(_FIGURES, f"{figure.name}.png")] = to_png(whole)
     missing = tuple(figure.name for figure in drawn if figure.svg is None)
     paths = [_write(folder, name, content) for name, content in contents.items()]
-    names = {_BESIDE, *(figure.name for figure in drawn)}
+    names = {_BESIDE, *CHARACTER_FIGURES, *(figure.name for figure in drawn)}
     for old in {os.path.join(_FIGURES, f"{name}.{kind}") for name in names for kind in _KINDS} - contents.keys():
         with suppress(OSError):  # of an earlier report, about other data
             os.unlink(os.path.join(folder, old))
     return Written(paths[0], tuple(paths[1:]), missing, problem)
+
+
+def _with_character(source: Source, analysis: Analysis, result: str) -> Source:
+    """How the best point's run reads; a CSV has no run, and what is damaged is left out: `characterise` says what is wrong with it."""
+    if not analysis.times.about or not RunStore(result).finished():
+        return source
+    try:
+        found = characterise_analysis(result, analysis)
+    except UserError:
+        return source
+    return replace(source, character=found.character, character_where=found.where)
 
 
 def _write(folder: str, name: str, content: bytes) -> str:

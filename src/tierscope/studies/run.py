@@ -22,8 +22,10 @@ from tierscope.plan.plan import Plan
 from tierscope.spec import sweep
 from tierscope.spec.emulation import has_rate, python_only
 from tierscope.spec.study import Point, Study
+from tierscope.studies.checkpoints import check_checkpoints, described
 from tierscope.studies.crews import Crews, crowding, nodes_here
 from tierscope.studies.first_touch import check_policies, hit_rates, staged_as
+from tierscope.studies.preloaded import Preloading, check_preload, needs_preload
 from tierscope.studies.profiled import BUILTIN, Profiling
 from tierscope.studies.reading import reading_of
 from tierscope.studies.result import SCRATCH, identity, open_result
@@ -43,10 +45,13 @@ def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = Fa
     """All runs of the study that are not finished; what is finished is neither repeated nor touched."""
     points = list(sweep.points(study))
     check_policies((point.study for point in points), profiler)
+    check_checkpoints((point.study for point in points), profiler)
     profiling = Profiling(profiler, out) if profiler != BUILTIN else None
     if profiling:
         for line in profiling.check([point.study for point in points], ops, crews.launcher):
             watch.note(line)
+    else:
+        check_preload([point.study for point in points], ops, crews.launcher)
     with open_result(out, study, profiler):
         store = RunStore(out)
         todo = _todo(study, points, store)
@@ -195,12 +200,16 @@ class _Runner:
         mode = compute_mode(*crowding(who)) if study.workload.train.computation_time else "none"
         if self._profiling:
             return self._run_profiled(key, point, mode, self._profiling)
+        if needs_preload(study):
+            return self._run_profiled(key, point, mode, Preloading(self._out))
         stations = map_stations(study.system, study.seed, study.workload.reader.read_threads)
         board = Board(stations.count) if any(view for view in stations.views) else None
         scratch = self._scratch(key) if self._ops else None
         overhead = self._overhead(study)
         try:
-            task = RunTask(study, self._out, board.path if board else None, mode, scratch, repetition=key.repetition)
+            task = RunTask(
+                study, self._out, board.path if board else None, mode, scratch, None, key.repetition, crowding(who)[0]
+            )
             with _others(study, stations, board):
                 ranks: list[RankTrace] = crew.call(task, self._watch.advance)
         finally:
@@ -213,7 +222,7 @@ class _Runner:
             about |= {"policy": study.placement.policy, "hit_rate": hit_rates(ranks)}
         return gather(key, about, [tier.name for tier in study.system.tiers], ranks)
 
-    def _run_profiled(self, key: RunKey, point: Point, mode: str, profiling: Profiling) -> Trace:
+    def _run_profiled(self, key: RunKey, point: Point, mode: str, profiling: Profiling | Preloading) -> Trace:
         """What a profiler costs, and what our harness does beside it, nobody measured: there is no `overhead`."""
         measured = profiling.measure(key, point.study, mode, self._watch)
         about = {**self._about(point, mode, measured.ranks), **measured.about}
@@ -249,6 +258,7 @@ class _Runner:
             "trimmed_samples": plan.order.trimmed,
             "compute": mode,
             "loader": ", ".join(sorted({rank.loader for rank in ranks})),
+            **({"checkpoint": described(study, ranks)} if study.workload.checkpoint.wanted else {}),
             "metadata_cache": "warm" if study.workload.reader.evict else "unknown",
             "provenance": provenance(
                 self._crews.launcher,

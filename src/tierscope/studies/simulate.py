@@ -183,6 +183,7 @@ def _about(
         "upper_bound": study.placement.policy == "clairvoyant" and method == "bound",  # see predict/bound.py
         "hit_rate": {str(number): outcome.hit_rate for number, outcome in enumerate(outcomes, start=1)},
         "staging_seconds": simulation.staging_seconds(),
+        "checkpoints": study.workload.checkpoint.wanted,  # which are not simulated
         "stations": busiest(simulation.stations, last),
         "provenance": provenance("none", {}),
     }

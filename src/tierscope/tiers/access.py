@@ -39,6 +39,7 @@ class Access(Protocol):
     def create(self, path: str, /) -> int: ...
     def pwrite(self, fd: int, data: memoryview, offset: int, /) -> int: ...
     def preadv(self, fd: int, buffers: Sequence[memoryview], offset: int, /) -> int: ...
+    def sync(self, fd: int, /) -> None: ...
     def close(self, fd: int, /) -> None: ...
     def stat(self, path: str, /) -> os.stat_result: ...
 
@@ -51,6 +52,7 @@ class Directory:
     create = staticmethod(create)
     pwrite = staticmethod(os.pwrite)
     preadv = staticmethod(os.preadv)
+    sync = staticmethod(os.fsync)
     close = staticmethod(os.close)
     stat = staticmethod(os.stat)
 
@@ -70,6 +72,9 @@ class Nothing:
 
     def preadv(self, _fd: int, buffers: Sequence[memoryview], _offset: int, /) -> int:
         return buffers[0].nbytes
+
+    def sync(self, _fd: int, /) -> None:
+        raise NotImplementedError
 
     def close(self, _fd: int, /) -> None:
         pass

@@ -91,8 +91,21 @@ class RankEpoch(Tally):
 
 
 @dataclass(frozen=True, slots=True)
+class CheckpointLog:
+    """One rank's checkpoints in a run."""
+
+    seconds: tuple[float, ...]  # of writing each, with what it waited for others meanwhile
+    nbytes: int  # of its own files in each
+    complete: int  # that all ranks finished
+    recovery_seconds: float | None = None  # of reading its files of the last one back; None: nobody did
+    verified_bytes: int | None = None
+    resident_bytes: int | None = None  # of those, in the page cache before; None: not known
+
+
+@dataclass(frozen=True, slots=True)
 class RankTrace:
     rank: int
     node: int
     epochs: tuple[RankEpoch, ...]
     loader: str = ""  # that it read with
+    checkpoints: CheckpointLog | None = None  # None: none were asked for

@@ -1,0 +1,176 @@
+"""The metrics that two runs are compared by, each with what it is made of: exact, within limits, or null with the reason."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from tierscope.analysis.character_ops import Accesses, SizeBin, log2_bin
+from tierscope.analysis.hidden import IO_KINDS
+from tierscope.spec.study import Study
+from tierscope.trace.trace import Trace
+
+# name → unit. DLIO's metrics of similarity, in its order.
+METRICS = {
+    "io_seconds": "s",
+    "bytes": "B",
+    "transfer_min": "B",
+    "transfer_max": "B",
+    "transfer_mean": "B",
+    "transfer_median": "B",
+    "bandwidth_per_operation": "B/s",
+    "sequential_percent": "%",
+    "consecutive_percent": "%",
+    "files": "",
+}
+EXACT = "exact"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A number, the limits that it is known within, and what it is made of; a null has the reason instead."""
+
+    value: float | None
+    basis: str = EXACT
+    low: float | None = None
+    high: float | None = None
+    reason: str = ""
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        value = self.value or 0.0
+        return value if self.low is None else self.low, value if self.high is None else self.high
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    io_seconds: float
+    reads: int
+    read_bytes: int
+    read_seconds: float
+
+    @classmethod
+    def of(cls, io: pl.DataFrame) -> "Sums":
+        reads = io.filter(pl.col("kind") == "read")
+        seconds = io.filter(pl.col("kind").is_in(IO_KINDS))["busy_seconds"].to_list()
+        return cls(
+            math.fsum(seconds),
+            int(reads["ops"].sum()),
+            int(reads["bytes"].sum()),
+            math.fsum(reads["busy_seconds"].to_list()),
+        )
+
+
+def metrics_of(
+    trace: Trace, sums: Sums, sizes: tuple[SizeBin, ...], seen: Accesses | None, files: Fact
+) -> dict[str, Fact]:
+    no_time = "reads took no time" if sums.reads else "nothing was read"
+    rate = Fact(sums.read_bytes / sums.read_seconds) if sums.read_seconds > 0 else Fact(None, reason=no_time)
+    found = {
+        "io_seconds": Fact(sums.io_seconds),
+        "bytes": Fact(float(sums.read_bytes)),
+        **_transfers(trace, sums, sizes, seen),
+        "bandwidth_per_operation": rate,
+        "sequential_percent": _share(trace, seen, "sequential"),
+        "consecutive_percent": _share(trace, seen, "consecutive"),
+        "files": files,
+    }
+    return {name: found[name] for name in METRICS}
+
+
+def unseen(trace: Trace) -> str:
+    """Why there are no single operations, nor counts of them, and what to do about it."""
+    if trace.about.get("kind") == "simulated":
+        return "a simulation has no single operations"
+    if trace.about.get("kind") != "imported":
+        return "single operations were not kept; run or trace with --ops"
+    if trace.about.get("source") == "dftracer":
+        return "of DFTracer's logs only sums are kept"
+    return "only sums were kept, or no file of a tier was read; give the logs themselves"
+
+
+def _transfers(trace: Trace, sums: Sums, sizes: tuple[SizeBin, ...], seen: Accesses | None) -> dict[str, Fact]:
+    """The mean is known of any sums. The others: exactly of single reads, within a bin of a histogram, or not."""
+    mean = Fact(sums.read_bytes / sums.reads) if sums.reads else Fact(None, reason="nothing was read")
+    places = ("transfer_min", "transfer_median", "transfer_max")
+    if seen and seen.exact:
+        found = {name: Fact(value, "operations") for name, value in zip(places, seen.exact, strict=True)}
+    elif sizes:
+        basis = seen.basis if seen else "counters" if trace.about.get("kind") == "imported" else "histogram"
+        found = dict(zip(places, _within(sizes, mean.value, basis), strict=True))
+    else:
+        found = {name: Fact(None, reason=mean.reason or unseen(trace)) for name in places}
+    return {"transfer_mean": mean, **found}
+
+
+def _within(sizes: tuple[SizeBin, ...], mean: float | None, basis: str) -> Iterator[Fact]:
+    """Smallest, median, largest. Where all are in one bin, the mean stands for them; else the bin's limits and their geometric middle."""
+    total = sum(one.reads for one in sizes)
+    upto, median = 0, sizes[-1]
+    for one in sizes:
+        upto += one.reads
+        if 2 * upto >= total:
+            median = one
+            break
+    for place, one in enumerate((sizes[0], median, sizes[-1])):
+        low, high = float(one.low), float(one.high - 1) if one.high is not None else math.inf
+        alone = len(sizes) == 1 and mean is not None and low <= mean <= high
+        middle = math.sqrt(max(low, 1.0) * high) if high > 0 and math.isfinite(high) else low
+        value = mean if alone else (low, middle, high if math.isfinite(high) else low)[place]
+        yield Fact(value, basis, low, high if math.isfinite(high) else None)
+
+
+def _share(trace: Trace, seen: Accesses | None, which: str) -> Fact:
+    if seen is None:
+        return Fact(None, reason=unseen(trace))
+    if not seen.following:
+        return Fact(None, reason="no read follows another one in the same file: each is read at once")
+    return Fact(100 * getattr(seen, which) / seen.following, seen.basis)
+
+
+def files_of(trace: Trace, study: Study | None, seen: Accesses | None) -> Fact:
+    if seen is not None:
+        return Fact(float(seen.files), seen.basis)
+    if study is not None:
+        return Fact(float(study.workload.dataset.num_files_train), "study")
+    habits = trace.about.get("habits")
+    counts = [habit.get("files") for habit in habits.values()] if isinstance(habits, dict) else []
+    if counts and all(isinstance(count, int) for count in counts):
+        return Fact(float(sum(counts)), "counters")
+    return Fact(None, reason=unseen(trace))
+
+
+def sizes_of(trace: Trace, io: pl.DataFrame, seen: Accesses | None) -> tuple[SizeBin, ...]:
+    """Of single reads, of the recorder's histograms, or of a log's counters; empty: not known."""
+    if seen is not None:
+        return seen.sizes
+    histograms = io.filter((pl.col("kind") == "read") & (pl.col("ops") > 0))["size_histogram"]
+    if len(histograms) and not histograms.has_nulls():
+        return tuple(log2_bin(place, reads) for place, reads in _binned(histograms) if reads)
+    return tuple(_counted_sizes(trace))
+
+
+def _binned(histograms: pl.Series) -> list[tuple[int, int]]:
+    bins = pl.DataFrame({"reads": histograms}).select("reads", pl.int_ranges(pl.col("reads").list.len()).alias("place"))
+    summed = bins.explode("reads", "place").drop_nulls().group_by("place").agg(pl.col("reads").sum())
+    return summed.sort("place").rows()
+
+
+def _counted_sizes(trace: Trace) -> Iterator[SizeBin]:
+    """Of an import that was kept: limits and counts of every tier."""
+    habits = trace.about.get("habits")
+    lists = [habit.get("sizes") for habit in habits.values()] if isinstance(habits, dict) else []
+    counts: dict[int | None, int] = {}
+    for limit, reads in (pair for each in lists for pair in each or ()):
+        counts[limit] = counts.get(limit, 0) + reads
+    yield from limited(counts)
+
+
+def limited(counts: Mapping[int | None, int]) -> Iterator[SizeBin]:
+    """Bins as Darshan has them: reads of at most each limit, and of more than the one before; None: no limit."""
+    low = 0
+    for limit in sorted(counts, key=lambda limit: math.inf if limit is None else limit):
+        if counts[limit]:
+            yield SizeBin(low, None if limit is None else limit + 1, counts[limit])
+        low = low if limit is None else limit + 1

@@ -1,0 +1,236 @@
+"""DLIO's metrics of measured runs: accelerator utilisation, samples and bytes per second, by DLIO's names.
+
+Of a rank and an epoch:
+
+- AU (DLIO's): compute seconds over epoch seconds, both without the steps at the begin and the end that do not count, and without
+  checkpoints. Where steps were added up (`steps_per_entry`), the whole first or last entry does not count.
+- AU of the whole epoch (ours): compute seconds over epoch seconds, with everything in it.
+- samples per second and MB per second: samples delivered and bytes that reads really returned, over epoch seconds. A MB is 2**20
+  bytes, as in DLIO.
+
+Of an epoch: DLIO's AU is the mean over ranks, its throughput the sum over ranks. Both hide the slowest rank, which is beside them.
+Standard deviations are of the values at hand (not of a sample of them), as in DLIO.
+"""
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from tierscope.errors import ResultError
+from tierscope.spec.dlio_making import Wanted
+from tierscope.trace.trace import Trace
+
+MB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class RankMetrics:
+    """What one rank did in one epoch; `au` is None where no step is left that counts."""
+
+    rank: int
+    seconds: float
+    samples: int
+    bytes_read: int
+    au: float | None
+    whole_au: float
+
+    @property
+    def samples_per_second(self) -> float:
+        return _over(self.samples, self.seconds)
+
+    @property
+    def mb_per_second(self) -> float:
+        return _over(self.bytes_read / MB, self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class EpochMetrics:
+    repetition: int
+    epoch: int
+    ranks: tuple[RankMetrics, ...]
+
+    @property
+    def au(self) -> float | None:
+        """The mean over ranks, as DLIO has it."""
+        known = [rank.au for rank in self.ranks if rank.au is not None]
+        return statistics.fmean(known) if known else None
+
+    @property
+    def samples_per_second(self) -> float:
+        return math.fsum(rank.samples_per_second for rank in self.ranks)
+
+    @property
+    def mb_per_second(self) -> float:
+        return math.fsum(rank.mb_per_second for rank in self.ranks)
+
+    @property
+    def slowest(self) -> RankMetrics:
+        return max(self.ranks, key=lambda rank: (rank.seconds, -rank.rank))
+
+
+@dataclass(frozen=True, slots=True)
+class PointMetrics:
+    """All epochs of all repetitions of one point of a sweep."""
+
+    point: int
+    sweep: Mapping[str, Any]
+    epochs: tuple[EpochMetrics, ...]
+
+
+def point_metrics(traces: Iterable[Trace], wanted: Wanted) -> list[PointMetrics]:
+    """Of runs of ours, in the order of points and repetitions."""
+    sweeps: dict[int, Mapping[str, Any]] = {}
+    found: dict[int, list[EpochMetrics]] = {}
+    for trace in traces:
+        sweeps[trace.key.point] = trace.about.get("sweep", {})
+        found.setdefault(trace.key.point, []).extend(epoch_metrics(trace, wanted))
+    return [PointMetrics(point, sweeps[point], tuple(epochs)) for point, epochs in sorted(found.items())]
+
+
+def epoch_metrics(trace: Trace, wanted: Wanted) -> list[EpochMetrics]:
+    read = trace.io.filter((pl.col("kind") == "read") & pl.col("rank").is_not_null())
+    sums = read.group_by("epoch", "rank").agg(pl.col("bytes").sum()).iter_rows()
+    nbytes = {(epoch, rank): moved for epoch, rank, moved in sums}
+    epochs: dict[int, list[RankMetrics]] = {}
+    for row in trace.ranks.sort("epoch", "rank").iter_rows(named=True):
+        if row["epoch_seconds"] is None or row["samples"] is None:
+            raise ResultError(
+                "these metrics need a rank's samples and the time of its epochs, which only runs of ours have; 'tierscope run' makes one"
+            )
+        moved = nbytes.get((row["epoch"], row["rank"]), 0)
+        epochs.setdefault(row["epoch"], []).append(_rank_metrics(row, moved, wanted))
+    return [EpochMetrics(trace.key.repetition, epoch, tuple(ranks)) for epoch, ranks in epochs.items()]
+
+
+def _rank_metrics(row: Mapping[str, Any], moved: int, wanted: Wanted) -> RankMetrics:
+    seconds, compute = row["epoch_seconds"], row["compute_seconds"] or 0.0
+    return RankMetrics(
+        row["rank"], seconds, row["samples"], moved, _counted_au(row, wanted), 100 * _over(compute, seconds)
+    )
+
+
+def _counted_au(row: Mapping[str, Any], wanted: Wanted) -> float | None:
+    stalls, computes = row["step_stall_seconds"], row["step_compute_seconds"]
+    if not computes or not stalls:
+        return None
+    per_entry = row["steps_per_entry"] or 1
+    start, end = (-(-steps // per_entry) for steps in (wanted.exclude_start_steps, wanted.exclude_end_steps))
+    if start + end >= len(computes):
+        return None
+    left_out = [*range(start), *range(len(computes) - end, len(computes))]
+    compute = math.fsum(computes) - math.fsum(computes[index] for index in left_out)
+    outside = math.fsum(stalls[index] + computes[index] for index in left_out) + (row["checkpoint_seconds"] or 0.0)
+    counted = row["epoch_seconds"] - outside
+    return 100 * max(0.0, compute) / counted if counted > 0 else None
+
+
+def metric_json(point: PointMetrics, au_goal: float | None) -> dict[str, Any]:
+    """DLIO's names, one value per epoch where it has a list; `train_au_goal_percentage`, `train_io_MB_per_second` and `per_epoch` are ours."""
+    au = [epoch.au for epoch in point.epochs]
+    known = [value for value in au if value is not None]
+    samples = [epoch.samples_per_second for epoch in point.epochs]
+    moved = [epoch.mb_per_second for epoch in point.epochs]
+    mean_au = statistics.fmean(known) if known else None
+    return {
+        "train_au_percentage": au,
+        "train_au_mean_percentage": mean_au,
+        "train_au_stdev_percentage": _stdev(known),
+        "train_au_goal_percentage": None if au_goal is None else 100 * au_goal,
+        "train_au_meet_expectation": _verdict(mean_au, au_goal),
+        "train_throughput_samples_per_second": samples,
+        "train_throughput_mean_samples_per_second": statistics.fmean(samples),
+        "train_throughput_stdev_samples_per_second": _stdev(samples),
+        "train_io_MB_per_second": moved,
+        "train_io_mean_MB_per_second": statistics.fmean(moved),
+        "train_io_stdev_MB_per_second": _stdev(moved),
+        "per_epoch": [_epoch_json(epoch) for epoch in point.epochs],
+    }
+
+
+def _epoch_json(epoch: EpochMetrics) -> dict[str, Any]:
+    """What the sums and means above hide: the spread over ranks, and the slowest of them."""
+    slowest = epoch.slowest
+    return {
+        "repetition": epoch.repetition,
+        "epoch": epoch.epoch,
+        "seconds": slowest.seconds,
+        "bytes_read": sum(rank.bytes_read for rank in epoch.ranks),
+        "samples": sum(rank.samples for rank in epoch.ranks),
+        "over_ranks": {
+            "au_percentage": _spread([rank.au for rank in epoch.ranks]),
+            "whole_epoch_au_percentage": _spread([rank.whole_au for rank in epoch.ranks]),
+            "samples_per_second": _spread([rank.samples_per_second for rank in epoch.ranks]),
+            "io_MB_per_second": _spread([rank.mb_per_second for rank in epoch.ranks]),
+        },
+        "slowest_rank": {
+            "rank": slowest.rank,
+            "au_percentage": slowest.au,
+            "whole_epoch_au_percentage": slowest.whole_au,
+            "samples_per_second": slowest.samples_per_second,
+            "io_MB_per_second": slowest.mb_per_second,
+        },
+    }
+
+
+def _spread(values: Sequence[float | None]) -> dict[str, float] | None:
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    return {"mean": statistics.fmean(known), "stdev": statistics.pstdev(known), "min": min(known), "max": max(known)}
+
+
+def metric_lines(metric: Mapping[str, Any], accelerators: int) -> list[str]:
+    """As DLIO prints them, mean and standard deviation over epochs; those of the slowest rank are ours."""
+    rule = "=" * 58
+    slowest = [epoch["slowest_rank"] for epoch in metric["per_epoch"]]
+    whole = [each["whole_epoch_au_percentage"] for each in slowest]
+    lines = [
+        rule,
+        f"Number of Simulated Accelerators: {accelerators}",
+        _line(
+            "Training Accelerator Utilization [AU] (%)", metric, "train_au_mean_percentage", "train_au_stdev_percentage"
+        ),
+        f"Training Accelerator Utilization [AU] of the slowest rank, whole epochs (%): {statistics.fmean(whole):.4f} ({_stdev(whole):.4f})",
+        _line(
+            "Training Throughput (samples/second)",
+            metric,
+            "train_throughput_mean_samples_per_second",
+            "train_throughput_stdev_samples_per_second",
+        ),
+        _line(
+            "Training I/O Throughput (MB/second)", metric, "train_io_mean_MB_per_second", "train_io_stdev_MB_per_second"
+        ),
+    ]
+    if metric["train_au_meet_expectation"]:
+        goal = metric["train_au_goal_percentage"]
+        met = "met" if metric["train_au_meet_expectation"] == "success" else "missed"
+        lines += [
+            f"train_au_meet_expectation: {metric['train_au_meet_expectation']}",
+            f"goal of AU, {goal:g} %: {met}",
+        ]
+    return [f"[METRIC] {line}" for line in (*lines, rule)]
+
+
+def _line(label: str, metric: Mapping[str, Any], mean: str, stdev: str) -> str:
+    if metric[mean] is None:
+        return f"{label}: unknown (no step is left that counts)"
+    return f"{label}: {metric[mean]:.4f} ({metric[stdev]:.4f})"
+
+
+def _verdict(mean: float | None, goal: float | None) -> str | None:
+    """In DLIO's words; None: nobody gave a goal, or nothing is known."""
+    if mean is None or goal is None:
+        return None
+    return "success" if mean >= 100 * goal else "fail"
+
+
+def _stdev(values: Sequence[float]) -> float:
+    return statistics.pstdev(values) if values else 0.0
+
+
+def _over(amount: float, seconds: float) -> float:
+    return amount / seconds if seconds > 0 else 0.0

@@ -1,0 +1,206 @@
+"""Checkpoints of a run, seen from one rank: when one is due, who waits for whom, and what it takes.
+
+Synchronous: the rank writes while training stands still. With several writers all meet when their files are there, the leader (of the tier, or of
+each node where the tier is a node's) makes the checkpoint count, all meet again, and older ones go. Ranks that write nothing do not wait.
+
+In the background: a thread writes, training goes on; the next checkpoint and the end of the run wait for it. A single writer's thread
+makes it count too; with several writers that happens at the wait, because only there they can meet. No copy of the model is made: nothing changes it.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from tierscope.bench.checkpoint_files import CheckpointFiles, Notes
+from tierscope.bench.group import Group
+from tierscope.bench.recovery import cool, read_back
+from tierscope.data.checkpoint_folder import MANIFEST, CheckpointFolder, receipt_name
+from tierscope.data.checkpoints import checkpoint_bytes, parts_of, ranks_together, tier_of
+from tierscope.data.snapshot import Snapshot
+from tierscope.loaders import Source
+from tierscope.spec.study import Study
+from tierscope.tiers.access import Punctuality
+from tierscope.tiers.files import tier_root
+from tierscope.trace.rank_trace import CheckpointLog, Tally
+from tierscope.trace.recorder import LaneTable, OpSink
+
+_now = time.monotonic_ns
+
+
+class Checkpointer:
+    """`silent`: somebody else records the operations."""
+
+    def __init__(
+        self,
+        study: Study,
+        out: str,
+        node: int,
+        source: Source,
+        group: Group,
+        sink: OpSink | None,
+        silent: bool = False,
+    ) -> None:
+        self._wanted, self._group, self._source = study.workload.checkpoint, group, source
+        self._study, self._together = study, ranks_together(study, node)
+        index, ranks = tier_of(study), study.system.ranks
+        tier = study.system.tiers[index]
+        self._emulated = tier.emulate
+        self._folder = CheckpointFolder(tier_root(tier, out, node))
+        self._parts = parts_of(self._wanted, group.rank, ranks)
+        self._meets = self._wanted.mode == "all_ranks" and ranks > 1
+        self._clears = group.rank == self._together[0]
+        self._leads = self._clears and (self._meets or group.rank == 0)
+        self._notes = Notes(index, len(study.system.tiers), sink, silent)
+        self._accesses = source.open_accesses()
+        self._access = self._accesses[index]
+        self._snapshot = Snapshot(study.seed, source.transfer_bytes)
+        self._files = CheckpointFiles(self._folder, self._parts, self._snapshot, self._access, self._notes)
+        self._before = self._step = 0  # steps of earlier epochs; of all
+        self._complete: list[int] = []
+        self._seconds: list[float] = []
+        self._under_way: _Writing | None = None
+        self._last = 0  # the step of the newest one
+        self._held_up = False  # in this epoch
+
+    def begin(self) -> None:
+        """Before the first epoch, which begins with a barrier."""
+        if self._clears:
+            of = self._study.system.ranks
+            self._folder.begin((self._wanted.keep + 1) * checkpoint_bytes(self._wanted, self._together, of))
+
+    def after_step(self, done: int) -> None:
+        """So many steps of the epoch are done."""
+        self._step = self._before + done
+        every = self._wanted.steps_between_checkpoints
+        if every and self._step % every == 0:
+            self._save()
+
+    def after_epoch(self, tally: Tally, epoch: int, last: bool) -> Tally:
+        """With what belongs to the epoch's end; after the last one nothing is under way any more."""
+        start = _now()
+        every = self._wanted.epochs_between_checkpoints
+        if every and epoch % every == 0 and self._last != self._step:
+            self._save()
+        if last:
+            self._settle()
+        self._before = self._step
+        spent = (_now() - start) / 1e9
+        held_up, self._held_up = self._held_up, False
+        if not held_up:
+            return replace(tally, checkpoint_seconds=0.0)  # looking whether one is due is none
+        return replace(tally, seconds=tally.seconds + spent, checkpoint_seconds=tally.checkpoint_seconds + spent)
+
+    def turn(self, epoch: int) -> tuple[LaneTable, Punctuality]:
+        """What was recorded until here; what follows is of the given epoch."""
+        punctuality, self._access.punctuality = self._access.punctuality, Punctuality()
+        return self._notes.turn(epoch), punctuality
+
+    def _save(self) -> None:
+        self._settle()
+        self._last = step = self._step
+        if not self._parts and not self._meets:
+            return
+        self._held_up = True
+        start = _now()
+        if self._wanted.background:
+            self._under_way = _Writing(step, self._write_alone)
+            return
+        self._write(step)
+        self._commit(step)
+        self._seconds.append((_now() - start) / 1e9)
+
+    def _settle(self) -> None:
+        """Wait for the one that is under way."""
+        writing, self._under_way = self._under_way, None
+        if writing is None:
+            return
+        self._held_up = True
+        self._seconds.append(writing.wait())
+        if self._meets:
+            self._commit(writing.step)
+
+    def _write_alone(self, step: int, stopped: Callable[[], bool]) -> None:
+        """What a thread does."""
+        self._write(step, stopped)
+        if not self._meets and not stopped():
+            self._commit(step)
+
+    def _write(self, step: int, stopped: Callable[[], bool] = lambda: False) -> None:
+        self._files.write(step, self._wanted.fsync, stopped)
+        if not self._leads and not stopped():
+            self._files.write_receipt(step, self._group.rank, self._wanted.fsync)
+
+    def _commit(self, step: int) -> None:
+        """Nothing that counts is removed before the new one counts on all nodes."""
+        if self._meets:
+            self._group.meet()
+        if self._leads:
+            self._files.commit(step, self._described(), self._wanted.fsync)
+        if self._meets:
+            self._group.meet()
+        self._complete.append(step)
+        if self._leads:
+            self._files.prune(self._wanted.keep)
+
+    def _described(self) -> dict[str, object]:
+        """All files that are in the folder."""
+        ranks = self._study.system.ranks
+        sizes = {part.name: part.nbytes for rank in self._together for part in parts_of(self._wanted, rank, ranks)}
+        return {"ranks": ranks, "of_ranks": [self._together[0], self._together[-1]], "sizes": sizes}
+
+    def finish(self) -> CheckpointLog:
+        """After the last epoch; by all ranks."""
+        nbytes = sum(part.nbytes for part in self._parts)
+        log = CheckpointLog(tuple(self._seconds), nbytes, len(self._complete))
+        return self._recover(log) if self._wanted.verify and self._last else log
+
+    def _recover(self, log: CheckpointLog) -> CheckpointLog:
+        folder = self._folder.finished(self._last)
+        resident = None
+        if not self._emulated and self._study.workload.reader.evict:
+            resident = cool([f"{folder}/{part.name}" for part in self._parts])
+        self._group.barrier()
+        if not self._parts:
+            return log
+        kept_in = MANIFEST if self._leads else receipt_name(self._group.rank)
+        seconds, nbytes = read_back(folder, self._parts, kept_in, self._access, self._snapshot.piece_bytes)
+        return replace(log, recovery_seconds=seconds, verified_bytes=nbytes, resident_bytes=resident)
+
+    def close(self) -> None:
+        """However the run ended."""
+        if self._under_way:
+            self._under_way.stop()
+        self._source.close_accesses(self._accesses)
+
+
+class _Writing:
+    """A checkpoint that a thread writes."""
+
+    def __init__(self, step: int, write: Callable[[int, Callable[[], bool]], None]) -> None:
+        self.step, self._write = step, write
+        self._error: BaseException | None = None
+        self._seconds = 0.0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"checkpoint-{step}", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        start = _now()
+        try:
+            self._write(self.step, self._stop.is_set)
+        except BaseException as error:  # noqa: BLE001  (whoever waits for it raises it)
+            self._error = error
+        self._seconds = (_now() - start) / 1e9
+
+    def wait(self) -> float:
+        """The seconds that it took."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._seconds
+
+    def stop(self) -> None:
+        """Between two writes: what it wrote will never count."""
+        self._stop.set()
+        self._thread.join()

@@ -1,0 +1,150 @@
+"""One rank's files of a checkpoint: written through the tier's access, each operation recorded, and made to count.
+
+A rank writes its files and says what they are in a receipt. Whoever leads writes `checkpoint.json` instead, last of all, with the sizes of
+all files beside its own checksums; then the folder gets its name. With fsync every file, and both directories, are synced on the way.
+"""
+
+import errno
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from tierscope.data.checkpoint_folder import MANIFEST, CheckpointFolder, receipt_name
+from tierscope.data.checkpoints import Part
+from tierscope.data.snapshot import Snapshot
+from tierscope.errors import OutOfSpaceError, TierscopeError, UserError
+from tierscope.tiers.access import Access
+from tierscope.trace.ops import CLOSE, OPEN, SYNC, WRITE
+from tierscope.trace.recorder import Lane, LaneTable, OpSink, SilentLane
+
+LANE = 1000  # of whoever writes checkpoints: loaders have fewer
+_now = time.monotonic_ns
+
+
+class Notes:
+    """Operations on checkpoints, each in the lane of the epoch in which it ended; a thread may write while epochs change. `silent`: none are noted."""
+
+    def __init__(self, tier: int, tiers: int, sink: OpSink | None, silent: bool = False) -> None:
+        self._tier, self._tiers, self._sink, self._silent = tier, tiers, sink, silent
+        self._lock = threading.Lock()
+        self._lane = self._new(1)
+
+    def _new(self, epoch: int) -> Lane:
+        return SilentLane(LANE, self._tiers) if self._silent else Lane(LANE, self._tiers, epoch, sink=self._sink)
+
+    def turn(self, epoch: int) -> LaneTable:
+        """What was noted until here; all that follows is the given epoch's."""
+        with self._lock:
+            table, self._lane = self._lane.finish(), self._new(epoch)
+        return table
+
+    def take(self, kind: int, file: int, offset: int, operation: Callable[[], int | None]) -> int:
+        """Do it, and note it. Files have negative numbers: none is one of the dataset."""
+        start = _now()
+        result = operation() or 0
+        end = _now()
+        with self._lock:
+            self._lane.begin(start)
+            self._lane.end(self._tier, kind, -1 - file, offset, result if kind == WRITE else 0, end)
+        return result
+
+
+class CheckpointFiles:
+    """Those that one rank writes; one thread at a time. `stopped`: asked before every write, whether to leave off."""
+
+    def __init__(
+        self, folder: CheckpointFolder, parts: tuple[Part, ...], snapshot: Snapshot, access: Access, notes: Notes
+    ) -> None:
+        self._folder, self._parts, self._snapshot, self._access, self._notes = folder, parts, snapshot, access, notes
+
+    def write(self, step: int, fsync: bool, stopped: Callable[[], bool]) -> None:
+        with _explained(self._folder.unfinished(step)):
+            folder = self._folder.make(step)
+            for part in self._parts:
+                pieces = self._snapshot.pieces(step, part.number, part.nbytes)
+                self._write_file(os.path.join(folder, part.name), part.number, pieces, fsync, stopped)
+
+    def write_receipt(self, step: int, rank: int, fsync: bool) -> None:
+        """Of a rank that does not lead."""
+        self._write_json(self._folder.unfinished(step), receipt_name(rank), {"step": step, **self._sums(step)}, fsync)
+
+    def commit(self, step: int, whole: dict[str, Any], fsync: bool) -> None:
+        """By whoever leads, when all files are there: it counts from now on, or not at all."""
+        with _explained(self._folder.unfinished(step)):
+            folder = self._folder.make(step)
+            self._write_json(folder, MANIFEST, {"step": step, **whole, **self._sums(step)}, fsync)
+            if fsync:
+                self._sync_folder(folder)
+            self._folder.finish(step)
+            if fsync:
+                self._sync_folder(self._folder.path)
+
+    def prune(self, keep: int) -> None:
+        with _explained(self._folder.path):
+            self._folder.prune(keep)
+
+    def _sums(self, step: int) -> dict[str, Any]:
+        return {
+            "files": {
+                part.name: {
+                    "bytes": part.nbytes,
+                    "crc32": f"{self._snapshot.checksum(step, part.number, part.nbytes):08x}",
+                }
+                for part in self._parts
+            }
+        }
+
+    def _write_json(self, folder: str, name: str, content: dict[str, Any], fsync: bool) -> None:
+        data = memoryview((json.dumps(content, indent=1) + "\n").encode())
+        with _explained(folder):
+            self._write_file(os.path.join(folder, name), 0, iter((data,)), fsync, lambda: False)
+
+    def _write_file(
+        self, path: str, number: int, pieces: Iterator[memoryview], fsync: bool, stopped: Callable[[], bool]
+    ) -> None:
+        access, take = self._access, self._notes.take
+        fd, offset = take(OPEN, number, 0, partial(access.create, path)), 0
+        try:
+            for piece in pieces:
+                done = 0
+                while done < len(piece):
+                    if stopped():
+                        return
+                    at = offset + done
+                    done += take(WRITE, number, at, partial(access.pwrite, fd, piece[done:], at))
+                offset += len(piece)
+            if fsync:
+                take(SYNC, number, 0, partial(access.sync, fd))
+            closing, fd = fd, -1
+            take(CLOSE, number, 0, partial(access.close, closing))
+        finally:
+            if fd >= 0:
+                access.close(fd)
+
+    def _sync_folder(self, path: str) -> None:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self._notes.take(SYNC, 0, 0, partial(self._access.sync, fd))
+        finally:
+            os.close(fd)
+
+
+@contextmanager
+def _explained(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise _explanation(error, error.filename or path) from None
+
+
+def _explanation(error: OSError, path: str) -> TierscopeError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return OutOfSpaceError(
+            f"{path}: {error.strerror} while writing a checkpoint; free some space and run the same command again to go on"
+        )
+    return UserError(f"{path}: a checkpoint cannot be written: {error.strerror}; check the directory")

@@ -1,0 +1,81 @@
+"""A checkpoint read back by the ranks that wrote it, and compared with what is written down about it: what a recovery takes.
+
+No epoch's lane sees these reads.
+"""
+
+import json
+import os
+import time
+import zlib
+from typing import Any
+
+from tierscope.data import cold
+from tierscope.data.checkpoints import Part
+from tierscope.errors import DamagedDataError
+from tierscope.tiers.access import READ_FLAGS, Access
+
+_now = time.monotonic_ns
+_ADVICE = "check the tier's storage before you trust it with checkpoints"
+
+
+def cool(paths: list[str]) -> int | None:
+    """Take files out of the page cache, as far as that goes; the bytes that are still there, None: cannot be told."""
+    for path in paths:
+        try:
+            fd = os.open(path, READ_FLAGS)
+        except OSError:
+            continue  # its reader will name it
+        try:
+            os.fsync(fd)  # pages that are not on the device yet cannot be evicted
+        finally:
+            os.close(fd)
+    cold.evict(paths)
+    return cold.resident(paths)[1]
+
+
+def read_back(
+    folder: str, parts: tuple[Part, ...], described_in: str, access: Access, piece_bytes: int
+) -> tuple[float, int]:
+    """Seconds of opening, reading and closing, without checking; and bytes."""
+    known = _described(os.path.join(folder, described_in))
+    buffer = memoryview(bytearray(piece_bytes))
+    busy_ns = nbytes = 0
+    for part in parts:
+        path = os.path.join(folder, part.name)
+        spent, size, checksum = _read_file(path, buffer, access)
+        if known.get(part.name) != {"bytes": size, "crc32": f"{checksum:08x}"} or size != part.nbytes:
+            said = known.get(part.name, {})
+            raise DamagedDataError(
+                f"{path}: {size} bytes with checksum {checksum:08x} came back, but {described_in} says "
+                f"{said.get('bytes')} with {said.get('crc32')}; {_ADVICE}"
+            )
+        busy_ns, nbytes = busy_ns + spent, nbytes + size
+    return busy_ns / 1e9, nbytes
+
+
+def _read_file(path: str, buffer: memoryview, access: Access) -> tuple[int, int, int]:
+    """Nanoseconds of reading, bytes, checksum."""
+    offset = checksum = checking = 0
+    start = _now()
+    try:
+        fd = access.open(path, READ_FLAGS)
+        try:
+            while got := access.preadv(fd, (buffer,), offset):
+                read = _now()
+                checksum = zlib.crc32(buffer[:got], checksum)
+                offset += got
+                checking += _now() - read
+        finally:
+            access.close(fd)
+    except OSError as error:
+        raise DamagedDataError(f"{path}: cannot be read back: {error.strerror}; {_ADVICE}") from None
+    return _now() - start - checking, offset, checksum
+
+
+def _described(path: str) -> dict[str, dict[str, Any]]:
+    try:
+        with open(path, encoding="utf-8") as source:
+            files = json.load(source)["files"]
+            return {name: dict(said) for name, said in files.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise DamagedDataError(f"{path}: does not say any more what was written; {_ADVICE}") from None

@@ -1,0 +1,43 @@
+import click
+
+from tierscope.cli import common
+from tierscope.errors import UserError
+
+
+@click.command("characterise")
+@click.argument("results", metavar="OUT | LOG…", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "--tier",
+    "tiers",
+    multiple=True,
+    metavar="NAME=/PATH[,/PATH2…]",
+    help="Of logs: a storage tier and where its files lay; nearest first.",
+)
+@click.option(
+    "--point", type=click.IntRange(min=0), metavar="N", help="Of a sweep: the run of point N; default the best."
+)
+@click.option("--force", is_flag=True, help="Show also logs that cannot be trusted.")
+@common.json_option
+def command(results: tuple[str, ...], tiers: tuple[str, ...], point: int | None, force: bool, as_json: bool) -> None:
+    """Show how a run reads: sizes, order, files, bandwidth by rank and over time, and how much I/O compute hides.
+
+    OUT is the results directory of a study, a simulation, a trace or imported logs; LOG… are all logs of one job, or a directory of them.
+    """
+    from tierscope.spec.traced import read_rules  # noqa: PLC0415
+    from tierscope.studies.characterise import are_logs, characterise_path  # noqa: PLC0415
+    from tierscope.trace.imports.paths import TierRules  # noqa: PLC0415
+
+    rules, logs = TierRules(read_rules(tiers)), are_logs(results)
+    if logs and point is not None:
+        raise UserError(f"{results[0]}: logs have no points; leave --point out")
+    if not logs and (tiers or force):
+        raise UserError(f"{results[0]}: is no log; --tier and --force are for those")
+    found = characterise_path(results, rules, point, force)
+    if as_json:
+        from tierscope.analysis.character_json import character_json  # noqa: PLC0415
+
+        common.print_json(character_json(found.character, found.about, found.findings, found.conditions))
+        return
+    from tierscope.report.character import CharacterView  # noqa: PLC0415
+
+    common.print_rich(CharacterView(found.name, found.where, found.character, found.findings, found.conditions))

@@ -1,0 +1,26 @@
+import click
+
+from tierscope.cli import common
+
+
+@click.command("convert")
+@click.argument("file")
+@common.overrides_argument
+@common.system_option
+@common.set_option
+def command(file: str, overrides: tuple[str, ...], system: str | None, settings: tuple[str, ...]) -> None:
+    """Print the study that a FILE of DLIO means; what is different here is said on stderr.
+
+    For example: tierscope convert unet3d_a100.yaml ++workload.reader.batch_size=16 > study.yaml
+    """
+    from tierscope.spec.dump import to_yaml  # noqa: PLC0415
+    from tierscope.spec.load import load  # noqa: PLC0415
+
+    loaded = load(file, common.all_settings(overrides, settings), system, is_dlio=True)
+    for note in loaded.notes:
+        click.echo(f"note: {note}", err=True)
+    if loaded.wanted and loaded.wanted.au is not None:
+        click.echo(
+            f"note: metric.au: a study has no key for it; give --au {loaded.wanted.au:g} to 'tierscope run'", err=True
+        )
+    click.echo(to_yaml(loaded.study), nl=False)

@@ -1,0 +1,68 @@
+import click
+
+from tierscope.cli import common
+
+_GOALS = {"epoch": "epoch_seconds", "io": "io_seconds"}
+
+
+@click.command("tune")
+@click.argument("study")
+@click.option(
+    "--vary",
+    multiple=True,
+    metavar="KEY=VALUES",
+    help="Values of a key to try, like reader.transfer_size=256KiB,1MiB or read_threads=1:8:1; repeated: all combinations.",
+)
+@click.option("--budget", default="10min", show_default=True, metavar="TIME", help="For all runs together; the first round is always done.")  # fmt: skip
+@click.option(
+    "--goal",
+    type=click.Choice(list(_GOALS)),
+    default="epoch",
+    show_default=True,
+    help="What to make short: the epoch, or the I/O time of the slowest process.",
+)
+@click.option("--out", type=click.Path(file_okay=False), help="Results directory; default ./results/STUDY-tune.")
+@common.set_option
+@common.system_option
+@common.quiet_option
+@common.json_option
+def command(  # noqa: PLR0913, PLR0917  (one per option)
+    study: str,
+    vary: tuple[str, ...],
+    budget: str,
+    goal: str,
+    out: str | None,
+    settings: tuple[str, ...],
+    system: str | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Try combinations of STUDY's keys on this system, and say which is fastest, by how much and why.
+
+    All are tried with short runs; a third of them goes on to longer ones, and the last few are run whole, again and again, in turn with
+    the study as it is. Run the same command again to resume: finished trials are not repeated.
+
+    For example: tierscope tune STUDY --vary reader.transfer_size=64KiB,256KiB,1MiB --vary reader.read_threads=1,2,4,8
+    """
+    from tierscope.spec.whatif import read_duration  # noqa: PLC0415
+
+    seconds = read_duration("--budget", budget)
+    with common.ranks_of_study() as crews:
+        from tierscope.cli.progress import watching  # noqa: PLC0415
+        from tierscope.spec.load import load  # noqa: PLC0415
+        from tierscope.studies.tune import tune  # noqa: PLC0415
+
+        loaded = load(study, settings, system)
+        target = common.default_out(loaded.study, out, "-tune")
+        with watching(quiet) as watch:
+            common.say_notes(loaded, watch.note)
+            found = tune(loaded.study, vary, _GOALS[goal], seconds, target, crews, watch)
+    if as_json:
+        from tierscope.predict.tuning import tuning_json  # noqa: PLC0415
+
+        common.print_json(tuning_json(found))
+        return
+    from tierscope.report.tuning import TuningView  # noqa: PLC0415
+
+    common.print_rich(TuningView(found))
+    click.echo(f"Trials: {target}/trials")

@@ -1,0 +1,157 @@
+"""`data_loader: pytorch`: torch's DataLoader reads, in worker processes of its own.
+
+Workers read a sample at a time, as datasets of its users do; batches come in plan order. `read_threads` is the number of workers (0: in the
+rank's own process), `prefetch_size` that of batches which each of them has ready. Workers live as long as the rank: starting them (and
+importing torch in each) is no part of an epoch. What they read passes none of our recorders in Python: ranks are started with the
+preload library (`studies/preloaded.py`).
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from tierscope.formats import Format
+from tierscope.loaders.base import Batch, Slots, Source, Work
+from tierscope.loaders.preprocess import Floats, Preprocess
+from tierscope.loaders.reader import SampleReader
+from tierscope.plan.plan import Block
+from tierscope.spec.study import Reader
+from tierscope.tiers.access import Directory, Punctuality
+from tierscope.tiers.files import DatasetFiles
+from tierscope.trace.recorder import LaneTable, Recording
+
+_now = time.monotonic_ns
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What a worker is asked for."""
+
+    step: int
+    sample: int
+    file: int
+    inside: int
+    tier: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    sample: int
+    payload: torch.Tensor
+    array: torch.Tensor | None
+    begin_ns: int
+    end_ns: int
+    check_ns: int
+    preprocess_ns: int
+
+
+class _Samples(Dataset[_Item]):  # type: ignore[misc]
+    """The dataset as a worker has it; its reader is made where it is used first."""
+
+    def __init__(self, source: Source, preprocess: tuple[str, float]) -> None:
+        self._format: Format = source.format
+        self._files: tuple[DatasetFiles, ...] = source.files
+        self._tier_names, self._transfer = source.tier_names, source.transfer_bytes
+        self._samples_per_file, self._check = source.samples_per_file, source.check
+        self._preprocess = preprocess
+        self._reader: SampleReader | None = None
+        self._slots: Slots | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_reader": None, "_slots": None}
+
+    def _begin(self) -> tuple[SampleReader, Slots]:
+        if self._reader is None or self._slots is None:
+            mode, seconds = self._preprocess
+            source = Source(
+                format=self._format,
+                files=self._files,
+                tier_names=self._tier_names,
+                transfer_bytes=self._transfer,
+                samples_per_file=self._samples_per_file,
+                open_accesses=lambda: tuple(Directory() for _ in self._files),
+                check=self._check,
+                preprocess=Preprocess(mode, seconds, self._format) if mode != "none" else None,
+            )
+            self._reader = SampleReader(source, Recording(len(self._files), silent=True).lanes(1)[0])
+            self._slots = Slots(1, self._format.slot_bytes, source.usual_payload)
+        return self._reader, self._slots
+
+    def __getitem__(self, place: _Place) -> _Item:
+        reader, slots = self._begin()
+        work = Work(place.step, [place.sample], [place.file], [place.inside], [place.tier])
+        done = reader.read(work, slots.slots, slots.payloads)
+        arrays, preprocess_ns = reader.preprocess(work, done.payloads)
+        payload = torch.frombuffer(bytearray(done.payloads[0]), dtype=torch.uint8)
+        array = torch.from_numpy(arrays[0]) if arrays else None
+        return _Item(place.sample, payload, array, done.start, done.read, done.check_ns, preprocess_ns)
+
+
+@dataclass(slots=True)
+class _Steps:
+    """Batches of places, of whichever epoch is being read."""
+
+    batch_size: int
+    blocks: Iterator[Block] = field(default_factory=lambda: iter(()))
+
+    def __iter__(self) -> Iterator[list[_Place]]:
+        step = 0
+        for block in self.blocks:
+            columns = (column.tolist() for column in (block.samples, block.files, block.inside, block.tiers))
+            places = list(zip(*columns, strict=True))
+            for start in range(0, len(places), self.batch_size):
+                yield [_Place(step, *place) for place in places[start : start + self.batch_size]]
+                step += 1
+
+
+def _collate(items: list[_Item]) -> list[_Item]:
+    return items
+
+
+class TorchLoader:
+    records: ClassVar[bool] = False
+
+    def __init__(self, source: Source, batch_size: int, threads: int, prefetch: int, recording: Recording) -> None:
+        del recording
+        options = source.options or Reader()
+        self._steps = _Steps(batch_size)
+        workers: dict[str, Any] = {}
+        if threads:
+            workers = {
+                "prefetch_factor": max(1, prefetch),
+                "persistent_workers": True,
+                "multiprocessing_context": options.multiprocessing_context,
+            }
+        torch.set_num_threads(1)
+        self._loader: DataLoader[Any] = DataLoader(
+            _Samples(source, (options.preprocess, options.preprocess_time)),
+            batch_sampler=self._steps,
+            num_workers=threads,
+            collate_fn=_collate,
+            pin_memory=options.pin_memory and torch.cuda.is_available(),
+            **workers,
+        )
+        for _ in self._loader:  # of nothing: workers start, and stay
+            pass
+
+    def batches(self, blocks: Iterator[Block]) -> Iterator[Batch]:
+        self._steps.blocks = blocks
+        for step, items in enumerate(self._loader):
+            arrays: list[Floats] = [item.array.numpy() for item in items if item.array is not None]
+            yield Batch(
+                step,
+                np.array([item.sample for item in items], np.int64),
+                [memoryview(item.payload.numpy()) for item in items],
+                max(item.end_ns for item in items) - min(item.begin_ns for item in items),
+                sum(item.check_ns for item in items),
+                sum(item.preprocess_ns for item in items),
+                arrays,
+            )
+
+    def finish(self) -> tuple[list[LaneTable], Punctuality]:
+        return [], Punctuality()

@@ -1,0 +1,82 @@
+"""`data_loader: tensorflow`: a pipeline of tf.data reads, with TensorFlow's own threads and its own file system code.
+
+TFRecord files that are read from begin to end go through TFRecordDataset, with `transfer_size` as its buffer; files of one sample
+through `read_file`, `read_threads` of them at a time, in order. Nothing else can be read by tf.data without Python (`spec/check.py`). What it reads passes none of our
+recorders in Python: ranks are started with the preload library (`studies/preloaded.py`).
+"""
+
+import time
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+import tensorflow as tf
+
+from tierscope.errors import DamagedDataError, TierscopeError
+from tierscope.loaders.base import Batch, Source, Work, split_steps
+from tierscope.loaders.problems import check_samples, explain, preprocess_samples
+from tierscope.plan.plan import Block
+from tierscope.tiers.access import Punctuality
+from tierscope.trace.recorder import LaneTable, Recording
+
+_now = time.monotonic_ns
+
+
+class TfDataLoader:
+    records: ClassVar[bool] = False
+
+    def __init__(self, source: Source, batch_size: int, threads: int, prefetch: int, recording: Recording) -> None:
+        del recording
+        self._source, self._batch_size, self._threads, self._prefetch = source, batch_size, threads, prefetch
+        self._records = source.format.suffix == ".tfrecord" and source.samples_per_file > 1
+
+    def batches(self, blocks: Iterator[Block]) -> Iterator[Batch]:
+        """The pipeline asks for paths ahead of what it hands out: the work of those steps is kept until then."""
+        waiting: list[Work] = []
+
+        def paths() -> Iterator[str]:
+            for work in split_steps(blocks, self._batch_size):
+                waiting.append(work)
+                for file, inside, tier in zip(work.files, work.inside, work.tiers, strict=True):
+                    if not self._records or inside == 0:
+                        yield self._source.files[tier].path(file)
+
+        pipeline = tf.data.Dataset.from_generator(paths, output_signature=tf.TensorSpec((), tf.string))
+        if self._records:
+            pipeline = tf.data.TFRecordDataset(pipeline, buffer_size=self._source.transfer_bytes)
+        else:
+            pipeline = pipeline.map(tf.io.read_file, num_parallel_calls=max(1, self._threads), deterministic=True)
+        pipeline = pipeline.batch(self._batch_size)
+        if self._threads:
+            pipeline = pipeline.prefetch(max(1, self._prefetch))
+        asked = _now()
+        try:
+            for values in pipeline.as_numpy_iterator():
+                yield self._batch(waiting.pop(0), values, _now() - asked)
+                asked = _now()
+        except tf.errors.NotFoundError as error:
+            raise _vanished(error) from None
+        except tf.errors.OpError as error:
+            raise DamagedDataError(f"{error.message.splitlines()[0]}; delete the file and run again") from None
+
+    def _batch(self, work: Work, values: Any, read_ns: int) -> Batch:
+        form = self._source.format
+        stored = [memoryview(value) for value in values]
+        places = list(zip(work.files, work.inside, work.tiers, strict=True))
+        begin = _now()
+        payloads = stored
+        if not self._records:
+            if self._source.check and form.has_checks:
+                check_samples(self._source, places, stored)
+            if self._source.uniform:
+                payloads = [value[self._source.usual_payload] for value in stored]
+        checked = _now() - begin
+        arrays, preprocess_ns = preprocess_samples(self._source, lambda: places, payloads)
+        return Batch(work.step, np.array(work.samples, np.int64), payloads, read_ns, checked, preprocess_ns, arrays)
+
+    def finish(self) -> tuple[list[LaneTable], Punctuality]:
+        return [], Punctuality()
+
+
+def _vanished(error: Any) -> TierscopeError:
+    return explain(FileNotFoundError(2, "No such file or directory"), str(error.message).split(";")[0])

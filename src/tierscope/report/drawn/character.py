@@ -1,0 +1,251 @@
+"""How a run reads, drawn: sizes of reads, bytes of ranks, bandwidth beside compute over time, and the hidden share."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tierscope.analysis.character_time import Timeline
+from tierscope.analysis.characterise import Character
+from tierscope.analysis.hidden import weighted
+from tierscope.report.character import size_text, when_text
+from tierscope.report.drawn.looks import box, stroke
+from tierscope.report.drawn.view import Figure, brief
+from tierscope.report.source import Source
+from tierscope.report.svg import (
+    HEIGHT,
+    WIDTH,
+    Axis,
+    Canvas,
+    Entry,
+    Frame,
+    Legend,
+    Sample,
+    Scale,
+    draw_x_axis,
+    draw_y_axis,
+    nice_ticks,
+    text_width,
+)
+from tierscope.units import BYTE_UNITS, about_bytes, about_seconds
+
+NAMES = ("reads-sizes", "reads-ranks", "reads-time", "reads-hidden")
+_MOST_BARS = 64  # more ranks are a curve
+_MOST_EPOCHS = 24
+_LOWER = 92.0  # the height of the panel below another
+_APART = 40.0
+
+
+def draw_character(source: Source) -> list[Figure]:
+    """Those that the data allow; none where nothing is known about the run's reads."""
+    character = source.character
+    if character is None:
+        return []
+    drawn = (_sizes(character), _ranks(character), _time(character), _hidden(character))
+    note = " · ".join(part for part in (brief(source.character_where, 80), *_labels(source)) if part)
+    return [
+        Figure(one.name, one.title, " ".join((one.caption, *_sentences(source))), one.svg, note=note)
+        for one in drawn
+        if one is not None
+    ]
+
+
+def _labels(source: Source) -> Iterator[str]:
+    given = source.conditions
+    if given.emulated:
+        yield f"emulated tiers: {', '.join(given.emulated)}"
+    if given.simulated:
+        yield f"simulated ({', '.join(given.simulated)})"
+
+
+def _sentences(source: Source) -> Iterator[str]:
+    for label in _labels(source):
+        yield f"{label[0].upper()}{brief(label[1:], 80)}."
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """A vertical axis from zero."""
+
+    top: float
+    title: str
+    factor: float = 1.0
+
+    @classmethod
+    def of_bytes(cls, top: float, title: str, per: str = "") -> "_Values":
+        unit = next((name for name in ("PiB", "TiB", "GiB", "MiB", "KiB") if top >= BYTE_UNITS[name]), "B")
+        return cls(top, f"{title} ({unit}{per})", BYTE_UNITS[unit])
+
+    def ticks(self, few: bool = False) -> list[tuple[float, str]]:
+        found = [(tick * self.factor, f"{tick:.6g}") for tick in nice_ticks(self.top / self.factor)]
+        return found[:: max(1, (len(found) - 1) // 2)] if few else found
+
+    def room(self) -> float:
+        return 42 + max(text_width(text) for _, text in self.ticks())
+
+    def draw(self, canvas: Canvas, frame: Frame, few: bool = False) -> Scale:
+        scale = Scale(0.0, self.top, frame.bottom, frame.top)
+        draw_y_axis(canvas, frame, [(scale(value), text) for value, text in self.ticks(few)], self.title)
+        return scale
+
+
+def _bars(
+    name: str, title: str, caption: str, values: _Values, of: Sequence[tuple[str, float, str]], axis_title: str
+) -> Figure:
+    """`of`: label, value and tip of each bar."""
+    canvas = Canvas(name, title, caption)
+    frame = Frame(values.room(), 16.0, WIDTH - 24, HEIGHT - 58)
+    scale = values.draw(canvas, frame)
+    axis = Axis.of("", [label for label, _, _ in of], frame.left, frame.right)
+    width = min(0.78 * axis.pitch, 72.0)
+    for place, (_, value, tip) in zip(axis.places, of, strict=True):
+        top = scale(value)
+        canvas.rect(place - width / 2, top, width, frame.bottom - top, "bar tier0", tip)
+    draw_x_axis(canvas, frame, axis, axis_title)
+    return Figure(name, title, caption, canvas.to_text())
+
+
+def _sizes(character: Character) -> Figure | None:
+    total = sum(one.reads for one in character.sizes)
+    if not total:
+        return None
+    bars = [
+        (
+            about_bytes(one.low),
+            100 * one.reads / total,
+            f"{size_text(one)}: {one.reads:,} reads, {100 * one.reads / total:.1f} %",
+        )
+        for one in character.sizes
+    ]
+    caption = f"How large {total:,} reads were; each bar is a bin that begins at the size under it, and empty ones are left out."
+    values = _Values(max(share for _, share, _ in bars) * 1.03, "share of reads (%)")
+    return _bars(NAMES[0], "Transfer sizes", caption, values, bars, "bytes of a read, from")
+
+
+def _ranks(character: Character) -> Figure | None:
+    ranks, most = character.ranks, max((one.read_bytes for one in character.ranks), default=0)
+    if len(ranks) < 2 or not most:
+        return None
+    name, title = NAMES[1], "Bytes read by each rank"
+    values = _Values.of_bytes(most * 1.03, "read")
+    caption = f"Bytes that each of {len(ranks):,} ranks read in all epochs."
+    if len(ranks) <= _MOST_BARS:
+        bars = [
+            (str(one.rank), float(one.read_bytes), _rank_tip(one.rank, one.read_bytes, one.bandwidth)) for one in ranks
+        ]
+        return _bars(name, title, caption, values, bars, "rank")
+    caption += " They stand in the order of their bytes."
+    canvas = Canvas(name, title, caption)
+    frame = Frame(values.room(), 16.0, WIDTH - 24, HEIGHT - 58)
+    scale = values.draw(canvas, frame)
+    ordered = np.sort([one.read_bytes for one in ranks])[np.linspace(0, len(ranks) - 1, 400).round().astype(int)]
+    places = [(x, scale(float(y))) for x, y in zip(np.linspace(frame.left, frame.right, 400), ordered, strict=True)]
+    canvas.path([(frame.left, frame.bottom), *places, (frame.right, frame.bottom)], "band", closed=True)
+    canvas.path(places, "median")
+    axis = Axis.of("", ["fewest bytes", "most bytes"], frame.left, frame.right)
+    draw_x_axis(canvas, frame, axis, f"{len(ranks):,} ranks")
+    return Figure(name, title, caption, canvas.to_text())
+
+
+def _rank_tip(rank: int, moved: int, bandwidth: float | None) -> str:
+    rate = "" if bandwidth is None else f" at {about_bytes(bandwidth)}/s"
+    return f"rank {rank}: {about_bytes(moved)}{rate}"
+
+
+def _time(character: Character) -> Figure | None:
+    timeline = character.timeline
+    if timeline is None or max(timeline.bytes_per_second) <= 0:
+        return None
+    title = "Bandwidth over time" + (", and what ranks did" if timeline.computing or timeline.stalled else "")
+    lower = _lower(timeline)
+    caption = (
+        f"Bytes read by all ranks in every {about_seconds(timeline.bin_seconds)} ({when_text(timeline.basis)}); epochs one after another."
+        + (" Below: how many of the ranks compute, and how many wait for data." if lower else "")
+    )
+    canvas = Canvas(NAMES[2], title, caption)
+    legend = Legend([Entry(sample, text) for sample, text, _, _ in lower])
+    values = _Values.of_bytes(1.03 * max(timeline.bytes_per_second), "read", "/s")
+    bottom = HEIGHT - 58
+    upper = Frame(max(values.room(), 70.0), legend.height + 8, WIDTH - 24, bottom - (_LOWER + _APART if lower else 0))
+    along = Scale(0.0, timeline.seconds, upper.left, upper.right)
+    _area(canvas, upper, along, values.draw(canvas, upper), timeline.bytes_per_second, "half", timeline)
+    canvas.line((upper.left, upper.bottom), (upper.right, upper.bottom), "axis")
+    frame = upper
+    if lower:
+        frame = Frame(upper.left, bottom - _LOWER, upper.right, bottom)
+        scale = _Values(1.03 * len(character.ranks), "ranks").draw(canvas, frame, few=True)
+        for _, _, amounts, css in lower:
+            _area(canvas, frame, along, scale, amounts, css, timeline)
+    _draw_time_axis(canvas, frame, along, timeline)
+    for start in list(timeline.epoch_starts.values())[1:_MOST_EPOCHS]:
+        canvas.line((along(start), upper.top), (along(start), frame.bottom), "grid")
+    legend.draw(canvas)
+    return Figure(NAMES[2], title, caption, canvas.to_text())
+
+
+def _lower(timeline: Timeline) -> list[tuple[Sample, str, tuple[float, ...], str]]:
+    """Sample, text, values and looks of what is below: nothing where nobody computed, since then all wait."""
+    found: list[tuple[Sample, str, tuple[float, ...], str]] = []
+    if timeline.computing and max(timeline.computing) > 0:
+        found.append((box("tier2 pale"), "computing", timeline.computing, "tier2 pale"))
+        if timeline.stalled:
+            found.append((stroke("curve later1"), "waiting for data", timeline.stalled, "curve later1"))
+    return found
+
+
+def _area(
+    canvas: Canvas, frame: Frame, along: Scale, scale: Scale, amounts: Sequence[float], css: str, timeline: Timeline
+) -> None:
+    """A step for every bin; a curve is not closed."""
+    width = timeline.bin_seconds
+    places = [(along((place + side) * width), scale(amount)) for place, amount in enumerate(amounts) for side in (0, 1)]
+    if css.startswith("curve"):
+        canvas.path(places, css)
+    else:
+        canvas.path([(frame.left, frame.bottom), *places, (frame.right, frame.bottom)], css, closed=True)
+
+
+def _draw_time_axis(canvas: Canvas, frame: Frame, along: Scale, timeline: Timeline) -> None:
+    canvas.line((frame.left, frame.bottom), (frame.right, frame.bottom), "axis")
+    factor, unit = (1.0, "s") if timeline.seconds >= 1 else (1e-3, "ms") if timeline.seconds >= 1e-3 else (1e-6, "µs")
+    for tick in nice_ticks(timeline.seconds / factor):
+        place = along(tick * factor)
+        canvas.line((place, frame.bottom), (place, frame.bottom + 4), "axis")
+        canvas.text(place, frame.bottom + 20, f"{tick:.6g}", "tick middle")
+    canvas.text((frame.left + frame.right) / 2, HEIGHT - 9, f"time ({unit})", "middle")
+
+
+def _hidden(character: Character) -> Figure | None:
+    """Bars of every epoch: all ranks, and the slowest."""
+    hidden = character.hidden
+    if hidden.share is None or not hidden.slowest or not hidden.share:
+        return None
+    epochs = [one.epoch for one in hidden.slowest][:_MOST_EPOCHS]
+    means = {epoch: weighted([one for one in hidden.by_rank if one.epoch == epoch]) or 0.0 for epoch in epochs}
+    slowest = {one.epoch: one for one in hidden.slowest}
+    title = "I/O hidden behind compute"
+    caption = (
+        f"Share of the I/O wall seconds in which training did not wait for data: {100 * hidden.share:.1f} % of all ranks' together."
+        + (
+            f" Of {len(hidden.slowest)} epochs, the first {len(epochs)} are drawn."
+            if len(epochs) < len(hidden.slowest)
+            else ""
+        )
+    )
+    canvas = Canvas(NAMES[3], title, caption)
+    legend = Legend([Entry(box("bar tier0"), "all ranks"), Entry(box("bar tier1"), "slowest rank")])
+    values = _Values(103.0, "hidden (%)")
+    frame = Frame(values.room(), legend.height + 8, WIDTH - 24, HEIGHT - 58)
+    scale = values.draw(canvas, frame)
+    axis = Axis.of("", epochs, frame.left, frame.right)
+    width = min(0.38 * axis.pitch, 40.0)
+    for place, epoch in zip(axis.places, epochs, strict=True):
+        one = slowest[epoch]
+        pairs = ((means[epoch], "all ranks"), (one.share, f"slowest, rank {one.rank}"))
+        for side, (share, who) in enumerate(pairs):
+            top = scale(100 * share)
+            tip = f"epoch {epoch}, {who}: {100 * share:.1f} %"
+            canvas.rect(place + (side - 1) * width, top, width, frame.bottom - top, f"bar tier{side}", tip)
+    draw_x_axis(canvas, frame, axis, "epoch")
+    legend.draw(canvas)
+    return Figure(NAMES[3], title, caption, canvas.to_text())

@@ -1,0 +1,62 @@
+"""What loaders of frameworks do not do, and what only they do: refused, not ignored."""
+
+from collections.abc import Iterator
+
+from tierscope.spec.emulation import python_only
+from tierscope.spec.problem import Problem
+from tierscope.spec.study import FRAMEWORKS, Reader, Study
+
+_KEY = "workload.reader"
+_ONLY_TORCH = ("multiprocessing_context", "pin_memory")
+_NOT_THEIRS = ("read_ahead", "odirect", "io_engine", "computation_threads")
+
+
+def framework_problems(study: Study) -> Iterator[Problem]:
+    reader = study.workload.reader
+    if reader.data_loader != "pytorch":
+        for name, value in _unusual(reader, _ONLY_TORCH):
+            yield Problem(
+                f"{_KEY}.{name}", f"{_KEY}.{name} = {value} is for data_loader: pytorch; set that, or remove the key"
+            )
+    if reader.data_loader not in FRAMEWORKS:
+        return
+    loader = f"{_KEY}.data_loader = {reader.data_loader}"
+    for name, value in _unusual(reader, _NOT_THEIRS):
+        yield Problem(
+            f"{_KEY}.{name}",
+            f"{_KEY}.{name} = {value}, which {loader} does not do; remove it, or set data_loader: auto",
+        )
+    if study.placement.policy == "first-touch":
+        path = "placement.policy"
+        yield Problem(path, f"{path} = first-touch, but {loader} copies nothing; set data_loader: auto")
+    for tier in study.system.tiers:
+        if key := python_only(tier):
+            path = f"system.tiers.{tier.name}.{key}"
+            yield Problem(
+                path, f"{path} is emulated in Python only, where {loader} does not pass; set data_loader: auto"
+            )
+    yield from _format_problems(study, loader)
+
+
+def _unusual(reader: Reader, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Keys that are not as they are by themselves, with their values as the user writes them."""
+    usual = Reader()
+    for name in names:
+        if (value := getattr(reader, name)) != getattr(usual, name):
+            yield name, str(value).lower()
+
+
+def _format_problems(study: Study, loader: str) -> Iterator[Problem]:
+    reader, dataset = study.workload.reader, study.workload.dataset
+    if dataset.format == "synthetic":
+        path = "workload.dataset.format"
+        yield Problem(path, f"{path} = synthetic, but {loader}; set data_loader: auto")
+    if reader.data_loader != "tensorflow":
+        return
+    runs = dataset.format == "tfrecord" and reader.sample_shuffle == "off" and reader.file_access == "multi"
+    if dataset.format in ("hdf5", "lmdb", "parquet") or (dataset.num_samples_per_file > 1 and not runs):
+        yield Problem(
+            f"{_KEY}.data_loader",
+            f"{loader} reads TFRecord files from begin to end (sample_shuffle: off, file_access: multi), or files of one sample; "
+            "set these, or another data_loader",
+        )

@@ -1,0 +1,118 @@
+"""A study made smaller with its proportions kept: `--scale 0.001`.
+
+What shrinks, by the share F (each at least 1, as whole numbers allow):
+
+    ranks            nodes first, then ranks of the one node that is left; at least 2 where there were 2
+    samples          to F of them, and a sample for every rank at least; those made in memory as ranks do, so that a rank's steps stay
+    files            to F of them, but one for every rank where there were as many: then each has fewer samples. One shared file stays one
+    steps            (`total_training_steps`, `steps_between_checkpoints`) as a rank's samples do
+    parameters       of a checkpoint's model, to F of them
+    batch            only where a rank has fewer samples than one: to those, which reads the same and takes less memory
+
+Bytes of a sample, epochs, compute time and the tiers stay as they are. Bytes in all are F of the whole, as far as samples divide over files.
+"""
+
+from dataclasses import replace
+
+from tierscope.errors import UserError
+from tierscope.spec import sweep
+from tierscope.spec.check import find_problem
+from tierscope.spec.study import Dataset, Study, System
+from tierscope.units import about_bytes
+
+_SHRINKS = (
+    "workload.dataset.num_files_train",
+    "workload.dataset.num_samples_per_file",
+    "workload.train.total_training_steps",
+    "workload.checkpoint.steps_between_checkpoints",
+    "workload.checkpoint.model_parameters",
+    "system.nodes",
+    "system.ranks_per_node",
+)
+_LONGEST_NAME = 64
+
+
+def scale_study(study: Study, share: float) -> Study:
+    """The study with so much of its data and ranks, under a name of its own; 1: as it is."""
+    if not 0 < share <= 1:
+        raise UserError(f"--scale {share:g}: must be above 0 and at most 1")
+    if share == 1:
+        return study
+    if swept := next((axis.path for axis in study.sweep if axis.path in _SHRINKS), None):
+        raise UserError(
+            f"--scale {share:g} shrinks {swept}, which the study sweeps; set one value, or leave --scale out"
+        )
+    suffix = f"-x{share:g}"
+    small = replace(
+        study, study=study.study[: _LONGEST_NAME - len(suffix)] + suffix, system=_system(study.system, share)
+    )
+    small = _with_data(small, study, share)
+    for point in sweep.points(small):
+        if problem := find_problem(point.study):
+            raise UserError(f"--scale {share:g}: {problem.text}")
+    return small
+
+
+def scale_note(full: Study, small: Study) -> str:
+    """What became of it, for whoever asked."""
+    return f"scaled: {_figures(small)}; all of it: {_figures(full)}"
+
+
+def _system(system: System, share: float) -> System:
+    nodes, ranks = system.nodes, system.ranks_per_node
+    if share * nodes >= 1:
+        nodes = round(share * nodes)
+    else:
+        nodes, ranks = 1, max(1, round(share * system.ranks))
+    if nodes * ranks < 2 <= system.ranks:
+        nodes, ranks = (nodes, 2) if system.ranks_per_node > 1 else (2, ranks)
+    return replace(system, nodes=nodes, ranks_per_node=ranks)
+
+
+def _with_data(small: Study, full: Study, share: float) -> Study:
+    workload, ranks = full.workload, small.system.ranks
+    of_data = ranks / full.system.ranks if workload.dataset.format == "synthetic" else share
+    dataset = _dataset(workload.dataset, of_data, ranks, workload.reader.file_access == "multi")
+    own = dataset.samples // ranks
+    reader = replace(workload.reader, batch_size=min(workload.reader.batch_size, own))
+    longer = own / max(1, workload.dataset.samples // full.system.ranks)
+    train, checkpoint = workload.train, workload.checkpoint
+    if train.total_training_steps is not None:
+        train = replace(train, total_training_steps=_part(train.total_training_steps, longer))
+    if checkpoint.steps_between_checkpoints:
+        steps = _part(checkpoint.steps_between_checkpoints, longer)
+        checkpoint = replace(checkpoint, steps_between_checkpoints=steps)
+    if checkpoint.model_parameters is not None:
+        checkpoint = replace(checkpoint, model_parameters=_part(checkpoint.model_parameters, share))
+    workload = replace(workload, dataset=dataset, reader=reader, train=train, checkpoint=checkpoint)
+    return replace(small, workload=workload)
+
+
+def _dataset(dataset: Dataset, share: float, ranks: int, whole_files: bool) -> Dataset:
+    samples = share * dataset.samples
+    files = max(min(dataset.num_files_train, ranks), round(share * dataset.num_files_train))
+    if whole_files:  # a rank has as many as any other
+        files = ranks * max(1, round(share * dataset.num_files_train / ranks))
+    per_file = max(-(-ranks // files), round(samples / files))
+    return replace(dataset, num_files_train=files, num_samples_per_file=per_file)
+
+
+def _part(count: int, share: float) -> int:
+    return max(1, round(count * min(1, share)))
+
+
+def _figures(study: Study) -> str:
+    dataset, checkpoint = study.workload.dataset, study.workload.checkpoint
+    parts = [_count(study.system.ranks, "rank")]
+    if dataset.format == "synthetic":
+        parts.append(f"{_count(dataset.samples, 'sample')} made in memory")
+    else:
+        parts += [_count(dataset.num_files_train, "file"), _count(dataset.samples, "sample")]
+        parts.append(about_bytes(dataset.samples * dataset.record_length_bytes))
+    if checkpoint.wanted and checkpoint.model_parameters is not None:
+        parts.append(f"a model of {_count(checkpoint.model_parameters, 'parameter')}")
+    return ", ".join(parts)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,87 @@
+"""Runs whose loader reads where no recorder in Python can see it: in worker processes, in a framework's own threads.
+
+Every run has ranks of its own, started with our preload library, as a command under `tierscope trace` is. What ranks say of themselves
+(epochs, samples, stalls, the order of reads) is kept as ever; operations, their bytes and their seconds are those of all their processes.
+"""
+
+import os
+import shutil
+import time
+from collections.abc import Sequence
+
+import polars as pl
+
+from tierscope.bench.crew import LocalCrew
+from tierscope.bench.loading import pick_loader
+from tierscope.bench.profiled import PRELOADED, Watched
+from tierscope.bench.run import RunTask
+from tierscope.errors import UserError
+from tierscope.loaders import LOADERS
+from tierscope.native import library
+from tierscope.spec.study import Study
+from tierscope.studies.builtin import Builtin
+from tierscope.studies.profiled import Measured, tier_prefixes
+from tierscope.studies.recorders import Wanted
+from tierscope.studies.result import SCRATCH
+from tierscope.studies.watch import Watch
+from tierscope.trace.collect import collect
+from tierscope.trace.rank_trace import RankTrace
+from tierscope.trace.trace import RunKey
+
+_ENDING_SECONDS = 60.0
+
+
+def needs_preload(study: Study) -> bool:
+    return not LOADERS.load(pick_loader(study)).records
+
+
+def check_preload(studies: Sequence[Study], ops: bool, launcher: str) -> None:
+    """Before anything is touched: refuse what cannot work."""
+    wanting = [study for study in studies if needs_preload(study)]
+    if not wanting:
+        return
+    name = wanting[0].workload.reader.data_loader
+    key = f"workload.reader.data_loader = {name}"
+    if library.load() is None:
+        raise UserError(f"{key} is recorded by our C library, which was not built; {library.BUILD_ADVICE}")
+    if launcher != "local":
+        raise UserError(
+            f"{key} works with ranks that we start on this machine; under a launcher trace your own program: "
+            "'mpirun … tierscope trace …' records any loader"
+        )
+    if ops:
+        raise UserError(f"{key}: operations of its processes are summed up, not listed; leave --ops out")
+    for study in wanting:
+        emulated = next((tier.name for tier in study.system.tiers if tier.emulate), None)
+        if emulated and study.system.nodes > 1:
+            raise UserError(
+                f"{key} on emulated tiers works on one node, but system.nodes = {study.system.nodes} and tier {emulated} is emulated; "
+                "set nodes: 1, or data_loader: auto"
+            )
+
+
+class Preloading:
+    def __init__(self, out: str) -> None:
+        self._out = out
+
+    def measure(self, key: RunKey, study: Study, compute: str, watch: Watch) -> Measured:
+        folder = os.path.join(self._out, SCRATCH, f"preload-{key.point:04d}-r{key.repetition}")
+        os.makedirs(folder)
+        tiers = tier_prefixes(study, self._out)
+        variables = Builtin().prepare(folder, Wanted(command=(), tiers=tiers))
+        with LocalCrew(study.system.ranks, variables, numbered=True) as crew:
+            task = RunTask(study, self._out, None, compute, None, Watched(PRELOADED, folder), key.repetition)
+            ranks: list[RankTrace] = crew.call(task, watch.advance)
+            crew.leave(_ENDING_SECONDS)
+        found = collect(folder, [tier.name for tier in tiers], lambda _: False, time.monotonic_ns())
+        shutil.rmtree(folder, ignore_errors=True)
+        per_node, epochs = study.system.ranks_per_node, study.workload.train.epochs
+        rows = found.table.filter(
+            pl.col("record") == "io", pl.col("rank").is_not_null(), pl.col("epoch") <= epochs
+        ).with_columns(
+            point=pl.lit(key.point, pl.Int32),
+            repetition=pl.lit(key.repetition, pl.Int32),
+            node=(pl.col("rank") // per_node).cast(pl.Int32),
+        )
+        about = {"provides": ["epochs", "lanes", "busy", "steps", "cold"], "recorder": PRELOADED}
+        return Measured(ranks, rows, about)

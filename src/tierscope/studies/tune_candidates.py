@@ -1,0 +1,124 @@
+"""Candidates of a tuning: every combination of the varied keys, as a study of its own; those that cannot be run, with the line why."""
+
+import itertools
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tierscope.bench.loading import pick_loader
+from tierscope.data.capacity import check_capacity
+from tierscope.errors import SpecError, UserError
+from tierscope.predict.tuning import Refused
+from tierscope.spec import dump, keys, sweep
+from tierscope.spec.check import find_problem
+from tierscope.spec.study import Axis, Study
+from tierscope.spec.tree import Node, parse_yaml
+from tierscope.studies.checkpoints import check_checkpoints
+from tierscope.studies.first_touch import check_policies, staged_as
+from tierscope.studies.preloaded import check_preload
+
+MOST_COMBINATIONS = 10_000
+_FIXED = ("workload.train.", "workload.reader.preprocess_time", "seed")  # what training is, not how it reads
+_EXAMPLE = "reader.transfer_size=256KiB,1MiB or read_threads=1:8:1"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Number 0 is the default, without settings. `settings` are by short name, as in JSON; `study` is a whole study."""
+
+    number: int
+    settings: dict[str, Any]
+    study: Study
+
+
+def read_vary(base: Study, vary: Sequence[str]) -> tuple[Axis, ...]:
+    """`KEY=A,B,C` or `KEY=A:B:STEP`, with any unambiguous suffix of a key."""
+    leaves = keys.leaf_keys(Study, [tier.name for tier in base.system.tiers])
+    axes: dict[str, Axis] = {}
+    for text in vary:
+        where = f"--vary {text}"
+        key, equals, values = (part.strip() for part in text.partition("="))
+        if not equals or not key or not values:
+            raise UserError(f"{where}: must be KEY=VALUES, for example {_EXAMPLE}")
+        path = keys.resolve(key, list(leaves), where)
+        if path.startswith(_FIXED):
+            raise UserError(f"{where}: {path} is what training does, not how it reads; use --set to change it for all")
+        if path in axes:
+            raise UserError(f"{where}: {path} is given twice; remove one")
+        listed = f"[{values}]" if "," in values and not values.startswith("[") else values
+        try:
+            node = parse_yaml(listed, where, with_line=False)
+            (axes[path],) = sweep.read_axes(Node({path: node}, where), leaves)
+        except SpecError as error:
+            raise SpecError(str(error).replace(f"sweep.{path}", path)) from None
+    if not axes:
+        raise UserError(f"nothing varies; say which keys to try, for example --vary {_EXAMPLE}")
+    combinations = math.prod(len(axis.values) for axis in axes.values())
+    if combinations > MOST_COMBINATIONS:
+        raise UserError(
+            f"--vary: {combinations:,} combinations; at most {MOST_COMBINATIONS:,}: give fewer values or keys"
+        )
+    return tuple(axes.values())
+
+
+def candidates_of(base: Study, axes: Sequence[Axis], out: str, launcher: str) -> tuple[list[Candidate], list[Refused]]:
+    """The default first, then all that can be run and is not the default. Tiers are under OUT for all of them, so data is written once."""
+    plain = replace(base, sweep=(), goal=None, repetitions=1)
+    check_runnable(plain, launcher)
+    found, refused = [Candidate(0, {}, _in_common(plain, out))], list[Refused]()
+    names = keys.short_names([axis.path for axis in axes])
+    for values in itertools.product(*(axis.values for axis in axes)):
+        settings = {axis.path: value for axis, value in zip(axes, values, strict=True)}
+        short = {names[path]: value for path, value in settings.items()}
+        try:
+            study = replace(dump.with_settings(plain, settings), sweep=())
+            if study == plain:
+                continue
+            _check_same_work(plain, study)
+            check_runnable(study, launcher)
+        except UserError as error:
+            refused.append(Refused(short, str(error)))
+            continue
+        found.append(Candidate(len(found), short, _in_common(study, out)))
+    if len(found) == 1:
+        if refused:
+            raise UserError(f"none of {len(refused)} combinations can be run; the first: {refused[0].line}")
+        raise UserError("nothing varies: the only combination is the study as it is; give other values with --vary")
+    return found, refused
+
+
+def check_runnable(study: Study, launcher: str) -> None:
+    """All that is refused before anything is touched."""
+    problem = find_problem(study)
+    if problem is not None:
+        raise UserError(problem.text)
+    check_policies([study])
+    check_checkpoints([study])
+    check_preload([study], ops=False, launcher=launcher)
+    pick_loader(study)
+    check_capacity(staged_as(study))
+
+
+def _check_same_work(base: Study, study: Study) -> None:
+    for what, one, other in _work(base, study):
+        if one != other:
+            raise UserError(f"{what} would be {other} in place of {one}: other work, whose time says nothing; keep it")
+
+
+def _work(base: Study, study: Study) -> Iterator[tuple[str, Any, Any]]:
+    before, after = base.workload.dataset, study.workload.dataset
+    yield "samples of the dataset", before.samples, after.samples
+    for name in ("record_length_bytes", "record_length_bytes_stdev", "compressibility"):
+        yield f"workload.dataset.{name}", getattr(before, name), getattr(after, name)
+
+
+def _in_common(study: Study, out: str) -> Study:
+    """`{out}` of a tier would be another directory in every trial."""
+    place = os.path.join(out, "tiers")
+    tiers = study.system.tiers
+    if any("{out}" in tier.path for tier in tiers) and any(sign in place for sign in "${"):
+        raise UserError(f"{out}: has a $ or {{ in it, which means something in paths of tiers; give another --out")
+    paths = tuple(replace(tier, path=tier.path.replace("{out}", place)) for tier in tiers)
+    return replace(study, system=replace(study.system, tiers=paths))

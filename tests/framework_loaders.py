@@ -1,0 +1,67 @@
+"""What a framework's loader must do: the samples of the plan in its order, told from their bytes; and the operations of our own loaders."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tests.small_study import plan_of, stage
+from tests.tiny import tiny
+from tierscope.bench.loading import make_loader, make_source
+from tierscope.data.content import payload
+from tierscope.data.stage import make_format
+from tierscope.spec.study import Study
+from tierscope.studies.crews import Crews
+from tierscope.studies.run import run_study
+from tierscope.studies.watch import Silent
+from tierscope.trace.recorder import Recording
+from tierscope.trace.store import RunStore
+
+
+def assert_samples_of_the_plan(study: Study, out: Path) -> None:
+    """Two epochs with one loader, as ranks use it."""
+    stage(study, str(out))
+    form = make_format(study)
+    source = make_source(study, str(out), 0, None, form)
+    loader = make_loader(study, source, Recording(len(study.system.tiers), silent=True))
+    dataset = study.workload.dataset
+    for epoch in (1, 2):
+        plan = plan_of(study)
+        expected = [sample for block in plan.reads(0, epoch) for sample in block.samples.tolist()]
+        found = 0
+        for step, batch in enumerate(loader.batches(plan.reads(0, epoch))):
+            assert batch.step == step
+            for sample, stored in zip(batch.samples, batch.payloads, strict=True):
+                assert sample == expected[found]
+                whole = b"".join(payload(study.seed, int(sample), dataset.record_length_bytes))
+                decoded = bytes(form.decode(stored))
+                assert decoded[: len(whole)] == whole
+                assert not any(decoded[len(whole) :])
+                found += 1
+        assert found == len(expected)
+    loader.finish()
+
+
+def assert_same_trace(name: str, settings: Sequence[str], out: Path) -> None:
+    """Operations, bytes and order of a run with the framework's loader are those of our own."""
+    found = {}
+    for loader in (name, "threads"):
+        study = tiny("sweep={}", "cache_rate=50%", f"data_loader={loader}", *settings)
+        crews = Crews()
+        try:
+            run_study(study, str(out / loader), crews, Silent())
+        finally:
+            crews.close()
+        (trace,) = RunStore(str(out / loader)).load_all()
+        found[loader] = _seen(trace.io, trace.ranks)
+    assert found[name] == found["threads"]
+
+
+def _seen(io: pl.DataFrame, ranks: pl.DataFrame) -> dict[str, Any]:
+    """A filesystem call that asks where a file ends may be one more; what is read and opened is the same."""
+    sums = io.filter(pl.col("kind") == "read").group_by("epoch", "rank", "tier").agg(pl.col("bytes").sum())
+    return {
+        "bytes": sorted(sums.iter_rows()),
+        "order": ranks.sort("epoch", "rank").select("epoch", "rank", "order_digest", "samples").rows(),
+    }

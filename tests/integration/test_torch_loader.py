@@ -1,0 +1,34 @@
+"""torch's DataLoader reads the plan's samples in the plan's order, and the preloaded library sees all that its workers read."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.framework_loaders import assert_same_trace, assert_samples_of_the_plan
+from tests.tiny import tiny
+
+pytestmark = pytest.mark.torch
+REASON = "torch is not installed: make test-torch installs it"
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("form", ["raw", "tfrecord", "npz", "npy", "hdf5", "csv", "png"])
+def test_samples_come_in_plan_order(form: str, workers: int, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason=REASON)
+    per_file = 1 if form == "png" else 3
+    keys = (f"format={form}", f"num_samples_per_file={per_file}", f"read_threads={workers}", "data_loader=pytorch")
+    study = tiny("sweep={}", "cache_rate=50%", "multiprocessing_context=fork", *keys)
+    assert_samples_of_the_plan(study, tmp_path)
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn", "forkserver"])
+def test_the_trace_is_that_of_our_own_loader(context: str, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason=REASON)
+    keys = ("format=tfrecord", "num_samples_per_file=2", "read_threads=2", f"multiprocessing_context={context}")
+    assert_same_trace("pytorch", keys, tmp_path)
+
+
+def test_preprocessing_in_workers_gives_arrays(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason=REASON)
+    study = tiny("sweep={}", "data_loader=pytorch", "read_threads=1", "preprocess=decode", "format=csv")
+    assert_samples_of_the_plan(study, tmp_path)
