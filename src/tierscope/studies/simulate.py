@@ -24,6 +24,7 @@ from tierscope.spec.known import KnownSystem, drawn_systems
 from tierscope.spec.study import STAGED_POLICIES, Point, Study, System
 from tierscope.studies.reading import reading_of
 from tierscope.studies.result import identity, open_result
+from tierscope.studies.unsimulated import left_out, refuse_unsimulated
 from tierscope.studies.watch import Watch
 from tierscope.trace.provenance import provenance
 from tierscope.trace.store import RunStore, read_about
@@ -38,6 +39,9 @@ def simulate_study(study: Study, out: str, method: str, watch: Watch, known: Kno
     points = list(sweep.points(study))
     for point in points:
         check_rates(point.study)
+        refuse_unsimulated(point.study)
+    for line in dict.fromkeys(line for point in points for line in left_out(point.study, method)):
+        watch.note(line)
     with open_result(out, study, kind=KIND):
         store = RunStore(out)
         _refuse_other_method(store, method)
@@ -107,8 +111,11 @@ class Simulation:
             )
         schedule = self.schedule(epoch)
         if method == "events":
-            return events.simulate(self.study, self.stations, self.reading, schedule, events.Options(seed=seed))
+            return events.simulate(self.study, self.stations, self.reading, schedule, self._options(seed))
         return bound.simulate(self.study, self.stations, self.reading, schedule)
+
+    def _options(self, seed: int) -> events.Options:
+        return events.Options(self.study.workload.train.sync == "step", seed)
 
     def staging_seconds(self) -> float | None:
         """To put the files on the near tiers before training; None: not known, or nothing is staged."""

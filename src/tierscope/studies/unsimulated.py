@@ -1,0 +1,32 @@
+"""What ranks do and a simulation does not: refused where times would be wrong by it, said where something is only left out."""
+
+from collections.abc import Iterator
+
+from tierscope.data.stage import make_format
+from tierscope.errors import UserError
+from tierscope.formats import LIBRARY
+from tierscope.spec.study import Study
+
+
+def refuse_unsimulated(study: Study) -> None:
+    reader = study.workload.reader
+    if reader.read_ahead == "all":
+        raise UserError(
+            "workload.reader.read_ahead = all; that later epochs read nothing is not simulated: set read_ahead: batches, "
+            "and look at the first epoch only"
+        )
+
+
+def left_out(study: Study, method: str) -> Iterator[str]:
+    """Lines worth saying before it begins."""
+    reader, train = study.workload.reader, study.workload.train
+    if reader.preprocess != "none":
+        yield f"preprocess: {reader.preprocess} is not simulated"
+    if train.computation_time_distribution != "constant":
+        yield f"computation_time_distribution: {train.computation_time_distribution} is simulated as its mean"
+    if train.sync == "step" and method == "bound":
+        yield "sync: step is simulated by --method events only"
+    if study.workload.dataset.record_length_bytes_stdev:
+        yield "record_length_bytes_stdev: samples are simulated with their mean size"
+    if make_format(study).reading == LIBRARY:
+        yield f"format: {study.workload.dataset.format} is simulated as one read of a sample's bytes; what its library reads beside is not"
