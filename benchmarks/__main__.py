@@ -9,6 +9,7 @@ from benchmarks.emulation import emulation
 from benchmarks.generation import generation
 from benchmarks.imports import imports
 from benchmarks.memory import memory
+from benchmarks.peers import peers
 from benchmarks.reading import reading
 from benchmarks.shim import shim
 from benchmarks.simulation import scale, simulation
@@ -18,6 +19,7 @@ from tierscope.trace.provenance import provenance
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Result]]] = {
     "reading": reading,
+    "peers": peers,
     "shim": shim,
     "generation": generation,
     "emulation": emulation,

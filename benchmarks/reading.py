@@ -61,7 +61,7 @@ SIZES = (
 )
 
 
-def _write(folder: Path, form: Format, files: int, nbytes: int) -> DatasetFiles:
+def write_files(folder: Path, form: Format, files: int, nbytes: int) -> DatasetFiles:
     names = DatasetFiles(str(folder), str(folder), form.suffix, 0)
     for file in range(files):
         with open(names.path(file), "wb") as out:
@@ -73,7 +73,7 @@ def _size(size: Size) -> Iterator[Result]:
     nbytes, files, batch = size.nbytes, size.files, size.batch
     with memory_folder() as folder:
         raw, npz = FORMATS.load("raw")(Shape(1, nbytes)), FORMATS.load("npz")(Shape(1, nbytes))
-        names, archives = _write(folder, raw, files, nbytes), _write(folder, npz, files, nbytes)
+        names, archives = write_files(folder, raw, files, nbytes), write_files(folder, npz, files, nbytes)
         program = compile_loop(folder)
         contenders: dict[str, Callable[[], float]] = {
             "c": lambda: _c_loop(program, names, files, nbytes),
@@ -106,7 +106,7 @@ def _two_threads() -> Iterator[Result]:
     files, nbytes, batch = 3000, 128 << 10, 24
     with memory_folder() as folder:
         raw = FORMATS.load("raw")(Shape(1, nbytes))
-        names = _write(folder, raw, files, nbytes)
+        names = write_files(folder, raw, files, nbytes)
         program = compile_loop(folder)
         times = interleaved(
             {
@@ -150,7 +150,7 @@ def _np_load(names: DatasetFiles, files: int) -> float:
     return time.monotonic() - start
 
 
-def _blocks(files: int) -> Iterator[Block]:
+def blocks_of(files: int) -> Iterator[Block]:
     for start in range(0, files, 3840):
         numbers = np.arange(start, min(files, start + 3840), dtype=np.int64)
         nothing = np.zeros_like(numbers)
@@ -161,7 +161,7 @@ def _loader(name: str, threads: int, names: DatasetFiles, form: Format, files: i
     source = Source(form, (names,), ("gfs",), 16 << 20, 1, lambda: (Directory(),))
     loader = LOADERS.load(name)(source, batch, threads, PREFETCH, Recording(1))
     start = time.monotonic()
-    read = sum(len(step.samples) for step in loader.batches(_blocks(files)))
+    read = sum(len(step.samples) for step in loader.batches(blocks_of(files)))
     seconds = time.monotonic() - start
     tables, _ = loader.finish()
     assert read == files == sum(int(table.ops[READ]) for table in tables)
@@ -173,13 +173,13 @@ def _beside_compute() -> Iterator[Result]:
     files, nbytes, batch = 1500, 128 * 1024, 12
     with memory_folder() as folder:
         form = FORMATS.load("raw")(Shape(1, nbytes))
-        names = _write(folder, form, files, nbytes)
+        names = write_files(folder, form, files, nbytes)
         compute = Busy()
 
         def read_time(name: str, work: Callable[[float], None]) -> float:
             source = Source(form, (names,), ("gfs",), 1 << 20, 1, lambda: (Directory(),))
             loader = LOADERS.load(name)(source, batch, 1, PREFETCH, Recording(1))
-            for _ in loader.batches(_blocks(files)):
+            for _ in loader.batches(blocks_of(files)):
                 work(0.001)
             (table, *_), _ = loader.finish()
             return float(table.busy_ns[READ]) / files / 1e9

@@ -28,6 +28,12 @@ def text(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     return capsys.readouterr().out
 
 
+@pytest.fixture(autouse=True)
+def _plain_servers_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How servers serve is chosen in tests/predict/test_fit.py; trying all of it takes long."""
+    monkeypatch.setattr("tierscope.predict.fit.OTHERS_TRIED", ())
+
+
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> str:
     """By events, with rates that calibration is to find."""

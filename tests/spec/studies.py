@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tierscope.spec import keys, kinds, schema
 from tierscope.spec.study import (
     FORMATS,
+    FRAMEWORKS,
     NATIVE_FORMATS,
     Axis,
     Checkpoint,
@@ -147,6 +148,10 @@ def readers(draw: st.DrawFn, loader: str, direct: bool) -> Reader:
         "read_threads": threads,
         "preprocess": preprocess,
     }
+    if loader != "pytorch":
+        given |= {"multiprocessing_context": "spawn", "pin_memory": False}
+    if loader in FRAMEWORKS:
+        given |= {"read_ahead": "batches", "computation_threads": 0}
     if preprocess != "busy":
         given["preprocess_time"] = 0.0
     if preprocess == "none" or not threads:

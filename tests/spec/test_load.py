@@ -53,9 +53,9 @@ def test_a_missing_file_comes_with_the_command_that_makes_one(tmp_path: Path) ->
     ("name", "hint"),
     [
         ("dmeo", "did you mean the preset demo?"),
-        ("zzz", "presets: demo, "),
+        ("zzz", "presets: bert, "),
         ("", ""),
-        ("x" * 5000, "presets: demo, "),
+        ("x" * 5000, "presets: bert, "),
         ("x" * 5000 + ".yaml", "cannot be read: File name too long"),
     ],
 )

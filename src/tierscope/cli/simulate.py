@@ -37,15 +37,13 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     Same plan, same outputs as `tierscope run`, labelled simulated: analyze, estimate, explore and report take them too.
     """
     from tierscope.cli.progress import watching  # noqa: PLC0415
-    from tierscope.spec.known import load_system  # noqa: PLC0415
     from tierscope.spec.load import load  # noqa: PLC0415
     from tierscope.studies.simulate import simulate_study  # noqa: PLC0415
 
     loaded = common.scaled(load(study, common.all_settings(overrides, settings), system, dlio), scale)
     wanted = loaded.study
-    known = load_system(system) if system else None
     target = common.default_out(wanted, out, suffix="-simulated")
     with watching(quiet) as watch:
         common.say_notes(loaded, watch.note)
-        simulate_study(wanted, target, method, watch, known)
+        simulate_study(wanted, target, method, watch, loaded.known)
     common.show_result(target, as_json)

@@ -39,7 +39,8 @@ _GOOD = 0.005  # a loss that leaves nothing to be explained
 _NO_HOPE = 1.3  # times the loss to beat
 _UNNOTICED = 20.0  # times what would explain all of it
 _STRIDES = (0.5, 0.2, 0.07, 0.02)  # of a logarithm, to walk from where derivatives lead no further
-_ROUNDS_PER_STRIDE = 4
+_LONG_STRIDES = _STRIDES[:2]
+_ROUNDS_PER_STRIDE = 3
 _EXCHANGED = (  # of a tier: what can stand in for one another, and the sign of the other's change
     ("bandwidth", "read_ops", -1),
     ("bandwidth", "latency", 1),
@@ -269,7 +270,7 @@ class Problem:
         logs[free] = solved.x
         return logs, self.loss(logs)
 
-    def polish(self, logs: FloatArray) -> tuple[FloatArray, float]:
+    def polish(self, logs: FloatArray, strides: Sequence[float] = _STRIDES) -> tuple[FloatArray, float]:
         """Downhill from there, one direction after another with shorter and shorter strides; the best found, and its loss.
 
         The order of events makes the residuals rough: where differences of close points say nothing, a stride still does.
@@ -278,7 +279,7 @@ class Problem:
         high = np.log([each.high for each in self.parameters])
         best, least = logs, self.loss(logs)
         directions = self._directions()
-        for stride in _STRIDES:
+        for stride in strides:
             for _ in range(_ROUNDS_PER_STRIDE):
                 before = least
                 for direction in directions:
@@ -340,10 +341,9 @@ class Start:
 STARTS = (Start(1.0, 1.0), Start(3.0, 3.0), Start(0.8, 1e-3))  # the last: all waiting is a queue's
 
 
-def fit(
-    cases: Sequence[Case], starts: Sequence[Start] = STARTS, servings: Sequence[Serving] = (PLAIN, *OTHERS_TRIED)
-) -> Fit:
-    """The first way of serving is taken unless another fits clearly better."""
+def fit(cases: Sequence[Case], starts: Sequence[Start] = STARTS, servings: Sequence[Serving] | None = None) -> Fit:
+    """The first way of serving is taken unless another fits clearly better; None: plain servers, and all others that are tried."""
+    servings = (PLAIN, *OTHERS_TRIED) if servings is None else servings
     parameters = parameters_of(cases)
     if any(each.key == "read_ops" for each in parameters):
         starts = (*starts, *(replace(start, by_operation=True) for start in starts))
@@ -365,15 +365,16 @@ def _fit_served(
     starts: Sequence[Start],
     unless: float = math.inf,
 ) -> tuple[FloatArray, float]:
-    """From every start; from the best two of them again with many throws of the dice, where services vary.
+    """From every start with long strides; on from the best two with short ones, and many throws of the dice where services vary.
 
     `unless`: its loss is more than this with few throws.
     """
     cases = served(cases, serving)
-    rough = Problem(cases, parameters)
-    tries = [rough.polish(rough.solve(start.of(parameters), _FIRST_ROUNDS)[0]) for start in starts]
-    tries.sort(key=lambda found: found[1])
-    if serving.variation <= _HARDLY or tries[0][1] > unless:
+    problem = Problem(cases, parameters)
+    first = [problem.solve(start.of(parameters), _FIRST_ROUNDS)[0] for start in starts]
+    tries = sorted((problem.polish(logs, _LONG_STRIDES) for logs in first), key=lambda found: found[1])
+    if tries[0][1] > unless:
         return tries[0]
-    fine = Problem(cases, parameters, throws=_MANY_THROWS)
-    return min((fine.polish(logs) for logs, _ in tries[:2]), key=lambda found: found[1])
+    if serving.variation > _HARDLY:
+        problem = Problem(cases, parameters, throws=_MANY_THROWS)
+    return min((problem.polish(logs) for logs, _ in tries[:2]), key=lambda found: found[1])

@@ -8,7 +8,7 @@ import polars as pl
 
 from tierscope.predict.outcome import Outcome
 from tierscope.trace.rank_trace import MAX_STEPS
-from tierscope.trace.trace import RunKey, Trace, completed
+from tierscope.trace.trace import LATER_COLUMNS, RunKey, Trace, completed
 
 _KINDS = ("open", "read", "close")
 
@@ -34,7 +34,7 @@ def _ranks(epoch: Outcome, number: int, ranks_per_node: int) -> pl.DataFrame:
         "epoch_seconds": epoch.seconds,
         "stall_seconds": epoch.stall,
         "compute_seconds": np.full(len(ranks), epoch.compute),
-        "decode_seconds": np.zeros(len(ranks)),
+        **dict.fromkeys(("decode_seconds", *LATER_COLUMNS), np.zeros(len(ranks))),
         "samples": _of_each(epoch.samples, epoch.ops[:, :, 1].sum(axis=1)),
         "payload_bytes": _of_each(epoch.payload_bytes, epoch.nbytes.sum(axis=(1, 2))),
     }

@@ -5,6 +5,7 @@ A file has `system: NAME`, the keys of a System, `figures:` (key path → where 
 """
 
 import os
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +32,7 @@ from tierscope.units import closest
 
 _NAME = Key(Name(), "names the system")
 _OWN_KEYS = ("system", "figures", "draws")
+_DRAWS = 24  # of figures within their intervals
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +76,13 @@ def dump_system(known: KnownSystem) -> str:
 
 
 def drawn_systems(system: System, known: KnownSystem) -> tuple[System, ...]:
-    """The system once for every draw: each drawn rate as much more or less than the known one; so what was changed since stays changed."""
+    """The system once for every draw: each drawn rate as much more or less than the known one; so what was changed since stays changed.
+
+    Where no fit left draws that go together, each figure is drawn by itself within its interval, alike in logarithms.
+    """
     declared, values, ours = number_keys(system), numbers(known.system), numbers(system)
     found = []
-    for index, draw in enumerate(known.draws):
+    for index, draw in enumerate(known.draws or _within_intervals(known)):
         where = f"draws[{index}]"
         tree = dump.to_tree(system, where)
         for path, value in draw.items():
@@ -88,6 +93,26 @@ def drawn_systems(system: System, known: KnownSystem) -> tuple[System, ...]:
                 tree = tree.set(path.split("."), Node(declared[path].kind.format(whole), where))
         found.append(build_section(System, tree))
     return tuple(found)
+
+
+def _within_intervals(known: KnownSystem) -> list[Draw]:
+    """Of figures with two ends above zero; none: nothing is known to be uncertain."""
+    ends = {
+        path: (float(figure.low), float(figure.high))
+        for path, figure in known.figures.items()
+        if figure.low is not None and figure.high is not None and figure.low > 0
+    }
+    found: list[Draw] = []
+    for number in range(_DRAWS if ends else 0):
+        dice = random.Random(f"{known.name}/{number}")
+        found.append({path: low * (high / low) ** dice.random() for path, (low, high) in ends.items()})
+    return found
+
+
+def named_by(system: Node, folder: str | os.PathLike[str] = ".") -> KnownSystem | None:
+    """The system that a study names, by itself or under changes of its own; None: it is written out."""
+    preset = system.value.get("preset") if isinstance(system.value, dict) else system
+    return load_system(preset.value, folder) if preset is not None and isinstance(preset.value, str) else None
 
 
 def written_out(node: Node, folder: str | os.PathLike[str] = ".") -> Node:

@@ -10,6 +10,7 @@ from tierscope.spec import dlio, keys, known, presets, schema, sweep
 from tierscope.spec.build import build_section
 from tierscope.spec.check import find_problem
 from tierscope.spec.dlio_making import Wanted
+from tierscope.spec.known import KnownSystem
 from tierscope.spec.study import Study, Tier
 from tierscope.spec.tree import Node, parse_yaml
 from tierscope.units import closest
@@ -17,11 +18,12 @@ from tierscope.units import closest
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A study; of a file of DLIO, also what must be said about it, and what its metrics are wanted like."""
+    """A study, and what is known of the system that it names; of a file of DLIO, also what must be said about it, and what its metrics are wanted like."""
 
     study: Study
     notes: tuple[str, ...] = ()
     wanted: Wanted | None = None
+    known: KnownSystem | None = None
 
 
 def load_study(name: str, settings: Sequence[str] = (), system: str | None = None) -> Study:
@@ -43,10 +45,17 @@ def load(name: str, settings: Sequence[str] = (), system: str | None = None, is_
     if is_dlio or dlio.is_dlio(root):
         made = dlio.convert(root, source, overrides, own_system=system is None)
         study = _build(made.root, own, system, folder)
-        return Loaded(study, (*made.notes, *dlio.notes_of(study)), made.wanted)
+        return Loaded(study, (*made.notes, *dlio.notes_of(study)), made.wanted, _known(made.root, system, folder))
     if overrides:
         raise SpecError(f"{overrides[0]}: is for files of DLIO, and {source} is a study; write it as --set KEY=VALUE")
-    return Loaded(_build(root, own, system, folder))
+    return Loaded(_build(root, own, system, folder), known=_known(root, system, folder))
+
+
+def _known(root: Node, given: str | None, folder: str | os.PathLike[str]) -> KnownSystem | None:
+    own = root.value.get("system") if isinstance(root.value, dict) else None
+    if given is not None:
+        return known.load_system(given)
+    return None if own is None else known.named_by(own, folder)
 
 
 def _read(name: str) -> tuple[str, str]:

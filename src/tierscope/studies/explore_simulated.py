@@ -13,11 +13,12 @@ from tierscope.predict.exploration import Combination, SimulatedExploration
 from tierscope.spec import keys, sweep
 from tierscope.spec.figures import is_number
 from tierscope.spec.kinds import Integer
-from tierscope.spec.known import KnownSystem, drawn_systems, load_system
-from tierscope.spec.load import load_study
+from tierscope.spec.known import KnownSystem, drawn_systems
+from tierscope.spec.load import load, load_study
 from tierscope.spec.study import Study
 from tierscope.spec.whatif import read_goal
 from tierscope.studies.simulate import Simulation, check_rates
+from tierscope.studies.unsimulated import refuse_unsimulated
 from tierscope.studies.watch import Watch
 
 _RATE = "cache_rate"
@@ -40,8 +41,8 @@ class Wanted:
 def explore_simulated(wanted: Wanted, watch: Watch) -> SimulatedExploration:
     vary, method = wanted.vary, wanted.method
     base = load_study(wanted.study, wanted.settings, wanted.system)
-    study = load_study(wanted.study, [*wanted.settings, *(_swept(text) for text in vary)], wanted.system)
-    known = load_system(wanted.system) if wanted.system else None
+    loaded = load(wanted.study, [*wanted.settings, *(_swept(text) for text in vary)], wanted.system)
+    study, known = loaded.study, loaded.known
     seconds = read_goal(wanted.goal) if wanted.goal is not None else base.goal
     if seconds is None:
         raise UserError("there is no goal; give the I/O seconds per epoch that you want, for example --goal 4s")
@@ -55,6 +56,7 @@ def explore_simulated(wanted: Wanted, watch: Watch) -> SimulatedExploration:
     points = list(sweep.points(study))
     for point in points:
         check_rates(point.study)
+        refuse_unsimulated(point.study)
     watch.phase("simulating", len(points), "points")
     groups: dict[tuple[Any, ...], list[Combination]] = {}
     studies: dict[tuple[Any, ...], Study] = {}

@@ -63,6 +63,7 @@ class RunStore:
     def load(self, key: RunKey) -> Trace:
         path = self.path(key)
         about, table = read_parquet(path)
+        table = _with_later_columns(table)
         _check_table(path, table, key)
         _check_about(path, about)
         return Trace(key, about, table)
@@ -118,12 +119,12 @@ def read_parquet(path: str) -> tuple[dict[str, Any], pl.DataFrame]:
     """Description and table of a file of ours, neither of them trusted."""
     about = read_about(path)
     try:
-        return about, with_later_columns(pl.read_parquet(path, glob=False))
+        return about, pl.read_parquet(path, glob=False)
     except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException):
         raise ResultError(f"{path}: is not a readable result of Tierscope (damaged table); {_FIX}") from None
 
 
-def with_later_columns(table: pl.DataFrame) -> pl.DataFrame:
+def _with_later_columns(table: pl.DataFrame) -> pl.DataFrame:
     """A run that was made before these columns were: nobody preprocessed, met after steps or wrote checkpoints then."""
     return table.with_columns(
         pl.lit(0.0, pl.Float64).alias(name) for name in LATER_COLUMNS if name not in table.columns

@@ -1,0 +1,98 @@
+"""Samples per second of our loader, of torch's DataLoader and of tf.data on the same files, doing equal work: checksums verified, a contiguous batch.
+
+The bound is a loop that reads a file into one buffer and verifies its checksum. Frameworks are run by the environments of `make test-torch` and
+`make test-tensorflow`, and left out where these are not there. Files are in memory.
+"""
+
+import json
+import os
+import subprocess
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from crc32c import crc32c
+
+from benchmarks.common import Result, interleaved, memory_folder, ratio, spread
+from benchmarks.reading import PREFETCH, blocks_of, write_files
+from tierscope.formats import FORMATS, Format, Shape
+from tierscope.loaders import LOADERS, Source
+from tierscope.tiers.access import READ_FLAGS, Directory
+from tierscope.tiers.files import DatasetFiles
+from tierscope.trace.recorder import Recording
+
+ROUNDS = 7
+FILES, BYTES, BATCH = 2000, 128 << 10, 12
+_GOAL = 0.8  # of the floor
+_ROOT = Path(__file__).resolve().parents[1]
+_CHECKSUMS: dict[str, Callable[[memoryview], int]] = {"npz": zlib.crc32, "tfrecord": crc32c}
+_PEERS = {
+    "npz": ("torch's DataLoader, np.load", ".venv-torch", "peer_torch.py"),
+    "tfrecord": ("tf.data, TFRecordDataset", ".venv-tensorflow", "peer_tensorflow.py"),
+}
+
+
+def peers() -> Iterator[Result]:
+    for name in _CHECKSUMS:
+        yield from _format(name)
+
+
+def _format(name: str) -> Iterator[Result]:
+    form = FORMATS.load(name)(Shape(1, BYTES))
+    with memory_folder() as folder:
+        names = write_files(folder, form, FILES, BYTES)
+        times = interleaved(
+            {
+                "floor": lambda: _floor(names, form, _CHECKSUMS[name]),
+                "ours": lambda: _ours(names, form, check=True),
+                "unchecked": lambda: _ours(names, form, check=False),
+            },
+            ROUNDS,
+        )
+        label = f"{name}, {BYTES >> 10} KiB, batch {BATCH}"
+        yield spread(f"{label}: read + checksum", [FILES / each for each in times["floor"]], "samples/s")
+        yield ratio(f"{label}: ours, checked, contiguous / that", times["floor"], times["ours"], _GOAL)
+        yield ratio(f"{label}: ours, unchecked, contiguous / that", times["floor"], times["unchecked"])
+        yield from _peer(name, label, folder, times["ours"])
+
+
+def _peer(name: str, label: str, folder: Path, ours: list[float]) -> Iterator[Result]:
+    what, environment, script = _PEERS[name]
+    python = _ROOT / environment / "bin" / "python"
+    if not python.exists():
+        return
+    for threads in (0, 1) if name == "npz" else (1, 2):
+        command = [str(python), str(_ROOT / "benchmarks" / script), str(folder), str(BATCH), str(threads), str(ROUNDS)]
+        quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+        printed = subprocess.run(command, check=True, capture_output=True, text=True, env=quiet).stdout
+        theirs: list[float] = json.loads(printed.splitlines()[-1])
+        yield ratio(f"{label}: ours / {what}, {threads} workers", theirs, ours, note="(not interleaved)")
+
+
+def _floor(names: DatasetFiles, form: Format, checksum: Callable[[memoryview], int]) -> float:
+    buffer = memoryview(bytearray(form.slot_bytes))
+    start = time.monotonic()
+    for file in range(FILES):
+        fd = os.open(names.path(file), READ_FLAGS)
+        os.preadv(fd, [buffer], 0)
+        os.close(fd)
+        checksum(buffer)
+    return time.monotonic() - start
+
+
+def _ours(names: DatasetFiles, form: Format, check: bool) -> float:
+    source = Source(form, (names,), ("gfs",), 16 << 20, 1, lambda: (Directory(),), check=check)
+    loader = LOADERS.load("native")(source, BATCH, 1, PREFETCH, Recording(1))
+    contiguous = np.empty((BATCH, BYTES), np.uint8)
+    start = time.monotonic()
+    read = 0
+    for batch in loader.batches(blocks_of(FILES)):
+        for row, payload in zip(contiguous, batch.payloads, strict=False):
+            row[:] = payload
+        read += len(batch.samples)
+    seconds = time.monotonic() - start
+    loader.finish()
+    assert read == FILES
+    return seconds
