@@ -86,6 +86,11 @@ class Order:
         return even if self.most is None else min(even, self.most)
 
     @property
+    def undivided(self) -> int:
+        """Samples that nobody reads in an epoch, because they do not divide over the ranks."""
+        return self.samples % self.ranks
+
+    @property
     def trimmed(self) -> int:
         """Samples that nobody reads in an epoch, because they do not divide over the ranks, or steps end before them."""
         return self.samples - self.samples_per_rank * self.ranks

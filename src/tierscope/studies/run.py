@@ -255,7 +255,7 @@ class _Runner:
             "tiers": [{"name": tier.name, "emulated": tier.emulate} for tier in study.system.tiers],
             "ranks": study.system.ranks,
             "nodes": study.system.nodes,
-            "trimmed_samples": plan.order.trimmed,
+            "trimmed_samples": plan.order.undivided,
             "compute": mode,
             "loader": ", ".join(sorted({rank.loader for rank in ranks})),
             **({"checkpoint": described(study, ranks)} if study.workload.checkpoint.wanted else {}),

@@ -184,7 +184,7 @@ def _about(
         "tiers": [{"name": tier.name, "emulated": False} for tier in study.system.tiers],
         "ranks": study.system.ranks,
         "nodes": study.system.nodes,
-        "trimmed_samples": simulation.plan.order.trimmed,
+        "trimmed_samples": simulation.plan.order.undivided,
         "spread": factors,
         "policy": study.placement.policy,
         "upper_bound": study.placement.policy == "clairvoyant" and method == "bound",  # see predict/bound.py
