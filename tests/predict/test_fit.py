@@ -83,7 +83,7 @@ def test_two_file_sizes_tell_an_operation_from_its_bytes() -> None:
         for rate in ("0%", "50%", "100%")
         for size in ("16KiB", "256KiB")
     ]
-    found = fit(sizes)
+    found = fit(sizes, servings=(PLAIN,))
     assert len(found.sizes) == 2
     service = 1 / of(found, "tiers.lfs.read_ops") + 131072 / of(found, "tiers.lfs.bandwidth")
     assert service == pytest.approx(1 / 500 + 131072 / 100e6, rel=0.05)

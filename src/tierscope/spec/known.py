@@ -4,6 +4,7 @@ A file has `system: NAME`, the keys of a System, `figures:` (key path → where 
 `draws:` (values of the fitted keys that go together). Those that ship are in `spec/systems`.
 """
 
+import math
 import os
 import random
 from collections.abc import Mapping
@@ -105,8 +106,12 @@ def _within_intervals(known: KnownSystem) -> list[Draw]:
     found: list[Draw] = []
     for number in range(_DRAWS if ends else 0):
         dice = random.Random(f"{known.name}/{number}")
-        found.append({path: low * (high / low) ** dice.random() for path, (low, high) in ends.items()})
+        found.append({path: _between(low, high, dice.random()) for path, (low, high) in ends.items()})
     return found
+
+
+def _between(low: float, high: float, share: float) -> float:
+    return min(high, max(low, math.exp((1 - share) * math.log(low) + share * math.log(high))))
 
 
 def named_by(system: Node, folder: str | os.PathLike[str] = ".") -> KnownSystem | None:
