@@ -135,5 +135,10 @@ def _overall(compared: Sequence[Compared], few: bool) -> list[Row]:
     return [
         Row("emulated, all", f"median error at {len(compared)} points", f"{middle:.1f} %", f"≤ {_MEDIAN_GOAL:g} %", middle <= _MEDIAN_GOAL),
         Row("emulated, all", "90 % intervals that hold the measurement", f"{covered:.0f} %", f"{low:g}–{high:g} %", None if few else low <= covered <= high),
-        Row("emulated, all", "bottleneck right where the two largest differ by more than 10 %", f"{right} of {len(clear)}", "all", None if few else right == len(clear)),
+        Row("emulated, all", "bottleneck right where the two largest differ by more than 10 %", f"{right} of {len(clear)}", "all", None if few else right == len(clear), _wrong(clear)),
     ]  # fmt: skip
+
+
+def _wrong(clear: Sequence[Compared]) -> str:
+    places = [each.where for each in clear if not each.leader_right]
+    return f"wrong: {'; '.join(places[:5])}" if places else ""

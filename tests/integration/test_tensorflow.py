@@ -57,3 +57,17 @@ def test_tf_data_gives_the_samples_of_the_plan(keys: tuple[str, ...], tmp_path: 
 def test_what_tf_data_reads_is_recorded(keys: tuple[str, ...], tmp_path: Path) -> None:
     pytest.importorskip("tensorflow", reason="TensorFlow is not installed: make test-tensorflow installs it")
     assert_same_trace("tensorflow", keys, tmp_path)
+
+
+@pytest.mark.parametrize("per_file", [1, 5])
+def test_we_read_what_tensorflow_writes(per_file: int, tmp_path: Path) -> None:
+    """Records of the same samples, written by TensorFlow in place of ours, are read as if they were."""
+    tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed: make test-tensorflow installs it")
+    study = tiny("sweep={}", "format=tfrecord", f"num_samples_per_file={per_file}", "data_loader=threads")
+    stage(study, str(tmp_path))
+    for number, path in enumerate(sorted((tmp_path / "tiers" / "gfs").rglob("*.tfrecord"))):
+        path.unlink()
+        with tf.io.TFRecordWriter(str(path)) as out:
+            for inside in range(per_file):
+                out.write(b"".join(payload(study.seed, number * per_file + inside, 1024)))
+    assert_samples_of_the_plan(study, tmp_path)
