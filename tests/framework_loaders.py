@@ -46,11 +46,12 @@ def assert_samples_of_the_plan(study: Study, out: Path) -> None:
         loader.finish()
 
 
-def assert_same_trace(name: str, settings: Sequence[str], out: Path) -> None:
-    """Operations, bytes and order of a run with the framework's loader are those of our own."""
+def assert_same_trace(name: str, settings: Sequence[str], out: Path, theirs: Sequence[str] = ()) -> None:
+    """Bytes and order of a run with the framework's loader are those of our own. `theirs`: settings that only the framework knows."""
     found = {}
     for loader in (name, "threads"):
-        study = tiny("sweep={}", "cache_rate=50%", f"data_loader={loader}", *settings)
+        only = theirs if loader == name else ()
+        study = tiny("sweep={}", "cache_rate=50%", f"data_loader={loader}", *settings, *only)
         crews = Crews()
         try:
             run_study(study, str(out / loader), crews, Silent())

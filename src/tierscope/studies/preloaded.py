@@ -4,6 +4,7 @@ Every run has ranks of its own, started with our preload library, as a command u
 (epochs, samples, stalls, the order of reads) is kept as ever; operations, their bytes and their seconds are those of all their processes.
 """
 
+import importlib.util
 import os
 import shutil
 import time
@@ -12,13 +13,12 @@ from collections.abc import Sequence
 import polars as pl
 
 from tierscope.bench.crew import LocalCrew
-from tierscope.bench.loading import pick_loader
 from tierscope.bench.profiled import PRELOADED, Watched
 from tierscope.bench.run import RunTask
 from tierscope.errors import UserError
 from tierscope.loaders import LOADERS
 from tierscope.native import library
-from tierscope.spec.study import Study
+from tierscope.spec.study import FRAMEWORKS, Study
 from tierscope.studies.builtin import Builtin
 from tierscope.studies.profiled import Measured, tier_prefixes
 from tierscope.studies.recorders import Wanted
@@ -29,10 +29,12 @@ from tierscope.trace.rank_trace import RankTrace
 from tierscope.trace.trace import RunKey
 
 _ENDING_SECONDS = 60.0
+_PACKAGES = {"pytorch": "torch", "tensorflow": "tensorflow"}
 
 
 def needs_preload(study: Study) -> bool:
-    return not LOADERS.load(pick_loader(study)).records
+    """Asked without importing a framework, which only ranks need."""
+    return study.workload.reader.data_loader in FRAMEWORKS
 
 
 def check_preload(studies: Sequence[Study], ops: bool, launcher: str) -> None:
@@ -42,6 +44,10 @@ def check_preload(studies: Sequence[Study], ops: bool, launcher: str) -> None:
         return
     name = wanting[0].workload.reader.data_loader
     key = f"workload.reader.data_loader = {name}"
+    if importlib.util.find_spec(_PACKAGES[name]) is None:
+        raise UserError(
+            f"{key} needs the package {_PACKAGES[name]}; pip install 'tierscope[{LOADERS.entries[name].extra}]'"
+        )
     if library.load() is None:
         raise UserError(f"{key} is recorded by our C library, which was not built; {library.BUILD_ADVICE}")
     if launcher != "local":
