@@ -100,3 +100,13 @@ def test_threads_lose_time_to_one_another_only_when_there_are_several(monkeypatc
     )
     assert measure_overhead(small_study("read_threads=4")).threads_per_op == pytest.approx(7e-6)
     assert measure_overhead(small_study("read_threads=1")).threads_per_op == 0
+
+
+def test_batches_of_very_large_samples_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    spy = Spy()
+    monkeypatch.setattr(loading, "LOADERS", spy)
+    monkeypatch.setattr(overhead, "_MOST_BYTES", 10 << 10)
+    for settings in (("batch_size=1", "prefetch_size=2"), ("batch_size=8", "prefetch_size=1")):
+        measure_overhead(small_study("data_loader=threads", "record_length_bytes=2000", *settings))
+    measure_overhead(small_study("data_loader=threads", "record_length_bytes=8000", "batch_size=2", "prefetch_size=3"))
+    assert spy.knobs == {(1, 1, 2), (2, 1, 1), (1, 1, 0)}

@@ -1,6 +1,7 @@
 """What we cost by ourselves: the recorder per operation, and the whole harness per sample on storage that costs nothing."""
 
 import itertools
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -16,7 +17,9 @@ from tierscope.trace import native_lanes
 from tierscope.trace.recorder import Recording, cost_per_op_seconds
 
 _SAMPLES = 4000
+_SECONDS = 0.5
 _REPEATS = 3
+_MOST_BYTES = 512 << 20  # of batches in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ class Overhead:
 
 def measure_overhead(study: Study) -> Overhead:
     """With the loader that the study really uses."""
+    study = _with_small_batches(study)
     threads = study.workload.reader.read_threads
     recorder = min(_recorder_cost(pick_loader(study), threads) for _ in range(_REPEATS))
     harness = min(_drive(study, "nothing")[0] for _ in range(_REPEATS))
@@ -44,6 +48,17 @@ def measure_overhead(study: Study) -> Overhead:
         together, apart = (min(_drive(each, "null device")[1] for _ in range(_REPEATS)) for each in (study, single))
         lost = max(0.0, together - apart)
     return Overhead(recorder, harness, lost)
+
+
+def _with_small_batches(study: Study) -> Study:
+    """Memory of very large samples takes longer to get than the loop takes that is to be measured: then fewer are held at a time."""
+    reader, sample = study.workload.reader, make_format(study).slot_bytes
+    if reader.batch_size * (reader.prefetch_size + 1) * sample <= _MOST_BYTES:
+        return study
+    prefetch = 0 if (reader.prefetch_size + 1) * sample > _MOST_BYTES else reader.prefetch_size
+    batch = max(1, min(reader.batch_size, _MOST_BYTES // ((prefetch + 1) * max(1, sample))))
+    light = replace(reader, batch_size=batch, prefetch_size=prefetch)
+    return replace(study, workload=replace(study.workload, reader=light))
 
 
 def _recorder_cost(loader: str, threads: int) -> float:
@@ -64,11 +79,11 @@ def _drive(study: Study, storage: str) -> tuple[float, float]:
 
 
 def _enough(plan: Plan) -> Iterator[Block]:
-    """Epoch after epoch of rank 0, until starting threads no longer matters."""
-    given = 0
+    """Epoch after epoch of rank 0, until starting threads no longer matters, by number or by time."""
+    given, end = 0, time.monotonic() + _SECONDS
     for epoch in itertools.count(1):
         for block in plan.reads(0, epoch):
             yield block
             given += len(block.samples)
-            if given >= _SAMPLES:
+            if given >= _SAMPLES or time.monotonic() > end:
                 return
