@@ -9,13 +9,7 @@ from tierscope.errors import UserError
 
 @click.command("analyze")
 @click.argument("results", metavar="OUT | LOG…", nargs=-1, required=True, type=click.Path())
-@click.option(
-    "--tier",
-    "tiers",
-    multiple=True,
-    metavar="NAME=/PATH[,/PATH2…]",
-    help="Of logs: a storage tier and where its files lay; nearest first.",
-)
+@common.log_tiers_option
 @click.option(
     "--out", type=click.Path(file_okay=False), help="Of logs: keep what was read as a result, for other commands."
 )

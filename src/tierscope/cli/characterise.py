@@ -6,13 +6,7 @@ from tierscope.errors import UserError
 
 @click.command("characterise")
 @click.argument("results", metavar="OUT | LOG…", nargs=-1, required=True, type=click.Path())
-@click.option(
-    "--tier",
-    "tiers",
-    multiple=True,
-    metavar="NAME=/PATH[,/PATH2…]",
-    help="Of logs: a storage tier and where its files lay; nearest first.",
-)
+@common.log_tiers_option
 @click.option(
     "--point", type=click.IntRange(min=0), metavar="N", help="Of a sweep: the run of point N; default the best."
 )

@@ -53,6 +53,13 @@ basis_option = click.option(
 improve_option = click.option(
     "--improve", multiple=True, metavar="CLASS=PERCENT", help="That much more throughput in a class: GFS-META=50."
 )
+log_tiers_option = click.option(
+    "--tier",
+    "tiers",
+    multiple=True,
+    metavar="NAME=/PATH[,/PATH2…]",
+    help="Of logs: a storage tier and where its files lay; nearest first.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Pure JSON on stdout.")
 
 

@@ -6,13 +6,7 @@ from tierscope.cli import common
 @click.command("compare")
 @click.argument("first", metavar="A", type=click.Path())
 @click.argument("second", metavar="B", type=click.Path())
-@click.option(
-    "--tier",
-    "tiers",
-    multiple=True,
-    metavar="NAME=/PATH[,/PATH2…]",
-    help="Of logs: a storage tier and where its files lay; nearest first.",
-)
+@common.log_tiers_option
 @click.option(
     "--point", type=click.IntRange(min=0), metavar="N", help="Of sweeps: the runs of point N; default the best."
 )

@@ -32,6 +32,10 @@ class Shape:
     def most(self) -> int:
         return self.largest_bytes or self.record_bytes
 
+    def sample_bytes(self, file: int) -> int:
+        """Of every sample of a file, where samples of one file are alike."""
+        return self.record_bytes if self.sizes is None else int(self.sizes(file)[0])
+
     def of_file(self, file: int) -> Sizes:
         """The sizes of a file's samples."""
         if self.sizes is None:

@@ -24,25 +24,22 @@ def _row_bytes(nbytes: int) -> int:
 class Csv(Format):
     suffix = ".csv"
 
-    def _sample_bytes(self, file: int) -> int:
-        return self.shape.record_bytes if self.shape.alike else int(self.shape.of_file(file)[0])
-
     @property
     def file_bytes(self) -> int:
         return self.shape.samples_per_file * _row_bytes(self.shape.record_bytes)
 
     def file_bytes_of(self, file: int) -> int:
-        return self.shape.samples_per_file * _row_bytes(self._sample_bytes(file))
+        return self.shape.samples_per_file * _row_bytes(self.shape.sample_bytes(file))
 
     @property
     def slot_bytes(self) -> int:
         return _row_bytes(self.shape.most)
 
     def payload(self, inside: int = 0, file: int = 0) -> slice:  # noqa: ARG002
-        return slice(0, _row_bytes(self._sample_bytes(file)))
+        return slice(0, _row_bytes(self.shape.sample_bytes(file)))
 
     def extents(self, inside: int, file: int = 0) -> Sequence[Extent]:
-        row = _row_bytes(self._sample_bytes(file))
+        row = _row_bytes(self.shape.sample_bytes(file))
         return (Extent(inside * row, row),)
 
     def encode(self, payloads: Sequence[Sequence[Buffer]]) -> list[Buffer]:

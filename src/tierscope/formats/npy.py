@@ -23,15 +23,12 @@ class Npy(Format):
     def _header(self, nbytes: int) -> bytes:
         return array_header(self.shape.samples_per_file, nbytes)
 
-    def _sample_bytes(self, file: int) -> int:
-        return self.shape.record_bytes if self.shape.alike else int(self.shape.of_file(file)[0])
-
     @property
     def file_bytes(self) -> int:
         return self._whole(self.shape.record_bytes)
 
     def file_bytes_of(self, file: int) -> int:
-        return self._whole(self._sample_bytes(file))
+        return self._whole(self.shape.sample_bytes(file))
 
     def _whole(self, nbytes: int) -> int:
         return len(self._header(nbytes)) + self.shape.samples_per_file * nbytes
@@ -41,12 +38,12 @@ class Npy(Format):
         return len(self._header(self.shape.most)) + self.shape.most
 
     def payload(self, inside: int = 0, file: int = 0) -> slice:  # noqa: ARG002
-        nbytes = self._sample_bytes(file)
+        nbytes = self.shape.sample_bytes(file)
         start = len(self._header(nbytes))
         return slice(start, start + nbytes)
 
     def extents(self, inside: int, file: int = 0) -> Sequence[Extent]:
-        nbytes = self._sample_bytes(file)
+        nbytes = self.shape.sample_bytes(file)
         header = len(self._header(nbytes))
         if self.shape.samples_per_file == 1:
             return (Extent(0, header + nbytes),)

@@ -70,7 +70,7 @@ class Npz(Format):
     def _of(self, file: int) -> tuple[int, _Archive]:
         if self.shape.alike:
             return self.shape.record_bytes, self._usual
-        nbytes = int(self.shape.of_file(file)[0])
+        nbytes = self.shape.sample_bytes(file)
         return nbytes, _archive(self.shape.samples_per_file, nbytes)
 
     @property

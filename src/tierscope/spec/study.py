@@ -168,7 +168,7 @@ class Checkpoint:
     precision: str = key(Choice("fp32", "bf16"), "of the model's weights", "bf16")
     optimizer: str = key(
         Choice("none", "sgd", "adam"),
-        "whose state is written too: fp32 master weights, and one (sgd) or two (adam) moments",
+        "whose state is written too: fp32 master weights of bf16 ones, and one (sgd) or two (adam) moments",
         "adam",
     )
     zero_stage: int = key(
