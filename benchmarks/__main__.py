@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from benchmarks.common import Result
+from benchmarks.dlio import dlio
 from benchmarks.emulation import emulation
 from benchmarks.generation import generation
 from benchmarks.imports import imports
@@ -20,6 +21,7 @@ from tierscope.trace.provenance import provenance
 BENCHMARKS: dict[str, Callable[[], Iterator[Result]]] = {
     "reading": reading,
     "peers": peers,
+    "dlio": dlio,
     "shim": shim,
     "generation": generation,
     "emulation": emulation,

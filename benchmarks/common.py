@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import statistics
 import subprocess
 import tempfile
@@ -29,9 +30,16 @@ class Result:
         return asdict(self)
 
     def line(self) -> str:
+        if not self.n:
+            return f"{self.name:<58} {self.note}"
         spread = f"{self.low:.4g}–{self.high:.4g}, n={self.n}"
-        verdict = {None: "", True: f"goal {self.goal}: met", False: f"goal {self.goal}: MISSED"}[self.met]
+        word = {None: "", True: "met", False: "MISSED"}[self.met]
+        verdict = f"goal {self.goal}: {word} ({self._of_goal():.2f} of it)" if word else ""
         return f"{self.name:<58} {self.value:>9.4g} {self.unit:<8} {spread:<26} {verdict} {self.note}".rstrip()
+
+    def _of_goal(self) -> float:
+        """The value over the number in the goal, in the same unit."""
+        return abs(self.value) / float("".join(re.findall(r"[\d.]", self.goal)))
 
 
 @contextmanager
@@ -73,3 +81,8 @@ def ratio(name: str, bound: list[float], ours: list[float], goal: float | None =
 
 def spread(name: str, values: list[float], unit: str, note: str = "") -> Result:
     return Result(name, statistics.median(values), unit, min(values), max(values), len(values), note=note)
+
+
+def left_out(name: str, reason: str, install: str) -> Result:
+    """What was not measured, why, and what to type to have it measured."""
+    return Result(name, 0, "", 0, 0, 0, note=f"(left out: {reason}; {install} installs it)")

@@ -25,9 +25,9 @@ def generation() -> Iterator[Result]:
     with memory_folder() as folder:
         contenders: dict[str, Callable[[], float]] = {
             "plain": lambda: _plain(folder / "plain"),
-            "raw": lambda: _staged(folder / "ours", "raw"),
-            "tfrecord": lambda: _staged(folder / "ours", "tfrecord"),
-            "npz": lambda: _staged(folder / "ours", "npz"),
+            "raw": lambda: staged(folder / "ours", "raw"),
+            "tfrecord": lambda: staged(folder / "ours", "tfrecord"),
+            "npz": lambda: staged(folder / "ours", "npz"),
         }
         times = interleaved(contenders, 5)
     label = f"generating {NBYTES // 1024} KiB files"
@@ -49,8 +49,9 @@ def _plain(folder: Path) -> float:
     return seconds
 
 
-def _staged(folder: Path, form: str) -> float:
-    study = parse_study(STUDY.format(format=form, files=FILES, nbytes=NBYTES), "bench")
+def staged(folder: Path, form: str, files: int = FILES, nbytes: int = NBYTES) -> float:
+    """Seconds that our staging takes for so many files, which are removed again."""
+    study = parse_study(STUDY.format(format=form, files=files, nbytes=nbytes), "bench")
     stager = Stager(study, str(folder), Place(0, 1, 0, 0, 1))
     stager.claim()
     start = time.monotonic()

@@ -1,7 +1,7 @@
-"""Samples per second of our loader, of torch's DataLoader and of tf.data on the same files, doing equal work: checksums verified, a contiguous batch.
+"""Samples per second of our loader, of torch's DataLoader, of tf.data and of DLIO on the same files, doing equal work: checksums verified, a contiguous batch.
 
-The bound is a loop that reads a file into one buffer and verifies its checksum. Frameworks are run by the environments of `make test-torch` and
-`make test-tensorflow`, and left out where these are not there. Files are in memory.
+The bound is a loop that reads a file into one buffer and verifies its checksum. Peers are run by environments of their own (`make bench-peers`), and
+left out where these are not there. Files are in memory.
 """
 
 import json
@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 from crc32c import crc32c
 
-from benchmarks.common import Result, interleaved, memory_folder, ratio, spread
+from benchmarks import dlio
+from benchmarks.common import Result, interleaved, left_out, memory_folder, ratio, spread
 from benchmarks.reading import PREFETCH, blocks_of, write_files
 from tierscope.formats import FORMATS, Format, Shape
 from tierscope.loaders import LOADERS, Source
@@ -29,8 +30,8 @@ _GOAL = 0.8  # of the floor
 _ROOT = Path(__file__).resolve().parents[1]
 _CHECKSUMS: dict[str, Callable[[memoryview], int]] = {"npz": zlib.crc32, "tfrecord": crc32c}
 _PEERS = {
-    "npz": ("torch's DataLoader, np.load", ".venv-torch", "peer_torch.py"),
-    "tfrecord": ("tf.data, TFRecordDataset", ".venv-tensorflow", "peer_tensorflow.py"),
+    "npz": ("torch's DataLoader, np.load", (".venv-torch", dlio.ENVIRONMENT), "peer_torch.py"),
+    "tfrecord": ("tf.data, TFRecordDataset", (".venv-tensorflow",), "peer_tensorflow.py"),
 }
 
 
@@ -46,29 +47,41 @@ def _format(name: str) -> Iterator[Result]:
         times = interleaved(
             {
                 "floor": lambda: _floor(names, form, _CHECKSUMS[name]),
-                "ours": lambda: _ours(names, form, check=True),
+                "checked": lambda: _ours(names, form, check=True),
                 "unchecked": lambda: _ours(names, form, check=False),
             },
             ROUNDS,
         )
         label = f"{name}, {BYTES >> 10} KiB, batch {BATCH}"
-        yield spread(f"{label}: read + checksum", [FILES / each for each in times["floor"]], "samples/s")
-        yield ratio(f"{label}: ours, checked, contiguous / that", times["floor"], times["ours"], _GOAL)
-        yield ratio(f"{label}: ours, unchecked, contiguous / that", times["floor"], times["unchecked"])
-        yield from _peer(name, label, folder, times["ours"])
+        yield _speed(f"{label}: read + checksum (the floor)", times["floor"])
+        for mine, goal in (("checked", _GOAL), ("unchecked", None)):
+            yield _speed(f"{label}: ours, {mine}, contiguous", times[mine])
+            yield ratio(f"{label}: that / the floor", times["floor"], times[mine], goal)
+        yield from _peer(name, label, folder, times["checked"])
+        if name == "npz":
+            yield from dlio.reading(
+                label, folder, FILES, BYTES, BATCH, lambda check, threads: _ours(names, form, check, threads)
+            )
 
 
 def _peer(name: str, label: str, folder: Path, ours: list[float]) -> Iterator[Result]:
-    what, environment, script = _PEERS[name]
-    python = _ROOT / environment / "bin" / "python"
-    if not python.exists():
+    what, environments, script = _PEERS[name]
+    pythons = [_ROOT / environment / "bin" / "python" for environment in environments]
+    python = next((python for python in pythons if python.exists()), None)
+    if python is None:
+        yield left_out(f"{label}: {what}", f"there is no {environments[0]}", dlio.INSTALL)
         return
     for threads in (0, 1) if name == "npz" else (1, 2):
         command = [str(python), str(_ROOT / "benchmarks" / script), str(folder), str(BATCH), str(threads), str(ROUNDS)]
         quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
         printed = subprocess.run(command, check=True, capture_output=True, text=True, env=quiet).stdout
         theirs: list[float] = json.loads(printed.splitlines()[-1])
-        yield ratio(f"{label}: ours / {what}, {threads} workers", theirs, ours, note="(not interleaved)")
+        yield _speed(f"{label}: {what}, {threads} workers", theirs)
+        yield ratio(f"{label}: ours, checked / that", theirs, ours, note="(not interleaved)")
+
+
+def _speed(name: str, seconds: list[float]) -> Result:
+    return spread(name, [FILES / each for each in seconds], "samples/s")
 
 
 def _floor(names: DatasetFiles, form: Format, checksum: Callable[[memoryview], int]) -> float:
@@ -82,9 +95,9 @@ def _floor(names: DatasetFiles, form: Format, checksum: Callable[[memoryview], i
     return time.monotonic() - start
 
 
-def _ours(names: DatasetFiles, form: Format, check: bool) -> float:
+def _ours(names: DatasetFiles, form: Format, check: bool, threads: int = 1) -> float:
     source = Source(form, (names,), ("gfs",), 16 << 20, 1, lambda: (Directory(),), check=check)
-    loader = LOADERS.load("native")(source, BATCH, 1, PREFETCH, Recording(1))
+    loader = LOADERS.load("native")(source, BATCH, threads, PREFETCH, Recording(1))
     contiguous = np.empty((BATCH, BYTES), np.uint8)
     start = time.monotonic()
     read = 0

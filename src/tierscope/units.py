@@ -13,6 +13,7 @@ from fractions import Fraction
 _BINARY = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50}
 _DECIMAL = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "PB": 10**15}
 BYTE_UNITS = {"B": 1, **_BINARY, **_DECIMAL, "KB": 10**3}
+FLOP_UNITS = {"FLOP": 1, "MFLOP": 10**6, "GFLOP": 10**9, "TFLOP": 10**12, "PFLOP": 10**15}
 SECOND_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 _QUANTITY = re.compile(r"([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s].*)?")
@@ -91,6 +92,17 @@ def parse_bandwidth(text: str) -> float:
     return _float(value)
 
 
+def parse_flops(text: str) -> float:
+    """Floating-point operations per second: `15.7 TFLOP/s` or a bare number."""
+    body, slash, unit = text.strip().partition("/")
+    if slash and unit.strip() != "s":
+        raise ValueError("must be per second; write it like 15.7 TFLOP/s")
+    value = _parse(body, FLOP_UNITS, "15.7 TFLOP/s")
+    if not slash and _split(body)[1]:
+        raise ValueError("is an amount, not a rate; write it like 15.7 TFLOP/s")
+    return _float(value)
+
+
 def parse_fraction(text: str) -> float:
     body = text.strip()
     if body.endswith("%"):
@@ -134,6 +146,12 @@ def format_bandwidth(value: float) -> str:
     return f"{_in_bytes(value)}/s"
 
 
+def format_flops(value: float) -> str:
+    unit = next((unit for unit in ("PFLOP", "TFLOP", "GFLOP") if value >= FLOP_UNITS[unit]), "FLOP")
+    scaled = round(value / FLOP_UNITS[unit], 9)
+    return _exact(value, [f"{_number(scaled)} {unit}/s"], parse_flops)
+
+
 def format_rate(value: float) -> str:
     return f"{_number(value)}/s"
 
@@ -155,6 +173,14 @@ def about_bytes(value: float) -> str:
         if value >= factor:
             return f"{value / factor:.3g} {unit}" if value / factor < 1000 else f"{value / factor:.0f} {unit}"
     return f"{value:.0f} B"
+
+
+def about_flops(value: float) -> str:
+    """Rounded, for reading: 68_862_099_968 → `68.9 GFLOP`."""
+    for unit, factor in reversed(FLOP_UNITS.items()):
+        if value >= factor:
+            return f"{value / factor:.3g} {unit}" if value / factor < 1000 else f"{value / factor:,.0f} {unit}"
+    return f"{value:.3g} FLOP"
 
 
 def about_seconds(value: float) -> str:

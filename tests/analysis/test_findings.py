@@ -8,9 +8,11 @@ import polars as pl
 import pytest
 
 from tests.analysis.test_habits import CASES as HABITS
+from tests.analysis.test_training import CASES as TRAINING
 from tests.finding_cases import Case, it_appears, it_does_not_appear, its_words_are_one_line_with_its_evidence, of_kind
 from tests.predict.predicting import KINDS_OF_ESTIMATES
 from tests.small_study import small_study
+from tests.studies.test_require_findings import CASES as REQUIREMENTS
 from tests.traces import TIERS, empty_lane, times_of, trace_of, traced, without_loop
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.conditions import Conditions, conditions
@@ -411,8 +413,8 @@ CASES: dict[str, Case] = {
 
 
 def test_every_kind_has_a_case() -> None:
-    """Those of estimates have theirs where estimates are tested."""
-    others = KINDS_OF_ESTIMATES | set(HABITS)
+    """Those of estimates, requirements and training have theirs where these are tested."""
+    others = KINDS_OF_ESTIMATES | set(HABITS) | set(REQUIREMENTS) | set(TRAINING)
     assert set(CASES) | others == set(WORDING)
     assert not set(CASES) & others
 

@@ -164,7 +164,7 @@ def test_synthetic_reads_nothing(tmp_path: Path) -> None:
     for epoch in trace.epochs:
         assert (epoch.samples, epoch.payload_bytes) == (24, 24_000)
         assert sum(int(lane.ops.sum()) for lane in epoch.lanes) == 0
-    assert not list(tmp_path.rglob("*.none"))
+    assert not list(tmp_path.rglob("*.statistics"))
     assert digests(trace) == digests(run(tmp_path))
 
 

@@ -213,7 +213,7 @@ def test_presets_print_and_run_as_they_are(tmp_path: Path, capsys: pytest.Captur
 
 def test_systems_print_as_files_that_studies_may_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, names = listed_presets(capsys)
-    assert names == ["cori-gpu", "fugaku", "laptop", "polaris", "summitdev", "theta"]
+    assert names == ["cori-gpu", "fugaku", "h200-node", "laptop", "polaris", "summitdev", "theta"]
     for name in names:
         assert run("presets", name) == 0
         (tmp_path / f"my-{name}.yaml").write_text(capsys.readouterr().out)

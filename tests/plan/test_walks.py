@@ -13,7 +13,7 @@ from tests.plan.planning import make_study, sequence
 from tierscope.plan.order import BLOCK, Order
 from tierscope.plan.permutation import Permutations
 from tierscope.spec.check import find_problem
-from tierscope.spec.study import FILE_ACCESSES, FILE_SHUFFLES, SAMPLE_SHUFFLES, SHUFFLES, Study
+from tierscope.spec.study import FILE_SHUFFLES, SAMPLE_SHUFFLES, SHUFFLES, Study
 
 
 def with_keys(study: Study, train: dict[str, Any] | None = None, **reader: Any) -> Study:
@@ -38,7 +38,7 @@ def studies(draw: st.DrawFn, /, **fixed: str) -> Study:
         "shuffle": SHUFFLES,
         "file_shuffle": FILE_SHUFFLES,
         "sample_shuffle": SAMPLE_SHUFFLES,
-        "file_access": FILE_ACCESSES,
+        "file_access": ("shared", "multi"),
     }
     keys = {name: fixed.get(name) or draw(st.sampled_from(values)) for name, values in choices.items()}
     files = draw(st.integers(-(-ranks // per_file), 60))
@@ -196,6 +196,14 @@ def test_one_order_for_all_epochs_where_the_seed_does_not_change(walk: dict[str,
     fixed, changing = (order_of({"seed_change_epoch": changes}, **keys) for changes in (False, True))
     assert rows(fixed, 1) == rows(fixed, 2) == rows(fixed, 7) == rows(changing, 1)
     assert rows(changing, 1) != rows(changing, 2)
+
+
+@pytest.mark.parametrize("walk", [{}, {"sample_shuffle": "offset"}, {"sample_shuffle": "off"}, {"shuffle": "local"}])
+def test_collective_reads_are_those_of_shared_files(walk: dict[str, Any]) -> None:
+    keys = {"files": 1, "per_file": 50, "nodes": 4, "batch_size": 3, **walk}
+    shared, together = (order_of(file_access=access, **keys) for access in ("shared", "collective"))
+    assert rows(shared, 2) == rows(together, 2)
+    assert {len(row) for row in rows(together, 2)} == {12}  # all ranks read in as many turns
 
 
 @pytest.mark.parametrize("key", ["file_shuffle", "sample_shuffle"])

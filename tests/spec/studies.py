@@ -9,12 +9,17 @@ from tierscope.spec.study import (
     FORMATS,
     FRAMEWORKS,
     NATIVE_FORMATS,
+    NETWORKS,
+    Accelerator,
     Axis,
     Checkpoint,
     Dataset,
+    Hardware,
     Hdf5,
+    Model,
     Placement,
     Reader,
+    Statistics,
     Study,
     System,
     Tier,
@@ -59,6 +64,10 @@ def values_of(kind: kinds.Kind) -> st.SearchStrategy[Any]:  # noqa: PLR0911
             return st.sampled_from(names)
         case kinds.Flag():
             return st.booleans()
+        case kinds.Dimensions():
+            return st.lists(st.integers(1, 9999999), min_size=2, max_size=5).map(
+                lambda sides: "x".join(map(str, sides))
+            )
         case kinds.Name():
             return NAMES
         case kinds.PathPattern():
@@ -106,9 +115,10 @@ def tiers(draw: st.DrawFn, name: str, emulate: st.SearchStrategy[bool]) -> Tier:
 
 
 @st.composite
-def axes(draw: st.DrawFn) -> tuple[Axis, ...]:
+def axes(draw: st.DrawFn, real: bool) -> tuple[Axis, ...]:
     leaves = keys.leaf_keys(Study, ["near", "far"])
-    paths = draw(st.lists(st.sampled_from(SWEPT), max_size=2, unique=True))
+    swept = [path for path in SWEPT if not (real and path == "workload.train.computation_time")]
+    paths = draw(st.lists(st.sampled_from(swept), max_size=2, unique=True))
     return tuple(
         Axis(path, tuple(draw(st.lists(values_of(leaves[path].kind), min_size=1, max_size=3, unique=True))))
         for path in paths
@@ -116,20 +126,25 @@ def axes(draw: st.DrawFn) -> tuple[Axis, ...]:
 
 
 @st.composite
-def datasets(draw: st.DrawFn, ranks: int, formats: tuple[str, ...], varies: bool) -> Dataset:
+def datasets(draw: st.DrawFn, ranks: int, formats: tuple[str, ...], varies: bool, one_file: bool) -> Dataset:
     name = draw(st.sampled_from(formats))
     length = draw(values_of(kinds.Bytes(1, 2**40)))
     given: dict[str, Any] = {"record_length_bytes": st.just(length)}
     given["record_length_bytes_stdev"] = st.integers(0, length if varies else 0)
     if name == "hdf5":
         given["hdf5"] = section(Hdf5)
-    files = draw(st.integers(64, 10**9)) * ranks  # whole ones for each, as `file_access: multi` needs them
+    if name == "synthetic" and draw(st.booleans()):
+        most = draw(st.integers(1, 2**30))
+        given["statistics"] = section(Statistics, file_bytes=st.just(most), read_bytes=st.none() | st.integers(1, most))
+    files = (
+        1 if one_file else draw(st.integers(64, 10**9)) * ranks
+    )  # whole ones for each, as `file_access: multi` needs them
     dataset: Dataset = draw(
         section(
             Dataset,
             format=st.just(name),
             num_files_train=st.just(files),
-            num_samples_per_file=st.integers(1, 10**5),
+            num_samples_per_file=st.integers(ranks if one_file else 1, 10**5),
             **given,
         )
     )
@@ -137,9 +152,9 @@ def datasets(draw: st.DrawFn, ranks: int, formats: tuple[str, ...], varies: bool
 
 
 @st.composite
-def readers(draw: st.DrawFn, loader: str, direct: bool) -> Reader:
+def readers(draw: st.DrawFn, loader: str, direct: bool, collective: bool) -> Reader:
     """Keys that need one another."""
-    threads = draw(st.integers(0, 256))
+    threads = 0 if collective else draw(st.integers(0, 256))
     preprocess = draw(st.sampled_from(["none", "busy", "decode"]))
     given: dict[str, Any] = {
         "io_engine": "pread",
@@ -156,16 +171,36 @@ def readers(draw: st.DrawFn, loader: str, direct: bool) -> Reader:
         given["preprocess_time"] = 0.0
     if preprocess == "none" or not threads:
         given["computation_threads"] = 0
+    accesses = ["shared", "multi"]
     if draw(st.booleans()):
-        given |= {"sample_shuffle": "offset", "file_access": "shared", "shuffle": "global"}
+        given |= {"sample_shuffle": "offset", "shuffle": "global"}
+        accesses = ["shared"]
     else:
         given["sample_shuffle"] = draw(st.sampled_from(["off", "seed", "random"]))
+    given["file_access"] = draw(st.sampled_from(accesses))
+    if collective:
+        given |= {"file_access": "collective", "read_ahead": "batches"}
     reader: Reader = draw(section(Reader, **{name: st.just(value) for name, value in given.items()}))
     return reader
 
 
 @st.composite
-def trainings(draw: st.DrawFn) -> Train:
+def models(draw: st.DrawFn, reader: Reader, formats: tuple[str, ...]) -> Model:
+    """None is trained where what is read is of no use for it."""
+    if reader.preprocess == "busy" or (reader.preprocess == "none" and {"jpeg", "png"} & set(formats)):
+        return Model(device=draw(st.sampled_from(["auto", "cuda", "cpu"])))
+    model: Model = draw(section(Model, network=st.sampled_from(NETWORKS)))
+    return model
+
+
+@st.composite
+def trainings(draw: st.DrawFn, real: bool) -> Train:
+    if real:
+        names = ("computation_time", "computation_time_stdev")
+        plain: Train = draw(
+            section(Train, computation_time_distribution=st.just("constant"), **dict.fromkeys(names, st.just(0.0)))
+        )
+        return plain
     distribution = draw(st.sampled_from(["constant", "normal", "uniform", "exponential"]))
     spread = draw(st.floats(1e-6, 3600)) if distribution in ("normal", "uniform") else 0.0
     given = {"computation_time_distribution": distribution, "computation_time_stdev": spread}
@@ -189,25 +224,36 @@ def studies(draw: st.DrawFn) -> Study:
     """A study that passes every check."""
     # io_uring excludes emulated tiers and reading inline, O_DIRECT the loader in Python, the native one some emulated tiers and formats
     loader, direct = draw(st.sampled_from([("auto", False), ("threads", False), ("auto", True), ("native", True)]))
-    emulate = st.just(False) if direct else st.booleans()
+    # ranks read one file of few formats together, in Python and on real tiers
+    collective = not direct and draw(st.integers(0, 5)) == 5
+    emulate = st.just(False) if direct or collective else st.booleans()
     formats = (
         NATIVE_FORMATS if direct else tuple(name for name in FORMATS if name != "lmdb")
     )  # whose pages nothing holds up
+    if collective:
+        formats = ("raw", "hdf5")
     system = System(
         nodes=draw(st.integers(1, 8)),
         ranks_per_node=draw(st.integers(1, 8)),
+        hardware=draw(section(Hardware, accelerator=section(Accelerator))),
         tiers=(draw(tiers("near", emulate)), draw(tiers("far", emulate))),
     )
-    reader = draw(readers(loader, direct))
+    reader = draw(readers(loader, direct, collective))
+    model = draw(st.just(Model()) | models(reader, formats))
     workload = st.builds(
         Workload,
-        dataset=datasets(system.ranks, formats, varies=not direct),
+        dataset=datasets(system.ranks, formats, varies=not direct, one_file=collective),
         reader=st.just(reader),
-        train=trainings(),
+        train=trainings(real=model.network is not None),
+        model=st.just(model),
         checkpoint=checkpoints(),
     )
     # partition needs a local shuffle, clairvoyant files of one sample, first-touch reads in later epochs
     policies = ["pinned", "lru", *(["first-touch"] if reader.read_ahead == "batches" else [])]
     placement = section(Placement, policy=st.sampled_from(policies))
-    study: Study = draw(section(Study, workload=workload, system=st.just(system), placement=placement, sweep=axes()))
+    study: Study = draw(
+        section(
+            Study, workload=workload, system=st.just(system), placement=placement, sweep=axes(model.network is not None)
+        )
+    )
     return study

@@ -250,6 +250,29 @@ def test_the_layout_of_hdf5_is_for_hdf5() -> None:
     assert parsed(text, "format=hdf5").workload.dataset.hdf5.chunk_size == 1024
 
 
+@pytest.mark.parametrize(
+    ("given", "form", "line", "said"),
+    [
+        (
+            "file_bytes: 4 KiB",
+            "raw",
+            6,
+            "workload.dataset.statistics is what samples made in memory are drawn from, but format = raw; set synthetic, or remove it",
+        ),
+        ("reads: 50", "synthetic", 6, "workload.dataset.statistics has reads, but file_bytes is not given; add it"),
+        (
+            "file_bytes: 400 B, read_bytes: 500 B",
+            "synthetic",
+            6,
+            "workload.dataset.statistics.read_bytes = 500 is more than file_bytes = 400; lower it, or raise that",
+        ),
+    ],
+)
+def test_a_file_of_statistics(given: str, form: str, line: int, said: str) -> None:
+    assert refusal(dataset(f"statistics: {{{given}}}"), f"format={form}") == f"my.yaml:{line}: {said}"
+    assert parsed(dataset("statistics: {file_bytes: 500 B, reads: 9, read_bytes: 500 B}"), "format=synthetic")
+
+
 def test_sizes_that_would_mostly_be_cut_off() -> None:
     said = "workload.dataset.record_length_bytes_stdev = 4097 is more than record_length_bytes = 4096, and no sample has less than a byte; lower it"
     assert refusal(dataset("record_length_bytes_stdev: 4097")) == f"my.yaml:6: {said}"

@@ -11,6 +11,7 @@ from tierscope.spec.dlio_making import MAPPED, NOTED, REFUSED
 from tierscope.spec.dump import differences
 
 HDF5 = ("dataset.format=hdf5",)
+COLLECTIVE = (*HDF5, "dataset.num_files_train=1", "dataset.num_samples_per_file=64", "reader.read_threads=0")
 CKPT = ("workflow.checkpoint=True",)
 AFTER_TWO = ("train.epochs=4", "checkpoint.checkpoint_after_epoch=2")
 LLM = (*CKPT, "model.num_layers=2", "model.transformer.hidden_size=64")
@@ -190,7 +191,13 @@ CASES: dict[str, list[Case]] = {
     "reader.file_shuffle": [Case("seed", "workload.reader.file_shuffle"), no("always")],
     "reader.sample_shuffle": [Case("random", "workload.reader.sample_shuffle"), no("always")],
     "reader.shuffle_size": [NOTE],
-    "reader.file_access": [Case("multi", "workload.reader.file_access"), no("mpio"), no("any")],
+    "reader.file_access": [
+        Case("multi", "workload.reader.file_access"),
+        Case("collective", "workload.reader.file_access", COLLECTIVE),
+        no("collective"),
+        no("mpio"),
+        no("any"),
+    ],
     "reader.read_type": [Case("memory", "workload.reader.read_ahead"), no("never")],
     "reader.transfer_size": [Case("4096", "workload.reader.transfer_size"), no("1")],
     "reader.odirect": [Case("True", "workload.reader.odirect"), no("perhaps")],

@@ -31,7 +31,7 @@ def written_keys(name: str) -> Iterator[str]:
 
 
 def test_the_systems_that_are_promised() -> None:
-    assert set(NAMES) >= {"fugaku", "cori-gpu", "summitdev", "theta", "polaris", "laptop"}
+    assert set(NAMES) >= {"fugaku", "cori-gpu", "summitdev", "theta", "polaris", "laptop", "h200-node"}
 
 
 def test_no_system_is_called_like_a_study() -> None:
@@ -90,6 +90,27 @@ def test_figures_that_were_published() -> None:
     assert (theta.tiers[1].servers, theta.tiers[1].stripe_count, theta.tiers[1].stripe_size) == (56, 48, 2**20)
     assert aggregate(theta) == pytest.approx(240e9, rel=0.01)
     assert aggregate(polaris) == pytest.approx(650e9, rel=0.01)
+
+
+def test_hardware_that_was_published() -> None:
+    cori, summitdev, fugaku, h200 = (
+        load_system(name).system.hardware for name in ("cori-gpu", "summitdev", "fugaku", "h200-node")
+    )
+    volta, pascal = cori.accelerator, summitdev.accelerator
+    assert (volta.count, volta.fp32, volta.tensor, volta.memory_bandwidth) == (8, 15.7e12, 125e12, 900e9)
+    assert (cori.memory, cori.network_bandwidth, volta.host_bandwidth) == (384 * 10**9, 100e9, 16e9)
+    assert (pascal.count, pascal.memory_bandwidth, pascal.host_bandwidth) == (4, 732e9, 31.8e9)
+    assert (pascal.peer_bandwidth, pascal.far_bandwidth) == (35.1e9, 21.5e9)
+    assert (fugaku.accelerator.memory, fugaku.accelerator.memory_bandwidth) == (32 * 2**30, 1024e9)
+    assert (h200.accelerator.memory, h200.accelerator.memory_bandwidth) == (143_771 * 2**20, 4.8e12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figures_of_hardware_come_last(name: str) -> None:
+    """So that draws of the others are what they were before there was any."""
+    paths = list(load_system(name).figures)
+    hardware = [path for path in paths if path.startswith("hardware.")]
+    assert paths[len(paths) - len(hardware) :] == hardware
 
 
 def aggregate(system: System) -> float:

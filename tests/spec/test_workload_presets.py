@@ -7,6 +7,7 @@ from tierscope.data.stage import make_format
 from tierscope.plan.plan import Plan
 from tierscope.spec import presets
 from tierscope.spec.load import load_study
+from tierscope.spec.scale import scale_study
 from tierscope.spec.study import Study
 from tierscope.studies.simulate import Simulation, check_rates
 
@@ -91,6 +92,13 @@ def test_the_preset_says_how_to_try_it_small(name: str) -> None:
     preamble = "\n".join(presets.preamble(name))
     assert f"tierscope run {name} --scale 0." in preamble
     assert "ublished" in preamble
+
+
+def test_climate_draws_samples_from_statistics() -> None:
+    statistics = load_study("climate").workload.dataset.statistics
+    assert (statistics.file_bytes, statistics.reads, statistics.read_bytes) == (4096, 50, 500)
+    scaled = scale_study(load_study("climate"), 0.001).workload.dataset
+    assert scaled.statistics == statistics
 
 
 def test_climate_writes_4_mb_of_every_rank() -> None:

@@ -24,6 +24,12 @@ def test_a_dataset_that_is_read_once_is_refused() -> None:
         (("sync=step",), "bound", "--method events only"),
         (("record_length_bytes_stdev=10",), "events", "mean size"),
         (("format=hdf5",), "events", "one read"),
+        (("format=synthetic", "statistics.file_bytes=4 KiB"), "bound", "reads of it are not simulated"),
+        (
+            ("file_access=collective", "num_files_train=1", "num_samples_per_file=24", "read_threads=0"),
+            "bound",
+            "collective is simulated as shared",
+        ),
     ],
 )
 def test_what_is_left_out_is_said(settings: tuple[str, ...], method: str, word: str) -> None:

@@ -99,10 +99,15 @@ def test_frnn_reads_whole_files(tmp_path: Path) -> None:
         assert found["bytes"].is_between(2**21, 2**21 + KIB).all()
 
 
-def test_climate_reads_nothing_and_every_rank_writes_at_the_end(tmp_path: Path) -> None:
+def test_climate_reads_statistics_once_and_every_rank_writes_at_the_end(tmp_path: Path) -> None:
     study = small("climate", 2 / 512, "record_length_bytes=1 KiB")
     ops = operations(study, tmp_path)
-    assert reads(ops).is_empty()
+    assert files_on_gfs(tmp_path, ".statistics") == 1
+    assert sizes(reads(ops)) == {500: 2 * 50}
+    for rank in (0, 1):
+        own = ops.filter(pl.col("rank") == rank, pl.col("file") == 0).sort("start_seconds")
+        assert own["kind"].to_list() == ["open", *["read"] * 50, "close"]
+        assert own["tier"].unique().to_list() == ["gfs"]
     writes = ops.filter(pl.col("kind") == "write")
     large = writes.filter(pl.col("bytes") > 4 * KIB).group_by("rank").agg(pl.col("bytes").sum()).sort("rank")
     assert large.rows() == [(0, 4_000_000), (1, 4_000_000)]

@@ -10,8 +10,7 @@ from tierscope.analysis.characterise import Character
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.hidden import BASIS, Hidden
 from tierscope.analysis.similarity import Compared, Similarity
-from tierscope.analysis.to_json import finding_json
-from tierscope.analysis.wording import Finding
+from tierscope.analysis.wording import Finding, finding_json
 
 SCHEMA_VERSION = 1
 

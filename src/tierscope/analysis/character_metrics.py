@@ -83,6 +83,8 @@ def unseen(trace: Trace) -> str:
     """Why there are no single operations, nor counts of them, and what to do about it."""
     if trace.about.get("kind") == "simulated":
         return "a simulation has no single operations"
+    if trace.about.get("training") and trace.io.is_empty():
+        return "nothing was read"
     if trace.about.get("kind") != "imported":
         return "single operations were not kept; run or trace with --ops"
     if trace.about.get("source") == "dftracer":

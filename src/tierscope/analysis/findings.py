@@ -14,6 +14,7 @@ from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.habits import about_habits, about_study
 from tierscope.analysis.statistics import ROUNDING, settled
 from tierscope.analysis.times import ClassTimes
+from tierscope.analysis.training import Training, about_training
 from tierscope.analysis.wording import Finding
 
 GOAL_KINDS = ("goal_met", "goal_missed")
@@ -27,12 +28,20 @@ _COMMAND_WIDTH = 60
 
 
 def find(
-    times: ClassTimes, breakdown: Breakdown, given: Conditions, expected_runs: int | None, goal: float | None
+    times: ClassTimes,
+    breakdown: Breakdown,
+    given: Conditions,
+    expected_runs: int | None,
+    goal: float | None,
+    training: Training | None = None,
+    unread_runs: int = 0,
 ) -> list[Finding]:
-    """Everything worth saying about these measurements, most important first."""
+    """Everything worth saying about these measurements, most important first. `unread_runs` are finished and not among the times."""
     findings: list[Finding] = []
-    if expected_runs is not None and len(times.about) < expected_runs:
-        findings.append(Finding("partial", {"finished": len(times.about), "total": expected_runs}))
+    finished = len(times.about) + unread_runs
+    if expected_runs is not None and finished < expected_runs:
+        findings.append(Finding("partial", {"finished": finished, "total": expected_runs}))
+    findings += about_training(training)
     findings += about_goal(breakdown, goal)
     findings += _about_writes(breakdown)
     if not times.about:
@@ -142,7 +151,8 @@ def _about_ranks(times: ClassTimes, breakdown: Breakdown, given: Conditions) -> 
     )
     known = at_best.drop_nulls(["stall_seconds", "epoch_seconds"])
     waited = _sum(known, "stall_seconds") / max(1e-9, _sum(known, "epoch_seconds"))
-    if _sum(epochs, "compute_seconds") > 0 and waited < HIDDEN_SHARE and not known.is_empty():
+    reads = breakdown.best.io.median > 0  # else there is nothing to hide
+    if reads and _sum(epochs, "compute_seconds") > 0 and waited < HIDDEN_SHARE and not known.is_empty():
         findings.append(Finding("hidden", {"percent": 100 * waited}))
     return findings
 

@@ -1,5 +1,6 @@
-"""Statistics of few values: medians that are values, and intervals that claim no more than the data."""
+"""Statistics of few values: medians that are values, means where means are asked for, and intervals that claim no more than the data."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -65,3 +66,70 @@ def _rank_of_interval(n: int) -> int:
             break
         below, tail = below + 1, tail + ways
     return below
+
+
+_NORMAL = 1.959963984540054  # 97.5 % of a normal distribution lie below
+_STUDENT = (
+    *(12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281),
+    *(2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860),
+)
+
+
+def student_quantile(freedom: float) -> float:
+    """97.5 % of Student's distribution lie below; degrees of freedom may be broken, as Welch's are."""
+    if freedom < 1:
+        raise ValueError("an interval of a mean needs at least two values")
+    if freedom < len(_STUDENT):
+        below = int(freedom)
+        low, high = (math.log(value) for value in _STUDENT[below - 1 : below + 1])
+        return math.exp(low + (high - low) * (1 / freedom - 1 / below) / (1 / (below + 1) - 1 / below))
+    z, n = _NORMAL, freedom  # Cornish and Fisher's expansion
+    return (
+        z
+        + (z**3 + z) / (4 * n)
+        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * n**2)
+        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * n**3)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """With the 95 % interval of Student, or without any where one value cannot have one."""
+
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+
+def mean_of(values: Sequence[float]) -> Mean:
+    n = len(values)
+    mean = math.fsum(values) / n
+    if n < 2:
+        return Mean(mean, None, None, n)
+    half = student_quantile(n - 1) * math.sqrt(_variance(values, mean) / n)
+    return Mean(mean, mean - half, mean + half, n)
+
+
+def difference_of(first: Sequence[float], second: Sequence[float]) -> Mean:
+    """Mean of the first minus that of the second, with Welch's 95 % interval: their variances may differ."""
+    means = [math.fsum(values) / len(values) for values in (first, second)]
+    n = min(len(first), len(second))
+    value = means[0] - means[1]
+    if n < 2:
+        return Mean(value, None, None, n)
+    parts = [_variance(values, mean) / len(values) for values, mean in zip((first, second), means, strict=True)]
+    whole = math.fsum(parts)
+    if not whole:
+        return Mean(value, value, value, n)
+    freedom = whole**2 / sum(part**2 / (len(values) - 1) for part, values in zip(parts, (first, second), strict=True))
+    half = student_quantile(freedom) * math.sqrt(whole)
+    return Mean(value, value - half, value + half, n)
+
+
+def _variance(values: Sequence[float], mean: float) -> float:
+    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)

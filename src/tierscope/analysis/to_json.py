@@ -4,7 +4,7 @@ from typing import Any
 
 from tierscope.analysis.breakdown import Breakdown, EpochPoint, SweepPoint
 from tierscope.analysis.conditions import Conditions
-from tierscope.analysis.wording import Finding
+from tierscope.analysis.wording import Finding, finding_json
 
 SCHEMA_VERSION = 1
 
@@ -33,11 +33,6 @@ def breakdown_json(breakdown: Breakdown, findings: list[Finding], given: Conditi
         },
         "findings": [finding_json(finding) for finding in findings],
     }
-
-
-def finding_json(finding: Finding) -> dict[str, Any]:
-    evidence, text, suggestion = finding.evidence, finding.text, finding.suggestion
-    return {"kind": finding.kind, "evidence": evidence, "text": text, "suggestion": suggestion}
 
 
 def _epoch(point: EpochPoint, basis: str) -> dict[str, Any]:

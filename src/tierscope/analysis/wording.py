@@ -357,6 +357,119 @@ WORDING: dict[str, tuple[str, str]] = {
         "putting files on the near tier first never pays off: no epoch is shorter than the {epoch_seconds:time} without cached files",
         "leave the files where they are, or look for another bottleneck",
     ),
+    "nothing_fits": (
+        "not even one sample fits the {memory_bytes:size} of an accelerator: a step of batch {batch} needs {peak_bytes:size} at its peak",
+        "try --precision amp, --checkpointed or a smaller --input; otherwise the network must be split over accelerators, which is not modelled",
+    ),
+    "batch_too_large": (
+        "batch {batch} does not fit the {memory_bytes:size} of an accelerator: it needs {peak_bytes:size} at its peak; the largest that fits is {largest}",
+        "use at most that, or try --precision amp or --checkpointed",
+    ),
+    "storage_hidden": (
+        "storage does not matter for this workload {where} after the first epoch: compute, exchange of gradients or memory takes longer",
+        "do not buy faster storage for it",
+    ),
+    "storage_limits": (
+        "storage matters for this workload {where}: an epoch waits for {tier}, up to {times:.1f} × as long as everything else takes (number of nodes: {nodes})",
+        "see what a nearer tier, compression (--compression) or more memory for each node would change",
+    ),
+    "fits_memory": (
+        "a node's share of the files fits main memory with {nodes} or more nodes: later epochs need no storage then",
+        "let the loader keep samples, or leave memory to the page cache",
+    ),
+    "first_epoch_waits": (
+        "the first epoch waits for {tier} ({first_seconds:time}), later ones do not ({later_seconds:time}; number of nodes: {nodes})",
+        "count on it when training takes few epochs",
+    ),
+    "device_bound": (
+        "an accelerator waits longest for {what}: {intensity:.0f} FLOP for each byte of its memory, where it could do {balance:.0f}",
+        "look at --layers for those that need most",
+    ),
+    "assumed_samples": (
+        "how many samples there are is not known: {samples} are assumed, each in a file as large as in memory",
+        "give --samples and --sample-file-bytes",
+    ),
+    "beyond_system": (
+        "{system} ends at {nodes}: up to {asked} nodes are the same node more often, behind the same storage",
+        "take what is beyond it as an estimate of a larger system",
+    ),
+    "from_peaks": (
+        "modelled from layers and nominal peaks, with perfect overlap: times are lower bounds, nothing was measured",
+        "measure a step on the machine before buying anything",
+    ),
+    "training_waits": (
+        "storage matters to this training: {percent:.1f} % of an epoch from the tiers is waiting for them ({low_percent:.1f} to {high_percent:.1f} %, 95 %, "
+        "n={repetitions}; {where}), by the difference to the same training from memory",
+        "see which class of I/O it is with 'tierscope estimate'; more read threads or read-ahead may hide it too",
+    ),
+    "training_waits_little": (
+        "storage does not matter to this training: {percent:.1f} % of an epoch from the tiers is waiting for them ({low_percent:.1f} to {high_percent:.1f} %, 95 %, "
+        "n={repetitions}; {where}), by the difference to the same training from memory",
+        "do not buy faster storage for it; what is said below about I/O is about time that compute hides",
+    ),
+    "training_wait_unclear": (
+        "whether storage matters to this training cannot be told: {percent:.1f} % of an epoch would be waiting for it, but it may be {low_percent:.1f} to "
+        "{high_percent:.1f} % (95 %, n={repetitions}; {where})",
+        "raise repetitions, or train on a machine that nobody else uses",
+    ),
+    "training_wait_unknown": (
+        "from one repetition it cannot be told whether storage matters: the difference to training from memory was {percent:.1f} % of an epoch ({where})",
+        "raise repetitions to 5 or more",
+    ),
+    "input_matters": (
+        "decoding and copying samples to the device take {percent:.1f} % of an epoch ({low_percent:.1f} to {high_percent:.1f} %, 95 %; {where}), "
+        "by the difference to samples that are made there",
+        "no storage helps against that: decode in more threads, or store samples as the network takes them",
+    ),
+    "few_repetitions": (
+        "repetitions: {repetitions}; a 95 % interval of a throughput wants at least {enough}",
+        "raise repetitions, with another --out",
+    ),
+    "low_utilisation": (
+        "the device computed {percent:.0f} % of the epoch at {where}, by {clock}: most of the rest ({stall_percent:.0f} % of the epoch) it waited for samples",
+        "read and decode faster or further ahead (read_threads, prefetch_size), or compare with --storage-matters",
+    ),
+    "nothing_read": (
+        "nothing is read at {where}: {why}, so its I/O time says nothing about storage",
+        "look at points with data: tiers for I/O",
+    ),
+    "sample_repeated": (
+        "stored samples are smaller than what {network} takes: each is repeated up to {times} times to fill it, so bytes per sample are too few",
+        "set record_length_bytes to what the network takes, or --input to what is stored",
+    ),
+    "same_loss": (
+        "the loss did not change at {where} ({loss:.4g}): nothing was learnt, though the work was done",
+        "look at what is trained before you believe its times",
+    ),
+    "shuffle_local_costs": (
+        "local shuffle costs accuracy with {network}, files {layout}, batch {batch} on {ranks} ranks: {local_percent:.1f} % against {global_percent:.1f} % of global shuffle "
+        "after the last epoch; the ranges over {seeds} seeds do not meet",
+        "shuffle samples before they are written to files, normalise over several ranks, or shuffle in chunks of nodes",
+    ),
+    "shuffle_local_enough": (
+        "local shuffle costs no accuracy that can be seen with {network}, files {layout}, batch {batch} on {ranks} ranks: {local_percent:.1f} % against {global_percent:.1f} % of "
+        "global shuffle after the last epoch, within the range over {seeds} seeds",
+        "a small task says so; try your own before you rely on it",
+    ),
+    "shuffle_chunk_enough": (
+        "shuffling in small groups ({chunk}) is enough with {network}, files {layout}, batch {batch}: {percent:.1f} %, as global shuffle within the range over seeds, "
+        "with {chunk_bytes:size} on each node's near tier instead of {whole_bytes:size}",
+        "set reader.shuffle to chunked and shuffle_nodes to {nodes} where that much room is there",
+    ),
+    "shuffle_io_saved": (
+        "simulated on {system}, samples of {sample_bytes:size}, batch {batch}: an epoch has {global_seconds:time} of I/O with global shuffle and {local_seconds:time} with local; "
+        "the near tier of a node would have to hold {global_bytes:size} and {local_bytes:size}",
+        "weigh that against the accuracy above, epoch by epoch",
+    ),
+    "shuffle_io_not_saved": (
+        "simulated on {system}, samples of {sample_bytes:size}, batch {batch}: local shuffle saves no I/O time, {local_seconds:time} of an epoch against {global_seconds:time} with global; "
+        "the near tier of a node would have to hold {local_bytes:size} and {global_bytes:size}",
+        "shuffle globally there: the far tier is no slower",
+    ),
+    "shuffle_few_seeds": (
+        "seeds: {seeds}; with fewer than {enough} nobody can tell shuffles from seeds",
+        "give --seeds 5",
+    ),
     "goal_met": (
         "the goal of {goal_seconds:time} is met at {where} ({io_seconds:time})",
         "that is the first point of the sweep that meets it",
@@ -389,3 +502,8 @@ class Finding:
     @property
     def suggestion(self) -> str:
         return _Words().vformat(WORDING[self.kind][1], (), self.evidence)
+
+
+def finding_json(finding: Finding) -> dict[str, Any]:
+    evidence, text, suggestion = finding.evidence, finding.text, finding.suggestion
+    return {"kind": finding.kind, "evidence": evidence, "text": text, "suggestion": suggestion}

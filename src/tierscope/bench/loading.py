@@ -25,7 +25,7 @@ def pick_loader(study: Study, seen: bool = False) -> str:
     """The registered loader that the study means on this machine; refuses one that cannot do what the study asks.
 
     `seen`: another profiler must see what it reads. It cannot see the native one, which calls the kernel directly. Nor does that one
-    emulate all that a tier may be, or copy files.
+    emulate all that a tier may be, copy files, or read through MPI.
     """
     reader = study.workload.reader
     if reader.data_loader in FRAMEWORKS:
@@ -35,6 +35,7 @@ def pick_loader(study: Study, seen: bool = False) -> str:
             )
         return reader.data_loader
     in_python = seen or fills_as_it_reads(study) or any(python_only(tier) for tier in study.system.tiers)
+    in_python = in_python or reader.file_access == "collective"
     in_python = in_python or (reader.data_loader == "auto" and reads_in_python(study) is not None)
     name = choose_loader("threads" if in_python else reader.data_loader, reader.read_threads)
     wanted = "odirect = true" if reader.odirect else "io_engine = uring" if reader.io_engine == "uring" else None
@@ -49,6 +50,11 @@ def pick_loader(study: Study, seen: bool = False) -> str:
 def fills_as_it_reads(study: Study) -> bool:
     """Whether ranks copy what they read to the near tier."""
     return study.placement.policy == "first-touch"
+
+
+def in_memory(study: Study) -> bool:
+    """Whether ranks read everything before the first step, and nothing after it."""
+    return study.workload.reader.read_ahead == "all" or study.workload.model.data == "memory"
 
 
 def make_loader(study: Study, source: Source, recording: Recording) -> Loader:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from tierscope.bench.group import Alone
 from tierscope.bench.loading import make_loader, null_source, pick_loader
 from tierscope.bench.pull import pull
+from tierscope.bench.work import Emulated
 from tierscope.data.stage import make_format
 from tierscope.formats import LIBRARY
 from tierscope.formats.raw import Raw
@@ -17,7 +18,7 @@ from tierscope.trace import native_lanes
 from tierscope.trace.recorder import Recording, cost_per_op_seconds
 
 _SAMPLES = 4000
-_SECONDS = 0.5
+_SECONDS = 0.15
 _REPEATS = 3
 _MOST_BYTES = 512 << 20  # of batches in memory
 
@@ -33,6 +34,15 @@ class Overhead:
     recorder_per_op: float
     harness_per_sample: float
     threads_per_op: float
+
+
+def described(overhead: Overhead) -> dict[str, float]:
+    """As traces have it."""
+    return {
+        "recorder_seconds_per_op": overhead.recorder_per_op,
+        "harness_seconds_per_sample": overhead.harness_per_sample,
+        "threads_seconds_per_op": overhead.threads_per_op,
+    }
 
 
 def measure_overhead(study: Study) -> Overhead:
@@ -72,7 +82,7 @@ def _drive(study: Study, storage: str) -> tuple[float, float]:
         form = Raw(form.shape)
     plan = Plan.of(study, form.file_bytes)
     loader = make_loader(study, null_source(study, form, storage), Recording(len(study.system.tiers)))
-    tally = pull(loader.batches(_enough(plan)), lambda _: None, lambda: 0.0, Alone())
+    tally = pull(loader.batches(_enough(plan)), Emulated(lambda _: None, lambda: 0.0), Alone())
     tables, _ = loader.finish()
     ops, busy = sum(int(table.ops.sum()) for table in tables), sum(int(table.busy_ns.sum()) for table in tables)
     return tally.seconds / tally.samples, busy / max(1, ops) / 1e9

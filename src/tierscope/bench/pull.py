@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from tierscope.bench.group import Group
+from tierscope.bench.work import Work
 from tierscope.loaders import Batch
 from tierscope.trace.rank_trace import StepTimes, Tally
 
@@ -15,15 +16,14 @@ _now = time.monotonic_ns
 
 def pull(
     batches: Iterator[Batch],
-    compute: Callable[[float], None],
-    step_seconds: Callable[[], float],
+    work: Work,
     group: Group,
     meet: bool = False,
     after_step: Callable[[int], None] | None = None,
 ) -> Tally:
     """All batches of an epoch; the clock starts now.
 
-    `meet`: with all ranks, after every step. `after_step`: told how many steps are done (a checkpoint may be due).
+    `work`: what is done with each. `meet`: with all ranks, after every step. `after_step`: told how many steps are done (a checkpoint may be due).
     """
     steps, digest = StepTimes(), hashlib.blake2b(digest_size=16)
     samples = payload_bytes = stall_ns = decode_ns = compute_ns = preprocess_ns = sync_ns = after_ns = 0
@@ -38,9 +38,8 @@ def pull(
         stalled = got - asked
         stall_ns += stalled
         computed = 0
-        if seconds := step_seconds():
-            begin = _now()
-            compute(seconds)
+        begin = _now()
+        if work(batch):
             computed = _now() - begin
             compute_ns += computed
         if meet:

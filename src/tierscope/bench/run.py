@@ -2,27 +2,32 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from tierscope.bench.checkpoint import Checkpointer
 from tierscope.bench.compute import make_compute, step_seconds
 from tierscope.bench.group import Group
-from tierscope.bench.loading import fills_as_it_reads, make_loader, make_source, pick_loader
+from tierscope.bench.loading import fills_as_it_reads, in_memory, make_loader, make_source, pick_loader
+from tierscope.bench.mpi_files import together
 from tierscope.bench.profiled import PRELOADED, Watched, frames_of
 from tierscope.bench.pull import pull
+from tierscope.bench.statistics_file import StatisticsReads, reads_statistics, statistics_path
+from tierscope.bench.work import WORKS, Emulated, Place, Training, Work
 from tierscope.data import cold
 from tierscope.data.copies import Copies
 from tierscope.data.memory import check_memory
 from tierscope.data.stage import make_format
 from tierscope.errors import TierscopeError
+from tierscope.formats import NOTHING
 from tierscope.loaders import LOADERS
 from tierscope.loaders.ahead import AheadLoader, Held
 from tierscope.loaders.base import EpochLoader
+from tierscope.loaders.nothing import NoReads
 from tierscope.plan.first_touch import FirstTouch
 from tierscope.plan.plan import Plan, Reads
 from tierscope.spec.study import Study
 from tierscope.tiers.emulated import sharpen_sleep
-from tierscope.trace.rank_trace import RankEpoch, RankTrace, Residency
+from tierscope.trace.rank_trace import Phases, RankEpoch, RankTrace, Residency
 from tierscope.trace.recorder import OpSink, Recording
 
 
@@ -38,6 +43,7 @@ class RunTask:
     watched: Watched | None = None  # by another profiler: then we record no operation
     repetition: int = 1
     ranks_on_host: int = 0  # 0: all of them
+    meeting: str | None = None  # where ranks that train together find one another
 
 
 def ops_path(folder: str, rank: int) -> str:
@@ -62,12 +68,16 @@ class _Rank:
         self._seen = task.watched is not None and task.watched.profiler != PRELOADED
         self._loader_name = pick_loader(study, self._seen)
         self._source = make_source(study, task.out, node, task.board, self._format, self._seen, group.rank)
+        self._together = together(study, group.rank) if study.workload.reader.file_access == "collective" else ()
+        if self._together:
+            self._source = replace(self._source, together=self._together)
         self._reads: Reads = self._plan
         self._copies: Copies | None = None
         if fills_as_it_reads(study):
             self._reads = FirstTouch(study, self._plan, self._format.file_bytes, node)
             self._copies = Copies(self._source.files[0])
         self._compute = make_compute(task.compute_mode)
+        self._training = self._make_training() if study.workload.model.network else None
         self._held: Held | None = None
         self._lasting: EpochLoader | None = None  # a loader that reads all epochs
         self._sink = OpSink(ops_path(task.ops_folder, group.rank)) if task.ops_folder else None
@@ -77,10 +87,18 @@ class _Rank:
             self._checkpoints = Checkpointer(study, task.out, node, self._source, group, self._sink, self._silent)
         sharpen_sleep()
 
+    def _make_training(self) -> Training:
+        group, task = self._group, self._task
+        on_node = group.rank % self._study.system.ranks_per_node
+        place = Place(group.rank, group.size, on_node, task.ranks_on_host or group.size, task.meeting)
+        return WORKS.load("torch")(self._study, place)
+
     def run(self) -> RankTrace:
         if self._copies and self._leads_near_tier():
             self._copies.begin()  # epochs begin with a barrier
-        checkpoints = self._checkpoints
+        checkpoints, training = self._checkpoints, self._training
+        if training:
+            training.begin()
         try:
             if checkpoints:
                 checkpoints.begin()
@@ -91,26 +109,37 @@ class _Rank:
                 checkpoints.close()
             if self._sink:
                 self._sink.close()
-        return RankTrace(self._group.rank, self._node, epochs, self._loader_name, log)
+        for ranks in self._together:
+            ranks.leave()
+        done = training.finish() if training else None
+        return RankTrace(self._group.rank, self._node, epochs, self._loader_name, log, done)
 
     def _epoch(self, epoch: int) -> RankEpoch:
-        residency = self._make_cold(epoch) if self._study.workload.reader.evict else ()
+        evict = self._study.workload.reader.evict and self._study.workload.model.data != "synthetic"
+        residency = self._make_cold(epoch) if evict else ()
         recording = Recording(len(self._source.files), epoch, self._sink, silent=self._silent)
         loader = self._loader(recording)
+        first = StatisticsReads(self._study, self._source, recording) if reads_statistics(self._study, epoch) else None
         blocks = self._reads.reads(self._group.rank, epoch)
         self._frames.begin(epoch)
         self._group.barrier()
         began = time.time_ns()
         train = self._study.workload.train
-        seconds = step_seconds(train, self._study.seed, self._group.rank, epoch)
         checkpoints = self._checkpoints
         after = checkpoints.after_step if checkpoints else None
-        tally = pull(loader.batches(blocks), self._compute, seconds, self._group, train.sync == "step", after)
+        batches = loader.batches(blocks)
+        if first:
+            batches = first.before(batches)
+        tally = pull(batches, self._work(epoch), self._group, train.sync == "step", after)
         if checkpoints:
             tally = checkpoints.after_epoch(tally, epoch, last=epoch == self._plan.epochs)
         span = began, time.time_ns()
         self._frames.end()
         lanes, punctuality = loader.finish()
+        if first:
+            lane, more = first.finish()
+            lanes.append(lane)
+            punctuality.add(more)
         if checkpoints:
             lane, more = checkpoints.turn(epoch + 1)
             lanes.append(lane)
@@ -124,7 +153,14 @@ class _Rank:
             lanes=tuple(lanes),
             residency=residency,
             span_ns=span,
+            phases=self._training.turn() if self._training else Phases(),
         )
+
+    def _work(self, epoch: int) -> Work:
+        if self._training:
+            return self._training
+        train = self._study.workload.train
+        return Emulated(self._compute, step_seconds(train, self._study.seed, self._group.rank, epoch))
 
     def _loader(self, recording: Recording) -> EpochLoader:
         if self._lasting is not None:
@@ -132,7 +168,9 @@ class _Rank:
         if not LOADERS.load(self._loader_name).records:
             self._lasting = make_loader(self._study, self._source, recording)
             return self._lasting
-        if self._study.workload.reader.read_ahead != "all":
+        if self._study.workload.model.data == "synthetic":
+            return NoReads(self._study.workload.reader.batch_size)
+        if not in_memory(self._study):
             return make_loader(self._study, self._source, recording)
         samples, largest = self._plan.order.reachable(self._group.rank), self._format.slot_bytes
         first = self._held is None
@@ -172,4 +210,7 @@ class _Rank:
         return self._first_of_node if self._study.system.tiers[0].visible_to == "node" else self._group.rank == 0
 
     def _coming(self, epoch: int, tier: int) -> Iterator[str]:
+        if self._format.reading == NOTHING:
+            wanted = tier == len(self._source.files) - 1 and reads_statistics(self._study, epoch)
+            return iter([statistics_path(self._source)] if wanted else [])
         return cold.coming_reads(self._reads, self._group.rank, epoch, tier, self._source.files[tier])

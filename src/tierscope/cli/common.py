@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tierscope.studies.analyze import Analysis
     from tierscope.studies.crews import Crews
     from tierscope.studies.report import Written
+    from tierscope.studies.train import Part
 
 WIDTH = 160
 
@@ -157,6 +158,10 @@ def show_analysis(analysis: "Analysis", as_json: bool) -> None:
     from tierscope.report.tables import BreakdownView  # noqa: PLC0415
 
     print_rich(BreakdownView(analysis.name, analysis.breakdown, analysis.findings, analysis.conditions))
+    if analysis.training is not None:
+        from tierscope.report.training import TrainingView  # noqa: PLC0415
+
+        print_rich(TrainingView(analysis.name, [(None, analysis.training)], [], analysis.conditions))
 
 
 @contextmanager
@@ -260,8 +265,32 @@ def show_result(target: str, as_json: bool, summary: dict[str, Any] | None = Non
         click.echo(f"What if: {_program()} estimate {_shown(target)} · to play: open the page")
 
 
+def show_training(name: str, parts: "list[Part]", target: str, as_json: bool) -> None:
+    """What `train` ends with: one table over all parts, and a page for each."""
+    from tierscope.studies.report import write_report  # noqa: PLC0415
+    from tierscope.studies.train import described, findings_of, write_training  # noqa: PLC0415
+
+    content = described(name, parts)
+    write_training(target, content)
+    written = [write_report(part.analysis, part.folder, None, {}) for part in parts]
+    if as_json:
+        print_json(content)
+        return
+    from tierscope.report.training import TrainingView  # noqa: PLC0415
+
+    given = parts[0].analysis.conditions
+    print_rich(TrainingView(name, [(part.key, part.training) for part in parts], findings_of(parts), given))
+    for part, each in zip(parts, written, strict=True):
+        say_where(part.folder)
+        say_page(each)
+
+
 def say_where(target: str) -> None:
     click.echo(f"Results: {_shown(target)} · again: {_program()} analyze {_shown(target)}")
+
+
+def say_written(path: str) -> None:
+    click.echo(f"Written: {_shown(path)}")
 
 
 def _program() -> str:

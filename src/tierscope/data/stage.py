@@ -17,12 +17,14 @@ from typing import Any
 from tierscope.data import content, manifest
 from tierscope.errors import ForeignDirectoryError, OutOfSpaceError, TierscopeError, UserError
 from tierscope.formats import FORMATS, LIBRARY, NOTHING, Format, Shape
+from tierscope.formats.raw import Raw
 from tierscope.plan.plan import Plan
 from tierscope.plan.sizes import SampleSizes
 from tierscope.spec.study import Study
 from tierscope.tiers.files import DatasetFiles
 from tierscope.trace import durable
 
+STATISTICS = 0  # number of the one file that samples made in memory are drawn from
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _MAX_PIECES = 512
 _BLOCK = 4096  # network filesystems call their transfer size a block
@@ -78,11 +80,13 @@ class Stager:
         dataset = study.workload.dataset
         self._study = study
         self._first_of_node = place.rank_on_node == 0
-        self._format = make_format(study)
-        self._plan = Plan.of(study, self._format.file_bytes)
+        form = make_format(study)
+        self._plan = Plan.of(study, form.file_bytes)
+        self._statistics = dataset.statistics.file_bytes
+        self._format = form if self._statistics is None else Raw(Shape(1, self._statistics))  # of what is written
         self.shares: list[Share] = []
         for index, tier in enumerate(study.system.tiers):
-            files = DatasetFiles.of(tier, out, place.node, dataset, study.seed, self._format.suffix)
+            files = DatasetFiles.of(tier, out, place.node, dataset, study.seed, form.suffix)
             node, part, parts = None, place.rank, place.ranks
             if tier.visible_to == "node":
                 node, part, parts = place.node, place.rank_on_node, place.ranks_on_node
@@ -149,6 +153,10 @@ class Stager:
         return found
 
     def _paths(self, share: Share) -> Iterator[tuple[int, str]]:
+        if self._statistics is not None:  # and no files of samples
+            if share.leads and share is self.shares[-1]:
+                yield STATISTICS, share.files.path(STATISTICS)
+            return
         if self._format.reading == NOTHING:
             return
         for block in self._plan.files_on(share.tier, share.node, share.part, share.parts):

@@ -131,6 +131,10 @@ class Format:
         """By the library; ValueError or OSError with what is wrong with the file."""
         raise NotImplementedError
 
+    def open_together(self, path: str, communicator: Any) -> Handle:
+        """By the library, with all ranks of MPI's communicator, each of whose reads is a call that all of them make; errors as above."""
+        raise NotImplementedError
+
     def check(self, slot: memoryview) -> None:
         """Raise ValueError with what is wrong if the memory does not hold an intact sample."""
 

@@ -62,7 +62,15 @@ class Hdf5(Format):
             file.create_dataset("ends", data=ends.astype(np.int64))
 
     def open(self, opened: Opened) -> Handle:
-        return _Handle(opened, self.shape.samples_per_file)
+        return _Handle(h5py.File(opened.stream(), "r"), self.shape.samples_per_file)
+
+    def open_together(self, path: str, communicator: Any) -> Handle:
+        return _Together(h5py.File(path, "r", driver="mpio", comm=communicator), self.shape.samples_per_file)
+
+
+def reads_together() -> bool:
+    """Whether this h5py has the driver for MPI."""
+    return bool(h5py.get_config().mpi)
 
 
 def _created(path: str) -> Any:
@@ -74,8 +82,8 @@ def _created(path: str) -> Any:
 
 
 class _Handle:
-    def __init__(self, opened: Opened, samples: int) -> None:
-        self._file = h5py.File(opened.stream(), "r")
+    def __init__(self, file: Any, samples: int) -> None:
+        self._file = file
         try:
             self._data, self._ends = self._file["x"], np.asarray(self._file["ends"])
             whole = self._ends.dtype == np.int64 and self._ends.shape == (samples,) and self._data.ndim == 1
@@ -96,3 +104,9 @@ class _Handle:
 
     def close(self) -> None:
         self._file.close()
+
+
+class _Together(_Handle):
+    def read(self, inside: int, slot: memoryview) -> int:
+        with self._data.collective:
+            return super().read(inside, slot)

@@ -1,4 +1,4 @@
-"""No files: samples come from memory, and nothing is read. What is left is all that is not storage."""
+"""No files of samples: they come from memory. What is left is all that is not storage, and a file of statistics where a study has one."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from tierscope.formats.base import NOTHING, Buffer, Extent, Format
 
 
 class Synthetic(Format):
-    suffix = ".none"
+    suffix = ".statistics"
     reading = NOTHING
     ragged = True
     has_checks = False

@@ -4,7 +4,7 @@ import contextlib
 import mmap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -33,6 +33,25 @@ class Reach:
     storage: str = "files"  # or "nothing", "null device": as the accesses of that name
 
 
+class SharedFile(Protocol):
+    """A file that several ranks have open together. `size`: bytes in it."""
+
+    size: int
+
+    def read(self, offset: int, into: memoryview, /) -> int:
+        """Bytes at an offset, any number of them or none: a call that all ranks make, each for its own."""
+
+    def close(self) -> None: ...
+
+
+class Together(Protocol):
+    """Those ranks that see the same file on a tier. Whatever one of them does here, all must do, in the same order."""
+
+    communicator: Any  # MPI's
+
+    def open(self, path: str, /) -> SharedFile: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """Where samples come from, as one node sees it; `files[t]` and `tier_names[t]` belong to tier t."""
@@ -48,6 +67,7 @@ class Source:
     reach: Reach = Reach()
     preprocess: Preprocess | None = None
     preprocess_threads: int = 0  # 0: those that read
+    together: tuple[Together, ...] = ()  # of each tier, where ranks read collectively; else empty
     options: Reader | None = None  # what the study says of the reader, for loaders of others
     make_payload: Callable[[int, memoryview], int] | None = (
         None  # of a format without files: the sample into the memory

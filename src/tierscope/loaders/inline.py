@@ -26,6 +26,7 @@ class InlineLoader:
                 done = self._reader.read(work, self._slots.slots[:count], self._slots.payloads[:count])
                 arrays, preprocessed = self._reader.preprocess(work, done.payloads)
                 yield Batch(work.step, work.samples, done.payloads, done.read_ns, done.check_ns, preprocessed, arrays)
+            self._reader.part()
         finally:
             self._reader.rest()
 

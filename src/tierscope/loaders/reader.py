@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tierscope.formats import LIBRARY, NOTHING, WHOLE
 from tierscope.loaders.base import Source, Work
+from tierscope.loaders.collective import CollectiveFiles
 from tierscope.loaders.library import LibraryFiles
 from tierscope.loaders.preprocess import Floats
 from tierscope.loaders.problems import check_samples, explain, explain_copy, preprocess_samples, truncated
@@ -52,6 +53,7 @@ class SampleReader:
         self._checks = source.check and source.format.has_checks
         self._reading = source.format.reading
         self._library = LibraryFiles(source, self._accesses, lane) if self._reading == LIBRARY else None
+        self._collective = CollectiveFiles(source, lane) if source.together else None
         self._whole_files = False
         if source.uniform:
             extents = source.format.extents(0, 0)
@@ -66,8 +68,13 @@ class SampleReader:
         self._source.close_accesses(self._accesses)
         return punctuality
 
+    def part(self) -> None:
+        """At the end of an epoch that went well: close what ranks have open together."""
+        if self._collective:
+            self._collective.close()
+
     def rest(self) -> None:
-        """At the end of an epoch: nothing stays open."""
+        """At the end of an epoch, whatever happened in it: nothing of this rank alone stays open."""
         if self._library:
             self._library.close()
 
@@ -76,12 +83,14 @@ class SampleReader:
         start = _now()
         self.lane.step = work.step
         filled: Sequence[memoryview] = slots  # as much of each slot as was read
-        if self._whole_files:
+        if self._collective:
+            filled = payloads = self._read_by(self._collective, work, slots)
+        elif self._whole_files:
             self._read_whole_files(work, slots)
         elif self._reading == WHOLE:
             filled = payloads = self._read_to_end(work, slots)
         elif self._library:
-            filled = payloads = self._read_by_library(self._library, work, slots)
+            filled = payloads = self._read_by(self._library, work, slots)
         elif self._reading == NOTHING:
             filled = payloads = self._make(work, slots)
         else:
@@ -142,9 +151,9 @@ class SampleReader:
         return found
 
     @staticmethod
-    def _read_by_library(library: LibraryFiles, work: Work, slots: Sequence[memoryview]) -> list[memoryview]:
+    def _read_by(files: LibraryFiles | CollectiveFiles, work: Work, slots: Sequence[memoryview]) -> list[memoryview]:
         places = zip(work.files, work.inside, work.tiers, slots, strict=True)
-        return [slot[: library.read(file, inside, tier, slot)] for file, inside, tier, slot in places]
+        return [slot[: files.read(file, inside, tier, slot)] for file, inside, tier, slot in places]
 
     def _make(self, work: Work, slots: Sequence[memoryview]) -> list[memoryview]:
         make = self._source.make_payload

@@ -3,8 +3,8 @@
 from typing import Any
 
 from tierscope.analysis.conditions import Conditions
-from tierscope.analysis.to_json import SCHEMA_VERSION, breakdown_json, finding_json, summary_json
-from tierscope.analysis.wording import Finding
+from tierscope.analysis.to_json import SCHEMA_VERSION, breakdown_json, summary_json
+from tierscope.analysis.wording import Finding, finding_json
 from tierscope.predict.explore import Exploration, Option
 from tierscope.predict.whatif import Estimate, Sensitivity
 

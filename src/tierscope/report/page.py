@@ -18,16 +18,31 @@ from tierscope.analysis.beside import Beside, BesidePoint
 from tierscope.analysis.breakdown import Breakdown, EpochPoint, SweepPoint, value_text
 from tierscope.analysis.characterise import Character
 from tierscope.analysis.statistics import Interval
+from tierscope.analysis.training import Training
 from tierscope.predict.processes import LIMITS
 from tierscope.predict.whatif import Sensitivity
 from tierscope.report.beside import covered_text, error_text, headings, side_lines, summary_sentences, unit_of
 from tierscope.report.character import fact_rows
 from tierscope.report.drawn.character import NAMES as CHARACTER_FIGURES
+from tierscope.report.drawn.training import NAMES as TRAINING_FIGURES
 from tierscope.report.figures import FIGURE_CSS, LIGHT, Figure, class_marks
 from tierscope.report.origins import provenance
 from tierscope.report.page_data import SLIDER, live_data
 from tierscope.report.parts import WASTED_PERCENT, Unit, wasted_sentence
 from tierscope.report.source import Source
+from tierscope.report.training import (
+    has_memory,
+    interval_text,
+    memory_texts,
+    percent,
+    rate_digits,
+    rows_of,
+    shown_phases,
+    stall_sentences,
+    subtitle,
+    variability_text,
+)
+from tierscope.report.training import sentences as training_sentences
 from tierscope.report.verdict import verdict
 from tierscope.units import about_bytes, about_seconds
 
@@ -67,8 +82,11 @@ def page(source: Source, drawn: list[Figure]) -> bytes:
         "options": _join(_tag("option", name, value=name) for name in source.processes.classes),
         "sensitivity": _sensitivity(source),
         "figures": _join(
-            _figure(figure) for figure in drawn if figure.name not in (*_LIVE, _BESIDE, *CHARACTER_FIGURES)
+            _figure(figure)
+            for figure in drawn
+            if figure.name not in (*_LIVE, _BESIDE, *CHARACTER_FIGURES, *TRAINING_FIGURES)
         ),
+        "training": _training(source.training, drawn) if source.training else _Html(""),
         "character": _character(source, source.character, drawn) if source.character else _Html(""),
         "beside": _beside(source.beside, drawn) if source.beside else _Html(""),
         "numbers": _numbers(source.breakdown),
@@ -289,6 +307,43 @@ def _character(source: Source, character: Character, drawn: Sequence[Figure]) ->
         *(_tag("p", f"No {part}: {reason}.", class_="missing") for part, reason in character.missing.items()),
     ]
     return _tag("section", *parts, id="reads", aria_labelledby="reads-title")
+
+
+def _training(training: Training, drawn: Sequence[Figure]) -> _Html:
+    """The whole section: it is not there where compute was emulated."""
+    names, rows = rows_of([(None, training)])
+    points = training.points
+    phases, digits, memory = shown_phases(points), rate_digits(points), has_memory(points)
+    headers = [*names, "samples/s", "95 % interval", "n", "variability", *phases, "busy"]
+    headers += ["memory", "predicted", "error"] if memory else []
+    body = [
+        _tag(
+            "tr",
+            *(_tag("th", _named(text), scope="row") for text in row.at),
+            _tag("td", _tag("strong", f"{row.point.samples_per_second.value:,.{digits}f}")),
+            *(
+                _tag("td", text)
+                for text in (
+                    interval_text(row.point.samples_per_second, digits),
+                    str(row.point.n),
+                    variability_text(row.point),
+                    *(percent(row.point.share(name)) for name in phases),
+                    percent(row.point.utilisation),
+                    *(memory_texts(row.point) if memory else ()),
+                )
+            ),
+        )
+        for row in rows
+    ]
+    parts = [
+        _tag("h2", "Training", id="training-title"),
+        _tag("p", f"{subtitle(training)}.", class_="lead"),
+        *(_tag("p", sentence) for sentence in stall_sentences(training)),
+        _table("Throughput, and where the time of an epoch goes", headers, body),
+        *(_tag("p", sentence, class_="hint") for sentence in training_sentences(training)),
+        _tag("div", *(_figure(figure) for figure in drawn if figure.name in TRAINING_FIGURES), class_="drawn"),
+    ]
+    return _tag("section", *parts, id="training", aria_labelledby="training-title")
 
 
 def _beside(beside: Beside, drawn: Sequence[Figure]) -> _Html:

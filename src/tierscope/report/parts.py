@@ -2,17 +2,20 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from tierscope.analysis.breakdown import Breakdown, SweepPoint, value_text
-from tierscope.analysis.conditions import Conditions
-from tierscope.analysis.statistics import Interval
 from tierscope.analysis.wording import Finding
-from tierscope.predict.whatif import Sensitivity
+
+if TYPE_CHECKING:  # they come with a table library, which not every table needs
+    from tierscope.analysis.breakdown import Breakdown, SweepPoint
+    from tierscope.analysis.conditions import Conditions
+    from tierscope.analysis.statistics import Interval
+    from tierscope.predict.whatif import Sensitivity
 
 _COLOURS = ("blue", "cyan", "yellow", "magenta", "green", "red")  # by class, in the order of the breakdown
 _GAP = 3  # between columns
@@ -51,7 +54,7 @@ class Unit:
     def text(self, seconds: float | None) -> Text:
         return Text("–" if seconds is None else f"{seconds * self.factor:,.{self.digits}f}")
 
-    def span(self, values: Interval) -> str:
+    def span(self, values: "Interval") -> str:
         return f"{self.text(values.low)}–{self.text(values.high)}"
 
 
@@ -88,21 +91,24 @@ def finding_lines(findings: Iterable[Finding]) -> Iterator[Text]:
         yield line
 
 
-def title_label(given: Conditions) -> str:
+def title_label(given: "Conditions") -> str:
     """Behind a title: what nobody may overlook."""
     emulated = f" · emulated tiers: {', '.join(given.emulated)}" if given.emulated else ""
     emulated += f" · simulated ({', '.join(given.simulated)})" if given.simulated else ""
     return emulated + (f" · measured with {', '.join(given.profilers)}" if given.profilers else "")
 
 
-def wasted_sentence(each: Iterable[Sensitivity]) -> str:
+def wasted_sentence(each: "Iterable[Sensitivity]") -> str:
     """Which classes no money should go to; empty: none."""
+    each = list(each)
+    if not any(one.limit_percent for one in each):
+        return "There was no I/O at the best point, so nothing would change."
     wasted = [one.class_name for one in each if -one.limit_percent < WASTED_PERCENT]
     what = f"it gains less than {WASTED_PERCENT:g} %, however fast"
     return f"Money spent on {' or '.join(wasted)} alone is wasted: {what}." if wasted else ""
 
 
-def bottleneck_stretches(breakdown: Breakdown) -> Iterator[str]:
+def bottleneck_stretches(breakdown: "Breakdown") -> Iterator[str]:
     """Stretches of a sweep over one key that have the same bottleneck."""
     if len(breakdown.sweep_keys) != 1 or len(breakdown.summary) < 2:
         return
@@ -116,7 +122,9 @@ def bottleneck_stretches(breakdown: Breakdown) -> Iterator[str]:
             stretch.append(point)
 
 
-def _span(key: str, stretch: list[SweepPoint]) -> str:
+def _span(key: str, stretch: "list[SweepPoint]") -> str:
+    from tierscope.analysis.breakdown import value_text  # noqa: PLC0415
+
     values = [value_text(key, point.sweep[key]) for point in stretch]
     is_ordered = all(isinstance(point.sweep[key], int | float) for point in stretch) and len(values) > 1
     return f"from {values[0]} to {values[-1]}" if is_ordered else f"at {', '.join(values)}"

@@ -8,6 +8,7 @@ from tierscope.analysis.breakdown import Breakdown
 from tierscope.analysis.characterise import Character
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.times import ClassTimes
+from tierscope.analysis.training import Training
 from tierscope.analysis.wording import Finding
 from tierscope.predict.explore import Exploration
 from tierscope.predict.processes import Processes
@@ -40,3 +41,4 @@ class Source:
     beside: Beside | None = None  # this result and another one
     character: Character | None = None  # of one run, where its trace is at hand
     character_where: str = ""  # which run that is; empty: the only one
+    training: Training | None = None  # where a network was trained for real

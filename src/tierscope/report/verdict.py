@@ -9,7 +9,10 @@ from tierscope.report.source import Held, Source
 from tierscope.units import about_bytes, about_seconds
 
 _HELPING_STEP = 50.0
-_FIRST = ("partial", "running")  # without these the rest would be misread
+_FIRST = (  # without these the rest would be misread
+    *("partial", "running"),
+    *("training_waits", "training_waits_little", "training_wait_unclear", "training_wait_unknown"),
+)
 
 
 def verdict(source: Source) -> list[str]:
@@ -113,7 +116,7 @@ def _waiting(source: Source, best: SweepPoint, compute_seconds: float) -> str:
     same = [pl.col(name).eq_missing(value) for name, value in best.sweep.items()]
     known = source.times.epochs.filter(pl.lit(True), *same).drop_nulls(["stall_seconds", "epoch_seconds"])
     whole = float(known["epoch_seconds"].sum())
-    if whole <= 0:
+    if whole <= 0 or not best.io.median:
         return ""
     share = float(known["stall_seconds"].sum()) / whole
     hidden = "compute hides the storage" if share < HIDDEN_SHARE else "storage is not hidden"

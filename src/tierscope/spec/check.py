@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
+from tierscope.spec.collective_check import collective_problems
 from tierscope.spec.emulation import GIVE_RATES, has_rate, python_only, reads_in_python, said, servers_limit
 from tierscope.spec.framework_check import framework_problems
+from tierscope.spec.model_check import model_problems
 from tierscope.spec.problem import Problem
-from tierscope.spec.study import Hdf5, Reader, Study, Tier
+from tierscope.spec.study import Dataset, Hdf5, Reader, Statistics, Study, Tier
 
 MAX_SAMPLES = 2**60  # a sample's number must fit into 64 bits, with room for arithmetic
 
@@ -45,6 +47,7 @@ def _problems(study: Study) -> Iterator[Problem]:
     yield from _reader_problems(study)
     yield from _dataset_problems(study)
     yield from _train_problems(study)
+    yield from model_problems(study)
     yield from _checkpoint_problems(study)
 
 
@@ -56,6 +59,7 @@ def _dataset_problems(study: Study) -> Iterator[Problem]:
             f"{key}.hdf5",
             f"{key}.hdf5 says how HDF5 files are laid out, but format = {dataset.format}; set hdf5, or remove it",
         )
+    yield from _statistics_problems(dataset)
     if dataset.record_length_bytes_stdev > dataset.record_length_bytes:
         yield Problem(
             f"{key}.record_length_bytes_stdev",
@@ -75,6 +79,24 @@ def _dataset_problems(study: Study) -> Iterator[Problem]:
             "each reads whole files; set a multiple of them, or file_access: shared",
         )
     yield from _offset_problems(reader)
+
+
+def _statistics_problems(dataset: Dataset) -> Iterator[Problem]:
+    key, wanted = "workload.dataset.statistics", dataset.statistics
+    if wanted == Statistics():
+        return
+    if dataset.format != "synthetic":
+        yield Problem(
+            key,
+            f"{key} is what samples made in memory are drawn from, but format = {dataset.format}; set synthetic, or remove it",
+        )
+    if wanted.file_bytes is None:
+        yield Problem(key, f"{key} has reads, but file_bytes is not given; add it")
+    elif wanted.read_bytes is not None and wanted.read_bytes > wanted.file_bytes:
+        yield Problem(
+            f"{key}.read_bytes",
+            f"{key}.read_bytes = {wanted.read_bytes} is more than file_bytes = {wanted.file_bytes}; lower it, or raise that",
+        )
 
 
 def _offset_problems(reader: Reader) -> Iterator[Problem]:
@@ -176,6 +198,7 @@ def _reader_problems(study: Study) -> Iterator[Problem]:
         yield Problem(
             f"{key}.odirect", f"{key}.odirect = true needs the native loader; set data_loader: native or odirect: false"
         )
+    yield from collective_problems(study)
     yield from framework_problems(study)
     yield from _native_problems(study)
     if reader.io_engine != "uring":

@@ -210,9 +210,14 @@ _READER_RULES = (
     _shuffle("sample_shuffle"),
     _noted("reader.shuffle_size", "samples are shuffled over the whole dataset, not in a buffer"),
     _choice(
-        Rule("reader.file_access", MAPPED, "multi or shared; others refused", (f"{_READER}.file_access",)),
-        {"multi": _access, "shared": _access},
-        dict.fromkeys(("collective", "mpio", "posix"), "is not done here; must be multi or shared"),
+        Rule(
+            "reader.file_access",
+            MAPPED,
+            "multi, shared, or collective of one hdf5 file under MPI; others refused",
+            (f"{_READER}.file_access",),
+        ),
+        dict.fromkeys(("multi", "shared", "collective"), _access),
+        dict.fromkeys(("mpio", "posix"), "is not done here; must be multi, shared or collective"),
     ),
     _choice(
         Rule("reader.read_type", MAPPED, "on_demand: batches; memory: all", (f"{_READER}.read_ahead",)),

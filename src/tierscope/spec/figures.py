@@ -8,7 +8,7 @@ from tierscope.spec import keys, schema
 from tierscope.spec.build import read_value
 from tierscope.spec.dump import scalar
 from tierscope.spec.kinds import Bounded, Optional
-from tierscope.spec.schema import Key
+from tierscope.spec.schema import Key, Section
 from tierscope.spec.study import System
 from tierscope.spec.tree import Node
 from tierscope.units import closest
@@ -50,6 +50,8 @@ def numbers(system: System) -> dict[str, Number | None]:
             if isinstance(field.meta, Key):
                 if is_number(field.meta):
                     yield f"{prefix}{field.yaml}", value
+            elif isinstance(field.meta, Section):
+                yield from of(value, f"{prefix}{field.yaml}.")
             else:
                 for named in value:
                     yield from of(named, f"{prefix}{field.yaml}.{named.name}.")

@@ -110,6 +110,16 @@ class Bandwidth(Bounded):
         return units.format_bandwidth(value)
 
 
+class Flops(Bounded):
+    noun = "operations per second like 15.7 TFLOP/s"
+
+    def _read(self, text: str) -> float:
+        return units.parse_flops(text)
+
+    def format(self, value: float) -> str:
+        return units.format_flops(value)
+
+
 class Fraction(Bounded):
     noun = "a fraction or a percentage like 65%"
 
@@ -132,6 +142,18 @@ class Choice:
             f"must be {' or '.join(self.names)}" if len(self.names) < 3 else f"must be one of {', '.join(self.names)}"
         )
         raise ValueError(f"{known}; did you mean {guess}?" if guess else known)
+
+    def format(self, value: str) -> str:
+        return value
+
+
+class Dimensions:
+    """Sides of a tensor, like 3x224x224; kept as text."""
+
+    def parse(self, text: str) -> str:
+        if not re.fullmatch(r"[1-9]\d{0,6}(x[1-9]\d{0,6}){1,4}", text):
+            raise ValueError("must be whole numbers joined by x, like 3x224x224")
+        return text
 
     def format(self, value: str) -> str:
         return value

@@ -9,7 +9,7 @@ What shrinks, by the share F (each at least 1, as whole numbers allow):
     parameters       of a checkpoint's model, to F of them
     batch            only where a rank has fewer samples than one: to those, which reads the same and takes less memory
 
-Bytes of a sample, epochs, compute time and the tiers stay as they are. Bytes in all are F of the whole, as far as samples divide over files.
+Bytes of a sample, a file of statistics and its reads, epochs, compute time and the tiers stay as they are. Bytes in all are F of the whole, as far as samples divide over files.
 """
 
 from dataclasses import replace

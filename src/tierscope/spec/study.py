@@ -8,7 +8,9 @@ from tierscope.spec.kinds import (
     Bandwidth,
     Bytes,
     Choice,
+    Dimensions,
     Flag,
+    Flops,
     Fraction,
     Integer,
     Name,
@@ -26,11 +28,14 @@ FRAMEWORKS = ("pytorch", "tensorflow")  # loaders that read in processes and thr
 CONTEXTS = ("fork", "spawn", "forkserver")
 FILE_SHUFFLES = ("off", "seed", "random")
 SAMPLE_SHUFFLES = ("off", "seed", "random", "offset")
-FILE_ACCESSES = ("shared", "multi")
+FILE_ACCESSES = ("shared", "multi", "collective")
 READ_AHEADS = ("batches", "all")
 PREPROCESSES = ("none", "busy", "decode")
 DISTRIBUTIONS = ("constant", "normal", "uniform", "exponential")
 SYNCS = ("epoch", "step")
+NETWORKS = ("cosmoflow", "deepcam", "resnet50", "resnet101", "alexnet", "lenet5")  # those of `arch`
+DEVICES = ("auto", "cuda", "cpu")
+TRAINING_DATA = ("tiers", "memory", "synthetic")
 CHECKPOINT_MODES = ("rank_zero", "all_ranks")
 IO_ENGINES = ("pread", "uring")
 NATIVE_FORMATS = ("raw", "tfrecord", "npz", "npy", "csv")  # whose samples lie where C can compute it
@@ -51,6 +56,19 @@ class Hdf5:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Statistics:
+    """A small file that samples made in memory are drawn from. Without `file_bytes`: there is none."""
+
+    file_bytes: int | None = key(
+        Optional(Bytes(1, 2**30)), "size of the file, one for all ranks on the last tier; null: there is none", None
+    )
+    reads: int = key(Integer(1, 10**6), "of every rank, in its first epoch before its first batch", 1)
+    read_bytes: int | None = key(
+        Optional(Bytes(1, 2**30)), "of each, one behind the other and again from the begin; null: the whole file", None
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
     format: str = key(Choice(*FORMATS), "on-disk format", "tfrecord")
     num_files_train: int = key(Integer(1, 10**12), "files in the training set")
@@ -62,6 +80,7 @@ class Dataset:
     num_subfolders_train: int = key(Integer(0, 10**6), "spread the files over this many folders; 0: one flat folder", 0)
     compressibility: float = key(Fraction(0, 0.99), "share of every sample that a compressor can save", 0.0)
     hdf5: Hdf5 = section(Hdf5, "how HDF5 files are laid out", Hdf5())
+    statistics: Statistics = section(Statistics, "what synthetic samples are drawn from", Statistics())
 
     @property
     def samples(self) -> int:
@@ -92,7 +111,7 @@ class Reader:
     )
     file_access: str = key(
         Choice(*FILE_ACCESSES),
-        "shared: any rank reads any file; multi: a file is read by one rank only in an epoch",
+        "shared: any rank reads any file; multi: a file is read by one rank only in an epoch; collective: all read one file together, through MPI-IO",
         "shared",
     )
     read_ahead: str = key(
@@ -152,6 +171,27 @@ class Train:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """A real network, trained on what is read, instead of emulated compute. Without `network`: none is."""
+
+    network: str | None = key(
+        Optional(Choice(*NETWORKS)), "trained for real with torch; null: compute is emulated", None
+    )
+    input: str | None = key(
+        Optional(Dimensions()), "shape of a sample, channels first, like 3x64x64; null: the network's own", None
+    )
+    device: str = key(Choice(*DEVICES), "auto: an accelerator where there is one", "auto")
+    arithmetic: str = key(Choice("fp32", "amp"), "amp: 16-bit matrix products with 32-bit weights (bfloat16)", "fp32")
+    solver: str = key(Choice("sgd", "adam"), "sgd with momentum, or adam", "sgd")
+    data: str = key(
+        Choice(*TRAINING_DATA),
+        "tiers: samples are read; memory: all of them into memory first; synthetic: made on the device, nothing is read",
+        "tiers",
+    )
+    recompute: bool = key(Flag(), "keep few activations and compute the others again in backward", False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
     """What is written between steps. Without `model_parameters`: the five small files of DLIO's paper."""
 
@@ -190,6 +230,7 @@ class Workload:
     dataset: Dataset = section(Dataset, "what is read")
     reader: Reader = section(Reader, "how it is read")
     train: Train = section(Train, "what happens between reads")
+    model: Model = section(Model, "what is trained, if it is trained for real", Model())
     checkpoint: Checkpoint = section(Checkpoint, "what is written between steps", Checkpoint())
 
 
@@ -240,6 +281,31 @@ class Tier:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Accelerator:
+    """One of a node's devices that train. Nothing is emulated with it: `require` and `train` compare with it."""
+
+    count: int | None = key(Optional(Integer(1, 1024)), "of a node", None)
+    memory: int | None = key(Optional(Bytes(1)), "of each", None)
+    memory_bandwidth: float | None = key(Optional(Bandwidth(1)), "to it", None)
+    l2: int | None = key(Optional(Bytes(1)), "last cache before memory", None)
+    fp32: float | None = key(Optional(Flops(1)), "32-bit operations per second, at peak", None)
+    tensor: float | None = key(Optional(Flops(1)), "16-bit matrix operations per second, at peak", None)
+    host_bandwidth: float | None = key(Optional(Bandwidth(1)), "bytes per second from the host to each", None)
+    peer_bandwidth: float | None = key(Optional(Bandwidth(1)), "to another of them that it has a link to", None)
+    far_bandwidth: float | None = key(Optional(Bandwidth(1)), "to one that it has none to; null: as peers", None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hardware:
+    """What a compute node is made of, beside its tiers."""
+
+    cores: int | None = key(Optional(Integer(1, 10**5)), "of a node", None)
+    memory: int | None = key(Optional(Bytes(1)), "main memory of a node", None)
+    network_bandwidth: float | None = key(Optional(Bandwidth(1)), "bytes per second between nodes, each way", None)
+    accelerator: Accelerator = section(Accelerator, "what trains; without it, the node's cores do", Accelerator())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class System:
     nodes: int = key(Integer(1, 10**6), "compute nodes", 1)
     ranks_per_node: int = key(Integer(1, 1024), "training processes on each node", 1)
@@ -247,6 +313,7 @@ class System:
     model_error: float = key(
         Fraction(0, 1), "standard deviation of simulations of it against measurements, relative; as calibrated", 0.0
     )
+    hardware: Hardware = section(Hardware, "what a node is made of; for require and train", Hardware())
     tiers: tuple[Tier, ...] = named_sections(Tier, "storage tiers, nearest first; the last one holds every file")
 
     @property

@@ -13,7 +13,9 @@ from tierscope.analysis.breakdown import Breakdown, break_down
 from tierscope.analysis.conditions import Conditions, conditions
 from tierscope.analysis.findings import find
 from tierscope.analysis.times import ClassTimes, from_csv, from_traces
+from tierscope.analysis.training import Training, reading_times, training_of
 from tierscope.analysis.wording import Finding
+from tierscope.data import manifest
 from tierscope.errors import ResultError, UserError
 from tierscope.spec.study import Study
 from tierscope.studies.imports import is_import
@@ -34,6 +36,7 @@ class Analysis:
     conditions: Conditions
     goal: float | None
     study: Study | None = None
+    training: Training | None = None  # of all points, also those that read nothing and are not in the times
 
 
 def analyze(path: str, basis: str = "busy") -> Analysis:
@@ -42,6 +45,7 @@ def analyze(path: str, basis: str = "busy") -> Analysis:
     if os.path.isdir(path) and not has_study(path) and is_import(path):
         return analyze_import(RunStore(path).load(RunKey(0, 1)), basis)
     if os.path.isdir(path):
+        _refuse_several(path)
         return _analyze_result(path, basis)
     if not os.path.exists(path):
         raise UserError(
@@ -53,6 +57,14 @@ def analyze(path: str, basis: str = "busy") -> Analysis:
     breakdown = break_down(times)
     given = Conditions()
     return Analysis(os.path.basename(path), times, breakdown, find(times, breakdown, given, None, None), given, None)
+
+
+def _refuse_several(path: str) -> None:
+    """`train` with several varied keys makes a result of each."""
+    found = manifest.read(path) or {}
+    if found.get("kind") == "training":
+        parts = sorted(name for name in os.listdir(path) if has_study(os.path.join(path, name)))
+        raise UserError(f"{path}: holds a result for each key that was varied; give one of them: {', '.join(parts)}")
 
 
 def _analyze_trace(out: str, basis: str) -> Analysis:
@@ -106,11 +118,13 @@ def _analyze_result(out: str, basis: str) -> Analysis:
     if not RunStore(out).finished():
         raise UserError(f"{out}: no run is finished yet; 'tierscope run' with this --out goes on where it stopped")
     refuse_other_runs(study, out)
-    times = from_traces(traces(), [tier.name for tier in study.system.tiers], basis)
+    every = from_traces(traces(), [tier.name for tier in study.system.tiers], basis)
+    training = training_of(every)
+    times, unread = reading_times(every)
     given = conditions(times, pl.concat(cold))
     if basis != "busy" and given.profilers:
         raise UserError(f"{out}: {', '.join(given.profilers)} measured it, with busy seconds only; leave --basis out")
     breakdown = break_down(times)
     expected = math.prod(len(axis.values) for axis in study.sweep) * study.repetitions
-    findings = find(times, breakdown, given, expected, study.goal)
-    return Analysis(study.study, times, breakdown, findings, given, study.goal, study)
+    findings = find(times, breakdown, given, expected, study.goal, training, unread)
+    return Analysis(study.study, times, breakdown, findings, given, study.goal, study, training)

@@ -47,7 +47,7 @@ def _check_capacity(study: Study) -> None:
         )
 
 
-def described(study: Study, ranks: Sequence[RankTrace]) -> dict[str, Any]:
+def checkpoints_of(study: Study, ranks: Sequence[RankTrace]) -> dict[str, Any]:
     """How many, how large, and how long each took the rank that took longest; the recovery too, where one was asked for."""
     logs = [rank.checkpoints for rank in ranks if rank.checkpoints and rank.checkpoints.nbytes]
     slowest = [max(each) for each in zip(*(log.seconds for log in logs), strict=True)]

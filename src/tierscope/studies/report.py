@@ -15,6 +15,8 @@ from tierscope.predict.processes import Processes
 from tierscope.predict.whatif import Sensitivity, estimate, sensitivity
 from tierscope.report.drawn.character import NAMES as CHARACTER_FIGURES
 from tierscope.report.drawn.character import draw_character
+from tierscope.report.drawn.training import NAMES as TRAINING_FIGURES
+from tierscope.report.drawn.training import draw_training
 from tierscope.report.figures import figures, standalone
 from tierscope.report.page import page
 from tierscope.report.png import png_problem, to_png
@@ -58,7 +60,7 @@ def write_report(
     """The page and its figures, into a directory that is ours. `result`: the one that was analysed, if not there; its traces tell how it reads."""
     source = replace(source_of(analysis, goal, improvements), beside=beside)
     source = _with_character(source, analysis, result or folder)
-    drawn = [*figures(source), *draw_character(source)]
+    drawn = [*figures(source), *draw_training(source), *draw_character(source)]
     problem = png_problem()
     contents = {_PAGE: page(source, drawn)}
     for figure in drawn:
@@ -69,7 +71,7 @@ def write_report(
                 contents[os.path.join(_FIGURES, f"{figure.name}.png")] = to_png(whole)
     missing = tuple(figure.name for figure in drawn if figure.svg is None)
     paths = [_write(folder, name, content) for name, content in contents.items()]
-    names = {_BESIDE, *CHARACTER_FIGURES, *(figure.name for figure in drawn)}
+    names = {_BESIDE, *CHARACTER_FIGURES, *TRAINING_FIGURES, *(figure.name for figure in drawn)}
     for old in {os.path.join(_FIGURES, f"{name}.{kind}") for name in names for kind in _KINDS} - contents.keys():
         with suppress(OSError):  # of an earlier report, about other data
             os.unlink(os.path.join(folder, old))
@@ -134,6 +136,7 @@ def source_of(analysis: Analysis, goal: float | None, improvements: Mapping[str,
         held={index: holdings.at(point.sweep) for index, point in enumerate(points)} if holdings else None,
         workload=_workload(study) if study else "",
         study_yaml=dump.to_yaml(study) if study else None,
+        training=analysis.training,
     )
 
 

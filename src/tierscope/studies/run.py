@@ -12,22 +12,25 @@ import polars as pl
 
 from tierscope.bench.compute import compute_mode
 from tierscope.bench.loading import fills_as_it_reads, pick_loader
-from tierscope.bench.overhead import Overhead
+from tierscope.bench.overhead import Overhead, described
 from tierscope.bench.run import RunTask, ops_path
 from tierscope.bench.tasks import ClaimTask, OverheadTask, StageTask, SurveyTask
 from tierscope.data.capacity import check_capacity, check_disks, check_space
 from tierscope.data.lease import lease, refuse_nested
 from tierscope.data.stage import Missing, make_format
+from tierscope.formats import NOTHING
 from tierscope.plan.plan import Plan
 from tierscope.spec import sweep
 from tierscope.spec.emulation import has_rate, python_only
 from tierscope.spec.study import Point, Study
-from tierscope.studies.checkpoints import check_checkpoints, described
+from tierscope.studies.checkpoints import check_checkpoints, checkpoints_of
+from tierscope.studies.collective import COLLECTIVE_NOTE, check_collective
 from tierscope.studies.crews import Crews, crowding, nodes_here
 from tierscope.studies.first_touch import check_policies, hit_rates, staged_as
 from tierscope.studies.preloaded import Preloading, check_preload, needs_preload
 from tierscope.studies.profiled import BUILTIN, Profiling
 from tierscope.studies.reading import reading_of
+from tierscope.studies.trained import check_training, meeting, metadata_cache, training_of
 from tierscope.studies.result import SCRATCH, identity, open_result
 from tierscope.studies.watch import Watch
 from tierscope.tiers.background import Background, loads_of
@@ -46,6 +49,8 @@ def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = Fa
     points = list(sweep.points(study))
     check_policies((point.study for point in points), profiler)
     check_checkpoints((point.study for point in points), profiler)
+    check_collective((point.study for point in points), crews.launcher)
+    check_training((point.study for point in points), profiler)
     profiling = Profiling(profiler, out) if profiler != BUILTIN else None
     if profiling:
         for line in profiling.check([point.study for point in points], ops, crews.launcher):
@@ -66,6 +71,8 @@ def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = Fa
         _say_trimmed(points, watch)
         _say_idle_rates(study, watch)
         _say_python(points, watch)
+        if any(point.study.workload.reader.file_access == "collective" for point in points):
+            watch.note(COLLECTIVE_NOTE)
         with ExitStack() as leases:
             staging = _Staging(points, out, crews, watch, leases)
             staging.stage_for(points[key.point].study for key in todo)
@@ -131,8 +138,34 @@ def _others(study: Study, stations: StationMap, board: Board | None) -> Abstract
     """Those who use emulated servers beside us."""
     if board is None:
         return nullcontext()
-    pieces = [nbytes for _, nbytes in reading_of(study).pieces]
-    return Background(board.path, loads_of(stations, sum(pieces) // max(1, len(pieces))), study.seed)
+    usual = study.workload.reader.transfer_size
+    if make_format(study).reading != NOTHING:
+        pieces = [nbytes for _, nbytes in reading_of(study).pieces]
+        usual = sum(pieces) // max(1, len(pieces))
+    return Background(board.path, loads_of(stations, usual), study.seed)
+
+
+def about_run(point: Point, mode: str, ranks: list[RankTrace], origin: dict[str, Any]) -> dict[str, Any]:
+    """What a trace says of itself; `origin`: where and with what it was measured."""
+    study = point.study
+    plan = Plan.of(study, make_format(study).file_bytes)
+    return {
+        "kind": "measured",
+        "study": identity(study),
+        "point": point.index,
+        "sweep": dict(point.sweep),
+        "provides": ["epochs", "lanes", "busy", "wall", "steps", "cold"],
+        "tiers": [{"name": tier.name, "emulated": tier.emulate} for tier in study.system.tiers],
+        "ranks": study.system.ranks,
+        "nodes": study.system.nodes,
+        "trimmed_samples": plan.order.undivided,
+        "compute": mode,
+        "loader": ", ".join(sorted({rank.loader for rank in ranks})),
+        **({"checkpoint": checkpoints_of(study, ranks)} if study.workload.checkpoint.wanted else {}),
+        **training_of(study, ranks),
+        "metadata_cache": metadata_cache(study),
+        "provenance": origin,
+    }
 
 
 class _Staging:
@@ -197,7 +230,8 @@ class _Runner:
     def run(self, key: RunKey, point: Point) -> Trace:
         study = point.study
         crew, who = self._crews.of(study)
-        mode = compute_mode(*crowding(who)) if study.workload.train.computation_time else "none"
+        trained = study.workload.model.network is not None
+        mode = compute_mode(*crowding(who)) if study.workload.train.computation_time else "real" if trained else "none"
         if self._profiling:
             return self._run_profiled(key, point, mode, self._profiling)
         if needs_preload(study):
@@ -206,18 +240,25 @@ class _Runner:
         board = Board(stations.count) if any(view for view in stations.views) else None
         scratch = self._scratch(key) if self._ops else None
         overhead = self._overhead(study)
+        task = RunTask(
+            study,
+            self._out,
+            board.path if board else None,
+            mode,
+            scratch,
+            repetition=key.repetition,
+            ranks_on_host=crowding(who)[0],
+        )
         try:
-            task = RunTask(
-                study, self._out, board.path if board else None, mode, scratch, None, key.repetition, crowding(who)[0]
-            )
-            with _others(study, stations, board):
+            with meeting(study, self._out) as place, _others(study, stations, board):
+                task = replace(task, meeting=place)
                 ranks: list[RankTrace] = crew.call(task, self._watch.advance)
         finally:
             if board:
                 board.close()
         if scratch:
             self._collect_ops(key, study, scratch)
-        about = {**self._about(point, mode, ranks), "overhead": _described(overhead)}
+        about = {**self._about(point, mode, ranks), "overhead": described(overhead)}
         if fills_as_it_reads(study):
             about |= {"policy": study.placement.policy, "hit_rate": hit_rates(ranks)}
         return gather(key, about, [tier.name for tier in study.system.tiers], ranks)
@@ -244,27 +285,8 @@ class _Runner:
         return self._overheads[key]
 
     def _about(self, point: Point, mode: str, ranks: list[RankTrace]) -> dict[str, Any]:
-        study = point.study
-        plan = Plan.of(study, make_format(study).file_bytes)
-        return {
-            "kind": "measured",
-            "study": identity(study),
-            "point": point.index,
-            "sweep": dict(point.sweep),
-            "provides": ["epochs", "lanes", "busy", "wall", "steps", "cold"],
-            "tiers": [{"name": tier.name, "emulated": tier.emulate} for tier in study.system.tiers],
-            "ranks": study.system.ranks,
-            "nodes": study.system.nodes,
-            "trimmed_samples": plan.order.undivided,
-            "compute": mode,
-            "loader": ", ".join(sorted({rank.loader for rank in ranks})),
-            **({"checkpoint": described(study, ranks)} if study.workload.checkpoint.wanted else {}),
-            "metadata_cache": "warm" if study.workload.reader.evict else "unknown",
-            "provenance": provenance(
-                self._crews.launcher,
-                {tier.name: tier_root(tier, self._out, 0) for tier in study.system.tiers},
-            ),
-        }
+        roots = {tier.name: tier_root(tier, self._out, 0) for tier in point.study.system.tiers}
+        return about_run(point, mode, ranks, provenance(self._crews.launcher, roots))
 
     def _scratch(self, key: RunKey) -> str:
         """A folder of our own for the ranks' raw lists."""
@@ -280,11 +302,3 @@ class _Runner:
             name = f"{key.point:04d}-r{key.repetition}-node{node}.parquet"
             collect_ops(os.path.join(self._out, "ops", name), raw, tiers)
         shutil.rmtree(os.path.dirname(scratch), ignore_errors=True)
-
-
-def _described(overhead: Overhead) -> dict[str, float]:
-    return {
-        "recorder_seconds_per_op": overhead.recorder_per_op,
-        "harness_seconds_per_sample": overhead.harness_per_sample,
-        "threads_seconds_per_op": overhead.threads_per_op,
-    }

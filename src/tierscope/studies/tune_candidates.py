@@ -9,19 +9,21 @@ from typing import Any
 
 from tierscope.bench.loading import pick_loader
 from tierscope.data.capacity import check_capacity
-from tierscope.errors import SpecError, UserError
+from tierscope.errors import UserError
 from tierscope.predict.tuning import Refused
-from tierscope.spec import dump, keys, sweep
+from tierscope.spec import dump, keys
 from tierscope.spec.check import find_problem
 from tierscope.spec.study import Axis, Study
-from tierscope.spec.tree import Node, parse_yaml
+from tierscope.spec.vary import EXAMPLE
+from tierscope.spec.vary import read_vary as read_axes
 from tierscope.studies.checkpoints import check_checkpoints
+from tierscope.studies.collective import check_collective
 from tierscope.studies.first_touch import check_policies, staged_as
 from tierscope.studies.preloaded import check_preload
 
 MOST_COMBINATIONS = 10_000
 _FIXED = ("workload.train.", "workload.reader.preprocess_time", "seed")  # what training is, not how it reads
-_EXAMPLE = "reader.transfer_size=256KiB,1MiB or read_threads=1:8:1"
+_WHY_FIXED = "is what training does, not how it reads; use --set to change it for all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,39 +37,22 @@ class Candidate:
 
 def read_vary(base: Study, vary: Sequence[str]) -> tuple[Axis, ...]:
     """`KEY=A,B,C` or `KEY=A:B:STEP`, with any unambiguous suffix of a key."""
-    leaves = keys.leaf_keys(Study, [tier.name for tier in base.system.tiers])
-    axes: dict[str, Axis] = {}
-    for text in vary:
-        where = f"--vary {text}"
-        key, equals, values = (part.strip() for part in text.partition("="))
-        if not equals or not key or not values:
-            raise UserError(f"{where}: must be KEY=VALUES, for example {_EXAMPLE}")
-        path = keys.resolve(key, list(leaves), where)
-        if path.startswith(_FIXED):
-            raise UserError(f"{where}: {path} is what training does, not how it reads; use --set to change it for all")
-        if path in axes:
-            raise UserError(f"{where}: {path} is given twice; remove one")
-        listed = f"[{values}]" if "," in values and not values.startswith("[") else values
-        try:
-            node = parse_yaml(listed, where, with_line=False)
-            (axes[path],) = sweep.read_axes(Node({path: node}, where), leaves)
-        except SpecError as error:
-            raise SpecError(str(error).replace(f"sweep.{path}", path)) from None
+    axes = read_axes(base, vary, dict.fromkeys(_FIXED, _WHY_FIXED))
     if not axes:
-        raise UserError(f"nothing varies; say which keys to try, for example --vary {_EXAMPLE}")
-    combinations = math.prod(len(axis.values) for axis in axes.values())
+        raise UserError(f"nothing varies; say which keys to try, for example --vary {EXAMPLE}")
+    combinations = math.prod(len(axis.values) for axis in axes)
     if combinations > MOST_COMBINATIONS:
         raise UserError(
             f"--vary: {combinations:,} combinations; at most {MOST_COMBINATIONS:,}: give fewer values or keys"
         )
-    return tuple(axes.values())
+    return axes
 
 
 def candidates_of(base: Study, axes: Sequence[Axis], out: str, launcher: str) -> tuple[list[Candidate], list[Refused]]:
     """The default first, then all that can be run and is not the default. Tiers are under OUT for all of them, so data is written once."""
     plain = replace(base, sweep=(), goal=None, repetitions=1)
     check_runnable(plain, launcher)
-    found, refused = [Candidate(0, {}, _in_common(plain, out))], list[Refused]()
+    found, refused = [Candidate(0, {}, in_common(plain, out))], list[Refused]()
     names = keys.short_names([axis.path for axis in axes])
     for values in itertools.product(*(axis.values for axis in axes)):
         settings = {axis.path: value for axis, value in zip(axes, values, strict=True)}
@@ -81,7 +66,7 @@ def candidates_of(base: Study, axes: Sequence[Axis], out: str, launcher: str) ->
         except UserError as error:
             refused.append(Refused(short, str(error)))
             continue
-        found.append(Candidate(len(found), short, _in_common(study, out)))
+        found.append(Candidate(len(found), short, in_common(study, out)))
     if len(found) == 1:
         if refused:
             raise UserError(f"none of {len(refused)} combinations can be run; the first: {refused[0].line}")
@@ -96,6 +81,7 @@ def check_runnable(study: Study, launcher: str) -> None:
         raise UserError(problem.text)
     check_policies([study])
     check_checkpoints([study])
+    check_collective([study], launcher)
     check_preload([study], ops=False, launcher=launcher)
     pick_loader(study)
     check_capacity(staged_as(study))
@@ -114,7 +100,7 @@ def _work(base: Study, study: Study) -> Iterator[tuple[str, Any, Any]]:
         yield f"workload.dataset.{name}", getattr(before, name), getattr(after, name)
 
 
-def _in_common(study: Study, out: str) -> Study:
+def in_common(study: Study, out: str) -> Study:
     """`{out}` of a tier would be another directory in every trial."""
     place = os.path.join(out, "tiers")
     tiers = study.system.tiers

@@ -32,6 +32,8 @@ def dataset_name(dataset: Dataset, seed: int) -> str:
         layout = dataset.hdf5
         level = layout.compression_level if layout.compression == "gzip" else ""
         name += f"-chunk{layout.chunk_size or 0}-{layout.compression}{level}"
+    if dataset.statistics.file_bytes is not None:
+        name += f"-statistics{dataset.statistics.file_bytes}B"
     return f"{name}-in{dataset.num_subfolders_train}" if dataset.num_subfolders_train else name
 
 

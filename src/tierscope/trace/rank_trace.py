@@ -78,6 +78,31 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Phases:
+    """Where the time of real training's steps went; what is emulated has none. Exchange (all-reduce) goes on during backward."""
+
+    copy_seconds: float = 0.0
+    forward_seconds: float = 0.0
+    backward_seconds: float = 0.0
+    exchange_seconds: float = 0.0
+    optimizer_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingLog:
+    """What one rank's training was, and how it went."""
+
+    network: str
+    parameters: int
+    device: str
+    software: str
+    first_loss: float
+    last_loss: float
+    peak_memory_bytes: int | None = None  # of the device's allocator; None: it does not say
+    repeated: int = 0  # times that a stored sample fills the network's input; 0: it is as large or larger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RankEpoch(Tally):
     """That, and what its lanes, its tiers and the page cache had to say."""
 
@@ -88,6 +113,7 @@ class RankEpoch(Tally):
     lanes: tuple[LaneTable, ...]
     residency: tuple[Residency, ...]
     span_ns: tuple[int, int] = (0, 0)  # when it began and ended, by the calendar's clock
+    phases: Phases = Phases()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +135,4 @@ class RankTrace:
     epochs: tuple[RankEpoch, ...]
     loader: str = ""  # that it read with
     checkpoints: CheckpointLog | None = None  # None: none were asked for
+    training: TrainingLog | None = None  # None: compute was emulated

@@ -260,6 +260,10 @@ class Recording:
         clock = WallClock() if count > 1 else None
         return [Lane(number, self.tiers, self.epoch, clock, self.sink) for number in range(count)]
 
+    def lane(self, number: int) -> Lane:
+        """One of its own, for what is done while no other is used."""
+        return SilentLane(number, self.tiers) if self.silent else Lane(number, self.tiers, self.epoch, sink=self.sink)
+
 
 def cost_per_op_seconds(repeats: int = 20_000, shared: bool = False) -> tuple[float, float]:
     """What the recorder itself adds to one operation: framed by begin/end, and as a third of `whole_file`.

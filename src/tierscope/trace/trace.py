@@ -45,6 +45,11 @@ COLUMNS: dict[str, Any] = {
     "preprocess_seconds": pl.Float64,
     "sync_seconds": pl.Float64,
     "checkpoint_seconds": pl.Float64,
+    "copy_seconds": pl.Float64,
+    "forward_seconds": pl.Float64,
+    "backward_seconds": pl.Float64,
+    "exchange_seconds": pl.Float64,
+    "optimizer_seconds": pl.Float64,
     "limited_ops": pl.Int64,
     "late_ops": pl.Int64,
     "late_seconds": pl.Float64,
@@ -58,7 +63,13 @@ COLUMNS: dict[str, Any] = {
 }
 
 
-LATER_COLUMNS = ("preprocess_seconds", "sync_seconds", "checkpoint_seconds")  # than the first runs of this schema
+PHASES = ("copy_seconds", "forward_seconds", "backward_seconds", "exchange_seconds", "optimizer_seconds")
+LATER_COLUMNS = (
+    "preprocess_seconds",
+    "sync_seconds",
+    "checkpoint_seconds",
+    *PHASES,
+)  # than the first runs of this schema
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -136,6 +147,7 @@ def _rank_row(epoch: RankEpoch) -> dict[str, Any]:
         "preprocess_seconds": epoch.preprocess_seconds,
         "sync_seconds": epoch.sync_seconds,
         "checkpoint_seconds": epoch.checkpoint_seconds,
+        **{name: getattr(epoch.phases, name) for name in PHASES},
         "limited_ops": epoch.limited_ops,
         "late_ops": epoch.late_ops,
         "late_seconds": epoch.late_seconds,

@@ -1,0 +1,331 @@
+"""What real training took: samples per second, where the time of an epoch goes, and whether storage matters to it.
+
+Of every repetition, over the epochs after the first: samples of all ranks over the seconds of the longest rank. The mean over
+repetitions has Student's 95 % interval. Phases are those of the rank whose epoch was the longest; they add up to its epoch. What
+goes on beside them (reading and preprocessing in the loader, all-reduce during backward) is given too, and no part of that sum.
+
+Whether storage matters is answered by difference (Mohan et al., "Analyzing and Mitigating Data Stalls in DNN Training", VLDB 2021): the
+same training with samples from the tiers, from memory, and made on the device. Assumptions: nothing but the samples' origin differs,
+and runs of one repetition are as good as those of another (each has a random order of its own).
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+import polars as pl
+
+from tierscope.analysis.breakdown import counted_epochs, sweep_text
+from tierscope.analysis.statistics import Mean, difference_of, mean_of
+from tierscope.analysis.times import ClassTimes
+from tierscope.analysis.wording import Finding, finding_json
+
+SCHEMA_VERSION = 1
+ENOUGH = 5  # repetitions
+MATTERS = 0.05  # of an epoch: waiting less than that is not worth money
+LOW_UTILISATION = 0.8
+SAME_LOSS = 1e-6  # relative
+PHASES = ("stall", "copy", "forward", "backward", "optimizer", "checkpoint", "sync", "other")  # add up to the epoch
+BESIDE = ("read", "preprocess", "exchange")  # go on during them
+YES, NO, UNCLEAR = "yes", "no", "unclear"
+_COMPUTING = ("forward", "backward", "optimizer")
+_TIERS, _MEMORY, _SYNTHETIC = "tiers", "memory", "synthetic"
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingPoint:
+    """One point of a sweep. `about`: what its runs say of network, device, loss and memory."""
+
+    sweep: dict[str, Any]
+    samples_per_second: Mean
+    epoch_seconds: tuple[float, ...]  # of each repetition, the mean over epochs
+    phases: dict[str, float]  # seconds of an epoch
+    beside: dict[str, float]
+    about: dict[str, Any]
+
+    @property
+    def seconds(self) -> float:
+        return math.fsum(self.epoch_seconds) / len(self.epoch_seconds)
+
+    @property
+    def n(self) -> int:
+        return len(self.epoch_seconds)
+
+    @property
+    def variability(self) -> float | None:
+        """The longest over the shortest repetition."""
+        return max(self.epoch_seconds) / min(self.epoch_seconds) if self.n > 1 and min(self.epoch_seconds) else None
+
+    @property
+    def utilisation(self) -> float:
+        return sum(self.phases[name] for name in _COMPUTING) / (sum(self.phases.values()) or 1.0)
+
+    @property
+    def by_events(self) -> bool:
+        """Phases were timed by the device itself; else by the host's clock."""
+        return bool(self.about["device"] != "cpu")
+
+    @property
+    def memory_error(self) -> float | None:
+        """Predicted over measured, less one; None: the device does not say what it took."""
+        measured, predicted = self.about.get("peak_memory_bytes"), self.about.get("predicted_memory_bytes")
+        return predicted / measured - 1 if measured and predicted else None
+
+    def share(self, phase: str) -> float:
+        return self.phases[phase] / (sum(self.phases.values()) or 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class StorageStall:
+    """The same training with samples from elsewhere: `storage` and `input` are seconds of an epoch, None where there is no run to tell.
+
+    `storage`: from the tiers less from memory. `input`: from memory (else from the tiers) less made on the device.
+    """
+
+    sweep: dict[str, Any]  # that all of them have in common
+    seconds: float  # of an epoch from the tiers
+    storage: Mean | None
+    input: Mean | None
+
+    @property
+    def answer(self) -> str:
+        if self.storage is None or self.storage.limits is None:
+            return UNCLEAR
+        low, high = self.storage.limits
+        if high < MATTERS * self.seconds:
+            return NO
+        return YES if low > 0 and self.storage.value >= MATTERS * self.seconds else UNCLEAR
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    network: str
+    points: tuple[TrainingPoint, ...]
+    stalls: tuple[StorageStall, ...]
+
+    @property
+    def answer(self) -> str | None:
+        """Whether storage matters at any point; None: nobody asked."""
+        answers = {stall.answer for stall in self.stalls if stall.storage is not None}
+        if not answers:
+            return None
+        return YES if YES in answers else UNCLEAR if UNCLEAR in answers else NO
+
+
+def training_of(times: ClassTimes) -> Training | None:
+    """None where nothing was trained for real."""
+    trained = [about for about in times.about if about.get("training")]
+    if not trained:
+        return None
+    by_point: dict[int, list[dict[str, Any]]] = {}
+    for about in trained:
+        by_point.setdefault(int(about.get("point", 0)), []).append(about)
+    points = tuple(_point(times, abouts) for _, abouts in sorted(by_point.items()))
+    return Training(str(trained[0]["training"]["network"]), points, tuple(_stalls(points)))
+
+
+def reading_times(times: ClassTimes) -> tuple[ClassTimes, int]:
+    """Without the points whose samples are in memory or synthetic, if there are others: their I/O is none, whatever storage can do.
+
+    Also how many runs that leaves out.
+    """
+    unread = [about for about in times.about if _origin(about) not in (None, _TIERS)]
+    if not unread or len(unread) == len(times.about):
+        return times, 0
+    left = [dict(about["sweep"]) for about in unread]
+    keep = ~reduce(lambda first, second: first | second, (_at(sweep) for sweep in left))
+    about = [each for each in times.about if dict(each["sweep"]) not in left]
+    return replace(times, table=times.table.filter(keep), epochs=times.epochs.filter(keep), about=about), len(unread)
+
+
+def _origin(about: Mapping[str, Any]) -> str | None:
+    return (about.get("training") or {}).get("data")
+
+
+def _at(sweep: Mapping[str, Any]) -> pl.Expr:
+    return pl.all_horizontal(pl.lit(True), *(pl.col(name).eq_missing(value) for name, value in sweep.items()))
+
+
+def _point(times: ClassTimes, abouts: Sequence[dict[str, Any]]) -> TrainingPoint:
+    sweep = dict(abouts[0]["sweep"])
+    rows = times.epochs.filter(_at(sweep))
+    rows = rows.filter(pl.col("epoch").is_in(counted_epochs(rows["epoch"].to_list())))
+    epochs = rows.group_by("repetition", "epoch").agg(pl.col("samples").sum(), pl.col("epoch_seconds").max())
+    runs = epochs.group_by("repetition").agg(pl.all().exclude("epoch").sum(), pl.len()).sort("repetition")
+    longest = rows.sort("epoch_seconds", "rank", descending=[True, False]).unique(["repetition", "epoch"], keep="first")
+    whole = _mean(longest, "epoch_seconds")
+    named = {name: _mean(longest, f"{name}_seconds") for name in PHASES if name != "other"}
+    return TrainingPoint(
+        sweep=sweep,
+        samples_per_second=mean_of((runs["samples"] / runs["epoch_seconds"]).to_list()),
+        epoch_seconds=tuple((runs["epoch_seconds"] / runs["len"]).to_list()),
+        phases={**named, "other": max(0.0, whole - math.fsum(named.values()))},
+        beside={
+            "read": _mean(longest.with_columns(pl.col("step_read_seconds").list.sum()), "step_read_seconds"),
+            "preprocess": _mean(longest, "preprocess_seconds"),
+            "exchange": _mean(longest, "exchange_seconds"),
+        },
+        about=dict(abouts[-1]["training"]),
+    )
+
+
+def _mean(rows: pl.DataFrame, column: str) -> float:
+    return float(rows[column].mean() or 0.0)  # type: ignore[arg-type]
+
+
+def _stalls(points: Sequence[TrainingPoint]) -> Iterator[StorageStall]:
+    """For every combination of the other keys that was trained with samples from the tiers and from elsewhere."""
+    alike: dict[str, dict[str, TrainingPoint]] = {}
+    for point in points:
+        alike.setdefault(repr(_others(point.sweep)), {})[point.about["data"]] = point
+    for found in alike.values():
+        tiers, memory, synthetic = (found.get(name) for name in (_TIERS, _MEMORY, _SYNTHETIC))
+        if tiers is None or len(found) == 1:
+            continue
+        fed = memory or tiers
+        yield StorageStall(
+            _others(tiers.sweep),
+            tiers.seconds,
+            difference_of(tiers.epoch_seconds, memory.epoch_seconds) if memory else None,
+            difference_of(fed.epoch_seconds, synthetic.epoch_seconds) if synthetic else None,
+        )
+
+
+def _others(sweep: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in sweep.items() if name.rpartition(".")[2] != "data"}
+
+
+def about_training(training: Training | None) -> list[Finding]:
+    """Whether storage matters comes first: before anything is recommended."""
+    if training is None:
+        return []
+    findings = _about_storage(training.stalls)
+    points = training.points
+    fewest = min(point.n for point in points)
+    if fewest < ENOUGH:
+        findings.append(Finding("few_repetitions", {"repetitions": fewest, "enough": ENOUGH}))
+    findings += _about_utilisation(points)
+    unread = {point.about["data"]: sweep_text(point.sweep) for point in points if point.about["data"] != _TIERS}
+    for origin, why in ((_MEMORY, "all samples are in memory after the first epoch"), (_SYNTHETIC, "samples are made on the device")):  # fmt: skip
+        if origin in unread:
+            findings.append(Finding("nothing_read", {"where": unread[origin], "why": why}))
+    repeated = max(int(point.about.get("repeated") or 0) for point in points)
+    if repeated > 1:
+        findings.append(Finding("sample_repeated", {"times": repeated, "network": training.network}))
+    for point in points:
+        first, last = point.about["first_loss"], point.about["last_loss"]
+        if abs(first - last) <= SAME_LOSS * abs(first):
+            findings.append(Finding("same_loss", {"where": sweep_text(point.sweep), "loss": first}))
+            break
+    return findings
+
+
+def _about_storage(stalls: Sequence[StorageStall]) -> list[Finding]:
+    """Of the combination that waits most."""
+    known = [stall for stall in stalls if stall.storage is not None]
+    if not known:
+        return []
+    most = max(known, key=lambda stall: stall.storage.value / stall.seconds if stall.storage else 0.0)
+    assert most.storage is not None
+    evidence: dict[str, Any] = {"where": sweep_text(most.sweep), "percent": 100 * most.storage.value / most.seconds}
+    if most.storage.limits is None:
+        return [Finding("training_wait_unknown", evidence)]
+    low, high = (100 * limit / most.seconds for limit in most.storage.limits)
+    evidence |= {"low_percent": low, "high_percent": high, "repetitions": most.storage.n}
+    kind = {YES: "training_waits", NO: "training_waits_little", UNCLEAR: "training_wait_unclear"}[most.answer]
+    findings = [Finding(kind, evidence)]
+    if most.input is not None and most.input.limits is not None:
+        low, high = (100 * limit / most.seconds for limit in most.input.limits)
+        share = 100 * most.input.value / most.seconds
+        if low > 0 and share >= 100 * MATTERS:
+            where = sweep_text(most.sweep)
+            evidence = {"where": where, "percent": share, "low_percent": low, "high_percent": high}
+            findings.append(Finding("input_matters", evidence))
+    return findings
+
+
+def _about_utilisation(points: Sequence[TrainingPoint]) -> list[Finding]:
+    """Of the point where the device is idle most, if that is because it waits for samples."""
+    point = min(points, key=lambda point: point.utilisation)
+    idle, stall = 1 - point.utilisation, point.share("stall")
+    if point.utilisation >= LOW_UTILISATION or 2 * stall < idle:
+        return []
+    clock = "its own events" if point.by_events else "the host's clock"
+    evidence = {"where": sweep_text(point.sweep), "percent": 100 * point.utilisation}
+    return [Finding("low_utilisation", {**evidence, "stall_percent": 100 * stall, "clock": clock})]
+
+
+def training_json(study: str, parts: Iterable[tuple[str | None, Training]], findings: Iterable[Finding]) -> dict[str, Any]:  # fmt: skip
+    """`parts`: what was varied (None: nothing by itself), and what came out."""
+    parts = list(parts)
+    answers = [training.answer for _, training in parts if training.answer]
+    answer = next((each for each in (YES, UNCLEAR, NO) if each in answers), None)
+    stalls = [_stall_json(stall) for _, training in parts for stall in training.stalls]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "training",
+        "study": study,
+        "network": parts[0][1].network,
+        "beside": list(BESIDE),
+        "points": [{"varied": key, **_point_json(point)} for key, training in parts for point in training.points],
+        "storage_matters": {"answer": answer, "of": stalls} if stalls else None,
+        "findings": [finding_json(finding) for finding in findings],
+    }
+
+
+def _point_json(point: TrainingPoint) -> dict[str, Any]:
+    about, limits = point.about, point.samples_per_second.limits
+    return {
+        **point.sweep,
+        "n": point.n,
+        "samples_per_second": point.samples_per_second.value,
+        "interval": None if limits is None else list(limits),
+        "variability": point.variability,
+        "epoch_seconds": list(point.epoch_seconds),
+        "phases": {**point.phases, **point.beside},
+        "utilisation": point.utilisation,
+        "clock": "device" if point.by_events else "host",
+        "device": about["device"],
+        "software": about["software"],
+        "precision": about["arithmetic"],
+        "optimizer": about["solver"],
+        "data": about["data"],
+        "first_loss": about["first_loss"],
+        "last_loss": about["last_loss"],
+        "peak_memory_bytes": about.get("peak_memory_bytes"),
+        "predicted_memory_bytes": about.get("predicted_memory_bytes"),
+        "memory_error": point.memory_error,
+    }
+
+
+def _stall_json(stall: StorageStall) -> dict[str, Any]:
+    return {
+        "sweep": stall.sweep,
+        "answer": stall.answer,
+        "epoch_seconds": stall.seconds,
+        "storage": _difference_json(stall.storage, stall.seconds),
+        "input": _difference_json(stall.input, stall.seconds),
+    }
+
+
+def _difference_json(found: Mean | None, whole: float) -> dict[str, Any] | None:
+    if found is None:
+        return None
+
+    def share(value: float) -> float:
+        return value / whole if whole else 0.0
+
+    limits = found.limits
+    return {
+        "seconds": found.value,
+        "interval": None if limits is None else list(limits),
+        "share": share(found.value),
+        "share_interval": None if limits is None else _all(share, limits),
+        "n": found.n,
+    }
+
+
+def _all(of: Callable[[float], float], values: Iterable[float]) -> list[float]:
+    return [of(value) for value in values]

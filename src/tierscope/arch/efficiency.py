@@ -1,0 +1,72 @@
+"""The hardware-efficiency histogram (Ibrahim et al., PMBS 2021): how much of the run time is spent at which efficiency.
+
+A kernel's efficiency is the largest of its use of tensor cores, of the other cores and of the memory: it cannot be faster than the one that it
+uses most. Time × efficiency is what a perfect implementation of the same work would take; the rest is the potential.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+BINS = 10
+COUNTED = "counted operations and bytes over time"
+COUNTERS = "hardware counters"
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One kernel, or one operation of the framework with all its kernels. Utilisations are shares of the device's peaks."""
+
+    name: str
+    seconds: float
+    tensor: float
+    fp32: float
+    memory: float
+
+    @property
+    def efficiency(self) -> float:
+        """More than a peak was counted where caches served part of the bytes: then it is at the peak."""
+        return min(1.0, max(self.tensor, self.fp32, self.memory))
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """`seconds[i]`: spent in kernels of efficiency i/10 to (i+1)/10; `ideal_seconds`: of the same work at full efficiency."""
+
+    source: str
+    seconds: tuple[float, ...]
+    ideal_seconds: float
+    kernels: int
+
+    @property
+    def total_seconds(self) -> float:
+        return sum(self.seconds)
+
+    @property
+    def potential(self) -> float:
+        """How many times as fast a perfect implementation would be."""
+        return self.total_seconds / self.ideal_seconds if self.ideal_seconds else float("inf")
+
+
+def histogram(kernels: Iterable[Kernel], source: str) -> Histogram:
+    seconds, ideal, count = [0.0] * BINS, 0.0, 0
+    for kernel in kernels:
+        seconds[min(BINS - 1, int(kernel.efficiency * BINS))] += kernel.seconds
+        ideal += kernel.seconds * kernel.efficiency
+        count += 1
+    return Histogram(source, tuple(seconds), ideal, count)
+
+
+def slowest(kernels: Sequence[Kernel], count: int = 10) -> list[Kernel]:
+    """By what they lose: time × (1 − efficiency), kernels of one name added up."""
+    sums: dict[str, list[float]] = {}
+    for kernel in kernels:
+        sums.setdefault(kernel.name, [0.0, 0.0, 0.0, 0.0])
+        entry = sums[kernel.name]
+        for place, value in enumerate((1.0, kernel.tensor, kernel.fp32, kernel.memory)):
+            entry[place] += kernel.seconds * value
+    found = [
+        Kernel(name, total, tensor / total, fp32 / total, memory / total)
+        for name, (total, tensor, fp32, memory) in sums.items()
+        if total
+    ]
+    return sorted(found, key=lambda kernel: kernel.seconds * (1 - kernel.efficiency), reverse=True)[:count]

@@ -1,0 +1,167 @@
+"""What a network demands of a machine, all in one: memory, operations, bytes, movement, scaling."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tierscope.arch.kept import kept_bytes
+from tierscope.arch.machine import Machine
+from tierscope.arch.movement import Compression, Load, Movement, byte_costs, gather_seconds, movement, ring_seconds
+from tierscope.arch.network import Network
+from tierscope.arch.networks import TrainingSet
+from tierscope.arch.precision import OPTIMIZER_STATES, PARAMETER_BYTES, Precision
+from tierscope.arch.roofline import LayerCost, bound_by, layer_costs, roofline_seconds
+from tierscope.arch.scaling import Job, Scaled, scaled
+from tierscope.arch.step_memory import Policy, StepMemory, step_memory
+from tierscope.errors import UserError
+
+MOST_BATCH = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is asked, beside network and machine. `kept`: the rule by which kept activations are counted (`arch/kept.py`)."""
+
+    precision: Precision
+    batches: tuple[int, ...] = (1,)
+    nodes: tuple[int, ...] = (1,)
+    optimizer: str = "sgd"
+    kept: str = "autograd"
+    checkpointed: bool = False
+    policy: Policy = Policy()
+    compression: Compression = Compression()
+    servers: int = 1
+    weak: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BatchNeeds:
+    batch: int
+    memory: StepMemory
+    fits: bool
+    fits_l2: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Requirements:
+    network: Network
+    machine: Machine
+    data: TrainingSet
+    wish: Wish
+    sample_bytes: int
+    costs: tuple[LayerCost, ...]
+    kept_bytes: int  # activations of a sample
+    hbm_limit_bytes: int
+    hbm_modelled_bytes: int
+    bound_by: str
+    movement: Movement
+    byte_costs: dict[str, float]
+    allreduce_seconds: dict[str, float | None]  # of one step, by kind
+    batches: tuple[BatchNeeds, ...]
+    max_batch: int
+    step_seconds: float  # roofline, of the first batch
+    node_sample_bandwidth_at_peak: float
+    node_file_bandwidth_at_peak: float
+    scaling: tuple[Scaled, ...]
+
+    @property
+    def flops(self) -> int:
+        return self.network.forward_flops + self.network.backward_flops
+
+
+def requirements(network: Network, machine: Machine, data: TrainingSet, wish: Wish) -> Requirements:
+    """Refuses a network that multiplies nothing: there is no operation to compare with."""
+    if not network.forward_flops:
+        raise UserError(f"{network.name}: has neither convolutions nor linear layers, so there is nothing to compute")
+    precision, batch = wish.precision, wish.batches[0]
+    costs = layer_costs(network, precision)
+    kept = kept_bytes(network, precision.activation_bytes, wish.kept)
+    limit = 2 * kept  # written once, read once
+    sample_bytes = network.input_elements * data.element_bytes
+    load = Load(limit, network.parameters, sample_bytes, data.file_bytes, batch)
+    step = batch * roofline_seconds(costs, machine.device, precision)
+    state = network.parameters * PARAMETER_BYTES * (1 + OPTIMIZER_STATES[wish.optimizer])
+    job = Job(load, data.samples, step, state, wish.servers, wish.weak, wish.compression)
+    at_peak = machine.accelerators / sum(
+        cost.flops / machine.device.peak(precision, cost.tensor_cores) for cost in costs
+    )
+    most = wish.nodes[-1]
+    return Requirements(
+        network=network,
+        machine=machine,
+        data=data,
+        wish=wish,
+        sample_bytes=sample_bytes,
+        costs=tuple(costs),
+        kept_bytes=kept,
+        hbm_limit_bytes=limit,
+        hbm_modelled_bytes=sum(cost.nbytes for cost in costs),
+        bound_by=bound_by(costs, machine.device, precision),
+        movement=movement(load, machine, most, wish.compression),
+        byte_costs=byte_costs(machine),
+        allreduce_seconds={
+            "ring": ring_seconds(load.gradient_bytes, machine, most),
+            "gather": gather_seconds(load.gradient_bytes, machine),
+        },
+        batches=tuple(_needs(network, machine, data, wish, size) for size in wish.batches),
+        max_batch=max_batch(network, machine, data, wish),
+        step_seconds=step,
+        node_sample_bandwidth_at_peak=at_peak * sample_bytes,
+        node_file_bandwidth_at_peak=at_peak * data.file_bytes,
+        scaling=tuple(scaled(job, machine, nodes) for nodes in wish.nodes),
+    )
+
+
+def _needs(network: Network, machine: Machine, data: TrainingSet, wish: Wish, batch: int) -> BatchNeeds:
+    memory = _memory(network, data, wish, batch)
+    return BatchNeeds(
+        batch, memory, memory.peak <= machine.memory, None if machine.l2 is None else memory.peak <= machine.l2
+    )
+
+
+def _memory(network: Network, data: TrainingSet, wish: Wish, batch: int) -> StepMemory:
+    return step_memory(
+        network, batch, wish.precision, wish.optimizer, wish.policy, wish.checkpointed, data.target_bytes
+    )
+
+
+def max_batch(network: Network, machine: Machine, data: TrainingSet, wish: Wish) -> int:
+    """The largest batch that fits an accelerator; 0: not even one sample does. More than MOST_BATCH is not looked for."""
+
+    def fits(batch: int) -> bool:
+        return _memory(network, data, wish, batch).peak <= machine.memory
+
+    if not fits(1):
+        return 0
+    low, high = 1, 2
+    while high < MOST_BATCH and fits(high):
+        low, high = high, 2 * high
+    if high >= MOST_BATCH and fits(high):
+        return high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def curve(found: Requirements) -> tuple[BatchNeeds, ...]:
+    """Memory against batch size: powers of two up to twice the largest batch that fits, and that one. Takes a while for large networks."""
+    powers = {1 << place for place in range(max(2, 2 * found.max_batch).bit_length())}
+    sizes = sorted(powers | ({found.max_batch} if found.max_batch else set()))
+    return tuple(_needs(found.network, found.machine, found.data, found.wish, size) for size in sizes)
+
+
+def movements(found: Requirements) -> dict[int, Movement]:
+    """Of every batch that was asked, with all accelerators of the most nodes at work."""
+    shares = (found.hbm_limit_bytes, found.network.parameters, found.sample_bytes, found.data.file_bytes)
+    nodes, packed = found.wish.nodes[-1], found.wish.compression
+    return {batch: movement(Load(*shares, batch), found.machine, nodes, packed) for batch in found.wish.batches}
+
+
+def refuse_batches(found: Requirements, wanted: Sequence[int]) -> None:
+    """For those who must have it fit."""
+    for batch in wanted:
+        if batch > found.max_batch:
+            raise UserError(
+                f"batch {batch} of {found.network.name} does not fit the {found.machine.memory / 2**30:.1f} GiB of an accelerator of "
+                f"{found.machine.name}; the largest that does is {found.max_batch}"
+            )

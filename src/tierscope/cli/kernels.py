@@ -1,0 +1,32 @@
+import click
+
+from tierscope.cli import common
+
+
+@click.command("kernels")
+@click.argument("model")
+@click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Samples of the step.")
+@click.option("--precision", type=click.Choice(["fp32", "amp"]), default="fp32", show_default=True)
+@click.option("--device", type=click.Choice(["auto", "cuda", "cpu"]), default="auto", show_default=True)
+@click.option("--input", "shape", metavar="CxHxW", help="Shape of a sample; default the network's own.")
+@click.option("--counters", is_flag=True, help="From the hardware's counters, by Nsight Compute (ncu).")
+@common.json_option
+def command(
+    model: str, batch: int, precision: str, device: str, shape: str | None, counters: bool, as_json: bool
+) -> None:
+    """Run one training step of MODEL on this machine's device and show at which efficiency its time is spent.
+
+    A kernel's efficiency is the largest of its use of tensor cores, other cores and memory; time × efficiency is what a perfect
+    implementation would take. Needs torch. MODEL is one of those that 'tierscope require' knows.
+    """
+    from tierscope.spec.asked import read_shape  # noqa: PLC0415
+    from tierscope.studies.kernels import measure_efficiency, to_json  # noqa: PLC0415
+
+    found = measure_efficiency(model, batch, precision, device, read_shape(shape) if shape else None, counters)
+    if as_json:
+        common.print_json(to_json(found))
+        return
+    from tierscope.report.kernels import EfficiencyView  # noqa: PLC0415
+
+    title = f"{found.network}, batch {found.batch}, {found.precision}, on {found.device}"
+    common.print_rich(EfficiencyView(title, found.histogram, found.slowest))

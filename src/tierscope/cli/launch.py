@@ -1,0 +1,80 @@
+import click
+
+from tierscope.cli import common
+
+
+@click.command("launch")
+@click.argument("study")
+@common.overrides_argument
+@click.option(
+    "--with",
+    "launcher",
+    type=click.Choice(["slurm", "pjm", "pbs", "mpirun"]),
+    required=True,
+    help="Whose script it is.",
+)
+@click.option("--nodes", type=click.IntRange(1, 10**6), help="Instead of the study's system.nodes.")
+@click.option("--ranks-per-node", type=click.IntRange(1, 1024), help="Instead of the study's.")
+@click.option("--time", default="1h", show_default=True, metavar="TIME", help="Limit of one job; the next goes on.")
+@click.option("--queue", metavar="NAME", help="Partition, resource group or queue.")
+@click.option("--account", metavar="NAME", help="Account or group that pays.")
+@click.option("--option", "options", multiple=True, metavar="TEXT", help="One more line for the scheduler, as it is.")
+@click.option("--setup", multiple=True, metavar="LINE", help="Shell before the study starts, such as 'module load …'.")
+@click.option("--mpi", metavar="KIND", help="How srun starts MPI (srun --mpi=list names them).")
+@click.option("--program", default="tierscope", show_default=True, metavar="PATH", help="Tierscope on the nodes.")
+@click.option("--out", type=click.Path(file_okay=False), help="Results directory, seen by all nodes.")
+@click.option("--script", "path", type=click.Path(dir_okay=False), help="Default ./STUDY.LAUNCHER.sh.")
+@click.option("--submit", is_flag=True, help="Submit it, too.")
+@common.system_option
+@common.set_option
+def command(  # noqa: PLR0913, PLR0917  (one per option)
+    study: str,
+    overrides: tuple[str, ...],
+    launcher: str,
+    nodes: int | None,
+    ranks_per_node: int | None,
+    time: str,
+    queue: str | None,
+    account: str | None,
+    options: tuple[str, ...],
+    setup: tuple[str, ...],
+    mpi: str | None,
+    program: str,
+    out: str | None,
+    path: str | None,
+    submit: bool,
+    system: str | None,
+    settings: tuple[str, ...],
+) -> None:
+    """Write the script of a job that runs STUDY on many nodes, goes on after the time limit, and ends when all runs are finished.
+
+    The study is checked now, not when the job starts. Paths must mean the same on every node.
+    """
+    import os  # noqa: PLC0415
+    import shlex  # noqa: PLC0415
+
+    from tierscope.errors import UserError  # noqa: PLC0415
+    from tierscope.spec.load import load_study  # noqa: PLC0415
+    from tierscope.studies import jobs  # noqa: PLC0415
+    from tierscope.units import parse_seconds  # noqa: PLC0415
+
+    given = [("system.nodes", nodes), ("system.ranks_per_node", ranks_per_node)]
+    sizes = [f"{key}={value}" for key, value in given if value is not None]
+    every = [*common.all_settings(overrides, settings), *sizes]
+    wanted = load_study(study, every, system)
+    try:
+        seconds = parse_seconds(time)
+    except ValueError as error:
+        raise UserError(f"--time = {time} {error}") from None
+    target = os.path.abspath(common.default_out(wanted, out))
+    place = os.path.abspath(study) if os.path.exists(study) else study
+    words = [program, "run", place, "--out", target, "--quiet"]
+    words += [part for setting in every for part in ("--set", setting)]
+    words += ["--system", os.path.abspath(system) if os.path.exists(system) else system] if system else []
+    where = path or f"{wanted.study}.{launcher}.sh"
+    tokens = jobs.write_job(wanted, jobs.Wanted(launcher, seconds, queue, account, options, setup, mpi), words, where)
+    if submit:
+        click.echo(jobs.submit(tokens))
+        return
+    click.echo(f"{where}: {wanted.system.nodes} nodes x {wanted.system.ranks_per_node} ranks; results: {target}")
+    click.echo(f"Submit it: {shlex.join(tokens)}")

@@ -1,0 +1,104 @@
+"""What a launcher is told and what it gives: tokens and lines, never a process.
+
+Every script does the same: it starts the study on all nodes, passes on the signal that announces the time limit, and when the study ends
+with exit code 3 (stopped, resumable) it puts itself back into the queue. Results are on a file system that outlives the job; a node's
+own storage does not, so what was staged there is verified and staged again.
+"""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+RESUMABLE = 3
+TIMED_OUT = 124  # of timeout(1)
+MARGIN_SECONDS = 120  # before the time limit: to end the run that is under way and to queue again
+MOST_RESTARTS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """`script`: its own path, for launchers that submit it again. `command`: what one rank runs. `options`: more for the scheduler, as they are. `setup`: lines of shell before anything else."""
+
+    name: str
+    script: str
+    nodes: int
+    ranks_per_node: int
+    seconds: int
+    command: tuple[str, ...]
+    queue: str | None = None
+    account: str | None = None
+    options: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
+    mpi: str | None = None  # how srun starts MPI, where that must be said
+
+    @property
+    def ranks(self) -> int:
+        return self.nodes * self.ranks_per_node
+
+
+class Launcher(Protocol):
+    """`variables`: of the environment that name storage or the job; those of other launchers in a path are a mistake.
+
+    `signals`: whether the scheduler sends SIGTERM before the time limit; otherwise the script's own clock does.
+    `restarts`: how often this job was queued again, as an expression of the shell.
+    """
+
+    variables: ClassVar[tuple[str, ...]]
+    signals: ClassVar[bool]
+    restarts: ClassVar[str]
+
+    def directives(self, job: Job) -> list[str]:
+        """Lines for the scheduler at the head of the script."""
+
+    def start(self, job: Job) -> list[str]:
+        """The tokens that start all ranks."""
+
+    def again(self, job: Job) -> list[str]:
+        """The tokens that put the job back into the queue, or go on at once where there is none."""
+
+    def submit(self, script: str) -> list[str]:
+        """The tokens that submit the script."""
+
+
+def joined(tokens: Sequence[str]) -> str:
+    """As a line of shell. What is `shell` text is left to it: variables of the scheduler."""
+    return " ".join(token if isinstance(token, Shell) else shlex.quote(token) for token in tokens)
+
+
+class Shell(str):
+    """A token with variables that the shell fills in."""
+
+    __slots__ = ()
+
+
+def script(launcher: Launcher, job: Job) -> str:
+    """The whole script: start, pass SIGTERM on, wait, and queue again if the study was stopped and not too often already."""
+    start = launcher.start(job)
+    if not launcher.signals:
+        start = ["timeout", "--signal=TERM", "--kill-after=60", str(max(60, job.seconds - MARGIN_SECONDS)), *start]
+    return "\n".join(
+        [
+            "#!/bin/bash",
+            *launcher.directives(job),
+            "",
+            *job.setup,
+            "export TERM=dumb COLUMNS=160  # some launchers make a terminal of the log",
+            "told=",
+            "trap 'told=yes; kill -TERM $study' TERM",
+            f"{joined([*start, *job.command])} &",
+            "study=$!",
+            "wait $study",
+            "code=$?",
+            "while [ $code -gt 128 ] && kill -0 $study 2>/dev/null; do  # the signal ended the wait, not the study",
+            "  wait $study",
+            "  code=$?",
+            "done",
+            f'if {{ [ $code -eq {RESUMABLE} ] || [ $code -eq {TIMED_OUT} ] || {{ [ -n "$told" ] && [ $code -ne 0 ]; }}; }} && [ {launcher.restarts} -lt {MOST_RESTARTS} ]; then',
+            "  trap '' TERM  # putting a job back ends what runs of it",
+            f"  exec {joined(launcher.again(job))}",
+            "fi",
+            "exit $code",
+            "",
+        ]
+    )

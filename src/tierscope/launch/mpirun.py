@@ -1,0 +1,23 @@
+"""No scheduler: `mpirun`, here or on the hosts of its own list. After the time limit the script goes on at once."""
+
+from typing import ClassVar
+
+from tierscope.launch.base import Job, Shell
+
+
+class Mpirun:
+    variables: ClassVar = ()
+    signals: ClassVar = False
+    restarts: ClassVar = "${TIERSCOPE_RESTARTS:-0}"
+
+    def directives(self, job: Job) -> list[str]:
+        return [f"# {job.name}: {job.nodes} nodes x {job.ranks_per_node} ranks"]
+
+    def start(self, job: Job) -> list[str]:
+        return ["mpirun", "-n", str(job.ranks), "--map-by", f"ppr:{job.ranks_per_node}:node", *job.options]
+
+    def again(self, job: Job) -> list[str]:
+        return ["env", Shell("TIERSCOPE_RESTARTS=$((${TIERSCOPE_RESTARTS:-0} + 1))"), "bash", job.script]
+
+    def submit(self, script: str) -> list[str]:
+        return ["bash", script]

@@ -1,0 +1,38 @@
+"""What `file_access: collective` needs: one file, and reads that every rank makes itself, as often and in the same order as the others."""
+
+from collections.abc import Iterator
+
+from tierscope.spec.problem import Problem
+from tierscope.spec.study import Study
+
+_READER, _DATASET = "workload.reader", "workload.dataset"
+_FORMATS = ("raw", "hdf5")
+
+
+def collective_problems(study: Study) -> Iterator[Problem]:
+    reader, dataset = study.workload.reader, study.workload.dataset
+    if reader.file_access != "collective":
+        return
+
+    def problem(key: str, value: object, why: str, fix: str) -> Problem:
+        return Problem(
+            key, f"{key} = {value}, but with {_READER}.file_access: collective {why}; set {fix}, or file_access: shared"
+        )
+
+    if dataset.num_files_train > 1:
+        why = "all ranks read one file together"
+        yield problem(f"{_DATASET}.num_files_train", dataset.num_files_train, why, "1 and more num_samples_per_file")
+    if dataset.format not in _FORMATS:
+        fix = " or ".join(_FORMATS)
+        yield problem(f"{_DATASET}.format", dataset.format, f"only {fix} files are read", fix)
+    wanted = {"read_threads": (0,), "data_loader": ("auto", "threads"), "read_ahead": ("batches",)}
+    wanted |= {"odirect": (False,), "io_engine": ("pread",)}
+    for name, values in wanted.items():
+        value = getattr(reader, name)
+        if value not in values:
+            why = "each rank reads by itself, batch by batch, in step with the others"
+            yield problem(f"{_READER}.{name}", str(value).lower(), why, " or ".join(str(one).lower() for one in values))
+    for tier in study.system.tiers:
+        if tier.emulate:
+            why = "MPI's library reads, and nothing can hold it up"
+            yield problem(f"system.tiers.{tier.name}.emulate", "true", why, "false")

@@ -1,0 +1,38 @@
+"""What only studies with a real network may say, and what those may not."""
+
+from collections.abc import Iterator
+
+from tierscope.spec.problem import Problem
+from tierscope.spec.study import FRAMEWORKS, Model, Study
+
+_KEY = "workload.model"
+_IMAGES = ("jpeg", "png")
+
+
+def model_problems(study: Study) -> Iterator[Problem]:
+    model, reader, train = study.workload.model, study.workload.reader, study.workload.train
+    if model.network is None:
+        for name in ("input", "arithmetic", "solver", "data", "recompute"):
+            if (value := getattr(model, name)) != getattr(Model(), name):
+                path = f"{_KEY}.{name}"
+                yield Problem(
+                    path,
+                    f"{path} = {str(value).lower()}, but no network is trained; set {_KEY}.network, or remove the key",
+                )
+        return
+    trained = f"{_KEY}.network = {model.network}"
+    if train.computation_time or train.computation_time_stdev:
+        path = "workload.train.computation_time"
+        yield Problem(path, f"{path} is emulated compute, but {trained} computes for real; remove one of them")
+    if reader.data_loader in FRAMEWORKS:
+        path = "workload.reader.data_loader"
+        yield Problem(path, f"{path} = {reader.data_loader}, but training takes its samples from our loaders; set auto")
+    if reader.preprocess == "busy":
+        path = "workload.reader.preprocess"
+        yield Problem(path, f"{path} = busy gives training nothing; set none or decode")
+    if study.workload.dataset.format in _IMAGES and reader.preprocess != "decode" and model.data != "synthetic":
+        path = "workload.reader.preprocess"
+        yield Problem(
+            path,
+            f"{path} = {reader.preprocess}, but {study.workload.dataset.format} must be decoded for training; set decode",
+        )

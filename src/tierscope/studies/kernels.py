@@ -1,0 +1,81 @@
+"""The hardware-efficiency histogram of one step of a network on the device that is here."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tierscope.arch.efficiency import BINS, COUNTED, COUNTERS, Histogram, Kernel, histogram, slowest
+from tierscope.arch.layer import Shape
+from tierscope.arch.networks import build_network
+from tierscope.arch.precision import PRECISIONS
+from tierscope.errors import UserError
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Efficiency:
+    """`ceilings`: what was measured on the same device and efficiencies are relative to; None: hardware counters know their own."""
+
+    network: str
+    batch: int
+    precision: str
+    device: str
+    histogram: Histogram
+    slowest: tuple[Kernel, ...]
+    ceilings: dict[str, float] | None
+
+
+def measure_efficiency(
+    name: str, batch: int, precision: str, device: str, shape: Shape | None = None, by_counters: bool = False
+) -> Efficiency:
+    network = build_network(name, shape)
+    try:
+        from tierscope.train.work import device_name, pick_device  # noqa: PLC0415  (imports torch)
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f"kernels are those of torch, and {error.name} is not installed; pip install 'tierscope[torch]'"
+        ) from None
+    from tierscope.train import ceilings, counters, operations, steps  # noqa: PLC0415
+
+    where = pick_device(device, 0)
+    known = None
+    if by_counters:
+        if where.type != "cuda":
+            raise UserError("--counters reads those of a CUDA device, and torch sees none here; leave it out")
+        kernels = counters.profile_step(network, batch, precision)
+    else:
+        known = ceilings.measure_ceilings(where)
+        trainer = steps.Trainer(network, batch, PRECISIONS[precision], "sgd", where)
+        kernels = operations.as_kernels(operations.watch_step(trainer), known, where.type == "cuda")
+    return Efficiency(
+        network.name,
+        batch,
+        precision,
+        device_name(where),
+        histogram(kernels, COUNTERS if by_counters else COUNTED),
+        tuple(slowest(kernels)),
+        None if known is None else asdict(known),
+    )
+
+
+def to_json(found: Efficiency) -> dict[str, Any]:
+    shares = found.histogram
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "efficiency",
+        "model": found.network,
+        "batch": found.batch,
+        "precision": found.precision,
+        "device": found.device,
+        "source": shares.source,
+        "ceilings": found.ceilings,
+        "kernels": shares.kernels,
+        "bins": [
+            {"from": number / BINS, "to": (number + 1) / BINS, "seconds": seconds}
+            for number, seconds in enumerate(shares.seconds)
+        ],
+        "total_seconds": shares.total_seconds,
+        "ideal_seconds": shares.ideal_seconds,
+        "potential_speedup": shares.potential if shares.ideal_seconds else None,
+        "slowest": [{**asdict(kernel), "efficiency": kernel.efficiency} for kernel in found.slowest],
+    }

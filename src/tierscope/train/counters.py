@@ -1,0 +1,84 @@
+"""Kernels from the hardware's counters, as Nsight Compute (`ncu --csv`) prints them.
+
+One step of a program is profiled between the calls that start and stop the profiler (`ncu --profile-from-start off`).
+"""
+
+import csv
+import io
+import subprocess
+import sys
+from collections.abc import Iterable
+
+from tierscope.arch.efficiency import Kernel
+from tierscope.arch.network import Network
+from tierscope.arch.networks import shown
+from tierscope.errors import StoppedError, UserError
+
+TIME = "gpu__time_duration.sum"
+MEMORY = "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"
+FP32 = "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_elapsed"
+TENSOR = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"
+_SECONDS = {
+    "nsecond": 1e-9,
+    "ns": 1e-9,
+    "usecond": 1e-6,
+    "us": 1e-6,
+    "msecond": 1e-3,
+    "ms": 1e-3,
+    "second": 1.0,
+    "s": 1.0,
+}
+
+
+def command(program: list[str], metrics: Iterable[str] = (TIME, MEMORY, FP32, TENSOR)) -> list[str]:
+    """The command that profiles another one."""
+    wanted = ",".join(metrics)
+    return ["ncu", "--csv", "--profile-from-start", "off", "--clock-control", "none", "--metrics", wanted, *program]
+
+
+def profile_step(
+    network: Network, batch: int, precision: str, solver: str = "sgd", seconds: float = 600
+) -> list[Kernel]:
+    """The kernels of one step, in a process of its own."""
+    program = [sys.executable, "-m", "tierscope.train.one_step", network.name, str(batch), precision, solver]
+    try:
+        done = subprocess.run(
+            command([*program, shown(network.input_shape)]),
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise UserError("ncu is not on the PATH; install NVIDIA's Nsight Compute, or leave --counters out") from None
+    except subprocess.TimeoutExpired:
+        raise StoppedError(f"ncu took more than {seconds:g} s; try a smaller batch, or leave --counters out") from None
+    return kernels_of(done.stdout)
+
+
+def kernels_of(text: str) -> list[Kernel]:
+    """What `ncu --csv` printed, lines of the program among it."""
+    lines = text.splitlines()
+    start = next((number for number, line in enumerate(lines) if line.startswith('"ID"')), None)
+    if start is None:
+        reason = next((line for line in lines if line.startswith("==ERROR==")), "no table in its output")
+        raise UserError(f"ncu gave no counters: {reason.removeprefix('==ERROR==').strip()}")
+    values: dict[str, dict[str, float]] = {}
+    names: dict[str, str] = {}
+    for row in csv.DictReader(io.StringIO("\n".join(lines[start:]))):
+        metric, unit, number = row.get("Metric Name"), row.get("Metric Unit"), row.get("Metric Value")
+        if not row["ID"] or not row["ID"].isdigit() or metric is None or number is None:
+            continue
+        try:
+            value = float(number.replace(",", ""))
+        except ValueError:
+            continue  # not available for this kernel
+        names[row["ID"]] = row.get("Kernel Name") or "?"
+        values.setdefault(row["ID"], {})[metric] = (
+            value * _SECONDS.get(unit or "", 1.0) if metric == TIME else value / 100
+        )
+    return [
+        Kernel(names[number], found[TIME], found.get(TENSOR, 0.0), found.get(FP32, 0.0), found.get(MEMORY, 0.0))
+        for number, found in values.items()
+        if TIME in found
+    ]

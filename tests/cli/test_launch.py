@@ -1,0 +1,110 @@
+"""`tierscope launch`: what it writes, and what it refuses before a job waits in a queue for it."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tierscope.cli.launch import command
+from tierscope.errors import UserError
+
+STUDY = """
+study: small
+workload:
+  dataset: {num_files_train: 64, record_length_bytes: 1 KiB}
+system:
+  nodes: 2
+  tiers:
+    lfs: {path: "LFS", visible_to: node}
+    gfs: {path: "/scratch/me", visible_to: global}
+placement: {cache_rate: 50%}
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "study.yaml"
+    path.write_text(STUDY.replace("LFS", "$SLURM_TMPDIR/lfs"))
+    return path
+
+
+def launch(*arguments: str) -> str:
+    done = CliRunner().invoke(command, list(arguments), catch_exceptions=False, standalone_mode=False)
+    return done.output
+
+
+def refused(*arguments: str) -> str:
+    with pytest.raises(UserError) as caught:
+        CliRunner().invoke(command, list(arguments), catch_exceptions=False, standalone_mode=False)
+    return str(caught.value)
+
+
+def test_a_script_with_absolute_paths(study: Path) -> None:
+    said = launch(
+        str(study), "--with", "slurm", "--nodes", "4", "--ranks-per-node", "2", "--time", "30min", "--set", "seed=7"
+    )
+    text = Path("small.slurm.sh").read_text()
+    assert "small.slurm.sh: 4 nodes x 2 ranks" in said
+    assert "Submit it: sbatch small.slurm.sh" in said
+    assert "#SBATCH --nodes=4" in text
+    assert "#SBATCH --time=0:30:00" in text
+    wanted = f"tierscope run {study} --out {study.parent}/results/small --quiet --set seed=7 --set system.nodes=4 --set system.ranks_per_node=2 &"
+    assert wanted in text
+
+
+def test_a_script_is_not_written_over(study: Path) -> None:
+    launch(str(study), "--with", "slurm")
+    assert (
+        refused(str(study), "--with", "slurm") == "small.slurm.sh: exists already; remove it, or give another --script"
+    )
+
+
+def test_another_schedulers_variable(study: Path) -> None:
+    said = refused(str(study), "--with", "pjm")
+    assert "system.tiers.lfs.path = $SLURM_TMPDIR/lfs; $SLURM_TMPDIR is set by slurm, and not by pjm" in said
+
+
+def test_emulation_does_not_span_hosts(study: Path) -> None:
+    said = refused(str(study), "--with", "slurm", "--set", "gfs.emulate=true", "--set", "gfs.bandwidth=1 MB/s")
+    assert said.startswith("system.tiers.gfs.emulate = true works on a single host only")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--time", "5s"], "--time = 5 s is too short to run and queue again; give at least 120 s"),
+        (["--time", "soon"], "--time = soon is not a number"),
+        (["--queue", "a b; rm"], "--queue = 'a b; rm' cannot be in a script; use letters, digits and . @ : = / + -"),
+        (["--option", "--x\nrm"], "'--x' has more than one line; give one at a time"),
+    ],
+)
+def test_bad_wishes_get_one_line(study: Path, arguments: list[str], line: str) -> None:
+    assert refused(str(study), "--with", "slurm", *arguments) == line
+
+
+def test_mpi_is_for_srun(study: Path) -> None:
+    study.write_text(STUDY.replace("LFS", "/tmp/lfs"))
+    assert (
+        refused(str(study), "--with", "pbs", "--mpi", "pmix")
+        == "--mpi = pmix is for srun; leave it out with --with pbs"
+    )
+
+
+def test_submitting_without_a_scheduler(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    said = refused(str(study), "--with", "slurm", "--submit")
+    assert said == "sbatch is not on the PATH; submit the script where it is: sbatch small.slurm.sh"
+
+
+def test_what_the_scheduler_answers_is_said(study: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    program = folder / "sbatch"
+    program.write_text("#!/bin/sh\necho Submitted batch job 9\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    assert launch(str(study), "--with", "slurm", "--submit") == "Submitted batch job 9\n"
+    program.write_text("#!/bin/sh\necho 'sbatch: error: no such partition' >&2\nexit 1\n")
+    said = refused(str(study), "--with", "slurm", "--submit", "--script", "other.sh")
+    assert said == "sbatch refused the script: sbatch: error: no such partition"

@@ -1,0 +1,80 @@
+"""`tierscope train` as a user types it, where torch is not needed: mistakes are one line, and what will be trained is as asked."""
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_commands import one_line, run
+from tests.tiny import TINY
+
+NO_TORCH = pytest.mark.skipif(find_spec("torch") is not None, reason="torch is installed")
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.yaml"
+    path.write_text(TINY)
+    return path
+
+
+@NO_TORCH
+def test_without_torch_one_line_says_how_to_install_it(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("train", study, "--model", "lenet", "--out", study.parent / "out", "--quiet") == 2
+    assert "which is not installed; pip install 'tierscope[torch]'" in one_line(capsys)
+    assert not (study.parent / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ((), "trains no network; say which one: --model cosmoflow or"),
+        (("--model", "vgg"), "--model"),
+        (("--model", "lenet", "--batch", "0"), "--batch 0"),
+        (("--model", "lenet", "--batch", "many"), "--batch many"),
+        (("--model", "lenet", "--batch", "8,8"), "has a value twice"),
+        (("--model", "lenet", "--data", "disk"), "--data disk"),
+        (("--model", "lenet", "--data", "tiers", "--storage-matters"), "remove one of the two"),
+        (("--model", "lenet", "--vary", "read_thread=1,2"), "did you mean"),
+        (("--model", "lenet", "--vary", "batch_size=1,2", "--batch", "4,8"), "remove one"),
+        (("--model", "lenet", "--vary", "computation_time=1,2"), "train computes for real"),
+        (("--model", "lenet", "--vary", "epochs=1,2"), "use --set"),
+        (("--model", "lenet", "--set", "computation_time=1"), "computes for real; remove one of them"),
+        (("--model", "lenet", "--set", "preprocess=busy"), "preprocess = busy gives training nothing"),
+        (("--model", "lenet", "--set", "data_loader=pytorch"), "from our loaders; set auto"),
+        (("--model", "lenet", "--set", "format=png"), "must be decoded for training"),
+        (("--model", "lenet", "--input", "big"), "input = big"),
+        (("--model", "lenet", "--repetitions", "0"), "--repetitions"),
+        (("--model", "lenet", "--take", "x"), "leave the study"),
+    ],
+)
+def test_mistakes_are_one_line(
+    study: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], line: str
+) -> None:
+    assert run("train", study, "--out", study.parent / "out", *arguments) == 2
+    assert line in one_line(capsys)
+
+
+def test_a_study_or_what_was_handed_over_is_needed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("train", "--model", "lenet") == 2
+    assert "no study is named" in one_line(capsys)
+    assert run("train", "--take", tmp_path, "--out", tmp_path / "out") == 2
+    assert "no runs were handed over there" in one_line(capsys)
+
+
+def test_results_of_several_keys_are_given_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "tierscope.json").write_text(json.dumps({"schema_version": 1, "kind": "training"}))
+    for name in ("batch_size", "data"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "study.yaml").write_text(TINY)
+    assert run("analyze", tmp_path) == 2
+    assert one_line(capsys).endswith("give one of them: batch_size, data")
+
+
+def test_help_needs_neither_torch_nor_a_table_library() -> None:
+    program = "import sys, tierscope.cli.train; print({'torch', 'polars'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

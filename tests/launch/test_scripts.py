@@ -1,0 +1,176 @@
+"""Launchers on exact text: no scheduler is needed to know what would be submitted."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tierscope.launch import LAUNCHERS
+from tierscope.launch.base import MOST_RESTARTS, Job, script
+
+
+def a_job(path: str = "/home/me/small.sh", **changes: object) -> Job:
+    given = {
+        "name": "small",
+        "script": path,
+        "nodes": 4,
+        "ranks_per_node": 2,
+        "seconds": 3900,
+        "command": ("tierscope", "run", "study.yaml", "--out", "/scratch/my out"),
+        **changes,
+    }
+    return Job(**given)  # type: ignore[arg-type]
+
+
+HEADS = {
+    "slurm": """#!/bin/bash
+#SBATCH --job-name=small
+#SBATCH --nodes=4
+#SBATCH --ntasks-per-node=2
+#SBATCH --time=1:05:00
+#SBATCH --signal=B:TERM@120
+#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --output=small-%j.log
+#SBATCH --partition=fast
+#SBATCH --account=me
+#SBATCH --exclusive
+""",
+    "pjm": """#!/bin/bash
+#PJM -N small
+#PJM -L node=4
+#PJM --mpi proc=8
+#PJM -L elapse=1:05:00
+#PJM -j
+#PJM -L rscgrp=fast
+#PJM -g me
+#PJM --exclusive
+""",
+    "pbs": """#!/bin/bash
+#PBS -N small
+#PBS -l select=4:ncpus=2:mpiprocs=2
+#PBS -l place=scatter
+#PBS -l walltime=1:05:00
+#PBS -j oe
+#PBS -q fast
+#PBS -A me
+#PBS --exclusive
+
+cd "$PBS_O_WORKDIR" || exit 2
+""",
+    "mpirun": """#!/bin/bash
+# small: 4 nodes x 2 ranks
+""",
+}
+STARTS = {
+    "slurm": "srun --distribution=block --kill-on-bad-exit=1 tierscope run study.yaml --out '/scratch/my out' &",
+    "pjm": "timeout --signal=TERM --kill-after=60 3780 mpiexec -n 8 tierscope run study.yaml --out '/scratch/my out' &",
+    "pbs": "timeout --signal=TERM --kill-after=60 3780 mpirun -n 8 tierscope run study.yaml --out '/scratch/my out' &",
+    "mpirun": "timeout --signal=TERM --kill-after=60 3780 mpirun -n 8 --map-by ppr:2:node --exclusive tierscope run study.yaml --out '/scratch/my out' &",
+}
+ENDS = {
+    "slurm": "exec scontrol requeue $SLURM_JOB_ID",
+    "pjm": "exec pjsub -x TIERSCOPE_RESTARTS=$((${TIERSCOPE_RESTARTS:-0} + 1)) /home/me/small.sh",
+    "pbs": "exec qsub -v TIERSCOPE_RESTARTS=$((${TIERSCOPE_RESTARTS:-0} + 1)) /home/me/small.sh",
+    "mpirun": "exec env TIERSCOPE_RESTARTS=$((${TIERSCOPE_RESTARTS:-0} + 1)) bash /home/me/small.sh",
+}
+SUBMITS = {"slurm": "sbatch", "pjm": "pjsub", "pbs": "qsub", "mpirun": "bash"}
+
+
+@pytest.mark.parametrize("name", list(LAUNCHERS))
+def test_the_whole_text(name: str) -> None:
+    job = a_job(queue="fast", account="me", options=("--exclusive",), setup=("module load mpi",))
+    text = script(LAUNCHERS.load(name)(), job)
+    assert text.startswith(HEADS[name])
+    assert text.splitlines()[len(HEADS[name].splitlines()) :][:4] == [
+        "",
+        "module load mpi",
+        "told=",
+        "trap 'told=yes; kill -TERM $study' TERM",
+    ]
+    assert STARTS[name] in text.splitlines()
+    assert f"  {ENDS[name]}" in text.splitlines()
+    assert LAUNCHERS.load(name)().submit("x.sh") == [SUBMITS[name], "x.sh"]
+
+
+@pytest.mark.parametrize("name", list(LAUNCHERS))
+def test_bash_reads_it(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "job.sh"
+    path.write_text(script(LAUNCHERS.load(name)(), a_job(setup=("true",))))
+    assert subprocess.run(["bash", "-n", str(path)], check=False).returncode == 0
+
+
+def test_how_srun_starts_mpi() -> None:
+    assert LAUNCHERS.load("slurm")().start(a_job(mpi="pmix"))[:2] == ["srun", "--mpi=pmix"]
+
+
+def test_a_short_limit_is_announced_halfway() -> None:
+    assert "#SBATCH --signal=B:TERM@60" in script(LAUNCHERS.load("slurm")(), a_job(seconds=120))
+
+
+class Box:
+    """Programs of our own under the names that a script calls; each writes down how it was called."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        (folder / "bin").mkdir()
+        self.calls = folder / "calls"
+
+    def program(self, name: str, body: str) -> None:
+        path = self._folder / "bin" / name
+        path.write_text(f'#!/bin/bash\necho "{name} $*" >> "{self.calls}"\n{body}\n')
+        path.chmod(0o755)
+
+    def start(self, text: str, **variables: str) -> subprocess.Popen[bytes]:
+        path = self._folder / "job.sh"
+        path.write_text(text)
+        environment = {"PATH": f"{self._folder}/bin:/usr/bin:/bin", **variables}
+        return subprocess.Popen(["bash", str(path)], env=environment)
+
+    def said(self) -> list[str]:
+        return self.calls.read_text().splitlines() if self.calls.exists() else []
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Box:
+    return Box(tmp_path)
+
+
+@pytest.mark.parametrize(("code", "queued"), [(0, False), (1, False), (2, False), (3, True)])
+def test_only_what_can_be_resumed_is_queued_again(box: Box, code: int, queued: bool) -> None:
+    box.program("srun", f"exit {code}")
+    box.program("scontrol", "exit 0")
+    ended = box.start(script(LAUNCHERS.load("slurm")(), a_job()), SLURM_JOB_ID="7").wait(20)
+    assert ("scontrol requeue 7" in box.said()) is queued
+    assert ended == (0 if queued else code)
+
+
+def test_it_is_not_queued_for_ever(box: Box) -> None:
+    box.program("srun", "exit 3")
+    box.program("scontrol", "exit 0")
+    variables = {"SLURM_JOB_ID": "7", "SLURM_RESTART_COUNT": str(MOST_RESTARTS)}
+    assert box.start(script(LAUNCHERS.load("slurm")(), a_job()), **variables).wait(20) == 3
+    assert len(box.said()) == 1
+
+
+def test_the_signal_before_the_limit_reaches_the_study_and_it_is_queued_again(box: Box, tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    box.program(
+        "srun", f"trap 'echo told >> \"{tmp_path}/calls\"; exit 3' TERM\ntouch {ready}\nwhile :; do sleep 0.05; done"
+    )
+    box.program("scontrol", "exit 0")
+    job = box.start(script(LAUNCHERS.load("slurm")(), a_job()), SLURM_JOB_ID="7")
+    while not ready.exists():
+        assert job.poll() is None
+    job.terminate()
+    assert job.wait(20) == 0
+    assert box.said()[1:] == ["told", "scontrol requeue 7"]
+
+
+def test_without_a_signal_the_scripts_own_clock_ends_it(box: Box) -> None:
+    box.program("mpiexec", "exec sleep 60")
+    box.program("pjsub", "exit 0")
+    text = script(LAUNCHERS.load("pjm")(), a_job(seconds=180)).replace("--kill-after=60 60 ", "--kill-after=5 0.2 ")
+    assert "--kill-after=5 0.2" in text
+    assert box.start(text).wait(20) == 0
+    assert box.said()[1:] == ["pjsub -x TIERSCOPE_RESTARTS=1 /home/me/small.sh"]

@@ -1,0 +1,59 @@
+"""Predictions from layers against what was measured on a real accelerator."""
+
+import statistics
+
+import pytest
+
+from tierscope.arch.networks import build_network
+from tierscope.arch.precision import PRECISIONS
+from tierscope.arch.roofline import layer_costs, roofline_seconds
+from tierscope.arch.step_memory import CUDNN, step_memory
+from validation import accelerator
+
+
+def test_peak_memory_of_a_network_follows_from_two_others() -> None:
+    for name, policy, peaks in accelerator.left_out():
+        assert len(peaks) == 6, "three batches in two precisions"
+        worst = max(abs(peak.error) for peak in peaks)
+        assert worst <= accelerator.GOAL, (name, policy, worst)
+
+
+def test_the_policy_that_ships_is_the_fitted_one() -> None:
+    rows = [row for row in accelerator.plain_steps() if row["network"] in accelerator.FITTED]
+    assert accelerator.fit(rows) == CUDNN
+
+
+@pytest.mark.parametrize(
+    "row", accelerator.table("steps.json")["rows"], ids=lambda row: f"{row['network']}-{row['batch']}"
+)
+def test_no_measured_peak_is_far_from_the_prediction(row: dict[str, object]) -> None:
+    """Also of networks, optimizers and recomputation that nothing was fitted on."""
+    assert abs(accelerator.predicted(row, CUDNN).error) <= accelerator.GOAL
+
+
+def test_kept_activations_are_those_of_the_allocator() -> None:
+    for row in accelerator.plain_steps():
+        if row["network"] not in accelerator.FITTED:
+            continue
+        network, precision = build_network(row["network"]), PRECISIONS[row["precision"]]
+        memory = step_memory(network, row["batch"], precision, policy=CUDNN)
+        assert memory.activations == pytest.approx(row["kept_bytes"], rel=0.05)
+
+
+def test_the_roofline_is_a_lower_bound() -> None:
+    for row in accelerator.plain_steps():
+        precision = PRECISIONS[row["precision"]]
+        costs = layer_costs(build_network(row["network"]), precision)
+        bound = row["batch"] * roofline_seconds(costs, accelerator.measured_device(precision.name), precision)
+        assert statistics.median(row["seconds"]) > bound
+
+
+def test_two_ways_to_the_efficiency_agree_on_the_time() -> None:
+    """By counted operations and by the hardware's counters: the same step, within what two runs of a profiler differ."""
+    times: dict[tuple[str, str], list[float]] = {}
+    for row in accelerator.table("kernels.json")["rows"]:
+        times.setdefault((row["network"], row["precision"]), []).append(row["total_seconds"])
+    assert len(times) == 6
+    for found in times.values():
+        assert len(found) == 2
+        assert max(found) / min(found) < 1.25

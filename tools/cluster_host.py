@@ -1,0 +1,61 @@
+"""What a machine needs for a cluster in a box, and how Debian gets it."""
+
+import os
+import shutil
+import subprocess
+
+PACKAGES = {
+    "ip": "iproute2",
+    "tc": "iproute2",
+    "nsenter": "util-linux",
+    "setpriv": "util-linux",
+    "fusermount3": "fuse3",
+    "mfsmaster": "moosefs-master",
+    "mfschunkserver": "moosefs-chunkserver",
+    "mfsmount": "moosefs-client",
+    "munged": "munge",
+    "slurmctld": "slurm-wlm",
+    "slurmd": "slurm-wlm",
+}
+PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+KERNEL_PROBE = """
+ip link add name bridge type bridge
+ip link add name one type veth peer name two
+tc qdisc add dev one root tbf rate 1mbit burst 64kb latency 50ms
+mount -t tmpfs probe /tmp
+"""
+
+
+def lacking() -> list[str]:
+    """Why no cluster can be brought up here; nothing where it can. Leaves no trace."""
+    if os.geteuid() != 0:
+        return ["a cluster in a box needs root"]
+    if packages := _missing_packages():
+        return [f"not installed: {' '.join(packages)} (tools/cluster.py install)"]
+    reasons = []
+    try:
+        os.close(os.open("/dev/fuse", os.O_RDWR))
+    except OSError as error:
+        reasons.append(f"no FUSE: {error}")
+    namespaces = ["--net", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child"]
+    probe = ["unshare", *namespaces, "sh", "-ec", KERNEL_PROBE]
+    environment = {**os.environ, "PATH": PATH}
+    tried = subprocess.run(probe, capture_output=True, text=True, timeout=20, check=False, env=environment)
+    if tried.returncode:
+        reasons.append(f"no namespaces, bridge, veth, tbf or tmpfs: {tried.stderr.strip()}")
+    return reasons
+
+
+def install() -> None:
+    """What is missing, by name, from the distribution's own archive."""
+    packages = _missing_packages()
+    if not packages:
+        return
+    environment = {**os.environ, "PATH": PATH, "DEBIAN_FRONTEND": "noninteractive"}
+    subprocess.run(["apt-get", "-q", "update"], check=True, env=environment)
+    command = ["apt-get", "-q", "-y", "install", "--no-install-recommends", *packages]
+    subprocess.run(command, check=True, env=environment)
+
+
+def _missing_packages() -> list[str]:
+    return sorted({package for tool, package in PACKAGES.items() if not shutil.which(tool, path=PATH)})
