@@ -4,7 +4,7 @@ import sys
 
 from validation.table import Row, as_markdown
 
-SECTIONS = ("theory", "fugaku", "public", "architecture", "emulated", "rerun")
+SECTIONS = ("theory", "fugaku", "public", "architecture", "accelerator", "emulated", "rerun")
 
 
 TRIES = 3  # of a section of the short version: other load on a machine only adds errors

@@ -14,7 +14,29 @@
 A message is one line that names what was found where, and what to do about it.
 """
 
+import errno
 from typing import Self
+
+# What a filesystem says when its servers fail it: nobody's mistake, and the same command may go on later.
+AWAY = frozenset(
+    {
+        errno.EIO,
+        errno.ENXIO,
+        errno.ENODEV,
+        errno.ETIMEDOUT,
+        errno.EROFS,
+        errno.ESTALE,
+        errno.ENOTCONN,
+        errno.ECONNABORTED,
+        errno.ECONNRESET,
+        errno.EHOSTDOWN,
+        errno.EHOSTUNREACH,
+        errno.ENETDOWN,
+        errno.ENETUNREACH,
+        errno.EREMOTEIO,
+        errno.ESHUTDOWN,
+    }
+)
 
 
 class TierscopeError(Exception):

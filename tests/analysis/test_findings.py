@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from tests.analysis.test_habits import CASES as HABITS
+from tests.analysis.test_shuffling_findings import CASES as SHUFFLING
 from tests.analysis.test_training import CASES as TRAINING
 from tests.finding_cases import Case, it_appears, it_does_not_appear, its_words_are_one_line_with_its_evidence, of_kind
 from tests.predict.predicting import KINDS_OF_ESTIMATES
@@ -413,8 +414,8 @@ CASES: dict[str, Case] = {
 
 
 def test_every_kind_has_a_case() -> None:
-    """Those of estimates, requirements and training have theirs where these are tested."""
-    others = KINDS_OF_ESTIMATES | set(HABITS) | set(REQUIREMENTS) | set(TRAINING)
+    """Those of estimates, requirements, training and shuffling have theirs where these are tested."""
+    others = KINDS_OF_ESTIMATES | set(HABITS) | set(REQUIREMENTS) | set(TRAINING) | set(SHUFFLING)
     assert set(CASES) | others == set(WORDING)
     assert not set(CASES) & others
 

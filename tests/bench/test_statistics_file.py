@@ -15,6 +15,7 @@ from tierscope.errors import VanishedDataError
 from tierscope.spec.study import Study
 from tierscope.tiers.emulated import Board
 from tierscope.tiers.stations import map_stations
+from tierscope.trace import durable
 from tierscope.trace.ops import KINDS, OP_ROW
 from tierscope.trace.rank_trace import RankTrace
 
@@ -133,3 +134,16 @@ def test_nobody_reads_it_where_a_device_makes_the_samples() -> None:
     assert [reads_statistics(study, epoch) for epoch in (1, 2)] == [True, False]
     assert not reads_statistics(small_study(*SMALL, "model.network=lenet5", "model.data=synthetic"), 1)
     assert not reads_statistics(small_study("format=synthetic"), 1)
+
+
+def test_after_a_crash_it_is_not_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = small_study(*SMALL)
+    stage(study, str(tmp_path))
+    (stager,) = stagers(study, str(tmp_path))
+    stager.reopen()  # whoever writes more goes down before it is sealed
+    beside = path_of(study, tmp_path).with_name("mine.txt")
+    beside.write_text("not a file of the dataset")
+    monkeypatch.setattr(durable, "boot_id", lambda: "another boot")
+    stager.distrust()
+    assert not path_of(study, tmp_path).exists()
+    assert beside.exists()

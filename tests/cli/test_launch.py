@@ -83,11 +83,20 @@ def test_bad_wishes_get_one_line(study: Path, arguments: list[str], line: str) -
     assert refused(str(study), "--with", "slurm", *arguments) == line
 
 
-def test_mpi_is_for_srun(study: Path) -> None:
+def test_a_number_that_is_not_a_nodes_own(study: Path) -> None:
+    study.write_text(STUDY.replace("LFS", "/scratch/$SLURM_NODEID"))
+    assert (
+        refused(str(study), "--with", "slurm", "--mpi", "mpirun")
+        == "system.tiers.lfs.path = /scratch/$SLURM_NODEID; under mpirun $SLURM_NODEID is not a node's own: write $SLURMD_NODENAME"
+    )
+    launch(str(study), "--with", "slurm")
+
+
+def test_mpi_is_for_slurm(study: Path) -> None:
     study.write_text(STUDY.replace("LFS", "/tmp/lfs"))
     assert (
         refused(str(study), "--with", "pbs", "--mpi", "pmix")
-        == "--mpi = pmix is for srun; leave it out with --with pbs"
+        == "--mpi = pmix is for Slurm; leave it out with --with pbs"
     )
 
 

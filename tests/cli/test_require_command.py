@@ -177,3 +177,61 @@ def test_an_answer_pulls_in_neither_torch_nor_tables(output: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert not set(done.stderr.split()) & {"torch", "polars", "scipy", "tensorflow", "pyarrow"}
+
+
+ASKED = ("lenet5", "--system", "cori-gpu", "--batch", "1,8")
+FIGURES = {"memory", "roofline", "movement", "scaling", "decomposition"}
+
+
+def test_out_holds_page_json_and_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    document = asked(capsys, *ASKED, "--layers")
+    assert run("require", *ASKED, "--layers", "--out", out) == 0
+    said = capsys.readouterr().out
+    assert "what it demands" in said
+    assert "requirements.html" in said.partition("Page: ")[2]
+    assert json.loads((out / "requirements.json").read_text()) == document
+    assert (out / "requirements.html").read_bytes().startswith(b"<!doctype html>")
+    assert {path.stem for path in (out / "figures").glob("*.svg")} == FIGURES
+
+
+def test_json_stays_pure_beside_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = asked(capsys, *ASKED, "--out", str(tmp_path / "out"))
+    assert (tmp_path / "out" / "requirements.json").read_text() == json.dumps(document, indent=1) + "\n"
+
+
+def test_out_can_be_written_again_and_old_figures_go(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert run("require", *ASKED, "--out", out) == 0
+    (out / "figures" / "mine.svg").write_text("mine")
+    assert run("require", *ASKED, "--nodes", "2", "--out", out) == 0
+    assert {path.stem for path in (out / "figures").glob("*.svg")} == FIGURES - {"scaling"} | {"mine"}
+    assert "Not drawn: scaling; the page says why" in capsys.readouterr().out
+    assert [point["nodes"] for point in json.loads((out / "requirements.json").read_text())["scaling"]] == [2]
+
+
+def test_out_of_somebody_else_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    assert run("require", *ASKED, "--out", tmp_path) == 2
+    assert "was not made by Tierscope" in one_line(capsys)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_out_of_another_command_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "tierscope.json").write_text('{"schema_version": 1, "kind": "report"}')
+    assert run("require", *ASKED, "--out", tmp_path) == 2
+    assert "holds Tierscope's report" in one_line(capsys)
+
+
+@pytest.mark.parametrize("what", ["", "figures is a file"])
+def test_out_that_cannot_be_used_gets_one_line(tmp_path: Path, what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out" if what else ""
+    if what:
+        assert run("require", *ASKED, "--nodes", "2", "--out", out) == 0
+        for path in (tmp_path / "out" / "figures").iterdir():
+            path.unlink()
+        (tmp_path / "out" / "figures").rmdir()
+        (tmp_path / "out" / "figures").write_text("mine")
+        capsys.readouterr()
+    assert run("require", *ASKED, "--out", out) == 2
+    assert ("cannot be written" if what else "--out is empty") in one_line(capsys)

@@ -85,7 +85,7 @@ def _plain_loop(study: Path) -> list[float]:
     files = sorted((study.parent / "out" / "tiers").rglob("*.raw"))
     pixels = [np.frombuffer(path.read_bytes(), np.uint8).astype(np.float32) / 255 for path in files]
     images = torch.from_numpy(np.stack(pixels)).view(-1, 1, 28, 28)
-    plan = Plan.of(load_study(str(study), ["epochs=3"]), lambda _: 784)
+    plan = Plan.of(load_study(str(study), ["epochs=3"]), 784)
     torch.manual_seed(7)
     module = NetworkModule(build_network("lenet5", None))
     optimizer = torch.optim.SGD(module.parameters(), lr=1e-3, momentum=0.9)

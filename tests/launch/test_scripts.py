@@ -1,5 +1,6 @@
 """Launchers on exact text: no scheduler is needed to know what would be submitted."""
 
+import signal
 import subprocess
 from pathlib import Path
 
@@ -74,6 +75,16 @@ ENDS = {
     "pbs": "exec qsub -v TIERSCOPE_RESTARTS=$((${TIERSCOPE_RESTARTS:-0} + 1)) /home/me/small.sh",
     "mpirun": "exec env TIERSCOPE_RESTARTS=$((${TIERSCOPE_RESTARTS:-0} + 1)) bash /home/me/small.sh",
 }
+_OWN_CLOCK = (
+    '{ [ $code -eq 3 ] || [ $code -eq 124 ]; } && ! [ -n "$told" ] && [ ${TIERSCOPE_RESTARTS:-0} -lt 100 ]'
+)
+CONDITIONS = {
+    "slurm": '{ [ $code -eq 3 ] || { [ -n "$told" ] && [ $code -ne 0 ]; }; } && ! [ "$(squeue --noheader --jobs=$SLURM_JOB_ID --format=%T)" = COMPLETING ] '
+    "&& [ ${SLURM_RESTART_COUNT:-0} -lt 100 ]",
+    "pjm": _OWN_CLOCK,
+    "pbs": _OWN_CLOCK,
+    "mpirun": _OWN_CLOCK,
+}
 SUBMITS = {"slurm": "sbatch", "pjm": "pjsub", "pbs": "qsub", "mpirun": "bash"}
 
 
@@ -82,14 +93,15 @@ def test_the_whole_text(name: str) -> None:
     job = a_job(queue="fast", account="me", options=("--exclusive",), setup=("module load mpi",))
     text = script(LAUNCHERS.load(name)(), job)
     assert text.startswith(HEADS[name])
-    assert text.splitlines()[len(HEADS[name].splitlines()) :][:4] == [
+    assert text.splitlines()[len(HEADS[name].splitlines()) :][:5] == [
         "",
         "module load mpi",
-        "told=",
-        "trap 'told=yes; kill -TERM $study' TERM",
+        "export TERM=dumb COLUMNS=160  # some launchers make a terminal of the log",
+        "told= study=",
+        """trap 'told=yes; [ -z "$study" ] || kill -TERM $study' TERM INT""",
     ]
     assert STARTS[name] in text.splitlines()
-    assert f"  {ENDS[name]}" in text.splitlines()
+    assert f"if {CONDITIONS[name]}; then\n  trap '' TERM  # putting a job back ends what runs of it\n  {ENDS[name]}\nfi" in text
     assert LAUNCHERS.load(name)().submit("x.sh") == [SUBMITS[name], "x.sh"]
 
 
@@ -102,6 +114,11 @@ def test_bash_reads_it(name: str, tmp_path: Path) -> None:
 
 def test_how_srun_starts_mpi() -> None:
     assert LAUNCHERS.load("slurm")().start(a_job(mpi="pmix"))[:2] == ["srun", "--mpi=pmix"]
+
+
+def test_open_mpi_starts_itself_inside_an_allocation() -> None:
+    started = LAUNCHERS.load("slurm")().start(a_job(mpi="mpirun"))
+    assert started == ["mpirun", "-n", "8", "--map-by", "ppr:2:node"]
 
 
 def test_a_short_limit_is_announced_halfway() -> None:
@@ -128,12 +145,16 @@ class Box:
         return subprocess.Popen(["bash", str(path)], env=environment)
 
     def said(self) -> list[str]:
-        return self.calls.read_text().splitlines() if self.calls.exists() else []
+        """Apart from questions."""
+        told = self.calls.read_text().splitlines() if self.calls.exists() else []
+        return [line for line in told if not line.startswith("squeue ")]
 
 
 @pytest.fixture
 def box(tmp_path: Path) -> Box:
-    return Box(tmp_path)
+    made = Box(tmp_path)
+    made.program("squeue", "echo RUNNING")
+    return made
 
 
 @pytest.mark.parametrize(("code", "queued"), [(0, False), (1, False), (2, False), (3, True)])
@@ -153,18 +174,48 @@ def test_it_is_not_queued_for_ever(box: Box) -> None:
     assert len(box.said()) == 1
 
 
-def test_the_signal_before_the_limit_reaches_the_study_and_it_is_queued_again(box: Box, tmp_path: Path) -> None:
-    ready = tmp_path / "ready"
-    box.program(
-        "srun", f"trap 'echo told >> \"{tmp_path}/calls\"; exit 3' TERM\ntouch {ready}\nwhile :; do sleep 0.05; done"
-    )
-    box.program("scontrol", "exit 0")
-    job = box.start(script(LAUNCHERS.load("slurm")(), a_job()), SLURM_JOB_ID="7")
-    while not ready.exists():
+def until_told(box: Box, tmp_path: Path, name: str, code: int = 3) -> None:
+    """A study that ends when it is told to; `tmp_path/ready` says that it can be."""
+    body = f"trap 'echo told >> \"{box.calls}\"; exit {code}' TERM\ntouch {tmp_path}/ready\nwhile :; do sleep 0.05; done"
+    box.program(name, body)
+
+
+def tell(job: "subprocess.Popen[bytes]", tmp_path: Path, number: signal.Signals = signal.SIGTERM) -> int:
+    while not (tmp_path / "ready").exists():
         assert job.poll() is None
-    job.terminate()
-    assert job.wait(20) == 0
+    job.send_signal(number)
+    return job.wait(20)
+
+
+def test_the_signal_before_the_limit_reaches_the_study_and_it_is_queued_again(box: Box, tmp_path: Path) -> None:
+    until_told(box, tmp_path, "srun")
+    box.program("scontrol", "kill -TERM $$; exit 0")  # as Slurm does to a job that is put back
+    job = box.start(script(LAUNCHERS.load("slurm")(), a_job()), SLURM_JOB_ID="7")
+    assert tell(job, tmp_path) == 0
     assert box.said()[1:] == ["told", "scontrol requeue 7"]
+
+
+def test_a_study_that_ends_in_its_last_minutes_is_not_queued_again(box: Box, tmp_path: Path) -> None:
+    until_told(box, tmp_path, "srun", code=0)
+    job = box.start(script(LAUNCHERS.load("slurm")(), a_job()), SLURM_JOB_ID="7")
+    assert tell(job, tmp_path) == 0
+    assert box.said()[1:] == ["told"]
+
+
+def test_a_cancelled_job_stays_cancelled(box: Box, tmp_path: Path) -> None:
+    until_told(box, tmp_path, "srun")
+    box.program("squeue", "echo COMPLETING")
+    job = box.start(script(LAUNCHERS.load("slurm")(), a_job()), SLURM_JOB_ID="7")
+    assert tell(job, tmp_path) == 3
+    assert box.said()[1:] == ["told"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_who_stops_a_script_that_keeps_its_own_time_means_it(box: Box, tmp_path: Path, number: signal.Signals) -> None:
+    until_told(box, tmp_path, "mpirun")
+    text = script(LAUNCHERS.load("mpirun")(), a_job(path=str(tmp_path / "job.sh")))
+    assert tell(box.start(text), tmp_path, number) == 3
+    assert box.said()[1:] == ["told"]
 
 
 def test_without_a_signal_the_scripts_own_clock_ends_it(box: Box) -> None:

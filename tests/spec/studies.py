@@ -96,6 +96,8 @@ def tiers(draw: st.DrawFn, name: str, emulate: st.SearchStrategy[bool]) -> Tier:
     gateway = draw(values_of(kinds.Bandwidth(1)) | st.none())
     rate = draw(values_of(kinds.Rate(0.001)))
     servers = draw(values_of(kinds.Integer(1, 10**5)))
+    emulated = draw(emulate)
+    placed = draw(st.sampled_from(["", "ost", "pool"])) if name == "far" and not emulated else ""
     tier: Tier = draw(
         section(
             Tier,
@@ -108,7 +110,9 @@ def tiers(draw: st.DrawFn, name: str, emulate: st.SearchStrategy[bool]) -> Tier:
             bandwidth=values_of(kinds.Bandwidth(1)),
             servers=st.just(servers),
             stripe_count=values_of(kinds.Integer(1, servers)),
-            emulate=emulate,
+            lustre_ost=values_of(kinds.Integer(-1, 10**5)) if placed == "ost" else st.none(),
+            lustre_pool=values_of(kinds.Name()) if placed == "pool" else st.none(),
+            emulate=st.just(emulated),
         )
     )
     return tier

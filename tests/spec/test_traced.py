@@ -6,6 +6,7 @@ import pytest
 
 from tierscope.errors import UserError
 from tierscope.spec import schema, traced
+from tierscope.spec.lustre_check import LUSTRE_KEYS
 from tierscope.spec.study import Tier
 from tierscope.spec.traced import emulation_lines, read_rules, read_tiers
 
@@ -173,7 +174,7 @@ def test_what_is_emulated_for_studies_only_says_so(setting: str) -> None:
 
 
 def test_every_key_that_says_how_a_tier_serves_is_known_to_trace_or_refused_by_name() -> None:
-    others = {"path", "visible_to", "device_shared_by", "gateway_shared_by", "capacity", "emulate"}
+    others = {"path", "visible_to", "device_shared_by", "gateway_shared_by", "capacity", "emulate", *LUSTRE_KEYS}
     names = {field.yaml for field in schema.fields(Tier)} - others
     assert names == {*traced.EMULATED_KEYS, *traced._STUDIES_ONLY}
 

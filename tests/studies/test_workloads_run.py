@@ -162,3 +162,11 @@ def test_llama_writes_14_bytes_of_every_parameter_ten_times(tmp_path: Path) -> N
     assert sorted(writes["rank"]) == [0, 1]
     for nbytes in writes["bytes"]:
         assert nbytes == pytest.approx(10 * 7 * 803_026, rel=0.002)
+
+
+def test_climate_on_an_emulated_tier(tmp_path: Path) -> None:
+    emulated = ("gfs.emulate=true", "gfs.stripe_count=1", "gfs.servers=1", "gfs.read_ops=1000", "gfs.background=10%")
+    study = small("climate", 2 / 512, "record_length_bytes=1 KiB", *emulated)
+    found = reads(operations(study, tmp_path))
+    assert sizes(found) == {500: 2 * 50}
+    assert found["seconds"].sum() > 0.09  # both ranks wait for one server

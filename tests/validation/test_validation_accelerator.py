@@ -1,13 +1,17 @@
 """Predictions from layers against what was measured on a real accelerator."""
 
+import json
 import statistics
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tierscope.arch.networks import build_network
 from tierscope.arch.precision import PRECISIONS
 from tierscope.arch.roofline import layer_costs, roofline_seconds
 from tierscope.arch.step_memory import CUDNN, step_memory
+from tierscope.cli import train
 from validation import accelerator
 
 
@@ -57,3 +61,19 @@ def test_two_ways_to_the_efficiency_agree_on_the_time() -> None:
     for found in times.values():
         assert len(found) == 2
         assert max(found) / min(found) < 1.25
+
+
+def test_a_training_that_was_handed_over_opens_in_the_page(tmp_path: Path) -> None:
+    """Runs of a machine without Polars, made a result here; and the table that ships is what it says."""
+    out = str(tmp_path / "out")
+    done = CliRunner().invoke(train.command, ["--take", str(accelerator.FOLDER / "cosmoflow"), "--out", out, "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    shipped = next(study for study in accelerator.table("training.json")["studies"] if study["network"] == "cosmoflow")
+    for point, known in zip(found["points"], shipped["points"], strict=True):
+        assert point["data"] == known["data"]
+        assert point["samples_per_second"] == pytest.approx(known["samples_per_second"])
+        assert abs(point["predicted_memory_bytes"] / point["peak_memory_bytes"] - 1) < accelerator.GOAL
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "cosmoflow" in page
+    assert "NVIDIA H200" in page

@@ -161,6 +161,8 @@ def _about_local(found: Shuffling, network: str, layout: str) -> Iterator[Findin
                 "nodes": chunk.shuffle.nodes,
                 "chunk": chunk.shuffle.text,
                 "percent": 100 * chunk.last,
+                "global_percent": 100 * whole.last,
+                "seeds": found.seeds,
                 "chunk_bytes": chunk.io.needed_bytes,
                 "whole_bytes": whole.io.needed_bytes,
             },

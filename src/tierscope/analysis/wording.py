@@ -447,12 +447,12 @@ WORDING: dict[str, tuple[str, str]] = {
         "shuffle samples before they are written to files, normalise over several ranks, or shuffle in chunks of nodes",
     ),
     "shuffle_local_enough": (
-        "local shuffle costs no accuracy that can be seen with {network}, files {layout}, batch {batch} on {ranks} ranks: {local_percent:.1f} % against {global_percent:.1f} % of "
-        "global shuffle after the last epoch, within the range over {seeds} seeds",
+        "local shuffle costs no accuracy that {seeds} seeds could show with {network}, files {layout}, batch {batch} on {ranks} ranks: {local_percent:.1f} % against {global_percent:.1f} % of "
+        "global shuffle after the last epoch; their ranges meet",
         "a small task says so; try your own before you rely on it",
     ),
     "shuffle_chunk_enough": (
-        "shuffling in small groups ({chunk}) is enough with {network}, files {layout}, batch {batch}: {percent:.1f} %, as global shuffle within the range over seeds, "
+        "shuffling in groups ({chunk}) cannot be told from global shuffle by {seeds} seeds, with {network}, files {layout}, batch {batch}: {percent:.1f} % against {global_percent:.1f} %, "
         "with {chunk_bytes:size} on each node's near tier instead of {whole_bytes:size}",
         "set reader.shuffle to chunked and shuffle_nodes to {nodes} where that much room is there",
     ),

@@ -11,7 +11,7 @@ from tierscope.arch.networks import TrainingSet
 from tierscope.arch.precision import OPTIMIZER_STATES, PARAMETER_BYTES, Precision
 from tierscope.arch.roofline import LayerCost, bound_by, layer_costs, roofline_seconds
 from tierscope.arch.scaling import Job, Scaled, scaled
-from tierscope.arch.step_memory import Policy, StepMemory, step_memory
+from tierscope.arch.step_memory import CUDNN, Policy, StepMemory, step_memory
 from tierscope.errors import UserError
 
 MOST_BATCH = 1 << 20
@@ -27,7 +27,7 @@ class Wish:
     optimizer: str = "sgd"
     kept: str = "autograd"
     checkpointed: bool = False
-    policy: Policy = Policy()
+    policy: Policy = CUDNN
     compression: Compression = Compression()
     servers: int = 1
     weak: bool = False

@@ -80,6 +80,4 @@ def spent(found: Requirements) -> list[Spent]:
     reads.append((machine.far.name, moved.samples_pfs))
     copy = moved.samples_dram
     places = [] if copy is None else [Spent("main memory", compute, moved.allreduce, None, copy)]
-    return places + [
-        Spent(name, compute, moved.allreduce, read, copy) for name, read in reads if read is not None
-    ]
+    return places + [Spent(name, compute, moved.allreduce, read, copy) for name, read in reads if read is not None]

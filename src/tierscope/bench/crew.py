@@ -72,9 +72,10 @@ class Children:
         for process in self._processes:
             if process.poll() is None:
                 process.kill()
+        deadline = time.monotonic() + _STOP_SECONDS
         for process in self._processes:
             with contextlib.suppress(subprocess.TimeoutExpired):  # one that hangs in the kernel ends when it can
-                process.wait(_STOP_SECONDS)
+                process.wait(max(0.0, deadline - time.monotonic()))
         for connection in self._connections:
             connection.close()
         self._processes, self._connections = [], []
@@ -91,17 +92,24 @@ class Children:
 class LocalCrew(Children):
     """Ranks as child processes, each with a private socket. `variables`: of their environment, beside our own.
 
-    `numbered`: the environment tells each its rank as launchers do, and so do the processes that it starts.
+    `numbered`: the environment tells each its rank as launchers do, and so do the processes that it starts. `stall_seconds`: how long
+    a rank may wait for storage; None: for ever.
     """
 
-    def __init__(self, size: int, variables: Mapping[str, str] | None = None, numbered: bool = False) -> None:
+    def __init__(
+        self,
+        size: int,
+        variables: Mapping[str, str] | None = None,
+        numbered: bool = False,
+        stall_seconds: float | None = None,
+    ) -> None:
         if size > MAX_LOCAL_RANKS:
             raise UserError(
                 f"{size} ranks (system.nodes × system.ranks_per_node) are more than the {MAX_LOCAL_RANKS} that are started on one "
                 "machine; start them on your cluster with 'mpirun -n … tierscope run …' or srun, or set fewer"
             )
         self.size = size
-        self._variables, self._numbered = dict(variables or {}), numbered
+        self._variables, self._numbered, self._stall_seconds = dict(variables or {}), numbered, stall_seconds
         _allow_files(4 * size + 256)
         super().__init__()
         try:
@@ -123,6 +131,7 @@ class LocalCrew(Children):
             str(rank),
             str(self.size),
             str(os.getpid()),
+            str(self._stall_seconds or 0),
         ]
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **self._variables}
         if self._numbered:

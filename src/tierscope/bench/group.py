@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable
-from typing import Protocol
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Protocol
 
 _PROGRESS_SECONDS = 0.2
 
@@ -10,6 +11,7 @@ _PROGRESS_SECONDS = 0.2
 class Group(Protocol):
     rank: int
     size: int
+    rest: AbstractContextManager[Any]  # entered while a rank waits for anything but storage; again and again
 
     def barrier(self) -> None:
         """Return when every rank has called it, at the same moment as far as the system allows."""
@@ -26,6 +28,7 @@ class Alone:
 
     rank = 0
     size = 1
+    rest: AbstractContextManager[Any] = nullcontext()
 
     def barrier(self) -> None:
         pass

@@ -15,6 +15,7 @@ from typing import Any
 
 from tierscope.bench.crew import Progress
 from tierscope.bench.group import Throttle
+from tierscope.bench.stall import Rest, watched
 from tierscope.bench.tasks import Task, perform
 from tierscope.errors import TierscopeError, UserError
 
@@ -100,21 +101,26 @@ class MpiGroup:
     def __init__(self, world: Any, progress: Progress | None = None) -> None:
         self.rank = int(world.Get_rank())
         self.size = int(world.Get_size())
+        self.rest = Rest()
         self._world = world
         self._throttle = Throttle(lambda amount: progress(amount * self.size) if progress else None)
         self.progress = self._throttle.add
 
     def barrier(self) -> None:
-        self._world.Barrier()
+        with self.rest:
+            self._world.Barrier()
 
     def meet(self) -> None:
         """What training does after a step."""
-        self._world.allreduce(1)
+        with self.rest:
+            self._world.allreduce(1)
 
 
-def _perform(world: Any, task: Task, progress: Progress | None) -> Any:
+def _perform(world: Any, task: Task, progress: Progress | None, stall_seconds: float | None) -> Any:
+    group = MpiGroup(world, progress)
     try:
-        return perform(task, MpiGroup(world, progress))
+        with watched(task, group.rank, stall_seconds, group.rest, lambda line: abort(world, line, 3)):
+            return perform(task, group)
     except TierscopeError as error:
         abort(world, str(error), error.exit_code)
     except Exception:  # noqa: BLE001  (our bug: shown, and nobody waits for this rank)
@@ -132,13 +138,13 @@ def abort(world: Any, message: str, exit_code: int) -> None:
 class MpiCrew:
     """Rank 0's hold on all ranks, itself included."""
 
-    def __init__(self, world: Any) -> None:
-        self._world = world
+    def __init__(self, world: Any, stall_seconds: float | None = None) -> None:
+        self._world, self._stall_seconds = world, stall_seconds
         self.size = int(world.Get_size())
 
     def call(self, task: Task, progress: Progress) -> list[Any]:
         self._world.bcast(task, root=0)
-        result = _perform(self._world, task, progress)
+        result = _perform(self._world, task, progress, self._stall_seconds)
         gathered: list[Any] = self._world.gather(result, root=0)
         return gathered
 
@@ -146,10 +152,10 @@ class MpiCrew:
         pass
 
 
-def serve(world: Any) -> int:
+def serve(world: Any, stall_seconds: float | None = None) -> int:
     """The life of every rank but 0; its exit code."""
     while True:
         task = world.bcast(None, root=0)
         if isinstance(task, Stop):
             return task.exit_code
-        world.gather(_perform(world, task, None), root=0)
+        world.gather(_perform(world, task, None, stall_seconds), root=0)

@@ -88,8 +88,9 @@ def perform(task: Task, group: Group) -> Any:
 
 
 def _who(group: Group) -> Who:
+    """SLURM_NODEID is no identity: it counts the nodes of a step, and mpirun's daemons are a step without the first node."""
     host = socket.gethostname()
-    node = os.environ.get("SLURMD_NODENAME") or os.environ.get("SLURM_NODEID") or platform.node()
+    node = os.environ.get("SLURMD_NODENAME") or platform.node()
     return Who(group.rank, os.getpid(), host, boot_id(), node, frozenset(os.sched_getaffinity(0)))
 
 
@@ -106,7 +107,8 @@ def _stage(task: StageTask, group: Group) -> int:
     group.barrier()
     written = stager.write(group.progress)
     group.barrier()
-    stager.sync()
+    with group.rest:  # may take long, and says nothing meanwhile
+        stager.sync()
     group.barrier()
     stager.seal()
     return written

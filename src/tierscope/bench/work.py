@@ -14,7 +14,7 @@ from tierscope.trace.rank_trace import Phases, TrainingLog
 
 
 class Work(Protocol):
-    def __call__(self, batch: Batch) -> bool:
+    def __call__(self, batch: Batch, /) -> bool:
         """One step; False: there was nothing to do."""
 
 
@@ -55,7 +55,7 @@ class Emulated:
     compute: Callable[[float], None]
     step_seconds: Callable[[], float]
 
-    def __call__(self, batch: Batch) -> bool:
+    def __call__(self, _batch: Batch) -> bool:
         seconds = self.step_seconds()
         if seconds:
             self.compute(seconds)

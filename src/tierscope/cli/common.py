@@ -43,6 +43,11 @@ scale_option = click.option(
     metavar="SHARE",
     help="So much of the study, like 0.001: fewer ranks, files and samples, same proportions.",
 )
+stall_option = click.option(
+    "--stall-limit",
+    metavar="TIME",
+    help="Stop when storage does not answer a rank for so long, like 5min; default 50 s; 0: wait for ever.",
+)
 quiet_option = click.option("--quiet", is_flag=True, help="No progress on stderr.")
 basis_option = click.option(
     "--basis",
@@ -83,6 +88,15 @@ def read_au(text: str) -> float:
         return float(Fraction(0, 1).parse(text))
     except ValueError as error:
         raise UserError(f"--au {text}: {error}") from None
+
+
+def read_seconds(option: str, text: str) -> float:
+    from tierscope.spec.kinds import Seconds  # noqa: PLC0415
+
+    try:
+        return float(Seconds(0).parse(text))
+    except ValueError as error:
+        raise UserError(f"{option} {text}: {error}") from None
 
 
 def scaled(loaded: "Loaded", scale: str | None) -> "Loaded":
@@ -165,15 +179,17 @@ def show_analysis(analysis: "Analysis", as_json: bool) -> None:
 
 
 @contextmanager
-def ranks_of_study() -> "Iterator[Crews]":
+def ranks_of_study(stall_limit: str | None = None) -> "Iterator[Crews]":
     """Crews for a command that needs ranks. Under MPI every process runs the command; only rank 0 gets past here."""
     from tierscope.bench import mpi  # noqa: PLC0415
+    from tierscope.bench.stall import USUAL_SECONDS  # noqa: PLC0415
     from tierscope.studies.crews import Crews  # noqa: PLC0415
 
+    stall_seconds = (USUAL_SECONDS if stall_limit is None else read_seconds("--stall-limit", stall_limit)) or None
     world = mpi.connect()
     if world is not None and world.Get_rank() != 0:
-        raise SystemExit(mpi.serve(world))
-    crews = Crews(world)
+        raise SystemExit(mpi.serve(world, stall_seconds))
+    crews = Crews(world, stall_seconds)
     exit_code = 0
     try:
         yield crews
@@ -211,10 +227,11 @@ def run_and_show(
     as_json: bool,
     ops: bool,
     profiler: str = "builtin",
+    stall_limit: str | None = None,
 ) -> None:
     """`run` and `demo`."""
     goal = read_au(given.au) if given.au else None
-    with ranks_of_study() as crews:
+    with ranks_of_study(stall_limit) as crews:
         from tierscope.cli.progress import watching  # noqa: PLC0415
         from tierscope.spec.load import load  # noqa: PLC0415
         from tierscope.studies.run import run_study  # noqa: PLC0415

@@ -10,6 +10,7 @@ from tierscope.cli import common
 @common.set_option
 @common.dlio_option
 @common.scale_option
+@common.stall_option
 @common.quiet_option
 def command(
     study: str,
@@ -18,10 +19,11 @@ def command(
     settings: tuple[str, ...],
     dlio: bool,
     scale: str | None,
+    stall_limit: str | None,
     quiet: bool,
 ) -> None:
     """Only generate the data of STUDY, for the largest cache rate of its sweep; run again to resume."""
-    with common.ranks_of_study() as crews:
+    with common.ranks_of_study(stall_limit) as crews:
         from tierscope.cli.progress import watching  # noqa: PLC0415
         from tierscope.spec.load import load  # noqa: PLC0415
         from tierscope.studies.run import generate_data  # noqa: PLC0415

@@ -10,9 +10,17 @@ from tierscope.cli import common
 @click.option("--device", type=click.Choice(["auto", "cuda", "cpu"]), default="auto", show_default=True)
 @click.option("--input", "shape", metavar="CxHxW", help="Shape of a sample; default the network's own.")
 @click.option("--counters", is_flag=True, help="From the hardware's counters, by Nsight Compute (ncu).")
+@click.option("--out", metavar="DIR", help="Write efficiency.json and the figure (SVG, PNG) there.")
 @common.json_option
 def command(
-    model: str, batch: int, precision: str, device: str, shape: str | None, counters: bool, as_json: bool
+    model: str,
+    batch: int,
+    precision: str,
+    device: str,
+    shape: str | None,
+    counters: bool,
+    out: str | None,
+    as_json: bool,
 ) -> None:
     """Run one training step of MODEL on this machine's device and show at which efficiency its time is spent.
 
@@ -22,11 +30,24 @@ def command(
     from tierscope.spec.asked import read_shape  # noqa: PLC0415
     from tierscope.studies.kernels import measure_efficiency, to_json  # noqa: PLC0415
 
-    found = measure_efficiency(model, batch, precision, device, read_shape(shape) if shape else None, counters)
+    sides = read_shape(shape) if shape else None
+    folder = None
+    if out is not None:
+        from tierscope.studies.kernels_report import claim_efficiency, write_efficiency  # noqa: PLC0415
+
+        folder = claim_efficiency(out)
+    found = measure_efficiency(model, batch, precision, device, sides, counters)
+    written = [] if folder is None else write_efficiency(found, folder)
     if as_json:
         common.print_json(to_json(found))
         return
     from tierscope.report.kernels import EfficiencyView  # noqa: PLC0415
 
-    title = f"{found.network}, batch {found.batch}, {found.precision}, on {found.device}"
-    common.print_rich(EfficiencyView(title, found.histogram, found.slowest))
+    common.print_rich(EfficiencyView(found.title, found.histogram, found.slowest))
+    if written:
+        from tierscope.report.png import png_problem  # noqa: PLC0415
+
+        for path in written:
+            common.say_written(path)
+        if png_problem():
+            click.echo(f"No PNG: {png_problem()}")

@@ -20,7 +20,9 @@ from tierscope.cli import common
 @click.option("--account", metavar="NAME", help="Account or group that pays.")
 @click.option("--option", "options", multiple=True, metavar="TEXT", help="One more line for the scheduler, as it is.")
 @click.option("--setup", multiple=True, metavar="LINE", help="Shell before the study starts, such as 'module load …'.")
-@click.option("--mpi", metavar="KIND", help="How srun starts MPI (srun --mpi=list names them).")
+@click.option(
+    "--mpi", metavar="KIND", help="How srun starts MPI (srun --mpi=list names them), or mpirun: Open MPI's own does."
+)
 @click.option("--program", default="tierscope", show_default=True, metavar="PATH", help="Tierscope on the nodes.")
 @click.option("--out", type=click.Path(file_okay=False), help="Results directory, seen by all nodes.")
 @click.option("--script", "path", type=click.Path(dir_okay=False), help="Default ./STUDY.LAUNCHER.sh.")

@@ -36,7 +36,7 @@ COMMANDS = {
     "train": ("tierscope.cli.train", "Train a real network from the tiers: throughput, phases, whether storage matters."),
     "require": ("tierscope.cli.require", "What training a network demands of a system; does storage matter for it?"),
     "kernels": ("tierscope.cli.kernels", "At which efficiency a training step uses this machine's device."),
-    "shuffling": ("tierscope.cli.shuffling", "What global, chunked and local shuffle cost in accuracy and in I/O time."),
+    "shuffling": ("tierscope.cli.shuffling", "What global, chunked and local shuffle cost in accuracy and I/O."),
     "report": ("tierscope.cli.report", "Write a page to play with, and figures for papers."),
     "presets": ("tierscope.cli.presets", "List the studies and systems to start from, or print one."),
     "doctor": ("tierscope.cli.doctor", "What this machine offers, and what to do about what it lacks."),

@@ -19,6 +19,7 @@ from tierscope.cli import common
 @click.option("--samples", type=click.IntRange(1, 10**15), help="Of the training set; default: the network's own.")
 @click.option("--sample-file-bytes", metavar="SIZE", help="What storage must deliver for each sample.")
 @click.option("--layers", is_flag=True, help="Every layer too.")
+@click.option("--out", metavar="DIR", help="Write a page (requirements.html), requirements.json and figures (SVG, PNG) there.")  # fmt: skip
 @common.json_option
 def command(  # noqa: PLR0913, PLR0917  (one per option)
     model: str,
@@ -36,6 +37,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     samples: int | None,
     sample_file_bytes: str | None,
     layers: bool,
+    out: str | None,
     as_json: bool,
 ) -> None:
     """What training MODEL demands of a system, from its layers alone: memory, operations, bytes, scaling; and whether storage matters.
@@ -64,9 +66,16 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
             sample_file_bytes=sample_file_bytes,
         ),
     )
+    written = None
+    if out is not None:
+        from tierscope.studies.require_report import write_requirements  # noqa: PLC0415
+
+        written = write_requirements(answer, out, layers)
     if as_json:
         common.print_json(answer_json(answer, layers))
         return
     from tierscope.report.requirements import RequirementsView  # noqa: PLC0415
 
     common.print_rich(RequirementsView(answer.found, answer.findings, layers))
+    if written is not None:
+        common.say_page(written)

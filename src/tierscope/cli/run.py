@@ -24,6 +24,7 @@ from tierscope.studies.recorders import RECORDERS
     "--metrics", is_flag=True, help="Also print DLIO's metrics, as [METRIC] lines; OUT/summary.json has them always."
 )
 @common.au_option
+@common.stall_option
 @common.quiet_option
 @common.json_option
 def command(  # noqa: PLR0913, PLR0917  (one per option)
@@ -38,6 +39,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     profiler: str,
     metrics: bool,
     au: str | None,
+    stall_limit: str | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -47,4 +49,4 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     that the launcher started; otherwise they are processes of this machine.
     """
     given = common.Given(common.all_settings(overrides, settings), system, dlio, au, metrics, scale)
-    common.run_and_show(study, given, out, quiet, as_json, ops, profiler)
+    common.run_and_show(study, given, out, quiet, as_json, ops, profiler, stall_limit)

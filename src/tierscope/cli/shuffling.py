@@ -9,7 +9,7 @@ from tierscope.cli import common
 @click.option("--batch", default="4,16", show_default=True, metavar="N,…", help="Samples per step and rank.")
 @click.option("--epochs", type=click.IntRange(1, 1000), default=20, show_default=True, help="Of every training.")
 @click.option("--shuffle", default="global,chunked,local", show_default=True, metavar="NAME,…", help="Which ones to compare.")  # fmt: skip
-@click.option("--shuffle-nodes", default="1,4", show_default=True, metavar="N,…", help="Nodes that share a chunk, where chunked.")  # fmt: skip
+@click.option("--shuffle-nodes", metavar="N,…", help="Nodes that share a chunk, where chunked; default: 1,4 where there are more.")  # fmt: skip
 @click.option("--layout", default="sorted,random", show_default=True, metavar="NAME,…", help="How files were written: class by class, or shuffled before.")  # fmt: skip
 @click.option("--network", default="ghost,plain", show_default=True, metavar="NAME,…", help="ghost: with batch normalisation over each rank's own batch; plain: without.")  # fmt: skip
 @click.option("--seeds", type=click.IntRange(1, 100), default=5, show_default=True, help="Trainings of each kind.")
@@ -25,7 +25,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     batch: str,
     epochs: int,
     shuffle: str,
-    shuffle_nodes: str,
+    shuffle_nodes: str | None,
     layout: str,
     network: str,
     seeds: int,

@@ -15,13 +15,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tierscope.data import content, manifest
-from tierscope.errors import ForeignDirectoryError, OutOfSpaceError, TierscopeError, UserError
+from tierscope.errors import (
+    AWAY,
+    ForeignDirectoryError,
+    OutOfSpaceError,
+    StoppedError,
+    TierscopeError,
+    UserError,
+)
 from tierscope.formats import FORMATS, LIBRARY, NOTHING, Format, Shape
 from tierscope.formats.raw import Raw
 from tierscope.plan.plan import Plan
 from tierscope.plan.sizes import SampleSizes
 from tierscope.spec.study import Study
+from tierscope.tiers import striping
 from tierscope.tiers.files import DatasetFiles
+from tierscope.tiers.striping import Striping
 from tierscope.trace import durable
 
 STATISTICS = 0  # number of the one file that samples made in memory are drawn from
@@ -51,6 +60,7 @@ class Share:
     node: int | None  # whose copies; None: shared by all nodes
     part: int
     parts: int
+    striping: Striping | None = None  # None: wherever the file system puts files
 
     @property
     def leads(self) -> bool:
@@ -90,13 +100,16 @@ class Stager:
             node, part, parts = None, place.rank, place.ranks
             if tier.visible_to == "node":
                 node, part, parts = place.node, place.rank_on_node, place.ranks_on_node
-            self.shares.append(Share(index, tier.name, files, node, part, parts))
+            self.shares.append(Share(index, tier.name, files, node, part, parts, Striping.of(tier)))
 
     def claim(self) -> None:
         """The leading rank of each tier makes and marks the directories. Changes nothing that is there."""
         for share in self._led():
             manifest.claim(share.files.tier_root, "tier")
-            manifest.claim(share.files.folder, "dataset")
+            found = manifest.claim(share.files.folder, "dataset")
+            if share.striping:
+                place = striping.verify if "complete" in found else striping.fix  # as long as no file can be there
+                place(share.striping, share.files.folder)
             make_folders(share.files)
 
     def distrust(self) -> None:
@@ -173,7 +186,8 @@ class Stager:
         except FileNotFoundError:
             return False
         except OSError as error:
-            raise UserError(f"{path}: cannot be read: {error.strerror}; check the directory") from None
+            kind = StoppedError if error.errno in AWAY else UserError
+            raise kind(f"{path}: cannot be read: {error.strerror}; check the directory") from None
 
     def write(self, progress: Callable[[int], None]) -> int:
         """Write what is missing, after `reopen` by all; the bytes written."""
@@ -247,6 +261,8 @@ class Stager:
     def seal(self) -> None:
         """After every node synced: the leading rank says that the data is complete."""
         for share in self._led():
+            if share.striping and (first := next(self._paths(share), None)):
+                striping.verify(share.striping, first[1])
             with explained(share.files.folder):
                 self._mark(share, complete=True)
 
@@ -269,11 +285,15 @@ def explained(path: str) -> Iterator[None]:
 
 
 def _explanation(error: OSError, path: str) -> TierscopeError:
-    """A full disk can be resumed from; whatever else the system refuses is the user's to mend."""
+    """A full disk and servers that fail can be resumed from; whatever else the system refuses is the user's to mend."""
     said = os.strerror(error.errno) if error.errno else str(error).partition("\n")[0]  # a library's own words are long
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return OutOfSpaceError(
             f"{path}: {said} while generating; free some space and run the same command again to go on"
+        )
+    if error.errno in AWAY:
+        return StoppedError(
+            f"{path}: cannot be written: {said}; run the same command again when the storage is back: what is there stays"
         )
     return UserError(f"{path}: cannot be written: {said}; check the directory")
 

@@ -42,11 +42,13 @@ class Launcher(Protocol):
 
     `signals`: whether the scheduler sends SIGTERM before the time limit; otherwise the script's own clock does.
     `restarts`: how often this job was queued again, as an expression of the shell.
+    `stopped`: what the shell finds true where an announced stop was not the time limit's but somebody's will.
     """
 
     variables: ClassVar[tuple[str, ...]]
     signals: ClassVar[bool]
     restarts: ClassVar[str]
+    stopped: ClassVar[str]
 
     def directives(self, job: Job) -> list[str]:
         """Lines for the scheduler at the head of the script."""
@@ -72,6 +74,13 @@ class Shell(str):
     __slots__ = ()
 
 
+def _can_go_on(launcher: Launcher) -> str:
+    """A condition of the shell: the study can be resumed, and nobody wanted it stopped (who cancels a job sends the same signal)."""
+    if launcher.signals:
+        return f'{{ [ $code -eq {RESUMABLE} ] || {{ [ -n "$told" ] && [ $code -ne 0 ]; }}; }} && ! {launcher.stopped}'
+    return f"{{ [ $code -eq {RESUMABLE} ] || [ $code -eq {TIMED_OUT} ]; }} && ! {launcher.stopped}"
+
+
 def script(launcher: Launcher, job: Job) -> str:
     """The whole script: start, pass SIGTERM on, wait, and queue again if the study was stopped and not too often already."""
     start = launcher.start(job)
@@ -84,17 +93,17 @@ def script(launcher: Launcher, job: Job) -> str:
             "",
             *job.setup,
             "export TERM=dumb COLUMNS=160  # some launchers make a terminal of the log",
-            "told=",
-            "trap 'told=yes; kill -TERM $study' TERM",
+            "told= study=",
+            """trap 'told=yes; [ -z "$study" ] || kill -TERM $study' TERM INT""",
             f"{joined([*start, *job.command])} &",
             "study=$!",
+            '[ -z "$told" ] || kill -TERM $study',
+            "while kill -0 $study 2>/dev/null; do  # a signal ends the wait, not the study",
+            "  wait $study",
+            "done",
             "wait $study",
             "code=$?",
-            "while [ $code -gt 128 ] && kill -0 $study 2>/dev/null; do  # the signal ended the wait, not the study",
-            "  wait $study",
-            "  code=$?",
-            "done",
-            f'if {{ [ $code -eq {RESUMABLE} ] || [ $code -eq {TIMED_OUT} ] || {{ [ -n "$told" ] && [ $code -ne 0 ]; }}; }} && [ {launcher.restarts} -lt {MOST_RESTARTS} ]; then',
+            f"if {_can_go_on(launcher)} && [ {launcher.restarts} -lt {MOST_RESTARTS} ]; then",
             "  trap '' TERM  # putting a job back ends what runs of it",
             f"  exec {joined(launcher.again(job))}",
             "fi",

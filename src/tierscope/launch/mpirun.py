@@ -9,6 +9,7 @@ class Mpirun:
     variables: ClassVar = ()
     signals: ClassVar = False
     restarts: ClassVar = "${TIERSCOPE_RESTARTS:-0}"
+    stopped: ClassVar = '[ -n "$told" ]'
 
     def directives(self, job: Job) -> list[str]:
         return [f"# {job.name}: {job.nodes} nodes x {job.ranks_per_node} ranks"]

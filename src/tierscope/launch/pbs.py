@@ -10,6 +10,7 @@ class Pbs:
     variables: ClassVar = ("PBS_JOBFS", "PBS_JOBID", "PBS_O_WORKDIR")
     signals: ClassVar = False
     restarts: ClassVar = "${TIERSCOPE_RESTARTS:-0}"
+    stopped: ClassVar = '[ -n "$told" ]'
 
     def directives(self, job: Job) -> list[str]:
         lines = [

@@ -10,6 +10,7 @@ class Pjm:
     variables: ClassVar = ("PJM_LOCALTMP", "PJM_SHAREDTMP", "PJM_JOBID", "PJM_JOBNAME", "PJM_O_WORKDIR")
     signals: ClassVar = False
     restarts: ClassVar = "${TIERSCOPE_RESTARTS:-0}"
+    stopped: ClassVar = '[ -n "$told" ]'
 
     def directives(self, job: Job) -> list[str]:
         lines = [

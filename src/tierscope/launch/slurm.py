@@ -13,6 +13,7 @@ class Slurm:
     variables: ClassVar = ("SLURM_TMPDIR", "SLURM_JOB_ID", "SLURMD_NODENAME", "SLURM_NODEID")
     signals: ClassVar = True
     restarts: ClassVar = "${SLURM_RESTART_COUNT:-0}"
+    stopped: ClassVar = '[ "$(squeue --noheader --jobs=$SLURM_JOB_ID --format=%T)" = COMPLETING ]'
 
     def directives(self, job: Job) -> list[str]:
         margin = min(MARGIN_SECONDS, job.seconds // 2)

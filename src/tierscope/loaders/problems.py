@@ -5,7 +5,15 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from tierscope.errors import DamagedDataError, OutOfSpaceError, TierscopeError, UserError, VanishedDataError
+from tierscope.errors import (
+    AWAY,
+    DamagedDataError,
+    OutOfSpaceError,
+    StoppedError,
+    TierscopeError,
+    UserError,
+    VanishedDataError,
+)
 from tierscope.loaders.base import Source
 from tierscope.loaders.preprocess import Floats
 
@@ -27,6 +35,10 @@ def explain(error: OSError, path: str) -> TierscopeError:
     if error.errno in (errno.EACCES, errno.EPERM):
         return UserError(f"{path}: no permission to read it; change its mode")
     name = os.strerror(error.errno) if error.errno else str(error)
+    if error.errno in AWAY:
+        return StoppedError(
+            f"{path}: cannot be read: {name}; finished runs are kept, run the same command again when the storage is back"
+        )
     return UserError(f"{path}: cannot be read: {name}; check the tier with 'tierscope doctor' or the system's log")
 
 
@@ -36,7 +48,8 @@ def explain_copy(error: OSError, path: str) -> TierscopeError:
         return OutOfSpaceError(
             f"{path}: {error.strerror} while copying it here; free some space and run the same command again to go on"
         )
-    return UserError(f"{path}: cannot be written: {error.strerror}; check the directory")
+    kind = StoppedError if error.errno in AWAY else UserError
+    return kind(f"{path}: cannot be written: {error.strerror}; check the directory")
 
 
 def damaged(path: str, inside: int, what: str) -> TierscopeError:

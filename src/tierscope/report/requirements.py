@@ -4,12 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.table import Table
 from rich.text import Text
 
 from tierscope.analysis.wording import Finding
 from tierscope.arch.networks import shown
-from tierscope.arch.requirements import MOST_BATCH, Requirements
+from tierscope.arch.requirements import MOST_BATCH, Requirements, Wish
 from tierscope.arch.scaling import MEMORY, Scaled
 from tierscope.report.parts import Column, Unit, counted, finding_lines, fitting, table
 from tierscope.units import about_bytes, about_flops, about_seconds
@@ -28,20 +27,36 @@ class RequirementsView:
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         found, wish = self.found, self.found.wish
-        how = f"{wish.precision.name}, {wish.optimizer}{', checkpointed' if wish.checkpointed else ''}"
-        yield Text(f"{found.network.name} on {found.machine.name}: what it demands ({how}; modelled)", style="bold")
-        yield from _network_lines(found)
+        yield Text(
+            f"{found.network.name} on {found.machine.name}: what it demands ({how(wish)}; modelled)", style="bold"
+        )
+        yield from map(Text, network_sentences(found))
+        yield Text()
         if self.layers:
-            yield table(fitting(_layer_columns(found), options.max_width))
-        yield Text(f"Memory of an accelerator ({_size(found.machine.memory)})", style="bold")
-        yield table(fitting(_memory_columns(found), options.max_width))
-        yield Text(_largest(found))
-        yield from _movement_lines(found)
-        title = f"Scaling, batch {wish.batches[0]} on each accelerator, {'weak' if wish.weak else 'strong'}: seconds of an epoch"
-        yield Text(title, style="bold")
-        yield _scaling(found, options.max_width)
+            yield table(fitting(layer_columns(found), options.max_width))
+        yield Text(memory_title(found), style="bold")
+        yield table(fitting(memory_columns(found), options.max_width))
+        yield Text(f"{largest_sentence(found)}\n")
+        yield from map(Text, movement_sentences(found))
+        yield Text()
+        yield Text(scaling_title(found), style="bold")
+        yield table(fitting(scaling_columns(found), options.max_width))
         yield Text(storage_sentence(found), style="bold")
         yield from finding_lines(self.findings)
+
+
+def how(wish: Wish) -> str:
+    """What was asked, in brackets behind a title."""
+    return f"{wish.precision.name}, {wish.optimizer}{', checkpointed' if wish.checkpointed else ''}"
+
+
+def memory_title(found: Requirements) -> str:
+    return f"Memory of an accelerator ({_size(found.machine.memory)})"
+
+
+def scaling_title(found: Requirements) -> str:
+    wish = found.wish
+    return f"Scaling, batch {wish.batches[0]} on each accelerator, {'weak' if wish.weak else 'strong'}: seconds of an epoch"
 
 
 def _times(cost: float) -> str:
@@ -52,28 +67,27 @@ def _size(nbytes: float) -> str:
     return about_bytes(nbytes)
 
 
-def _network_lines(found: Requirements) -> Iterator[Text]:
+def network_sentences(found: Requirements) -> Iterator[str]:
     network, device = found.network, found.machine.device
-    yield Text(
+    yield (
         f"{network.parameters:,} parameters; a sample is {shown(network.input_shape)}, {_size(found.sample_bytes)} in memory and "
         f"{_size(found.data.file_bytes)} on storage; {found.data.samples:,} samples."
     )
-    yield Text(
+    yield (
         f"For each sample: {about_flops(network.forward_flops)} forward, {about_flops(network.backward_flops)} backward "
         f"({found.flops / found.sample_bytes:,.0f} for each of its bytes); {_size(found.kept_bytes)} of activations kept ({found.wish.kept}); "
         f"{_size(found.hbm_modelled_bytes)} through device memory, {_size(found.hbm_limit_bytes)} at the least."
     )
     balance = device.peak(found.wish.precision) / device.memory_bandwidth
     rate = found.wish.batches[0] / found.step_seconds * found.machine.accelerators
-    yield Text(
+    yield (
         f"Bound by {_NAMES[found.bound_by]}: {found.flops / found.hbm_modelled_bytes:,.0f} FLOP for each byte, the machine balances at {balance:,.0f}. "
         f"A node could train {rate:,.4g} samples/s (roofline), and needs {_size(found.node_sample_bandwidth_at_peak)}/s of samples "
         f"({_size(found.node_file_bandwidth_at_peak)}/s of files) at peak."
     )
-    yield Text()
 
 
-def _memory_columns(found: Requirements) -> list[Column]:
+def memory_columns(found: Requirements) -> list[Column]:
     def cells(name: str) -> list[Text]:
         return [Text(_size(getattr(needs.memory, name))) for needs in found.batches]
 
@@ -101,14 +115,14 @@ def _memory_columns(found: Requirements) -> list[Column]:
     return columns
 
 
-def _largest(found: Requirements) -> str:
+def largest_sentence(found: Requirements) -> str:
     if not found.max_batch:
-        return "Not even batch 1 fits.\n"
+        return "Not even batch 1 fits."
     more = " or more" if found.max_batch >= MOST_BATCH else ""
-    return f"The largest batch that fits: {found.max_batch:,}{more}.\n"
+    return f"The largest batch that fits: {found.max_batch:,}{more}."
 
 
-def _movement_lines(found: Requirements) -> Iterator[Text]:
+def movement_sentences(found: Requirements) -> Iterator[str]:
     moved, machine = found.movement, found.machine
     near = "near tier" if machine.near is None else machine.near.name
     ways = {
@@ -120,26 +134,24 @@ def _movement_lines(found: Requirements) -> Iterator[Text]:
     }
     times = ", ".join(f"{way} {about_seconds(value)}" for way, value in ways.items() if value is not None)
     nodes = found.wish.nodes[-1]
-    yield Text(
+    yield (
         f"Moving bytes, for each sample of batch {found.wish.batches[0]} and with all accelerators of {counted(nodes, 'node')}: {times}."
     )
     costs = ", ".join(f"{_WAYS.get(way, way)} {_times(cost)}" for way, cost in found.byte_costs.items())
-    yield Text(f"Relative cost of a byte: {costs}.")
+    yield f"Relative cost of a byte: {costs}."
     kinds = ", ".join(f"{kind} {about_seconds(value)}" for kind, value in found.allreduce_seconds.items() if value)
-    if not kinds:
-        yield Text()
-        return
-    yield Text(f"Gradients of a step: {kinds} (ring over all nodes; gather on one accelerator of a node).\n")
+    if kinds:
+        yield f"Gradients of a step: {kinds} (ring over all nodes; gather on one accelerator of a node)."
 
 
-def _scaling(found: Requirements, width: int) -> Table:
+def scaling_columns(found: Requirements) -> list[Column]:
     points = found.scaling
     time = Unit("s", 1.0, 3 if max(point.first_seconds for point in points) < 100 else 1)
 
     def column(header: str, name: str, drop: int = 0) -> Column:
         return Column(header, [time.text(getattr(point, name)) for point in points], drop=drop)
 
-    columns = [
+    return [
         Column("nodes", [Text(f"{point.nodes:,}") for point in points]),
         Column("share", [Text(_size(point.share_bytes)) for point in points]),
         Column("fits", [Text(_fits(found, point)) for point in points]),
@@ -154,7 +166,6 @@ def _scaling(found: Requirements, width: int) -> Table:
         Column("from", [Text(point.later_from) for point in points], right=False, drop=1),
         Column("waits for", [Text(point.waits_for) for point in points], right=False),
     ]
-    return table(fitting(columns, width))
 
 
 def _fits(found: Requirements, point: Scaled) -> str:
@@ -163,7 +174,7 @@ def _fits(found: Requirements, point: Scaled) -> str:
     return found.machine.near.name if point.fits_near and found.machine.near else "–"
 
 
-def _layer_columns(found: Requirements) -> list[Column]:
+def layer_columns(found: Requirements) -> list[Column]:
     device, precision = found.machine.device, found.wish.precision
     costs = found.costs
     return [

@@ -22,7 +22,7 @@ class ShufflingView:
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         found = self.found
         yield Text(
-            f"What shuffling buys: {found.data['name']}, {found.ranks} emulated ranks, {counted(found.epochs, 'epoch')}, "
+            f"What shuffling buys: {found.data['name']}, {counted(found.ranks, 'emulated rank')}, {counted(found.epochs, 'epoch')}, "
             f"{counted(found.seeds, 'seed')}; I/O simulated on {found.system}",
             style="bold",
         )
@@ -39,7 +39,7 @@ class ShufflingView:
         yield Text(
             f"I/O: simulated ({found.storage['simulated']}), of the slowest process in an epoch of the same plan with samples of {about_bytes(found.sample_bytes)}, on "
             f"{counted(found.storage['nodes'], 'node')} with their part of what all share. Needs: of a node's near tier, to read nothing from the far one; its room here is "
-            f"{found.storage['near_room_shares']:g} times a node's part of the data, and near is the share of samples read from there.",
+            f"{found.storage['near_room_shares']:g} times a node's part of the data (pinned files are drawn: on average), and near is the share of samples read from there.",
             style="dim",
         )
         yield from finding_lines(about_shuffling(found))
@@ -54,7 +54,7 @@ def _columns(rows: Sequence[ShuffleRow]) -> list[Column]:
         Column("shuffle", [Text(row.shuffle.text) for row in rows], right=False),
         Column("accuracy %", [Text(percent(row.last)) for row in rows], "bold"),
         Column("range", [Text(f"{percent(row.lows[-1])}–{percent(row.highs[-1])}") for row in rows], "dim", drop=3),
-        Column(f"to {100 * TARGET:.0f} %", [_epochs(row) for row in rows]),
+        Column(f"to {100 * TARGET:.0f} %", [_epochs(row) for row in rows], drop=4),
         Column(f"I/O {time.name}/epoch", [time.text(row.io.median) for row in rows], "bold"),
         Column(f"I/O {most.name} until then", [most.text(row.io_to_target) for row in rows], drop=2),
         Column("needs/node", [Text(about_bytes(row.io.needed_bytes)) for row in rows]),

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from tierscope.spec.collective_check import collective_problems
 from tierscope.spec.emulation import GIVE_RATES, has_rate, python_only, reads_in_python, said, servers_limit
 from tierscope.spec.framework_check import framework_problems
+from tierscope.spec.lustre_check import lustre_problems
 from tierscope.spec.model_check import model_problems
 from tierscope.spec.problem import Problem
 from tierscope.spec.study import Dataset, Hdf5, Reader, Statistics, Study, Tier
@@ -44,6 +45,7 @@ def _problems(study: Study) -> Iterator[Problem]:
         yield Problem(key, f"{key} = {home.visible_to}; the last tier holds every file and must be global")
     for number, tier in enumerate(system.tiers):
         yield from _tier_problems(tier, system.tiers[:number])
+    yield from lustre_problems(study)
     yield from _reader_problems(study)
     yield from _dataset_problems(study)
     yield from _train_problems(study)

@@ -263,6 +263,12 @@ class Tier:
     bandwidth: float | None = key(Optional(Bandwidth(1)), "bytes per second of one server", None)
     stripe_count: int = key(Integer(1, 10**5), "servers that one file is spread over", 1)
     stripe_size: int = key(Bytes(512, 2**40), "bytes of a file on one server before the next one's turn", 2**20)
+    lustre_ost: int | None = key(
+        Optional(Integer(-1, 10**5)),
+        "on Lustre: stripe_count stripes of every file from this OST on (-1: any); null: nothing is placed",
+        None,
+    )
+    lustre_pool: str | None = key(Optional(Name()), "on Lustre: stripe_count stripes of every file in this pool", None)
     node_bandwidth: float | None = key(Optional(Bandwidth(1)), "bytes per second of a node's own link to it", None)
     device_bandwidth: float | None = key(
         Optional(Bandwidth(1)), "bytes per second of a device, all its servers together", None

@@ -12,8 +12,9 @@ from tierscope.spec.study import Study
 class Crews:
     """Keeps one crew; replaces it when another size is needed (a sweep over nodes)."""
 
-    def __init__(self, world: Any = None) -> None:
-        self._world = world
+    def __init__(self, world: Any = None, stall_seconds: float | None = None) -> None:
+        """`stall_seconds`: how long a rank may wait for storage; None: for ever."""
+        self._world, self._stall_seconds = world, stall_seconds
         self._crew: Crew | None = None
         self._who: list[Who] = []
 
@@ -27,9 +28,9 @@ class Crews:
         if self._crew is None or self._crew.size != ranks:
             self.close()
             if self._world is None:
-                self._crew = LocalCrew(ranks)
+                self._crew = LocalCrew(ranks, stall_seconds=self._stall_seconds)
             else:
-                self._crew = MpiCrew(self._world)
+                self._crew = MpiCrew(self._world, self._stall_seconds)
                 if self._crew.size != ranks:
                     raise UserError(
                         f"the study asks for {ranks} ranks (system.nodes × system.ranks_per_node), but {self._crew.size} were "

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tierscope.errors import StoppedError, UserError
 from tierscope.launch import LAUNCHERS
 from tierscope.launch.base import Job, script
+from tierscope.launch.slurm import MPIRUN, STEP_VARIABLES
 from tierscope.spec.study import Study
 from tierscope.trace import durable
 
@@ -83,8 +84,10 @@ def _check(study: Study, wanted: Wanted) -> None:
         if "\n" in line or "\r" in line:
             raise UserError(f"{line.splitlines()[0]!r} has more than one line; give one at a time")
     if wanted.mpi and wanted.launcher != "slurm":
-        raise UserError(f"--mpi = {wanted.mpi} is for srun; leave it out with --with {wanted.launcher}")
+        raise UserError(f"--mpi = {wanted.mpi} is for Slurm; leave it out with --with {wanted.launcher}")
     _check_tiers(study, wanted.launcher)
+    if wanted.mpi == MPIRUN:
+        _check_step_variables(study)
 
 
 def _check_tiers(study: Study, launcher: str) -> None:
@@ -100,6 +103,16 @@ def _check_tiers(study: Study, launcher: str) -> None:
                 raise UserError(
                     f"system.tiers.{tier.name}.path = {tier.path}; ${variable} is set by {theirs[variable]}, and not by {launcher}: write the "
                     "path of a node's own storage as it is there"
+                )
+
+
+def _check_step_variables(study: Study) -> None:
+    """Two nodes would have the same number, and so the same directory."""
+    for tier in study.system.tiers:
+        for variable in _VARIABLE.findall(tier.path):
+            if variable in STEP_VARIABLES:
+                raise UserError(
+                    f"system.tiers.{tier.name}.path = {tier.path}; under mpirun ${variable} is not a node's own: write $SLURMD_NODENAME"
                 )
 
 

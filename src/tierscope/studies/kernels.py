@@ -24,6 +24,10 @@ class Efficiency:
     slowest: tuple[Kernel, ...]
     ceilings: dict[str, float] | None
 
+    @property
+    def title(self) -> str:
+        return f"{self.network}, batch {self.batch}, {self.precision}, on {self.device}"
+
 
 def measure_efficiency(
     name: str, batch: int, precision: str, device: str, shape: Shape | None = None, by_counters: bool = False

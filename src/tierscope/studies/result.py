@@ -1,5 +1,6 @@
 """The directory of a study's results: ours, locked while in use, and about one study only."""
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -7,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from tierscope.data import manifest
-from tierscope.errors import ResultError, UserError
+from tierscope.errors import AWAY, OutOfSpaceError, ResultError, StoppedError, UserError
 from tierscope.spec import dump, sweep
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
@@ -24,11 +25,26 @@ SCRATCH = ".scratch"  # of the running command, inside the result
 def open_result(out: str, study: Study, profiler: str | None = None, kind: str = "result") -> Iterator[None]:
     """Claim and lock the directory for this study; refuse another study's, another profiler's, or one in use."""
     manifest.claim(out, kind)
-    with locked(out):
+    with _explained(out), locked(out):
         _remember(out, study)
         refuse_other_runs(study, out, profiler)
         shutil.rmtree(os.path.join(out, SCRATCH), ignore_errors=True)
         yield
+
+
+@contextmanager
+def _explained(out: str) -> Iterator[None]:
+    """A directory whose disk is full, or whose servers fail it, while it is in use."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        if not full and error.errno not in AWAY:
+            raise
+        fix = "free some space" if full else "have that mended"
+        raise (OutOfSpaceError if full else StoppedError)(
+            f"{error.filename or out}: cannot be written: {error.strerror}; finished runs are kept, {fix} and run the same command again"
+        ) from None
 
 
 @contextmanager

@@ -30,13 +30,14 @@ from tierscope.studies.first_touch import check_policies, hit_rates, staged_as
 from tierscope.studies.preloaded import Preloading, check_preload, needs_preload
 from tierscope.studies.profiled import BUILTIN, Profiling
 from tierscope.studies.reading import reading_of
-from tierscope.studies.trained import check_training, meeting, metadata_cache, training_of
 from tierscope.studies.result import SCRATCH, identity, open_result
+from tierscope.studies.trained import check_training, meeting, metadata_cache, training_of
 from tierscope.studies.watch import Watch
 from tierscope.tiers.background import Background, loads_of
 from tierscope.tiers.emulated import Board
 from tierscope.tiers.files import tier_root
 from tierscope.tiers.stations import StationMap, map_stations
+from tierscope.tiers.striping import Striping
 from tierscope.trace.op_list import collect_ops
 from tierscope.trace.provenance import provenance
 from tierscope.trace.rank_trace import RankTrace
@@ -190,7 +191,9 @@ class _Staging:
     def _key(study: Study) -> Any:
         """All that decides which files lie where, but for the cache rate."""
         reader = study.workload.reader
-        paths = tuple((tier.name, tier.path, tier.visible_to, tier.capacity) for tier in study.system.tiers)
+        paths = tuple(
+            (tier.name, tier.path, tier.visible_to, tier.capacity, Striping.of(tier)) for tier in study.system.tiers
+        )
         layout = (study.system.nodes, study.system.ranks_per_node, reader.shuffle, reader.shuffle_nodes)
         return study.workload.dataset, study.seed, paths, layout
 

@@ -5,6 +5,7 @@ Every seed has a plan, a random layout and first weights of its own; shuffles, b
 
 import errno
 import json
+import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ from tierscope.units import closest
 
 SHUFFLES = (GLOBAL, CHUNKED, LOCAL)
 DEFAULT_SYSTEM = "fugaku"
+CHUNKS = (4, 1)
 MOST_CHUNKS = 3
 _JSON = "shuffling.json"
 
@@ -52,7 +54,7 @@ class Asked:
     batch: str = "4,16"
     epochs: int = 20
     shuffle: str = ",".join(SHUFFLES)
-    shuffle_nodes: str = "1,4"
+    shuffle_nodes: str | None = None  # CHUNKS, as far as there are more nodes
     layout: str = ",".join(LAYOUTS)
     network: str = ",".join(NETWORKS)
     seeds: int = 5
@@ -143,6 +145,8 @@ def _wish(wanted: Asked) -> _Wish:
         raise UserError(f"--batch {wanted.batch}: each of {wanted.ranks} ranks has {share} samples; give at most {share}, or fewer ranks")  # fmt: skip
     if 1 in batches and GHOST in networks:
         raise UserError("--batch 1: one sample has no variance to normalise by; give 2 or more, or --network plain")
+    if math.isnan(wanted.near_room):
+        raise UserError("--near-room nan: must be a number from 0 up, like 2")
     nodes = wanted.ranks // wanted.ranks_per_node
     layout = Layout(
         ranks=wanted.ranks,
@@ -161,7 +165,9 @@ def _shuffles(wanted: Asked, nodes: int) -> tuple[Shuffle, ...]:
     names = _names("--shuffle", wanted.shuffle, SHUFFLES)
     found = [Shuffle(GLOBAL)] if GLOBAL in names else []
     if CHUNKED in names:
-        chunks = sorted(set(asked.read_counts("--shuffle-nodes", wanted.shuffle_nodes)), reverse=True)
+        chunks = [chunk for chunk in CHUNKS if chunk < nodes] or [1]
+        if wanted.shuffle_nodes is not None:
+            chunks = sorted(set(asked.read_counts("--shuffle-nodes", wanted.shuffle_nodes)), reverse=True)
         if chunks[0] > nodes:
             raise UserError(f"--shuffle-nodes {wanted.shuffle_nodes}: {wanted.ranks} ranks are on {nodes} nodes; give at most {nodes}")  # fmt: skip
         if len(chunks) > MOST_CHUNKS:

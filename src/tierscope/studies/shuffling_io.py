@@ -25,7 +25,7 @@ class Layout:
     sample_bytes: int
     epochs: int
     system: System
-    room_shares: float  # of a node's near tier: so many times the node's part of the data
+    room_shares: float  # of a node's near tier, on average: so many times the node's part of the data
 
     def study(self, shuffle: Shuffle, batch: int, seed: int) -> Study:
         """A study of `run` and `simulate`; a near tier that is too small holds a random part (local: of a node's own share)."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tierscope.errors import UserError
 from tierscope.spec.study import Dataset, Tier
+from tierscope.tiers.striping import Striping
 
 _PART = ".part"  # no digits: an emulated tier finds a file's servers by the last number in its name
 
@@ -52,6 +53,8 @@ class DatasetFiles:
     ) -> "DatasetFiles":
         """`copies`: those that readers leave there, in a folder of their own beside what was staged."""
         root, name = tier_root(tier, out, node), dataset_name(dataset, seed)
+        if (striping := Striping.of(tier)) and not copies:
+            name = f"{name}-{striping.name}"
         folder = os.path.join(root, f"{name}-first-touch" if copies else name)
         return cls(root, folder, suffix, dataset.num_subfolders_train)
 

@@ -24,9 +24,11 @@ def replacing(path: str) -> Iterator[str]:
             os.fsync(written.fileno())
         os.replace(temporary, path)
         sync_directory(os.path.dirname(path) or ".")
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             os.unlink(temporary)
+        if isinstance(error, OSError) and error.filename in (None, temporary):
+            error.filename = path  # what the reader knows it by
         raise
 
 

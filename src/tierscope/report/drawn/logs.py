@@ -110,19 +110,23 @@ class Room:
         self._frame = frame
         self._points: list[Place] = []
 
+    def add_marks(self, places: Iterable[Place]) -> None:
+        """With their radius."""
+        self._points += [(x + dx, y + dy) for x, y in places for dx, dy in ((0, 0), (-7, 0), (7, 0), (0, -7), (0, 7))]
+
     def add(self, places: Sequence[Place]) -> None:
-        """A curve; or a single mark."""
+        """A curve."""
         self._points += places
         for (x, y), (to_x, to_y) in pairwise(places):
             steps = int(max(abs(to_x - x), abs(to_y - y)) / 4) + 1
             self._points += [(x + (to_x - x) * step / steps, y + (to_y - y) * step / steps) for step in range(steps)]
 
     def put(self, canvas: Canvas, text: str, corners: Sequence[Place]) -> None:
-        """`corners`: lower left ones. The first of the quietest places within the frame is taken."""
+        """`corners`: lower left ones. The first of the quietest places within the frame is taken; what still crosses it is interrupted."""
         width, height = text_width(text), 1.05 * FONT
         fitted = [self._within(corner, width, height) for corner in corners]
         x, y = min(fitted, key=lambda corner: self._met(corner, width, height))
-        canvas.text(x, y - 0.2 * FONT, text)
+        canvas.text(x, y - 0.2 * FONT, text, "halo")
         self.add([(x, y - height / 2), (x + width, y - height / 2)])
         self.add([(x, y), (x + width, y)])
         self.add([(x, y - height), (x + width, y - height)])
@@ -137,16 +141,7 @@ class Room:
 
 
 def near_line(frame: Frame, y: float, width: float) -> list[Place]:
-    """Places along a level line: above and below it, from both ends and the middle."""
-    xs = (frame.left + 6, frame.right - width - 6, (frame.left + frame.right - width) / 2)
-    return [(x, y + down) for down in (-2.0, 1.05 * FONT + 3) for x in xs]
-
-
-def around(place: Place, width: float) -> list[Place]:
-    """Places beside a mark: right, left, above and below."""
-    x, y = place
-    beside = [(x + 10, y + 0.4 * FONT), (x - 10 - width, y + 0.4 * FONT)]
-    return [
-        *beside,
-        *((left, y + down) for down in (-9.0, 9 + 1.05 * FONT) for left in (x - width / 2, x + 4, x - width - 4)),
-    ]
+    """Places along a level line, above and below it; the ends come first."""
+    free = frame.right - frame.left - width - 12
+    xs = [frame.left + 6 + free * share for share in (0, 1, *(step / 16 for step in range(1, 16)))]
+    return [(x, y + down) for down in (-3.0, -8.0, 1.05 * FONT + 8) for x in xs]

@@ -36,6 +36,7 @@ def _rules() -> Iterator[str]:
         "text": f"font-family:Helvetica,Arial,'DejaVu Sans',sans-serif;font-size:{FONT:g}px;fill:var(--ink)",
         ".middle": "text-anchor:middle",
         ".end": "text-anchor:end",
+        ".halo": "paint-order:stroke;stroke:var(--paper);stroke-width:4px;stroke-linejoin:round",
         ".footnote": "text-anchor:end;font-size:12px;fill:var(--muted)",
         ".paper": "fill:var(--paper)",
         ".axis": "fill:none;stroke:var(--ink);stroke-width:1.2",

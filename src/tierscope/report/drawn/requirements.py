@@ -1,225 +1,210 @@
 """What a network demands of a machine, drawn: memory, roofline, cost of movement, scaling, and what the time of a sample is made of."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 
-from tierscope.arch.movement import Movement
-from tierscope.arch.requirements import MOST_BATCH, BatchNeeds, Requirements, curve, movements
-from tierscope.arch.scaling import Scaled, fits_from
-from tierscope.arch.ways import DEVICE, HOST, Spent, Way, device_ways, peak_rate, sample_ways, spent
-from tierscope.report.drawn.logs import (
-    LogAxis,
-    LogScale,
-    Room,
-    around,
-    bytes_word,
-    count_word,
-    draw_log_x,
-    draw_log_y,
-    near_line,
-    seconds_word,
-    short_word,
-)
-from tierscope.report.drawn.looks import box, stroke
+from tierscope.arch.requirements import Requirements, movements
+from tierscope.arch.ways import Spent, spent
+from tierscope.report.drawn.curves import draw_memory, draw_scaling
+from tierscope.report.drawn.logs import LogAxis, draw_log_y, seconds_word
+from tierscope.report.drawn.looks import box
+from tierscope.report.drawn.roofline import draw_roofline
 from tierscope.report.drawn.view import Figure, Seconds, brief
 from tierscope.report.parts import counted
-from tierscope.report.svg import (
-    HEIGHT,
-    WIDTH,
-    Axis,
-    Canvas,
-    Entry,
-    Frame,
-    Legend,
-    Place,
-    Sample,
-    draw_x_axis,
-    fit,
-    text_width,
-)
-from tierscope.units import about_bytes, about_flops, about_seconds
+from tierscope.report.requirements import how
+from tierscope.report.svg import HEIGHT, WIDTH, Axis, Canvas, Entry, Frame, Legend, draw_x_axis
+from tierscope.units import about_seconds
 
 NAMES = ("memory", "roofline", "movement", "scaling", "decomposition")
 _MOST_BATCHES = 6  # more hues cannot be told apart
-_NAME = 150.0  # the most room that a tier's name gets
-_BOTTOM = HEIGHT - 58
+_ANY = "mark io first"  # looks of what does not depend on the batch
+_BAR = 64.0  # the most that a bar is wide
+_PARTS = {"compute": (0, False), "all-reduce": (2, False), "read": (1, False), "copy": (1, True)}  # hue, hatched
 
 
 def draw_requirements(found: Requirements) -> list[Figure]:
     """All five; those that cannot be drawn say why."""
-    wish = found.wish
-    how = f"{wish.precision.name}, {wish.optimizer}{', checkpointed' if wish.checkpointed else ''}"
-    note = f"{brief(found.network.name, 40)} on {brief(found.machine.name, 30)} ({how}) · modelled"
+    asked = how(found.wish)
+    note = f"{brief(found.network.name, 40)} on {brief(found.machine.name, 30)} ({asked}) · modelled"
     drawn = (
-        _memory(found, how),
-        _roofline(found),
-        _movement(found),
-        _scaling(found),
-        _decomposition(found),
+        draw_memory(found, NAMES[0], asked),
+        draw_roofline(found, NAMES[1]),
+        _movement(found, NAMES[2]),
+        draw_scaling(found, NAMES[3]),
+        _decomposition(found, NAMES[4]),
     )
     return [replace(figure, note=note) for figure in drawn]
 
 
+# Movement
+
+
 @dataclass(frozen=True, slots=True)
-class _Series:
-    """One curve: where a value is unknown or nothing, it has a gap. `css`: its hue; `shape`: of its marks."""
+class _Cost:
+    """Of one way: seconds of a sample by batch, or for any. `byte`: relative to device memory. None: not known."""
 
-    text: str
-    css: str
-    shape: int
-    places: tuple[tuple[float, float | None], ...]
-
-    def values(self) -> Iterator[float]:
-        return (value for _, value in self.places if value)
-
-    def stretches(self) -> Iterator[list[tuple[float, float]]]:
-        for is_known, stretch in groupby(self.places, key=lambda place: bool(place[1])):
-            if is_known:
-                yield [(x, y) for x, y in stretch if y]
+    name: str
+    byte: float | None
+    seconds: Mapping[int | None, float | None]
 
 
-def _line_and_mark(css: str, shape: int, mark: str = "") -> Sample:
-    def draw(canvas: Canvas, x: float, y: float) -> None:
-        canvas.line((x - 14, y), (x + 14, y), f"sample curve {css}")
-        canvas.marker(shape, (x, y), 4, f"sample {mark or f'mark io {css}'}")
-
-    return draw
-
-
-# Memory
-
-
-def _memory(found: Requirements, how: str) -> Figure:
-    needs = curve(found)
-    title = "Memory of an accelerator against batch size"
-    caption = (
-        f"Modelled, allocation by allocation ({how}): what is there all the time (parameters, gradients, optimizer state), the samples, activations kept for "
-        f"the backward pass, and the peak at any moment of a step, which is no sum of them. {_largest_text(found)}"
+def _movement(found: Requirements, name: str) -> Figure:
+    title = "Cost of moving the bytes of a sample"
+    costs, batches = _costs(found), _drawn_batches(found)
+    caption = " ".join(_movement_sentences(found, costs, batches))
+    canvas = Canvas(name, title, caption)
+    looks: dict[int | None, str] = {batch: f"bar tier{hue}" for hue, batch in enumerate(batches)}
+    looks[None] = _ANY
+    legend = Legend(
+        [Entry(box(css), "any batch" if batch is None else f"batch {batch:,}") for batch, css in looks.items()]
     )
-    canvas = Canvas(NAMES[0], title, caption)
-    series = _memory_series(needs)
-    legend = Legend([Entry(stroke(f"curve {one.css}"), one.text) for one in series])
-    limits = _memory_limits(found)
-    values = [value for one in series for value in one.values()]
-    y = LogAxis.over([*values, *limits.values()], "memory", bytes_word, base=2)
-    x = LogAxis(1 / 1.3, needs[-1].batch * 1.3, "batch of an accelerator (samples)", count_word, base=2)
-    frame = Frame(y.room(), legend.height + 8, WIDTH - 24, _BOTTOM)
-    up, along, room = draw_log_y(canvas, frame, y), draw_log_x(canvas, frame, x), Room(frame)
-    for one in series:
-        _draw_curve(canvas, room, one, along, up)
-    for text, limit in limits.items():
-        _draw_level(canvas, room, frame, up(limit), "goal")
-    if found.max_batch:
-        _draw_largest(canvas, room, frame, found, next(one for one in needs if one.batch == found.max_batch), (along, up))
-    for text, limit in limits.items():
-        room.put(canvas, text, near_line(frame, up(limit), text_width(text)))
+    known = [value for cost in costs for value in cost.seconds.values() if value]
+    upward = LogAxis.over(known, "time of a sample", seconds_word, room=3.0)
+    frame = Frame(upward.room(), legend.height + 8, WIDTH - 24, HEIGHT - 78)
+    up = draw_log_y(canvas, frame, upward)
+    axis = Axis.of("", [cost.name for cost in costs], frame.left, frame.right)
+    for place, cost in zip(axis.places, costs, strict=True):
+        width = min(0.84 * axis.pitch / len(cost.seconds), _BAR)
+        for number, (batch, seconds) in enumerate(cost.seconds.items()):
+            left = place + (number - len(cost.seconds) / 2) * width
+            top = up(seconds) if seconds else frame.bottom
+            bar = Frame(left, top, left + width, frame.bottom)
+            _draw_cost(canvas, bar, seconds, looks[batch], cost.name, len(cost.seconds) == 1)
+        if cost.byte is not None:
+            canvas.text(place, frame.bottom + 40, f"× {_times(cost.byte)}", "tick middle")
+    draw_x_axis(canvas, frame, axis, "way, and what a byte costs on it (device memory: × 1)")
     legend.draw(canvas)
-    return Figure(NAMES[0], title, caption, canvas.to_text())
+    return Figure(name, title, caption, canvas.to_text())
 
 
-def _memory_series(needs: Sequence[BatchNeeds]) -> list[_Series]:
-    def places(*names: str) -> tuple[tuple[float, float], ...]:
-        return tuple((one.batch, sum(getattr(one.memory, name) for name in names)) for one in needs)
+def _draw_cost(canvas: Canvas, bar: Frame, seconds: float | None, css: str, way: str, is_alone: bool) -> None:
+    """With its value above, if there is room for it."""
+    text = "unknown" if seconds is None else about_seconds(seconds) if seconds else "none"
+    if seconds:
+        canvas.rect(bar.left, bar.top, bar.right - bar.left, bar.bottom - bar.top, css, f"{way}: {text}")
+    if is_alone:
+        canvas.text((bar.left + bar.right) / 2, bar.top - 5, text, "tick middle")
+
+
+def _costs(found: Requirements) -> list[_Cost]:
+    machine, moved = found.machine, movements(found)
+    batches = _drawn_batches(found)
+    near = None if machine.near is None else machine.near.name
+    network = found.byte_costs.get("network") if found.wish.nodes[-1] > 1 else None
+
+    def by_batch(name: str) -> dict[int | None, float | None]:
+        values: dict[int | None, float | None] = {batch: getattr(moved[batch], name) for batch in batches}
+        return values if any(values.values()) else {None: values[batches[0]]}
+
+    def alike(name: str) -> dict[int | None, float | None]:
+        return {None: getattr(found.movement, name)}
 
     return [
-        _Series("predicted peak", "any", 0, places("peak")),
-        _Series("kept activations", "later0", 1, places("activations")),
-        _Series("parameters, gradients, optimizer", "later2", 2, places("parameters", "gradients", "optimizer")),
-        _Series("samples", "later1", 3, places("input")),
+        _Cost("memory", 1.0, by_batch("memory")),
+        _Cost("host", found.byte_costs.get("host"), alike("samples_dram")),
+        *([] if near is None else [_Cost(near, found.byte_costs.get(near), alike("samples_nvme"))]),
+        _Cost(machine.far.name, found.byte_costs.get(machine.far.name), alike("samples_pfs")),
+        _Cost("all-reduce", network, by_batch("allreduce")),
     ]
 
 
-def _memory_limits(found: Requirements) -> dict[str, float]:
-    limits = {f"{DEVICE}: {about_bytes(found.machine.memory)}": float(found.machine.memory)}
-    if found.machine.l2 is not None:
-        limits[f"L2: {about_bytes(found.machine.l2)}"] = float(found.machine.l2)
-    return limits
+def _drawn_batches(found: Requirements) -> list[int]:
+    """At most so many, evenly chosen, with the first and the last."""
+    asked = list(dict.fromkeys(found.wish.batches))
+    if len(asked) <= _MOST_BATCHES:
+        return asked
+    return [asked[round(step * (len(asked) - 1) / (_MOST_BATCHES - 1))] for step in range(_MOST_BATCHES)]
 
 
-def _largest_text(found: Requirements) -> str:
-    if not found.max_batch:
-        return f"Not even one sample fits the {about_bytes(found.machine.memory)} of an accelerator."
-    more = " or more" if found.max_batch >= MOST_BATCH else ""
-    return f"The largest batch that fits is {found.max_batch:,}{more}."
+def _times(cost: float) -> str:
+    return f"{cost:,.0f}" if cost >= 100 else f"{cost:.3g}"
 
 
-def _draw_largest(
-    canvas: Canvas, room: Room, frame: Frame, found: Requirements, needs: BatchNeeds, scales: tuple[LogScale, LogScale]
-) -> None:
-    place = scales[0](needs.batch), scales[1](needs.memory.peak)
-    canvas.line(place, (place[0], frame.bottom), "outline")
-    room.add([place, (place[0], frame.bottom)])
-    tip = f"batch {needs.batch:,}: {about_bytes(needs.memory.peak)}, the largest that fits"
-    canvas.marker(3, place, 6, "best", tip)
-    text = f"largest that fits: {found.max_batch:,}{' or more' if found.max_batch >= MOST_BATCH else ''}"
-    left = place[0] - text_width(text) - 8
-    room.put(canvas, text, [(left, frame.bottom - down) for down in (6, 30, 54, 78, 102, 126, 150)])
+def _movement_sentences(found: Requirements, costs: Sequence[_Cost], batches: Sequence[int]) -> Iterator[str]:
+    nodes, machine = found.wish.nodes[-1], found.machine
+    yield (
+        f"Modelled, lower bounds: bytes × time of a byte, for one sample on one accelerator while {'all accelerators of ' if nodes * machine.accelerators > 1 else ''}{counted(nodes, 'node')} {'work' if nodes * machine.accelerators > 1 else 'works'}. Activations and weights "
+        "through device memory, samples from the host, files from the tiers, gradients once a batch (ring)."
+    )
+    yield f"Below each: what a byte costs relative to device memory, with all of the system's {counted(machine.nodes, 'node')} at work."
+    if len(batches) < len(set(found.wish.batches)):
+        yield f"Of {len(set(found.wish.batches))} batches, {len(batches)} are drawn."
+    unknown = [brief(cost.name, 40) for cost in costs if None in cost.seconds.values()]
+    if unknown:
+        yield f"Unknown, since the system does not say how fast they are: {', '.join(unknown)}."
+    if machine.near is None:
+        yield "Nodes have no tier of their own."
 
 
-def _draw_curve(
-    canvas: Canvas, room: Room, series: _Series, along: LogScale, up: LogScale, with_marks: bool = False
-) -> None:
-    for stretch in series.stretches():
-        places = [(along(x), up(y)) for x, y in stretch]
-        if len(places) > 1:
-            canvas.path(places, f"curve {series.css}")
-        room.add(places)
-        for (x, y), place in zip(stretch, places, strict=True):
-            if with_marks or len(places) == 1:
-                tip = f"{series.text}, {x:,.0f}: {about_seconds(y)}"
-                canvas.marker(series.shape, place, 3.6, f"mark io {series.css}", tip)
+# Decomposition
 
 
-def _draw_level(canvas: Canvas, room: Room, frame: Frame, y: float, css: str) -> None:
-    canvas.line((frame.left, y), (frame.right, y), css)
-    room.add([(frame.left, y), (frame.right, y)])
-
-
-# Roofline
-
-
-_WAY_LOOKS = ("later1", "later2", "later4")  # host, near tier, far tier
-
-
-def _roofline(found: Requirements) -> Figure:
-    title = "Roofline: what bounds a sample"
-    ways, through = sample_ways(found), device_ways(found)
-    caption = _roofline_caption(found, ways)
-    canvas = Canvas(NAMES[1], title, caption)
-    looks = dict(zip((HOST, "near", "far"), _WAY_LOOKS, strict=True))
-    styles = {way.name: looks[_role(found, way)] for way in ways}
-    legend = Legend([*_device_entries(through), *(_way_entry(way, styles[way.name]) for way in ways)])
-    dots = [(cost.flops / cost.nbytes, cost) for cost in found.costs if cost.flops and cost.nbytes]
-    marks = {
-        **{name: _mark(found, way) for name, way in through.items()},
-        **{way.name: _mark(found, way) for way in ways},
-    }
-    device = found.machine.device
-    heights = [min(device.peak(found.wish.precision, cost.tensor_cores), x * device.memory_bandwidth) for x, cost in dots]
-    ceilings = _ceilings(found)
-    x = LogAxis.over([*(x for x, _ in dots), *(x for x, _ in marks.values())], "operations for each byte (FLOP/B)", count_word)
-    y = LogAxis.over([*heights, *(y for _, y in marks.values()), *ceilings.values()], "attainable FLOP/s", short_word)
-    frame = Frame(y.room(), legend.height + 8, WIDTH - 24, _BOTTOM)
-    up, along, room = draw_log_y(canvas, frame, y), draw_log_x(canvas, frame, x), Room(frame)
-    top = max(ceilings.values())
-    slopes = [("any", device.memory_bandwidth), *((styles[way.name], way.bandwidth) for way in ways)]
-    for css, bandwidth in slopes:
-        ends = _slope(x, y, bandwidth, top)
-        if ends:
-            places = [(along(x), up(y)) for x, y in ends]
-            canvas.path(places, f"curve {css}")
-            room.add(places)
-    for text, ceiling in ceilings.items():
-        start = max(x.low, ceiling / device.memory_bandwidth)
-        level = [(along(start), up(ceiling)), (frame.right, up(ceiling))]
-        canvas.path(level, "curve any" if ceiling == device.peak(found.wish.precision) else "outline")
-        room.add(level)
-    for (across, cost), height in zip(dots, heights, strict=True):
-        tip = f"{cost.name}: {across:,.3g} FLOP/B, {about_flops(height)}/s at most"
-        canvas.circle(along(across), up(height), 3, "unmet", tip)
-    _draw_way_marks(canvas, room, found, marks, styles, (along, up))
-    for text, ceiling in ceilings.items():
-        room.put(canvas, text, near_line(frame, up(ceiling), text_width(text)))
+def _decomposition(found: Requirements, name: str) -> Figure:
+    title = "What the time of a sample is made of"
+    bars = spent(found)
+    if not bars:
+        return Figure(
+            name, title, "", None, "the system says neither how fast samples come from main memory nor from its tiers"
+        )
+    caption = " ".join(_decomposition_sentences(found, bars))
+    canvas = Canvas(name, title, caption)
+    parts = [part for part in _PARTS if any(part in bar.parts for bar in bars)]
+    styles = {part: _style(canvas, *_PARTS[part]) for part in parts}
+    legend = Legend(
+        [
+            *(Entry(box(*styles[part]), part) for part in parts),
+            Entry(lambda canvas, x, y: canvas.line((x - 14, y), (x + 14, y), "sample goal"), "perfect overlap"),
+        ]
+    )
+    seconds = Seconds(1.06 * max(bar.together for bar in bars))
+    frame = seconds.frame(legend)
+    scale = seconds.draw(canvas, frame, "sample on an accelerator")
+    axis = Axis.of("", [bar.place for bar in bars], frame.left, frame.right)
+    width = min(0.34 * axis.pitch, 80.0)
+    for place, bar in zip(axis.places, bars, strict=True):
+        foot = 0.0
+        for part in parts:
+            taken = bar.parts.get(part, 0.0)
+            if taken:
+                css, fill = styles[part]
+                top = scale(foot + taken)
+                canvas.rect(
+                    place - width / 2,
+                    top,
+                    width,
+                    scale(foot) - top,
+                    css,
+                    f"{bar.place}: {part} {about_seconds(taken)}",
+                    fill,
+                )
+                foot += taken
+        level = scale(bar.overlapped)
+        canvas.line((place - width / 2 - 8, level), (place + width / 2 + 8, level), "goal")
+        canvas.text(place + width / 2 + 12, level + 5, about_seconds(bar.overlapped))
+    draw_x_axis(canvas, frame, axis, "where samples come from")
     legend.draw(canvas)
-    return Figure(NAMES[1], title, caption, canvas.to_text())
+    return Figure(name, title, caption, canvas.to_text())
+
+
+def _style(canvas: Canvas, hue: int, hatched: bool) -> tuple[str, str]:
+    return (f"bar edge{hue}", canvas.hatch(hue)) if hatched else (f"bar edge{hue} tier{hue}", "")
+
+
+def _decomposition_sentences(found: Requirements, bars: Sequence[Spent]) -> Iterator[str]:
+    nodes = found.wish.nodes[-1]
+    yield (
+        f"Modelled, lower bounds, for a sample of batch {found.wish.batches[0]:,} with all accelerators of {counted(nodes, 'node')} at work: compute (roofline, layer by layer), "
+        "all-reduce, and the host's part, which is reading the file and copying the sample; preprocessing is not counted."
+    )
+    yield "Stacked: one after another. Dashed: all at once, so the longest of them."
+    if found.movement.allreduce is None:
+        yield "All-reduce is left out: the system does not say how fast its network is."
+    if found.movement.samples_dram is None:
+        yield "Copying, and samples from main memory, are left out: the system does not say how fast the host is."
+    storages = [storage for storage in (found.machine.near, found.machine.far) if storage is not None]
+    drawn = {bar.place for bar in bars}
+    for storage in storages:
+        if storage.name not in drawn:
+            yield f"{brief(storage.name, 40)} is left out: the system does not say how fast it is."
+    if found.machine.near is None:
+        yield "Nodes have no tier of their own."

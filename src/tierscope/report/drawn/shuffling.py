@@ -36,7 +36,9 @@ class _Drawn:
 def _figure(found: Shuffling, network: str) -> Figure:
     rows = [row for row in found.rows if row.network == network]
     batches, layouts = list(dict.fromkeys(row.batch for row in rows)), list(dict.fromkeys(row.layout for row in rows))
-    left_out = "" if len(batches) <= _MOST_BATCHES else f" Of {len(batches)} batches, the first {_MOST_BATCHES} are drawn."
+    left_out = (
+        "" if len(batches) <= _MOST_BATCHES else f" Of {len(batches)} batches, the first {_MOST_BATCHES} are drawn."
+    )
     batches = batches[:_MOST_BATCHES]
     rows = [row for row in rows if row.batch in batches]
     name, title = f"{KIND}-{network}", "What shuffling buys"
@@ -49,7 +51,7 @@ def _figure(found: Shuffling, network: str) -> Figure:
     drawn = _Drawn(canvas, shuffles, found.epochs)
     legend = Legend([Entry(box(f"tier{_HUES[place]}"), shuffle.text) for place, shuffle in enumerate(shuffles)])
     legend.draw(canvas)
-    seconds = Seconds(1.06 * max(max(row.io.median for row in rows), 1e-9))
+    seconds = Seconds(1.06 * max(1e-9, *(row.io.median for row in rows)))
     io = Frame(WIDTH - 14 - _IO_WIDTH, legend.height + 30, WIDTH - 14, HEIGHT - 52)
     ticks_width = max(text_width(text) for _, text in seconds.ticks())
     panels = Frame(44 + text_width("100"), io.top, io.left - ticks_width - 34, io.bottom)

@@ -1,0 +1,282 @@
+"""Curves of requirements over powers: memory against batch size, epochs against nodes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from tierscope.arch.requirements import MOST_BATCH, BatchNeeds, Requirements, curve
+from tierscope.arch.scaling import Scaled, fits_from
+from tierscope.arch.ways import DEVICE
+from tierscope.report.drawn.logs import (
+    LogAxis,
+    LogScale,
+    Room,
+    bytes_word,
+    count_word,
+    draw_log_x,
+    draw_log_y,
+    near_line,
+    seconds_word,
+)
+from tierscope.report.drawn.looks import stroke
+from tierscope.report.drawn.view import Figure
+from tierscope.report.parts import counted
+from tierscope.report.svg import HEIGHT, WIDTH, Canvas, Entry, Frame, Legend, Sample, text_width
+from tierscope.units import about_bytes, about_seconds
+
+_BOTTOM = HEIGHT - 58
+_EDGE = 1.25  # room beside the first and the last place of an axis, as a factor
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """Where a value is unknown or nothing, a curve has a gap."""
+
+    text: str
+    css: str
+    shape: int
+    places: tuple[tuple[float, float | None], ...]
+
+    def values(self) -> list[float]:
+        return [value for _, value in self.places if value]
+
+    def stretches(self) -> Iterator[list[tuple[float, float]]]:
+        for is_known, stretch in groupby(self.places, key=lambda place: bool(place[1])):
+            if is_known:
+                yield [(x, y) for x, y in stretch if y]
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    canvas: Canvas
+    frame: Frame
+    along: LogScale
+    up: LogScale
+    room: Room
+
+    @classmethod
+    def begin(cls, canvas: Canvas, top: float, x: LogAxis, y: LogAxis) -> "_Drawing":
+        frame = Frame(y.room(), top, WIDTH - 24, _BOTTOM)
+        return cls(canvas, frame, draw_log_x(canvas, frame, x), draw_log_y(canvas, frame, y), Room(frame))
+
+    def curve(self, series: _Series) -> None:
+        for stretch in series.stretches():
+            places = [(self.along(x), self.up(y)) for x, y in stretch]
+            if len(places) > 1:
+                self.canvas.path(places, f"curve {series.css}")
+            self.room.add(places)
+
+    def level(self, value: float, css: str) -> None:
+        ends = [(self.frame.left, self.up(value)), (self.frame.right, self.up(value))]
+        self.canvas.path(ends, css)
+        self.room.add(ends)
+
+
+# Memory
+
+
+def draw_memory(found: Requirements, name: str, how: str) -> Figure:
+    needs = curve(found)
+    title = "Memory of an accelerator against batch size"
+    caption = (
+        f"Modelled, allocation by allocation ({how}): parameters with gradients and optimizer state, samples, activations kept for the backward pass, and the "
+        f"peak at any moment of a step, which is no sum of the others: it has workspace and what libraries hold, too. {_largest_text(found)}"
+    )
+    canvas = Canvas(name, title, caption)
+    series, limits = _memory_series(needs), _memory_limits(found)
+    legend = Legend([Entry(stroke(f"curve {one.css}"), one.text) for one in series])
+    known = [value for one in series for value in one.values()]
+    drawing = _Drawing.begin(
+        canvas,
+        legend.height + 8,
+        LogAxis(1 / _EDGE, needs[-1].batch * _EDGE, "batch of an accelerator (samples)", count_word, base=2),
+        LogAxis.over([*known, *limits.values()], "memory", bytes_word, base=2),
+    )
+    for one in series:
+        drawing.curve(one)
+    for limit in limits.values():
+        drawing.level(limit, "goal")
+    for needed in needs:
+        if needed.batch == found.max_batch:
+            _mark_largest(drawing, needed)
+    for text, limit in limits.items():
+        drawing.room.put(canvas, text, near_line(drawing.frame, drawing.up(limit), text_width(text)))
+    legend.draw(canvas)
+    return Figure(name, title, caption, canvas.to_text())
+
+
+def _memory_series(needs: Sequence[BatchNeeds]) -> list[_Series]:
+    def places(*names: str) -> tuple[tuple[float, float], ...]:
+        return tuple((one.batch, sum(getattr(one.memory, name) for name in names)) for one in needs)
+
+    return [
+        _Series("predicted peak", "any", 0, places("peak")),
+        _Series("kept activations", "later0", 1, places("activations")),
+        _Series("parameters, gradients, optimizer", "later2", 2, places("parameters", "gradients", "optimizer")),
+        _Series("samples", "later1", 3, places("input")),
+    ]
+
+
+def _memory_limits(found: Requirements) -> dict[str, float]:
+    limits = {f"{DEVICE}: {about_bytes(found.machine.memory)}": float(found.machine.memory)}
+    if found.machine.l2 is not None:
+        limits[f"L2: {about_bytes(found.machine.l2)}"] = float(found.machine.l2)
+    return limits
+
+
+def _largest_text(found: Requirements) -> str:
+    if not found.max_batch:
+        return f"Not even one sample fits the {about_bytes(found.machine.memory)} of an accelerator."
+    more = " or more" if found.max_batch >= MOST_BATCH else ""
+    return f"The largest batch that fits is {found.max_batch:,}{more}."
+
+
+def _mark_largest(drawing: _Drawing, needs: BatchNeeds) -> None:
+    canvas, frame = drawing.canvas, drawing.frame
+    place = drawing.along(needs.batch), drawing.up(needs.memory.peak)
+    canvas.line(place, (place[0], frame.bottom), "outline")
+    drawing.room.add([place, (place[0], frame.bottom)])
+    tip = f"batch {needs.batch:,}: {about_bytes(needs.memory.peak)}, the largest that fits"
+    canvas.marker(3, place, 6, "best", tip)
+    text = f"largest that fits: {needs.batch:,}{' or more' if needs.batch >= MOST_BATCH else ''}"
+    left = place[0] - text_width(text) - 8
+    drawing.room.put(canvas, text, [(left, frame.bottom - down) for down in range(6, 180, 12)])
+
+
+# Scaling
+
+
+def draw_scaling(found: Requirements, name: str) -> Figure:
+    title = "Epochs against nodes"
+    points, wish = found.scaling, found.wish
+    if len(points) < 2:
+        reason = "there is one number of nodes only, so there is nothing to draw against; give --nodes, like 1..64"
+        return Figure(name, title, "", None, reason)
+    caption = " ".join(_scaling_sentences(found))
+    canvas = Canvas(name, title, caption)
+    series = [one for one in _scaling_series(points) if one.values()]
+    waiting = list(_stretches([point.storage_matters for point in points]))
+    legend = Legend(
+        [
+            *(Entry(_sample(one), one.text) for one in series),
+            *(
+                [Entry(lambda canvas, x, y: canvas.rect(x - 10, y - 7, 20, 14, "sample band"), "storage matters")]
+                if waiting
+                else []
+            ),
+        ]
+    )
+    drawing = _Drawing.begin(
+        canvas,
+        legend.height + 8,
+        LogAxis(points[0].nodes / _EDGE, points[-1].nodes * _EDGE, _nodes_title(wish.weak), count_word, base=2),
+        LogAxis.over([value for one in series for value in one.values()], "time of an epoch", seconds_word),
+    )
+    for first, last in waiting:
+        _shade(drawing, points, first, last)
+    for one in series:
+        drawing.curve(one)
+    for one in series:
+        _mark(drawing, one)
+    fits = fits_from(points)
+    if fits is not None:
+        _mark_fits(drawing, fits)
+    legend.draw(canvas)
+    return Figure(name, title, caption, canvas.to_text())
+
+
+def _nodes_title(weak: bool) -> str:
+    return f"nodes ({'weak' if weak else 'strong'} scaling)"
+
+
+def _scaling_series(points: Sequence[Scaled]) -> list[_Series]:
+    def places(name: str) -> tuple[tuple[float, float | None], ...]:
+        return tuple((point.nodes, getattr(point, name)) for point in points)
+
+    return [
+        _Series("later epochs", "any", 0, places("later_seconds")),
+        _Series("first epoch", "first", 1, places("first_seconds")),
+        _Series("compute", "later1", 2, places("compute_seconds")),
+        _Series("exchange", "later2", 3, places("exchange_seconds")),
+        _Series("reads of later epochs (stations)", "later3", 4, places("storage_seconds")),
+    ]
+
+
+def _sample(series: _Series) -> Sample:
+    def draw(canvas: Canvas, x: float, y: float) -> None:
+        canvas.line((x - 14, y), (x + 14, y), f"sample curve {series.css}")
+        _draw_mark(canvas, series, (x, y))
+
+    return draw
+
+
+def _mark(drawing: _Drawing, series: _Series) -> None:
+    for stretch in series.stretches():
+        for nodes, seconds in stretch:
+            tip = f"{counted(int(nodes), 'node')}, {series.text}: {about_seconds(seconds)}"
+            place = drawing.along(nodes), drawing.up(seconds)
+            _draw_mark(drawing.canvas, series, place, tip)
+            drawing.room.add_marks([place])
+
+
+def _draw_mark(canvas: Canvas, series: _Series, place: tuple[float, float], tip: str = "") -> None:
+    """Later epochs are as long as something else: their marks go around those of others."""
+    if series.css == "any":
+        canvas.marker(series.shape, place, 7, "former", tip)
+    else:
+        canvas.marker(series.shape, place, 3.4, f"mark io {series.css}", tip)
+
+
+def _stretches(flags: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """First and last places of what is so, one after another."""
+    for is_so, stretch in groupby(enumerate(flags), key=lambda each: each[1]):
+        if is_so:
+            numbers = [number for number, _ in stretch]
+            yield numbers[0], numbers[-1]
+
+
+def _shade(drawing: _Drawing, points: Sequence[Scaled], first: int, last: int) -> None:
+    """From halfway to the neighbours."""
+    frame, places = drawing.frame, [drawing.along(point.nodes) for point in points]
+    left = frame.left if first == 0 else (places[first - 1] + places[first]) / 2
+    right = frame.right if last == len(points) - 1 else (places[last] + places[last + 1]) / 2
+    nodes = f"{points[first].nodes:,} to {points[last].nodes:,}"
+    drawing.canvas.rect(
+        left, frame.top, right - left, frame.bottom - frame.top, "band", f"storage matters: {nodes} nodes"
+    )
+
+
+def _mark_fits(drawing: _Drawing, nodes: int) -> None:
+    frame, x = drawing.frame, drawing.along(nodes)
+    drawing.canvas.line((x, frame.top), (x, frame.bottom), "goal")
+    drawing.room.add([(x, frame.top), (x, frame.bottom)])
+    text = f"share fits memory: from {counted(nodes, 'node')}"
+    width = text_width(text)
+    lefts = (x + 6, x - width - 6)
+    heights = [frame.top + 20 + step for step in range(0, int(frame.bottom - frame.top) - 20, 12)]
+    drawing.room.put(drawing.canvas, text, [(left, y) for y in (heights[0], *reversed(heights)) for left in lefts])
+
+
+def _scaling_sentences(found: Requirements) -> Iterator[str]:
+    points, wish = found.scaling, found.wish
+    yield f"Modelled, lower bounds: an epoch of {found.data.samples:,} samples takes the longest of compute, exchange of gradients (ring) and input, perfectly overlapped"
+    yield f"(batch {wish.batches[0]:,} on each accelerator, {found.machine.accelerators} in a node)."
+    if any(point.storage_seconds is not None for point in points):
+        yield "Reads are those that the stations of the tiers need; from main memory there are none."
+    else:
+        yield "Reads are by plain bandwidths: the system's tiers have no model."
+    waiting = [point.nodes for point in points if point.storage_matters]
+    yield (
+        f"Storage matters on {', '.join(f'{nodes:,}' for nodes in waiting)} nodes."
+        if waiting
+        else "Storage does not matter after the first epoch."
+    )
+    fits = fits_from(points)
+    if fits is not None:
+        yield f"A node's share of the files fits main memory from {counted(fits, 'node')} on."
+    elif points[-1].fits_memory is None:
+        yield "Whether it fits main memory is not known: the system does not say how much there is."
+    else:
+        yield "On none of them does a node's share of the files fit main memory."
+    if any(point.exchange_seconds is None for point in points):
+        yield "Exchange is not drawn where the system does not say how fast its network is."

@@ -1,0 +1,61 @@
+"""The hardware-efficiency histogram, drawn: how much of a step is spent at which efficiency, and what a perfect implementation would take."""
+
+from tierscope.arch.efficiency import BINS, Histogram
+from tierscope.report.drawn.view import Figure, Seconds, brief
+from tierscope.report.parts import counted
+from tierscope.report.svg import HEIGHT, WIDTH, Canvas, Frame, Scale, text_width
+from tierscope.units import about_seconds
+
+NAME = "efficiency"
+_ROW = 26.0  # of the two bars above the histogram
+_HEAD = 2 * _ROW + 30
+
+
+def draw_efficiency(found: Histogram, where: str) -> Figure:
+    """`where`: network, batch, precision and device."""
+    title = "Time by hardware efficiency"
+    total, ideal = found.total_seconds, found.ideal_seconds
+    if not total:
+        return Figure(NAME, title, "", None, "no kernel took any time")
+    times = f"{found.potential:.1f} times as fast" if ideal else "faster than can be said"
+    caption = (
+        f"{brief(where, 120)}, one step: time of {counted(found.kernels, 'kernel')} by efficiency, the largest of its use of tensor cores, other cores and memory, by "
+        f"{found.source}. Above: all of it, and the same work at full efficiency: a perfect implementation would be {times}."
+    )
+    canvas = Canvas(NAME, title, caption)
+    seconds = Seconds(1.12 * max(found.seconds))
+    ticks = max(text_width(text) for _, text in seconds.ticks())
+    frame = Frame(42 + ticks, _HEAD, WIDTH - 24, HEIGHT - 58)
+    _draw_head(canvas, frame, total, ideal)
+    scale = seconds.draw(canvas, frame, "time of a step")
+    along = Scale(0.0, BINS, frame.left, frame.right)
+    width = 0.84 * (along(1) - along(0))
+    for number, taken in enumerate(found.seconds):
+        if not taken:
+            continue
+        place, top, share = along(number + 0.5), scale(taken), f"{100 * taken / total:.0f} %"
+        tip = f"{10 * number}–{10 * number + 10} % efficient: {about_seconds(taken)}, {share}"
+        canvas.rect(place - width / 2, top, width, frame.bottom - top, "bar tier0", tip)
+        canvas.text(place, top - 5, share, "tick middle")
+    _draw_edges(canvas, frame, along)
+    return Figure(NAME, title, caption, canvas.to_text(), note=brief(where, 96))
+
+
+def _draw_edges(canvas: Canvas, frame: Frame, along: Scale) -> None:
+    canvas.line((frame.left, frame.bottom), (frame.right, frame.bottom), "axis")
+    for edge in range(BINS + 1):
+        canvas.line((along(edge), frame.bottom), (along(edge), frame.bottom + 4), "axis")
+        canvas.text(along(edge), frame.bottom + 20, f"{100 * edge // BINS}", "tick middle")
+    canvas.text((frame.left + frame.right) / 2, HEIGHT - 9, "efficiency (% of what the hardware can do)", "middle")
+
+
+def _draw_head(canvas: Canvas, frame: Frame, total: float, ideal: float) -> None:
+    """Both on one scale, with their values behind them."""
+    start = 8 + max(text_width("measured"), text_width("ideal")) + 8
+    texts = [about_seconds(total), f"{about_seconds(ideal)}"]
+    room = frame.right - start - max(map(text_width, texts)) - 10
+    for row, (name, value, css) in enumerate((("measured", total, "bar tier0"), ("ideal", ideal, "bar tier2"))):
+        y, width = 10 + row * _ROW, room * value / total
+        canvas.text(start - 8, y + 15, name, "end")
+        canvas.rect(start, y, width, _ROW - 6, css, f"{name}: {about_seconds(value)}")
+        canvas.text(start + width + 8, y + 15, texts[row])

@@ -1,0 +1,69 @@
+"""A directory of ours into which a command writes JSON, a page and figures: for those that have no runs."""
+
+import errno
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from tierscope.data import manifest
+from tierscope.errors import OutOfSpaceError, UserError
+from tierscope.report.drawn.view import Figure
+from tierscope.report.figures import standalone
+from tierscope.report.png import png_problem, to_png
+from tierscope.studies.result import locked
+from tierscope.trace.durable import remove_leftovers, write_file
+
+FIGURES = "figures"
+_KINDS = ("svg", "png")
+_TAKEN = "another command is writing there; wait for it to end or give another --out"
+
+
+def claim_folder(out: str, kind: str) -> str:
+    """Before anything takes long: a directory that is ours, or can be."""
+    if out == "":
+        raise UserError("--out is empty; give a directory, or leave it out")
+    folder = os.path.abspath(out)
+    manifest.claim(folder, kind)
+    return folder
+
+
+def json_bytes(document: Mapping[str, Any]) -> bytes:
+    """As `--json` prints it."""
+    return (json.dumps(document, indent=1, allow_nan=False) + "\n").encode()
+
+
+def figure_files(drawn: Iterable[Figure]) -> dict[str, bytes]:
+    """As SVG, and as PNG where this machine can."""
+    files = {}
+    for figure in drawn:
+        if figure.svg is not None:
+            whole = standalone(figure)
+            files[os.path.join(FIGURES, f"{figure.name}.svg")] = whole
+            if not png_problem():
+                files[os.path.join(FIGURES, f"{figure.name}.png")] = to_png(whole)
+    return files
+
+
+def write_files(folder: str, files: Mapping[str, bytes], names: Sequence[str]) -> list[str]:
+    """Each of them durably. Those of the figures with these names that are of an earlier call give way."""
+    with locked(folder, _TAKEN):
+        with suppress(NotADirectoryError):  # writing will say so
+            remove_leftovers(os.path.join(folder, FIGURES))
+        paths = [_write(os.path.join(folder, name), content) for name, content in files.items()]
+        for old in {os.path.join(FIGURES, f"{name}.{kind}") for name in names for kind in _KINDS} - files.keys():
+            with suppress(OSError):
+                os.unlink(os.path.join(folder, old))
+    return paths
+
+
+def _write(path: str, content: bytes) -> str:
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        write_file(path, content)
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        fix = "free some space" if full else "give another --out"
+        raise (OutOfSpaceError if full else UserError)(f"{path}: cannot be written: {error.strerror}; {fix}") from None
+    return path
