@@ -150,6 +150,7 @@ def _about_ranks(times: ClassTimes, breakdown: Breakdown, given: Conditions) -> 
         pl.lit(True), *(pl.col(name).eq_missing(value) for name, value in breakdown.best.sweep.items())
     )
     known = at_best.drop_nulls(["stall_seconds", "epoch_seconds"])
+    known = known.filter(pl.col("epoch").is_in(list(counted_epochs(known["epoch"]))))
     waited = _sum(known, "stall_seconds") / max(1e-9, _sum(known, "epoch_seconds"))
     reads = breakdown.best.io.median > 0  # else there is nothing to hide
     if reads and _sum(epochs, "compute_seconds") > 0 and waited < HIDDEN_SHARE and not known.is_empty():

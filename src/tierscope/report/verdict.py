@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tierscope.analysis.breakdown import Breakdown, SweepPoint, sweep_text, value_text
+from tierscope.analysis.breakdown import Breakdown, SweepPoint, counted_epochs, sweep_text, value_text
 from tierscope.analysis.findings import GOAL_KINDS, HIDDEN_SHARE
 from tierscope.report.parts import WASTED_PERCENT, bottleneck_stretches
 from tierscope.report.source import Held, Source
@@ -115,6 +115,7 @@ def _mattering(source: Source) -> str:
 def _waiting(source: Source, best: SweepPoint, compute_seconds: float) -> str:
     same = [pl.col(name).eq_missing(value) for name, value in best.sweep.items()]
     known = source.times.epochs.filter(pl.lit(True), *same).drop_nulls(["stall_seconds", "epoch_seconds"])
+    known = known.filter(pl.col("epoch").is_in(list(counted_epochs(known["epoch"]))))
     whole = float(known["epoch_seconds"].sum())
     if whole <= 0 or not best.io.median:
         return ""
