@@ -7,7 +7,7 @@ PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 
 STAMPS := $(VENV)/.stamp
 NATIVE := setup.py $(wildcard src/tierscope/native/c/*.[ch])
 
-.PHONY: demo test check bench bench-peers validate validate-short test-mpi test-faults test-demo test-tensorflow test-torch test-native test-sanitizers test-browser test-imports clean help
+.PHONY: demo test check bench bench-peers validate validate-short test-mpi test-faults test-demo test-tensorflow test-torch test-native test-sanitizers test-browser test-imports test-cluster validate-cluster soak clean help
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -19,8 +19,8 @@ test: $(STAMPS)-dev  ## the plain test suite: no root, no MPI, no torch
 	$(BIN)/python -m pytest -n 2
 
 check: $(STAMPS)-dev  ## style and types
-	$(BIN)/ruff check src tests benchmarks validation
-	$(BIN)/ruff format --check src tests benchmarks validation
+	$(BIN)/ruff check src tests benchmarks validation tools
+	$(BIN)/ruff format --check src tests benchmarks validation tools
 	$(BIN)/mypy
 
 bench: $(STAMPS)-dev  ## our speed beside its bounds, in one run; writes bench.json
@@ -37,6 +37,18 @@ validate-short: $(STAMPS)-dev  ## the same with a few points of each, for CI
 
 test-mpi: $(STAMPS)-mpi  ## the same study under mpirun (installs Open MPI from PyPI)
 	$(BIN)/python -m pytest tests/integration -m mpi
+
+# Root on Debian installs what it needs by name; elsewhere every test is skipped, and says why.
+test-cluster: $(STAMPS)-mpi  ## a real parallel file system, scheduler and time limits: MooseFS and Slurm in namespaces of this machine (needs root)
+	[ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || $(BIN)/python tools/cluster.py install
+	$(BIN)/python -m pytest tests/integration/cluster -m cluster -rs
+
+validate-cluster: $(STAMPS)-mpi  ## the model calibrated on one object server of that cluster against four, and the reverse: minutes
+	[ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || $(BIN)/python tools/cluster.py install
+	$(BIN)/python -m validation cluster
+
+soak: $(STAMPS)-dev  ## 200 short runs with a random fault each, minutes (needs root); what is lost must be 0
+	$(BIN)/python tools/soak.py
 
 test-faults: $(STAMPS)-dev  ## kill and resume, 20 times in a row; disk full; dead ranks
 	$(BIN)/python -m pytest tests/integration -m faults

@@ -126,21 +126,16 @@ def _other_memory() -> Iterable[Row]:
         yield Row("accelerator", what, f"{peak.measured / 2**20:.0f} MiB, predicted {peak.error:+.1%}")
 
 
-def measured_device(precision: str) -> Device:
-    """Ceilings as measured; 32-bit convolutions run as TF32, as torch has it by default."""
+def measured_device() -> Device:
+    """Ceilings as measured. 32-bit convolutions run as TF32, as torch has it by default."""
     ceilings = table("ceilings.json")["ceilings"]
-    return Device(
-        fp32=ceilings["tf32"] if precision == "fp32" else ceilings["fp32"],
-        memory_bandwidth=ceilings["memory_bandwidth"],
-        tensor=ceilings["bf16"],
-    )
+    return Device(ceilings["fp32"], ceilings["memory_bandwidth"], ceilings["bf16"], ceilings["tf32"])
 
 
 def _steps() -> Iterable[Row]:
     for row in plain_steps():
         network, precision = _network(row["network"]), PRECISIONS[row["precision"]]
-        device = measured_device(precision.name)
-        bound = row["batch"] * roofline_seconds(layer_costs(network, precision), device, precision)
+        bound = row["batch"] * roofline_seconds(layer_costs(network, precision), measured_device(), precision)
         measured = statistics.median(row["seconds"])
         yield Row(
             "accelerator",

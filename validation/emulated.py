@@ -72,9 +72,9 @@ def _mode(folder: str, settings: Sequence[str], short: bool) -> list[Compared]:
     calibration = calibrate(cases_of([calibrated[0]]).cases)
     rates = "[25%, 75%]" if short else "[0%, 10%, 20%, 30%, 40%, 50%, 60%, 70%, 80%, 90%, 100%]"
     inside = "[25%, 75%]" if short else "[10%, 20%, 30%, 40%, 60%, 70%, 80%, 90%]"
-    found = _compare(_measure(folder, nodes, servers, settings, inside), calibration)
+    found = compare(_measure(folder, nodes, servers, settings, inside), calibration)
     for nodes, servers in _OTHERS[:2] if short else _OTHERS:
-        found += _compare(_measure(folder, nodes, servers, settings, rates), calibration)
+        found += compare(_measure(folder, nodes, servers, settings, rates), calibration)
     return found
 
 
@@ -85,7 +85,8 @@ def _measure(folder: str, nodes: int, servers: int, settings: Sequence[str], rat
     return out, measure("demo", [*_SYSTEM, *fixed, *settings], out)
 
 
-def _compare(measured: tuple[str, Analysis], calibration: Calibration) -> list[Compared]:
+def compare(measured: tuple[str, Analysis], calibration: Calibration) -> list[Compared]:
+    """Every point of a measured result beside what a calibrated model says of it."""
     _, analysis = measured
     assert analysis.study is not None
     points = list(sweep.points(analysis.study))

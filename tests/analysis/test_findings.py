@@ -9,6 +9,7 @@ import pytest
 
 from tests.analysis.test_habits import CASES as HABITS
 from tests.analysis.test_shuffling_findings import CASES as SHUFFLING
+from tests.analysis.test_stragglers import CASES as STRAGGLERS
 from tests.analysis.test_training import CASES as TRAINING
 from tests.finding_cases import Case, it_appears, it_does_not_appear, its_words_are_one_line_with_its_evidence, of_kind
 from tests.predict.predicting import KINDS_OF_ESTIMATES
@@ -414,8 +415,8 @@ CASES: dict[str, Case] = {
 
 
 def test_every_kind_has_a_case() -> None:
-    """Those of estimates, requirements, training and shuffling have theirs where these are tested."""
-    others = KINDS_OF_ESTIMATES | set(HABITS) | set(REQUIREMENTS) | set(TRAINING) | set(SHUFFLING)
+    """Those of estimates, requirements, training, shuffling and stragglers have theirs where these are tested."""
+    others = KINDS_OF_ESTIMATES | set(HABITS) | set(REQUIREMENTS) | set(TRAINING) | set(SHUFFLING) | set(STRAGGLERS)
     assert set(CASES) | others == set(WORDING)
     assert not set(CASES) & others
 

@@ -60,6 +60,16 @@ def test_compression_may_make_it_fit() -> None:
     assert scaled(replace(JOB, compression=Compression(16.0)), ROUND, 1).fits_memory is True
 
 
+def test_files_are_unpacked_in_every_epoch_and_that_is_no_storage() -> None:
+    """Those in main memory are packed too, or they would not fit."""
+    point = scaled(replace(JOB, compression=Compression(16.0, decode_bandwidth=0.1)), ROUND, 1)
+    assert point.later_from == "memory"
+    assert point.unpack_seconds == point.memory_seconds == point.later_seconds == pytest.approx(64 * 16 / 0.1)
+    assert (point.waits_for, point.storage_matters, point.first_waits_for_unpacking) == ("unpacking", False, True)
+    fast = scaled(replace(JOB, compression=Compression(16.0, decode_bandwidth=1e9)), ROUND, 1)
+    assert (fast.waits_for, fast.first_waits_for_unpacking) == ("compute", False)
+
+
 def test_what_is_not_known_is_not_decided() -> None:
     point = scaled(JOB, changed(node_memory=None, near=None, network_bandwidth=None), 4)
     assert (point.fits_memory, point.fits_near, point.exchange_seconds, point.server_seconds) == (None,) * 4

@@ -148,6 +148,7 @@ def test_the_same_question_has_the_same_answer(capsys: pytest.CaptureFixture[str
         (("resnet50", "--system", "theta", "--nodes", "4..x"), "--nodes 4..x: x is no whole number"),
         (("resnet50", "--system", "theta", "--input", "3,224"), "--input 3,224: must be whole numbers joined by x"),
         (("resnet50", "--system", "theta", "--input", "1x28x28"), "resnet50 takes 3 channels"),
+        (("resnet50", "--system", "theta", "--input", "3"), "--input 3: resnet50 takes 3 channels and 2 sides"),
         (("resnet50", "--system", "theta", "--compression", "fast"), "--compression fast: the ratio must be a number"),
         (("resnet50", "--system", "theta", "--precision", "fp8"), "--precision"),
         (("resnet50", "--system", "theta", "--servers", "0"), "--servers"),

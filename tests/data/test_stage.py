@@ -13,7 +13,7 @@ from tests.small_disks import mounted
 from tests.small_study import plan_of, small_study, stage, stagers, tier_files
 from tierscope.data import content, manifest
 from tierscope.data.stage import make_format
-from tierscope.errors import ForeignDirectoryError, OutOfSpaceError, UserError
+from tierscope.errors import ForeignDirectoryError, OutOfSpaceError, StoppedError, UserError
 from tierscope.formats import FORMATS, NOTHING
 from tierscope.spec.study import Study
 from tierscope.trace import durable
@@ -454,7 +454,7 @@ class TestFaults:
             raise OSError(errno.EIO, os.strerror(errno.EIO), folder)
 
         monkeypatch.setattr(durable, "sync_filesystem", fail)
-        with pytest.raises(UserError, match="cannot be written: Input/output error"):
+        with pytest.raises(StoppedError, match="cannot be written: Input/output error"):
             stager.sync()
 
     def test_any_other_refusal_names_the_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -432,6 +432,29 @@ def test_targets_that_build_nothing(source: str, name: str, said: str, modules: 
     assert said in refusal(f"{modules(source)}:{name}", (4,))
 
 
+@pytest.mark.parametrize(
+    ("does", "said"),
+    [("raise SystemExit(7)", "SystemExit: 7"), ("return self.last(x[:, :3])", "layer last (Linear) fails")],
+)
+def test_what_fails_is_said_once(does: str, said: str, modules: Any, tmp_path: Path) -> None:
+    """Torch would print a traceback, and a program that ends would end us."""
+    name = modules(f"""
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.last = nn.Linear(4, 2)
+
+            def forward(self, x):
+                {does}
+    """)
+    program = "from tierscope.cli.main import main; main()"
+    command = [sys.executable, "-c", program, "require", f"{name}:Net", "--system", "theta", "--input", "4"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_targets_that_are_none() -> None:
     assert "no module no_such_module in the current directory" in refusal("no_such_module:build", (4,))
     assert "give module:function" in refusal("no_such_module", (4,))

@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 from tests.cli.test_commands import run
+from tierscope.errors import UserError
 from tierscope.plan.plan import Plan
 from tierscope.spec.load import load_study
 from tierscope.trace.store import RunStore
@@ -228,3 +229,17 @@ def test_a_killed_rank_stops_the_run_with_a_line_and_the_rest_goes_on_later(stud
     assert found["points"][0]["n"] == 3
     after = {path.name: path.stat().st_mtime_ns for path in runs.glob("*.parquet")}
     assert {name: after[name] for name in before} == before
+
+
+def test_a_single_value_cannot_be_normalised() -> None:
+    """ResNet's last layers have one value for each channel of a small picture; with one sample that has no variance."""
+    import torch  # noqa: PLC0415
+
+    from tierscope.arch.networks import build_network  # noqa: PLC0415
+    from tierscope.train.model import NetworkModule  # noqa: PLC0415
+
+    module = NetworkModule(build_network("resnet50", (3, 32, 32)))
+    with pytest.raises(UserError, match=r"^resnet50 with input 3x32x32 cannot be trained on a step of one sample"):
+        module(torch.rand(1, 3, 32, 32))
+    assert module(torch.rand(2, 3, 32, 32)).shape == (2, 1000)
+    assert module.eval()(torch.rand(1, 3, 32, 32)).shape == (1, 1000)

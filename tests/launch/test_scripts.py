@@ -75,9 +75,7 @@ ENDS = {
     "pbs": "exec qsub -v TIERSCOPE_RESTARTS=$((${TIERSCOPE_RESTARTS:-0} + 1)) /home/me/small.sh",
     "mpirun": "exec env TIERSCOPE_RESTARTS=$((${TIERSCOPE_RESTARTS:-0} + 1)) bash /home/me/small.sh",
 }
-_OWN_CLOCK = (
-    '{ [ $code -eq 3 ] || [ $code -eq 124 ]; } && ! [ -n "$told" ] && [ ${TIERSCOPE_RESTARTS:-0} -lt 100 ]'
-)
+_OWN_CLOCK = '{ [ $code -eq 3 ] || [ $code -eq 124 ]; } && ! [ -n "$told" ] && [ ${TIERSCOPE_RESTARTS:-0} -lt 100 ]'
 CONDITIONS = {
     "slurm": '{ [ $code -eq 3 ] || { [ -n "$told" ] && [ $code -ne 0 ]; }; } && ! [ "$(squeue --noheader --jobs=$SLURM_JOB_ID --format=%T)" = COMPLETING ] '
     "&& [ ${SLURM_RESTART_COUNT:-0} -lt 100 ]",
@@ -101,7 +99,10 @@ def test_the_whole_text(name: str) -> None:
         """trap 'told=yes; [ -z "$study" ] || kill -TERM $study' TERM INT""",
     ]
     assert STARTS[name] in text.splitlines()
-    assert f"if {CONDITIONS[name]}; then\n  trap '' TERM  # putting a job back ends what runs of it\n  {ENDS[name]}\nfi" in text
+    assert (
+        f"if {CONDITIONS[name]}; then\n  trap '' TERM  # putting a job back ends what runs of it\n  {ENDS[name]}\nfi"
+        in text
+    )
     assert LAUNCHERS.load(name)().submit("x.sh") == [SUBMITS[name], "x.sh"]
 
 
@@ -176,7 +177,9 @@ def test_it_is_not_queued_for_ever(box: Box) -> None:
 
 def until_told(box: Box, tmp_path: Path, name: str, code: int = 3) -> None:
     """A study that ends when it is told to; `tmp_path/ready` says that it can be."""
-    body = f"trap 'echo told >> \"{box.calls}\"; exit {code}' TERM\ntouch {tmp_path}/ready\nwhile :; do sleep 0.05; done"
+    body = (
+        f"trap 'echo told >> \"{box.calls}\"; exit {code}' TERM\ntouch {tmp_path}/ready\nwhile :; do sleep 0.05; done"
+    )
     box.program(name, body)
 
 

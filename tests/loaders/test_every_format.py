@@ -22,7 +22,7 @@ from tests.small_study import (
 from tierscope.bench.loading import make_source
 from tierscope.data import content
 from tierscope.data.stage import make_format
-from tierscope.errors import DamagedDataError, TierscopeError, UserError, VanishedDataError
+from tierscope.errors import DamagedDataError, StoppedError, TierscopeError, UserError, VanishedDataError
 from tierscope.formats import EXTENTS, FORMATS, LIBRARY, NOTHING, WHOLE
 from tierscope.plan.sizes import SampleSizes
 from tierscope.spec.study import NATIVE_FORMATS, Study
@@ -253,7 +253,7 @@ class TestDamage:
         study = self.study(name, f"read_threads={threads}")
         access = Failing(operation, os_error(errno.EIO), after=2)
         loader = loader_of(study, source_of(study, out, lambda: access))
-        with pytest.raises(UserError) as caught, reading(loader, plan_of(study).reads(0, 1)) as batches:
+        with pytest.raises(StoppedError) as caught, reading(loader, plan_of(study).reads(0, 1)) as batches:
             for _ in batches:
                 pass
         path, _, rest = str(caught.value).partition(": ")
@@ -267,7 +267,7 @@ class TestDamage:
         access = Failing("close", os_error(errno.EIO))
         loader = loader_of(study, source_of(study, out, lambda: access))
         batches, read = loader.batches(plan_of(study).reads(0, 1)), 0
-        with pytest.raises(UserError, match=r"000000000\.h5: cannot be read: Input/output error"):  # noqa: PT012
+        with pytest.raises(StoppedError, match=r"000000000\.h5: cannot be read: Input/output error"):  # noqa: PT012
             for batch in batches:
                 read += len(batch.samples)
         assert read == SAMPLES

@@ -13,7 +13,7 @@ from tests.small_study import loader_of, plan_of, reading, small_study, source_o
 from tierscope.data import content
 from tierscope.data.copies import Copies
 from tierscope.data.stage import make_format
-from tierscope.errors import DamagedDataError, OutOfSpaceError, TierscopeError, UserError
+from tierscope.errors import DamagedDataError, OutOfSpaceError, StoppedError, TierscopeError, UserError
 from tierscope.loaders import Source
 from tierscope.plan.first_touch import FirstTouch
 from tierscope.spec.study import Study
@@ -130,7 +130,7 @@ def test_a_damaged_file_is_not_copied(tmp_path: Path) -> None:
         ("create", errno.EACCES, UserError, "cannot be written: Permission denied; check the directory"),
         ("pwrite", errno.ENOSPC, OutOfSpaceError, "No space left on device while copying it here; free some space"),
         ("pwrite", errno.EDQUOT, OutOfSpaceError, "Disk quota exceeded while copying it here; free some space"),
-        ("pwrite", errno.EIO, UserError, "cannot be written: Input/output error"),
+        ("pwrite", errno.EIO, StoppedError, "cannot be written: Input/output error"),
     ],
 )
 def test_a_copy_that_fails_is_said_and_leaves_nothing(

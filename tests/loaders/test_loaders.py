@@ -28,7 +28,7 @@ from tests.small_study import (
     totals,
 )
 from tierscope.data import content
-from tierscope.errors import DamagedDataError, UserError, VanishedDataError
+from tierscope.errors import DamagedDataError, StoppedError, UserError, VanishedDataError
 from tierscope.loaders import LOADERS
 from tierscope.spec.study import NATIVE_FORMATS, Study
 from tierscope.tiers.access import Access, Directory, Punctuality
@@ -297,7 +297,7 @@ class TestErrors:
         [
             (errno.EACCES, UserError, "no permission to read it"),
             (errno.ESTALE, VanishedDataError, "vanished"),
-            (errno.EIO, UserError, "cannot be read: Input/output error"),
+            (errno.EIO, StoppedError, "cannot be read: Input/output error"),
         ],
     )
     def test_what_the_system_says_becomes_one_line(
@@ -326,7 +326,7 @@ class TestErrors:
         loader = loader_of(study, source_of(study, staged, lambda: access), name)
         with reading(loader, plan_of(study).reads(0, 1)) as batches:
             assert [len(next(batches).samples) for _ in range(2)] == [5, 5]
-            with pytest.raises(UserError):
+            with pytest.raises(StoppedError):
                 next(batches)
 
     @loaders

@@ -33,6 +33,7 @@ def test_batches_stay_in_their_order() -> None:
 
 def test_shapes_compressions_and_sizes() -> None:
     assert read_shape("3x224x224") == (3, 224, 224)
+    assert read_shape("784") == (784,)
     assert read_compression("4") == (4.0, None)
     assert read_compression("2.5:2 GB/s") == (2.5, 2e9)
     assert read_size("--sample-file-bytes", "17 MB") == 17_000_000
@@ -50,7 +51,7 @@ def test_batches_that_are_none(text: str) -> None:
         read_batches(text)
 
 
-@pytest.mark.parametrize("text", ["", "3", "3x", "3x0x4", "3×4", "axb", "3x4.5"])
+@pytest.mark.parametrize("text", ["", "3x", "3x0x4", "3×4", "axb", "3x4.5"])
 def test_shapes_that_are_none(text: str) -> None:
     with pytest.raises(UserError, match=r"^--input .*like 3x224x224"):
         read_shape(text)

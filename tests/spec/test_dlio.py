@@ -145,6 +145,7 @@ def test_overrides_come_before_everything_and_settings_after(small: Path) -> Non
     [
         ("++reader.batch_size=1", "write it as ++workload.reader.batch_size=1"),
         ("++workload.reader.batch_size", "write it as ++workload.KEY=VALUE"),
+        ("++workload.reader.batch_size=", "no value is given; write it as ++workload.reader.batch_size=VALUE"),
         ("++workload..=1", "write it as ++workload.KEY=VALUE"),
         ("++workload.reader.batchsize=1", "reader.batchsize: DLIO has no such key; did you mean reader.batch_size?"),
         ("++workload.reader.computation_time=1", "did you mean reader.computation_threads?"),

@@ -11,6 +11,7 @@ from tierscope.spec.study import Study, Tier
 from tierscope.tiers import striping
 from tierscope.tiers.files import DatasetFiles
 from tierscope.tiers.striping import ANYWHERE, Layout, Striping
+from tierscope.trace.provenance import filesystem_of
 
 FOLDER = """/scratch/data
 stripe_count:  4 stripe_size:   1048576 pattern:       raid0 stripe_offset: -1 pool: fast
@@ -138,7 +139,9 @@ def test_an_ost_that_is_not_there(lustre: Path, tmp_path: Path) -> None:
 
 def test_an_answer_that_says_nothing(lustre: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MUTE", "yes")
-    with pytest.raises(UserError, match=r"lfs getstripe says nothing of its layout \(nothing at all\); is it on Lustre\?"):
+    with pytest.raises(
+        UserError, match=r"lfs getstripe says nothing of its layout \(nothing at all\); is it on Lustre\?"
+    ):
         stage(placed("gfs.lustre_ost=3"), str(tmp_path))
 
 
@@ -146,7 +149,7 @@ def test_what_is_not_lustre_gets_one_line(tmp_path: Path) -> None:
     study = placed("gfs.lustre_ost=3")
     with pytest.raises(UserError) as caught:
         stage(study, str(tmp_path))
-    kind = striping.filesystem_of(str(tmp_path))
+    kind = filesystem_of(str(tmp_path))
     assert (
         str(caught.value)
         == f"system.tiers.gfs.lustre_ost = 3, but {gfs_folder(study, tmp_path)} is on {kind}, not on Lustre; remove the key, or give a path on Lustre"

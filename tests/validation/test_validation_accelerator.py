@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tierscope.arch.machine import machine_of
 from tierscope.arch.networks import build_network
 from tierscope.arch.precision import PRECISIONS
 from tierscope.arch.roofline import layer_costs, roofline_seconds
 from tierscope.arch.step_memory import CUDNN, step_memory
 from tierscope.cli import train
+from tierscope.spec.known import load_system
 from validation import accelerator
 
 
@@ -48,7 +50,7 @@ def test_the_roofline_is_a_lower_bound() -> None:
     for row in accelerator.plain_steps():
         precision = PRECISIONS[row["precision"]]
         costs = layer_costs(build_network(row["network"]), precision)
-        bound = row["batch"] * roofline_seconds(costs, accelerator.measured_device(precision.name), precision)
+        bound = row["batch"] * roofline_seconds(costs, accelerator.measured_device(), precision)
         assert statistics.median(row["seconds"]) > bound
 
 
@@ -77,3 +79,14 @@ def test_a_training_that_was_handed_over_opens_in_the_page(tmp_path: Path) -> No
     page = (tmp_path / "out" / "report.html").read_text()
     assert "cosmoflow" in page
     assert "NVIDIA H200" in page
+
+
+def test_what_require_says_of_this_device_is_a_lower_bound_too() -> None:
+    """With the peaks of the datasheet."""
+    machine = machine_of("h200-node", load_system("h200-node").system)
+    for row in accelerator.plain_steps():
+        precision = PRECISIONS[row["precision"]]
+        bound = row["batch"] * roofline_seconds(
+            layer_costs(build_network(row["network"]), precision), machine.device, precision
+        )
+        assert statistics.median(row["seconds"]) > bound

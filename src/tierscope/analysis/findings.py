@@ -13,6 +13,7 @@ from tierscope.analysis.breakdown import Breakdown, counted_epochs, rates_at_bes
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.habits import about_habits, about_study
 from tierscope.analysis.statistics import ROUNDING, settled
+from tierscope.analysis.stragglers import about_stragglers
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.training import Training, about_training
 from tierscope.analysis.wording import Finding
@@ -132,7 +133,7 @@ def _about_staging(breakdown: Breakdown) -> list[Finding]:
 
 
 def _about_ranks(times: ClassTimes, breakdown: Breakdown, given: Conditions) -> list[Finding]:
-    findings = []
+    findings = about_stragglers(times)
     epochs = times.epochs
     late = _largest_late_share(times)
     if late > LATE_SHARE:

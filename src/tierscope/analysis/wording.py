@@ -51,6 +51,10 @@ WORDING: dict[str, tuple[str, str]] = {
         "up to {percent:.0f} % of an epoch's rate-limited operations really took longer than emulated, {seconds:time} in all",
         "lower the emulated rates or the number of ranks on this machine",
     ),
+    "straggler": (
+        "rank {rank} on node {node} is a straggler: {factor:.1f} times the median of the other ranks in {epochs} of {of} epochs; times of the slowest process are mostly its own",
+        "look at that node (cores, links, disks, other jobs), or run without it",
+    ),
     "overhead": (
         "Tierscope itself may account for {percent:.0f} % of the I/O time ({seconds:time} per sample)",
         "read larger samples, or use fewer ranks per core",
@@ -366,7 +370,7 @@ WORDING: dict[str, tuple[str, str]] = {
         "use at most that, or try --precision amp or --checkpointed",
     ),
     "storage_hidden": (
-        "storage does not matter for this workload {where} after the first epoch: compute, exchange of gradients or memory takes longer",
+        "storage does not matter for this workload {where} after the first epoch: compute, exchange of gradients, unpacking or memory takes longer",
         "do not buy faster storage for it",
     ),
     "storage_limits": (

@@ -69,7 +69,7 @@ def machine_of(name: str, system: System) -> Machine:
         name=name,
         nodes=system.nodes,
         accelerators=accelerator.count,
-        device=Device(accelerator.fp32, accelerator.memory_bandwidth, accelerator.tensor),
+        device=Device(accelerator.fp32, accelerator.memory_bandwidth, accelerator.tensor, accelerator.tf32),
         memory=accelerator.memory,
         l2=accelerator.l2,
         host_bandwidth=accelerator.host_bandwidth,

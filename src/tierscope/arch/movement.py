@@ -65,9 +65,12 @@ def _from_storage(load: Load, node_bandwidth: float | None, machine: Machine, pa
     if node_bandwidth is None:
         return None
     read = load.file_bytes / packed.ratio / node_bandwidth * machine.accelerators
-    if packed.decode_bandwidth is None:
-        return read
-    return max(read, load.file_bytes / packed.decode_bandwidth * machine.accelerators)
+    return max(read, unpack_seconds(load, machine, packed) or 0.0)
+
+
+def unpack_seconds(load: Load, machine: Machine, packed: Compression) -> float | None:
+    """Of a sample, wherever its file lies: in main memory too. A node's accelerators share it. None: nothing is unpacked, or at no cost."""
+    return None if packed.decode_bandwidth is None else load.file_bytes / packed.decode_bandwidth * machine.accelerators
 
 
 def ring_seconds(nbytes: float, machine: Machine, nodes: int) -> float | None:

@@ -90,6 +90,8 @@ def shown(shape: Shape) -> str:
 
 
 def find_network(name: str) -> Known:
+    if ":" in name:
+        raise UserError(f"{name}: only networks that ship are taken here, not module:function: {', '.join(NETWORKS)}")
     known = NETWORKS.get(ALIASES.get(name, name))
     if known is None:
         guess = closest(name, [*NETWORKS, *ALIASES])

@@ -18,9 +18,13 @@ class Device:
     fp32: float
     memory_bandwidth: float
     tensor: float | None = None
+    tf32: float | None = (
+        None  # of 32-bit products where tensor cores take them with fewer bits, as torch's convolutions do
+    )
 
     def peak(self, precision: Precision, tensor_cores: bool = True) -> float:
-        return self.tensor if self.tensor and precision.copies_weights and tensor_cores else self.fp32
+        found = self.tensor if precision.copies_weights else self.tf32
+        return found if found and tensor_cores else self.fp32
 
 
 @dataclass(frozen=True, slots=True)

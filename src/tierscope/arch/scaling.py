@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tierscope.arch.machine import Machine
-from tierscope.arch.movement import Compression, Load, movement, ring_seconds, server_seconds
+from tierscope.arch.movement import Compression, Load, movement, ring_seconds, server_seconds, unpack_seconds
 
 MEMORY_SHARE = 0.8  # of main memory that files may fill
 MEMORY = "memory"  # of the host, as a place that samples come from
-_NO_STORAGE = ("compute", "exchange", MEMORY)
+UNPACKING = "unpacking"  # what is waited for where reads are faster
+_NO_STORAGE = ("compute", "exchange", MEMORY, UNPACKING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +34,15 @@ class Scaled:
     input_rate: float  # bytes per second that a node must read to keep its accelerators busy
     far_seconds: float | None  # to read the share from the far tier
     near_seconds: float | None  # from the near tier, if it fits there
-    memory_seconds: float | None  # to copy it from main memory, if it fits there
+    memory_seconds: float | None  # to copy it from main memory, if it fits there, and unpack it, as files lie there
     first_seconds: float  # from the far tier
     later_seconds: float  # from where it comes fastest, of the places where the share fits
     later_from: str
-    waits_for: str  # in later epochs: compute, exchange or the place that samples come from
+    waits_for: str  # in later epochs: compute, exchange, unpacking or the place that samples come from
     checkpoint_seconds: float | None  # of writing weights and optimizer state to the far tier, by one node
     storage_seconds: float | None = None  # of later epochs, as modelled by the tiers' stations; None: no model
     first_storage_seconds: float | None = None  # of the first
+    unpack_seconds: float | None = None  # part of those from tiers and memory; None: nothing is unpacked, or at no cost
 
     @property
     def storage_matters(self) -> bool:
@@ -51,6 +53,10 @@ class Scaled:
     def first_matters(self) -> bool:
         """Whether the first epoch waits for the far tier."""
         return self.first_seconds > max(self.compute_seconds, self.exchange_seconds or 0.0)
+
+    @property
+    def first_waits_for_unpacking(self) -> bool:
+        return self.unpack_seconds is not None and self.unpack_seconds >= (self.far_seconds or 0.0)
 
     @property
     def staging_gain(self) -> float | None:
@@ -85,6 +91,7 @@ def scaled(job: Job, machine: Machine, nodes: int) -> Scaled:
     fits_near = None if machine.near is None or machine.near.capacity is None else share <= machine.near.capacity
     moved = movement(load, machine, nodes, packed)
     each = samples / machine.accelerators
+    unpack = _times(each, unpack_seconds(load, machine, packed))
     far, alone = machine.far.per_node(nodes), machine.far.per_node(1)
     point = Scaled(
         nodes=nodes,
@@ -99,12 +106,13 @@ def scaled(job: Job, machine: Machine, nodes: int) -> Scaled:
         input_rate=share / compute if compute else 0.0,
         far_seconds=_times(each, moved.samples_pfs),
         near_seconds=_times(each, moved.samples_nvme) if fits_near else None,
-        memory_seconds=_times(each, moved.samples_dram) if fits_memory else None,
+        memory_seconds=_longer(_times(each, moved.samples_dram), unpack) if fits_memory else None,
         first_seconds=0.0,
         later_seconds=0.0,
         later_from="",
         waits_for="",
         checkpoint_seconds=job.state_bytes / alone if alone else None,
+        unpack_seconds=unpack,
     )
     return _settled(point, machine)
 
@@ -127,7 +135,8 @@ def _settled(point: Scaled, machine: Machine) -> Scaled:
         place, seconds = MEMORY, point.memory_seconds
     else:
         place, seconds = min(places.items(), key=lambda each: float("inf") if each[1] is None else each[1])
-    waits = {"compute": point.compute_seconds, "exchange": point.exchange_seconds or 0.0, place: seconds or 0.0}
+    source = UNPACKING if point.unpack_seconds is not None and point.unpack_seconds >= (seconds or 0.0) else place
+    waits = {"compute": point.compute_seconds, "exchange": point.exchange_seconds or 0.0, source: seconds or 0.0}
     return replace(
         point,
         first_seconds=max(point.compute_seconds, point.exchange_seconds or 0.0, point.far_seconds or 0.0),

@@ -11,7 +11,7 @@ _PLAIN = ("RuntimeError", *_OF_VALUES)  # whose names say nothing
 class ForwardError(Exception):
     """What went wrong, in the forward pass of which layer. `kind`: the class of that layer."""
 
-    def __init__(self, error: Exception, path: str, kind: str) -> None:
+    def __init__(self, error: BaseException, path: str, kind: str) -> None:
         super().__init__(path)
         self.reason = one_line(error)
         self._where = f"layer {path} ({kind})" if path else f"the module itself ({kind})"

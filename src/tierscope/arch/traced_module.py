@@ -1,8 +1,9 @@
 """A module of torch, run on fake tensors in training mode: its layers, and what autograd keeps of its forward pass."""
 
 import contextlib
+import logging
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -75,13 +76,13 @@ class TracedModule:
 
     def _recorded(self, shape: Shape, batch: int, dtype: torch.dtype) -> Recorder:
         places = Places({id(module): name for name, module in self.module.named_modules()})
-        with self.mode, torch.enable_grad(), as_on_a_device(), places.watched():
+        with self.mode, torch.enable_grad(), as_on_a_device(), places.watched(), _errors_said_once():
             sample = torch.empty((batch, *shape), dtype=dtype)
             recorder = Recorder(list(self._parameters().values()), sample, places)
             try:
                 with recorder, recorder.saved.hooks():
                     torch.func.functional_call(self.module, self.swapped, (sample,), tie_weights=True)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise ForwardError(error, places.path, type(places.module or self.module).__name__) from error
         return recorder
 
@@ -106,6 +107,17 @@ def fake_or_real(target: str, build: Callable[[], Any]) -> TracedModule:
     if not is_module(module):
         raise UserError(f"{target} returns a {type(module).__name__}, no torch.nn.Module")
     return TracedModule.of_real(target, module, mode)
+
+
+@contextlib.contextmanager
+def _errors_said_once() -> Iterator[None]:
+    """Fake tensors print a traceback of what fails before they raise it; the one line that names the layer says it."""
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    before, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = before
 
 
 def _fake_mode() -> FakeTensorMode:

@@ -2,8 +2,7 @@
 
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol
+from typing import Protocol
 
 _PROGRESS_SECONDS = 0.2
 
@@ -11,7 +10,6 @@ _PROGRESS_SECONDS = 0.2
 class Group(Protocol):
     rank: int
     size: int
-    rest: AbstractContextManager[Any]  # entered while a rank waits for anything but storage; again and again
 
     def barrier(self) -> None:
         """Return when every rank has called it, at the same moment as far as the system allows."""
@@ -28,7 +26,6 @@ class Alone:
 
     rank = 0
     size = 1
-    rest: AbstractContextManager[Any] = nullcontext()
 
     def barrier(self) -> None:
         pass

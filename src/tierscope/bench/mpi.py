@@ -9,15 +9,18 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from dataclasses import dataclass
 from typing import Any
 
 from tierscope.bench.crew import Progress
 from tierscope.bench.group import Throttle
-from tierscope.bench.stall import Rest, watched
+from tierscope.bench.stall import watched
 from tierscope.bench.tasks import Task, perform
-from tierscope.errors import TierscopeError, UserError
+from tierscope.errors import StoppedError, TierscopeError, UserError
+
+_TURN_SECONDS, _LAST_TURN_SECONDS = 1.0, 3.0
 
 # What launchers set: (number of ranks, this rank).
 _LAUNCHERS = (
@@ -101,25 +104,22 @@ class MpiGroup:
     def __init__(self, world: Any, progress: Progress | None = None) -> None:
         self.rank = int(world.Get_rank())
         self.size = int(world.Get_size())
-        self.rest = Rest()
         self._world = world
         self._throttle = Throttle(lambda amount: progress(amount * self.size) if progress else None)
         self.progress = self._throttle.add
 
     def barrier(self) -> None:
-        with self.rest:
-            self._world.Barrier()
+        self._world.Barrier()
 
     def meet(self) -> None:
         """What training does after a step."""
-        with self.rest:
-            self._world.allreduce(1)
+        self._world.allreduce(1)
 
 
 def _perform(world: Any, task: Task, progress: Progress | None, stall_seconds: float | None) -> Any:
     group = MpiGroup(world, progress)
     try:
-        with watched(task, group.rank, stall_seconds, group.rest, lambda line: abort(world, line, 3)):
+        with watched(task, group.rank, stall_seconds, lambda line: _abort_in_turn(world, line)):
             return perform(task, group)
     except TierscopeError as error:
         abort(world, str(error), error.exit_code)
@@ -133,6 +133,12 @@ def abort(world: Any, message: str, exit_code: int) -> None:
         sys.stderr.write(f"tierscope: {message}\n")
         sys.stderr.flush()
     world.Abort(exit_code)
+
+
+def _abort_in_turn(world: Any, line: str) -> None:
+    """Ranks that wait for the same server are told at the same time: one of them is enough to say so."""
+    time.sleep(min(_TURN_SECONDS * world.Get_rank(), _LAST_TURN_SECONDS))
+    abort(world, line, StoppedError.exit_code)
 
 
 class MpiCrew:

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from tierscope.bench.group import Throttle
-from tierscope.bench.stall import Rest, watched
+from tierscope.bench.stall import watched
 from tierscope.bench.tasks import perform
 from tierscope.errors import TierscopeError
 
@@ -25,7 +25,6 @@ class LocalGroup:
         self.size = size
         self._connection = connection
         self._sending = threading.Lock()
-        self.rest = Rest()
         self._throttle = Throttle(lambda amount: self.send(("progress", amount)))
         self.progress = self._throttle.add
         self.flush = self._throttle.flush
@@ -36,15 +35,13 @@ class LocalGroup:
             self._connection.send(message)
 
     def barrier(self) -> None:
-        with self.rest:
-            self.send(("barrier", True))
-            start = self._connection.recv()  # everybody sleeps until the same instant of the host's clock
-            time.sleep(max(0, start - time.monotonic_ns()) / 1e9)
+        self.send(("barrier", True))
+        start = self._connection.recv()  # everybody sleeps until the same instant of the host's clock
+        time.sleep(max(0, start - time.monotonic_ns()) / 1e9)
 
     def meet(self) -> None:
-        with self.rest:
-            self.send(("barrier", False))
-            self._connection.recv()
+        self.send(("barrier", False))
+        self._connection.recv()
 
     def stop(self, reason: str) -> None:
         """Have the director stop the study, whatever this rank is in."""
@@ -68,7 +65,7 @@ def main(fd: int, rank: int, size: int, parent: int, stall_seconds: float | None
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while (task := connection.recv()) is not None:
             try:
-                with watched(task, rank, stall_seconds, group.rest, group.stop):
+                with watched(task, rank, stall_seconds, group.stop):
                     result = perform(task, group)
                 group.flush()
                 group.send(("result", result))
@@ -81,4 +78,5 @@ def main(fd: int, rank: int, size: int, parent: int, stall_seconds: float | None
 
 
 if __name__ == "__main__":
-    main(*(int(argument) for argument in sys.argv[1:5]), float(sys.argv[5]) or None)
+    _fd, _rank, _size, _parent = (int(argument) for argument in sys.argv[1:5])
+    main(_fd, _rank, _size, _parent, float(sys.argv[5]) or None)

@@ -1,9 +1,8 @@
 """The rank's loop: for each epoch make its files cold, wait for the others, read every batch, compute, and take notes."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import ParamSpec, TypeVar
 
 from tierscope.bench.checkpoint import Checkpointer
 from tierscope.bench.compute import make_compute, step_seconds
@@ -30,9 +29,6 @@ from tierscope.spec.study import Study
 from tierscope.tiers.emulated import sharpen_sleep
 from tierscope.trace.rank_trace import Phases, RankEpoch, RankTrace, Residency
 from tierscope.trace.recorder import OpSink, Recording
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +103,7 @@ class _Rank:
             if checkpoints:
                 checkpoints.begin()
             epochs = tuple(self._epoch(epoch) for epoch in range(1, self._plan.epochs + 1))
-            log = self._rested(checkpoints.finish)() if checkpoints else None
+            log = checkpoints.finish() if checkpoints else None
         finally:
             if checkpoints:
                 checkpoints.close()
@@ -127,18 +123,17 @@ class _Rank:
         blocks = self._reads.reads(self._group.rank, epoch)
         self._frames.begin(epoch)
         self._group.barrier()
-        began = time.time_ns()
+        began, start = time.time_ns(), time.monotonic_ns()
         train = self._study.workload.train
         checkpoints = self._checkpoints
-        after = self._rested(checkpoints.after_step) if checkpoints else None
+        after = checkpoints.after_step if checkpoints else None
         batches = loader.batches(blocks)
         if first:
             batches = first.before(batches)
-        tally = pull(batches, self._rested(self._work(epoch)), self._group, train.sync == "step", after)
+        tally = pull(batches, self._work(epoch), self._group, train.sync == "step", after)
         if checkpoints:
-            with self._group.rest:
-                tally = checkpoints.after_epoch(tally, epoch, last=epoch == self._plan.epochs)
-        span = began, time.time_ns()
+            tally = checkpoints.after_epoch(tally, epoch, last=epoch == self._plan.epochs)
+        span = began, began + time.monotonic_ns() - start  # the calendar may be set meanwhile
         self._frames.end()
         lanes, punctuality = loader.finish()
         if first:
@@ -160,16 +155,6 @@ class _Rank:
             span_ns=span,
             phases=self._training.turn() if self._training else Phases(),
         )
-
-    def _rested(self, do: Callable[P, R]) -> Callable[P, R]:
-        """What may take long without storage being to blame."""
-        rest = self._group.rest
-
-        def rested(*arguments: P.args, **more: P.kwargs) -> R:
-            with rest:
-                return do(*arguments, **more)
-
-        return rested
 
     def _work(self, epoch: int) -> Work:
         if self._training:

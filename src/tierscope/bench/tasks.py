@@ -107,8 +107,7 @@ def _stage(task: StageTask, group: Group) -> int:
     group.barrier()
     written = stager.write(group.progress)
     group.barrier()
-    with group.rest:  # may take long, and says nothing meanwhile
-        stager.sync()
+    stager.sync()
     group.barrier()
     stager.seal()
     return written

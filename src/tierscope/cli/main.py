@@ -33,12 +33,16 @@ COMMANDS = {
     "estimate": ("tierscope.cli.estimate", "Estimate what a faster class of I/O would change."),
     "explore": ("tierscope.cli.explore", "Find the improvements that meet a goal, and the cheapest of them."),
     "tune": ("tierscope.cli.tune", "Try combinations of keys on this system; which is fastest, and why."),
-    "train": ("tierscope.cli.train", "Train a real network from the tiers: throughput, phases, whether storage matters."),
+    "train": (
+        "tierscope.cli.train",
+        "Train a real network from the tiers: throughput, phases, whether storage matters.",
+    ),
     "require": ("tierscope.cli.require", "What training a network demands of a system; does storage matter for it?"),
     "kernels": ("tierscope.cli.kernels", "At which efficiency a training step uses this machine's device."),
     "shuffling": ("tierscope.cli.shuffling", "What global, chunked and local shuffle cost in accuracy and I/O."),
     "report": ("tierscope.cli.report", "Write a page to play with, and figures for papers."),
     "presets": ("tierscope.cli.presets", "List the studies and systems to start from, or print one."),
+    "clean": ("tierscope.cli.clean", "Delete results, or data on tiers: only what Tierscope made; asks first."),
     "doctor": ("tierscope.cli.doctor", "What this machine offers, and what to do about what it lacks."),
 }
 ALIASES = {"characterize": "characterise"}  # other spellings; not listed
@@ -120,15 +124,30 @@ def _run(arguments: Sequence[str] | None) -> int:  # noqa: PLR0911  (one for eac
         _say(f"{error.format_message()} (see --help)")
         return 2
     except (KeyboardInterrupt, click.Abort):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        _say("stopped; finished runs are kept, the same command goes on")
-        return 3
+        return _stopped()
     except MemoryError:
         _say("there is not enough memory for this; use fewer files, ranks or points, or a machine with more")
         return 3
     except OSError as error:
-        return output_failed(error)
+        return _stopped() if _interrupted(error) else output_failed(error)
+    except Exception as error:
+        if not _interrupted(error):
+            raise
+        return _stopped()
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether this is only what an interrupt left behind, as a buffer that could not be closed then."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
+
+
+def _stopped() -> int:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    _say("stopped; finished runs are kept, the same command goes on")
+    return 3
 
 
 def _say(message: str) -> None:

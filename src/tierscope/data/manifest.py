@@ -1,11 +1,12 @@
 """The marker that says a directory is ours. We write into a directory, or delete from it, only if it carries one."""
 
+import errno
 import json
 import os
 from typing import Any
 
 from tierscope.errors import ForeignDirectoryError, ResultError, UserError
-from tierscope.trace.durable import write_file
+from tierscope.trace.durable import open_plain, write_file
 
 NAME = "tierscope.json"
 SCHEMA_VERSION = 1
@@ -48,10 +49,16 @@ def read(directory: str) -> dict[str, Any] | None:
     """The marker's content, or None where there is none."""
     path = os.path.join(directory, NAME)
     try:
-        with open(path, encoding="utf-8") as source:
+        with open_plain(path) as source:
             content = json.loads(source.read(1 << 20))
     except FileNotFoundError:
         return None
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.EINVAL):
+            raise
+        raise ResultError(
+            f"{path}: is a link or no plain file, so no marker of Tierscope; give another directory"
+        ) from None
     except (ValueError, RecursionError):
         raise ResultError(
             f"{path}: is damaged; if all in {directory} is Tierscope's, remove that whole directory and run again"

@@ -82,8 +82,8 @@ def network_sentences(found: Requirements) -> Iterator[str]:
     rate = found.wish.batches[0] / found.step_seconds * found.machine.accelerators
     yield (
         f"Bound by {_NAMES[found.bound_by]}: {found.flops / found.hbm_modelled_bytes:,.0f} FLOP for each byte, the machine balances at {balance:,.0f}. "
-        f"A node could train {rate:,.4g} samples/s (roofline), and needs {_size(found.node_sample_bandwidth_at_peak)}/s of samples "
-        f"({_size(found.node_file_bandwidth_at_peak)}/s of files) at peak."
+        f"A node could train {rate:,.4g} samples/s (roofline). If only operations counted, all at peak, it would need {_size(found.node_sample_bandwidth_at_peak)}/s "
+        f"of samples ({_size(found.node_file_bandwidth_at_peak)}/s of files)."
     )
 
 

@@ -91,7 +91,7 @@ def sentences(training: Training) -> Iterator[str]:
     beside = [f"{_BESIDE[name]} up to {about_seconds(seconds)}" for name, seconds in most.items() if seconds > 0]
     if beside:
         during = ", and all-reduce goes on during backward" if most["exchange"] > 0 else ""
-        yield f"Beside the phases, per epoch: {', '.join(beside)}; the loader works ahead{during}."
+        yield f"Beside the phases, per epoch, batches added up: {', '.join(beside)}; the loader works ahead, on several at once{during}."
     first, last = points[0].about["first_loss"], points[0].about["last_loss"]
     yield f"Loss of the first and the last step at {sweep_text(points[0].sweep)}: {first:.4g} and {last:.4g}."
 

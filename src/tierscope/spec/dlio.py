@@ -106,6 +106,10 @@ def _overridden(body: Node, overrides: Sequence[str]) -> Node:
             )
             raise SpecError(f"{override}: {hint}")
         section, key, text = match.groups()
+        if not text.strip():
+            raise SpecError(
+                f"{override}: no value is given; write it as ++{section}.{key}=VALUE, with null for DLIO's default"
+            )
         path = key.split(".") if section == "workload" else ["hydra", *key.split(".")]
         path = ["reader", *path[1:]] if path[0] == "data_reader" else path
         path = ["model", "name"] if path == ["model"] else path

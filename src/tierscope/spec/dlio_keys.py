@@ -48,6 +48,14 @@ def _noted(path: str, says: str, whole_: bool = False) -> Rule:
     return Rule(path, NOTED, says, (), lambda making, _node: making.note(path, says), whole_)
 
 
+def _noted_flag(path: str, says: str) -> Rule:
+    def apply(making: Making, _node: Node) -> None:
+        making.flag(path)  # refuses what is neither True nor False
+        making.note(path, says)
+
+    return Rule(path, NOTED, says, (), apply)
+
+
 def _shuffle(name: str) -> Rule:
     path, to = f"reader.{name}", f"{_READER}.{name}"
 
@@ -99,6 +107,10 @@ def _trained(making: Making, _node: Node) -> None:
 
 def _loader_noted(making: Making, _node: Node) -> None:
     making.note("reader.data_loader", _OWN_LOADER)
+
+
+def _framework_noted(making: Making, _node: Node) -> None:
+    making.note("framework", _OWN_LOADER)
 
 
 def _in_memory(making: Making, node: Node) -> None:
@@ -263,8 +275,8 @@ _TRAIN_RULES = (
 _OTHER_RULES = (
     Rule("model.name", MAPPED, "names the results", ("study",)),
     _noted("model.type", "says nothing about what is read"),
-    _noted("framework", _OWN_LOADER),
-    _noted("workflow.generate_data", "data that is missing is always generated first, and is not generated twice"),
+    _choice(Rule("framework", NOTED, _OWN_LOADER, ()), dict.fromkeys(("pytorch", "tensorflow"), _framework_noted), {}),
+    _noted_flag("workflow.generate_data", "data that is missing is always generated first, and is not generated twice"),
     Rule("workflow.train", REFUSED, "False: a study always trains", (), _trained),
     _refused_if_on(
         "workflow.evaluation",
@@ -275,7 +287,7 @@ _OTHER_RULES = (
     _refused_if_on(
         "workflow.profiling", "give --profiler darshan or dftracer instead, and set it to False", "nobody else profiles"
     ),
-    _noted("workflow.debug", "there is no debugger to wait for"),
+    _noted_flag("workflow.debug", "there is no debugger to wait for"),
     *(
         _noted(f"evaluation.{name}", _NO_EVALUATION, whole_=True)
         for name in ("eval_time", "eval_time_stdev", "eval_after_epoch", "epochs_between_evals")

@@ -148,10 +148,10 @@ class Choice:
 
 
 class Dimensions:
-    """Sides of a tensor, like 3x224x224; kept as text."""
+    """Sides of a tensor, like 3x224x224, or only one; kept as text."""
 
     def parse(self, text: str) -> str:
-        if not re.fullmatch(r"[1-9]\d{0,6}(x[1-9]\d{0,6}){1,4}", text):
+        if not re.fullmatch(r"[1-9]\d{0,6}(x[1-9]\d{0,6}){0,4}", text):
             raise ValueError("must be whole numbers joined by x, like 3x224x224")
         return text
 

@@ -27,7 +27,9 @@ def lustre_problems(study: Study) -> Iterator[Problem]:
                 f"{text} is a place on a real Lustre, but emulate = true; remove one of them: servers are emulated by servers and stripe_count",
             )
         if tier.lustre_ost is not None and tier.lustre_pool is not None:
-            yield Problem(f"{key}.lustre_pool", f"{text} and {said(tier, 'lustre_pool')} are two places; give one of them")
+            yield Problem(
+                f"{key}.lustre_pool", f"{text} and {said(tier, 'lustre_pool')} are two places; give one of them"
+            )
         if study.placement.policy == "first-touch" and number < len(tiers) - 1:
             yield Problem(
                 f"{key}.{name}",

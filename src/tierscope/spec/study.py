@@ -296,6 +296,9 @@ class Accelerator:
     l2: int | None = key(Optional(Bytes(1)), "last cache before memory", None)
     fp32: float | None = key(Optional(Flops(1)), "32-bit operations per second, at peak", None)
     tensor: float | None = key(Optional(Flops(1)), "16-bit matrix operations per second, at peak", None)
+    tf32: float | None = key(
+        Optional(Flops(1)), "32-bit products on tensor cores with fewer bits, at peak; null: they do none", None
+    )
     host_bandwidth: float | None = key(Optional(Bandwidth(1)), "bytes per second from the host to each", None)
     peer_bandwidth: float | None = key(Optional(Bandwidth(1)), "to another of them that it has a link to", None)
     far_bandwidth: float | None = key(Optional(Bandwidth(1)), "to one that it has none to; null: as peers", None)

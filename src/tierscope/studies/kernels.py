@@ -41,7 +41,7 @@ def measure_efficiency(
         ) from None
     from tierscope.train import ceilings, counters, operations, steps  # noqa: PLC0415
 
-    where = pick_device(device, 0)
+    where = pick_device(device, 0, "--device")
     known = None
     if by_counters:
         if where.type != "cuda":

@@ -5,7 +5,6 @@ Every run has ranks of its own, started with our preload library, as a command u
 """
 
 import importlib.util
-import os
 import shutil
 import time
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ from tierscope.spec.study import FRAMEWORKS, Study
 from tierscope.studies.builtin import Builtin
 from tierscope.studies.profiled import Measured, tier_prefixes
 from tierscope.studies.recorders import Wanted
-from tierscope.studies.result import SCRATCH
+from tierscope.studies.result import make_scratch
 from tierscope.studies.watch import Watch
 from tierscope.trace.collect import collect
 from tierscope.trace.rank_trace import RankTrace
@@ -71,8 +70,7 @@ class Preloading:
         self._out = out
 
     def measure(self, key: RunKey, study: Study, compute: str, watch: Watch) -> Measured:
-        folder = os.path.join(self._out, SCRATCH, f"preload-{key.point:04d}-r{key.repetition}")
-        os.makedirs(folder)
+        folder = make_scratch(self._out, f"preload-{key.point:04d}-r{key.repetition}")
         tiers = tier_prefixes(study, self._out)
         variables = Builtin().prepare(folder, Wanted(command=(), tiers=tiers))
         with LocalCrew(study.system.ranks, variables, numbered=True) as crew:

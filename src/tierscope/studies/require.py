@@ -88,9 +88,14 @@ def _wish(wanted: Asked) -> Wish:
     )
 
 
+def _described() -> list[str]:
+    """Systems that say what their nodes are made of."""
+    return [name for name in known.names() if known.load_system(name).system.hardware.accelerator.count]
+
+
 def _system(name: str | None) -> tuple[System, Machine]:
     if name is None:
-        raise UserError(f"--system is missing; give one of {', '.join(known.names())}, or the YAML file of yours")
+        raise UserError(f"--system is missing; give one of {', '.join(_described())}, or the YAML file of yours")
     try:
         found = known.load_system(name)
     except UserError as error:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tierscope.analysis.wording import Finding
 from tierscope.arch.requirements import Requirements
-from tierscope.arch.scaling import Scaled, fits_from
+from tierscope.arch.scaling import UNPACKING, Scaled, fits_from
 
 BOUNDS = {"memory": "its memory's bandwidth", "tensor": "its 16-bit matrix units", "fp32": "its 32-bit units"}
 
@@ -52,7 +52,7 @@ def _about_storage(found: Requirements) -> Iterator[Finding]:
     if last.first_matters and not last.storage_matters:
         evidence = {
             "nodes": last.nodes,
-            "tier": found.machine.far.name,
+            "tier": UNPACKING if last.first_waits_for_unpacking else found.machine.far.name,
             "first_seconds": last.first_seconds,
             "later_seconds": last.later_seconds,
         }

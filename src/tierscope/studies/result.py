@@ -12,7 +12,7 @@ from tierscope.errors import AWAY, OutOfSpaceError, ResultError, StoppedError, U
 from tierscope.spec import dump, sweep
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
-from tierscope.trace.durable import lock_file, remove_leftovers, write_file
+from tierscope.trace.durable import lock_file, open_plain, remove_leftovers, write_file
 from tierscope.trace.store import RunStore
 from tierscope.trace.trace import RunKey
 
@@ -66,6 +66,15 @@ def locked(
         os.close(fd)
 
 
+def make_scratch(out: str, name: str = "") -> str:
+    """A folder of the running command, which nobody else may look into."""
+    os.makedirs(os.path.join(out, SCRATCH), 0o700, exist_ok=True)
+    folder = os.path.join(out, SCRATCH, name)
+    if name:
+        os.mkdir(folder, 0o700)
+    return folder
+
+
 def _remember(out: str, study: Study) -> None:
     """The study is written down; another one may take its place only while there is no result of it."""
     path = os.path.join(out, _STUDY)
@@ -105,8 +114,8 @@ def read_study(out: str) -> Study:
     """The resolved study of a result."""
     path = os.path.join(out, _STUDY)
     try:
-        with open(path, encoding="utf-8") as source:
-            return parse_study(source.read(1 << 20), path)
+        with open_plain(path) as source:
+            return parse_study(source.read(1 << 20).decode(), path)
     except FileNotFoundError:
         raise ResultError(
             f"{out}: has no {_STUDY}; give the --out of an earlier 'tierscope run' or 'tierscope trace', or a CSV file"

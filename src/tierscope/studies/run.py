@@ -30,7 +30,7 @@ from tierscope.studies.first_touch import check_policies, hit_rates, staged_as
 from tierscope.studies.preloaded import Preloading, check_preload, needs_preload
 from tierscope.studies.profiled import BUILTIN, Profiling
 from tierscope.studies.reading import reading_of
-from tierscope.studies.result import SCRATCH, identity, open_result
+from tierscope.studies.result import identity, make_scratch, open_result
 from tierscope.studies.trained import check_training, meeting, metadata_cache, training_of
 from tierscope.studies.watch import Watch
 from tierscope.tiers.background import Background, loads_of
@@ -293,9 +293,7 @@ class _Runner:
 
     def _scratch(self, key: RunKey) -> str:
         """A folder of our own for the ranks' raw lists."""
-        folder = os.path.join(self._out, SCRATCH, f"ops-{key.point:04d}-r{key.repetition}")
-        os.makedirs(folder)
-        return folder
+        return make_scratch(self._out, f"ops-{key.point:04d}-r{key.repetition}")
 
     def _collect_ops(self, key: RunKey, study: Study, scratch: str) -> None:
         per_node = study.system.ranks_per_node

@@ -43,11 +43,9 @@ def meeting(study: Study, out: str) -> Iterator[str | None]:
     if study.workload.model.network is None or study.system.ranks == 1:
         yield None
         return
-    from tierscope.studies.result import SCRATCH  # noqa: PLC0415  (needs Polars, which a machine that only trains may lack)
+    from tierscope.studies.result import make_scratch  # noqa: PLC0415  (needs Polars, which a machine that only trains may lack)
 
-    folder = os.path.abspath(os.path.join(out, SCRATCH))
-    os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, f"meeting-{uuid.uuid4().hex}")
+    path = os.path.join(make_scratch(os.path.abspath(out)), f"meeting-{uuid.uuid4().hex}")
     try:
         yield path
     finally:

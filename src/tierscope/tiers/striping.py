@@ -32,7 +32,9 @@ class Layout:
     pool: str | None
 
     def __str__(self) -> str:
-        place = f"in pool {self.pool}" if self.pool else "anywhere" if self.ost == ANYWHERE else f"from OST {self.ost} on"
+        place = (
+            f"in pool {self.pool}" if self.pool else "anywhere" if self.ost == ANYWHERE else f"from OST {self.ost} on"
+        )
         return f"{self.count} stripe{'s' if self.count != 1 else ''} of {self.size} bytes {place}"
 
 
@@ -108,7 +110,9 @@ def verify(striping: Striping, path: str) -> None:
     found = parse(said)
     if found is None:
         first = said.strip().partition("\n")[0]
-        raise UserError(f"{path}: lfs getstripe says nothing of its layout ({first or 'nothing at all'}); is it on Lustre?")
+        raise UserError(
+            f"{path}: lfs getstripe says nothing of its layout ({first or 'nothing at all'}); is it on Lustre?"
+        )
     if not striping.fits(found):
         raise UserError(
             f"{path}: has {found}, but {striping.key} means {striping.wanted()}; remove the dataset, or change the key"
@@ -118,7 +122,9 @@ def verify(striping: Striping, path: str) -> None:
 def _refuse_others(striping: Striping, path: str) -> None:
     kind = filesystem_of(path)
     if kind != "lustre":
-        raise UserError(f"{striping.key}, but {path} is on {kind}, not on Lustre; remove the key, or give a path on Lustre")
+        raise UserError(
+            f"{striping.key}, but {path} is on {kind}, not on Lustre; remove the key, or give a path on Lustre"
+        )
 
 
 def _run(striping: Striping, tokens: list[str]) -> str:

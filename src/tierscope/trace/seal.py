@@ -5,6 +5,8 @@ import re
 
 from crc32c import crc32c
 
+from tierscope.trace.durable import open_plain
+
 _MARK = "tierscope-crc32c="
 BLANK = f"{_MARK}00000000"
 _PLACE = re.compile(rb"tierscope-crc32c=([0-9a-f]{8})")
@@ -19,7 +21,7 @@ def stamp(path: str) -> None:
 
 def intact(path: str) -> bool:
     """Whether a stamped file is what it was; False also for a file without a stamp."""
-    with open(path, "rb") as file:
+    with open_plain(path) as file:
         try:
             content = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
         except ValueError:  # an empty file

@@ -78,17 +78,36 @@ def write_parquet(path: str, table: pl.DataFrame | pl.LazyFrame, about: dict[str
     metadata = {_ABOUT: json.dumps(about), "tierscope_checksum": seal.BLANK}
     try:
         with durable.replacing(path) as temporary:
-            if isinstance(table, pl.LazyFrame):
-                table.sink_parquet(temporary, metadata=metadata)
-            else:
-                table.write_parquet(temporary, metadata=metadata)
+            try:
+                if isinstance(table, pl.LazyFrame):
+                    table.sink_parquet(temporary, metadata=metadata)
+                else:
+                    table.write_parquet(temporary, metadata=metadata)
+            except pl.exceptions.ComputeError:
+                _meet_again(temporary)
+                raise
             seal.stamp(temporary)
     except (OSError, pl.exceptions.ComputeError) as error:  # Polars meets a full disk as the latter
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        full = not isinstance(error, OSError) or error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        number = _number_of(error)
+        reason = os.strerror(number) if number else str(error).splitlines()[0]
+        full = number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or (not number and not isinstance(error, OSError))
         fix = "free some space" if full else "check the directory"
         kind = OutOfSpaceError if full else StoppedError
         raise kind(f"{path}: cannot be written: {reason}; {fix} and run the same command again") from None
+
+
+def _meet_again(path: str) -> None:
+    """Raise what the system says when more is written to a file: of some errors Polars only tells that there was one."""
+    with open(path, "ab", buffering=0) as file:
+        for _ in range(16):
+            file.write(bytes(1 << 16))
+        os.fsync(file.fileno())
+
+
+def _number_of(error: Exception) -> int | None:
+    """Of a system's error; Polars has it in its words only."""
+    told = re.search(r"\(os error (\d{1,4})\)", str(error))
+    return getattr(error, "errno", None) or (int(told[1]) if told else None)
 
 
 _FIX = "move it away and run the study again: only this run is repeated"

@@ -1,5 +1,6 @@
 """A network of `arch` as a module of torch: the same layers, in the same order, so that what is predicted is what is trained."""
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -9,7 +10,9 @@ from torch.utils.checkpoint import checkpoint
 
 from tierscope.arch.layer import CONVOLUTIONS, INPUT, JOINS, TRANSPOSED, Layer
 from tierscope.arch.network import Network
+from tierscope.arch.networks import shown
 from tierscope.arch.segments import segments
+from tierscope.errors import UserError
 
 _EPSILON = 1e-5
 
@@ -36,8 +39,14 @@ class NetworkModule(nn.Module):  # type: ignore[misc]
         self.layers = nn.ModuleList([_module(layer) for layer in network.layers])
         self._checkpointed = checkpointed
         self._last_reader = _last_readers(network)
+        self._single = next((layer.name for layer in network.layers if _normalises_single_values(layer)), None)
 
     def forward(self, sample: torch.Tensor) -> torch.Tensor:
+        if self._single is not None and self.training and len(sample) == 1:
+            raise UserError(
+                f"{self.network.name} with input {shown(self.network.input_shape)} cannot be trained on a step of one sample: layer {self._single} "
+                "would normalise one value; give a larger --input, or a batch that leaves no single sample for a last step"
+            )
         if not self._checkpointed:
             return self._through({INPUT: sample}, range(len(self.layers)))[len(self.layers) - 1]
         live: dict[int, torch.Tensor] = {INPUT: sample}
@@ -68,6 +77,11 @@ class NetworkModule(nn.Module):  # type: ignore[misc]
         left: list[int] = []
         outputs = checkpoint(run, *live.values(), use_reentrant=False)
         return dict(zip(left[: len(outputs)], outputs, strict=True))
+
+
+def _normalises_single_values(layer: Layer) -> bool:
+    """Each channel of a sample has one value there, which has no variance."""
+    return layer.kind == "BatchNorm2d" and math.prod(layer.out_shape[1:]) == 1
 
 
 def _last_readers(network: Network) -> dict[int, int]:

@@ -125,11 +125,11 @@ class TorchWork:
             return loss_of(self.network, self._module(inputs), targets)
 
 
-def pick_device(wanted: str, number: int) -> torch.device:
-    """Refuses what is not there."""
+def pick_device(wanted: str, number: int, key: str = "workload.model.device =") -> torch.device:
+    """Refuses what is not there. `key`: by which it was asked for."""
     found = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if wanted == "cuda" and not found:
-        raise UserError("workload.model.device = cuda, but torch sees no CUDA device here; set cpu or auto")
+        raise UserError(f"{key} cuda, but torch sees no CUDA device here; set cpu or auto")
     if found and wanted != "cpu":
         if number >= found:
             raise UserError(

@@ -4,11 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tools.cluster import Cluster, Wish, lacking
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "cluster: needs root, MooseFS and Slurm: make test-cluster installs them")
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tools.cluster import Cluster, ClusterError, Wish
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("_possible")]

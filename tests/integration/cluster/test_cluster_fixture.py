@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+
 from tools.cluster import Cluster, ClusterError
 
 pytestmark = pytest.mark.cluster

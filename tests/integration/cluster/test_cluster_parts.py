@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from tools.cluster import ClusterError, Wish
 from tools.cluster_moosefs import parse_stats
 from tools.cluster_namespaces import Process

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tools import cluster_study
-from tools.cluster import Cluster, ClusterError
 
 from tierscope.trace.store import RunStore
+from tools import cluster_study
+from tools.cluster import Cluster, ClusterError
 
 pytestmark = pytest.mark.cluster
 

@@ -1,0 +1,45 @@
+import sys
+
+import click
+
+from tierscope.errors import UserError
+
+
+@click.command("clean")
+@click.argument("directories", nargs=-1, required=True, metavar="OUT|TIER…")
+@click.option(
+    "--data", is_flag=True, help="Of a result, only its study's data on the tiers that this host sees; results stay."
+)
+@click.option("--yes", is_flag=True, help="Delete without asking.")
+def command(directories: tuple[str, ...], data: bool, yes: bool) -> None:
+    """Delete results, or data on tiers; first show what, and ask.
+
+    Only directories with Tierscope's mark, and in them only files that it made: anything else is kept and named.
+    """
+    from tierscope.studies.clean import cleaning  # noqa: PLC0415
+    from tierscope.units import about_bytes  # noqa: PLC0415
+
+    with cleaning(directories, data) as plan:
+        for found in plan.found:
+            click.echo(f"{found.path}  {found.kind}, {found.files} files, {about_bytes(found.nbytes)}")
+            for path in found.kept:
+                click.echo(f"  kept, not ours: {path!r}")
+        files, nbytes = (sum(getattr(found, name) for found in plan.found) for name in ("files", "nbytes"))
+        if not files:
+            click.echo("nothing to delete")
+            return
+        if not yes and not _agreed(f"delete {files} files, {about_bytes(nbytes)}? [y/N] "):
+            click.echo("nothing was deleted")
+            return
+        plan.delete()
+    click.echo(f"deleted: {files} files, {about_bytes(nbytes)}")
+
+
+def _agreed(question: str) -> bool:
+    sys.stdout.write(question)
+    sys.stdout.flush()
+    answer = sys.stdin.readline() if sys.stdin else ""
+    if not answer:
+        click.echo()
+        raise UserError("nobody is there to answer, so nothing was deleted; --yes deletes without asking")
+    return answer.strip().lower() in ("y", "yes")

@@ -1,0 +1,377 @@
+#!/usr/bin/env python3
+"""Many short studies, each disturbed again and again by faults at random moments; what is lost is counted, and must be nothing.
+
+    tools/soak.py --runs 200 --seed 1
+
+Every study is run several times, each time with one fault, and then once in peace. Meanwhile nothing that was finished may change; in the
+end all of it must have been read in the same order as by a study that nobody disturbed. Needs root, for a small disk of its own.
+"""
+
+import argparse
+import hashlib
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+STUDY = """
+study: soaked
+workload:
+  dataset: {format: tfrecord, num_files_train: 24, record_length_bytes: 4 KiB}
+  reader: {batch_size: 2}
+  train: {epochs: 1}
+system:
+  nodes: 2
+  tiers:
+    lfs: {path: "{out}/tiers/lfs/{node}", visible_to: node, read_ops: 400/s, emulate: true}
+    gfs: {path: "{out}/tiers/gfs", metadata_ops: 200/s, read_ops: 400/s, emulate: true}
+sweep: {placement.cache_rate: 0%..100% step 10%}
+"""
+RUNS = 11
+COMMAND = [sys.executable, "-m", "tierscope.cli.main"]
+FAULTS_EACH = 4  # of one study, before it is let alone
+DISK_MIB = 16
+MOST_MENDED = 60  # times that the same command may ask for something: a damaged file is named when it is read
+PATIENCE_SECONDS = 60.0  # longer is a hang
+_KNOWN_ENDS = {0, 2, 3, -signal.SIGKILL, -signal.SIGTERM}  # SIGTERM: before the program had begun
+
+
+class LostError(Exception):
+    """What must not happen."""
+
+
+@dataclass(slots=True)
+class Place:
+    """A study on a small disk of its own."""
+
+    disk: Path
+    study: Path
+    out: Path
+    dice: random.Random
+    usual_seconds: float
+    good: frozenset[bytes] = frozenset()  # what is in undamaged data files
+    finished: dict[str, str] = field(default_factory=dict)
+
+    def start(self) -> "subprocess.Popen[str]":
+        command = [*COMMAND, "run", str(self.study), "--out", str(self.out), "--quiet", "--json"]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    def await_moment(self, process: "subprocess.Popen[str]") -> None:
+        """Mostly between the next runs; sometimes any time, as at the start or while data is written."""
+        if self.dice.random() < 0.25:
+            time.sleep(self.dice.uniform(0, self.usual_seconds))
+            return
+        enough = len(self.finished) + self.dice.randrange(3)
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while process.poll() is None and len(runs_of(self.out)) < enough and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(self.dice.uniform(0, 0.3))
+
+    def data(self) -> list[Path]:
+        return sorted(self.out.glob("tiers/**/*.tfrecord"))
+
+
+Fault = Callable[[Place, "subprocess.Popen[str]"], None]
+
+
+def _signal_director(number: signal.Signals) -> Fault:
+    return lambda _place, process: process.send_signal(number)
+
+
+def _signal_rank(number: signal.Signals) -> Fault:
+    def send(place: Place, process: "subprocess.Popen[str]") -> None:
+        if ranks := children(process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(place.dice.choice(ranks), number)
+
+    return send
+
+
+def _pause(place: Place, process: "subprocess.Popen[str]") -> None:
+    chosen = place.dice.choice([process.pid, *children(process.pid)])
+    with suppress(ProcessLookupError):
+        os.kill(chosen, signal.SIGSTOP)
+        time.sleep(0.5)
+        os.kill(chosen, signal.SIGCONT)
+
+
+def _fill(place: Place, _process: "subprocess.Popen[str]") -> None:
+    with (place.disk / "hog").open("wb") as hog, suppress(OSError):
+        while True:
+            hog.write(bytes(1 << 16))
+            hog.flush()
+
+
+def _read_only(place: Place, _process: "subprocess.Popen[str]") -> None:
+    """Forced, as a filesystem does it that finds itself damaged; files that are open for writing are not let go of."""
+    subprocess.run(["mount", "-o", "remount,ro", str(place.disk)], check=False, capture_output=True)
+
+
+def _on_files(change: Callable[[Place, Path], None]) -> Fault:
+    def disturb(place: Place, _process: "subprocess.Popen[str]") -> None:
+        for path in place.data():
+            if place.dice.random() < 0.3:
+                with suppress(FileNotFoundError):
+                    change(place, path)
+
+    return disturb
+
+
+def _flip(place: Place, path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    if content:
+        content[place.dice.randrange(len(content))] ^= 1 << place.dice.randrange(8)
+        path.write_bytes(content)
+
+
+def _lose_lfs(place: Place, _process: "subprocess.Popen[str]") -> None:
+    shutil.rmtree(place.out / "tiers" / "lfs" / str(place.dice.randrange(2)), ignore_errors=True)
+
+
+def _second_run(place: Place, _process: "subprocess.Popen[str]") -> None:
+    """One of the two is refused; or finds all done, when the other one is."""
+    second = place.start()
+    _, err = second.communicate(timeout=PATIENCE_SECONDS)
+    check_end(second.returncode, err)
+    if second.returncode == 0 and len(runs_of(place.out)) < RUNS:
+        raise LostError(f"a second run ended well, and the study is not finished: {err}")
+
+
+FAULTS: dict[str, Fault] = {
+    "kill -9 of the director": _signal_director(signal.SIGKILL),
+    "kill -9 of a rank": _signal_rank(signal.SIGKILL),
+    "kill -TERM of the director": _signal_director(signal.SIGTERM),
+    "kill -TERM of a rank": _signal_rank(signal.SIGTERM),
+    "a process stopped for 0.5 s": _pause,
+    "disk full": _fill,
+    "disk read-only": _read_only,
+    "data files vanished": _on_files(lambda _, path: path.unlink()),
+    "data files truncated": _on_files(lambda place, path: os.truncate(path, place.dice.randrange(4096))),
+    "bits of data files flipped": _on_files(_flip),
+    "LFS of a node lost": _lose_lfs,
+    "second run at the same time": _second_run,
+}
+
+
+def children(pid: int) -> list[int]:
+    try:
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def states(pid: int) -> str:
+    """What a command and its ranks are in: state and system call of every thread."""
+    told = []
+    for process in (pid, *children(pid)):
+        with suppress(OSError):
+            for thread in Path(f"/proc/{process}/task").iterdir():
+                state = (thread / "stat").read_text().rpartition(")")[2].split()[0]
+                told.append(
+                    f"{process} {state} {(thread / 'wchan').read_text()} {(thread / 'syscall').read_text()[:24]}"
+                )
+    return "; ".join(told)
+
+
+def runs_of(out: Path) -> dict[str, str]:
+    """Every finished run, by what is in its file."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in out.glob("runs/*.parquet")}
+
+
+def read_of(out: Path) -> list[object]:
+    """What every rank of every run read in which order; opening them verifies their checksums."""
+    from tierscope.trace.store import RunStore  # noqa: PLC0415
+
+    columns = ("point", "repetition", "epoch", "rank", "samples", "payload_bytes", "order_digest")
+    return [trace.ranks.sort("epoch", "rank").select(columns).rows() for trace in RunStore(str(out)).load_all()]
+
+
+def disturbed(place: Place, fault: str) -> bool:
+    """One run with a fault; whether it was stopped by it."""
+    process, ranks = place.start(), []
+    try:
+        place.await_moment(process)
+        ranks = children(process.pid)
+        FAULTS[fault](place, process)
+        _, err = process.communicate(timeout=PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        raise LostError(f"hangs for {PATIENCE_SECONDS:.0f} s: {states(process.pid)}") from error
+    finally:
+        process.kill()
+        process.communicate()
+    mend(place, err)
+    check_end(process.returncode, err)
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in ranks):
+        if time.monotonic() > deadline:
+            raise LostError("ranks outlived the director")
+        time.sleep(0.02)
+    keep_finished(place)
+    return process.returncode != 0
+
+
+def mend(place: Place, said: str) -> None:
+    """What a person would do: make room, make writable, delete the file that is said to be damaged."""
+    subprocess.run(["mount", "-o", "remount,rw", str(place.disk)], check=True, capture_output=True)
+    (place.disk / "hog").unlink(missing_ok=True)
+    if re.search(r"\.tfrecord: sample .*delete the file", said):
+        for path in place.data():  # and all others that are damaged too: one at a time would take long
+            with suppress(FileNotFoundError):
+                if hashlib.sha256(path.read_bytes()).digest() not in place.good:
+                    path.unlink()
+
+
+def check_end(code: int, said: str) -> None:
+    ours = [line for line in said.splitlines() if line.startswith("tierscope: ")]
+    if code not in _KNOWN_ENDS or "Traceback" in said:
+        raise LostError(f"ended with {code}: {said}")
+    if code in (2, 3) and len(ours) != 1:
+        raise LostError(f"{len(ours)} lines instead of one: {said}")
+
+
+def keep_finished(place: Place) -> None:
+    now = runs_of(place.out)
+    if changed := [name for name, content in place.finished.items() if now.get(name) != content]:
+        raise LostError(f"finished runs were changed: {changed}")
+    place.finished = now
+    read_of(place.out)
+
+
+def in_peace(place: Place) -> None:
+    """The same command, as often as it asks for something to be mended, but not for ever."""
+    said = ""
+    for _ in range(MOST_MENDED):
+        process = place.start()
+        _, said = process.communicate(timeout=PATIENCE_SECONDS)
+        check_end(process.returncode, said)
+        keep_finished(place)
+        if process.returncode == 0:
+            return
+        mend(place, said)
+    raise LostError(f"does not go on: {said}")
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Path]:
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_MIB}m", "tsc-soak", str(folder)], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@dataclass(slots=True)
+class Tally:
+    injected: Counter[str] = field(default_factory=Counter)
+    stopped: Counter[str] = field(default_factory=Counter)
+    lost: list[str] = field(default_factory=list)
+
+    def add(self, other: "Tally") -> None:
+        self.injected += other.injected
+        self.stopped += other.stopped
+        self.lost += other.lost
+
+
+@dataclass(frozen=True, slots=True)
+class Peace:
+    """A study that nobody disturbed: how long it takes, what it reads, and what is in its data files."""
+
+    seconds: float
+    read: list[object]
+    good: frozenset[bytes]
+
+
+def soak_one(folder: Path, seed: str, faults: list[str], peace: Peace) -> Tally:
+    """One study with these faults, and then in peace."""
+    tally = Tally()
+    with small_disk(folder) as disk:
+        study = disk / "study.yaml"
+        study.write_text(STUDY)
+        place = Place(disk, study, disk / "out", random.Random(seed), peace.seconds, peace.good)
+        fault = "nothing"
+        try:
+            for fault in faults:
+                tally.injected[fault] += 1
+                tally.stopped[fault] += disturbed(place, fault)
+            fault = f"{', '.join(faults)}, then in peace"
+            in_peace(place)
+            if len(place.finished) != RUNS or read_of(place.out) != peace.read:
+                raise LostError("other samples, or in another order, than undisturbed")
+        except Exception as error:  # noqa: BLE001  (counted, told, and the next study begins)
+            tally.lost.append(f"{seed}: {fault}: {type(error).__name__}: {error}")
+    return tally
+
+
+def undisturbed(folder: Path) -> Peace:
+    folder.mkdir()
+    (folder / "study.yaml").write_text(STUDY)
+    start = time.monotonic()
+    place = Place(folder, folder / "study.yaml", folder / "out", random.Random(0), 0.0)
+    _, err = place.start().communicate(timeout=PATIENCE_SECONDS)
+    if len(found := read_of(place.out)) != RUNS:
+        raise LostError(f"undisturbed, and not finished: {err}")
+    seconds = time.monotonic() - start
+    return Peace(seconds, found, frozenset(hashlib.sha256(path.read_bytes()).digest() for path in place.data()))
+
+
+def table(tally: Tally) -> str:
+    lines = [f"{'fault':32} injected  stopped a run"]
+    lines += [f"{name:32} {tally.injected[name]:8}  {tally.stopped[name]:13}" for name in FAULTS]
+    total, stopped = tally.injected.total(), tally.stopped.total()
+    lines.append(f"{'all':32} {total:8}  {stopped:13}")
+    return "\n".join([*lines, *(f"LOST {line}" for line in tally.lost)])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--runs", type=int, default=200, help="disturbed runs, one fault each (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="(%(default)s)")
+    parser.add_argument("--jobs", type=int, default=2, help="studies at the same time (%(default)s)")
+    options = parser.parse_args()
+    if os.geteuid() != 0:
+        sys.stderr.write("soak: needs root, for a small disk of its own\n")
+        return 2
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    dice, names = random.Random(options.seed), list(FAULTS)
+    faults = [dice.choice(names) for _ in range(options.runs)]
+    groups = [faults[start : start + FAULTS_EACH] for start in range(0, len(faults), FAULTS_EACH)]
+    tally, start = Tally(), time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="tierscope-soak-") as folder, ThreadPoolExecutor(options.jobs) as pool:
+        peace = undisturbed(Path(folder) / "undisturbed")
+        waiting = [
+            pool.submit(soak_one, Path(folder) / str(number), f"{options.seed}/{number}", group, peace)
+            for number, group in enumerate(groups)
+        ]
+        try:
+            for done in waiting:
+                tally.add(done.result())
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+            tally = Tally()
+            groups = [group for group, done in zip(groups, waiting, strict=True) if not done.cancelled()]
+            for done in waiting:
+                if not done.cancelled():
+                    tally.add(done.result())
+    print(table(tally))  # noqa: T201
+    injected, lost = tally.injected.total(), len(tally.lost)
+    print(  # noqa: T201
+        f"{len(groups)} studies, {injected} faults injected, {len(groups) - lost} studies survived, {lost} lost; "
+        f"seed {options.seed}, {time.monotonic() - start:.0f} s"
+    )
+    return 1 if lost else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""The model against a real parallel file system: calibrated on one object server it predicts four, and the reverse.
+
+MooseFS with servers behind 100 Mbit/s, four nodes of two ranks, jobs of Slurm (`tools/cluster.py`). Only the number of servers is told
+to the model. It spreads files evenly, MooseFS as it likes.
+"""
+
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+from tierscope.analysis.breakdown import sweep_text
+from tierscope.predict.calibrate import calibrate
+from tierscope.spec import sweep
+from tierscope.studies.analyze import analyze
+from tierscope.studies.calibrate import cases_of
+from tools import cluster_study
+from tools.cluster import Cluster, Wish, lacking
+from validation.emulated import Compared, compare
+from validation.measuring import median, scratch
+from validation.table import Row
+
+OSTS = (1, 4)
+DATASETS = {
+    "1 MiB": "num_files_train: 64, record_length_bytes: 1 MiB",
+    "128 KiB": "num_files_train: 256, record_length_bytes: 128 KiB",
+}
+FITTED_RATES = (0.0, 0.5)  # the others are predicted, too
+_RATES, _SHORT_RATES = "0%, 25%, 50%, 75%", "0%, 50%"  # at 100 % there is nothing but memory
+_STUDY = """
+study: cluster
+workload:
+  dataset: {{format: raw, {dataset}}}
+  reader: {{batch_size: 1, read_threads: 1, prefetch_size: 1}}
+  train: {{epochs: 3}}
+system:
+  nodes: 4
+  ranks_per_node: 2
+  tiers:
+    lfs: {{path: "{lfs}", visible_to: node}}
+    gfs: {{path: "{gfs}", servers: {osts}}}
+sweep:
+  placement.cache_rate: [{rates}]
+"""
+
+
+def rows(short: bool, keep: str | None = None) -> list[Row]:
+    """`keep`: a folder where measured results stay, and are gone on with."""
+    if reasons := [*lacking(), *filter(None, [cluster_study.without_mpi()])]:
+        return [Row("cluster", "not measured", "; ".join(reasons))]
+    with scratch() if keep is None else nullcontext(keep) as folder:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        outs = {osts: _outs(Path(folder), osts) for osts in OSTS}
+        if any(not out.exists() for each in outs.values() for out in each):
+            _measure(outs, _SHORT_RATES if short else _RATES)
+        one, four = OSTS
+        return [*_predict(outs[one], outs[four], one, four), *_predict(outs[four], outs[one], four, one)]
+
+
+def _outs(folder: Path, osts: int) -> list[Path]:
+    return [folder / f"{osts}-osts-{name.replace(' ', '-')}" for name in DATASETS]
+
+
+def _measure(outs: dict[int, list[Path]], rates: str) -> None:
+    with Cluster(Wish(osts=max(OSTS), ost_mbit=100, nodes=4, lfs_mib=128, ost_mib=512)) as cluster:
+        for osts, each in outs.items():
+            gfs = cluster.gfs / str(osts)
+            cluster.run("login", ["mkdir", str(gfs)])
+            if osts == 1:
+                cluster.place(gfs, 1)
+            for out, dataset in zip(each, DATASETS.values(), strict=True):
+                text = _STUDY.format(
+                    dataset=dataset, lfs=cluster.lfs / "data", gfs=gfs / out.name, osts=osts, rates=rates
+                )
+                study = out.with_name(f"{out.name}.yaml")
+                study.write_text(text)
+                print(f"cluster: {out.name} …", file=sys.stderr, flush=True)
+                cluster_study.run(cluster, study, out)
+                for node in cluster.nodes:
+                    cluster.run(node, ["rm", "-rf", str(cluster.lfs / "data")])
+
+
+def _predict(known: Sequence[Path], wanted: Sequence[Path], fitted: int, predicted: int) -> list[Row]:
+    cases = cases_of([str(out) for out in known]).cases
+    fitted_cases = {case.name: case for case in cases if case.sweep["cache_rate"] in FITTED_RATES}  # an epoch of each
+    calibration = calibrate(list(fitted_cases.values()))
+    section = f"cluster, {fitted} → {predicted} OSTs"
+    found: list[Row] = []
+    everything: list[Compared] = []
+    for name, out in zip(DATASETS, wanted, strict=True):
+        analysis = analyze(str(out))
+        assert analysis.study is not None
+        points = sweep.points(analysis.study)
+        for point, each in zip(points, compare((str(out), analysis), calibration), strict=True):
+            everything.append(each)
+            inside = "within" if each.low <= each.measured <= each.high else "outside"
+            found.append(
+                Row(
+                    section,
+                    f"files of {name}, {sweep_text(dict(point.sweep))}",
+                    f"{each.error:.1f} %",
+                    note=f"measured {each.measured:.3f} s, predicted {each.predicted:.3f} s, {inside} its interval",
+                )
+            )
+    return [*found, _summary(section, everything)]
+
+
+def _summary(section: str, compared: Sequence[Compared]) -> Row:
+    clear = [each for each in compared if each.leader_right is not None]
+    right = sum(bool(each.leader_right) for each in clear)
+    return Row(
+        section,
+        f"slowest I/O time, median error of {len(compared)} points",
+        f"{median([each.error for each in compared]):.1f} %",
+        note=f"bottleneck right at {right} of {len(clear)} where it is clear",
+    )
