@@ -311,6 +311,7 @@ def soak_one(folder: Path, seed: str, faults: list[str], peace: Peace) -> Tally:
                 raise LostError("other samples, or in another order, than undisturbed")
         except Exception as error:  # noqa: BLE001  (counted, told, and the next study begins)
             tally.lost.append(f"{seed}: {fault}: {type(error).__name__}: {error}")
+    sys.stderr.write(f"{seed}: {'lost' if tally.lost else 'survived'}: {', '.join(faults)}\n")
     return tally
 
 
@@ -357,7 +358,9 @@ def main() -> int:
         try:
             for done in waiting:
                 tally.add(done.result())
-        except KeyboardInterrupt:
+        except KeyboardInterrupt:  # those that have begun are finished, and told
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)
             pool.shutdown(cancel_futures=True)
             tally = Tally()
             groups = [group for group, done in zip(groups, waiting, strict=True) if not done.cancelled()]
