@@ -8,7 +8,7 @@ import pytest
 
 from tests.accesses import Counting, Failing, os_error, wait_until
 from tests.small_study import loader_of, plan_of, reading, small_study, source_of, stage, totals
-from tierscope.errors import UserError
+from tierscope.errors import StoppedError
 from tierscope.loaders.threads import ThreadLoader
 from tierscope.tiers.access import Access, Punctuality
 
@@ -145,7 +145,7 @@ def test_after_an_error_nothing_more_is_read(staged: str, monkeypatch: pytest.Mo
         join(thread, timeout)
 
     monkeypatch.setattr(threading.Thread, "join", open_gate_and_join)
-    with reading(loader, plan_of(study).reads(0, 1)) as batches, pytest.raises(UserError):
+    with reading(loader, plan_of(study).reads(0, 1)) as batches, pytest.raises(StoppedError):
         next(batches)
     assert len(access.opened) <= 1  # of 22 that were handed out
 
