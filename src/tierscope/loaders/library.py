@@ -19,10 +19,16 @@ from tierscope.trace.recorder import Lane
 
 
 class RecordedFile(io.RawIOBase):
-    """A file that is open for reading. Closing it closes nothing: whoever opened the descriptor does."""
+    """A file that is open for reading. Closing it closes nothing: whoever opened the descriptor does.
 
-    def __init__(self, access: Access, lane: Lane, tier: int, file: int, fd: int) -> None:
+    `failed`: told of every read that fails, since a library may make another error of it.
+    """
+
+    def __init__(
+        self, access: Access, lane: Lane, tier: int, file: int, fd: int, failed: Callable[[OSError], None]
+    ) -> None:
         super().__init__()
+        self._failed = failed
         self._access, self._lane, self._tier, self._file, self._fd = access, lane, tier, file, fd
         self._at, self._size = 0, os.fstat(fd).st_size
 
@@ -47,8 +53,9 @@ class RecordedFile(io.RawIOBase):
         self._lane.begin()
         try:
             got = self._access.preadv(self._fd, (into,), self._at)
-        except OSError:
+        except OSError as error:
             self._lane.abandon()
+            self._failed(error)
             raise
         self._lane.end(self._tier, READ, self._file, self._at, got)
         self._at += got
@@ -61,15 +68,19 @@ class LibraryFiles:
     def __init__(self, source: Source, accesses: tuple[Access, ...], lane: Lane) -> None:
         self._source, self._accesses, self._lane = source, accesses, lane
         self._open: tuple[int, int, int, Handle] | None = None  # file, tier, descriptor
+        self._errors: list[OSError] = []  # of the system, in the sample that is read now
 
     def read(self, file: int, inside: int, tier: int, slot: memoryview) -> int:
         """A sample into the memory; its bytes."""
         path = self._source.files[tier].path(file)
+        self._errors.clear()
         try:
             return self._handle(file, tier, path).read(inside, slot)
-        except ValueError as error:
-            raise damaged(path, inside, str(error)) from None
-        except OSError as error:
+        except (ValueError, OSError) as error:
+            if self._errors:
+                raise explain(self._errors[0], path) from None
+            if isinstance(error, ValueError):
+                raise damaged(path, inside, str(error)) from None
             if error.errno is None:  # the library's own word for a file that it does not understand
                 raise damaged(path, inside, str(error).partition("\n")[0]) from None
             raise explain(error, path) from None
@@ -87,7 +98,9 @@ class LibraryFiles:
             raise
         lane.end(tier, OPEN, file, 0, 0)
         try:
-            opened = Opened(path, lambda: RecordedFile(access, lane, tier, file, fd), self._timed(tier, file))
+            opened = Opened(
+                path, lambda: RecordedFile(access, lane, tier, file, fd, self._errors.append), self._timed(tier, file)
+            )
             handle = self._source.format.open(opened)
         except BaseException:
             access.close(fd)
