@@ -42,10 +42,12 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
 
     For example: tierscope shuffling --ranks 64 --batch 4,16 --out results/shuffling
     """
+    from tierscope.analysis.shuffling import KIND  # noqa: PLC0415
     from tierscope.cli.progress import watching  # noqa: PLC0415
-    from tierscope.studies.shuffling import Asked, claim_folder, shuffling, write_shuffling  # noqa: PLC0415
+    from tierscope.studies.drawn_folder import claim_folder  # noqa: PLC0415
+    from tierscope.studies.shuffling import Asked, shuffling, write_shuffling  # noqa: PLC0415
 
-    folder = None if out is None else claim_folder(out)
+    folder = None if out is None else claim_folder(out, KIND)
     wanted = Asked(
         ranks=ranks,
         ranks_per_node=ranks_per_node,

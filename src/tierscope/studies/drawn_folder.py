@@ -1,9 +1,9 @@
-"""A directory of ours into which a command writes JSON, a page and figures: for those that have no runs."""
+"""A directory of ours into which a command writes JSON, a page and figures."""
 
 import errno
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -34,36 +34,47 @@ def json_bytes(document: Mapping[str, Any]) -> bytes:
     return (json.dumps(document, indent=1, allow_nan=False) + "\n").encode()
 
 
-def figure_files(drawn: Iterable[Figure]) -> dict[str, bytes]:
-    """As SVG, and as PNG where this machine can."""
-    files = {}
+def figure_files(drawn: Iterable[Figure], inside: str = FIGURES) -> dict[str, bytes]:
+    """As SVG, and as PNG where this machine can; by their places in the directory."""
+    problem, files = png_problem(), {}
     for figure in drawn:
         if figure.svg is not None:
             whole = standalone(figure)
-            files[os.path.join(FIGURES, f"{figure.name}.svg")] = whole
-            if not png_problem():
-                files[os.path.join(FIGURES, f"{figure.name}.png")] = to_png(whole)
+            files[os.path.join(inside, f"{figure.name}.svg")] = whole
+            if not problem:
+                files[os.path.join(inside, f"{figure.name}.png")] = to_png(whole)
     return files
 
 
-def write_files(folder: str, files: Mapping[str, bytes], names: Sequence[str]) -> list[str]:
-    """Each of them durably. Those of the figures with these names that are of an earlier call give way."""
+def write_files(folder: str, files: Mapping[str, bytes], names: Iterable[str], inside: str = FIGURES) -> list[str]:
+    """As `put_files`, while nobody else writes there."""
     with locked(folder, _TAKEN):
         with suppress(NotADirectoryError):  # writing will say so
-            remove_leftovers(os.path.join(folder, FIGURES))
-        paths = [_write(os.path.join(folder, name), content) for name, content in files.items()]
-        for old in {os.path.join(FIGURES, f"{name}.{kind}") for name in names for kind in _KINDS} - files.keys():
-            with suppress(OSError):
-                os.unlink(os.path.join(folder, old))
+            remove_leftovers(os.path.join(folder, inside))
+        return put_files(folder, files, names, inside)
+
+
+def put_files(
+    folder: str,
+    files: Mapping[str, bytes],
+    names: Iterable[str],
+    inside: str = FIGURES,
+    fix: str = "give another --out",
+) -> list[str]:
+    """Each of them durably. Figures with these names that an earlier call left, about other data, give way."""
+    paths = [_write(os.path.join(folder, name), content, fix) for name, content in files.items()]
+    for old in {os.path.join(inside, f"{name}.{kind}") for name in names for kind in _KINDS} - files.keys():
+        with suppress(OSError):
+            os.unlink(os.path.join(folder, old))
     return paths
 
 
-def _write(path: str, content: bytes) -> str:
+def _write(path: str, content: bytes, fix: str) -> str:
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         write_file(path, content)
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        fix = "free some space" if full else "give another --out"
+        fix = "free some space" if full else fix
         raise (OutOfSpaceError if full else UserError)(f"{path}: cannot be written: {error.strerror}; {fix}") from None
     return path

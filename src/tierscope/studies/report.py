@@ -1,15 +1,13 @@
 """The report of a result: what its page and figures are made of, and where they go."""
 
-import errno
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from tierscope.analysis.beside import Beside, Side, lay_beside
 from tierscope.data import manifest
-from tierscope.errors import OutOfSpaceError, UserError
+from tierscope.errors import UserError
 from tierscope.predict.explore import explore
 from tierscope.predict.processes import Processes
 from tierscope.predict.whatif import Sensitivity, estimate, sensitivity
@@ -17,24 +15,22 @@ from tierscope.report.drawn.character import NAMES as CHARACTER_FIGURES
 from tierscope.report.drawn.character import draw_character
 from tierscope.report.drawn.training import NAMES as TRAINING_FIGURES
 from tierscope.report.drawn.training import draw_training
-from tierscope.report.figures import figures, standalone
+from tierscope.report.figures import figures
 from tierscope.report.page import page
-from tierscope.report.png import png_problem, to_png
+from tierscope.report.png import png_problem
 from tierscope.report.source import Source
 from tierscope.spec import dump
 from tierscope.spec.study import Study
 from tierscope.studies.analyze import Analysis
 from tierscope.studies.characterise import characterise_analysis
+from tierscope.studies.drawn_folder import figure_files, put_files
 from tierscope.studies.held import Holdings
-from tierscope.trace.durable import write_file
 from tierscope.trace.store import RunStore
 from tierscope.units import about_bytes
 
 GRID = tuple(float(percent) for percent in range(0, 201, 10))
 _PAGE = "report.html"
-_FIGURES = "figures"
 _BESIDE = "beside"  # the figure that only some reports have
-_KINDS = ("svg", "png")
 _SHOWN_IMPROVEMENT = 50.0
 _SUGGESTED_GOAL = 0.8  # of the best, where nobody gave one
 
@@ -61,21 +57,11 @@ def write_report(
     source = replace(source_of(analysis, goal, improvements), beside=beside)
     source = _with_character(source, analysis, result or folder)
     drawn = [*figures(source), *draw_training(source), *draw_character(source)]
-    problem = png_problem()
-    contents = {_PAGE: page(source, drawn)}
-    for figure in drawn:
-        if figure.svg is not None:
-            whole = standalone(figure)
-            contents[os.path.join(_FIGURES, f"{figure.name}.svg")] = whole
-            if not problem:
-                contents[os.path.join(_FIGURES, f"{figure.name}.png")] = to_png(whole)
-    missing = tuple(figure.name for figure in drawn if figure.svg is None)
-    paths = [_write(folder, name, content) for name, content in contents.items()]
     names = {_BESIDE, *CHARACTER_FIGURES, *TRAINING_FIGURES, *(figure.name for figure in drawn)}
-    for old in {os.path.join(_FIGURES, f"{name}.{kind}") for name in names for kind in _KINDS} - contents.keys():
-        with suppress(OSError):  # of an earlier report, about other data
-            os.unlink(os.path.join(folder, old))
-    return Written(paths[0], tuple(paths[1:]), missing, problem)
+    files = {_PAGE: page(source, drawn), **figure_files(drawn)}
+    paths = put_files(folder, files, names, fix="'tierscope report' with --out writes it elsewhere")
+    missing = tuple(figure.name for figure in drawn if figure.svg is None)
+    return Written(paths[0], tuple(paths[1:]), missing, png_problem())
 
 
 def _with_character(source: Source, analysis: Analysis, result: str) -> Source:
@@ -87,18 +73,6 @@ def _with_character(source: Source, analysis: Analysis, result: str) -> Source:
     except UserError:
         return source
     return replace(source, character=found.character, character_where=found.where)
-
-
-def _write(folder: str, name: str, content: bytes) -> str:
-    path = os.path.join(folder, name)
-    try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        write_file(path, content)
-    except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        fix = "free some space" if full else "'tierscope report' with --out writes it elsewhere"
-        raise (OutOfSpaceError if full else UserError)(f"{path}: cannot be written: {error.strerror}; {fix}") from None
-    return path
 
 
 def report_folder(result: str, out: str | None) -> str:

@@ -3,10 +3,7 @@
 Every seed has a plan, a random layout and first weights of its own; shuffles, batches and networks of one seed share them.
 """
 
-import errno
-import json
 import math
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -22,17 +19,14 @@ from tierscope.analysis.shuffling import (
     Shuffling,
     shuffling_json,
 )
-from tierscope.data import manifest
-from tierscope.errors import OutOfSpaceError, UserError
+from tierscope.errors import UserError
 from tierscope.plan.order import Order
 from tierscope.report.drawn.shuffling import draw_shuffling
-from tierscope.report.figures import standalone
-from tierscope.report.png import png_problem, to_png
+from tierscope.report.png import png_problem
 from tierscope.spec import asked
-from tierscope.studies.result import locked
+from tierscope.studies.drawn_folder import figure_files, json_bytes, write_files
 from tierscope.studies.shuffling_io import EPOCHS, METHOD, Layout, part_of_system, simulated_io
 from tierscope.studies.watch import Watch
-from tierscope.trace.durable import write_file
 from tierscope.train import digits, perceptron
 from tierscope.train.digits import LAYOUTS, load_digits, one_thread, written_order
 from tierscope.train.learning import GHOST, NETWORKS, learn
@@ -192,38 +186,8 @@ class Written:
     problem: str  # why there is no PNG; empty: there is
 
 
-def claim_folder(out: str) -> str:
-    """Before anything is trained: a directory that is ours, or can be."""
-    if out == "":
-        raise UserError("--out is empty; give a directory, or leave it out")
-    folder = os.path.abspath(out)
-    manifest.claim(folder, KIND)
-    return folder
-
-
 def write_shuffling(found: Shuffling, folder: str) -> Written:
     """The JSON and the figures; those of an earlier call give way."""
-    problem = png_problem()
-    contents = {_JSON: (json.dumps(shuffling_json(found), indent=1, allow_nan=False) + "\n").encode()}
-    for figure in draw_shuffling(found):
-        whole = standalone(figure)
-        contents[f"{figure.name}.svg"] = whole
-        if not problem:
-            contents[f"{figure.name}.png"] = to_png(whole)
-    with locked(folder):
-        for network, kind in product(NETWORKS, ("svg", "png")):
-            name = f"{KIND}-{network}.{kind}"
-            if name not in contents and os.path.exists(os.path.join(folder, name)):
-                os.unlink(os.path.join(folder, name))
-        return Written(tuple(_write(folder, name, content) for name, content in contents.items()), problem)
-
-
-def _write(folder: str, name: str, content: bytes) -> str:
-    path = os.path.join(folder, name)
-    try:
-        write_file(path, content)
-    except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        fix = "free some space" if full else "give another --out"
-        raise (OutOfSpaceError if full else UserError)(f"{path}: cannot be written: {error.strerror}; {fix}") from None
-    return path
+    files = {_JSON: json_bytes(shuffling_json(found)), **figure_files(draw_shuffling(found), inside="")}
+    names = [f"{KIND}-{network}" for network in NETWORKS]
+    return Written(tuple(write_files(folder, files, names, inside="")), png_problem())

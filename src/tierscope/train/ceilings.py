@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import torch
 
+from tierscope.train.clock import wait
+
 _REPEATS = 7
 
 
@@ -46,8 +48,7 @@ def _median(work: Callable[[], object], device: torch.device) -> float:
     def once() -> float:
         begin = time.perf_counter()
         work()
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
+        wait(device)
         return time.perf_counter() - begin
 
     for _ in range(2):

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import distributed
 
+from tierscope.train.clock import now, seconds_between, wait
+
 _SETTLED_SECONDS = 30.0
 
 
@@ -16,39 +18,27 @@ class Exchange:
 
     def __init__(self, device: torch.device, size: int) -> None:
         self._device, self._size = device, size
-        self._seconds = 0.0
         self._events: list[tuple[Any, Any]] = []
         self._held: list[weakref.ref[Callable[..., Any]]] = []  # what the library's threads will still let go of
 
     def reduce(self, _state: object, bucket: distributed.GradBucket) -> torch.futures.Future[torch.Tensor]:
         buffer = bucket.buffer().div_(self._size)
-        begin = self._now()
+        begin = now(self._device)
         future = distributed.all_reduce(buffer, async_op=True).get_future()
 
         def done(reduced: torch.futures.Future[list[torch.Tensor]]) -> torch.Tensor:
-            self._events.append((begin, self._now()))
+            self._events.append((begin, now(self._device)))
             return reduced.value()[0]
 
         self._held = [held for held in self._held if held() is not None]
         self._held.append(weakref.ref(done))
         return future.then(done)
 
-    def _now(self) -> Any:
-        if self._device.type != "cuda":
-            return time.perf_counter()
-        event = torch.cuda.Event(enable_timing=True)
-        event.record()
-        return event
-
     def turn(self) -> float:
         """Seconds since the last call, buckets summed."""
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
-            seconds = sum(begin.elapsed_time(end) / 1e3 for begin, end in self._events)
-        else:
-            seconds = sum(end - begin for begin, end in self._events)
-        self._events = []
-        return float(seconds)
+        wait(self._device)
+        taken, self._events = self._events, []
+        return sum(seconds_between(begin, end) for begin, end in taken)
 
     def settle(self) -> None:
         """Before the group of ranks is left: its threads take the interpreter's lock to let go of what was called, and leaving waits for them with that lock."""

@@ -8,6 +8,7 @@ from torch import nn
 
 from tierscope.arch.network import Network
 from tierscope.arch.precision import Precision
+from tierscope.train.clock import wait
 from tierscope.train.model import NetworkModule
 from tierscope.train.work import loss_of, make_optimizer, make_targets
 
@@ -57,22 +58,16 @@ class Trainer:
 
 
 def measure_steps(trainer: Trainer, count: int) -> Steps:
-    on_device = trainer.device.type == "cuda"
-
-    def wait() -> None:
-        if on_device:
-            torch.cuda.synchronize(trainer.device)
-
     for _ in range(_WARM):
         trainer.step()
-    wait()
+    wait(trainer.device)
     seconds = []
     for _ in range(count):
         begin = time.perf_counter()
         trainer.step()
-        wait()
+        wait(trainer.device)
         seconds.append(time.perf_counter() - begin)
-    if not on_device:
+    if trainer.device.type != "cuda":
         return Steps(tuple(seconds), None, None, None)
     torch.cuda.reset_peak_memory_stats(trainer.device)
     start = torch.cuda.memory_allocated(trainer.device)
@@ -80,5 +75,5 @@ def measure_steps(trainer: Trainer, count: int) -> Steps:
     kept = torch.cuda.memory_allocated(trainer.device) - start
     loss.backward()
     trainer.update()
-    wait()
+    wait(trainer.device)
     return Steps(tuple(seconds), torch.cuda.max_memory_allocated(trainer.device), start, kept)
