@@ -11,7 +11,7 @@ from tests.analysis.test_habits import CASES as HABITS
 from tests.analysis.test_shuffling_findings import CASES as SHUFFLING
 from tests.analysis.test_stragglers import CASES as STRAGGLERS
 from tests.analysis.test_training import CASES as TRAINING
-from tests.finding_cases import Case, it_appears, it_does_not_appear, its_words_are_one_line_with_its_evidence, of_kind
+from tests.finding_cases import Case, finding_tests, of_kind
 from tests.predict.predicting import KINDS_OF_ESTIMATES
 from tests.small_study import small_study
 from tests.studies.test_require_findings import CASES as REQUIREMENTS
@@ -421,19 +421,11 @@ def test_every_kind_has_a_case() -> None:
     assert not set(CASES) & others
 
 
-@pytest.mark.parametrize("kind", CASES)
-def test_it_appears_when_it_should(kind: str) -> None:
-    it_appears(kind, CASES[kind])
-
-
-@pytest.mark.parametrize("kind", CASES)
-def test_it_does_not_appear_when_it_should_not(kind: str) -> None:
-    it_does_not_appear(kind, CASES[kind])
-
-
-@pytest.mark.parametrize("kind", CASES)
-def test_its_words_are_one_line_with_its_evidence(kind: str) -> None:
-    its_words_are_one_line_with_its_evidence(kind, CASES[kind])
+(
+    test_it_appears_when_it_should,
+    test_it_does_not_appear_when_it_should_not,
+    test_its_words_are_one_line_with_its_evidence,
+) = finding_tests(CASES)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.finding_cases import Case, it_appears, it_does_not_appear, its_words_are_one_line_with_its_evidence
+from tests.finding_cases import Case, finding_tests
 from tests.small_study import small_study
 from tests.traces import empty_lane, times_of, trace_of
 from tierscope.analysis.breakdown import break_down
@@ -171,19 +171,11 @@ CASES: dict[str, Case] = {
 }
 
 
-@pytest.mark.parametrize("kind", CASES)
-def test_it_appears_when_it_should(kind: str) -> None:
-    it_appears(kind, CASES[kind])
-
-
-@pytest.mark.parametrize("kind", CASES)
-def test_it_does_not_appear_when_it_should_not(kind: str) -> None:
-    it_does_not_appear(kind, CASES[kind])
-
-
-@pytest.mark.parametrize("kind", CASES)
-def test_its_words_are_one_line_with_its_evidence(kind: str) -> None:
-    its_words_are_one_line_with_its_evidence(kind, CASES[kind])
+(
+    test_it_appears_when_it_should,
+    test_it_does_not_appear_when_it_should_not,
+    test_its_words_are_one_line_with_its_evidence,
+) = finding_tests(CASES)
 
 
 @pytest.mark.parametrize(

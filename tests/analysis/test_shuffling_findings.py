@@ -1,8 +1,6 @@
 """Findings about shuffling: each appears when it should, and only then."""
 
-import pytest
-
-from tests.finding_cases import Case, it_appears, it_does_not_appear, its_words_are_one_line_with_its_evidence
+from tests.finding_cases import Case, finding_tests
 from tierscope.analysis.shuffling import Io, Shuffle, ShuffleRow, Shuffling, about_shuffling
 from tierscope.analysis.wording import Finding
 
@@ -71,19 +69,11 @@ CASES: dict[str, Case] = {
 }
 
 
-@pytest.mark.parametrize("kind", CASES)
-def test_it_appears_when_it_should(kind: str) -> None:
-    it_appears(kind, CASES[kind])
-
-
-@pytest.mark.parametrize("kind", CASES)
-def test_it_does_not_appear_when_it_should_not(kind: str) -> None:
-    it_does_not_appear(kind, CASES[kind])
-
-
-@pytest.mark.parametrize("kind", CASES)
-def test_its_words_are_one_line_with_its_evidence(kind: str) -> None:
-    its_words_are_one_line_with_its_evidence(kind, CASES[kind])
+(
+    test_it_appears_when_it_should,
+    test_it_does_not_appear_when_it_should_not,
+    test_its_words_are_one_line_with_its_evidence,
+) = finding_tests(CASES)
 
 
 def test_the_worst_batch_speaks_for_all_and_a_chunk_must_be_enough_at_each() -> None:

@@ -2,10 +2,8 @@
 
 from dataclasses import replace
 
-import pytest
-
 from tests.arch.machines import named
-from tests.finding_cases import Case, it_appears, it_does_not_appear, its_words_are_one_line_with_its_evidence
+from tests.finding_cases import Case, finding_tests
 from tierscope.analysis.wording import Finding
 from tierscope.arch.networks import NETWORKS, build_network
 from tierscope.arch.precision import PRECISIONS
@@ -94,19 +92,11 @@ CASES: dict[str, Case] = {
 }
 
 
-@pytest.mark.parametrize("kind", CASES)
-def test_it_appears_when_it_should(kind: str) -> None:
-    it_appears(kind, CASES[kind])
-
-
-@pytest.mark.parametrize("kind", CASES)
-def test_it_does_not_appear_when_it_should_not(kind: str) -> None:
-    it_does_not_appear(kind, CASES[kind])
-
-
-@pytest.mark.parametrize("kind", CASES)
-def test_its_words_are_one_line_with_its_evidence(kind: str) -> None:
-    its_words_are_one_line_with_its_evidence(kind, CASES[kind])
+(
+    test_it_appears_when_it_should,
+    test_it_does_not_appear_when_it_should_not,
+    test_its_words_are_one_line_with_its_evidence,
+) = finding_tests(CASES)
 
 
 def test_stretches_that_come_and_go() -> None:
