@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tierscope.launch import LAUNCHERS
-from tierscope.launch.base import MOST_RESTARTS, Job, script
+from tierscope.launch.base import FREE_RESTARTS, MOST_RESTARTS, Job, script
 
 
 def a_job(path: str = "/home/me/small.sh", **changes: object) -> Job:
@@ -18,6 +18,7 @@ def a_job(path: str = "/home/me/small.sh", **changes: object) -> Job:
         "ranks_per_node": 2,
         "seconds": 3900,
         "command": ("tierscope", "run", "study.yaml", "--out", "/scratch/my out"),
+        "out": "/scratch/my out",
         **changes,
     }
     return Job(**given)  # type: ignore[arg-type]
@@ -75,14 +76,14 @@ ENDS = {
     "pbs": "exec qsub -v TIERSCOPE_RESTARTS=$((${TIERSCOPE_RESTARTS:-0} + 1)) /home/me/small.sh",
     "mpirun": "exec env TIERSCOPE_RESTARTS=$((${TIERSCOPE_RESTARTS:-0} + 1)) bash /home/me/small.sh",
 }
-_OWN_CLOCK = '{ [ $code -eq 3 ] || [ $code -eq 124 ]; } && ! [ -n "$told" ] && [ ${TIERSCOPE_RESTARTS:-0} -lt 100 ]'
+_OWN_CLOCK = '{ [ $code -eq 3 ] || [ $code -eq 124 ]; } && ! [ -n "$told" ]'
 CONDITIONS = {
-    "slurm": '{ [ $code -eq 3 ] || { [ -n "$told" ] && [ $code -ne 0 ]; }; } && ! [ "$(squeue --noheader --jobs=$SLURM_JOB_ID --format=%T)" = COMPLETING ] '
-    "&& [ ${SLURM_RESTART_COUNT:-0} -lt 100 ]",
+    "slurm": '{ [ $code -eq 3 ] || { [ -n "$told" ] && [ $code -ne 0 ]; }; } && ! [ "$(squeue --noheader --jobs=$SLURM_JOB_ID --format=%T)" = COMPLETING ]',
     "pjm": _OWN_CLOCK,
     "pbs": _OWN_CLOCK,
     "mpirun": _OWN_CLOCK,
 }
+RESTARTS = {"slurm": "${SLURM_RESTART_COUNT:-0}"}  # the others': ${TIERSCOPE_RESTARTS:-0}
 SUBMITS = {"slurm": "sbatch", "pjm": "pjsub", "pbs": "qsub", "mpirun": "bash"}
 
 
@@ -91,18 +92,27 @@ def test_the_whole_text(name: str) -> None:
     job = a_job(queue="fast", account="me", options=("--exclusive",), setup=("module load mpi",))
     text = script(LAUNCHERS.load(name)(), job)
     assert text.startswith(HEADS[name])
-    assert text.splitlines()[len(HEADS[name].splitlines()) :][:5] == [
+    assert text.splitlines()[len(HEADS[name].splitlines()) :][:6] == [
         "",
         "module load mpi",
         "export TERM=dumb COLUMNS=160  # some launchers make a terminal of the log",
-        "told= study=",
+        "finished() { ls '/scratch/my out'/runs/*.parquet 2>/dev/null | wc -l; }",
+        "told= study= before=$(finished)",
         """trap 'told=yes; [ -z "$study" ] || kill -TERM $study' TERM INT""",
     ]
     assert STARTS[name] in text.splitlines()
-    assert (
-        f"if {CONDITIONS[name]}; then\n  trap '' TERM  # putting a job back ends what runs of it\n  {ENDS[name]}\nfi"
-        in text
-    )
+    restarts = RESTARTS.get(name, "${TIERSCOPE_RESTARTS:-0}")
+    assert text.endswith(f"""code=$?
+[ $code -le 128 ] || code=3  # killed: what is finished is kept
+if {CONDITIONS[name]}; then
+  if [ {restarts} -lt 3 ] || {{ [ {restarts} -lt 100 ] && [ $(finished) -gt $before ]; }}; then
+    trap '' TERM  # putting a job back ends what runs of it
+    {ENDS[name]}
+  fi
+  echo "tierscope: stopped after {restarts} restarts, and not queued again; submit the script to go on" >&2
+fi
+exit $code
+""")
     assert LAUNCHERS.load(name)().submit("x.sh") == [SUBMITS[name], "x.sh"]
 
 
@@ -158,21 +168,50 @@ def box(tmp_path: Path) -> Box:
     return made
 
 
-@pytest.mark.parametrize(("code", "queued"), [(0, False), (1, False), (2, False), (3, True)])
-def test_only_what_can_be_resumed_is_queued_again(box: Box, code: int, queued: bool) -> None:
-    box.program("srun", f"exit {code}")
+@pytest.mark.parametrize(
+    ("ends", "code", "queued"),
+    [
+        ("exit 0", 0, False),
+        ("exit 1", 1, False),
+        ("exit 2", 2, False),
+        ("exit 3", 3, True),
+        ("exit 137", 3, True),  # as srun and mpirun say it of a rank
+        ("kill -9 $$", 3, True),
+    ],
+)
+def test_only_what_can_be_resumed_is_queued_again(box: Box, ends: str, code: int, queued: bool) -> None:
+    box.program("srun", ends)
     box.program("scontrol", "exit 0")
     ended = box.start(script(LAUNCHERS.load("slurm")(), a_job()), SLURM_JOB_ID="7").wait(20)
     assert ("scontrol requeue 7" in box.said()) is queued
     assert ended == (0 if queued else code)
 
 
-def test_it_is_not_queued_for_ever(box: Box) -> None:
-    box.program("srun", "exit 3")
+@pytest.mark.parametrize(
+    ("restarts", "finishes", "queued"),
+    [
+        (FREE_RESTARTS - 1, False, True),
+        (FREE_RESTARTS, False, False),
+        (FREE_RESTARTS, True, True),
+        (MOST_RESTARTS - 1, True, True),
+        (MOST_RESTARTS, True, False),
+    ],
+)
+def test_it_is_not_queued_for_ever(
+    box: Box, tmp_path: Path, capfd: pytest.CaptureFixture[str], restarts: int, finishes: bool, queued: bool
+) -> None:
+    """A few times in any case; then only where each job finishes a run, and others have not been before."""
+    runs = tmp_path / "my out" / "runs"
+    runs.mkdir(parents=True)
+    (runs / "0.parquet").touch()
+    box.program("srun", f"touch '{runs}/1.parquet{'' if finishes else '.7.tmp'}'; exit 3")
     box.program("scontrol", "exit 0")
-    variables = {"SLURM_JOB_ID": "7", "SLURM_RESTART_COUNT": str(MOST_RESTARTS)}
-    assert box.start(script(LAUNCHERS.load("slurm")(), a_job()), **variables).wait(20) == 3
-    assert len(box.said()) == 1
+    variables = {"SLURM_JOB_ID": "7", "SLURM_RESTART_COUNT": str(restarts)}
+    text = script(LAUNCHERS.load("slurm")(), a_job(out=str(runs.parent)))
+    assert box.start(text, **variables).wait(20) == (0 if queued else 3)
+    assert ("scontrol requeue 7" in box.said()) is queued
+    told = f"tierscope: stopped after {restarts} restarts, and not queued again; submit the script to go on\n"
+    assert capfd.readouterr().err == ("" if queued else told)
 
 
 def until_told(box: Box, tmp_path: Path, name: str, code: int = 3) -> None:

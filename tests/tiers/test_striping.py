@@ -74,6 +74,27 @@ def test_what_lfs_says_of_a_folder_and_of_a_file() -> None:
     assert striping.parse("/scratch/data has no stripe info\n") is None
 
 
+@pytest.mark.parametrize(
+    ("line", "layout"),
+    [
+        ("stripe_count:   -1 stripe_size:    1048576 stripe_offset:  0", Layout(-1, 2**20, 0, None)),
+        ("stripe_count:   3 stripe_size:    33554432 stripe_offset:  -1 ", Layout(3, 2**25, ANYWHERE, None)),
+        (
+            "stripe_count:  1 stripe_size:   1048576 pattern:       0 stripe_offset: -1",
+            Layout(1, 2**20, ANYWHERE, None),
+        ),
+    ],
+)
+def test_how_folders_were_told_by_other_versions(line: str, layout: Layout) -> None:
+    """Older ones know no pattern, or give its number; as sites document it."""
+    assert striping.parse(f"/scratch/data\n{line}\n") == layout
+
+
+def test_a_file_of_several_parts_has_no_one_layout() -> None:
+    part = "  lcme_id: {}\n    lmm_stripe_count: 1\n    lmm_stripe_size: 1048576\n    lmm_stripe_offset: 0\n"
+    assert striping.parse(f"/scratch/file\nlcm_entry_count: 2\n{part.format(1)}{part.format(2)}") is None
+
+
 def test_what_it_is_told() -> None:
     tier = Tier(name="gfs", path="/scratch", lustre_ost=5)
     wanted = Striping.of(tier)
@@ -140,7 +161,7 @@ def test_an_ost_that_is_not_there(lustre: Path, tmp_path: Path) -> None:
 def test_an_answer_that_says_nothing(lustre: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MUTE", "yes")
     with pytest.raises(
-        UserError, match=r"lfs getstripe says nothing of its layout \(nothing at all\); is it on Lustre\?"
+        UserError, match=r"lfs getstripe says nothing of a plain layout \(nothing at all\); is it on Lustre\?"
     ):
         stage(placed("gfs.lustre_ost=3"), str(tmp_path))
 

@@ -74,7 +74,8 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     words += [part for setting in every for part in ("--set", setting)]
     words += ["--system", os.path.abspath(system) if os.path.exists(system) else system] if system else []
     where = path or f"{wanted.study}.{launcher}.sh"
-    tokens = jobs.write_job(wanted, jobs.Wanted(launcher, seconds, queue, account, options, setup, mpi), words, where)
+    asked = jobs.Wanted(launcher, seconds, queue, account, options, setup, mpi)
+    tokens = jobs.write_job(wanted, asked, words, target, where)
     if submit:
         click.echo(jobs.submit(tokens))
         return

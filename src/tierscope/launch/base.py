@@ -2,7 +2,7 @@
 
 Every script does the same: it starts the study on all nodes, passes on the signal that announces the time limit, and when the study ends
 with exit code 3 (stopped, resumable) it puts itself back into the queue. Results are on a file system that outlives the job; a node's
-own storage does not, so what was staged there is verified and staged again.
+own storage does not, so what was staged there is verified and staged again. A rank, or the launcher, that was killed is a stop too.
 """
 
 import shlex
@@ -14,11 +14,13 @@ RESUMABLE = 3
 TIMED_OUT = 124  # of timeout(1)
 MARGIN_SECONDS = 120  # before the time limit: to end the run that is under way and to queue again
 MOST_RESTARTS = 100
+FREE_RESTARTS = 3  # of them without a run that was finished meanwhile: staging may take longer than a job, a full disk does not pass
+KILLED = 128  # and more: what a launcher says of a rank that was killed, and the shell of a launcher
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """`script`: its own path, for launchers that submit it again. `command`: what one rank runs. `options`: more for the scheduler, as they are. `setup`: lines of shell before anything else."""
+    """`script`: its own path, for launchers that submit it again. `command`: what one rank runs. `out`: where finished runs are. `options`: more for the scheduler, as they are. `setup`: lines of shell before anything else."""
 
     name: str
     script: str
@@ -26,6 +28,7 @@ class Job:
     ranks_per_node: int
     seconds: int
     command: tuple[str, ...]
+    out: str
     queue: str | None = None
     account: str | None = None
     options: tuple[str, ...] = ()
@@ -82,8 +85,8 @@ def _can_go_on(launcher: Launcher) -> str:
 
 
 def script(launcher: Launcher, job: Job) -> str:
-    """The whole script: start, pass SIGTERM on, wait, and queue again if the study was stopped and not too often already."""
-    start = launcher.start(job)
+    """The whole script: start, pass SIGTERM on, wait, and queue again if the study was stopped, but not for ever where that leads nowhere."""
+    start, restarts = launcher.start(job), launcher.restarts
     if not launcher.signals:
         start = ["timeout", "--signal=TERM", "--kill-after=60", str(max(60, job.seconds - MARGIN_SECONDS)), *start]
     return "\n".join(
@@ -93,7 +96,8 @@ def script(launcher: Launcher, job: Job) -> str:
             "",
             *job.setup,
             "export TERM=dumb COLUMNS=160  # some launchers make a terminal of the log",
-            "told= study=",
+            f"finished() {{ ls {shlex.quote(job.out)}/runs/*.parquet 2>/dev/null | wc -l; }}",
+            "told= study= before=$(finished)",
             """trap 'told=yes; [ -z "$study" ] || kill -TERM $study' TERM INT""",
             f"{joined([*start, *job.command])} &",
             "study=$!",
@@ -103,9 +107,13 @@ def script(launcher: Launcher, job: Job) -> str:
             "done",
             "wait $study",
             "code=$?",
-            f"if {_can_go_on(launcher)} && [ {launcher.restarts} -lt {MOST_RESTARTS} ]; then",
-            "  trap '' TERM  # putting a job back ends what runs of it",
-            f"  exec {joined(launcher.again(job))}",
+            f"[ $code -le {KILLED} ] || code={RESUMABLE}  # killed: what is finished is kept",
+            f"if {_can_go_on(launcher)}; then",
+            f"  if [ {restarts} -lt {FREE_RESTARTS} ] || {{ [ {restarts} -lt {MOST_RESTARTS} ] && [ $(finished) -gt $before ]; }}; then",
+            "    trap '' TERM  # putting a job back ends what runs of it",
+            f"    exec {joined(launcher.again(job))}",
+            "  fi",
+            f'  echo "tierscope: stopped after {restarts} restarts, and not queued again; submit the script to go on" >&2',
             "fi",
             "exit $code",
             "",

@@ -32,8 +32,8 @@ class Wanted:
     mpi: str | None = None
 
 
-def write_job(study: Study, wanted: Wanted, command: Sequence[str], path: str) -> list[str]:
-    """The script at `path`; the tokens that submit it."""
+def write_job(study: Study, wanted: Wanted, command: Sequence[str], out: str, path: str) -> list[str]:
+    """The script at `path`, which runs `command` for the results in `out`; the tokens that submit it."""
     _check(study, wanted)
     launcher = LAUNCHERS.load(wanted.launcher)()
     job = Job(
@@ -43,6 +43,7 @@ def write_job(study: Study, wanted: Wanted, command: Sequence[str], path: str) -
         ranks_per_node=study.system.ranks_per_node,
         seconds=int(wanted.seconds),
         command=tuple(command),
+        out=out,
         queue=wanted.queue,
         account=wanted.account,
         options=wanted.options,

@@ -83,7 +83,9 @@ def get_tokens(path: str) -> list[str]:
 
 
 def parse(text: str) -> Layout | None:
-    """Of a folder (`stripe_count: 1 stripe_size: …` in one line) or of a file (`lmm_stripe_count: 1`, a line each); None: it says nothing of the kind."""
+    """Of a folder (`stripe_count: 1 stripe_size: …` in one line) or of a file (`lmm_stripe_count: 1`, a line each); None: nothing of the kind, or of several parts of a file (`lcm_…`), each with its own."""
+    if "lcm_" in text:
+        return None
     fields = dict(reversed([(match[1], match[2]) for match in _FIELD.finditer(text)]))  # the first of each
     try:
         return Layout(
@@ -111,7 +113,7 @@ def verify(striping: Striping, path: str) -> None:
     if found is None:
         first = said.strip().partition("\n")[0]
         raise UserError(
-            f"{path}: lfs getstripe says nothing of its layout ({first or 'nothing at all'}); is it on Lustre?"
+            f"{path}: lfs getstripe says nothing of a plain layout ({first or 'nothing at all'}); is it on Lustre?"
         )
     if not striping.fits(found):
         raise UserError(

@@ -5,6 +5,7 @@ What of this needs no cluster (kills of local ranks, full disks, vanished files)
 
 import json
 import re
+import shlex
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tierscope.trace.store import RunStore
+from tools import cluster_study
 from tools.cluster import Cluster
 from tools.cluster_study import BIN, SETTINGS, without_mpi
 
@@ -96,6 +98,24 @@ class Case:
         allocate = ["salloc", "-Q", "-N4", "--ntasks-per-node=1", str(BIN / "mpirun"), "--map-by", "ppr:1:node"]
         return self.cluster.start("login", [*allocate, *self.command()], environment=SETTINGS)
 
+    def as_job(self) -> int:
+        """The same through `tierscope launch --submit`; the number of the job."""
+        if reason := without_mpi():
+            pytest.skip(reason)
+        return cluster_study.launch(self.cluster, self.study, self.out)
+
+    def reads_as_job(self, job: int, restart: int) -> None:
+        """Until a job reads that was queued again so often: ranks open files of the GFS only then."""
+        deadline = time.monotonic() + NO_HANG_SECONDS
+        pattern = f"tierscope run .*{self.out}"
+        look = f"for pid in $(pgrep -f {shlex.quote(pattern)}); do readlink /proc/$pid/fd/*; done | grep -m1 tfrecord"
+        while not (
+            self.cluster.job(job)["Restarts"] == str(restart)
+            and self.cluster.run("n3", ["sh", "-c", look], check=False).stdout
+        ):
+            assert time.monotonic() < deadline, cluster_study.log_of(self.out).read_text()
+            time.sleep(0.05)
+
     def finished(self) -> dict[str, bytes]:
         runs = self.seen_out / "runs"
         return {path.name: path.read_bytes() for path in runs.glob("*.parquet")} if runs.exists() else {}
@@ -159,19 +179,19 @@ def case(cluster: Cluster, folder: Path, tmp_path: Path) -> Iterator[Case]:
 # ---- processes that die
 
 
-@pytest.mark.parametrize(("victim", "node"), [("tierscope", "n3"), ("tierscope", "n1"), ("mpirun|prterun", "login")])
-def test_a_killed_rank_director_or_launcher(case: Case, undisturbed: list[Rows], victim: str, node: str) -> None:
-    """Under MPI the launcher's exit code is what it is; the study goes on all the same, here on one node."""
-    process = case.over_nodes()
-    case.into_second_run(process)
-    before = case.finished()
-    start = time.monotonic()
-    case.cluster.run(node, ["pkill", "-9", "-f", f"^[^ ]*({victim}|python[0-9.]* [^ ]*tierscope) .*{case.out}"])
-    code, _ = case.ended(process)
-    if node != "login":  # a launcher that is killed says nothing, and salloc takes that for the best
-        assert code not in (0, 1)
-    assert time.monotonic() - start < 20
-    case.goes_on(before, undisturbed)
+def test_a_job_whose_rank_director_or_launcher_is_killed_goes_on(case: Case, undisturbed: list[Rows]) -> None:
+    """The launcher's exit code is its own; the job's script knows what it means, and queues it again."""
+    job = case.as_job()
+    for restart, (victim, node) in enumerate([("tierscope", "n3"), ("tierscope", "n1"), ("mpirun|prterun", "n1")]):
+        case.reads_as_job(job, restart)
+        before = case.finished()
+        case.cluster.run(node, ["pkill", "-9", "-f", f"^[^ ]*({victim}|python[0-9.]* [^ ]*tierscope) .*{case.out}"])
+    ended = case.cluster.finished(job, timeout_seconds=NO_HANG_SECONDS)
+    assert (ended["JobState"], ended["Restarts"]) == ("COMPLETED", "3"), cluster_study.log_of(case.out).read_text()
+    after = case.finished()
+    assert {name: after[name] for name in before} == before, "a finished run was repeated or touched"
+    assert rows(case.out) == undisturbed
+    assert not case.processes()
 
 
 def test_a_killed_rank_of_one_node_is_told(case: Case, undisturbed: list[Rows]) -> None:

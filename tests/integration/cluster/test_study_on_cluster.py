@@ -27,7 +27,7 @@ study: {name}
 workload:
   dataset: {{format: raw, {dataset}}}
   reader: {{batch_size: 1, read_threads: 1, prefetch_size: 1}}
-  train: {{epochs: 3}}
+  train: {{epochs: {epochs}}}
 system:
   nodes: 4
   ranks_per_node: {ranks_per_node}
@@ -53,7 +53,7 @@ class Bench:
 
     def measure(self, name: str, dataset: str, gfs: Path, rates: str = "0%", **changes: object) -> Path:
         """A study as a job; its result."""
-        given = {"lfs": self.cluster.lfs / "data", "ranks_per_node": 2, **changes}
+        given = {"lfs": self.cluster.lfs / "data", "ranks_per_node": 2, "epochs": 3, **changes}
         study = self.folder / f"{name}.yaml"
         study.write_text(STUDY.format(name=name, dataset=dataset, gfs=gfs, rates=rates, **given))
         out = self.folder / name
@@ -249,7 +249,7 @@ def slow_lfs(_possible: None, tmp_path_factory: pytest.TempPathFactory) -> Itera
         for number, node in enumerate(cluster.nodes):
             bench.make(f"own-{node}", f"ost{4 + number // 2}")
         lfs = cluster.gfs / "study-own-$SLURMD_NODENAME" / "data"
-        yield bench.measure("slow-lfs", MIDDLE, gfs, ALL_RATES, lfs=lfs, ranks_per_node=3)
+        yield bench.measure("slow-lfs", MIDDLE, gfs, ALL_RATES, lfs=lfs, ranks_per_node=3, epochs=2)
 
 
 def test_with_a_slow_lfs_the_best_cache_rate_is_inside(slow_lfs: Path) -> None:
