@@ -78,11 +78,12 @@ ENDS = {
 }
 _OWN_CLOCK = '{ [ $code -eq 3 ] || [ $code -eq 124 ]; } && ! [ -n "$told" ]'
 CONDITIONS = {
-    "slurm": '{ [ $code -eq 3 ] || { [ -n "$told" ] && [ $code -ne 0 ]; }; } && ! [ "$(squeue --noheader --jobs=$SLURM_JOB_ID --format=%T)" = COMPLETING ]',
+    "slurm": '{ [ $code -eq 3 ] || { [ -n "$told" ] && [ $code -eq 1 ]; }; } && ! [ "$(squeue --noheader --jobs=$SLURM_JOB_ID --format=%T)" = COMPLETING ]',
     "pjm": _OWN_CLOCK,
     "pbs": _OWN_CLOCK,
     "mpirun": _OWN_CLOCK,
 }
+TRAPS = {"slurm": "    trap '' TERM  # putting a job back ends what runs of it\n"}
 RESTARTS = {"slurm": "${SLURM_RESTART_COUNT:-0}"}  # the others': ${TIERSCOPE_RESTARTS:-0}
 SUBMITS = {"slurm": "sbatch", "pjm": "pjsub", "pbs": "qsub", "mpirun": "bash"}
 
@@ -106,8 +107,7 @@ def test_the_whole_text(name: str) -> None:
 [ $code -le 128 ] || code=3  # killed: what is finished is kept
 if {CONDITIONS[name]}; then
   if [ {restarts} -lt 3 ] || {{ [ {restarts} -lt 100 ] && [ $(finished) -gt $before ]; }}; then
-    trap '' TERM  # putting a job back ends what runs of it
-    {ENDS[name]}
+{TRAPS.get(name, "")}    {ENDS[name]}
   fi
   echo "tierscope: stopped after {restarts} restarts, and not queued again; submit the script to go on" >&2
 fi
@@ -134,6 +134,7 @@ def test_open_mpi_starts_itself_inside_an_allocation() -> None:
 
 def test_a_short_limit_is_announced_halfway() -> None:
     assert "#SBATCH --signal=B:TERM@60" in script(LAUNCHERS.load("slurm")(), a_job(seconds=120))
+    assert "timeout --signal=TERM --kill-after=30 60 mpirun" in script(LAUNCHERS.load("pbs")(), a_job(seconds=120))
 
 
 class Box:
@@ -214,11 +215,9 @@ def test_it_is_not_queued_for_ever(
     assert capfd.readouterr().err == ("" if queued else told)
 
 
-def until_told(box: Box, tmp_path: Path, name: str, code: int = 3) -> None:
+def until_told(box: Box, tmp_path: Path, name: str, code: int = 3, before: str = "") -> None:
     """A study that ends when it is told to; `tmp_path/ready` says that it can be."""
-    body = (
-        f"trap 'echo told >> \"{box.calls}\"; exit {code}' TERM\ntouch {tmp_path}/ready\nwhile :; do sleep 0.05; done"
-    )
+    body = f"{before}\ntrap 'echo told >> \"{box.calls}\"; exit {code}' TERM\ntouch {tmp_path}/ready\nwhile :; do sleep 0.05; done"
     box.program(name, body)
 
 
@@ -244,6 +243,17 @@ def test_a_study_that_ends_in_its_last_minutes_is_not_queued_again(box: Box, tmp
     assert box.said()[1:] == ["told"]
 
 
+@pytest.mark.parametrize(("code", "queued"), [(1, True), (2, False)])
+def test_what_a_launcher_says_when_it_was_told_is_a_stop_and_what_is_yours_to_mend_is_not(
+    box: Box, tmp_path: Path, code: int, queued: bool
+) -> None:
+    until_told(box, tmp_path, "srun", code=code)
+    box.program("scontrol", "exit 0")
+    job = box.start(script(LAUNCHERS.load("slurm")(), a_job()), SLURM_JOB_ID="7")
+    assert tell(job, tmp_path) == (0 if queued else code)
+    assert ("scontrol requeue 7" in box.said()) is queued
+
+
 def test_a_cancelled_job_stays_cancelled(box: Box, tmp_path: Path) -> None:
     until_told(box, tmp_path, "srun")
     box.program("squeue", "echo COMPLETING")
@@ -260,10 +270,19 @@ def test_who_stops_a_script_that_keeps_its_own_time_means_it(box: Box, tmp_path:
     assert box.said()[1:] == ["told"]
 
 
+def test_it_can_be_stopped_after_it_went_on_by_itself_too(box: Box, tmp_path: Path) -> None:
+    """A signal that is ignored stays so in what comes after it."""
+    again = f"[ -e {tmp_path}/first ] || {{ touch {tmp_path}/first; exit 3; }}"
+    until_told(box, tmp_path, "mpirun", before=again)
+    text = script(LAUNCHERS.load("mpirun")(), a_job(path=str(tmp_path / "job.sh")))
+    assert tell(box.start(text), tmp_path) == 3
+    assert box.said()[2:] == ["told"]
+
+
 def test_without_a_signal_the_scripts_own_clock_ends_it(box: Box) -> None:
     box.program("mpiexec", "exec sleep 60")
     box.program("pjsub", "exit 0")
-    text = script(LAUNCHERS.load("pjm")(), a_job(seconds=180)).replace("--kill-after=60 60 ", "--kill-after=5 0.2 ")
+    text = script(LAUNCHERS.load("pjm")(), a_job(seconds=180)).replace("--kill-after=45 90 ", "--kill-after=5 0.2 ")
     assert "--kill-after=5 0.2" in text
     assert box.start(text).wait(20) == 0
     assert box.said()[1:] == ["pjsub -x TIERSCOPE_RESTARTS=1 /home/me/small.sh"]

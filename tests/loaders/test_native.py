@@ -471,16 +471,19 @@ class TestEnds:
         tables, _ = loader.finish()
         assert sum(int(table.ops.sum()) for table in tables) == 0
 
-    def test_batches_after_the_end_are_refused(self, staged: str) -> None:
-        study = small_study("read_threads=2", "batch_size=2")
-        loader = loader_of(study, source_of(study, staged), "native")
-        with reading(loader, plan_of(study).reads(0, 1)) as batches:
-            next(batches)
-            loader.finish()
-            with pytest.raises(TierscopeError, match="the epoch is finished"):
+    @pytest.mark.parametrize("prefetch", [1, 12])
+    def test_batches_after_the_end_are_refused(self, staged: str, prefetch: int) -> None:
+        """Again and again: threads that wait for batches must be gone before what they look at is."""
+        study = small_study("read_threads=2", "batch_size=2", f"prefetch_size={prefetch}")
+        for _ in range(30):
+            loader = loader_of(study, source_of(study, staged), "native")
+            with reading(loader, plan_of(study).reads(0, 1)) as batches:
                 next(batches)
-        with pytest.raises(TierscopeError, match="finished already"):
-            loader.finish()
+                loader.finish()
+                with pytest.raises(TierscopeError, match="the epoch is finished"):
+                    next(batches)
+            with pytest.raises(TierscopeError, match="finished already"):
+                loader.finish()
 
     def test_an_epoch_without_samples(self, staged: str) -> None:
         study = small_study("read_threads=2")

@@ -26,7 +26,7 @@ from tierscope.cli import common
 @click.option("--program", default="tierscope", show_default=True, metavar="PATH", help="Tierscope on the nodes.")
 @click.option("--out", type=click.Path(file_okay=False), help="Results directory, seen by all nodes.")
 @click.option("--script", "path", type=click.Path(dir_okay=False), help="Default ./STUDY.LAUNCHER.sh.")
-@click.option("--submit", is_flag=True, help="Submit it, too.")
+@click.option("--submit", is_flag=True, help="Submit it, too; with mpirun: run it here.")
 @common.system_option
 @common.set_option
 def command(  # noqa: PLR0913, PLR0917  (one per option)
@@ -77,7 +77,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     asked = jobs.Wanted(launcher, seconds, queue, account, options, setup, mpi)
     tokens = jobs.write_job(wanted, asked, words, target, where)
     if submit:
-        click.echo(jobs.submit(tokens))
+        click.echo(jobs.submit(launcher, tokens))
         return
     click.echo(f"{where}: {wanted.system.nodes} nodes x {wanted.system.ranks_per_node} ranks; results: {target}")
     click.echo(f"Submit it: {shlex.join(tokens)}")

@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol
 
 RESUMABLE = 3
 TIMED_OUT = 124  # of timeout(1)
-MARGIN_SECONDS = 120  # before the time limit: to end the run that is under way and to queue again
+MOST_MARGIN_SECONDS = 120
 MOST_RESTARTS = 100
 FREE_RESTARTS = 3  # of them without a run that was finished meanwhile: staging may take longer than a job, a full disk does not pass
 KILLED = 128  # and more: what a launcher says of a rank that was killed, and the shell of a launcher
@@ -43,12 +43,14 @@ class Job:
 class Launcher(Protocol):
     """`variables`: of the environment that name storage or the job; those of other launchers in a path are a mistake.
 
-    `signals`: whether the scheduler sends SIGTERM before the time limit; otherwise the script's own clock does.
+    `queues`: whether submitting returns at once; otherwise the script runs where it is started.
+    `signals`: whether the scheduler sends SIGTERM before the time limit, and again to a job that is put back; otherwise the script's own clock does.
     `restarts`: how often this job was queued again, as an expression of the shell.
     `stopped`: what the shell finds true where an announced stop was not the time limit's but somebody's will.
     """
 
     variables: ClassVar[tuple[str, ...]]
+    queues: ClassVar[bool]
     signals: ClassVar[bool]
     restarts: ClassVar[str]
     stopped: ClassVar[str]
@@ -80,15 +82,25 @@ class Shell(str):
 def _can_go_on(launcher: Launcher) -> str:
     """A condition of the shell: the study can be resumed, and nobody wanted it stopped (who cancels a job sends the same signal)."""
     if launcher.signals:
-        return f'{{ [ $code -eq {RESUMABLE} ] || {{ [ -n "$told" ] && [ $code -ne 0 ]; }}; }} && ! {launcher.stopped}'
+        ended = (
+            f'[ $code -eq {RESUMABLE} ] || {{ [ -n "$told" ] && [ $code -eq 1 ]; }}'  # 1: of a launcher that was told
+        )
+        return f"{{ {ended}; }} && ! {launcher.stopped}"
     return f"{{ [ $code -eq {RESUMABLE} ] || [ $code -eq {TIMED_OUT} ]; }} && ! {launcher.stopped}"
+
+
+def margin_seconds(job: Job) -> int:
+    """Before the time limit: to end the run that is under way and to queue again."""
+    return min(MOST_MARGIN_SECONDS, job.seconds // 2)
 
 
 def script(launcher: Launcher, job: Job) -> str:
     """The whole script: start, pass SIGTERM on, wait, and queue again if the study was stopped, but not for ever where that leads nowhere."""
     start, restarts = launcher.start(job), launcher.restarts
     if not launcher.signals:
-        start = ["timeout", "--signal=TERM", "--kill-after=60", str(max(60, job.seconds - MARGIN_SECONDS)), *start]
+        margin = margin_seconds(job)
+        start = ["timeout", "--signal=TERM", f"--kill-after={margin // 2}", str(job.seconds - margin), *start]
+    put_back = ["    trap '' TERM  # putting a job back ends what runs of it"] if launcher.signals else []
     return "\n".join(
         [
             "#!/bin/bash",
@@ -110,7 +122,7 @@ def script(launcher: Launcher, job: Job) -> str:
             f"[ $code -le {KILLED} ] || code={RESUMABLE}  # killed: what is finished is kept",
             f"if {_can_go_on(launcher)}; then",
             f"  if [ {restarts} -lt {FREE_RESTARTS} ] || {{ [ {restarts} -lt {MOST_RESTARTS} ] && [ $(finished) -gt $before ]; }}; then",
-            "    trap '' TERM  # putting a job back ends what runs of it",
+            *put_back,
             f"    exec {joined(launcher.again(job))}",
             "  fi",
             f'  echo "tierscope: stopped after {restarts} restarts, and not queued again; submit the script to go on" >&2',

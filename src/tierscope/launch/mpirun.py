@@ -7,6 +7,7 @@ from tierscope.launch.base import Job, Shell
 
 class Mpirun:
     variables: ClassVar = ()
+    queues: ClassVar = False
     signals: ClassVar = False
     restarts: ClassVar = "${TIERSCOPE_RESTARTS:-0}"
     stopped: ClassVar = '[ -n "$told" ]'

@@ -8,6 +8,7 @@ from tierscope.launch.clock import hours
 
 class Pbs:
     variables: ClassVar = ("PBS_JOBFS", "PBS_JOBID", "PBS_O_WORKDIR")
+    queues: ClassVar = True
     signals: ClassVar = False
     restarts: ClassVar = "${TIERSCOPE_RESTARTS:-0}"
     stopped: ClassVar = '[ -n "$told" ]'

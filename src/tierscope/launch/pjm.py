@@ -8,6 +8,7 @@ from tierscope.launch.clock import hours
 
 class Pjm:
     variables: ClassVar = ("PJM_LOCALTMP", "PJM_SHAREDTMP", "PJM_JOBID", "PJM_JOBNAME", "PJM_O_WORKDIR")
+    queues: ClassVar = True
     signals: ClassVar = False
     restarts: ClassVar = "${TIERSCOPE_RESTARTS:-0}"
     stopped: ClassVar = '[ -n "$told" ]'

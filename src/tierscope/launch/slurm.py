@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from tierscope.launch.base import MARGIN_SECONDS, Job, Shell
+from tierscope.launch.base import Job, Shell, margin_seconds
 from tierscope.launch.clock import hours
 
 MPIRUN = "mpirun"  # as --mpi: for an MPI that Slurm's own ways do not start
@@ -11,18 +11,18 @@ STEP_VARIABLES = ("SLURM_NODEID",)  # count a step's nodes; mpirun's step on the
 
 class Slurm:
     variables: ClassVar = ("SLURM_TMPDIR", "SLURM_JOB_ID", "SLURMD_NODENAME", "SLURM_NODEID")
+    queues: ClassVar = True
     signals: ClassVar = True
     restarts: ClassVar = "${SLURM_RESTART_COUNT:-0}"
     stopped: ClassVar = '[ "$(squeue --noheader --jobs=$SLURM_JOB_ID --format=%T)" = COMPLETING ]'
 
     def directives(self, job: Job) -> list[str]:
-        margin = min(MARGIN_SECONDS, job.seconds // 2)
         lines = [
             f"--job-name={job.name}",
             f"--nodes={job.nodes}",
             f"--ntasks-per-node={job.ranks_per_node}",
             f"--time={hours(job.seconds)}",
-            f"--signal=B:TERM@{margin}",
+            f"--signal=B:TERM@{margin_seconds(job)}",
             "--requeue",
             "--open-mode=append",
             f"--output={job.name}-%j.log",

@@ -100,16 +100,21 @@ class NativeLoader:
         checkers = threads if self._checks or source.preprocess else 0
         self._checkers = ThreadPoolExecutor(checkers, "checker") if checkers else None
         self._preprocessors = ThreadPoolExecutor(self._parts, "preprocess") if self._parts else None
+        self._finished = False
 
     def batches(self, blocks: Iterator[Block]) -> Iterator[Batch]:
         try:
             self._engine.start()
             yield from self._in_order(self._steps(blocks))
         finally:
-            self._engine.close()
-            for pool in (self._checkers, self._preprocessors):
-                if pool:
-                    pool.shutdown(cancel_futures=True)
+            self._stop()
+
+    def _stop(self) -> None:
+        """No thread uses the engine afterwards; what was not begun is not read."""
+        self._engine.close()
+        for pool in (self._checkers, self._preprocessors):
+            if pool:
+                pool.shutdown(cancel_futures=True)
 
     def _steps(self, blocks: Iterator[Block]) -> Iterator[tuple[_Columns, int, int]]:
         """Where in which block every batch begins and ends."""
@@ -123,6 +128,8 @@ class NativeLoader:
         flights: deque[tuple[int, Callable[[], Batch]]] = deque()
         launched = 0
         while True:
+            if self._finished:
+                raise TierscopeError("the epoch is finished: no more batches can be read")
             while free and (step := next(steps, None)) is not None:
                 flight = self._launch(launched, free.pop(), *step)
                 flights.append((flight.number, self._ready(flight)))
@@ -195,6 +202,8 @@ class NativeLoader:
         return explain(OSError(outcome.error, os.strerror(outcome.error)), path)
 
     def finish(self) -> tuple[list[LaneTable], Punctuality]:
+        self._finished = True
+        self._stop()
         punctuality = Punctuality()
         lanes = self._engine.finish()
         for lane in lanes:

@@ -174,7 +174,7 @@ class Engine:
             _library().ts_engine_stop(self._handle)
 
     def finish(self) -> list[NativeLane]:
-        """What each thread recorded; the list of operations is written out. The engine is gone then."""
+        """What each thread recorded; the list of operations is written out. The engine is gone then, so that nobody may wait meanwhile."""
         if not self._destroy.alive:
             raise TierscopeError("the epoch is finished already")
         lib = _library()

@@ -55,8 +55,10 @@ def write_job(study: Study, wanted: Wanted, command: Sequence[str], out: str, pa
     return launcher.submit(path)
 
 
-def submit(tokens: Sequence[str]) -> str:
-    """What the scheduler answered."""
+def submit(launcher: str, tokens: Sequence[str]) -> str:
+    """What the scheduler answered. Where there is none this process becomes the script, and never comes back."""
+    if not LAUNCHERS.load(launcher).queues:
+        os.execvp(tokens[0], tokens)
     try:
         done = subprocess.run(tokens, capture_output=True, text=True, timeout=60, check=False)
     except FileNotFoundError:
