@@ -16,7 +16,7 @@ demo: $(STAMPS)-core  ## a whole study on two emulated tiers, and its table
 	$(BIN)/tierscope demo
 
 test: $(STAMPS)-dev  ## the plain test suite: no root, no MPI, no torch
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(STAMPS)-dev  ## style and types
 	$(BIN)/ruff check src tests benchmarks validation tools
@@ -40,18 +40,18 @@ test-mpi: $(STAMPS)-mpi  ## the same study under mpirun (installs Open MPI from 
 
 # Root on Debian installs what it needs by name; elsewhere every test is skipped, and says why.
 test-cluster: $(STAMPS)-mpi  ## a real parallel file system, scheduler and time limits: MooseFS and Slurm in namespaces of this machine (needs root)
-	[ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || $(BIN)/python tools/cluster.py install
-	$(BIN)/python -m pytest tests/integration/cluster -m cluster -rs
+	-[ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || $(BIN)/python tools/cluster.py install
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/integration/cluster -m cluster -rs
 
 validate-cluster: $(STAMPS)-mpi  ## the model calibrated on one object server of that cluster against four, and the reverse: minutes
 	[ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || $(BIN)/python tools/cluster.py install
 	$(BIN)/python -m validation cluster
 
 soak: $(STAMPS)-dev  ## 200 short runs with a random fault each, minutes (needs root); what is lost must be 0
-	$(BIN)/python tools/soak.py
+	$(if $(filter 0,$(shell id -u)),unshare --mount) $(BIN)/python tools/soak.py
 
 test-faults: $(STAMPS)-dev  ## kill and resume, 20 times in a row; disk full; dead ranks
-	$(BIN)/python -m pytest tests/integration -m faults
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests/integration -m faults
 
 test-demo: $(STAMPS)-dev  ## the demo finds what was configured, and swapped rates turn it round
 	$(BIN)/python -m pytest tests/integration -m demo
@@ -60,7 +60,7 @@ test-tensorflow: $(VENV)-tensorflow/.stamp  ## TensorFlow reads our TFRecords (i
 	$(VENV)-tensorflow/bin/python -m pytest tests/integration -m tensorflow -W default
 
 test-torch: $(VENV)-torch/.stamp  ## torch's DataLoader reads what our loaders read (installs torch into an environment of its own)
-	$(VENV)-torch/bin/python -m pytest tests/integration -m torch -W default
+	$(VENV)-torch/bin/python -m pytest -n 2 --dist worksteal tests/integration -m torch -W default
 
 test-native: $(STAMPS)-witness  ## the preload library beside strace, under kills, signals and in hostile surroundings
 	$(BIN)/python -m pytest tests/integration -m native
@@ -71,7 +71,7 @@ test-browser: $(STAMPS)-browser  ## the report's page in Chromium (Debian's pack
 
 test-imports: $(STAMPS)-darshan  ## logs of other profilers, also damaged ones, and a real run of DFTracer (installs both)
 	$(BIN)/python -m pytest -n 2 tests/trace tests/studies/test_imports.py tests/cli/test_analyze_logs.py
-	$(BIN)/python -m pytest tests/integration -m "darshan or dftracer"
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests/integration -m "darshan or dftracer"
 
 # The thread sanitizer does not stand programs that map files or vfork: only those with many threads, children and signals.
 test-sanitizers: $(STAMPS)-dev build/address/libtierscope.so build/thread/libtierscope.so  ## the C programs of test-native, library and all built with sanitizers
@@ -128,7 +128,7 @@ $(VENV)-tensorflow/.stamp: pyproject.toml constraints.txt
 
 $(VENV)-torch/.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)-torch
-	$(subst $(BIN),$(VENV)-torch/bin,$(PIP)) torch==2.13.0 -e '.[hdf5,images]' pytest hypothesis
+	$(subst $(BIN),$(VENV)-torch/bin,$(PIP)) torch==2.13.0 -e '.[hdf5,images]' pytest pytest-xdist hypothesis
 	touch $@
 
 # DLIO's own requirements are gigabytes. Its exact pydftracer is not the one of constraints.txt, which follows dftracer.

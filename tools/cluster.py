@@ -185,7 +185,11 @@ class Cluster:
 
     def finished(self, number: int, *, timeout_seconds: float = 60) -> dict[str, str]:
         """The same once the job has ended, well or badly. (`sbatch --wait` asks so seldom that it costs up to 10 s.)"""
-        over = until(lambda: self.job(number)["JobState"] not in UNFINISHED, seconds=timeout_seconds)
+        over = until(
+            lambda: self.job(number)["JobState"] not in UNFINISHED,
+            seconds=timeout_seconds,
+            pause_seconds=0.2,  # asking takes time of a core, from the job too
+        )
         if not over:
             raise ClusterError(f"job {number} is {self.job(number)['JobState']} after {timeout_seconds:.0f} s")
         return self.job(number)

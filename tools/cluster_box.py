@@ -42,11 +42,11 @@ TMP_MIB, SHM_MIB = 512, 1024
 Answer = TypeVar("Answer")
 
 
-def until(ask: Callable[[], Answer], *, seconds: float) -> Answer:
+def until(ask: Callable[[], Answer], *, seconds: float, pause_seconds: float = 0.01) -> Answer:
     """The first answer that is true, or the last one before the time is over."""
     deadline = time.monotonic() + seconds
     while not (answer := ask()) and time.monotonic() < deadline:
-        time.sleep(0.01)
+        time.sleep(pause_seconds)
     return answer
 
 

@@ -10,6 +10,8 @@ PACKAGES = {
     "nsenter": "util-linux",
     "setpriv": "util-linux",
     "fusermount3": "fuse3",
+    "pgrep": "procps",
+    "pkill": "procps",
     "mfsmaster": "moosefs-master",
     "mfschunkserver": "moosefs-chunkserver",
     "mfsmount": "moosefs-client",
@@ -47,14 +49,14 @@ def lacking() -> list[str]:
 
 
 def install() -> None:
-    """What is missing, by name, from the distribution's own archive."""
+    """What is missing, by name, from the distribution's own archive. Daemons that come with it are not started: ours are started by hand."""
     packages = _missing_packages()
     if not packages:
         return
-    environment = {**os.environ, "PATH": PATH, "DEBIAN_FRONTEND": "noninteractive"}
-    subprocess.run(["apt-get", "-q", "update"], check=True, env=environment)
-    command = ["apt-get", "-q", "-y", "install", "--no-install-recommends", *packages]
-    subprocess.run(command, check=True, env=environment)
+    environment = {**os.environ, "PATH": PATH, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
+    patient = ["apt-get", "-q", "-o", "DPkg::Lock::Timeout=120"]
+    subprocess.run([*patient, "update"], check=True, env=environment)
+    subprocess.run([*patient, "-y", "install", "--no-install-recommends", *packages], check=True, env=environment)
 
 
 def _missing_packages() -> list[str]:

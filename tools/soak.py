@@ -82,48 +82,72 @@ class Place:
         return sorted(self.out.glob("tiers/**/*.tfrecord"))
 
 
-Fault = Callable[[Place, "subprocess.Popen[str]"], None]
+Fault = Callable[[Place, "subprocess.Popen[str]"], bool]  # whether there was something to disturb
 
 
 def _signal_director(number: signal.Signals) -> Fault:
-    return lambda _place, process: process.send_signal(number)
-
-
-def _signal_rank(number: signal.Signals) -> Fault:
-    def send(place: Place, process: "subprocess.Popen[str]") -> None:
-        if ranks := children(process.pid):
-            with suppress(ProcessLookupError):
-                os.kill(place.dice.choice(ranks), number)
+    def send(_place: Place, process: "subprocess.Popen[str]") -> bool:
+        running = process.poll() is None
+        process.send_signal(number)
+        return running
 
     return send
 
 
-def _pause(place: Place, process: "subprocess.Popen[str]") -> None:
+def _signal_rank(number: signal.Signals) -> Fault:
+    def send(place: Place, process: "subprocess.Popen[str]") -> bool:
+        ranks = children(process.pid)
+        return bool(ranks) and _sent(place.dice.choice(ranks), number)
+
+    return send
+
+
+def _sent(pid: int, number: signal.Signals) -> bool:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _pause(place: Place, process: "subprocess.Popen[str]") -> bool:
+    if process.poll() is not None:
+        return False
     chosen = place.dice.choice([process.pid, *children(process.pid)])
-    with suppress(ProcessLookupError):
-        os.kill(chosen, signal.SIGSTOP)
-        time.sleep(0.5)
-        os.kill(chosen, signal.SIGCONT)
+    stopped = _sent(chosen, signal.SIGSTOP)
+    time.sleep(0.5)
+    return stopped and _sent(chosen, signal.SIGCONT)
 
 
-def _fill(place: Place, _process: "subprocess.Popen[str]") -> None:
+def _fill(place: Place, process: "subprocess.Popen[str]") -> bool:
     with (place.disk / "hog").open("wb") as hog, suppress(OSError):
         while True:
             hog.write(bytes(1 << 16))
             hog.flush()
+    return process.poll() is None
 
 
-def _read_only(place: Place, _process: "subprocess.Popen[str]") -> None:
-    """Forced, as a filesystem does it that finds itself damaged; files that are open for writing are not let go of."""
-    subprocess.run(["mount", "-o", "remount,ro", str(place.disk)], check=False, capture_output=True)
+def _read_only(place: Place, process: "subprocess.Popen[str]") -> bool:
+    """As soon as nobody has a file open for writing: before, the kernel refuses."""
+    for _ in range(200):
+        if process.poll() is not None:
+            return False
+        if not subprocess.run(
+            ["mount", "-o", "remount,ro", str(place.disk)], check=False, capture_output=True
+        ).returncode:
+            return True
+    return False
 
 
 def _on_files(change: Callable[[Place, Path], None]) -> Fault:
-    def disturb(place: Place, _process: "subprocess.Popen[str]") -> None:
+    def disturb(place: Place, process: "subprocess.Popen[str]") -> bool:
+        changed = False
         for path in place.data():
             if place.dice.random() < 0.3:
                 with suppress(FileNotFoundError):
                     change(place, path)
+                    changed = True
+        return changed and process.poll() is None
 
     return disturb
 
@@ -135,17 +159,22 @@ def _flip(place: Place, path: Path) -> None:
         path.write_bytes(content)
 
 
-def _lose_lfs(place: Place, _process: "subprocess.Popen[str]") -> None:
-    shutil.rmtree(place.out / "tiers" / "lfs" / str(place.dice.randrange(2)), ignore_errors=True)
+def _lose_lfs(place: Place, process: "subprocess.Popen[str]") -> bool:
+    lost = place.out / "tiers" / "lfs" / str(place.dice.randrange(2))
+    there = lost.exists()
+    shutil.rmtree(lost, ignore_errors=True)
+    return there and process.poll() is None
 
 
-def _second_run(place: Place, _process: "subprocess.Popen[str]") -> None:
+def _second_run(place: Place, process: "subprocess.Popen[str]") -> bool:
     """One of the two is refused; or finds all done, when the other one is."""
+    running = process.poll() is None
     second = place.start()
-    _, err = second.communicate(timeout=PATIENCE_SECONDS)
+    err = ended(second)
     check_end(second.returncode, err)
     if second.returncode == 0 and len(runs_of(place.out)) < RUNS:
         raise LostError(f"a second run ended well, and the study is not finished: {err}")
+    return running
 
 
 FAULTS: dict[str, Fault] = {
@@ -184,6 +213,25 @@ def states(pid: int) -> str:
     return "; ".join(told)
 
 
+def runs(pid: int) -> bool:
+    """Neither gone nor merely not yet waited for."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def ended(process: "subprocess.Popen[str]") -> str:
+    """What a command said; it does not outlive our patience."""
+    try:
+        return process.communicate(timeout=PATIENCE_SECONDS)[1]
+    except subprocess.TimeoutExpired as error:
+        raise LostError(f"hangs for {PATIENCE_SECONDS:.0f} s: {states(process.pid)}") from error
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def runs_of(out: Path) -> dict[str, str]:
     """Every finished run, by what is in its file."""
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in out.glob("runs/*.parquet")}
@@ -197,28 +245,24 @@ def read_of(out: Path) -> list[object]:
     return [trace.ranks.sort("epoch", "rank").select(columns).rows() for trace in RunStore(str(out)).load_all()]
 
 
-def disturbed(place: Place, fault: str) -> bool:
-    """One run with a fault; whether it was stopped by it."""
-    process, ranks = place.start(), []
+def disturbed(place: Place, fault: str) -> tuple[bool, bool]:
+    """One run with a fault; whether that found something to disturb, and whether the run was stopped."""
+    process = place.start()
     try:
         place.await_moment(process)
         ranks = children(process.pid)
-        FAULTS[fault](place, process)
-        _, err = process.communicate(timeout=PATIENCE_SECONDS)
-    except subprocess.TimeoutExpired as error:
-        raise LostError(f"hangs for {PATIENCE_SECONDS:.0f} s: {states(process.pid)}") from error
+        injected = FAULTS[fault](place, process)
     finally:
-        process.kill()
-        process.communicate()
+        err = ended(process)
     mend(place, err)
     check_end(process.returncode, err)
     deadline = time.monotonic() + 20
-    while any(Path(f"/proc/{pid}").exists() for pid in ranks):
+    while any(runs(pid) for pid in ranks):
         if time.monotonic() > deadline:
             raise LostError("ranks outlived the director")
         time.sleep(0.02)
     keep_finished(place)
-    return process.returncode != 0
+    return injected, process.returncode != 0
 
 
 def mend(place: Place, said: str) -> None:
@@ -253,7 +297,7 @@ def in_peace(place: Place) -> None:
     said = ""
     for _ in range(MOST_MENDED):
         process = place.start()
-        _, said = process.communicate(timeout=PATIENCE_SECONDS)
+        said = ended(process)
         check_end(process.returncode, said)
         keep_finished(place)
         if process.returncode == 0:
@@ -274,11 +318,15 @@ def small_disk(folder: Path) -> Iterator[Path]:
 
 @dataclass(slots=True)
 class Tally:
+    """By faults: runs that it was meant for, those in which it found something to disturb, and those of them that did not end well."""
+
+    runs: Counter[str] = field(default_factory=Counter)
     injected: Counter[str] = field(default_factory=Counter)
     stopped: Counter[str] = field(default_factory=Counter)
     lost: list[str] = field(default_factory=list)
 
     def add(self, other: "Tally") -> None:
+        self.runs += other.runs
         self.injected += other.injected
         self.stopped += other.stopped
         self.lost += other.lost
@@ -303,8 +351,10 @@ def soak_one(folder: Path, seed: str, faults: list[str], peace: Peace) -> Tally:
         fault = "nothing"
         try:
             for fault in faults:
-                tally.injected[fault] += 1
-                tally.stopped[fault] += disturbed(place, fault)
+                tally.runs[fault] += 1
+                injected, stopped = disturbed(place, fault)
+                tally.injected[fault] += injected
+                tally.stopped[fault] += injected and stopped
             fault = f"{', '.join(faults)}, then in peace"
             in_peace(place)
             if len(place.finished) != RUNS or read_of(place.out) != peace.read:
@@ -320,7 +370,7 @@ def undisturbed(folder: Path) -> Peace:
     (folder / "study.yaml").write_text(STUDY)
     start = time.monotonic()
     place = Place(folder, folder / "study.yaml", folder / "out", random.Random(0), 0.0)
-    _, err = place.start().communicate(timeout=PATIENCE_SECONDS)
+    err = ended(place.start())
     if len(found := read_of(place.out)) != RUNS:
         raise LostError(f"undisturbed, and not finished: {err}")
     seconds = time.monotonic() - start
@@ -328,10 +378,9 @@ def undisturbed(folder: Path) -> Peace:
 
 
 def table(tally: Tally) -> str:
-    lines = [f"{'fault':32} injected  stopped a run"]
-    lines += [f"{name:32} {tally.injected[name]:8}  {tally.stopped[name]:13}" for name in FAULTS]
-    total, stopped = tally.injected.total(), tally.stopped.total()
-    lines.append(f"{'all':32} {total:8}  {stopped:13}")
+    lines = [f"{'fault':32} runs  injected  stopped"]
+    lines += [f"{name:32} {tally.runs[name]:4}  {tally.injected[name]:8}  {tally.stopped[name]:7}" for name in FAULTS]
+    lines.append(f"{'all':32} {tally.runs.total():4}  {tally.injected.total():8}  {tally.stopped.total():7}")
     return "\n".join([*lines, *(f"LOST {line}" for line in tally.lost)])
 
 
@@ -370,7 +419,7 @@ def main() -> int:
     print(table(tally))  # noqa: T201
     injected, lost = tally.injected.total(), len(tally.lost)
     print(  # noqa: T201
-        f"{len(groups)} studies, {injected} faults injected, {len(groups) - lost} studies survived, {lost} lost; "
+        f"{len(groups)} studies, {tally.runs.total()} runs, {injected} faults injected, {len(groups) - lost} studies survived, {lost} lost; "
         f"seed {options.seed}, {time.monotonic() - start:.0f} s"
     )
     return 1 if lost else 0

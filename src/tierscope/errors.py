@@ -39,14 +39,17 @@ AWAY = frozenset(
 )
 
 
+def escaped(text: str, kept: str = "") -> str:
+    """Nothing that a terminal would obey, and one line, whoever wrote the text."""
+    return "".join(sign if sign.isprintable() or sign in kept else repr(sign)[1:-1] for sign in text)
+
+
 class TierscopeError(Exception):
     exit_code = 1
 
     def __init__(self, message: str) -> None:
         """What cannot be printed is escaped, whatever a name or a path holds; a traceback of ours may have lines."""
-        super().__init__(
-            "".join(sign if sign.isprintable() or sign in self._kept else repr(sign)[1:-1] for sign in message)
-        )
+        super().__init__(escaped(message, self._kept))
 
     _kept = "\n"
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 import pytest
 
-from tests.finding_cases import Case, it_appears, it_does_not_appear, its_words_are_one_line_with_its_evidence
+from tests.finding_cases import Case, finding_tests
 from tests.traces import TIERS, trace_of
 from tierscope.analysis.stragglers import about_stragglers
 from tierscope.analysis.times import from_traces
@@ -16,7 +16,7 @@ Seconds = Mapping[int, Sequence[float]]  # epoch → of each rank
 
 
 def run(epochs: Seconds, waited: Seconds | None = None, kind: str = "measured", repetition: int = 1) -> Trace:
-    """Four ranks on two nodes; `waited`: for others after steps."""
+    """Two ranks on every node; `waited`: for others after steps."""
     cells = {(rank, epoch): {"GFS-READ": 0.1} for epoch, ranks in epochs.items() for rank in range(len(ranks))}
     trace = trace_of(cells, about={"kind": kind}, repetition=repetition)
 
@@ -35,29 +35,41 @@ def found(*traces: Trace) -> list[Finding]:
 SLOW = (1.0, 1.1, 5.0, 0.9)  # rank 2, the first of node 1
 EVEN = (1.0, 1.1, 1.3, 0.9)
 OTHER = (5.0, 1.1, 1.0, 0.9)
+SLOW_NODE = (1.0, 1.1, 5.0, 5.6, 0.9, 1.0)  # node 1, whose ranks take turns at being the slowest
+SLOW_NODE_TOO = (1.0, 1.1, 5.6, 5.0, 0.9, 1.0)
+SLOW_RANK = (1.0, 1.1, 5.0, 1.2, 0.9, 1.0)
 CASES = {
     "straggler": Case(
         lambda: found(run({1: EVEN, 2: SLOW, 3: SLOW})),
         {"rank": 2, "node": 1, "factor": 5.0, "epochs": 2, "of": 3},
         lambda: found(run({1: EVEN, 2: SLOW, 3: OTHER, 4: SLOW})),
-    )
+    ),
+    "straggling_node": Case(
+        lambda: found(run({1: SLOW_NODE, 2: SLOW_NODE_TOO})),
+        {"node": 1, "factor": pytest.approx(5.0 / 0.95), "epochs": 2, "of": 2},
+        lambda: found(run({1: SLOW_RANK, 2: SLOW_RANK})),
+    ),
 }
+(
+    test_it_appears_when_it_should,
+    test_it_does_not_appear_when_it_should_not,
+    test_its_words_are_one_line_with_its_evidence,
+) = finding_tests(CASES)
 
 
-def test_it_appears() -> None:
-    it_appears("straggler", CASES["straggler"])
-
-
-def test_it_does_not_appear() -> None:
-    it_does_not_appear("straggler", CASES["straggler"])
-
-
-def test_its_words() -> None:
-    its_words_are_one_line_with_its_evidence("straggler", CASES["straggler"])
-    (finding,) = CASES["straggler"].yes()
-    assert finding.text == (
+def test_their_words() -> None:
+    (rank,), (node,) = CASES["straggler"].yes(), CASES["straggling_node"].yes()
+    assert rank.text == (
         "rank 2 on node 1 is a straggler: 5.0 times the median of the other ranks in 2 of 3 epochs; times of the slowest process are mostly its own"
     )
+    assert node.text == (
+        "node 1 is a straggler: even its fastest rank takes 5.3 times the median of the other nodes' in 2 of 2 epochs; times of the slowest process are mostly its own"
+    )
+
+
+def test_one_slow_rank_is_not_its_nodes_fault() -> None:
+    (finding,) = found(run({1: SLOW_RANK, 2: SLOW_RANK}))
+    assert (finding.kind, finding.evidence["rank"]) == ("straggler", 2)
 
 
 def test_repetitions_count_together() -> None:

@@ -2,14 +2,23 @@
 
 import fcntl
 import io
+import json
 import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.tiny import TINY
+from tierscope.analysis import shuffling
 from tierscope.cli.main import main
 from tierscope.data import manifest
+from tierscope.report.drawn import character, efficiency, requirements, training
+from tierscope.studies import clean, imports, kernels_report, probe_files, require_report, simulate, trace, train
+from tierscope.studies.profilers import EPOCH_FILE, Darshan, DFTracer
 
 
 def call(*arguments: str) -> int:
@@ -20,16 +29,33 @@ def call(*arguments: str) -> int:
     return code
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / "study.yaml").write_text(TINY)
+    assert call("run", str(folder / "study.yaml"), "--out", str(folder / "out"), "--ops", "--quiet", "--json") == 0
+    return folder / "out"
+
+
 @pytest.fixture
-def out(tmp_path: Path) -> Path:
+def out(finished: Path, tmp_path: Path) -> Path:
     """A finished study with its data inside."""
-    (tmp_path / "study.yaml").write_text(TINY)
-    assert call("run", str(tmp_path / "study.yaml"), "--out", str(tmp_path / "out"), "--quiet", "--json") == 0
-    return tmp_path / "out"
+    return Path(shutil.copytree(finished, tmp_path / "out"))
 
 
 def answering(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
+
+
+class Meanwhile:
+    """A standard input where somebody says yes, after something has happened."""
+
+    def __init__(self, happens: Callable[[], object]) -> None:
+        self._happens = happens
+
+    def readline(self) -> str:
+        self._happens()
+        return "y\n"
 
 
 def files(folder: Path) -> set[str]:
@@ -160,3 +186,196 @@ def test_a_directory_without_permission_is_told(out: Path, capsys: pytest.Captur
     finally:
         (out / "runs").chmod(0o700)
     assert "cannot be deleted: Permission denied" in capsys.readouterr().err
+
+
+def test_foreign_files_in_our_folders_are_kept_and_named(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = (
+        *("runs/thesis.tex", "runs/thesis.2024.tmp", "runs/notes.parquet", "ops/0000-r1.parquet", "thesis.2024.tmp"),
+        *(
+            "figures/my-own.svg",
+            "figures/time.pdf",
+            "logs/notes.txt",
+            "logs/0000-r1/notes.txt",
+            "logs/a/b/mine.darshan",
+        ),
+        "tiers/gfs/thesis.2024.tmp",
+    )
+    for name in names:
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_text("mine")
+    (out / "figures" / "mine").mkdir()
+    capsys.readouterr()
+    assert call("clean", str(out), "--yes") == 0
+    said = capsys.readouterr().out
+    for name in (*names, "figures/mine"):
+        shown = "logs/a" if name.startswith("logs/a/") else name
+        assert f"kept, not ours: {str(out / shown)!r}" in said
+    assert files(out) == {*names, "tierscope.json", "lock", "tiers/gfs/tierscope.json", "tiers/gfs/lock"}
+    assert (out / "figures" / "mine").is_dir()
+
+
+OURS = (
+    *("runs/0000-r1.parquet.77.tmp", "runs/12345-r10.parquet", "ops/0000-r1-node12.parquet", "ops/files.parquet"),
+    *("summary.json", "tune.json", "training.json", "requirements.json", "efficiency.json", "shuffling.json"),
+    *("report.html", "requirements.html", "report.html.1.tmp", "tierscope.json.1.tmp", "shuffling-resnet50.png"),
+    *(f"figures/{name}.svg" for name in (*character.NAMES, *training.NAMES, *requirements.NAMES, efficiency.NAME)),
+    *(f"logs/0000-r1/{name}" for name in (EPOCH_FILE, "trace-7.pfw.gz", "epoch-000001_me_id7_1-2-3-4.darshan")),
+    *(f"logs/x{each.suffix.replace('*', '')}" for each in (Darshan, DFTracer)),
+    *(".scratch/trace.json", ".scratch/profile-0000-r1/epoch-000001/2026/1/1/x.darshan", ".scratch/record/lock"),
+)
+
+
+def test_nothing_of_ours_is_left(out: Path) -> None:
+    for name in OURS:
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_text("ours")
+    assert call("clean", str(out), "--yes") == 0
+    assert not out.exists()
+
+
+def test_logs_under_two_names_go(out: Path) -> None:
+    """A traced command's are linked from where it writes them."""
+    (out / "logs").mkdir()
+    (out / ".scratch").mkdir()
+    (out / ".scratch" / "x.pfw").write_text("ours")
+    os.link(out / ".scratch" / "x.pfw", out / "logs" / "x.pfw")
+    assert call("clean", str(out), "--yes") == 0
+    assert not out.exists()
+
+
+def test_what_appears_before_the_answer_is_kept_and_not_counted(
+    out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = next((out / "tiers" / "gfs").glob("raw-*"))
+
+    def happens() -> None:
+        (out / "runs" / "0009-r1.parquet").write_text("new")
+        (dataset / "000000099.raw").write_text("new")
+        (out / "logs").mkdir()
+        (out / "logs" / "new.darshan").write_text("new")
+        (out / "notes.txt").write_text("mine")
+
+    capsys.readouterr()
+    monkeypatch.setattr("sys.stdin", Meanwhile(happens))
+    assert call("clean", str(out)) == 0
+    said = capsys.readouterr().out
+    for folder in (out / "runs", dataset, out / "logs"):
+        assert f"kept, changed meanwhile: {str(folder)!r}" in said
+    assert f"kept, not ours: {str(out / 'notes.txt')!r}" in said
+    for path in (out / "runs" / "0009-r1.parquet", dataset / "000000099.raw", out / "logs" / "new.darshan"):
+        assert path.read_text() == "new"
+    assert len(list((out / "runs").iterdir())) == 4
+    assert not (out / "study.yaml").exists()
+    assert not list((out / "tiers" / "lfs").rglob("*.raw"))
+    asked, deleted = (int(said.split(f"{word} ")[1].split()[0]) for word in ("delete", "deleted:"))
+    assert 0 < deleted < asked - 24
+
+
+def test_what_is_replaced_before_the_answer_is_kept(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def happens() -> None:
+        (out / "report.html").unlink()
+        (out / "report.html").write_text("mine")
+
+    monkeypatch.setattr("sys.stdin", Meanwhile(happens))
+    assert call("clean", str(out)) == 0
+    assert (out / "report.html").read_text() == "mine"
+    assert manifest.read(str(out))
+
+
+def test_a_folder_on_another_mount_is_kept_and_named(
+    out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mounted = {os.stat(folder).st_ino for folder in (out / "runs", out / "tiers" / "gfs")}
+    monkeypatch.setattr(clean, "_mount_of", lambda fd: str(os.fstat(fd).st_ino in mounted))
+    capsys.readouterr()
+    assert call("clean", str(out), "--yes") == 0
+    said = capsys.readouterr().out
+    for folder in (out / "runs", out / "tiers" / "gfs"):
+        assert f"kept, not ours: {str(folder)!r}" in said
+    assert len(list((out / "runs").glob("*.parquet"))) == 3
+    assert list((out / "tiers" / "gfs").rglob("*.raw"))
+    assert not list((out / "tiers" / "lfs").rglob("*.raw"))
+
+
+MOUNTING = """
+set -e
+for place in runs logs/mnt tiers/gfs; do mount --bind "$VICTIM" "$OUT/$place"; done
+mount --bind "$VICTIM/0000-r1.parquet" "$OUT/report.html"
+exec "$@"
+"""
+
+
+def test_what_is_mounted_inside_is_not_deleted(out: Path, tmp_path: Path) -> None:
+    if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], check=False).returncode:
+        pytest.skip("mounting needs root and a namespace of its own")
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (out / "logs" / "mnt").mkdir(parents=True)
+    for name in ("0000-r1.parquet", "x.darshan", "study.yaml", "thesis.tex"):
+        (victim / name).write_text("mine")
+    manifest.write(str(victim), "result", {})
+    before = files(victim)
+    command = [sys.executable, "-m", "tierscope.cli.main", "clean", str(out), "--yes"]
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", MOUNTING, "sh", *command],
+        env={**os.environ, "VICTIM": str(victim), "OUT": str(out)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert files(victim) == before
+    for place in ("runs", "logs/mnt", "tiers/gfs", "report.html"):
+        assert f"kept, not ours: {str(out / place)!r}" in done.stdout
+
+
+def test_what_lies_too_deep_is_kept_and_named(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    deep = "/".join("d" * 100)
+    for folder in (out / deep, out / ".scratch" / deep):
+        folder.mkdir(parents=True)
+        (folder / "mine").write_text("mine")
+    capsys.readouterr()
+    assert call("clean", str(out), "--yes") == 0
+    said = capsys.readouterr().out
+    assert f"kept, not ours: {str(out / deep[: 2 * 65 - 1])!r}" in said
+    assert f"kept, not ours: {str(out / '.scratch' / deep[: 2 * 64 - 1])!r}" in said
+    assert files(out) == {"tierscope.json", "lock", f"{deep}/mine", f".scratch/{deep}/mine"}
+
+
+HOSTILE = "\x1b]0;pwn\x07x\n/home/me  result"
+
+
+@pytest.mark.parametrize("kind", [HOSTILE, "other", "", None, 7, ["result"], {"a": 1}, "x" * 100_000])
+@pytest.mark.parametrize("place", [".", "tiers/gfs"])
+def test_unknown_kinds_are_refused(kind: object, place: str, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (out / place / manifest.NAME).write_text(json.dumps({"schema_version": 1, "kind": kind}))
+    before = files(out)
+    capsys.readouterr()
+    assert call("clean", str(out), "--yes") == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    (line,) = said.err.splitlines()
+    assert "which this Tierscope does not know" in line
+    assert line.isprintable()
+    assert len(line) < 500
+    assert files(out) == before
+
+
+def test_every_kind_that_we_give_is_known() -> None:
+    kinds = {
+        each.KIND for each in (imports, kernels_report, probe_files, require_report, shuffling, simulate, trace, train)
+    }
+    assert kinds <= clean._KINDS.keys()
+
+
+def test_no_name_is_obeyed_by_the_terminal(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evil = out / "a\x1b]0;pwn\x07\nb\udcff"
+    evil.mkdir()
+    manifest.write(str(evil), "report", {})
+    (evil / "mi\x1bne").write_text("mine")
+    capsys.readouterr()
+    assert call("clean", str(out), "--yes") == 0
+    said = capsys.readouterr().out
+    assert all(line.isprintable() for line in said.split("\n"))
+    assert "a\\x1b]0;pwn\\x07\\nb\\udcff  report, 1 files" in said
+    assert (evil / "mi\x1bne").exists()

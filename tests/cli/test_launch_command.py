@@ -1,5 +1,7 @@
 """`tierscope launch`: what it writes, and what it refuses before a job waits in a queue for it."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -106,13 +108,27 @@ def test_submitting_without_a_scheduler(study: Path, monkeypatch: pytest.MonkeyP
     assert said == "sbatch is not on the PATH; submit the script where it is: sbatch small.slurm.sh"
 
 
-def test_what_the_scheduler_answers_is_said(study: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    program = folder / "sbatch"
-    program.write_text("#!/bin/sh\necho Submitted batch job 9\n")
+def program_on_path(name: str, body: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    program = folder / name
+    program.write_text(f"#!/bin/sh\n{body}\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    return program
+
+
+def test_without_a_scheduler_it_is_run_here_for_as_long_as_it_takes(
+    study: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What it says is seen at once, and its exit code is ours."""
+    program_on_path("mpirun", "echo runs; exit 2", tmp_path, monkeypatch)
+    command = [sys.executable, "-m", "tierscope.cli.main", "launch", str(study), "--with", "mpirun", "--submit"]
+    command += ["--set", "lfs.path=/local"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "runs\n", "")
+
+
+def test_what_the_scheduler_answers_is_said(study: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = program_on_path("sbatch", "echo Submitted batch job 9", tmp_path, monkeypatch)
     assert launch(str(study), "--with", "slurm", "--submit") == "Submitted batch job 9\n"
     program.write_text("#!/bin/sh\necho 'sbatch: error: no such partition' >&2\nexit 1\n")
     said = refused(str(study), "--with", "slurm", "--submit", "--script", "other.sh")

@@ -9,9 +9,12 @@ import pytest
 
 from tests.tiny import TINY, tiny
 from tierscope.data import manifest
-from tierscope.errors import ResultError, SpecError, TierscopeError, UserError
-from tierscope.spec.load import parse_study
+from tierscope.errors import ForeignDirectoryError, ResultError, SpecError, TierscopeError, UserError
+from tierscope.spec.dlio_making import Wanted
+from tierscope.spec.load import load_study, parse_study
+from tierscope.studies.drawn_folder import claim_folder, put_files, write_files
 from tierscope.studies.result import make_scratch, open_result, read_study
+from tierscope.studies.summary import wanted_before
 from tierscope.trace.durable import write_file
 from tierscope.trace.store import RunStore
 
@@ -83,6 +86,56 @@ def test_results_that_are_no_files_are_not_waited_for(trap: Callable[[Path], Non
     trap(out / "study.yaml")
     with pytest.raises(ResultError, match="cannot be read"):
         read_study(str(out))
+
+
+@pytest.mark.parametrize("trap", [pipe, link_out, endless])
+def test_a_summary_that_is_no_file_is_not_waited_for(trap: Callable[[Path], None], tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    trap(tmp_path / "out" / "summary.json")
+    assert wanted_before(str(tmp_path / "out")) == Wanted()
+
+
+@pytest.mark.parametrize("trap", [pipe, endless])
+@pytest.mark.parametrize("name", ["study.yaml", "study"])
+def test_a_study_that_is_no_file_is_not_waited_for(name: str, trap: Callable[[Path], None], tmp_path: Path) -> None:
+    trap(tmp_path / name)
+    with pytest.raises(UserError, match=rf"{name}: is no plain file; give the YAML file of a study, or a preset$"):
+        load_study(str(tmp_path / name))
+
+
+def test_an_endless_study_is_not_read_to_its_end(tmp_path: Path) -> None:
+    with (tmp_path / "study.yaml").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(UserError, match="larger than 1 MiB"):
+        load_study(str(tmp_path / "study.yaml"))
+
+
+@pytest.mark.parametrize("name", ["runs", "ops", "logs", "figures", ".scratch"])
+def test_nothing_is_written_or_deleted_where_a_folder_of_a_result_leads(name: str, tmp_path: Path) -> None:
+    out, victim = tmp_path / "out", tmp_path / "victim"
+    with open_result(str(out), tiny()):
+        pass
+    victim.mkdir()
+    (victim / "report.2024.tmp").write_text("mine")
+    (victim / "old.svg").write_text("mine")
+    (out / name).symlink_to(victim)
+    with pytest.raises(
+        ForeignDirectoryError, match=rf"/out/{name}: is a symbolic link, .*; put a directory in its place"
+    ):
+        open_result(str(out), tiny()).__enter__()
+    for write in (put_files, write_files):
+        with pytest.raises(ForeignDirectoryError, match=rf"/out/{name}: is a symbolic link"):
+            write(str(out), {"figures/new.svg": b""}, ["old"])
+    assert {path.name: path.read_text() for path in victim.iterdir()} == {"report.2024.tmp": "mine", "old.svg": "mine"}
+
+
+def test_a_result_may_be_reached_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "out").symlink_to(tmp_path / "there")
+    for folder in (str(tmp_path / "out"), claim_folder(str(tmp_path / "out"), "result")):
+        (tmp_path / "there" / "study.yaml.1.tmp").touch()
+        with open_result(folder, tiny()):
+            assert not (tmp_path / "there" / "study.yaml.1.tmp").exists()
 
 
 BOMB = "\n".join(

@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ def a_job(path: str = "/home/me/small.sh", **changes: object) -> Job:
         "seconds": 3900,
         "command": ("tierscope", "run", "study.yaml", "--out", "/scratch/my out"),
         "out": "/scratch/my out",
+        "runs": 0,
         **changes,
     }
     return Job(**given)  # type: ignore[arg-type]
@@ -71,10 +73,10 @@ STARTS = {
     "mpirun": "timeout --signal=TERM --kill-after=60 3780 mpirun -n 8 --map-by ppr:2:node --exclusive tierscope run study.yaml --out '/scratch/my out' &",
 }
 ENDS = {
-    "slurm": "exec scontrol requeue $SLURM_JOB_ID",
-    "pjm": "exec pjsub -x TIERSCOPE_RESTARTS=$((${TIERSCOPE_RESTARTS:-0} + 1)) /home/me/small.sh",
-    "pbs": "exec qsub -v TIERSCOPE_RESTARTS=$((${TIERSCOPE_RESTARTS:-0} + 1)) /home/me/small.sh",
-    "mpirun": "exec env TIERSCOPE_RESTARTS=$((${TIERSCOPE_RESTARTS:-0} + 1)) bash /home/me/small.sh",
+    "slurm": "scontrol requeue $SLURM_JOB_ID && exit 0",
+    "pjm": "pjsub -x TIERSCOPE_RESTARTS=$((${TIERSCOPE_RESTARTS:-0} + 1)) /home/me/small.sh && exit 0",
+    "pbs": "qsub -v TIERSCOPE_RESTARTS=$((${TIERSCOPE_RESTARTS:-0} + 1)) /home/me/small.sh && exit 0",
+    "mpirun": "exec env TIERSCOPE_RESTARTS=$((${TIERSCOPE_RESTARTS:-0} + 1)) bash /home/me/small.sh && exit 0",
 }
 _OWN_CLOCK = '{ [ $code -eq 3 ] || [ $code -eq 124 ]; } && ! [ -n "$told" ]'
 CONDITIONS = {
@@ -99,12 +101,13 @@ def test_the_whole_text(name: str) -> None:
         "export TERM=dumb COLUMNS=160  # some launchers make a terminal of the log",
         "finished() { ls '/scratch/my out'/runs/*.parquet 2>/dev/null | wc -l; }",
         "told= study= before=$(finished)",
-        """trap 'told=yes; [ -z "$study" ] || kill -TERM $study' TERM INT""",
+        """trap 'told=yes; [ -z "$study" ] || kill -TERM $study' TERM INT HUP""",
     ]
     assert STARTS[name] in text.splitlines()
     restarts = RESTARTS.get(name, "${TIERSCOPE_RESTARTS:-0}")
     assert text.endswith(f"""code=$?
 [ $code -le 128 ] || code=3  # killed: what is finished is kept
+[ $code -ne 0 ] || [ $(finished) -ge 0 ] || code=3  # launchers say 0 of what they gave up, too
 if {CONDITIONS[name]}; then
   if [ {restarts} -lt 3 ] || {{ [ {restarts} -lt 100 ] && [ $(finished) -gt $before ]; }}; then
 {TRAPS.get(name, "")}    {ENDS[name]}
@@ -215,6 +218,27 @@ def test_it_is_not_queued_for_ever(
     assert capfd.readouterr().err == ("" if queued else told)
 
 
+def test_where_the_queue_refuses_it_the_job_says_so_and_keeps_its_exit_code(
+    box: Box, capfd: pytest.CaptureFixture[str]
+) -> None:
+    box.program("mpirun", "exit 3")
+    box.program("qsub", "exit 32")
+    variables = {"PBS_O_WORKDIR": "/"}
+    assert box.start(script(LAUNCHERS.load("pbs")(), a_job()), **variables).wait(20) == 3
+    assert "and not queued again; submit the script to go on\n" in capfd.readouterr().err
+
+
+def test_a_launcher_that_gave_up_and_says_that_all_is_well_is_not_believed(box: Box, tmp_path: Path) -> None:
+    runs = tmp_path / "out" / "runs"
+    runs.mkdir(parents=True)
+    text = script(LAUNCHERS.load("slurm")(), a_job(out=str(runs.parent), runs=2))
+    box.program("scontrol", "exit 0")
+    for number in (1, 2):
+        box.program("srun", f"touch {runs}/{number}.parquet")
+        assert box.start(text, SLURM_JOB_ID="7").wait(20) == 0
+    assert [line for line in box.said() if "requeue" in line] == ["scontrol requeue 7"]
+
+
 def until_told(box: Box, tmp_path: Path, name: str, code: int = 3, before: str = "") -> None:
     """A study that ends when it is told to; `tmp_path/ready` says that it can be."""
     body = f"{before}\ntrap 'echo told >> \"{box.calls}\"; exit {code}' TERM\ntouch {tmp_path}/ready\nwhile :; do sleep 0.05; done"
@@ -224,6 +248,7 @@ def until_told(box: Box, tmp_path: Path, name: str, code: int = 3, before: str =
 def tell(job: "subprocess.Popen[bytes]", tmp_path: Path, number: signal.Signals = signal.SIGTERM) -> int:
     while not (tmp_path / "ready").exists():
         assert job.poll() is None
+    time.sleep(0.2)  # timeout(1) must have seen that its command runs, or it leaves it alone
     job.send_signal(number)
     return job.wait(20)
 
@@ -262,7 +287,7 @@ def test_a_cancelled_job_stays_cancelled(box: Box, tmp_path: Path) -> None:
     assert box.said()[1:] == ["told"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_who_stops_a_script_that_keeps_its_own_time_means_it(box: Box, tmp_path: Path, number: signal.Signals) -> None:
     until_told(box, tmp_path, "mpirun")
     text = script(LAUNCHERS.load("mpirun")(), a_job(path=str(tmp_path / "job.sh")))

@@ -34,9 +34,9 @@ def outcome_of(case: Case, method: str = "bound") -> Outcome:
 
 def trace(case: Case, *epochs: Outcome) -> Trace:
     system = case.study.system
-    return to_trace.to_trace(
-        KEY, {"kind": "simulated"}, [each.name for each in system.tiers], system.ranks_per_node, epochs
-    )
+    tiers = [each.name for each in system.tiers]
+    about = {"kind": "simulated", "sweep": {}, "tiers": [{"name": name} for name in tiers], "spread": {}}
+    return to_trace.to_trace(KEY, about, tiers, system.ranks_per_node, epochs)
 
 
 LFS = tier("lfs", visible_to="node", read_ops=50, latency=0.01)

@@ -1,6 +1,7 @@
 """Runs that a site's profiler measures: refused before anything is touched where they cannot work, and never mixed with others."""
 
 import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -236,6 +237,28 @@ def test_what_a_killed_run_left_of_its_logs_goes(tmp_path: Path, fake: type[Fake
     run(tiny(*ONE), tmp_path / "out", "dftracer")
     assert finished.exists()
     assert not left.exists()
+
+
+def test_what_is_not_a_log_stays_beside_them(tmp_path: Path, fake: type[Fake]) -> None:
+    notes = tmp_path / "out" / "logs" / "0000-r1" / "notes.txt"
+    run(tiny(*ONE), tmp_path / "out", "dftracer")
+    notes.write_text("mine")
+    (tmp_path / "out" / "runs" / "0000-r1.parquet").unlink()
+    run(tiny(*ONE), tmp_path / "out", "dftracer")
+    assert notes.read_text() == "mine"
+
+
+def test_logs_do_not_go_where_a_link_leads(tmp_path: Path, fake: type[Fake]) -> None:
+    victim, logs = tmp_path / "victim", tmp_path / "out" / "logs"
+    victim.mkdir()
+    (victim / "mine.pfw").write_text("mine")
+    run(tiny(*ONE), tmp_path / "out", "dftracer")
+    (tmp_path / "out" / "runs" / "0000-r1.parquet").unlink()
+    shutil.rmtree(logs / "0000-r1")
+    (logs / "0000-r1").symlink_to(victim)
+    with pytest.raises(UserError, match="/logs/0000-r1: is a link or no directory"):
+        run(tiny(*ONE), tmp_path / "out", "dftracer")
+    assert os.listdir(victim) == ["mine.pfw"]
 
 
 @pytest.mark.parametrize(("first", "then"), [("builtin", "dftracer"), ("dftracer", "builtin")])

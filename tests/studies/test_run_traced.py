@@ -350,6 +350,14 @@ def test_a_damaged_description_is_named(here: Path, text: str) -> None:
         analyze(out)
 
 
+def test_a_description_that_is_no_file_is_not_waited_for(here: Path) -> None:
+    out = traced(here).out
+    (Path(out) / ".scratch" / "trace.json").unlink()
+    os.mkfifo(Path(out) / ".scratch" / "trace.json")
+    with pytest.raises(ResultError, match=r"trace\.json: cannot be read"):
+        analyze(out)
+
+
 def test_processes_that_still_run_are_counted(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builtin, "still_recorded", lambda pid, folder: pid == 100)
     monkeypatch.setattr(builtin, "boot_id", lambda: "boot")

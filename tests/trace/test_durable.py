@@ -87,3 +87,23 @@ def test_the_boot_is_the_same_until_a_restart(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr("builtins.open", missing)
     assert durable.boot_id() == "unknown"
+
+
+def test_only_what_a_killed_writer_left_goes(tmp_path: Path) -> None:
+    kept = {"file", "file.tmp", ".1.tmp", "file.1.tmp.gz"}
+    for name in (*kept, "file.1.tmp", "a b.22.tmp"):
+        (tmp_path / name).touch()
+    (tmp_path / "folder.1.tmp").mkdir()
+    (tmp_path / "link.1.tmp").symlink_to(tmp_path / "file")
+    durable.remove_leftovers(str(tmp_path))
+    assert set(os.listdir(tmp_path)) == {*kept, "folder.1.tmp", "link.1.tmp"}
+    durable.remove_leftovers(str(tmp_path / "gone"))
+
+
+def test_nothing_goes_where_a_link_leads(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "file.1.tmp").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "folder")
+    with pytest.raises(NotADirectoryError):
+        durable.remove_leftovers(str(tmp_path / "link"))
+    assert os.listdir(tmp_path / "folder") == ["file.1.tmp"]

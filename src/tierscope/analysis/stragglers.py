@@ -1,8 +1,8 @@
-"""A rank that is slower than all others, again and again: its node is the news, and not the storage that all share.
+"""A node or a rank that is slower than all others, again and again: it is the news, and not the storage that all share.
 
-METHOD: a rank's own time is its epoch without waiting for others after steps. It is a straggler where in most epochs of all points and
-repetitions it is the slowest and takes at least twice the median of the others. Chance picks another rank every time, and a
-server that is slow for one rank's files another one in the next shuffle.
+METHOD: a rank's own time is its epoch without waiting for others after steps; a node's, with several ranks, that of its fastest one.
+Either is a straggler where in most epochs of all points and repetitions it is the slowest and takes at least twice the median of the
+others. Chance picks another one every time, and a server that is slow for one rank's files another one in the next shuffle.
 """
 
 import polars as pl
@@ -13,7 +13,7 @@ from tierscope.analysis.wording import Finding
 FACTOR = 2.0
 MOST = 0.5  # of the epochs, and more
 FEWEST_EPOCHS = 2
-FEWEST_RANKS = 3
+FEWEST = 3  # ranks, or nodes: of two nobody knows which one is usual
 SHORTEST_SECONDS = 0.05  # that it is behind: shorter epochs are noise
 
 
@@ -22,35 +22,39 @@ def about_stragglers(times: ClassTimes) -> list[Finding]:
         return []
     own = pl.col("epoch_seconds") - pl.col("sync_seconds").fill_null(0.0)
     ranks = times.epochs.drop_nulls(["epoch_seconds", "rank"]).with_columns(own=own)
-    behind = _slowest(ranks, times.keys)
-    if len(behind) < FEWEST_EPOCHS:
+    several = ranks.group_by([*times.keys, "node"]).agg(pl.col("own").min(), pl.len()).filter(pl.col("len") > 1)
+    found = _behind(several, times.keys, "node")
+    if found:
+        return [Finding("straggling_node", found)]
+    found = _behind(ranks, times.keys, "rank")
+    if not found:
         return []
-    late = behind.filter(
+    node = ranks.filter(pl.col("rank") == found["rank"])["node"].mode().sort()[0]
+    return [Finding("straggler", {**found, "node": int(node)})]
+
+
+def _behind(members: pl.DataFrame, keys: list[str], name: str) -> dict[str, int | float] | None:
+    """Which of the ranks or nodes is behind, by how much, and how often; None: none of them, or not often."""
+    slowest = _slowest(members, keys, name)
+    late = slowest.filter(
         pl.col("own") >= FACTOR * pl.col("others"), pl.col("own") - pl.col("others") >= SHORTEST_SECONDS
     )
-    if late.is_empty():
-        return []
-    (rank, epochs) = late["rank"].value_counts(sort=True).row(0)
-    if epochs <= MOST * len(behind):
-        return []
-    mine = late.filter(pl.col("rank") == rank)
-    factor = (mine["own"] / mine["others"].clip(1e-9)).median()
-    evidence = {
-        "rank": int(rank),
-        "node": int(mine["node"].mode().sort()[0]),
-        "factor": float(factor),  # type: ignore[arg-type]
-        "epochs": int(epochs),
-        "of": len(behind),
-    }
-    return [Finding("straggler", evidence)]
+    if late.is_empty() or len(slowest) < FEWEST_EPOCHS:
+        return None
+    (which, epochs) = late[name].value_counts(sort=True).row(0)
+    if epochs <= MOST * len(slowest):
+        return None
+    its = late.filter(pl.col(name) == which)
+    factor = (its["own"] / its["others"].clip(1e-9)).median()
+    return {name: int(which), "factor": float(factor), "epochs": int(epochs), "of": len(slowest)}  # type: ignore[arg-type]
 
 
-def _slowest(ranks: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
-    """Of every epoch that enough ranks took part in: its slowest rank, and the median of the others."""
-    ordered = ranks.sort([*keys, "own", "rank"], descending=[False] * len(keys) + [True, False], nulls_last=True)
+def _slowest(members: pl.DataFrame, keys: list[str], name: str) -> pl.DataFrame:
+    """Of every epoch that enough of them took part in: the slowest, and the median of the others."""
+    ordered = members.sort([*keys, "own", name], descending=[False] * len(keys) + [True, False], nulls_last=True)
     grouped = ordered.group_by(keys, maintain_order=True).agg(
-        pl.len().alias("ranks"),
-        pl.col("rank", "node", "own").first(),
+        pl.len().alias("members"),
+        pl.col(name, "own").first(),
         pl.col("own").slice(1).median().alias("others"),
     )
-    return grouped.filter(pl.col("ranks") >= FEWEST_RANKS)
+    return grouped.filter(pl.col("members") >= FEWEST)

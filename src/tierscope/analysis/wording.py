@@ -55,6 +55,10 @@ WORDING: dict[str, tuple[str, str]] = {
         "rank {rank} on node {node} is a straggler: {factor:.1f} times the median of the other ranks in {epochs} of {of} epochs; times of the slowest process are mostly its own",
         "look at that node (cores, links, disks, other jobs), or run without it",
     ),
+    "straggling_node": (
+        "node {node} is a straggler: even its fastest rank takes {factor:.1f} times the median of the other nodes' in {epochs} of {of} epochs; times of the slowest process are mostly its own",
+        "look at that node (cores, links, disks, other jobs), or run without it",
+    ),
     "overhead": (
         "Tierscope itself may account for {percent:.0f} % of the I/O time ({seconds:time} per sample)",
         "read larger samples, or use fewer ranks per core",

@@ -1,12 +1,14 @@
 """Ranks under `mpirun` or `srun`: the same tasks, with MPI between them.
 
 Rank 0 directs (it alone reads and writes results) and does its own part of every task. A rank that fails says why
-and aborts the job, because the others may be waiting for it; what was finished is on disk. Nothing here starts a process:
-forking after MPI_Init is not safe.
+and aborts the job, because the others may be waiting for it; what was finished is on disk. Nothing here forks, which is not safe
+after MPI_Init; the one process that is started shares nothing with this one (vfork).
 """
 
+import functools
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -21,6 +23,8 @@ from tierscope.bench.tasks import Task, perform
 from tierscope.errors import StoppedError, TierscopeError, UserError
 
 _TURN_SECONDS, _LAST_TURN_SECONDS = 1.0, 3.0
+_DAEMONS = {"prted", "prterun", "orted", "orterun", "mpirun", "mpiexec", "mpiexec.hydra", "hydra_pmi_proxy"}
+_PATIENCE_SECONDS = 10  # with ranks that are to end
 
 # What launchers set: (number of ranks, this rank).
 _LAUNCHERS = (
@@ -118,6 +122,8 @@ class MpiGroup:
 
 def _perform(world: Any, task: Task, progress: Progress | None, stall_seconds: float | None) -> Any:
     group = MpiGroup(world, progress)
+    if stall_seconds is not None:
+        _leash()
     try:
         with watched(task, group.rank, stall_seconds, lambda line: _abort_in_turn(world, line)):
             return perform(task, group)
@@ -137,8 +143,32 @@ def abort(world: Any, message: str, exit_code: int) -> None:
 
 def _abort_in_turn(world: Any, line: str) -> None:
     """Ranks that wait for the same server are told at the same time: one of them is enough to say so."""
+    if (leash := _leash()) is not None:
+        os.write(leash, b"end\n")
     time.sleep(min(_TURN_SECONDS * world.Get_rank(), _LAST_TURN_SECONDS))
     abort(world, line, StoppedError.exit_code)
+
+
+@functools.cache
+def _leash() -> int | None:
+    """A pipe to a process that was started in good time: one word, and it ends our launcher if this rank is still there after a while.
+
+    Launchers wait for every rank to end, also for one that hangs in storage where no signal reaches it. By then it is too late to
+    start a process: that would have to let go of the same file. A scheduler's own daemons have an end to their patience themselves.
+    """
+    parent = os.getppid()
+    end = f"read word && sleep {_PATIENCE_SECONDS} && kill -0 {os.getpid()} && kill -9 {parent}"
+    try:
+        with open(f"/proc/{parent}/comm", encoding="utf-8") as source:
+            if source.read().strip() not in _DAEMONS:
+                return None
+        word, leash = os.pipe()
+        nothing = subprocess.DEVNULL
+        subprocess.Popen(["sh", "-c", end], stdin=word, stdout=nothing, stderr=nothing, start_new_session=True)
+        os.close(word)
+    except OSError:
+        return None
+    return leash
 
 
 class MpiCrew:

@@ -13,6 +13,7 @@ from tierscope.data import cold
 from tierscope.data.checkpoints import Part
 from tierscope.errors import DamagedDataError
 from tierscope.tiers.access import READ_FLAGS, Access
+from tierscope.trace.durable import open_plain
 
 _now = time.monotonic_ns
 _ADVICE = "check the tier's storage before you trust it with checkpoints"
@@ -74,7 +75,7 @@ def _read_file(path: str, buffer: memoryview, access: Access) -> tuple[int, int,
 
 def _described(path: str) -> dict[str, dict[str, Any]]:
     try:
-        with open(path, encoding="utf-8") as source:
+        with open_plain(path) as source:
             files = json.load(source)["files"]
             return {name: dict(said) for name, said in files.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

@@ -1,8 +1,13 @@
 import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
-from tierscope.errors import UserError
+from tierscope.errors import UserError, escaped
+
+if TYPE_CHECKING:
+    from tierscope.studies.clean import Found
 
 
 @click.command("clean")
@@ -21,18 +26,30 @@ def command(directories: tuple[str, ...], data: bool, yes: bool) -> None:
 
     with cleaning(directories, data) as plan:
         for found in plan.found:
-            click.echo(f"{found.path}  {found.kind}, {found.files} files, {about_bytes(found.nbytes)}")
+            click.echo(f"{escaped(found.path)}  {found.kind}, {found.files} files, {about_bytes(found.nbytes)}")
             for path in found.kept:
                 click.echo(f"  kept, not ours: {path!r}")
-        files, nbytes = (sum(getattr(found, name) for found in plan.found) for name in ("files", "nbytes"))
+        files, nbytes = _sums(plan.found)
         if not files:
             click.echo("nothing to delete")
             return
         if not yes and not _agreed(f"delete {files} files, {about_bytes(nbytes)}? [y/N] "):
             click.echo("nothing was deleted")
             return
-        plan.delete()
+        deleted = plan.delete()
+    shown = {path for found in plan.found for path in found.kept}
+    for found in deleted:
+        for path in found.changed:
+            click.echo(f"  kept, changed meanwhile: {path!r}")
+        for path in found.kept:
+            if path not in shown:
+                click.echo(f"  kept, not ours: {path!r}")
+    files, nbytes = _sums(deleted)
     click.echo(f"deleted: {files} files, {about_bytes(nbytes)}")
+
+
+def _sums(found: "Sequence[Found]") -> tuple[int, int]:
+    return sum(each.files for each in found), sum(each.nbytes for each in found)
 
 
 def _agreed(question: str) -> bool:

@@ -27,6 +27,7 @@ from tierscope.cli import common
 @click.option("--out", type=click.Path(file_okay=False), help="Results directory, seen by all nodes.")
 @click.option("--script", "path", type=click.Path(dir_okay=False), help="Default ./STUDY.LAUNCHER.sh.")
 @click.option("--submit", is_flag=True, help="Submit it, too; with mpirun: run it here.")
+@common.stall_option
 @common.system_option
 @common.set_option
 def command(  # noqa: PLR0913, PLR0917  (one per option)
@@ -45,6 +46,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     out: str | None,
     path: str | None,
     submit: bool,
+    stall_limit: str | None,
     system: str | None,
     settings: tuple[str, ...],
 ) -> None:
@@ -71,6 +73,9 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     target = os.path.abspath(common.default_out(wanted, out))
     place = os.path.abspath(study) if os.path.exists(study) else study
     words = [program, "run", place, "--out", target, "--quiet"]
+    if stall_limit is not None:
+        common.read_seconds("--stall-limit", stall_limit)
+        words += ["--stall-limit", stall_limit]
     words += [part for setting in every for part in ("--set", setting)]
     words += ["--system", os.path.abspath(system) if os.path.exists(system) else system] if system else []
     where = path or f"{wanted.study}.{launcher}.sh"

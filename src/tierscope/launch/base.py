@@ -20,7 +20,7 @@ KILLED = 128  # and more: what a launcher says of a rank that was killed, and th
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """`script`: its own path, for launchers that submit it again. `command`: what one rank runs. `out`: where finished runs are. `options`: more for the scheduler, as they are. `setup`: lines of shell before anything else."""
+    """`script`: its own path, for launchers that submit it again. `command`: what one rank runs. `out`: where finished runs are; `runs`: how many there shall be. `options`: more for the scheduler, as they are. `setup`: lines of shell before anything else."""
 
     name: str
     script: str
@@ -29,6 +29,7 @@ class Job:
     seconds: int
     command: tuple[str, ...]
     out: str
+    runs: int
     queue: str | None = None
     account: str | None = None
     options: tuple[str, ...] = ()
@@ -110,7 +111,7 @@ def script(launcher: Launcher, job: Job) -> str:
             "export TERM=dumb COLUMNS=160  # some launchers make a terminal of the log",
             f"finished() {{ ls {shlex.quote(job.out)}/runs/*.parquet 2>/dev/null | wc -l; }}",
             "told= study= before=$(finished)",
-            """trap 'told=yes; [ -z "$study" ] || kill -TERM $study' TERM INT""",
+            """trap 'told=yes; [ -z "$study" ] || kill -TERM $study' TERM INT HUP""",
             f"{joined([*start, *job.command])} &",
             "study=$!",
             '[ -z "$told" ] || kill -TERM $study',
@@ -120,10 +121,11 @@ def script(launcher: Launcher, job: Job) -> str:
             "wait $study",
             "code=$?",
             f"[ $code -le {KILLED} ] || code={RESUMABLE}  # killed: what is finished is kept",
+            f"[ $code -ne 0 ] || [ $(finished) -ge {job.runs} ] || code={RESUMABLE}  # launchers say 0 of what they gave up, too",
             f"if {_can_go_on(launcher)}; then",
             f"  if [ {restarts} -lt {FREE_RESTARTS} ] || {{ [ {restarts} -lt {MOST_RESTARTS} ] && [ $(finished) -gt $before ]; }}; then",
             *put_back,
-            f"    exec {joined(launcher.again(job))}",
+            f"    {'' if launcher.queues else 'exec '}{joined(launcher.again(job))} && exit 0",
             "  fi",
             f'  echo "tierscope: stopped after {restarts} restarts, and not queued again; submit the script to go on" >&2',
             "fi",

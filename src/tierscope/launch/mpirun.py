@@ -1,5 +1,6 @@
 """No scheduler: `mpirun`, here or on the hosts of its own list. After the time limit the script goes on at once."""
 
+import shlex
 from typing import ClassVar
 
 from tierscope.launch.base import Job, Shell
@@ -16,7 +17,8 @@ class Mpirun:
         return [f"# {job.name}: {job.nodes} nodes x {job.ranks_per_node} ranks"]
 
     def start(self, job: Job) -> list[str]:
-        return ["mpirun", "-n", str(job.ranks), "--map-by", f"ppr:{job.ranks_per_node}:node", *job.options]
+        options = [word for option in job.options for word in shlex.split(option)]
+        return ["mpirun", "-n", str(job.ranks), "--map-by", f"ppr:{job.ranks_per_node}:node", *options]
 
     def again(self, job: Job) -> list[str]:
         return ["env", Shell("TIERSCOPE_RESTARTS=$((${TIERSCOPE_RESTARTS:-0} + 1))"), "bash", job.script]

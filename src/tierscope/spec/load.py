@@ -12,7 +12,7 @@ from tierscope.spec.check import find_problem
 from tierscope.spec.dlio_making import Wanted
 from tierscope.spec.known import KnownSystem
 from tierscope.spec.study import Study, Tier
-from tierscope.spec.tree import Node, parse_yaml
+from tierscope.spec.tree import MAX_BYTES, Node, parse_yaml
 from tierscope.units import closest
 
 
@@ -62,8 +62,9 @@ def _read(name: str) -> tuple[str, str]:
     path = Path(name)
     if not name:
         raise UserError("no study is named; give a YAML file or a preset")
-    if os.path.isdir(name) and name not in presets.names():
-        raise UserError(f"{path}: is a directory; give the YAML file of a study, or a preset")
+    if os.path.exists(name) and not os.path.isfile(name) and name not in presets.names():
+        what = "a directory" if os.path.isdir(name) else "no plain file"
+        raise UserError(f"{path}: is {what}; give the YAML file of a study, or a preset")
     if path.suffix not in (".yaml", ".yml") and not os.path.isfile(path):
         if name in presets.names():
             return presets.text(name), f"preset {name}"
@@ -73,7 +74,8 @@ def _read(name: str) -> tuple[str, str]:
         hint = f"did you mean the preset {guess}?" if guess else f"presets: {', '.join(presets.names())}"
         raise UserError(f"{name}: no such file or preset; {hint}")
     try:
-        return path.read_text(encoding="utf-8"), str(path)
+        with open(path, encoding="utf-8") as file:
+            return file.read(MAX_BYTES + 1), str(path)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; 'tierscope presets demo > {path}' gives one to start from") from None
     except UnicodeDecodeError:

@@ -1,6 +1,7 @@
 """Sweeps: the values a key takes, and the grid of points that several swept keys make."""
 
 import itertools
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -99,6 +100,11 @@ def _range(key: Key, node: Node, path: str, parts: tuple[str, str, str]) -> list
         return spread(first, last, step)
     except ValueError as error:
         raise SpecError(f"{node.where}: {path} = {node.value}; {error}") from None
+
+
+def runs(study: Study) -> int:
+    """How many there are: every repetition of every point."""
+    return math.prod(len(axis.values) for axis in study.sweep) * study.repetitions
 
 
 def points(study: Study) -> Iterator[Point]:

@@ -1,6 +1,5 @@
 """From a result directory or a CSV to a breakdown with its findings."""
 
-import math
 import os
 import shlex
 import textwrap
@@ -17,6 +16,7 @@ from tierscope.analysis.training import Training, reading_times, training_of
 from tierscope.analysis.wording import Finding
 from tierscope.data import manifest
 from tierscope.errors import ResultError, UserError
+from tierscope.spec import sweep
 from tierscope.spec.study import Study
 from tierscope.studies.imports import is_import
 from tierscope.studies.result import has_study, read_study, refuse_other_runs
@@ -125,6 +125,5 @@ def _analyze_result(out: str, basis: str) -> Analysis:
     if basis != "busy" and given.profilers:
         raise UserError(f"{out}: {', '.join(given.profilers)} measured it, with busy seconds only; leave --basis out")
     breakdown = break_down(times)
-    expected = math.prod(len(axis.values) for axis in study.sweep) * study.repetitions
-    findings = find(times, breakdown, given, expected, study.goal, training, unread)
+    findings = find(times, breakdown, given, sweep.runs(study), study.goal, training, unread)
     return Analysis(study.study, times, breakdown, findings, given, study.goal, study, training)

@@ -12,7 +12,7 @@ from tierscope.errors import OutOfSpaceError, UserError
 from tierscope.report.drawn.view import Figure
 from tierscope.report.figures import standalone
 from tierscope.report.png import png_problem, to_png
-from tierscope.studies.result import locked
+from tierscope.studies.result import locked, refuse_links
 from tierscope.trace.durable import remove_leftovers, write_file
 
 FIGURES = "figures"
@@ -62,6 +62,7 @@ def put_files(
     fix: str = "give another --out",
 ) -> list[str]:
     """Each of them durably. Figures with these names that an earlier call left, about other data, give way."""
+    refuse_links(folder)
     paths = [_write(os.path.join(folder, name), content, fix) for name, content in files.items()]
     for old in {os.path.join(inside, f"{name}.{kind}") for name in names for kind in _KINDS} - files.keys():
         with suppress(OSError):

@@ -11,10 +11,12 @@ from tierscope.errors import StoppedError, UserError
 from tierscope.launch import LAUNCHERS
 from tierscope.launch.base import Job, script
 from tierscope.launch.slurm import MPIRUN, STEP_VARIABLES
+from tierscope.spec import sweep
 from tierscope.spec.study import Study
 from tierscope.trace import durable
 
 LEAST_SECONDS = 120
+MOST_SECONDS = 365 * 86400
 _VARIABLE = re.compile(r"\$\{?(\w+)")
 _WORD = re.compile(r"[\w.@:=/+-]+")
 
@@ -44,6 +46,7 @@ def write_job(study: Study, wanted: Wanted, command: Sequence[str], out: str, pa
         seconds=int(wanted.seconds),
         command=tuple(command),
         out=out,
+        runs=sweep.runs(study),
         queue=wanted.queue,
         account=wanted.account,
         options=wanted.options,
@@ -51,14 +54,21 @@ def write_job(study: Study, wanted: Wanted, command: Sequence[str], out: str, pa
         mpi=wanted.mpi,
     )
     _refuse_foreign(path)
-    durable.write_file(path, script(launcher, job).encode())
-    return launcher.submit(path)
+    try:
+        durable.write_file(path, script(launcher, job).encode())
+    except UnicodeEncodeError:
+        raise UserError(
+            "a path or an option has characters that are no text, and cannot be in a script; rename it"
+        ) from None
+    except OSError as error:
+        raise UserError(f"--script = {path} cannot be written: {error.strerror}; give another one") from None
+    return launcher.submit(f"./{path}" if path.startswith("-") else path)
 
 
 def submit(launcher: str, tokens: Sequence[str]) -> str:
     """What the scheduler answered. Where there is none this process becomes the script, and never comes back."""
     if not LAUNCHERS.load(launcher).queues:
-        os.execvp(tokens[0], tokens)
+        os.execvp(tokens[0], list(tokens))
     try:
         done = subprocess.run(tokens, capture_output=True, text=True, timeout=60, check=False)
     except FileNotFoundError:
@@ -80,6 +90,8 @@ def _check(study: Study, wanted: Wanted) -> None:
         raise UserError(
             f"--time = {wanted.seconds:g} s is too short to run and queue again; give at least {LEAST_SECONDS} s"
         )
+    if wanted.seconds > MOST_SECONDS:
+        raise UserError(f"--time = {wanted.seconds:g} s is more than a year; give what one job may take")
     for name, text in (("--queue", wanted.queue), ("--account", wanted.account), ("--mpi", wanted.mpi)):
         if text is not None and not _WORD.fullmatch(text):
             raise UserError(f"{name} = {text!r} cannot be in a script; use letters, digits and . @ : = / + -")

@@ -19,15 +19,16 @@ from tierscope.bench.loading import pick_loader
 from tierscope.bench.profiled import Watched, is_epoch_folder
 from tierscope.bench.run import RunTask
 from tierscope.bench.tasks import WhoTask
-from tierscope.errors import StoppedError, UserError
+from tierscope.errors import ForeignDirectoryError, StoppedError, UserError
 from tierscope.spec.study import Study
 from tierscope.spec.traced import TracedTier
 from tierscope.studies.natively import refuse_native
-from tierscope.studies.profilers import Profiler, Ran
+from tierscope.studies.profilers import LOG_NAMES, Profiler, Ran
 from tierscope.studies.recorders import RECORDERS, Wanted
 from tierscope.studies.result import SCRATCH
 from tierscope.studies.watch import Watch
 from tierscope.tiers.files import tier_root
+from tierscope.trace.durable import remove_files
 from tierscope.trace.imports.paths import TierRules
 from tierscope.trace.rank_trace import RankTrace
 from tierscope.trace.trace import RunKey, Trace
@@ -100,12 +101,17 @@ class Profiling:
         return Measured(ranks, io, about)
 
     def _keep(self, folder: str, target: str) -> list[str]:
-        """The logs where they stay, below the result; what a killed run left there goes.
+        """The logs where they stay, below the result; what logs a killed run left there go.
 
         Those of an epoch are named after it: by themselves, two of a process may have one name, and begin in one second.
         """
-        shutil.rmtree(target, ignore_errors=True)
-        os.makedirs(target)
+        try:
+            os.makedirs(target, exist_ok=True)
+            remove_files(target, LOG_NAMES)
+        except (FileExistsError, NotADirectoryError):
+            raise ForeignDirectoryError(
+                f"{target}: is a link or no directory, and logs belong there; remove it, or give another --out"
+            ) from None
         kept = []
         for path in self._profiler.written(folder):
             first = os.path.relpath(path, folder).split(os.sep)[0]

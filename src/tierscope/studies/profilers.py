@@ -28,6 +28,7 @@ EPOCH_SPAN = "tierscope.epoch"
 EPOCH_FILE = "tierscope-epochs.pfw"
 MOST_RECORDS = 100_000
 MEMORY_MIB = 512
+LOG_NAMES = r".+\.(darshan|pfw[.\w]*)"  # of all profilers
 _DARSHAN_LIBRARY = "libdarshan.so"
 _DARSHAN_ROOTS = ("DARSHAN_RUNTIME_DIR", "DARSHAN_DIR", "DARSHAN_ROOT", "DARSHAN_PREFIX", "DARSHAN_PATH")
 _DARSHAN_PLACES = (

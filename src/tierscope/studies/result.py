@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from tierscope.data import manifest
-from tierscope.errors import AWAY, OutOfSpaceError, ResultError, StoppedError, UserError
+from tierscope.errors import AWAY, ForeignDirectoryError, OutOfSpaceError, ResultError, StoppedError, UserError
 from tierscope.spec import dump, sweep
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
@@ -19,6 +19,7 @@ from tierscope.trace.trace import RunKey
 _STUDY = "study.yaml"
 _LOCK = "lock"
 SCRATCH = ".scratch"  # of the running command, inside the result
+_FOLDERS = ("runs", "ops", "logs", "figures", SCRATCH)
 
 
 @contextmanager
@@ -52,6 +53,7 @@ def locked(
     out: str, taken: str = "another run is using it; wait for it to end or give another --out"
 ) -> Iterator[None]:
     """Nobody else uses the directory of a result meanwhile; what a killed writer left there is cleared away."""
+    refuse_links(out)
     try:
         fd = lock_file(os.path.join(out, _LOCK))
     except BlockingIOError:
@@ -64,6 +66,15 @@ def locked(
         yield
     finally:
         os.close(fd)
+
+
+def refuse_links(out: str) -> None:
+    """A folder of a result is in the result: nothing is written or deleted where a link leads."""
+    for path in (os.path.join(out, name) for name in _FOLDERS):
+        if os.path.islink(path):
+            raise ForeignDirectoryError(
+                f"{path}: is a symbolic link, and results are not written through one; put a directory in its place, or give another --out"
+            )
 
 
 def make_scratch(out: str, name: str = "") -> str:

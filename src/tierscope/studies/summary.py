@@ -17,7 +17,7 @@ from tierscope.errors import OutOfSpaceError, UserError
 from tierscope.spec import sweep
 from tierscope.spec.dlio_making import Wanted
 from tierscope.studies.result import has_study, read_study, refuse_other_runs
-from tierscope.trace.durable import write_file
+from tierscope.trace.durable import open_plain, write_file
 from tierscope.trace.store import RunStore
 from tierscope.trace.trace import Trace
 
@@ -107,7 +107,7 @@ def write_summary(out: str, wanted: Wanted) -> dict[str, Any]:
 def wanted_before(out: str) -> Wanted:
     """How the metrics of a result were wanted when it was run; what cannot be read is as if nobody had said anything."""
     try:
-        with open(os.path.join(out, _NAME), encoding="utf-8") as source:
+        with open_plain(os.path.join(out, _NAME)) as source:
             found = json.loads(source.read(1 << 26))["wanted"]
         au, start, end = found["au"], found["exclude_start_steps"], found["exclude_end_steps"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

@@ -24,7 +24,7 @@ from tierscope.studies.launch import find_program, launch
 from tierscope.studies.recorders import RECORDERS, Wanted
 from tierscope.studies.result import SCRATCH, locked
 from tierscope.studies.watch import Watch
-from tierscope.trace.durable import write_file
+from tierscope.trace.durable import open_plain, write_file
 from tierscope.trace.provenance import provenance
 from tierscope.trace.store import RunStore
 from tierscope.trace.trace import Trace
@@ -203,7 +203,7 @@ def _record(out: str) -> str:
 def _read_description(out: str) -> dict[str, Any]:
     path = os.path.join(out, SCRATCH, _DESCRIPTION)
     try:
-        with open(path, encoding="utf-8") as source:
+        with open_plain(path) as source:
             about = json.loads(source.read(1 << 24))
     except FileNotFoundError:
         raise ResultError(f"{out}: the command was never started; trace it again, with another --out") from None

@@ -20,11 +20,12 @@ from tierscope.studies.result import locked
 from tierscope.studies.tune_candidates import Candidate, candidates_of, read_vary
 from tierscope.studies.tune_trials import Trial, Trials, why
 from tierscope.studies.watch import Watch
-from tierscope.trace.durable import write_file
+from tierscope.trace.durable import open_plain, write_file
 from tierscope.units import about_seconds
 
 STATE = "tune.json"
 _SCHEMA_VERSION = 1
+_MOST_BYTES = 1 << 26
 _Results = dict[int, list[Trial]]  # by candidate
 
 
@@ -70,8 +71,8 @@ class _State:
     def open(cls, out: str, asked: dict[str, Any]) -> "_State":
         path = os.path.join(out, STATE)
         try:
-            with open(path, encoding="utf-8") as source:
-                found = json.load(source)
+            with open_plain(path) as source:
+                found = json.loads(source.read(_MOST_BYTES))
             if found["asked"] != asked:
                 changed = ", ".join(name for name in asked if found["asked"].get(name) != asked[name])
                 raise UserError(f"{out}: holds a tune of another kind ({changed} differs); give another --out")
@@ -85,7 +86,7 @@ class _State:
             return cls(path, asked, rounds, *seconds, found["result"], found["notes"])
         except FileNotFoundError:
             return cls(path, asked)
-        except (ValueError, KeyError, TypeError, AttributeError, OSError):
+        except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError):
             raise ResultError(f"{path}: is damaged; remove it, and finished trials are kept if the rest is as it was") from None  # fmt: skip
 
     @property

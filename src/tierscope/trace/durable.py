@@ -65,10 +65,21 @@ def lock_file(path: str) -> int:
 
 def remove_leftovers(folder: str) -> None:
     """Drop what killed writers left behind; only for a folder that nobody else writes to now."""
-    with suppress(FileNotFoundError):
-        for entry in os.scandir(folder):
-            if re.fullmatch(r".+\.\d+\.tmp", entry.name) and entry.is_file(follow_symlinks=False):
-                os.unlink(entry.path)
+    remove_files(folder, r".+\.\d+\.tmp")
+
+
+def remove_files(folder: str, names: str) -> None:
+    """Plain files with such names go; a folder that is a link is an error (NotADirectoryError), and not followed."""
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        for name in os.listdir(fd):
+            if re.fullmatch(names, name) and stat.S_ISREG(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
+                os.unlink(name, dir_fd=fd)
+    finally:
+        os.close(fd)
 
 
 def sync_directory(path: str) -> None:

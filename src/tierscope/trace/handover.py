@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tierscope.errors import ResultError
+from tierscope.trace.durable import open_plain
 from tierscope.trace.rank_trace import CheckpointLog, Phases, RankEpoch, RankTrace, Residency, TrainingLog
 from tierscope.trace.recorder import LaneTable
 
@@ -46,11 +47,13 @@ def save(path: str, about: Mapping[str, Any], ranks: list[RankTrace]) -> None:
 
 def load(path: str) -> tuple[dict[str, Any], list[RankTrace]]:
     try:
-        with zipfile.ZipFile(path) as archive:
-            if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:
-                raise ValueError("is too large")
-        with np.load(path, allow_pickle=False) as found:
-            arrays = {name: found[name] for name in found.files}
+        with open_plain(path) as file:
+            with zipfile.ZipFile(file) as archive:
+                if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:
+                    raise ValueError("is too large")
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as found:
+                arrays = {name: found[name] for name in found.files}
         tree = json.loads(arrays.pop(_ABOUT).tobytes())
         if tree["schema_version"] != SCHEMA_VERSION or not isinstance(tree["about"], dict):
             raise ValueError("is of another version")

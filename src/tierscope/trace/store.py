@@ -17,7 +17,7 @@ import polars as pl
 
 from tierscope.errors import OutOfSpaceError, ResultError, StoppedError
 from tierscope.trace import durable, seal
-from tierscope.trace.ops import CATEGORY
+from tierscope.trace.check import is_description, wrong_in_table
 from tierscope.trace.trace import COLUMNS, LATER_COLUMNS, SCHEMA_VERSION, RunKey, Trace
 
 _ABOUT = "tierscope"
@@ -63,10 +63,14 @@ class RunStore:
     def load(self, key: RunKey) -> Trace:
         path = self.path(key)
         about, table = read_parquet(path)
+        if not is_description(about):
+            raise ResultError(
+                f"{path}: its description is not one of Tierscope's; move it away and run the study again"
+            )
         table = _with_later_columns(table)
-        _check_table(path, table, key)
-        _check_about(path, about)
-        return Trace(key, about, table)
+        if wrong := wrong_in_table(table, key, about):
+            raise ResultError(f"{path}: {wrong}; {_FIX}")
+        return Trace(key, about, table.select(list(COLUMNS)))
 
     def load_all(self) -> Iterator[Trace]:
         for key in sorted(self.finished(), key=lambda run: (run.point, run.repetition)):
@@ -147,86 +151,4 @@ def _with_later_columns(table: pl.DataFrame) -> pl.DataFrame:
     """A run that was made before these columns were: nobody preprocessed, met after steps or wrote checkpoints then."""
     return table.with_columns(
         pl.lit(0.0, pl.Float64).alias(name) for name in LATER_COLUMNS if name not in table.columns
-    )
-
-
-def _check_table(path: str, table: pl.DataFrame, key: RunKey) -> None:
-    def refuse(reason: str) -> None:
-        raise ResultError(f"{path}: {reason}; move it away and run the study again: only this run is repeated")
-
-    for name, dtype in COLUMNS.items():
-        if table.schema.get(name) != dtype:
-            refuse(f"column {name} is missing or not {dtype}")
-    if table.filter(pl.col("record") == "rank").is_empty():
-        refuse("has no times of ranks")
-    if table["point"].unique().to_list() != [key.point] or table["repetition"].unique().to_list() != [key.repetition]:
-        refuse("holds another run than its name says")
-    for name in (column for column in COLUMNS if column.endswith("_seconds")):
-        values = (table[name] if COLUMNS[name] == pl.Float64 else table[name].explode()).drop_nulls()
-        if not bool((values.is_finite() & (values >= 0)).all()):
-            refuse(f"{name} has a negative or non-finite value")
-    if not set(table["kind"].drop_nulls().unique()) <= set(CATEGORY):
-        refuse("has an unknown kind of operation")
-    if not bool(table["tier"].drop_nulls().str.contains(r"^[a-z][a-z0-9_]{0,15}$").all()):
-        refuse("has a tier whose name cannot be")
-
-
-def _check_about(path: str, about: dict[str, Any]) -> None:
-    """What analyses read from a description must be of the right kind."""
-    tiers = about.get("tiers", [])
-    right = isinstance(tiers, list) and all(
-        isinstance(tier, dict) and isinstance(tier.get("name"), str) for tier in tiers
-    )
-    right &= isinstance(about.get("sweep", {}), dict) and isinstance(about.get("overhead", {}), dict)
-    right &= (
-        all(
-            cost is None or (isinstance(cost, int | float) and cost >= 0) for cost in about.get("overhead", {}).values()
-        )
-        if right
-        else False
-    )
-    right &= isinstance(about.get("trimmed_samples") or 0, int)
-    right &= isinstance(about.get("profiler", ""), str) and isinstance(about.get("import", {}), dict)
-    right = right and (about.get("kind") != "traced" or _is_traced(about))
-    if not right:
-        raise ResultError(f"{path}: its description is not one of Tierscope's; move it away and run the study again")
-
-
-_COUNTS = (
-    "exit_code",
-    "process_count",
-    "outside_ops",
-    "lost_ops",
-    "lost_rows",
-    "cut_lanes",
-    "still_running",
-    "unemulated_processes",
-    "scattered_processes",
-    "unrecorded_processes",
-    "unrecorded_ops",
-    "damaged_file_count",
-)
-
-
-def _is_traced(about: dict[str, Any]) -> bool:
-    """Whether the description of a traced command has what is read from it, in the right kind."""
-    mapped, damaged, command = (about.get(name) for name in ("mapped", "damaged_files", "command"))
-    processes = about.get("processes", [])
-    return (
-        all(isinstance(about.get(name) or 0, int) for name in _COUNTS)
-        and all(isinstance(about.get(name) or 0.0, int | float) for name in ("span_seconds", "outside_seconds"))
-        and isinstance(damaged, list)
-        and all(isinstance(name, str) for name in damaged)
-        and isinstance(command, list)
-        and all(isinstance(word, str) for word in command)
-        and all(isinstance(tier.get("prefixes"), list) for tier in about.get("tiers", []))
-        and isinstance(about.get("running", []), list)
-        and isinstance(processes, list)
-        and all(isinstance(process, dict) and isinstance(process.get("lanes"), int) for process in processes)
-        and all(isinstance(process.get("rank"), int | None) for process in processes)
-        and isinstance(mapped, dict)
-        and all(
-            isinstance(sums, dict) and all(isinstance(sums.get(name), int) for name in ("ops", "bytes"))
-            for sums in mapped.values()
-        )
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tools.cluster import Cluster, ClusterError, Wish
+from tools.cluster_box import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("_possible")]
 
@@ -56,10 +57,12 @@ def traces(state: Path) -> list[str]:
 
 
 def soon_no_traces(state: Path) -> bool:
-    deadline = time.monotonic() + 10
-    while traces(state) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return not traces(state)
+    return until(lambda: not traces(state), seconds=10, pause_seconds=0.05)
+
+
+def begun(state: Path) -> None:
+    """Until something is being made there."""
+    assert until((state / "record.json").exists, seconds=20)
 
 
 def namespaces() -> set[str]:
@@ -85,8 +88,7 @@ def test_down_leaves_nothing(state: Path) -> None:
         assert made & namespaces()
         assert host() == before
         job = cluster.sbatch("-N2", "--output=/dev/null", "--wrap=srun sleep 500")
-        while cluster.job(job)["JobState"] != "RUNNING":
-            time.sleep(0.05)
+        assert until(lambda: cluster.job(job)["JobState"] == "RUNNING", seconds=20)
         with cluster.start("n1", ["sh", "-c", f"exec cat > {cluster.gfs}/open /dev/zero"]) as busy:
             assert len(traces(state)) > 10
             start = time.perf_counter()
@@ -101,10 +103,11 @@ def test_down_leaves_nothing(state: Path) -> None:
 
 @pytest.mark.parametrize(
     ("number", "seconds"),
-    [(signal.SIGINT, 0.3), (signal.SIGINT, 0.5), (signal.SIGINT, 0.8), (signal.SIGINT, 1.5), (signal.SIGTERM, 0.7)],
+    [(signal.SIGINT, 0.0), (signal.SIGINT, 0.2), (signal.SIGINT, 0.5), (signal.SIGINT, 1.0), (signal.SIGTERM, 0.4)],
 )
 def test_an_interrupted_up_leaves_nothing(state: Path, number: signal.Signals, seconds: float) -> None:
     with up(state) as process:
+        begun(state)
         time.sleep(seconds)
         process.send_signal(number)
         _, error = process.communicate(timeout=20)
@@ -113,10 +116,11 @@ def test_an_interrupted_up_leaves_nothing(state: Path, number: signal.Signals, s
     assert traces(state) == []
 
 
-@pytest.mark.parametrize("seconds", [0.2, 0.4, 1.2])
+@pytest.mark.parametrize("seconds", [0.0, 0.2, 1.0])
 def test_a_killed_up_leaves_nothing_with_and_without_down(state: Path, seconds: float) -> None:
     for help_it in (False, True):
         with up(state) as process:
+            begun(state)
             time.sleep(seconds)
             process.kill()
             process.communicate(timeout=20)
@@ -126,13 +130,17 @@ def test_a_killed_up_leaves_nothing_with_and_without_down(state: Path, seconds: 
     down(state)
 
 
-def test_a_cluster_ends_with_the_program_that_made_it(state: Path) -> None:
-    """As when somebody kills the tests."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_a_cluster_ends_with_the_program_that_made_it(state: Path, number: signal.Signals) -> None:
+    """As when somebody ends the tests, in whatever way, while a job runs."""
     program = f"""
 import sys, time
 from pathlib import Path
 from tools.cluster import Cluster, Wish
 with Cluster(Wish(osts=2, nodes=2, state=Path({str(state)!r}))) as cluster:
+    job = cluster.sbatch("-N2", "--output=/dev/null", "--wrap=srun sleep 500")
+    while cluster.job(job)["JobState"] != "RUNNING":
+        time.sleep(0.05)
     print(cluster.run("n1", ["hostname"]).stdout, flush=True)
     time.sleep(60)
 """
@@ -140,7 +148,8 @@ with Cluster(Wish(osts=2, nodes=2, state=Path({str(state)!r}))) as cluster:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=TOOL_FOLDER.parent) as process:
         assert process.stdout
         assert process.stdout.readline() == "n1\n"
-        process.kill()
+        process.send_signal(number)
+        process.wait(20)
     assert soon_no_traces(state)
 
 

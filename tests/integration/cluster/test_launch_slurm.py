@@ -10,7 +10,7 @@ from tierscope.trace.store import RunStore
 from tools import cluster_study
 from tools.cluster import Cluster, ClusterError
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("_mpi")]
 
 STUDY = """
 study: launched
@@ -28,12 +28,6 @@ sweep:
   placement.cache_rate: [0%, 50%]
 repetitions: {repetitions}
 """
-
-
-@pytest.fixture(autouse=True)
-def _needs_mpi() -> None:
-    if reason := cluster_study.without_mpi():
-        pytest.skip(reason)
 
 
 @pytest.fixture
@@ -86,7 +80,7 @@ def test_ranks_run_where_the_study_says_and_each_node_has_a_path_of_its_own(
 def test_after_the_time_limit_the_job_is_queued_again_and_goes_on(
     cluster: Cluster, folder: Path, lfs: Path, tmp_path: Path
 ) -> None:
-    """Slurm announces the limit; meanwhile one node loses what was staged on it, as a real one would."""
+    """Slurm announces the limit; meanwhile one node loses what was staged on it, as a real one would, and another one half of a file."""
     out, repetitions = tmp_path / "out", 25  # Slurm may take 30 s to announce the limit, a pair of them two
     cluster.place(folder, 1)
     study = written(tmp_path, STUDY.format(lfs=lfs, gfs=folder / "all", repetitions=repetitions))
@@ -98,6 +92,8 @@ def test_after_the_time_limit_the_job_is_queued_again_and_goes_on(
         before = finished(out)
         assert 2 <= len(before) < 2 * repetitions
         cluster.run("n2", ["rm", "-rf", str(lfs)])
+        damaged = cluster.run("n3", ["find", str(lfs), "-name", "*.raw"]).stdout.split()[0]
+        cluster.run("n3", ["truncate", "--size=512K", damaged])
         cluster.scontrol("update", f"JobId={job}", "TimeLimit=10")
         cluster.retune(ost_mbit=None)  # what is left need not take long
         assert cluster.finished(job, timeout_seconds=120)["JobState"] == "COMPLETED"
@@ -107,7 +103,9 @@ def test_after_the_time_limit_the_job_is_queued_again_and_goes_on(
     after = finished(out)
     assert len(after) == 2 * repetitions
     assert before.items() <= after.items()
-    assert len(cluster.run("n2", ["find", str(lfs), "-name", "*.raw"]).stdout.split()) == 8
+    for node in ("n2", "n3"):
+        whole = ["find", str(lfs), "-name", "*.raw", "-size", "1048576c"]
+        assert len(cluster.run(node, whole).stdout.split()) == 8
     said = cluster_study.log_of(out).read_text()
     assert said.count("tierscope: stopped; finished runs are kept, the same command goes on") == 1
     assert "Results: " in said

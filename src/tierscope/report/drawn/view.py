@@ -151,7 +151,7 @@ def epochs_text(epochs: set[int]) -> str:
     ordered = sorted(epochs)
     if len(ordered) == 1:
         return f"epoch {ordered[0]}"
-    if ordered == list(range(ordered[0], ordered[-1] + 1)):
+    if ordered[-1] - ordered[0] == len(ordered) - 1:
         return f"epochs {ordered[0]}–{ordered[-1]}"
     return f"{len(ordered)} epochs"
 
