@@ -331,7 +331,8 @@ with open(sys.argv[2], 'wb') as hog:
 
 
 def test_an_lfs_that_fills_up_while_it_is_staged(case: Case) -> None:
-    case.more = [word for setting in MANY for word in ("--set", setting)]
+    files = 6000  # so many that the hog comes in time
+    case.more = [word for setting in (*MANY, f"num_files_train={files}") for word in ("--set", setting)]
     cluster, hog = case.cluster, case.cluster.lfs / "hog"
     cluster.run("n1", ["mkdir", "-p", str(case.lfs)])
     with cluster.start("n1", [str(BIN / "python"), "-c", HOG, str(case.lfs), str(hog)]) as other:
@@ -345,7 +346,7 @@ def test_an_lfs_that_fills_up_while_it_is_staged(case: Case) -> None:
     cluster.run("n1", ["rm", str(hog)])
     code, said = case.ended(case.on("n1"))
     assert code == 0, said
-    assert len(case.files(case.lfs)) == 2000
+    assert len(case.files(case.lfs)) == files
 
 
 def test_a_gfs_that_becomes_read_only_while_it_is_staged(case: Case) -> None:
