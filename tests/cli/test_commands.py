@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -328,3 +329,30 @@ def test_a_terminal_without_our_signs_gets_others(finished: Path) -> None:
 def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert run() == 0
     assert "Commands" in capsys.readouterr().out
+
+
+INTERRUPTED = """
+import os, signal, sys
+from tierscope.cli import main
+
+def stopped(arguments):
+    try:
+        exec("os.kill(os.getpid(), signal.{number}); signal.pause()")
+    except KeyboardInterrupt:
+        return 3
+
+main._run = stopped
+{before}
+main.main([])
+"""
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_an_interrupt_in_the_middle_of_an_import_is_exit_code_3(number: str, tmp_path: Path) -> None:
+    """Imports exec() text. Python's own interrupt, once it has passed through that, ends `python -m` by a signal later."""
+    own = "main._Interrupt = KeyboardInterrupt"
+    for before, code in (("", 3), (own, -signal.SIGINT)):
+        (tmp_path / "interrupted.py").write_text(INTERRUPTED.format(number=number, before=before))
+        command = [sys.executable, "-m", "interrupted"]
+        done = subprocess.run(command, capture_output=True, timeout=60, check=False, cwd=tmp_path)
+        assert done.returncode == code, done.stderr

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from tierscope.cli.launch import command
+from tierscope.cli.main import main
 from tierscope.errors import UserError
 
 STUDY = """
@@ -125,6 +126,15 @@ def test_without_a_scheduler_it_is_run_here_for_as_long_as_it_takes(
     command += ["--set", "lfs.path=/local"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (2, "runs\n", "")
+
+
+def test_a_missing_launcher_is_one_line(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["launch", str(study)])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == (
+        "tierscope: Missing option '--with'. Choose from: slurm, pjm, pbs, mpirun (see --help)\n"
+    )
 
 
 def test_what_the_scheduler_answers_is_said(study: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -91,12 +91,18 @@ def cli(context: click.Context) -> None:
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Exit codes: 0 done, 2 the user's mistake, 3 stopped but resumable, 1 our bug."""
     signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as in the background
+        signal.signal(signal.SIGINT, _interrupt)
     _make_printable()
     sys.exit(_run(arguments))
 
 
+class _Interrupt(KeyboardInterrupt):
+    """Python's own, once it has passed through an exec() as imports have them, ends `python -m` by a signal, whatever the exit code."""
+
+
 def _interrupt(_number: int, _frame: object) -> None:
-    raise KeyboardInterrupt
+    raise _Interrupt
 
 
 def _make_printable() -> None:
@@ -121,7 +127,7 @@ def _run(arguments: Sequence[str] | None) -> int:  # noqa: PLR0911  (one for eac
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
     except click.ClickException as error:
-        _say(f"{error.format_message()} (see --help)")
+        _say(f"{' '.join(error.format_message().split())} (see --help)")  # choices come in lines
         return 2
     except (KeyboardInterrupt, click.Abort):
         return _stopped()
