@@ -2,13 +2,17 @@
 
 import json
 import shutil
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.test_commands import one_line, run
+from tierscope.predict.fit import STARTS, Case, Fit, fit
 from tierscope.spec.known import load_system
+from tierscope.studies import calibrate
 
 pytest.importorskip("numba")
 pytest.importorskip("scipy")
@@ -29,9 +33,12 @@ def text(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 
 
 @pytest.fixture(autouse=True)
-def _plain_servers_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """How servers serve is chosen in tests/predict/test_fit.py; trying all of it takes long."""
+def _quick_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All ways to serve, all starts and draws are for tests/predict/test_fit.py: they take long."""
     monkeypatch.setattr("tierscope.predict.fit.OTHERS_TRIED", ())
+    monkeypatch.setattr("tierscope.predict.calibrate.DRAWS", 6)
+    for module in ("predict.calibrate", "studies.calibrate", "studies.modelled"):
+        monkeypatch.setattr(f"tierscope.{module}.fit", partial(fit, starts=STARTS[:1]))
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +47,29 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> str:
     out = str(tmp_path_factory.mktemp("simulated") / "out")
     assert run("simulate", "demo", *SMALL, "--set", "gfs.servers=1", "--method", "events", "--out", out) == 0
     return out
+
+
+@pytest.fixture(scope="module")
+def found_of_simulated() -> dict[str, Any]:
+    return {}
+
+
+@pytest.fixture
+def once(simulated: str, found_of_simulated: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is fitted to `simulated` is fitted once by each command, and shown as often as it is asked for."""
+
+    def remembering(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(outs: Sequence[str], watch: Any) -> Any:
+            if tuple(outs) != (simulated,):
+                return real(outs, watch)
+            if name not in found_of_simulated:
+                found_of_simulated[name] = real(outs, watch)
+            return found_of_simulated[name]
+
+        return call
+
+    for name in ("calibrate_results", "validate_results"):
+        monkeypatch.setattr(calibrate, name, remembering(name, getattr(calibrate, name)))
 
 
 def test_simulate_prints_a_breakdown_with_intervals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -57,6 +87,7 @@ def test_simulate_takes_a_system(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert found["points"]
 
 
+@pytest.mark.usefixtures("once")
 def test_calibrate_writes_a_system_that_simulate_takes(
     simulated: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -76,11 +107,13 @@ def test_calibrate_writes_a_system_that_simulate_takes(
     assert "is there already" in one_line(capsys)
 
 
+@pytest.mark.usefixtures("once")
 def test_calibrate_says_what_it_found_and_what_to_measure(simulated: str, capsys: pytest.CaptureFixture[str]) -> None:
     shown = text(capsys, "calibrate", simulated)
     assert all(words in shown for words in ("gfs.metadata_ops", "at least", "another file size"))
 
 
+@pytest.mark.usefixtures("once")
 def test_validate_leaves_each_point_out(simulated: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = printed(capsys, "validate", simulated)
     assert found["kind"] == "validation"
@@ -179,14 +212,24 @@ def test_the_same_result_twice_is_refused(simulated: str, capsys: pytest.Capture
     assert "is the same result as" in one_line(capsys)
 
 
+@pytest.mark.usefixtures("once")
 def test_another_run_of_the_same_points_does_not_tell_what_was_left_out(
-    simulated: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    simulated: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     again = str(tmp_path / "again")
     shutil.copytree(simulated, again)
-    one, two = (printed(capsys, "validate", *some, "--quiet") for some in ([simulated], [simulated, again]))
+    one = printed(capsys, "validate", simulated, "--quiet")
+    told: list[set[float]] = []  # the cache rates of every fit without a point
+
+    def watched(cases: Sequence[Case], **options: Any) -> Fit:
+        told.append({case.sweep["cache_rate"] for case in cases})
+        return fit(cases, STARTS[:1], **options)
+
+    monkeypatch.setattr("tierscope.predict.calibrate.fit", watched)
+    two = printed(capsys, "validate", simulated, again, "--quiet")
     assert two["n"] == 2 * one["n"]
     assert two["largest_error"] == pytest.approx(one["largest_error"], abs=0.02)
+    assert told == [{0.5, 1.0}, {0.0, 1.0}, {0.0, 0.5}]
 
 
 def test_less_latency_costs_more(capsys: pytest.CaptureFixture[str]) -> None:

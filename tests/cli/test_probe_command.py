@@ -21,6 +21,7 @@ from tierscope.spec.known import load_system
 from tierscope.studies import probe_files
 
 SMALL = ("--seconds", "2", "--ranks", "2", "--size", "4KiB", "--size", "64KiB")
+SMALLEST = ("--seconds", "1", "--ranks", "2", "--size", "4KiB")
 
 
 @pytest.fixture
@@ -95,7 +96,7 @@ def test_a_memory_filesystem_is_called_warm(capsys: pytest.CaptureFixture[str]) 
     if not os.access("/dev/shm", os.W_OK):
         pytest.skip("no /dev/shm")
     with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
-        assert run("probe", "--tier", f"lfs={place}", *SMALL, "--json", "--quiet") == 0
+        assert run("probe", "--tier", f"lfs={place}", *SMALLEST, "--json", "--quiet") == 0
     found = json.loads(capsys.readouterr().out)
     (tier,) = found["tiers"]
     if tier["filesystem"] != "tmpfs" or tier["cold"] is None:
@@ -194,7 +195,7 @@ def test_what_a_kill_leaves_the_next_probe_removes(places: tuple[Path, Path]) ->
     probing.communicate()
     assert not wait_until_dead(processes)
     assert not untouched(far)
-    assert run("probe", "--tier", f"gfs={far}", *SMALL, "--quiet", "--json") == 0
+    assert run("probe", "--tier", f"gfs={far}", *SMALLEST, "--quiet", "--json") == 0
     assert untouched(far)
 
 

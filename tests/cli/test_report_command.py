@@ -1,6 +1,9 @@
 """report as a user types it: what is written where, what is said when it cannot be, and that nothing else is touched."""
 
+import contextlib
+import io
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -22,6 +25,31 @@ def folder(times: Path) -> Path:
     return times.with_name("times-report")
 
 
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Times with their report."""
+    times = write_times(tmp_path_factory.mktemp("once") / "times.csv")
+    assert run("report", times) == 0
+    return times
+
+
+@pytest.fixture
+def reported(once: Path, times: Path) -> Path:
+    """The times' folder, as a first report leaves it."""
+    return Path(shutil.copytree(once.with_name("times-report"), times.with_name("times-report")))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A small study and its result, and what was said."""
+    folder, said = tmp_path_factory.mktemp("finished"), io.StringIO()
+    (folder / "tiny.yaml").write_text(TINY)
+    (folder / "out").mkdir()
+    with contextlib.redirect_stdout(said):
+        assert run("run", folder / "tiny.yaml", "--out", folder / "out", "--quiet") == 0
+    return folder, said.getvalue()
+
+
 def test_a_page_and_figures_are_written_beside_a_csv(
     times: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -33,34 +61,29 @@ def test_a_page_and_figures_are_written_beside_a_csv(
     assert "report.html" in said
 
 
-def test_the_same_times_give_the_same_bytes(times: Path, folder: Path) -> None:
-    contents = []
-    for _ in range(2):
-        assert run("report", times) == 0
-        contents.append({path.name: path.read_bytes() for path in (folder / "figures").iterdir()})
+def test_the_same_times_give_the_same_bytes(times: Path, folder: Path, once: Path) -> None:
+    assert run("report", times) == 0
+    contents = [
+        {path.name: path.read_bytes() for path in (report / "figures").iterdir()}
+        for report in (folder, once.with_name("times-report"))
+    ]
     assert contents[0] == contents[1]
 
 
-def test_a_study_ends_with_its_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "tiny.yaml").write_text(TINY)
-    assert run("run", tmp_path / "tiny.yaml", "--out", tmp_path / "out", "--quiet") == 0
-    assert (tmp_path / "out" / "report.html").exists()
-    assert (tmp_path / "out" / "figures" / "breakdown.svg").exists()
-    said = capsys.readouterr().out
+def test_a_study_ends_with_its_report(finished: tuple[Path, str]) -> None:
+    place, said = finished
+    assert (place / "out" / "report.html").exists()
+    assert (place / "out" / "figures" / "breakdown.svg").exists()
     assert said.index("Results: ") < said.index("Page: ")
 
 
 def test_results_are_said_to_be_there_when_the_report_cannot_be_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    finished: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "tiny.yaml").write_text(TINY)
-    (tmp_path / "out").mkdir()
-    command = ("run", tmp_path / "tiny.yaml", "--out", tmp_path / "out", "--quiet")
-    assert run(*command) == 0
-    (tmp_path / "out" / "report.html").unlink()
-    (tmp_path / "out" / "report.html").mkdir()
-    capsys.readouterr()
-    assert run(*command) == 2
+    place = Path(shutil.copytree(finished[0], tmp_path / "finished"))
+    (place / "out" / "report.html").unlink()
+    (place / "out" / "report.html").mkdir()
+    assert run("run", place / "tiny.yaml", "--out", place / "out", "--quiet") == 2
     said = capsys.readouterr()
     assert "Results: " in said.out
     assert len(said.err.splitlines()) == 1
@@ -71,28 +94,25 @@ def test_results_are_said_to_be_there_when_the_report_cannot_be_written(
 
 @pytest.mark.parametrize("what", ["report.html is a directory", "figures is a file"])
 def test_what_is_in_the_way_gets_one_line(
-    times: Path, folder: Path, what: str, capsys: pytest.CaptureFixture[str]
+    times: Path, reported: Path, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("report", times) == 0
     if what.startswith("report"):
-        (folder / "report.html").unlink()
-        (folder / "report.html").mkdir()
+        (reported / "report.html").unlink()
+        (reported / "report.html").mkdir()
     else:
-        for path in (folder / "figures").iterdir():
+        for path in (reported / "figures").iterdir():
             path.unlink()
-        (folder / "figures").rmdir()
-        (folder / "figures").write_text("mine")
-    capsys.readouterr()
+        (reported / "figures").rmdir()
+        (reported / "figures").write_text("mine")
     assert run("report", times) == 2
     assert "cannot be written" in one_line(capsys)
 
 
-def test_drawings_of_other_data_do_not_stay(times: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("report", times) == 0
-    (folder / "figures" / "mine.svg").write_text("mine")
+def test_drawings_of_other_data_do_not_stay(times: Path, reported: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (reported / "figures" / "mine.svg").write_text("mine")
     write_times(times, rates=(0.5,))
     assert run("report", times) == 0
-    assert {path.stem for path in (folder / "figures").glob("*.svg")} == {"breakdown", "estimate", "goal", "mine"}
+    assert {path.stem for path in (reported / "figures").glob("*.svg")} == {"breakdown", "estimate", "goal", "mine"}
     assert "Not drawn: time, processes; the page says why" in capsys.readouterr().out
 
 
@@ -164,11 +184,18 @@ sweep:
 """
 
 
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("simulated")
+    (place / "rates.yaml").write_text(RATES)
+    assert run("simulate", place / "rates.yaml", "--out", place / "sim", "--quiet") == 0
+    return place / "sim"
+
+
 @pytest.fixture
-def simulation(tmp_path: Path) -> Path:
-    (tmp_path / "rates.yaml").write_text(RATES)
-    assert run("simulate", tmp_path / "rates.yaml", "--out", tmp_path / "sim", "--quiet") == 0
-    return tmp_path / "sim"
+def simulation(simulated: Path, tmp_path: Path) -> Path:
+    """A copy: reports are written into it."""
+    return Path(shutil.copytree(simulated, tmp_path / "sim"))
 
 
 def test_a_simulation_is_laid_beside_what_others_measured(

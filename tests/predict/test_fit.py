@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ pytest.importorskip("numba")
 pytest.importorskip("scipy")
 
 from tierscope.predict.calibrate import Calibration, calibrate, leave_one_out, same_leader, work
-from tierscope.predict.fit import PLAIN, Case, Fit, Parameter, apply, fit, parameters_of, simulate, without_rates
+from tierscope.predict.fit import PLAIN, STARTS, Case, Fit, Parameter, apply, fit, parameters_of, simulate, without_rates
 from tierscope.predict.propose import propose
 from tierscope.spec.load import load_study
 from tierscope.spec.study import Study
@@ -35,9 +36,24 @@ def cases(rates: Sequence[str] = ("0%", "50%", "100%"), *settings: str) -> list[
     return [case_of(study_at(rate, *settings), epoch, rate) for rate in rates for epoch in (2, 3)]
 
 
-@pytest.fixture(scope="module")
+def steady() -> list[Case]:
+    return cases(("0%", "50%", "100%"), "gfs.servers=1")
+
+
+@cache
+def calibrated() -> tuple[Calibration, tuple[int, ...]]:
+    """With the work that was told of."""
+    told: list[int] = []
+    return calibrate(steady(), told.append), tuple(told)
+
+
+def fitted() -> Fit:
+    return calibrated()[0].fit
+
+
+@pytest.fixture
 def calibration() -> Calibration:
-    return calibrate(cases(("0%", "50%", "100%"), "gfs.servers=1"))
+    return calibrated()[0]
 
 
 def of(found: Fit, path: str) -> float:
@@ -55,7 +71,7 @@ def test_rates_are_removed_from_every_tier() -> None:
 
 
 def test_hidden_rates_are_found_again() -> None:
-    found = fit(cases(("0%", "50%", "100%"), "gfs.servers=1"))
+    found = fitted()
     assert of(found, "tiers.gfs.metadata_ops") == pytest.approx(400, rel=0.03)
     assert of(found, "tiers.lfs.bandwidth") == pytest.approx(40e6, rel=0.03)
     assert found.loss < 0.01
@@ -68,7 +84,7 @@ def test_other_hidden_rates_give_another_answer() -> None:
 
 
 def test_what_is_fitted_predicts_other_rates_servers_and_ranks() -> None:
-    found = fit(cases(("0%", "50%", "100%"), "gfs.servers=1"))
+    found = fitted()
     for settings in (("gfs.servers=1",), ("gfs.servers=4",), ("nodes=2",), ("nodes=8",)):
         for rate in ("20%", "80%"):
             unseen = case_of(study_at(rate, *settings), 2)
@@ -83,7 +99,7 @@ def test_two_file_sizes_tell_an_operation_from_its_bytes() -> None:
         for rate in ("0%", "50%", "100%")
         for size in ("16KiB", "256KiB")
     ]
-    found = fit(sizes, servings=(PLAIN,))
+    found = fit(sizes, STARTS[:1], servings=(PLAIN,))
     assert len(found.sizes) == 2
     service = 1 / of(found, "tiers.lfs.read_ops") + 131072 / of(found, "tiers.lfs.bandwidth")
     assert service == pytest.approx(1 / 500 + 131072 / 100e6, rel=0.05)
@@ -133,23 +149,18 @@ class TestCalibration:
         assert system.model_error == calibration.model_error
 
     def test_measurements_are_proposed_that_were_not_made(self, calibration: Calibration) -> None:
-        proposals = propose(cases(("0%", "50%", "100%"), "gfs.servers=1"), calibration)
+        proposals = propose(steady(), calibration)
         texts = [each.what for each in proposals]
         assert texts[0].startswith("another file size")
         assert any("servers of gfs" in text for text in texts)
         assert not any(text in ("cache rate 0%", "cache rate 100%") for text in texts)
 
     def test_the_work_is_counted(self) -> None:
-        told: list[int] = []
-        some = cases(("0%", "50%", "100%"))
-        calibrate(some, told.append)
-        assert sum(told) == work(some)
+        assert sum(calibrated()[1]) == work(steady())
 
-
-def test_a_point_that_alone_tells_of_a_tier_is_not_left_out() -> None:
-    names = {each.name for each in leave_one_out(cases(("0%", "100%")), PLAIN)}
-    assert names == set()
-    assert {each.name for each in leave_one_out(cases(("0%", "50%", "100%")), PLAIN)} == {"0%", "50%", "100%"}
+    def test_a_point_that_alone_tells_of_a_tier_is_not_left_out(self, calibration: Calibration) -> None:
+        assert leave_one_out(cases(("0%", "100%")), PLAIN) == ()
+        assert {each.name for each in calibration.left_out} == {"0%", "50%", "100%"}
 
 
 def test_one_epoch_is_too_little() -> None:
@@ -169,7 +180,7 @@ def test_leaders_are_compared_where_they_are_clear() -> None:
 
 def test_servers_that_share_themselves_are_told_from_steady_ones() -> None:
     hidden = ("gfs.discipline=sharing", "lfs.discipline=sharing", "gfs.service_variation=10%", "gfs.metadata_variation=10%", "lfs.service_variation=10%")  # fmt: skip
-    found = fit(cases(("0%", "50%", "100%"), "gfs.servers=1", "gfs.bandwidth=60MiB/s", *hidden))
+    found = fit(cases(("0%", "50%", "100%"), "gfs.servers=1", "gfs.bandwidth=60MiB/s", *hidden), STARTS[:1])
     assert found.serving.discipline == "sharing"
     assert of(found, "tiers.gfs.metadata_ops") == pytest.approx(400, rel=0.1)
-    assert fit(cases(("0%", "50%", "100%"), "gfs.servers=1")).serving == PLAIN
+    assert fitted().serving == PLAIN

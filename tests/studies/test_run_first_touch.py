@@ -1,6 +1,7 @@
 """First-touch in a benchmark: ranks fill the near tier as they read, with the decisions of a simulation, and every run begins without copies."""
 
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,10 @@ import polars as pl
 import pytest
 
 from tests.small_study import NEEDS_LIBRARY
-from tests.studies.test_run import run, traces
+from tests.studies.test_run import Diary, traces
+from tests.studies.test_run import run as run_alone
 from tests.tiny import tiny
+from tierscope.bench.overhead import Overhead
 from tierscope.data import cold
 from tierscope.data.stage import make_format
 from tierscope.errors import ForeignDirectoryError, UserError
@@ -26,6 +29,32 @@ from tierscope.trace.trace import Trace
 FILE = 1024 + 16  # a TFRecord
 FILES = 48
 COPIES = "tfrecord-48x1-1024B-seed7-first-touch"
+Run = Callable[[Study, Path], Diary]
+
+
+@pytest.fixture(scope="module")
+def crews() -> Iterator[Crews]:
+    """Ranks for one study after another: starting them takes longer than what they do here."""
+    crews = Crews()
+    yield crews
+    crews.close()
+
+
+@pytest.fixture
+def run(crews: Crews, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """On these ranks, without measuring our own cost, which takes long; `run_alone` starts its own and measures it."""
+
+    def one_more(study: Study, out: Path) -> Diary:
+        diary = Diary()
+        try:
+            run_study(study, str(out), crews, diary)
+        except BaseException:
+            crews.close()  # they are gone, too
+            raise
+        return diary
+
+    monkeypatch.setattr("tierscope.studies.run._Runner._overhead", lambda *_: Overhead(0.0, 0.0, 0.0))
+    return one_more
 
 
 def touched(*settings: str) -> Study:
@@ -87,7 +116,7 @@ def check(trace: Trace, study: Study) -> None:
     ],
     ids=["global", "local", "all", "shared", "capacity", "none", "trimmed"],
 )
-def test_tiers_serve_what_the_policy_decides(tmp_path: Path, settings: tuple[str, ...]) -> None:
+def test_tiers_serve_what_the_policy_decides(tmp_path: Path, run: Run, settings: tuple[str, ...]) -> None:
     study = touched(*settings)
     run(study, tmp_path / "out")
     (trace,) = traces(tmp_path / "out")
@@ -96,7 +125,7 @@ def test_tiers_serve_what_the_policy_decides(tmp_path: Path, settings: tuple[str
     assert trace.about["hit_rate"]["1"] == 0
 
 
-def test_copies_are_the_files_themselves_and_a_node_holds_what_it_has_room_for(tmp_path: Path) -> None:
+def test_copies_are_the_files_themselves_and_a_node_holds_what_it_has_room_for(tmp_path: Path, run: Run) -> None:
     run(touched(), tmp_path / "out")
     tiers = tmp_path / "out" / "tiers"
     for node in ("0", "1"):
@@ -106,19 +135,14 @@ def test_copies_are_the_files_themselves_and_a_node_holds_what_it_has_room_for(t
             assert path.read_bytes() == (tiers / "gfs" / COPIES.removesuffix("-first-touch") / path.name).read_bytes()
 
 
-def test_only_the_last_tier_is_staged(tmp_path: Path) -> None:
-    crews = Crews()
-    try:
-        written = generate_data(
-            touched("cache_rate=100%", "lfs.capacity=3 KiB"), str(tmp_path / "out"), crews, Silent()
-        )
-    finally:
-        crews.close()
+def test_only_the_last_tier_is_staged(tmp_path: Path, crews: Crews) -> None:
+    study = touched("cache_rate=100%", "lfs.capacity=3 KiB")
+    written = generate_data(study, str(tmp_path / "out"), crews, Silent())
     assert written == FILES * FILE
     assert not list((tmp_path / "out" / "tiers" / "lfs").rglob("*.tfrecord"))
 
 
-def test_every_run_begins_without_copies(tmp_path: Path) -> None:
+def test_every_run_begins_without_copies(tmp_path: Path, run: Run) -> None:
     study = touched("repetitions=2")
     run(study, tmp_path / "out")
     found = traces(tmp_path / "out")
@@ -127,7 +151,7 @@ def test_every_run_begins_without_copies(tmp_path: Path) -> None:
         check(trace, study)
 
 
-def test_policies_in_one_sweep_do_not_disturb_each_other(tmp_path: Path) -> None:
+def test_policies_in_one_sweep_do_not_disturb_each_other(tmp_path: Path, run: Run) -> None:
     """Pinned files stay where they were staged, whoever runs in between."""
     study = touched("sweep.policy=[pinned, first-touch]", "repetitions=2", "epochs=2")
     run(study, tmp_path / "out")
@@ -142,7 +166,7 @@ def test_policies_in_one_sweep_do_not_disturb_each_other(tmp_path: Path) -> None
             assert near[1] == round(trace.about["hit_rate"]["2"] * FILES) > 0
 
 
-def test_what_a_killed_run_left_is_not_taken_for_data(tmp_path: Path) -> None:
+def test_what_a_killed_run_left_is_not_taken_for_data(tmp_path: Path, run: Run) -> None:
     study = touched()
     run(study, tmp_path / "out")
     (tmp_path / "out" / "runs" / "0000-r1.parquet").unlink()
@@ -151,7 +175,7 @@ def test_what_a_killed_run_left_is_not_taken_for_data(tmp_path: Path) -> None:
         path.write_bytes(b"of another run")
     (folder / "000000003.tfrecord.part").write_bytes(b"half a")
     (folder / "notes.txt").write_text("a stranger's")
-    run(study, tmp_path / "out")
+    run_alone(study, tmp_path / "out")
     (trace,) = traces(tmp_path / "out")
     check(trace, study)
     assert not list(folder.glob("*.part"))
@@ -160,18 +184,7 @@ def test_what_a_killed_run_left_is_not_taken_for_data(tmp_path: Path) -> None:
     assert any("all 1 runs are finished" in note for note in run(study, tmp_path / "out").notes)
 
 
-def test_a_folder_that_is_not_ours_is_refused(tmp_path: Path) -> None:
-    run(touched("policy=pinned"), tmp_path / "first")
-    near = tmp_path / "first" / "tiers" / "lfs" / "0"
-    (near / COPIES).mkdir()
-    (near / COPIES / "000000001.tfrecord").write_text("a stranger's")
-    elsewhere = touched(f"lfs.path={tmp_path}/first/tiers/lfs/{{node}}", f"gfs.path={tmp_path}/first/tiers/gfs")
-    with pytest.raises(ForeignDirectoryError, match=r"rank 0 \(node 0\): .*first-touch: is not empty and was not made"):
-        run(elsewhere, tmp_path / "out")
-    assert (near / COPIES / "000000001.tfrecord").read_text() == "a stranger's"
-
-
-def test_copying_on_an_emulated_tier_takes_its_time(tmp_path: Path) -> None:
+def test_copying_on_an_emulated_tier_takes_its_time(tmp_path: Path, run: Run) -> None:
     """2 ms for an open, 4 ms for what is written: as long as a read of it."""
     rates = ("lfs.emulate=true", "lfs.metadata_ops=500/s", "lfs.read_ops=250/s", "epochs=2", "cache_rate=100%")
     study = touched(*rates, "num_files_train=16", "shuffle=local")
@@ -193,7 +206,7 @@ def test_copying_on_an_emulated_tier_takes_its_time(tmp_path: Path) -> None:
     assert limited == [32, 32]
 
 
-def test_writes_are_shown_apart_from_what_is_io(tmp_path: Path) -> None:
+def test_writes_are_shown_apart_from_what_is_io(tmp_path: Path, run: Run) -> None:
     run(touched(), tmp_path / "out")
     analysis = analyze(str(tmp_path / "out"))
     first = next(point for point in analysis.breakdown.points if point.epoch == 1)
@@ -205,7 +218,7 @@ def test_writes_are_shown_apart_from_what_is_io(tmp_path: Path) -> None:
 
 
 @NEEDS_LIBRARY
-def test_auto_reads_with_threads_and_says_so(tmp_path: Path) -> None:
+def test_auto_reads_with_threads_and_says_so(tmp_path: Path, run: Run) -> None:
     diary = run(touched("epochs=1"), tmp_path / "out")
     line = "first-touch: files are copied in Python only, so data_loader: auto reads with its threads there"
     assert line in diary.notes
@@ -250,7 +263,7 @@ def test_other_profilers_do_not_watch_it(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_copies_can_be_evicted_in_the_next_epoch(tmp_path: Path) -> None:
+def test_copies_can_be_evicted_in_the_next_epoch(tmp_path: Path, run: Run) -> None:
     """Where the page cache can be asked, and evicted at all: on tmpfs it cannot."""
     probe = tmp_path / "probe"
     probe.write_bytes(bytes(4096))
@@ -265,3 +278,15 @@ def test_copies_can_be_evicted_in_the_next_epoch(tmp_path: Path) -> None:
     assert rows["checked_bytes"].sum() == 2 * FILES * FILE
     assert rows["resident_bytes"].sum() == 0
     assert np.array_equal(trace.cold.filter(pl.col("epoch") == 1, pl.col("tier") == "lfs")["checked_bytes"], [0] * 4)
+
+
+def test_a_folder_that_is_not_ours_is_refused(tmp_path: Path, run: Run) -> None:
+    """The last of these: it ends the ranks, which others would have to start again."""
+    run(touched("policy=pinned"), tmp_path / "first")
+    near = tmp_path / "first" / "tiers" / "lfs" / "0"
+    (near / COPIES).mkdir()
+    (near / COPIES / "000000001.tfrecord").write_text("a stranger's")
+    elsewhere = touched(f"lfs.path={tmp_path}/first/tiers/lfs/{{node}}", f"gfs.path={tmp_path}/first/tiers/gfs")
+    with pytest.raises(ForeignDirectoryError, match=r"rank 0 \(node 0\): .*first-touch: is not empty and was not made"):
+        run(elsewhere, tmp_path / "out")
+    assert (near / COPIES / "000000001.tfrecord").read_text() == "a stranger's"

@@ -126,6 +126,7 @@ def test_what_was_finished_is_not_repeated(tmp_path: Path, monkeypatch: pytest.M
         return real(self, *args)
 
     monkeypatch.setattr(Trials, "run", stopping)
+    monkeypatch.setattr("tierscope.predict.halving.MOST_REPETITIONS", 3)
     with pytest.raises(KeyboardInterrupt):
         tuned(planted(), out, "transfer_size=64KiB")
     monkeypatch.setattr(Trials, "run", real)
