@@ -121,10 +121,9 @@ def _pause(place: Place, process: "subprocess.Popen[str]") -> bool:
 
 
 def _fill(place: Place, process: "subprocess.Popen[str]") -> bool:
-    with (place.disk / "hog").open("wb") as hog, suppress(OSError):
+    with suppress(OSError), (place.disk / "hog").open("wb", buffering=0) as hog:
         while True:
-            hog.write(bytes(1 << 16))
-            hog.flush()
+            hog.write(bytes(1 << 12))
     return process.poll() is None
 
 

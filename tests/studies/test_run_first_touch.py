@@ -173,7 +173,11 @@ def test_what_a_killed_run_left_is_not_taken_for_data(tmp_path: Path, run: Run) 
     folder = tmp_path / "out" / "tiers" / "lfs" / "1" / COPIES
     for path in folder.glob("*.tfrecord"):
         path.write_bytes(b"of another run")
-    (folder / "000000003.tfrecord.part").write_bytes(b"half a")
+    beside = sorted(
+        {path.name for path in (tmp_path / "out" / "tiers" / "gfs").rglob("*.tfrecord")} - set(os.listdir(folder))
+    )
+    (folder / beside[0]).write_bytes(b"of another run, and no longer held")
+    (folder / f"{beside[1]}.part").write_bytes(b"half a")
     (folder / "notes.txt").write_text("a stranger's")
     run_alone(study, tmp_path / "out")
     (trace,) = traces(tmp_path / "out")
