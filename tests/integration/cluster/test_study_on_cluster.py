@@ -131,7 +131,7 @@ def test_classes_explain_the_time_of_an_epoch(one_ost: Path, four_osts: Path) ->
             sums = trace.io.group_by("epoch", "rank").agg(pl.col("busy_seconds").sum())
             found = last.join(sums, on=["epoch", "rank"])
             assert found.height == 3
-            assert found["busy_seconds"].sum() >= 0.9 * found["epoch_seconds"].sum()
+            assert sum(found["busy_seconds"]) >= 0.9 * sum(found["epoch_seconds"])
             assert (found["busy_seconds"] <= found["epoch_seconds"]).all(), "one thread cannot be busy for longer"
 
 
