@@ -1,7 +1,7 @@
 """What a launcher is told and what it gives: tokens and lines, never a process.
 
 Every script does the same: it starts the study on all nodes, passes on the signal that announces the time limit, and when the study ends
-with exit code 3 (stopped, resumable) it puts itself back into the queue. Results are on a file system that outlives the job; a node's
+with exit code 3 (stopped, resumable) or any other but 0 and 2, which are launchers' words, it puts itself back into the queue. Results are on a file system that outlives the job; a node's
 own storage does not, so what was staged there is verified and staged again. A rank, or the launcher, that was killed is a stop too.
 """
 
@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-RESUMABLE = 3
-TIMED_OUT = 124  # of timeout(1)
+USERS, RESUMABLE = 2, 3  # exit codes of ours: theirs to mend; stopped, the same command goes on
 MOST_MARGIN_SECONDS = 120
 MOST_RESTARTS = 100
 FREE_RESTARTS = 3  # of them without a run that was finished meanwhile: staging may take longer than a job, a full disk does not pass
-KILLED = 128  # and more: what a launcher says of a rank that was killed, and the shell of a launcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +78,6 @@ class Shell(str):
     __slots__ = ()
 
 
-def _can_go_on(launcher: Launcher) -> str:
-    """A condition of the shell: the study can be resumed, and nobody wanted it stopped (who cancels a job sends the same signal)."""
-    if launcher.signals:
-        ended = (
-            f'[ $code -eq {RESUMABLE} ] || {{ [ -n "$told" ] && [ $code -eq 1 ]; }}'  # 1: of a launcher that was told
-        )
-        return f"{{ {ended}; }} && ! {launcher.stopped}"
-    return f"{{ [ $code -eq {RESUMABLE} ] || [ $code -eq {TIMED_OUT} ]; }} && ! {launcher.stopped}"
-
-
 def margin_seconds(job: Job) -> int:
     """Before the time limit: to end the run that is under way and to queue again."""
     return min(MOST_MARGIN_SECONDS, job.seconds // 2)
@@ -120,9 +108,9 @@ def script(launcher: Launcher, job: Job) -> str:
             "done",
             "wait $study",
             "code=$?",
-            f"[ $code -le {KILLED} ] || code={RESUMABLE}  # killed: what is finished is kept",
+            f"[ $code -le {RESUMABLE} ] || code={RESUMABLE}  # killed, late, or another word of a launcher's for it",
             f"[ $code -ne 0 ] || [ $(finished) -ge {job.runs} ] || code={RESUMABLE}  # launchers say 0 of what they gave up, too",
-            f"if {_can_go_on(launcher)}; then",
+            f"if [ $code -ne 0 ] && [ $code -ne {USERS} ] && ! {launcher.stopped}; then",
             f"  if [ {restarts} -lt {FREE_RESTARTS} ] || {{ [ {restarts} -lt {MOST_RESTARTS} ] && [ $(finished) -gt $before ]; }}; then",
             *put_back,
             f"    {'' if launcher.queues else 'exec '}{joined(launcher.again(job))} && exit 0",

@@ -113,7 +113,7 @@ def test_an_interrupted_up_leaves_nothing(state: Path, number: signal.Signals, s
         _, error = process.communicate(timeout=20)
     assert process.returncode == 128 + number, error
     assert "Traceback" not in error
-    assert traces(state) == []
+    assert soon_no_traces(state)  # its guard may be at it too
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.2, 1.0])

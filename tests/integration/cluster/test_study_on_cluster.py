@@ -277,7 +277,7 @@ def test_with_a_slow_lfs_the_best_cache_rate_is_inside(slow_lfs: Path) -> None:
     found = points(slow_lfs)
     best = analyze(str(slow_lfs)).breakdown.best.sweep["cache_rate"]
     assert best in (0.25, 0.5, 0.75)
-    assert found[0.0].io.median > 1.15 * found[best].io.median  # 1.4, seen once
-    assert found[1.0].io.median > 1.3 * found[best].io.median  # 1.7, seen once
+    assert found[0.0].io.median > 1.15 * found[best].io.median  # 1.4 (1.37–1.40 in two runs more)
+    assert found[1.0].io.median > 1.3 * found[best].io.median  # 1.7 (1.62–1.73)
     assert found[0.0].bottleneck == "GFS-READ"
     assert found[1.0].bottleneck == "LFS-READ"
