@@ -38,13 +38,14 @@ validate-short: $(STAMPS)-dev  ## the same with a few points of each, for CI
 test-mpi: $(STAMPS)-mpi  ## the same study under mpirun (installs Open MPI from PyPI)
 	$(BIN)/python -m pytest tests/integration -m mpi
 
-# Root on Debian installs what it needs by name; elsewhere every test is skipped, and says why.
+# Root on Debian installs what it needs by name; elsewhere, or where that fails, every test is skipped, and says why.
+CLUSTER_PACKAGES := [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || $(BIN)/python tools/cluster.py install
 test-cluster: $(STAMPS)-mpi  ## a real parallel file system, scheduler and time limits: MooseFS and Slurm in namespaces of this machine (needs root)
-	-[ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || $(BIN)/python tools/cluster.py install
+	-$(CLUSTER_PACKAGES)
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/integration/cluster -m cluster -rs
 
 validate-cluster: $(STAMPS)-mpi  ## the model calibrated on one object server of that cluster against four, and the reverse: minutes
-	[ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || $(BIN)/python tools/cluster.py install
+	-$(CLUSTER_PACKAGES)
 	$(BIN)/python -m validation cluster
 
 soak: $(STAMPS)-dev  ## 200 short runs with a random fault each, minutes (needs root); what is lost must be 0

@@ -76,7 +76,7 @@ ENDS = {
     "slurm": "scontrol requeue $SLURM_JOB_ID && exit 0",
     "pjm": "pjsub -x TIERSCOPE_RESTARTS=$((${TIERSCOPE_RESTARTS:-0} + 1)) /home/me/small.sh && exit 0",
     "pbs": "qsub -v TIERSCOPE_RESTARTS=$((${TIERSCOPE_RESTARTS:-0} + 1)) /home/me/small.sh && exit 0",
-    "mpirun": "exec env TIERSCOPE_RESTARTS=$((${TIERSCOPE_RESTARTS:-0} + 1)) bash /home/me/small.sh && exit 0",
+    "mpirun": "exec env TIERSCOPE_RESTARTS=$((${TIERSCOPE_RESTARTS:-0} + 1)) bash /home/me/small.sh",
 }
 _OWN_CLOCK = '[ $code -ne 0 ] && [ $code -ne 2 ] && ! [ -n "$told" ]'
 CONDITIONS = {

@@ -1,8 +1,9 @@
 """What a launcher is told and what it gives: tokens and lines, never a process.
 
-Every script does the same: it starts the study on all nodes, passes on the signal that announces the time limit, and when the study ends
-with exit code 3 (stopped, resumable) or any other but 0 and 2, which are launchers' words, it puts itself back into the queue. Results are on a file system that outlives the job; a node's
-own storage does not, so what was staged there is verified and staged again. A rank, or the launcher, that was killed is a stop too.
+Every script does the same: it starts the study on all nodes, passes on the signal that announces the time limit, and puts itself back
+into the queue unless the study is done (exit code 0) or somebody has to mend something (2). Any other code is a stop: our own 3, or what
+launchers say of ranks that were killed. Results are on a file system that outlives the job; a node's own storage does not, so what was
+staged there is verified and staged again.
 """
 
 import shlex
@@ -89,6 +90,7 @@ def script(launcher: Launcher, job: Job) -> str:
     if not launcher.signals:
         margin = margin_seconds(job)
         start = ["timeout", "--signal=TERM", f"--kill-after={margin // 2}", str(job.seconds - margin), *start]
+    again = joined(launcher.again(job))
     put_back = ["    trap '' TERM  # putting a job back ends what runs of it"] if launcher.signals else []
     return "\n".join(
         [
@@ -113,7 +115,7 @@ def script(launcher: Launcher, job: Job) -> str:
             f"if [ $code -ne 0 ] && [ $code -ne {USERS} ] && ! {launcher.stopped}; then",
             f"  if [ {restarts} -lt {FREE_RESTARTS} ] || {{ [ {restarts} -lt {MOST_RESTARTS} ] && [ $(finished) -gt $before ]; }}; then",
             *put_back,
-            f"    {'' if launcher.queues else 'exec '}{joined(launcher.again(job))} && exit 0",
+            f"    {again} && exit 0" if launcher.queues else f"    exec {again}",
             "  fi",
             f'  echo "tierscope: stopped after {restarts} restarts, and not queued again; submit the script to go on" >&2',
             "fi",

@@ -2,13 +2,13 @@
 
 import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tools.cluster import Cluster, ClusterError
+from tools.cluster_box import until
 
 pytestmark = pytest.mark.cluster
 
@@ -120,7 +120,9 @@ def test_a_job_runs_on_every_node(cluster: Cluster, folder: Path) -> None:
 def test_a_requeued_job_starts_again(cluster: Cluster, folder: Path) -> None:
     script = f"echo start >> {folder}/log; [ ${{SLURM_RESTART_COUNT:-0}} = 1 ] || sleep 100"
     job = cluster.sbatch("-N1", "--requeue", "--output=/dev/null", f"--wrap={script}")
-    wait_for(lambda: shell(cluster, "n1", f"cat {folder}/log 2>/dev/null || true") == "start")
+    assert until(
+        lambda: shell(cluster, "n1", f"cat {folder}/log 2>/dev/null || true") == "start", seconds=20, pause_seconds=0.05
+    )
     cluster.scontrol("requeue", str(job))
     ended = cluster.finished(job)
     assert (ended["JobState"], ended["Restarts"]) == ("COMPLETED", "1")
@@ -129,16 +131,14 @@ def test_a_requeued_job_starts_again(cluster: Cluster, folder: Path) -> None:
 
 def test_a_job_ends_at_its_time_limit(cluster: Cluster, folder: Path) -> None:
     job = cluster.sbatch("-N1", "--time=10", "--output=/dev/null", f"--wrap=touch {folder}/started; sleep 500")
-    wait_for(lambda: shell(cluster, "n1", f"ls {folder}") == "started")
+    assert until(lambda: shell(cluster, "n1", f"ls {folder}") == "started", seconds=20, pause_seconds=0.05)
     cluster.end_time_limit(job)
     assert cluster.finished(job)["JobState"] == "TIMEOUT"
 
 
+@pytest.mark.usefixtures("_mpi")
 def test_mpi_ranks_span_the_nodes(cluster: Cluster, folder: Path) -> None:
-    pytest.importorskip("mpi4py", reason="mpi4py is not installed: make test-mpi installs it")
     mpirun = Path(sys.executable).parent / "mpirun"
-    if not mpirun.exists():
-        pytest.skip("no mpirun beside this Python: make test-mpi installs it")
     program = cluster.seen_from_outside("login", folder / "places.py")
     program.write_text(MPI)
     launch = f"{mpirun} --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1"
@@ -154,13 +154,17 @@ def test_mpi_ranks_span_the_nodes(cluster: Cluster, folder: Path) -> None:
 def test_a_killed_rank_is_one_nodes_own(cluster: Cluster) -> None:
     """Process numbers are a node's own: nothing on n1 can hit what runs on n2."""
     with cluster.start("n1", ["sleep", "4711"]) as mine, cluster.start("n2", ["sleep", "4711"]) as other:
-        wait_for(lambda: shell(cluster, "n1", "pgrep -fx 'sleep 4711' || true") != "")
-        wait_for(lambda: shell(cluster, "n2", "pgrep -fx 'sleep 4711' || true") != "")
+        assert until(
+            lambda: shell(cluster, "n1", "pgrep -fx 'sleep 4711' || true") != "", seconds=20, pause_seconds=0.05
+        )
+        assert until(
+            lambda: shell(cluster, "n2", "pgrep -fx 'sleep 4711' || true") != "", seconds=20, pause_seconds=0.05
+        )
         shell(cluster, "n1", "pkill -9 -fx 'sleep 4711'")
         assert mine.wait(10) != 0
         assert other.poll() is None
         other.kill()
-    wait_for(lambda: shell(cluster, "n2", "pgrep -fx 'sleep 4711' || true") == "")
+    assert until(lambda: shell(cluster, "n2", "pgrep -fx 'sleep 4711' || true") == "", seconds=20, pause_seconds=0.05)
 
 
 def test_an_object_server_that_comes_back_has_its_files(cluster: Cluster, folder: Path) -> None:
@@ -207,10 +211,3 @@ def test_mistakes_are_told(cluster: Cluster) -> None:
         cluster.stop_ost(5)
     with pytest.raises(ClusterError, match="n1: sh -c exit 3: ended with 3"):
         cluster.run("n1", ["sh", "-c", "exit 3"])
-
-
-def wait_for(ask: Callable[[], bool], seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not ask():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

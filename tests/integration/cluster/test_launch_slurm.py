@@ -1,7 +1,6 @@
 """`tierscope launch` on a real Slurm: four nodes, ranks of Open MPI, the time limit, and what a user cancels."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from tierscope.trace.store import RunStore
 from tools import cluster_study
 from tools.cluster import Cluster, ClusterError
+from tools.cluster_box import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("_mpi")]
 
@@ -50,13 +50,6 @@ def finished(out: Path) -> dict[str, tuple[int, int]]:
     return {file.name: (file.stat().st_ino, file.stat().st_mtime_ns) for file in files}
 
 
-def wait_for(ask: Callable[[], object], seconds: float = 90) -> None:
-    deadline = time.monotonic() + seconds
-    while not ask():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
 def test_ranks_run_where_the_study_says_and_each_node_has_a_path_of_its_own(
     cluster: Cluster, folder: Path, tmp_path: Path
 ) -> None:
@@ -86,9 +79,9 @@ def test_after_the_time_limit_the_job_is_queued_again_and_goes_on(
     study = written(tmp_path, STUDY.format(lfs=lfs, gfs=folder / "all", repetitions=repetitions))
     job = cluster_study.launch(cluster, study, out)
     try:
-        wait_for(lambda: len(finished(out)) >= 2)
+        assert until(lambda: len(finished(out)) >= 2, seconds=90, pause_seconds=0.05)
         cluster.scontrol("update", f"JobId={job}", "EndTime=now+90seconds")  # which is within the margin: announced now
-        wait_for(lambda: cluster.job(job)["Restarts"] == "1")
+        assert until(lambda: cluster.job(job)["Restarts"] == "1", seconds=90, pause_seconds=0.05)
         before = finished(out)
         assert 2 <= len(before) < 2 * repetitions
         cluster.run("n2", ["rm", "-rf", str(lfs)])
@@ -118,7 +111,7 @@ def test_a_cancelled_job_is_not_queued_again(cluster: Cluster, folder: Path, lfs
     job = cluster_study.launch(
         cluster, written(tmp_path, STUDY.format(lfs=lfs, gfs=folder / "all", repetitions=40)), out
     )
-    wait_for(lambda: finished(out))
+    assert until(lambda: finished(out), seconds=90, pause_seconds=0.05)
     cluster.run("login", ["scancel", str(job)])
     ended = cluster.finished(job)
     assert (ended["JobState"], ended["Restarts"]) == ("CANCELLED", "0")
