@@ -71,7 +71,7 @@ test-browser: $(STAMPS)-browser  ## the report's page in Chromium (Debian's pack
 	$(BIN)/python -m pytest tests/integration -m browser
 
 test-imports: $(STAMPS)-darshan  ## logs of other profilers, also damaged ones, and a real run of DFTracer (installs both)
-	$(BIN)/python -m pytest -n 2 tests/trace tests/studies/test_imports.py tests/cli/test_analyze_logs.py
+	$(BIN)/python -m pytest -n 2 tests/imports tests/output tests/recording tests/golden tests/cli/test_analyze_logs.py
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests/integration -m "darshan or dftracer"
 
 # The thread sanitizer does not stand programs that map files or vfork: only those with many threads, children and signals.

@@ -10,8 +10,8 @@ from tierscope.bench.run import RunTask
 from tierscope.bench.tasks import ClaimTask, StageTask, SurveyTask
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
-from tierscope.tiers.emulated import Board
-from tierscope.tiers.stations import map_stations
+from tierscope.storage.emulated import Board
+from tierscope.storage.stations import map_stations
 
 RANKS = 64
 FILES = 1024

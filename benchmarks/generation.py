@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks.common import Result, interleaved, memory_folder, ratio
-from tierscope.data.stage import Place, Stager
+from tierscope.dataset.stage import Stager, StagingPlace
 from tierscope.spec.load import parse_study
 
 FILES = 1500
@@ -52,7 +52,7 @@ def _plain(folder: Path) -> float:
 def staged(folder: Path, form: str, files: int = FILES, nbytes: int = NBYTES) -> float:
     """Seconds that our staging takes for so many files, which are removed again."""
     study = parse_study(STUDY.format(format=form, files=files, nbytes=nbytes), "bench")
-    stager = Stager(study, str(folder), Place(0, 1, 0, 0, 1))
+    stager = Stager(study, str(folder), StagingPlace(0, 1, 0, 0, 1))
     stager.claim()
     start = time.monotonic()
     stager.write(lambda _: None)

@@ -171,16 +171,16 @@ def _others_peak() -> float:
 
 
 def import_darshan(folder: str, workers: str, pattern: str = "*.darshan") -> Found:
-    from tierscope.trace.imports import darshan  # noqa: PLC0415
-    from tierscope.trace.imports.darshan_reader import DarshanLog, read_logs  # noqa: PLC0415
-    from tierscope.trace.imports.gathered import to_trace  # noqa: PLC0415
-    from tierscope.trace.imports.paths import TierRules  # noqa: PLC0415
+    from tierscope.imports import darshan  # noqa: PLC0415
+    from tierscope.imports.darshan_reader import DarshanLog, read_logs  # noqa: PLC0415
+    from tierscope.imports.gathered import to_trace  # noqa: PLC0415
+    from tierscope.imports.paths import TierRules  # noqa: PLC0415
 
     paths = sorted(glob.glob(os.path.join(folder, pattern)))
     start = time.monotonic()
     logs = [log for log in read_logs(paths, int(workers)) if isinstance(log, DarshanLog)]
     both = _own_peak() + _others_peak()  # workers have ended
-    imported = darshan.import_logs(logs, TierRules({"gfs": ("/",)}), darshan.Options())
+    imported = darshan.import_logs(logs, TierRules({"gfs": ("/",)}), darshan.DarshanOptions())
     trace = to_trace(imported, {"schema_version": 1})
     seconds, peak = time.monotonic() - start, max(both, _own_peak())
     assert len(logs) == len(paths) == imported.facts["logs"]
@@ -208,12 +208,12 @@ def read_with_pydarshan(folder: str) -> Found:
 
 
 def import_dftracer(path: str) -> Found:
-    from tierscope.trace.imports import dftracer  # noqa: PLC0415
-    from tierscope.trace.imports.gathered import to_trace  # noqa: PLC0415
-    from tierscope.trace.imports.paths import TierRules  # noqa: PLC0415
+    from tierscope.imports import dftracer  # noqa: PLC0415
+    from tierscope.imports.gathered import to_trace  # noqa: PLC0415
+    from tierscope.imports.paths import TierRules  # noqa: PLC0415
 
     start = time.monotonic()
-    imported = dftracer.import_traces([path], TierRules({"gfs": ("/p/lustre3",)}), dftracer.Options())
+    imported = dftracer.import_traces([path], TierRules({"gfs": ("/p/lustre3",)}), dftracer.DFTracerOptions())
     trace = to_trace(imported, {"schema_version": 1})
     seconds, peak = time.monotonic() - start, _own_peak()
     facts = imported.facts

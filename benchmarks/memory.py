@@ -11,7 +11,7 @@ import re, sys
 from tierscope.bench.loading import make_loader, null_source
 
 from tierscope.plan.plan import Plan
-from tierscope.data.stage import make_format
+from tierscope.plan.file_format import make_format
 from tierscope.spec.load import load_study
 from tierscope.trace.recorder import Recording
 

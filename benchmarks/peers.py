@@ -19,9 +19,9 @@ from benchmarks import dlio
 from benchmarks.common import Result, interleaved, left_out, memory_folder, ratio, spread
 from benchmarks.reading import PREFETCH, blocks_of, write_files
 from tierscope.formats import FORMATS, Format, Shape
-from tierscope.loaders import LOADERS, Source
-from tierscope.tiers.access import READ_FLAGS, Directory
-from tierscope.tiers.files import DatasetFiles
+from tierscope.loaders import LOADERS, SampleSource
+from tierscope.storage.access import READ_FLAGS, Directory
+from tierscope.storage.files import DatasetFiles
 from tierscope.trace.recorder import Recording
 
 ROUNDS = 7
@@ -96,7 +96,7 @@ def _floor(names: DatasetFiles, form: Format, checksum: Callable[[memoryview], i
 
 
 def _ours(names: DatasetFiles, form: Format, check: bool, threads: int = 1) -> float:
-    source = Source(form, (names,), ("gfs",), 16 << 20, 1, lambda: (Directory(),), check=check)
+    source = SampleSource(form, (names,), ("gfs",), 16 << 20, 1, lambda: (Directory(),), check=check)
     loader = LOADERS.load("native")(source, BATCH, threads, PREFETCH, Recording(1))
     contiguous = np.empty((BATCH, BYTES), np.uint8)
     start = time.monotonic()

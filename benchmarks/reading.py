@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.common import Result, compile_loop, interleaved, memory_folder, ratio, spread
-from tierscope.data import content
+from tierscope.dataset import content
 from tierscope.formats import FORMATS, Format, Shape
-from tierscope.loaders import LOADERS, Source
+from tierscope.loaders import LOADERS, SampleSource
 from tierscope.loaders.busy import Busy
 from tierscope.plan.plan import Block
-from tierscope.tiers.access import READ_FLAGS, Directory
-from tierscope.tiers.files import DatasetFiles
+from tierscope.storage.access import READ_FLAGS, Directory
+from tierscope.storage.files import DatasetFiles
 from tierscope.trace.ops import READ
 from tierscope.trace.recorder import Recording
 
@@ -158,7 +158,7 @@ def blocks_of(files: int) -> Iterator[Block]:
 
 
 def _loader(name: str, threads: int, names: DatasetFiles, form: Format, files: int, batch: int) -> float:
-    source = Source(form, (names,), ("gfs",), 16 << 20, 1, lambda: (Directory(),))
+    source = SampleSource(form, (names,), ("gfs",), 16 << 20, 1, lambda: (Directory(),))
     loader = LOADERS.load(name)(source, batch, threads, PREFETCH, Recording(1))
     start = time.monotonic()
     read = sum(len(step.samples) for step in loader.batches(blocks_of(files)))
@@ -177,7 +177,7 @@ def _beside_compute() -> Iterator[Result]:
         compute = Busy()
 
         def read_time(name: str, work: Callable[[float], None]) -> float:
-            source = Source(form, (names,), ("gfs",), 1 << 20, 1, lambda: (Directory(),))
+            source = SampleSource(form, (names,), ("gfs",), 1 << 20, 1, lambda: (Directory(),))
             loader = LOADERS.load(name)(source, batch, 1, PREFETCH, Recording(1))
             for _ in loader.batches(blocks_of(files)):
                 work(0.001)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from benchmarks.common import Result, compile_loop, interleaved, memory_folder
 from tierscope.native import library
-from tierscope.native.state import TierSetup, write_setup
-from tierscope.trace.durable import boot_id
+from tierscope.native.setup import TierSetup, write_setup
+from tierscope.output.durable import boot_id
 
 FILES = 3000
 ROUNDS = 21

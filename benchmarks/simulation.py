@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from benchmarks.common import Result, spread
 from tierscope.predict.schedule import MOST_SAMPLES
+from tierscope.predict.simulation import Simulation
 from tierscope.spec.load import load_study
-from tierscope.studies.simulate import Simulation
 
 
 def simulation() -> Iterator[Result]:

@@ -12,12 +12,12 @@ import numpy.typing as npt
 import polars as pl
 
 from benchmarks.common import Result, interleaved, ratio, spread
+from tierscope.analysis.analysis import Analysis
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.times import ClassTimes
 from tierscope.predict.explore import explore
 from tierscope.predict.processes import Processes, factor
-from tierscope.studies.analyze import Analysis
 
 CLASSES = ("GFS-READ", "GFS-META", "LFS-READ", "LFS-META")
 RANKS, FILES, RATES, EPOCHS = 3072, 192, 21, (1, 2, 3)
@@ -52,9 +52,9 @@ def whatif() -> Iterator[Result]:
 
 
 def report_page(times: ClassTimes) -> Iterator[Result]:
+    from tierscope.commands.report import source_of  # noqa: PLC0415
     from tierscope.report.figures import figures  # noqa: PLC0415
     from tierscope.report.page import page  # noqa: PLC0415
-    from tierscope.studies.report import source_of  # noqa: PLC0415
 
     analysis = Analysis("bench", times, break_down(times), [], Conditions(), GOAL_SECONDS)
     start = time.monotonic()

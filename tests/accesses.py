@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from tierscope.tiers.access import Punctuality, create
+from tierscope.storage.access import Punctuality, create
 
 
 class Counting:

@@ -9,14 +9,14 @@ import polars as pl
 from tests.small_study import plan_of, stage
 from tests.tiny import tiny
 from tierscope.bench.loading import make_loader, make_source
-from tierscope.data.content import payload
-from tierscope.data.stage import make_format
+from tierscope.dataset.content import payload
+from tierscope.measure.crews import Crews
+from tierscope.measure.run import run_study
+from tierscope.output.store import RunStore
+from tierscope.plan.file_format import make_format
 from tierscope.spec.study import Study
-from tierscope.studies.crews import Crews
-from tierscope.studies.run import run_study
-from tierscope.studies.watch import Silent
 from tierscope.trace.recorder import Recording
-from tierscope.trace.store import RunStore
+from tierscope.watch import Silent
 
 
 def assert_samples_of_the_plan(study: Study, out: Path) -> None:

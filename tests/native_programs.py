@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tierscope.native import library, state
+from tierscope.native import library, setup, state
 from tierscope.native.lanes import NativeLane
 from tierscope.trace.ops import KINDS
 
@@ -89,8 +89,8 @@ def compiled(name: str, folder: Path) -> str:
 def write_config(folder: Path, tiers: Mapping[str, Path | str], options: int = 0) -> None:
     """The folder that TIERSCOPE_RECORD names; tiers in the order of their numbers. Paths are resolved, as `tierscope trace` does."""
     folder.mkdir(parents=True, exist_ok=True)
-    setups = [state.TierSetup(prefixes=(os.path.realpath(path),)) for path in tiers.values()]
-    state.write_setup(str(folder), setups, 0, "", options)
+    setups = [setup.TierSetup(prefixes=(os.path.realpath(path),)) for path in tiers.values()]
+    setup.write_setup(str(folder), setups, 0, "", options)
 
 
 def environment(folder: Path | str | None, **more: str) -> dict[str, str]:
@@ -151,7 +151,7 @@ def gather(folder: Path, tiers: Sequence[str], ended: Ended) -> Recorded:
         for chunk in state.read_chunks(head):
             if isinstance(chunk, NativeLane):
                 lanes.append(chunk)
-            elif isinstance(chunk, state.Damage):
+            elif isinstance(chunk, state.StateDamage):
                 problems.append(f"{path.name}: {chunk.reason}")
         rows += operation_rows(path)
     return Recorded(ended, folder, heads, lanes, add_up(lanes, tiers), problems, rows)

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 from tierscope.bench.tasks import place_of
-from tierscope.data.stage import Stager, make_format
-from tierscope.loaders import LOADERS, Batch, Loader, Source
+from tierscope.dataset.stage import Stager
+from tierscope.loaders import LOADERS, Batch, Loader, SampleSource
 from tierscope.native import library
+from tierscope.plan.file_format import make_format
 from tierscope.plan.plan import Block, Plan
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
-from tierscope.tiers.access import Access, Directory
-from tierscope.tiers.files import DatasetFiles
+from tierscope.storage.access import Access, Directory
+from tierscope.storage.files import DatasetFiles
 from tierscope.trace.ops import KINDS
 from tierscope.trace.recorder import LaneTable, OpSink, Recording
 
@@ -83,9 +84,9 @@ def tier_files(study: Study, out: str, node: int = 0) -> tuple[DatasetFiles, ...
     return tuple(DatasetFiles.of(tier, out, node, dataset, study.seed, suffix) for tier in study.system.tiers)
 
 
-def source_of(study: Study, out: str, access: Callable[[], Access] = Directory) -> Source:
+def source_of(study: Study, out: str, access: Callable[[], Access] = Directory) -> SampleSource:
     """The study's samples; every thread reaches every tier through an access of its own making."""
-    return Source(
+    return SampleSource(
         format=make_format(study),
         files=tier_files(study, out),
         tier_names=tuple(tier.name for tier in study.system.tiers),
@@ -95,7 +96,7 @@ def source_of(study: Study, out: str, access: Callable[[], Access] = Directory) 
     )
 
 
-def loader_of(study: Study, source: Source, name: str | None = None, sink: OpSink | None = None) -> Loader:
+def loader_of(study: Study, source: SampleSource, name: str | None = None, sink: OpSink | None = None) -> Loader:
     """A loader in Python, which reads through the source's accesses, or another one by name."""
     reader = study.workload.reader
     return LOADERS.load(name or ("threads" if reader.read_threads else "inline"))(

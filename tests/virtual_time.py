@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tierscope.tiers import emulated
+from tierscope.storage import emulated
 
 
 class VirtualTime:

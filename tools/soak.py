@@ -239,7 +239,7 @@ def runs_of(out: Path) -> dict[str, str]:
 
 def read_of(out: Path) -> list[object]:
     """What every rank of every run read in which order; opening them verifies their checksums."""
-    from tierscope.trace.store import RunStore  # noqa: PLC0415
+    from tierscope.output.store import RunStore  # noqa: PLC0415
 
     columns = ("point", "repetition", "epoch", "rank", "samples", "payload_bytes", "order_digest")
     return [trace.ranks.sort("epoch", "rank").select(columns).rows() for trace in RunStore(str(out)).load_all()]

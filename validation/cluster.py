@@ -10,10 +10,10 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from tierscope.analysis.breakdown import sweep_text
+from tierscope.commands.analyze import analyze
+from tierscope.commands.calibrate import cases_of
 from tierscope.predict.calibrate import calibrate
 from tierscope.spec import sweep
-from tierscope.studies.analyze import analyze
-from tierscope.studies.calibrate import cases_of
 from tools import cluster_study
 from tools.cluster import Cluster, Wish, lacking
 from validation.emulated import Compared, compare

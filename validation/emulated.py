@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tierscope.analysis.analysis import Analysis
 from tierscope.analysis.breakdown import SweepPoint
+from tierscope.commands.calibrate import cases_of
 from tierscope.predict import spread
 from tierscope.predict.calibrate import Calibration, calibrate
 from tierscope.predict.fit import apply
+from tierscope.predict.simulation import Simulation
 from tierscope.spec import sweep
 from tierscope.spec.study import Study
-from tierscope.studies.analyze import Analysis
-from tierscope.studies.calibrate import cases_of
-from tierscope.studies.simulate import Simulation
 from validation.measuring import leader_is_clear, measure, median, scratch
 from validation.table import Row
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tierscope.plan.reading import reading_of
 from tierscope.predict.processes import PointTimes, Processes, ProcessTimes
 from tierscope.spec.load import load_study
 from tierscope.spec.study import Study
-from tierscope.studies.reading import reading_of
 from validation.table import Row
 from validation.theory import CLASSES, EPOCH, FEW_RATES, RATES, FloatArray, Times, second_epoch, slowest
 

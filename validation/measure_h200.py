@@ -21,8 +21,8 @@ import torch  # noqa: E402
 from tierscope.arch import efficiency  # noqa: E402
 from tierscope.arch.networks import build_network  # noqa: E402
 from tierscope.arch.precision import PRECISIONS  # noqa: E402
+from tierscope.measure.away import run_away  # noqa: E402
 from tierscope.spec.load import load_study  # noqa: E402
-from tierscope.studies.away import run_away  # noqa: E402
 from tierscope.train import counters, operations  # noqa: E402
 from tierscope.train.ceilings import Ceilings, measure_ceilings  # noqa: E402
 from tierscope.train.steps import Trainer, measure_steps  # noqa: E402

@@ -4,12 +4,13 @@ import contextlib
 import tempfile
 from collections.abc import Iterator, Sequence
 
+from tierscope.analysis.analysis import Analysis
 from tierscope.analysis.breakdown import SweepPoint
+from tierscope.commands.analyze import analyze
+from tierscope.measure.crews import Crews
+from tierscope.measure.run import run_study
 from tierscope.spec.load import load_study
-from tierscope.studies.analyze import Analysis, analyze
-from tierscope.studies.crews import Crews
-from tierscope.studies.run import run_study
-from tierscope.studies.watch import Silent
+from tierscope.watch import Silent
 
 
 @contextlib.contextmanager

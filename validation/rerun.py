@@ -3,11 +3,11 @@
 import os
 from collections.abc import Sequence
 
+from tierscope.commands.calibrate import cases_of
+from tierscope.commands.estimate import points_of
 from tierscope.predict.fit import fit
 from tierscope.predict.modelled import answer
 from tierscope.predict.whatif import estimate
-from tierscope.studies.calibrate import cases_of
-from tierscope.studies.modelled import points_of
 from validation.measuring import measure, median, scratch
 from validation.table import Row
 

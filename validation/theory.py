@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from tierscope.commands.simulate import simulate_study
+from tierscope.predict.simulation import Simulation, hash_seed
 from tierscope.spec.load import load_study
 from tierscope.spec.study import Study
-from tierscope.studies.simulate import Simulation, hash_seed, simulate_study
-from tierscope.studies.watch import Silent
+from tierscope.watch import Silent
 from validation.table import Row
 
 FloatArray = npt.NDArray[np.float64]

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tests.traces import OP_BYTES, trace_of, traced, without_loop
 from tierscope.analysis.character_metrics import METRICS, limited
 from tierscope.analysis.character_ops import OpList, SizeBin, accesses, suffix_of
-from tierscope.analysis.character_time import BINS, Axis
-from tierscope.analysis.characterise import Beside, Character, characterise
+from tierscope.analysis.character_time import BINS, TimeBins
+from tierscope.analysis.characterise import Character, TraceExtras, characterise
 from tierscope.analysis.hidden import hidden_of
-from tierscope.trace.op_list import SCHEMA
+from tierscope.output.op_list import SCHEMA
 from tierscope.trace.trace import Trace
 
 TWO_RANKS = {
@@ -201,7 +201,7 @@ def test_operations_say_when_bytes_came() -> None:
     """Two nodes whose clocks differ: time counts from each one's first operation."""
     lists = [ops((0, 0, "read", 1, 0, 600, 100.0, 5.0)), ops((1, 0, "read", 2, 0, 600, 9000.0, 10.0))]
     trace = trace_of({(0, 1): {"GFS-READ": 5.0}, (1, 1): {"GFS-READ": 10.0}}, seconds=10.0, compute_seconds=2.0)
-    timeline = characterise(trace, Beside(lists)).timeline
+    timeline = characterise(trace, TraceExtras(lists)).timeline
     assert timeline is not None
     assert timeline.basis == "operations"
     assert timeline.seconds == pytest.approx(10.0)
@@ -241,7 +241,7 @@ def test_epochs_lie_one_after_another() -> None:
     )
 )
 def test_spreading_loses_nothing(intervals: Sequence[tuple[float, float, float]]) -> None:
-    axis = Axis.of({1: 10.0})
+    axis = TimeBins.of({1: 10.0})
     assert axis is not None
     starts, longs, amounts = np.array(intervals, float).reshape(-1, 3).T
     found = axis.spread(starts, starts + longs, amounts)

@@ -11,17 +11,17 @@ from tests.analysis.test_habits import CASES as HABITS
 from tests.analysis.test_shuffling_findings import CASES as SHUFFLING
 from tests.analysis.test_stragglers import CASES as STRAGGLERS
 from tests.analysis.test_training import CASES as TRAINING
+from tests.arch.test_require_findings import CASES as REQUIREMENTS
 from tests.finding_cases import Case, finding_tests, of_kind
 from tests.predict.predicting import KINDS_OF_ESTIMATES
 from tests.small_study import small_study
-from tests.studies.test_require_findings import CASES as REQUIREMENTS
 from tests.traces import TIERS, empty_lane, times_of, trace_of, traced, without_loop
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.conditions import Conditions, conditions
 from tierscope.analysis.findings import find
 from tierscope.analysis.times import from_traces
 from tierscope.analysis.wording import WORDING, Finding
-from tierscope.studies.result import identity
+from tierscope.spec.dump import identity
 from tierscope.trace.ops import KINDS
 from tierscope.trace.trace import COLUMNS, Trace
 

@@ -13,7 +13,7 @@ from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.habits import about_habits, about_study
 from tierscope.analysis.times import ClassTimes, from_traces
 from tierscope.analysis.wording import Finding
-from tierscope.studies.result import identity
+from tierscope.spec.dump import identity
 from tierscope.trace.ops import KINDS
 from tierscope.trace.trace import Trace
 

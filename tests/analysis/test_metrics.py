@@ -9,7 +9,7 @@ import pytest
 from tests.traces import lane_of, rank_epoch, without_loop
 from tierscope.analysis.metrics import MB, epoch_metrics, metric_json, metric_lines, point_metrics
 from tierscope.errors import ResultError
-from tierscope.spec.dlio_making import Wanted
+from tierscope.spec.dlio_making import MetricOptions
 from tierscope.trace.rank_trace import RankEpoch, RankTrace
 from tierscope.trace.trace import RunKey, Trace, gather
 
@@ -40,7 +40,7 @@ def trace(*ranks: Sequence[RankEpoch], repetition: int = 1) -> Trace:
 def test_au_by_hand() -> None:
     """10 s: a first step of 3 s that does not count, then 3 × (1 s waiting + 1 s computing), and 1 s beside them."""
     steps = [(2.0, 1.0), (1.0, 1.0), (1.0, 1.0), (1.0, 1.0)]
-    (found,) = epoch_metrics(trace([epoch(1, steps, seconds=10.0)]), Wanted())
+    (found,) = epoch_metrics(trace([epoch(1, steps, seconds=10.0)]), MetricOptions())
     (rank,) = found.ranks
     assert rank.au == pytest.approx(100 * 3 / (10 - 3))
     assert rank.whole_au == pytest.approx(100 * 4 / 10)
@@ -50,7 +50,7 @@ def test_what_is_left_out_can_be_chosen() -> None:
     run = trace([epoch(1, [(2.0, 1.0), (1.0, 1.0), (0.0, 1.0), (3.0, 1.0)])])
 
     def au(start: int, end: int) -> float | None:
-        return epoch_metrics(run, Wanted(None, start, end))[0].au
+        return epoch_metrics(run, MetricOptions(None, start, end))[0].au
 
     assert au(0, 0) == pytest.approx(100 * 4 / 10)
     assert au(1, 1) == pytest.approx(100 * 2 / 3)
@@ -61,23 +61,23 @@ def test_what_is_left_out_can_be_chosen() -> None:
 
 def test_checkpoints_are_no_part_of_dlios_au_but_of_the_whole_epoch() -> None:
     run = trace([epoch(1, [(1.0, 1.0), (1.0, 1.0)], seconds=9.0, checkpoint_seconds=5.0)])
-    (rank,) = epoch_metrics(run, Wanted())[0].ranks
+    (rank,) = epoch_metrics(run, MetricOptions())[0].ranks
     assert rank.au == pytest.approx(100 * 1 / (9 - 5 - 2))
     assert rank.whole_au == pytest.approx(100 * 2 / 9)
 
 
 def test_steps_that_were_added_up_are_left_out_together() -> None:
-    (found,) = epoch_metrics(trace([epoch(1, [(2.0, 2.0), (0.0, 2.0)], steps_per_entry=4)]), Wanted())
+    (found,) = epoch_metrics(trace([epoch(1, [(2.0, 2.0), (0.0, 2.0)], steps_per_entry=4)]), MetricOptions())
     assert found.au == pytest.approx(100)
 
 
 def test_no_compute_is_no_utilisation() -> None:
-    assert epoch_metrics(trace([epoch(1, [(1.0, 0.0), (1.0, 0.0)])]), Wanted())[0].au == 0
+    assert epoch_metrics(trace([epoch(1, [(1.0, 0.0), (1.0, 0.0)])]), MetricOptions())[0].au == 0
 
 
 def test_bytes_are_those_that_reads_returned() -> None:
     run = trace([epoch(1, [(1.0, 1.0)] * 2, 8 * MB), epoch(2, [(0.5, 0.5)] * 2, 8 * MB)])
-    first, second = epoch_metrics(run, Wanted())
+    first, second = epoch_metrics(run, MetricOptions())
     assert first.ranks[0].bytes_read == 8 * MB
     assert [first.mb_per_second, second.mb_per_second] == pytest.approx([8 / 4, 8 / 2])
     assert [first.samples_per_second, second.samples_per_second] == pytest.approx([8 / 4, 8 / 2])
@@ -86,7 +86,7 @@ def test_bytes_are_those_that_reads_returned() -> None:
 def test_means_hide_the_slowest_rank_and_it_is_shown() -> None:
     """Rank 0 computes all the time, rank 1 half of it and takes twice as long."""
     quick, slow = epoch(1, [(0.0, 1.0)] * 4, 4 * MB), epoch(1, [(1.0, 1.0)] * 4, 4 * MB)
-    (point,) = point_metrics([trace([quick], [slow])], Wanted(0.9))
+    (point,) = point_metrics([trace([quick], [slow])], MetricOptions(0.9))
     metric = metric_json(point, 0.9)
     assert metric["train_au_percentage"] == [pytest.approx(75)]
     assert metric["train_throughput_samples_per_second"] == [pytest.approx(16 / 4 + 16 / 8)]
@@ -103,7 +103,7 @@ def test_mean_and_standard_deviation_over_epochs_and_repetitions() -> None:
         trace([epoch(1, [(0.0, 1.0)] * 3), epoch(2, [(1.0, 1.0)] * 3)]),
         trace([epoch(1, [(0.0, 1.0)] * 3), epoch(2, [(1.0, 1.0)] * 3)], repetition=2),
     ]
-    (point,) = point_metrics(runs, Wanted())
+    (point,) = point_metrics(runs, MetricOptions())
     metric = metric_json(point, None)
     assert metric["train_au_percentage"] == pytest.approx([100, 50, 100, 50])
     assert (metric["train_au_mean_percentage"], metric["train_au_stdev_percentage"]) == (
@@ -117,7 +117,7 @@ def test_mean_and_standard_deviation_over_epochs_and_repetitions() -> None:
 
 @pytest.mark.parametrize(("goal", "verdict", "word"), [(0.75, "success", "met"), (0.76, "fail", "missed")])
 def test_the_goal_is_met_or_missed(goal: float, verdict: str, word: str) -> None:
-    (point,) = point_metrics([trace([epoch(1, [(1.0, 1.0), (1.0, 3.0)])])], Wanted(goal))
+    (point,) = point_metrics([trace([epoch(1, [(1.0, 1.0), (1.0, 3.0)])])], MetricOptions(goal))
     metric = metric_json(point, goal)
     assert metric["train_au_meet_expectation"] == verdict
     lines = metric_lines(metric, 1)
@@ -128,7 +128,7 @@ def test_the_goal_is_met_or_missed(goal: float, verdict: str, word: str) -> None
 
 
 def test_a_single_step_leaves_nothing_to_count() -> None:
-    (point,) = point_metrics([trace([epoch(1, [(1.0, 1.0)])])], Wanted(0.9))
+    (point,) = point_metrics([trace([epoch(1, [(1.0, 1.0)])])], MetricOptions(0.9))
     metric = metric_json(point, 0.9)
     assert (metric["train_au_percentage"], metric["train_au_meet_expectation"]) == ([None], None)
     assert any("unknown (no step is left that counts)" in line for line in metric_lines(metric, 1))
@@ -136,4 +136,4 @@ def test_a_single_step_leaves_nothing_to_count() -> None:
 
 def test_who_did_not_see_the_loop_has_no_metrics() -> None:
     with pytest.raises(ResultError, match="only runs of ours have"):
-        epoch_metrics(without_loop(trace([epoch(1, [(1.0, 1.0)])])), Wanted())
+        epoch_metrics(without_loop(trace([epoch(1, [(1.0, 1.0)])])), MetricOptions())

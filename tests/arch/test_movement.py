@@ -6,7 +6,7 @@ from tests.arch.machines import ROUND, changed, named
 from tierscope.arch.machine import Storage, machine_of
 from tierscope.arch.movement import (
     Compression,
-    Load,
+    SampleLoad,
     byte_costs,
     gather_seconds,
     movement,
@@ -17,7 +17,7 @@ from tierscope.errors import UserError
 from tierscope.spec import systems
 from tierscope.spec.known import load_system
 
-LOAD = Load(memory_bytes=60, parameters=10, sample_bytes=8, file_bytes=16, batch=4)
+LOAD = SampleLoad(memory_bytes=60, parameters=10, sample_bytes=8, file_bytes=16, batch=4)
 
 
 def test_relative_costs_of_a_byte_on_cori_gpu_as_published() -> None:

@@ -13,10 +13,10 @@ from tierscope.arch.network import Builder
 from tierscope.arch.networks import NETWORKS, build_network
 from tierscope.arch.precision import PRECISIONS
 from tierscope.arch.requirements import MOST_BATCH, Wish, refuse_batches, requirements
-from tierscope.arch.scaling import Job, fits_from, matters_from, matters_until, scaled, with_stations
+from tierscope.arch.scaling import ScaledTraining, fits_from, matters_from, matters_until, scaled, with_stations
 from tierscope.errors import UserError
 
-JOB = Job(LOAD, samples=64, step_seconds=100.0, state_bytes=80)
+JOB = ScaledTraining(LOAD, samples=64, step_seconds=100.0, state_bytes=80)
 
 
 @given(nodes=st.integers(1, 5000), samples=st.integers(1, 10**7))

@@ -18,8 +18,8 @@ from tierscope.bench.recovery import read_back
 from tierscope.bench.run import run_rank
 from tierscope.errors import DamagedDataError, OutOfSpaceError
 from tierscope.spec.study import Study
-from tierscope.tiers.emulated import Board
-from tierscope.tiers.stations import map_stations
+from tierscope.storage.emulated import Board
+from tierscope.storage.stations import map_stations
 from tierscope.trace.rank_trace import RankEpoch, RankTrace
 from tierscope.trace.recorder import LaneTable
 

@@ -13,7 +13,7 @@ from tierscope.bench import loading
 from tierscope.bench import run as run_module
 from tierscope.bench.group import Alone
 from tierscope.bench.run import RunTask, run_rank
-from tierscope.data import memory
+from tierscope.dataset import memory
 from tierscope.errors import UserError
 from tierscope.trace.rank_trace import RankTrace
 

@@ -7,13 +7,13 @@ import pytest
 
 from tests.small_study import NEEDS_LIBRARY, small_study
 from tierscope.bench.loading import make_source, pick_loader
-from tierscope.data.stage import make_format
 from tierscope.errors import UserError
 from tierscope.loaders.threads import ThreadLoader
 from tierscope.native import library
+from tierscope.plan.file_format import make_format
 from tierscope.spec.study import NATIVE_FORMATS
-from tierscope.tiers.emulated import Board, Emulated
-from tierscope.tiers.stations import map_stations
+from tierscope.storage.emulated import Board, Emulated
+from tierscope.storage.stations import map_stations
 
 
 class Unrecorded(ThreadLoader):

@@ -7,7 +7,7 @@ import pytest
 
 from tierscope.bench.group import Alone
 from tierscope.bench.pull import pull
-from tierscope.bench.work import Emulated
+from tierscope.bench.work import EmulatedWork
 from tierscope.loaders import Batch
 
 
@@ -34,7 +34,7 @@ class Meeting(Alone):
 
 def test_waiting_for_others_after_every_step_is_time_of_its_own() -> None:
     group = Meeting(0.003)
-    tally = pull(batches(4), Emulated(time.sleep, lambda: 0.001), group, meet=True)
+    tally = pull(batches(4), EmulatedWork(time.sleep, lambda: 0.001), group, meet=True)
     assert group.met == 4
     assert 4 * 0.003 <= tally.sync_seconds <= tally.seconds
     assert 4 * 0.001 <= tally.compute_seconds <= tally.seconds - tally.sync_seconds
@@ -43,7 +43,7 @@ def test_waiting_for_others_after_every_step_is_time_of_its_own() -> None:
 
 def test_nobody_is_waited_for_unless_asked() -> None:
     group = Meeting(1.0)
-    assert pull(batches(3), Emulated(time.sleep, lambda: 0.0), group).sync_seconds == 0
+    assert pull(batches(3), EmulatedWork(time.sleep, lambda: 0.0), group).sync_seconds == 0
     assert group.met == 0
 
 
@@ -54,7 +54,7 @@ def test_what_is_done_after_a_step_is_told_how_many_are_done_and_timed() -> None
         done.append(steps)
         time.sleep(0.002)
 
-    tally = pull(batches(3), Emulated(time.sleep, lambda: 0.0), Meeting(), after_step=after)
+    tally = pull(batches(3), EmulatedWork(time.sleep, lambda: 0.0), Meeting(), after_step=after)
     assert done == [1, 2, 3]
     assert 3 * 0.002 <= tally.checkpoint_seconds <= tally.seconds
     assert tally.stall_seconds < tally.seconds - tally.checkpoint_seconds + 0.001
@@ -62,7 +62,7 @@ def test_what_is_done_after_a_step_is_told_how_many_are_done_and_timed() -> None
 
 def test_sums_are_those_of_the_batches() -> None:
     group = Meeting()
-    tally = pull(batches(5, 0.001), Emulated(time.sleep, lambda: 0.0), group)
+    tally = pull(batches(5, 0.001), EmulatedWork(time.sleep, lambda: 0.0), group)
     assert (tally.samples, tally.payload_bytes) == (10, 25)
     assert tally.decode_seconds == pytest.approx(55e-9)
     assert tally.preprocess_seconds == pytest.approx(65e-9)
@@ -73,7 +73,7 @@ def test_sums_are_those_of_the_batches() -> None:
 
 def test_every_step_has_its_own_time() -> None:
     seconds = iter([0.001, 0.004, 0.0, 0.002])
-    tally = pull(batches(4), Emulated(time.sleep, lambda: next(seconds)), Meeting())
+    tally = pull(batches(4), EmulatedWork(time.sleep, lambda: next(seconds)), Meeting())
     assert [value >= least for value, least in zip(tally.steps[:, 2], (0.001, 0.004, 0, 0.002), strict=True)] == [
         True
     ] * 4

@@ -12,10 +12,10 @@ from tests.small_study import NEEDS_LIBRARY, plan_of, planned_samples, small_stu
 from tierscope.bench import loading
 from tierscope.bench.group import Alone
 from tierscope.bench.run import RunTask, ops_path, run_rank
-from tierscope.data import cold
 from tierscope.errors import DamagedDataError, VanishedDataError
 from tierscope.spec.study import Study
-from tierscope.tiers.emulated import Board
+from tierscope.storage import cold
+from tierscope.storage.emulated import Board
 from tierscope.trace.ops import OP_ROW
 from tierscope.trace.rank_trace import RankTrace
 from tierscope.trace.recorder import LaneTable

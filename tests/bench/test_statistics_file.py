@@ -10,12 +10,12 @@ from tests.small_study import small_study, stage, stagers, tier_files, totals
 from tierscope.bench.group import Alone
 from tierscope.bench.run import RunTask, ops_path, run_rank
 from tierscope.bench.statistics_file import LANE, reads_statistics
-from tierscope.data import cold
 from tierscope.errors import VanishedDataError
+from tierscope.output import durable
 from tierscope.spec.study import Study
-from tierscope.tiers.emulated import Board
-from tierscope.tiers.stations import map_stations
-from tierscope.trace import durable
+from tierscope.storage import cold
+from tierscope.storage.emulated import Board
+from tierscope.storage.stations import map_stations
 from tierscope.trace.ops import KINDS, OP_ROW
 from tierscope.trace.rank_trace import RankTrace
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.test_commands import one_line, run
-from tests.trace.darshan_logs import REAL, needs_library, needs_real_logs, real_log, wheel_log
+from tests.imports.darshan_logs import REAL, needs_library, needs_real_logs, real_log, wheel_log
 
 pytestmark = needs_library
 LUSTRE = "sample-goodost.darshan"  # of PyDarshan's wheel: 48 ranks on Lustre

@@ -15,10 +15,17 @@ import pytest
 from tests.tiny import TINY
 from tierscope.analysis import shuffling
 from tierscope.cli.main import main
-from tierscope.data import manifest
+from tierscope.commands import kernels as kernels_report
+from tierscope.commands import require as require_report
+from tierscope.commands import train
+from tierscope.dataset import cleaning as clean
+from tierscope.imports import logs as imports
+from tierscope.output import manifest
+from tierscope.predict import simulation as simulate
+from tierscope.probe import files as probe_files
+from tierscope.recording import traced as trace
+from tierscope.recording.profilers import EPOCH_FILE, Darshan, DFTracer
 from tierscope.report.drawn import character, efficiency, requirements, training
-from tierscope.studies import clean, imports, kernels_report, probe_files, require_report, simulate, trace, train
-from tierscope.studies.profilers import EPOCH_FILE, Darshan, DFTracer
 
 
 def call(*arguments: str) -> int:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.cli.test_commands import one_line, run
+from tierscope.commands import calibrate
 from tierscope.predict.fit import STARTS, Case, Fit, fit
 from tierscope.spec.known import load_system
-from tierscope.studies import calibrate
 
 pytest.importorskip("numba")
 pytest.importorskip("scipy")

@@ -17,8 +17,8 @@ import pytest
 from tests.bench.test_crew import wait_until_dead
 from tests.cli.test_commands import one_line, run
 from tests.tiny import TINY
+from tierscope.probe import files as probe_files
 from tierscope.spec.known import load_system
-from tierscope.studies import probe_files
 
 SMALL = ("--seconds", "2", "--ranks", "2", "--size", "4KiB", "--size", "64KiB")
 SMALLEST = ("--seconds", "1", "--ranks", "2", "--size", "4KiB")
@@ -140,7 +140,7 @@ def test_a_full_place_gets_one_clear_line(
     places: tuple[Path, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     near, far = places
-    monkeypatch.setattr(probe_files, "room_in", lambda _: probe_files.Room(9000, 4500, 1000))
+    monkeypatch.setattr(probe_files, "room_in", lambda _: probe_files.FreeSpace(9000, 4500, 1000))
     assert run("probe", "--tier", f"lfs={near}", "--tier", f"gfs={far}", *SMALL) == 2
     assert "too little to probe" in one_line(capsys)
     assert untouched(near, far)

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from tests.recording import any_library, recording
+from tests.recorded_programs import any_library, recording
 from tests.states import Op, lane_chunk, write_state
 from tierscope.cli.main import _run
-from tierscope.studies import builtin
-from tierscope.studies.launch import launch
+from tierscope.recording import builtin
+from tierscope.recording.command import launch
 
 
 @pytest.fixture(autouse=True)
@@ -264,7 +264,7 @@ def test_ctrl_c_just_after_the_end_says_how_to_go_on(
         signal.pthread_kill(threading.get_ident(), signal.SIGINT)
         return code
 
-    monkeypatch.setattr("tierscope.studies.trace.launch", launch_and_stop)
+    monkeypatch.setattr("tierscope.recording.traced.launch", launch_and_stop)
     assert trace("--tier", "gfs=gfs", "--out", "out", "--", *recording(here / "ready")) == 3
     line = f"tierscope: stopped; 'tierscope analyze {here / 'out'}' shows what was recorded\n"
     assert capfd.readouterr().err == line

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_commands import one_line, run
-from tests.studies.test_tune import PLANTED, quick  # noqa: F401  (a fixture)
+from tests.tuning.test_tune import PLANTED, quick  # noqa: F401  (a fixture)
 from tierscope.analysis.statistics import interval
-from tierscope.predict.tuning import Tried, TriedRound, Tuning
 from tierscope.report.tuning import verdict
+from tierscope.tuning.tuning import Tried, TriedRound, Tuning
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 from tests.formats.any_file import payloads_of, read, write
 from tierscope.formats import FORMATS, Shape
-from tierscope.spec.study import Hdf5
+from tierscope.spec.study import Hdf5Layout
 
 SHAPES = [Shape(1, 1), Shape(1, 4096), Shape(7, 333), Shape(2, 100_001)]
 shapes = pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -54,15 +54,17 @@ def test_pandas_reads_csv(tmp_path: Path) -> None:
 
 
 @shapes
-@pytest.mark.parametrize("layout", [Hdf5(), Hdf5(chunk_size=1), Hdf5(compression="gzip"), Hdf5(compression="lzf")])
-def test_h5py_reads_hdf5(shape: Shape, layout: Hdf5, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "layout", [Hdf5Layout(), Hdf5Layout(chunk_size=1), Hdf5Layout(compression="gzip"), Hdf5Layout(compression="lzf")]
+)
+def test_h5py_reads_hdf5(shape: Shape, layout: Hdf5Layout, tmp_path: Path) -> None:
     h5py = pytest.importorskip("h5py")
     if layout.chunk_size and shape.record_bytes > 5000:
         pytest.skip("a chunk per byte takes for ever")
     path, payloads = written("hdf5", Shape(shape.samples_per_file, shape.record_bytes, options=layout), tmp_path)
     with h5py.File(path) as file:
         data, ends = file["x"][:], file["ends"][:]
-        assert file["x"].chunks == ((1,) if layout.chunk_size else None if layout == Hdf5() else file["x"].chunks)
+        assert file["x"].chunks == ((1,) if layout.chunk_size else None if layout == Hdf5Layout() else file["x"].chunks)
         assert file["x"].compression == (None if layout.compression == "none" else layout.compression)
     starts = [0, *ends.tolist()]
     assert [data[start:end].tobytes() for start, end in zip(starts, ends.tolist(), strict=False)] == payloads

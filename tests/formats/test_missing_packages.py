@@ -5,9 +5,9 @@ import sys
 import pytest
 
 from tests.small_study import small_study
-from tierscope.data.stage import make_format
 from tierscope.errors import UserError
 from tierscope.formats import FORMATS
+from tierscope.plan.file_format import make_format
 
 PACKAGES = {"hdf5": "h5py", "lmdb": "lmdb", "parquet": "pyarrow", "jpeg": "PIL", "png": "PIL"}
 

@@ -108,7 +108,7 @@ def main() -> None:
         for name, arguments in {**COMMANDS, **DARSHAN_COMMANDS}.items():
             program = [sys.executable, "-P", "-m", "tierscope.cli.main", *arguments, "--json"]
             done = subprocess.run(
-                program, cwd=folder, capture_output=True, text=True, env={**os.environ, "COLUMNS": "160"}
+                program, check=False, cwd=folder, capture_output=True, text=True, env={**os.environ, "COLUMNS": "160"}
             )
             if done.returncode:
                 raise SystemExit(f"{name}: {done.stderr}")

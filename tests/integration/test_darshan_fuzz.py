@@ -16,16 +16,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.trace.darshan_logs import HEADER_BYTES, compressed_parts, needs_library, wheel_logs
-from tests.trace.test_darshan_reader import children
+from tests.imports.darshan_logs import HEADER_BYTES, compressed_parts, needs_library, wheel_logs
+from tests.imports.test_darshan_reader import children
 from tierscope.analysis.to_json import breakdown_json
+from tierscope.commands.analyze import analyze_import
 from tierscope.errors import TierscopeError
-from tierscope.studies.analyze import analyze_import
-from tierscope.studies.imports import _trace
-from tierscope.trace.imports import darshan_reader
-from tierscope.trace.imports.darshan import Options, import_logs
-from tierscope.trace.imports.darshan_reader import DarshanLog, UnreadableLog, read_logs
-from tierscope.trace.imports.paths import TierRules
+from tierscope.imports import darshan_reader
+from tierscope.imports.darshan import DarshanOptions, import_logs
+from tierscope.imports.darshan_reader import DarshanLog, UnreadableLog, read_logs
+from tierscope.imports.logs import _trace
+from tierscope.imports.paths import TierRules
 
 pytestmark = [pytest.mark.darshan, needs_library]
 
@@ -146,7 +146,7 @@ def outcome(log: DarshanLog | UnreadableLog) -> str:
         if "took longer" in log.reason:
             return "unreadable: took too long"
         return "unreadable: the library crashed" if "crash" in log.reason else "unreadable"
-    imported = import_logs([log], TierRules({"gfs": ("/",)}), Options())
+    imported = import_logs([log], TierRules({"gfs": ("/",)}), DarshanOptions())
     about = {
         "command": log.job["command"],
         "job_id": log.job["job_id"],

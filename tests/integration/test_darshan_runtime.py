@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trace.darshan_logs import needs_library, wheel_log
+from tests.imports.darshan_logs import needs_library, wheel_log
 
 pytestmark = [
     pytest.mark.darshan,

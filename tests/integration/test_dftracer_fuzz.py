@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.imports.dftracer_lines import as_version_2, began, call, complete, named, text_of
 from tests.integration.test_darshan_fuzz import add_tail, cut, double, flip_bits
-from tests.trace.dftracer_lines import as_version_2, began, call, complete, named, text_of
 
 pytestmark = pytest.mark.darshan
 
@@ -22,9 +22,9 @@ import json, resource, sys
 resource.setrlimit(resource.RLIMIT_AS, ({MEMORY_BYTES}, {MEMORY_BYTES}))
 from tierscope.analysis.to_json import breakdown_json
 from tierscope.errors import UserError
-from tierscope.studies.analyze import analyze_import
-from tierscope.studies.imports import Wanted, import_logs
-from tierscope.trace.imports.paths import TierRules
+from tierscope.commands.analyze import analyze_import
+from tierscope.imports.logs import Wanted, import_logs
+from tierscope.imports.paths import TierRules
 
 for line in sys.stdin:
     path = line.rstrip("\\n")

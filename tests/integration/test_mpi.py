@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from tests.tiny import TINY
-from tierscope.trace.store import RunStore
+from tierscope.output.store import RunStore
 
 pytestmark = pytest.mark.mpi
 

@@ -12,7 +12,7 @@ import pytest
 from tests.integration.test_mpi import MPIRUN, counts, local, mpirun
 from tests.small_study import plan_of, planned_samples, small_study
 from tests.tiny import TINY
-from tierscope.trace.store import RunStore
+from tierscope.output.store import RunStore
 
 pytestmark = pytest.mark.mpi
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tierscope.native import state
+from tierscope.native import setup, state
 from tierscope.native.lanes import NativeLane
-from tierscope.trace.durable import boot_id
+from tierscope.output.durable import boot_id
 from tierscope.trace.ops import KINDS
 
 pytestmark = pytest.mark.native
@@ -32,7 +32,7 @@ def test_what_is_counted_is_what_was_done(tmp_path: Path) -> None:
     data.write_bytes(os.urandom(NBYTES))
     folder = tmp_path / "record"
     folder.mkdir()
-    state.write_setup(str(folder), [state.TierSetup((str(data),))], 0, boot_id())
+    setup.write_setup(str(folder), [setup.TierSetup((str(data),))], 0, boot_id())
     variables = ["-E", f"LD_PRELOAD={library}", "-E", f"TIERSCOPE_RECORD={folder}"]
     subprocess.run([EMULATOR, "-L", SYSROOT, *variables, program, data], check=True, timeout=120)
     ops: Counter[str] = Counter()

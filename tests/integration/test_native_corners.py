@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.native_programs import Ended, Recorded, compiled, environment, gather, run, run_recorded
-from tierscope.native import state
+from tierscope.native import setup, state
 from tierscope.native.stations import Station, TierStations
-from tierscope.trace.durable import boot_id
+from tierscope.output.durable import boot_id
 from tierscope.trace.ops import READ
 
 pytestmark = pytest.mark.native
@@ -78,8 +78,8 @@ def test_a_fork_in_the_middle_of_an_emulated_operation(corners: tuple[str, Path,
     program, file, _ = corners
     folder = file.parent.parent / "record"
     folder.mkdir()
-    slow = state.TierSetup((os.path.realpath(file.parent),), TierStations(servers=(Station(0, 2e8, 0.0),)))
-    state.write_setup(str(folder), [slow], 1, boot_id())
+    slow = setup.TierSetup((os.path.realpath(file.parent),), TierStations(servers=(Station(0, 2e8, 0.0),)))
+    setup.write_setup(str(folder), [slow], 1, boot_id())
     ended = run([program, "forks_in_the_middle", file], environment(folder))
     found = gather(folder, ["gfs"], ended)
     assert ended == FINE

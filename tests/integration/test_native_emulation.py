@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tierscope.native import library
-from tierscope.native.state import TierSetup, write_setup
+from tierscope.native.setup import TierSetup, write_setup
 from tierscope.native.stations import Station, TierStations
-from tierscope.trace.durable import boot_id
+from tierscope.output.durable import boot_id
 
 pytestmark = [
     pytest.mark.native,

@@ -20,7 +20,7 @@ import pytest
 from tests import native_programs as programs
 from tests.native_programs import environment, run
 from tests.small_disks import mounted
-from tierscope.native import state
+from tierscope.native import setup, state
 from tierscope.native.stations import STATION, TIER, Station, TierStations
 from tierscope.trace.ops import OP_ROW, READ
 
@@ -223,15 +223,15 @@ def fields(content: bytes) -> Iterator[tuple[int, int]]:
     """Place and width of every field but rates and latencies: those are what the program is to be slowed down by."""
     yield from ((place, 4) for place in range(12, 40, 4))
     yield 40, 8  # boot
-    head, tiers = state.CONFIG.itemsize, state.CONFIG.itemsize - state.MAX_TIERS * TIER.itemsize
+    head, tiers = setup.CONFIG.itemsize, setup.CONFIG.itemsize - state.MAX_TIERS * TIER.itemsize
     for tier in range(tiers, tiers + 3 * TIER.itemsize, TIER.itemsize):
         yield from ((tier + place, 8) for place in (0, 24, 56, 64, 72))  # two stations, emulated, first server, servers
-    prefixes = int(np.frombuffer(content, state.CONFIG, 1)[0]["prefixes"])
+    prefixes = int(np.frombuffer(content, setup.CONFIG, 1)[0]["prefixes"])
     for number in range(prefixes):
-        prefix = head + number * state.PREFIX.itemsize
-        length = int(np.frombuffer(content, state.PREFIX, 1, prefix)[0]["length"])
+        prefix = head + number * setup.PREFIX.itemsize
+        length = int(np.frombuffer(content, setup.PREFIX, 1, prefix)[0]["length"])
         yield from ((prefix, 4), (prefix + 4, 4), (prefix + 4, 1), (prefix + 8, 1), (prefix + 8 + length, 1))
-    for station in range(head + prefixes * state.PREFIX.itemsize, len(content), STATION.itemsize):
+    for station in range(head + prefixes * setup.PREFIX.itemsize, len(content), STATION.itemsize):
         yield station, 8
 
 
@@ -257,11 +257,11 @@ def configs(tier: Path) -> Iterator[bytes]:
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     servers = (Station(2, 5.0, 0.001), Station(3, 5.0, 0.001))
     stations = TierStations((Station(0, 1000.0, 0.001),), servers, (Station(1, 10.0, 0.0),), 1000, 1000)
-    plain = state.TierSetup(prefixes=(str(tier.parent), "/usr", "/"))
-    slow = state.TierSetup((str(tier),), stations)
-    yield state.config_bytes([state.TierSetup((str(tier / "data.bin"), "/")), plain], 0, "", 0)
-    yield state.config_bytes([slow, plain], 4, boot, 0)
-    yield state.config_bytes([plain, slow, plain], 4, boot, state.OPTION_OPS | state.OPTION_REREADS)
+    plain = setup.TierSetup(prefixes=(str(tier.parent), "/usr", "/"))
+    slow = setup.TierSetup((str(tier),), stations)
+    yield setup.config_bytes([setup.TierSetup((str(tier / "data.bin"), "/")), plain], 0, "", 0)
+    yield setup.config_bytes([slow, plain], 4, boot, 0)
+    yield setup.config_bytes([plain, slow, plain], 4, boot, state.OPTION_OPS | state.OPTION_REREADS)
 
 
 @pytest.mark.parametrize("number", range(3))
@@ -471,9 +471,9 @@ def medians(kind: str, tier: Path, record: Path) -> tuple[float, float]:
     """Of a read that takes a millisecond: as Python times it, and as the shim does."""
     command = programs.python(TIMES, tier / "data.bin", kind)
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    slow = state.TierSetup((str(tier),), TierStations(latency_ns=1_000_000))
+    slow = setup.TierSetup((str(tier),), TierStations(latency_ns=1_000_000))
     record.mkdir()
-    state.write_setup(str(record), [slow], 0, boot, state.OPTION_OPS)
+    setup.write_setup(str(record), [slow], 0, boot, state.OPTION_OPS)
     recorded = programs.gather(record, ["one"], run(command, environment(record)))
     rows = np.frombuffer(b"".join(recorded.rows), OP_ROW)
     return float(recorded.ended.out), float(np.median(rows["busy_ns"][rows["kind"] == READ]))

@@ -130,8 +130,8 @@ def test_it_loads_without_network_and_without_complaint(opened: Opened) -> None:
 
 
 def test_a_hundred_settings_give_what_the_command_prints(opened: Opened, times: Path) -> None:
-    from tierscope.studies.analyze import analyze  # noqa: PLC0415  (the command's own way, without a hundred processes)
-    from tierscope.studies.whatif import estimated  # noqa: PLC0415
+    from tierscope.commands.analyze import analyze  # noqa: PLC0415  (the command's own way, without a hundred processes)
+    from tierscope.commands.estimate import estimated  # noqa: PLC0415
 
     analysis = analyze(str(times))
     dice = random.Random(7)
@@ -157,8 +157,8 @@ def test_a_hundred_settings_give_what_the_command_prints(opened: Opened, times: 
 
 def test_ties_fall_the_same_way(browser: Any, tmp_path: Path) -> None:
     """Times of tenths of a second, so that many processes, epochs and rates are equal."""
-    from tierscope.studies.analyze import analyze  # noqa: PLC0415
-    from tierscope.studies.whatif import estimated  # noqa: PLC0415
+    from tierscope.commands.analyze import analyze  # noqa: PLC0415
+    from tierscope.commands.estimate import estimated  # noqa: PLC0415
 
     path = write_times(tmp_path / "coarse.csv", rates=6, ranks=12, digits=1)
     tierscope("report", path)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.integration.test_kill_and_resume import RUNS, STUDY
 from tests.small_disks import mounted
-from tierscope.trace.store import RunStore
+from tierscope.output.store import RunStore
 
 pytestmark = pytest.mark.faults
 

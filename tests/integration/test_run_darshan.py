@@ -14,14 +14,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.studies.test_profiled import run
+from tests.imports.darshan_logs import Did, made_log, needs_library, wheel_log
+from tests.measure.test_profiled import run
 from tests.tiny import TINY, tiny
-from tests.trace.darshan_logs import Did, made_log, needs_library, wheel_log
+from tierscope.commands.analyze import analyze
 from tierscope.errors import UserError
-from tierscope.studies.analyze import analyze
-from tierscope.studies.profilers import Darshan
-from tierscope.trace.imports.darshan_reader import DarshanLog
-from tierscope.trace.store import RunStore
+from tierscope.imports.darshan_reader import DarshanLog
+from tierscope.output.store import RunStore
+from tierscope.recording.profilers import Darshan
 from tierscope.trace.trace import Trace
 
 pytestmark = [
@@ -143,7 +143,7 @@ def text_logs(paths: Sequence[str], **_options: object) -> Iterator[DarshanLog]:
 
 @pytest.fixture
 def readable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tierscope.studies.imports.read_logs", text_logs)
+    monkeypatch.setattr("tierscope.imports.logs.read_logs", text_logs)
 
 
 def sums(trace: Trace, kinds: Sequence[str]) -> dict[tuple[int, int, str], tuple[int, int]]:
@@ -199,7 +199,7 @@ def test_a_log_that_is_missing_is_no_smaller_measurement(
     def but_one(paths: Sequence[str], **options: object) -> Iterator[DarshanLog]:
         yield from text_logs([path for path in paths if path != sorted(paths)[0]], **options)
 
-    monkeypatch.setattr("tierscope.studies.imports.read_logs", but_one)
+    monkeypatch.setattr("tierscope.imports.logs.read_logs", but_one)
     with pytest.raises(UserError, match=r"darshan saw nothing of what rank [01] read in epoch 2"):
         run(tiny("sweep={}"), tmp_path / "out", "darshan")
 

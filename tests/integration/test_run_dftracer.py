@@ -13,12 +13,12 @@ import polars as pl
 import pytest
 
 from tests.tiny import TINY
-from tierscope.data.stage import make_format
+from tierscope.output.store import RunStore
+from tierscope.plan.file_format import make_format
 from tierscope.plan.plan import Plan
 from tierscope.spec import sweep
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
-from tierscope.trace.store import RunStore
 from tierscope.trace.trace import Trace
 
 pytestmark = [

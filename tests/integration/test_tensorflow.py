@@ -7,7 +7,7 @@ import pytest
 from tests.framework_loaders import assert_same_trace, assert_samples_of_the_plan
 from tests.small_study import stage
 from tests.tiny import tiny
-from tierscope.data.content import payload
+from tierscope.dataset.content import payload
 
 pytestmark = pytest.mark.tensorflow
 

@@ -16,9 +16,9 @@ import pytest
 
 from tests.cli.test_commands import run
 from tierscope.errors import UserError
+from tierscope.output.store import RunStore
 from tierscope.plan.plan import Plan
 from tierscope.spec.load import load_study
-from tierscope.trace.store import RunStore
 from tierscope.trace.trace import PHASES, Trace
 
 pytestmark = pytest.mark.torch

@@ -7,11 +7,11 @@ import pytest
 
 from tests.accesses import Counting
 from tests.small_study import loader_of, plan_of, planned_samples, small_study, source_of, stage
-from tierscope.data import content
-from tierscope.data.stage import make_format
-from tierscope.loaders.ahead import AheadLoader, Held
+from tierscope.dataset import content
+from tierscope.loaders.ahead import AheadLoader, SamplesInMemory
+from tierscope.plan.file_format import make_format
 from tierscope.spec.study import Study
-from tierscope.tiers.access import Punctuality
+from tierscope.storage.access import Punctuality
 
 CASES = {
     "tfrecord": (),
@@ -25,7 +25,7 @@ def loaders_of(study: Study, out: str, access: Counting) -> tuple[AheadLoader, A
     """Of the first epoch and of a later one."""
     plan, batch = plan_of(study), study.workload.reader.batch_size
     samples = plan.order.reachable(0)
-    held = Held(samples, make_format(study).slot_bytes)
+    held = SamplesInMemory(samples, make_format(study).slot_bytes)
     loader = loader_of(study, source_of(study, out, lambda: access))
     return AheadLoader(held, batch, loader, plan.blocks_of(samples)), AheadLoader(held, batch, None, iter(()))
 
@@ -70,7 +70,7 @@ def test_a_rank_holds_what_it_may_ever_read() -> None:
 
 
 def test_samples_keep_their_own_sizes() -> None:
-    held = Held(np.array([3, 7, 40]), 10)
+    held = SamplesInMemory(np.array([3, 7, 40]), 10)
     for sample, payload in ((40, b"forty"), (3, b"three"), (7, b"seven plus")):
         held.put(sample, memoryview(payload))
     assert [bytes(held.get(sample)) for sample in (3, 7, 40)] == [b"three", b"seven plus", b"forty"]

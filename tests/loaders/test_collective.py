@@ -20,12 +20,12 @@ from tests.small_study import (
     tier_files,
     totals,
 )
-from tierscope.data import content
-from tierscope.data.stage import make_format
+from tierscope.dataset import content
 from tierscope.errors import DamagedDataError, TierscopeError, VanishedDataError
 from tierscope.formats.hdf5 import Hdf5, _Handle
 from tierscope.loaders import Batch, Loader
-from tierscope.loaders.base import Source
+from tierscope.loaders.base import SampleSource
+from tierscope.plan.file_format import make_format
 from tierscope.spec.study import Study
 from tierscope.trace.recorder import OpSink
 
@@ -75,7 +75,7 @@ def collective(*settings: str) -> Study:
     return small_study(*SETTINGS, *settings)
 
 
-def source(study: Study, out: str, ranks: Alone) -> Source:
+def source(study: Study, out: str, ranks: Alone) -> SampleSource:
     return replace(source_of(study, out), together=(ranks, ranks))
 
 

@@ -20,10 +20,10 @@ from tests.small_study import (
     totals,
 )
 from tierscope.bench.loading import make_source
-from tierscope.data import content
-from tierscope.data.stage import make_format
+from tierscope.dataset import content
 from tierscope.errors import DamagedDataError, StoppedError, TierscopeError, UserError, VanishedDataError
 from tierscope.formats import EXTENTS, FORMATS, LIBRARY, NOTHING, WHOLE
+from tierscope.plan.file_format import make_format
 from tierscope.plan.sizes import SampleSizes
 from tierscope.spec.study import NATIVE_FORMATS, Study
 

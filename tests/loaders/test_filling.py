@@ -10,15 +10,15 @@ import pytest
 
 from tests.accesses import Counting, Failing, Short, os_error
 from tests.small_study import loader_of, plan_of, reading, small_study, source_of, stage, totals
-from tierscope.data import content
-from tierscope.data.copies import Copies
-from tierscope.data.stage import make_format
+from tierscope.dataset import content
+from tierscope.dataset.copies import Copies
 from tierscope.errors import DamagedDataError, OutOfSpaceError, StoppedError, TierscopeError, UserError
-from tierscope.loaders import Source
+from tierscope.loaders import SampleSource
+from tierscope.plan.file_format import make_format
 from tierscope.plan.first_touch import FirstTouch
 from tierscope.spec.study import Study
-from tierscope.tiers.access import Access, Directory
-from tierscope.tiers.files import DatasetFiles
+from tierscope.storage.access import Access, Directory
+from tierscope.storage.files import DatasetFiles
 from tierscope.trace.recorder import LaneTable
 
 RECORD = 1016  # a TFRecord of 1000 bytes
@@ -29,21 +29,21 @@ def touched(*settings: str) -> Study:
     return small_study("policy=first-touch", *settings)
 
 
-def filling_source(study: Study, out: str, access: Callable[[], Access] = Directory) -> Source:
+def filling_source(study: Study, out: str, access: Callable[[], Access] = Directory) -> SampleSource:
     source, (near, _) = source_of(study, out, access), study.system.tiers
     suffix, dataset = make_format(study).suffix, study.workload.dataset
     copies = DatasetFiles.of(near, out, 0, dataset, study.seed, suffix, copies=True)
     return replace(source, files=(copies, source.files[1]))
 
 
-def prepared(study: Study, out: Path, access: Callable[[], Access] = Directory) -> tuple[Source, FirstTouch]:
+def prepared(study: Study, out: Path, access: Callable[[], Access] = Directory) -> tuple[SampleSource, FirstTouch]:
     stage(replace(study, placement=small_study("cache_rate=0").placement), str(out))
     source = filling_source(study, str(out), access)
     Copies(source.files[0]).begin()
     return source, FirstTouch(study, plan_of(study), make_format(study).file_bytes, 0)
 
 
-def epoch(study: Study, source: Source, plan: FirstTouch, number: int) -> list[LaneTable]:
+def epoch(study: Study, source: SampleSource, plan: FirstTouch, number: int) -> list[LaneTable]:
     """Reads it, and holds every payload against what was generated."""
     loader = loader_of(study, source)
     length = study.workload.dataset.record_length_bytes
@@ -54,7 +54,7 @@ def epoch(study: Study, source: Source, plan: FirstTouch, number: int) -> list[L
     return loader.finish()[0]
 
 
-def held(source: Source) -> list[str]:
+def held(source: SampleSource) -> list[str]:
     return sorted(name for name in os.listdir(source.files[0].folder) if not name.startswith("tierscope.json"))
 
 

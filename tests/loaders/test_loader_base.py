@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tierscope.loaders.base import Slots, Work, split_steps
+from tierscope.loaders.base import Slots, StepSamples, split_steps
 from tierscope.plan.plan import Block
 
 
@@ -43,9 +43,9 @@ def test_steps_keep_every_sample_in_order(batch_size: int, batches: list[int], r
 
 
 def test_a_part_of_the_work_is_cut_alike_in_every_column() -> None:
-    work = Work(3, [1, 2, 3, 4], [11, 12, 13, 14], [21, 22, 23, 24], [0, 1, 0, 1])
-    assert work.part(1, 3) == Work(3, [2, 3], [12, 13], [22, 23], [1, 0])
-    assert work.part(3, 99) == Work(3, [4], [14], [24], [1])
+    work = StepSamples(3, [1, 2, 3, 4], [11, 12, 13, 14], [21, 22, 23, 24], [0, 1, 0, 1])
+    assert work.part(1, 3) == StepSamples(3, [2, 3], [12, 13], [22, 23], [1, 0])
+    assert work.part(3, 99) == StepSamples(3, [4], [14], [24], [1])
     assert replace(work, fills=[True, False, True, True]).part(1, 3).fills == [False, True]
 
 

@@ -27,11 +27,11 @@ from tests.small_study import (
     tier_files,
     totals,
 )
-from tierscope.data import content
+from tierscope.dataset import content
 from tierscope.errors import DamagedDataError, StoppedError, UserError, VanishedDataError
 from tierscope.loaders import LOADERS
 from tierscope.spec.study import NATIVE_FORMATS, Study
-from tierscope.tiers.access import Access, Directory, Punctuality
+from tierscope.storage.access import Access, Directory, Punctuality
 
 # Datasets of 24 samples. Whole files in one read, several samples per file, several extents per sample.
 DATASETS = {

@@ -36,18 +36,18 @@ from tests.small_study import (
     totals,
 )
 from tierscope.bench.loading import make_source
-from tierscope.data import content
-from tierscope.data.stage import make_format
+from tierscope.dataset import content
 from tierscope.errors import TierscopeError, UserError
 from tierscope.formats import FORMATS, Extent, Shape
-from tierscope.loaders import LOADERS, Reach, Source
+from tierscope.loaders import LOADERS, Reach, SampleSource
 from tierscope.loaders.native import NativeLoader, affine_extents
+from tierscope.plan.file_format import make_format
 from tierscope.plan.plan import Block
 from tierscope.spec.study import NATIVE_FORMATS, Study
-from tierscope.tiers.access import Directory
-from tierscope.tiers.emulated import Board
-from tierscope.tiers.files import DatasetFiles
-from tierscope.tiers.stations import map_stations
+from tierscope.storage.access import Directory
+from tierscope.storage.emulated import Board
+from tierscope.storage.files import DatasetFiles
+from tierscope.storage.stations import map_stations
 from tierscope.trace.ops import KINDS, OP_ROW
 from tierscope.trace.recorder import LaneTable, OpSink, Recording
 
@@ -121,7 +121,7 @@ def task_name(task: str) -> str:
 class Epoch:
     """Everything that a loader gave and recorded in one epoch."""
 
-    def __init__(self, study: Study, source: Source, name: str, ops: Path | None = None) -> None:
+    def __init__(self, study: Study, source: SampleSource, name: str, ops: Path | None = None) -> None:
         sink = OpSink(str(ops)) if ops else None
         loader = loader_of(study, source, name, sink)
         self.samples: list[list[int]] = []
@@ -284,7 +284,7 @@ def test_files_are_found_by_the_rule_of_tiers(numbers: list[int], subfolders: in
             path = Path(names.path(number))
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(number.to_bytes(8, "little"))
-        source = Source(FORMATS.load("raw")(Shape(1, 8)), (names,), ("gfs",), 4096, 1, lambda: (Directory(),))
+        source = SampleSource(FORMATS.load("raw")(Shape(1, 8)), (names,), ("gfs",), 4096, 1, lambda: (Directory(),))
         files = np.array(numbers, np.int64)
         nothing = np.zeros_like(files)
         loader = NativeLoader(source, 3, 1, 1, Recording(1))
@@ -363,7 +363,7 @@ class TestErrors:
         block = next(plan_of(study).reads(0, 1))
         return tier_files(study, str(out))[int(block.tiers[place])].path(int(block.files[place]))
 
-    def error(self, study: Study, source: Source, name: str) -> TierscopeError:
+    def error(self, study: Study, source: SampleSource, name: str) -> TierscopeError:
         with pytest.raises(TierscopeError) as caught:
             Epoch(study, source, name)
         return caught.value
@@ -526,7 +526,7 @@ class TestEnds:
         assert len(ticks) > 20
 
 
-def emulated(out: Path, *settings: str) -> tuple[Study, Source, Board]:
+def emulated(out: Path, *settings: str) -> tuple[Study, SampleSource, Board]:
     study = small_study("gfs.emulate=true", "cache_rate=0", *settings)
     stage(study, str(out))
     board = Board(map_stations(study.system, study.seed).count)

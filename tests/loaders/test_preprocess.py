@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from tests.small_study import NEEDS_LIBRARY, loader_of, plan_of, reading, small_study, source_of, stage
-from tierscope.data import content
-from tierscope.data.stage import make_format
+from tierscope.dataset import content
 from tierscope.errors import DamagedDataError
 from tierscope.formats import FORMATS, Shape
 from tierscope.loaders import Batch
 from tierscope.loaders.preprocess import Floats, Preprocess, make_preprocess
+from tierscope.plan.file_format import make_format
 from tierscope.spec.study import PREPROCESSES, Study
 
 loaders = pytest.mark.parametrize("name", ["inline", "threads", pytest.param("native", marks=NEEDS_LIBRARY)])

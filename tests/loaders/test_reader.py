@@ -15,10 +15,10 @@ import pytest
 
 from tests.accesses import Counting, Short
 from tests.small_study import NEEDS_LIBRARY, small_study, source_of, stage, totals
-from tierscope.data import content
+from tierscope.dataset import content
 from tierscope.errors import DamagedDataError
 from tierscope.loaders import reader as reader_module
-from tierscope.loaders.base import Slots, Work
+from tierscope.loaders.base import Slots, StepSamples
 from tierscope.loaders.reader import SampleReader
 from tierscope.trace import recorder as recorder_module
 from tierscope.trace.ops import OP_ROW
@@ -34,7 +34,7 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> str:
     return out
 
 
-WORK = Work(0, [4, 2, 9], [4, 2, 9], [0, 0, 0], [1, 1, 1])
+WORK = StepSamples(0, [4, 2, 9], [4, 2, 9], [0, 0, 0], [1, 1, 1])
 
 
 def slots_of(samples: int) -> tuple[list[memoryview], list[memoryview]]:

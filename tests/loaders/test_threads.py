@@ -10,7 +10,7 @@ from tests.accesses import Counting, Failing, os_error, wait_until
 from tests.small_study import loader_of, plan_of, reading, small_study, source_of, stage, totals
 from tierscope.errors import StoppedError
 from tierscope.loaders.threads import ThreadLoader
-from tierscope.tiers.access import Access, Punctuality
+from tierscope.storage.access import Access, Punctuality
 
 
 @pytest.fixture(scope="module")

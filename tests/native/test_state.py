@@ -15,26 +15,24 @@ from hypothesis import strategies as st
 
 from tests.states import START, Op, epoch_chunk, lane_chunk, list_chunk, names_bytes, rows, state_bytes, write_state
 from tierscope.errors import ResultError, UserError
-from tierscope.native import lanes, state
+from tierscope.native import lanes, setup, state
 from tierscope.native.lanes import NativeLane
+from tierscope.native.setup import TierSetup, config_bytes, write_setup
 from tierscope.native.state import (
     Chunk,
-    Damage,
     MarkedEpoch,
+    StateDamage,
     StateHead,
-    TierSetup,
     Unrecorded,
     WaitingRows,
-    config_bytes,
     is_plain,
     read_chunks,
     read_head,
     read_names,
     read_unrecorded,
-    write_setup,
 )
 from tierscope.native.stations import STATION, TIER, Station, TierStations
-from tierscope.trace.op_list import rows_of
+from tierscope.output.op_list import rows_of
 from tierscope.trace.ops import OP_ROW
 
 C = Path(state.__file__).parent / "c"
@@ -42,8 +40,8 @@ C = Path(state.__file__).parent / "c"
 STRUCTS = {
     "ts_station": STATION,
     "ts_tier": TIER,
-    "ts_config": state.CONFIG,
-    "ts_prefix": state.PREFIX,
+    "ts_config": setup.CONFIG,
+    "ts_prefix": setup.PREFIX,
     "ts_head": state.HEAD,
     "ts_phase": state.PHASE,
     "ts_epoch": state.EPOCH,
@@ -114,20 +112,20 @@ def test_the_config_says_what_was_given(tmp_path: Path) -> None:
     assert (tmp_path / "board").read_bytes() == bytes(32)
     assert (tmp_path / "lost").read_bytes() == bytes(16)
     raw = (tmp_path / "config").read_bytes()
-    head = np.frombuffer(raw, state.CONFIG, 1)[0]
+    head = np.frombuffer(raw, setup.CONFIG, 1)[0]
     assert (head["magic"], head["crc"], head["bytes"]) == (b"TSCONF01", zlib.crc32(raw[12:]), len(raw))
     assert (head["version"], head["options"], head["boot"]) == (1, 1, b"a-boot")
     assert (head["tiers"], head["prefixes"], head["servers"], head["slots"]) == (2, 4, 2, 4)
     assert head["tier"][0]["emulated"] == 0
     assert head["tier"][1].tolist() == ((0, 5.0, 0.0), (2, 0.0, 0.25), 1000, 7, 1, 0, 2)
-    prefixes = np.frombuffer(raw, state.PREFIX, 4, state.CONFIG.itemsize)
+    prefixes = np.frombuffer(raw, setup.PREFIX, 4, setup.CONFIG.itemsize)
     assert [(row["path"], row["length"], row["tier"]) for row in prefixes] == [
         (b"/mnt/nvme0/local", 16, 0),
         (b"/local/far", 10, 1),
         (b"/local", 6, 0),
         (b"", 0, 1),
     ]
-    servers = np.frombuffer(raw, STATION, 2, state.CONFIG.itemsize + 4 * state.PREFIX.itemsize)
+    servers = np.frombuffer(raw, STATION, 2, setup.CONFIG.itemsize + 4 * setup.PREFIX.itemsize)
     assert servers.tolist() == [(1, 2.0, 0.5), (3, 0.0, 0.5)]
 
 
@@ -224,7 +222,7 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
         read_head(str(tmp_path / "gone.state"), 2)
     head = head_of(write_state(tmp_path, "x"))
     os.unlink(head.path)
-    assert list(read_chunks(head)) == [Damage("cannot be read: No such file or directory")]
+    assert list(read_chunks(head)) == [StateDamage("cannot be read: No such file or directory")]
 
 
 @pytest.mark.parametrize("kind", ["pipe", "link", "socket", "device", "folder"])
@@ -236,7 +234,7 @@ def test_what_is_no_regular_file_is_not_waited_for_and_not_followed(tmp_path: Pa
     with pytest.raises(ResultError) as caught:
         read_head(head.path, 2)
     assert str(caught.value) == f"{head.path}: is not a regular file"
-    assert list(read_chunks(head)) == [Damage("is not a regular file")]
+    assert list(read_chunks(head)) == [StateDamage("is not a regular file")]
     assert list(read_names(head.path)) == []
     assert not is_plain(head.path)
     with pytest.raises(OSError, match="is not a regular file"):
@@ -307,7 +305,7 @@ def test_a_lane_that_was_cut_off_keeps_its_sums(tmp_path: Path) -> None:
 )
 def test_impossible_lanes_are_left_out_and_what_follows_is_read(tmp_path: Path, damaged: bytes) -> None:
     first, second = chunks_of(write_state(tmp_path, "x", damaged, LANE))
-    assert first == Damage("has impossible numbers at byte 4096")
+    assert first == StateDamage("has impossible numbers at byte 4096")
     assert isinstance(second, NativeLane)
 
 
@@ -317,27 +315,27 @@ def test_other_impossible_chunks_are_left_out_too(tmp_path: Path) -> None:
     late = bytearray(epoch_chunk(1, 1, 2))
     late[16:24] = struct.pack("<Q", 1 << 63)
     chunks = chunks_of(write_state(tmp_path, "x", bytes(long), bytes(late), epoch_chunk(-2), LANE))
-    assert [isinstance(chunk, Damage) for chunk in chunks] == [True, True, True, False]
+    assert [isinstance(chunk, StateDamage) for chunk in chunks] == [True, True, True, False]
 
 
 def test_the_rest_behind_an_unknown_chunk_is_given_up(tmp_path: Path) -> None:
     lane, damage = chunks_of(write_state(tmp_path, "x", LANE, b"\1" * 64, LANE))
     assert isinstance(lane, NativeLane)
-    assert damage == Damage(f"cannot be read from byte {4096 + len(LANE)} on")
+    assert damage == StateDamage(f"cannot be read from byte {4096 + len(LANE)} on")
 
 
 def test_a_truncated_file_gives_what_is_left(tmp_path: Path) -> None:
     path = write_state(tmp_path, "x", LANE, LANE)
     os.truncate(path, 4096 + len(LANE) + 50)
     short, lane, damage = chunks_of(path)
-    assert short == Damage(f"holds {4096 + len(LANE) + 50} bytes of {4096 + 2 * len(LANE)}")
+    assert short == StateDamage(f"holds {4096 + len(LANE) + 50} bytes of {4096 + 2 * len(LANE)}")
     assert isinstance(lane, NativeLane)
-    assert isinstance(damage, Damage)
+    assert isinstance(damage, StateDamage)
 
 
 def test_an_absurd_size_is_not_believed(tmp_path: Path) -> None:
     damage, lane = chunks_of(write_state(tmp_path, "x", LANE, used=1 << 63))
-    assert isinstance(damage, Damage)
+    assert isinstance(damage, StateDamage)
     assert isinstance(lane, NativeLane)
 
 

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 from tierscope.native import library
-from tierscope.trace.store import RunStore
+from tierscope.output.store import RunStore
 from tierscope.trace.trace import RunKey, Trace
 
 

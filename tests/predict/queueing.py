@@ -10,12 +10,12 @@ import numpy.typing as npt
 from hypothesis import strategies as st
 
 from tierscope.plan.plan import Plan
+from tierscope.plan.reading import Reading, reading_of
 from tierscope.plan.stations import Stations, stations_of, stripes
 from tierscope.predict import events
 from tierscope.predict.outcome import Load, Outcome
-from tierscope.predict.schedule import Reading, Schedule, lay_out
+from tierscope.predict.schedule import Schedule, lay_out
 from tierscope.spec.study import Dataset, Placement, Reader, Study, System, Tier, Train, Workload
-from tierscope.studies.reading import reading_of
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -12,10 +12,10 @@ from tests.predict.queueing import Case, case_of, study_of, systems, tier, visit
 from tierscope.errors import UserError
 from tierscope.predict import bound, events
 from tierscope.predict.outcome import Outcome
+from tierscope.predict.simulation import Simulation
 from tierscope.spec import sweep
 from tierscope.spec.load import load_study
 from tierscope.spec.study import Study
-from tierscope.studies.simulate import Simulation
 
 EXACT = 1e-9
 EPOCH = 2
@@ -203,7 +203,7 @@ def test_an_epoch_too_large_to_lay_out_is_drawn(monkeypatch: pytest.MonkeyPatch)
     """Counts say nearly what the order of every file says."""
     study = load_study("fugaku-small-60ost", ["sweep={}", "cache_rate=65%", "num_files_train=147456"])
     whole = Simulation.of(study).epoch(2, "bound")
-    monkeypatch.setattr("tierscope.studies.simulate.DRAWN_FROM", 1000)
+    monkeypatch.setattr("tierscope.predict.simulation.DRAWN_FROM", 1000)
     drawn = Simulation.of(study).epoch(2, "bound")
     assert drawn.ops.sum() == whole.ops.sum()
     assert drawn.io.max() == pytest.approx(whole.io.max(), rel=0.03)

@@ -26,7 +26,7 @@ from tests.small_study import loader_of, plan_of, reading, small_study, source_o
 from tierscope.predict import bound, events
 from tierscope.predict.outcome import Outcome
 from tierscope.predict.schedule import Schedule, first_of_file, lay_out, part_starts
-from tierscope.studies.simulate import Simulation
+from tierscope.predict.simulation import Simulation
 
 pytest.importorskip("numba", reason="the event engine needs numba")
 

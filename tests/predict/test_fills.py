@@ -14,8 +14,8 @@ from tierscope.plan import caches
 from tierscope.predict import bound, events
 from tierscope.predict.outcome import Outcome
 from tierscope.predict.schedule import Schedule
+from tierscope.predict.simulation import Simulation
 from tierscope.spec.study import Placement, Study
-from tierscope.studies.simulate import Simulation
 
 
 def with_policy(study: Study, policy: str, rate: float = 1.0, epochs: int = 1) -> Study:

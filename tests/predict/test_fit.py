@@ -24,9 +24,9 @@ from tierscope.predict.fit import (
     without_rates,
 )
 from tierscope.predict.propose import propose
+from tierscope.predict.simulation import Simulation
 from tierscope.spec.load import load_study
 from tierscope.spec.study import Study
-from tierscope.studies.simulate import Simulation
 
 TRUTH = ("lfs.read_ops=null", "lfs.bandwidth=40MB/s", "gfs.metadata_ops=400/s", "gfs.bandwidth=60MB/s")
 

@@ -13,12 +13,12 @@ from tests.predict.queueing import Case, case_of, study_of, systems, tier
 from tests.small_study import small_study
 from tests.traces import CLASSES, trace_of
 from tierscope.analysis.times import from_traces
+from tierscope.output.store import RunStore
 from tierscope.predict import bound, events, to_trace
 from tierscope.predict.outcome import Load, Outcome
+from tierscope.predict.simulation import simulate_point
 from tierscope.spec.study import Point
-from tierscope.studies.simulate import simulate_point
 from tierscope.trace.rank_trace import MAX_STEPS, StepTimes
-from tierscope.trace.store import RunStore
 from tierscope.trace.trace import COLUMNS, RunKey, Trace
 
 KEY = RunKey(3, 2)

@@ -7,11 +7,12 @@ import pytest
 
 from tests.predict.queueing import study_of, tier
 from tests.traces import TIERS, trace_of
-from tierscope.analysis.breakdown import break_down, break_even_epochs
+from tierscope.analysis.breakdown import break_down
+from tierscope.analysis.staging_costs import break_even_epochs
 from tierscope.analysis.times import from_traces
+from tierscope.predict.simulation import Simulation
 from tierscope.predict.staging import Staging, staging_seconds, stagings
 from tierscope.spec.study import Placement, Study, Tier
-from tierscope.studies.simulate import Simulation
 
 
 def near(**keys: Any) -> Tier:

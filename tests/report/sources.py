@@ -13,14 +13,14 @@ from tierscope.analysis.times import ClassTimes, from_csv
 from tierscope.predict.explore import explore
 from tierscope.predict.processes import Processes
 from tierscope.predict.whatif import estimate
-from tierscope.report.source import Source
+from tierscope.report.source import ReportSource
 
 GRID = tuple(float(percent) for percent in range(0, 201, 10))
 
 
 def source_of(
     times: ClassTimes, goal: float | None = None, improve: Mapping[str, float] | None = None, **changes: Any
-) -> Source:
+) -> ReportSource:
     breakdown, processes = break_down(times), Processes.of(times)
     vary = dict.fromkeys(processes.classes[1:3] or processes.classes, GRID)
     plain: dict[str, Any] = {
@@ -38,7 +38,7 @@ def source_of(
         "workload": "",
         "study_yaml": None,
     }
-    return Source(**{**plain, **changes})
+    return ReportSource(**{**plain, **changes})
 
 
 def rows_at(sweep: dict[str, Any], far: float, near: float, ranks: int = 3) -> list[dict[str, Any]]:

@@ -13,19 +13,19 @@ from tests.report.sources import source_of
 from tests.report.test_page import HOSTILE, OTHER, Parsed, made
 from tests.tiny import tiny
 from tests.traces import CLASSES, TIERS, times_of, trace_of
-from tierscope.analysis.beside import Beside, Side, lay_beside
+from tierscope.analysis.beside import Beside, ComparedResult, lay_beside
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.times import ClassTimes, from_traces
+from tierscope.commands.report import _differing
 from tierscope.errors import UserError
 from tierscope.report.beside import BesideView, error_text, summary_sentences
 from tierscope.report.figures import Figure, figures, standalone
-from tierscope.report.source import Source
+from tierscope.report.source import ReportSource
 from tierscope.report.tables import verdict
-from tierscope.studies.report import _differing
 
-MEASURED = Side("demo", "out", "measured", "measured")
-SIMULATED = Side("demo", "sim", "simulated", "simulated (bound)")
+MEASURED = ComparedResult("demo", "out", "measured", "measured")
+SIMULATED = ComparedResult("demo", "sim", "simulated", "simulated (bound)")
 Seconds = Mapping[Any, float | tuple[str, float]]
 
 
@@ -53,7 +53,9 @@ def simulated(seconds: Mapping[Any, float], spread: tuple[float, float] = (0.9, 
     return from_traces(traces, TIERS)
 
 
-def laid(first: ClassTimes, second: ClassTimes, sides: tuple[Side, Side] = (MEASURED, SIMULATED)) -> Beside:
+def laid(
+    first: ClassTimes, second: ClassTimes, sides: tuple[ComparedResult, ComparedResult] = (MEASURED, SIMULATED)
+) -> Beside:
     return lay_beside(break_down(first), break_down(second), sides)
 
 
@@ -63,11 +65,13 @@ def shown(beside: Beside, width: int = 200) -> str:
     return target.getvalue()
 
 
-def with_beside(first: ClassTimes, second: ClassTimes, sides: tuple[Side, Side] = (MEASURED, SIMULATED)) -> Source:
+def with_beside(
+    first: ClassTimes, second: ClassTimes, sides: tuple[ComparedResult, ComparedResult] = (MEASURED, SIMULATED)
+) -> ReportSource:
     return source_of(first, beside=laid(first, second, sides))
 
 
-def drawn(source: Source) -> Figure:
+def drawn(source: ReportSource) -> Figure:
     (figure,) = (figure for figure in figures(source) if figure.name == "beside")
     return figure
 
@@ -193,7 +197,7 @@ def test_nothing_is_covered_by_what_was_not_simulated() -> None:
     ],
 )
 def test_a_label_says_where_times_come_from(given: Conditions, csv: bool, word: str, label: str) -> None:
-    side = Side.of("x", "out", given, csv)
+    side = ComparedResult.of("x", "out", given, csv)
     assert (side.word, side.label) == (word, label)
 
 
@@ -240,7 +244,7 @@ def test_errors_have_a_sign(percent: float | None, text: str) -> None:
 
 
 def test_two_of_the_same_kind_can_be_told_apart() -> None:
-    events = Side("demo", "sim2", "simulated", "simulated (events)")
+    events = ComparedResult("demo", "sim2", "simulated", "simulated (events)")
     assert "simulated (bound) s" in shown(laid(times({0.0: 4.0}), times({0.0: 4.0}), (SIMULATED, events)))
     same = shown(laid(times({0.0: 4.0}), times({0.0: 4.0}), (MEASURED, MEASURED)))
     assert "first s" in same
@@ -286,7 +290,7 @@ def test_no_name_becomes_markup() -> None:
     key, value, name = "<b>key", "<svg onload=alert(2)>", f"{OTHER[:20]}-READ"
     rows = [{"rank": 0, "class": name, "seconds": 1.0 + number, key: each} for number, each in enumerate((value, "x"))]
     first = times_of(rows, [key], [name, name.replace("READ", "META")])
-    sides = (Side(HOSTILE, OTHER, HOSTILE, HOSTILE), Side(OTHER, HOSTILE, OTHER, OTHER))
+    sides = (ComparedResult(HOSTILE, OTHER, HOSTILE, HOSTILE), ComparedResult(OTHER, HOSTILE, OTHER, OTHER))
     source = source_of(first, beside=laid(first, first, sides))
     text = made(source)
     parsed = Parsed(text)
@@ -298,7 +302,7 @@ def test_no_name_becomes_markup() -> None:
     assert "onerror" not in {
         attribute for each in ET.fromstring(drawn(source).svg or "").iter() for attribute in each.attrib
     }
-    assert "[/red]" in shown(laid(first, first, (Side("[red]x[/red]", ":boom:", "a", "[/red]"), SIMULATED)))
+    assert "[/red]" in shown(laid(first, first, (ComparedResult("[red]x[/red]", ":boom:", "a", "[/red]"), SIMULATED)))
 
 
 # The figure
@@ -336,7 +340,7 @@ def test_both_curves_band_and_whiskers_are_where_the_numbers_are() -> None:
 
 
 def test_the_legend_and_the_lone_file_say_which_is_which() -> None:
-    emulated = Side.of("demo", "out", Conditions(emulated=("gfs",)), from_csv=False)
+    emulated = ComparedResult.of("demo", "out", Conditions(emulated=("gfs",)), from_csv=False)
     source = with_beside(times({0.0: 4.0, 0.5: 2.0}), simulated({0.0: 5.0, 0.5: 2.1}), (emulated, SIMULATED))
     figure = drawn(source)
     texts = [each.text for each in ET.fromstring(figure.svg or "").iter() if each.tag.endswith("text")]

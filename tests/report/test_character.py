@@ -16,11 +16,11 @@ from tierscope.analysis.character_ops import FileUse, FormatUse
 from tierscope.analysis.characterise import Character, RankUse, characterise
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.similarity import similarity
-from tierscope.report.character import CharacterView, Side, SimilarityView, some_ranks
+from tierscope.report.character import CharacterView, ComparedRun, SimilarityView, some_ranks
 from tierscope.report.drawn.character import NAMES, draw_character
 from tierscope.report.figures import figures, standalone
 from tierscope.report.page import page
-from tierscope.report.source import Source
+from tierscope.report.source import ReportSource
 
 
 def character(**changes: Any) -> Character:
@@ -30,11 +30,11 @@ def character(**changes: Any) -> Character:
     return replace(characterise(trace), **changes)
 
 
-def source(**changes: Any) -> Source:
+def source(**changes: Any) -> ReportSource:
     return source_of(alone(), character=character(), **changes)
 
 
-def made(given: Source) -> str:
+def made(given: ReportSource) -> str:
     return page(given, [*figures(given), *draw_character(given)]).decode()
 
 
@@ -111,7 +111,7 @@ def test_two_side_by_side() -> None:
     one = character()
     halved = replace(one.metrics["bytes"], value=(one.metrics["bytes"].value or 0) / 2)
     found = similarity(one, replace(one, metrics={**one.metrics, "bytes": halved}))
-    said = printed(SimilarityView((Side("a", "A's", ""), Side("b", "B's", "point 1")), found))
+    said = printed(SimilarityView((ComparedRun("a", "A's", ""), ComparedRun("b", "B's", "point 1")), found))
     assert "B: b (B's, point 1)" in said
     assert "+50.0 %" in said
     assert "Largest difference: bytes read, +50.0 % (600 B and 300 B)." in said

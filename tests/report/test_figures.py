@@ -14,7 +14,7 @@ from tests.traces import CLASSES, TIERS, times_of, trace_of
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.times import ClassTimes, from_traces
 from tierscope.report.figures import FIGURE_CSS, LIGHT, Figure, class_marks, figures, standalone
-from tierscope.report.source import Source
+from tierscope.report.source import ReportSource
 from tierscope.report.svg import HEIGHT, WIDTH, text_width
 
 NAMES = ["time", "breakdown", "estimate", "goal", "processes"]
@@ -22,7 +22,7 @@ GRID = (0.0, 50.0, 100.0, 150.0)
 HOSTILE = ("<img src=x onerror=alert(1)>", "\U0001f600 & \u0639\u0631\u0628\u064a \u202e]]>")
 
 
-def source_of(times: ClassTimes, goal: float | None = None, improve: str = "LFS-READ", **changes: Any) -> Source:
+def source_of(times: ClassTimes, goal: float | None = None, improve: str = "LFS-READ", **changes: Any) -> ReportSource:
     return sources.source_of(times, goal, {improve: 50.0}, **changes)
 
 
@@ -53,7 +53,7 @@ def swept(
     return times_of(rows, ["cache_rate"])
 
 
-def named(source: Source, name: str) -> Figure:
+def named(source: ReportSource, name: str) -> Figure:
     return next(figure for figure in figures(source) if figure.name == name)
 
 

@@ -15,7 +15,7 @@ from tierscope.analysis.times import from_csv
 from tierscope.analysis.wording import Finding
 from tierscope.report.figures import figures
 from tierscope.report.page import embedded, page
-from tierscope.report.source import Source
+from tierscope.report.source import ReportSource
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 OTHER = "</script>'`&\u202ex"
@@ -54,7 +54,7 @@ class Parsed(HTMLParser):
         return given["content"] or ""
 
 
-def made(source: Source) -> str:
+def made(source: ReportSource) -> str:
     return page(source, figures(source)).decode()
 
 
@@ -63,7 +63,7 @@ def plain() -> str:
     return made(source_of(swept()))
 
 
-def hostile_source(path: Path) -> Source:
+def hostile_source(path: Path) -> ReportSource:
     lines = ["rank,epoch,class,seconds,cache_rate,<b>key"]
     for tier in (HOSTILE, OTHER):
         for kind in ("READ", "META"):

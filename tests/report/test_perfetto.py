@@ -13,8 +13,8 @@ import pytest
 from tests.report.sources import swept
 from tests.traces import TIERS, trace_of
 from tierscope.analysis.times import from_traces
+from tierscope.output.op_list import SCHEMA
 from tierscope.report.perfetto import events_of_ops, events_of_sums, write_perfetto
-from tierscope.trace.op_list import SCHEMA
 
 
 def slices(events: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -7,7 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tierscope.report.svg import Axis, Canvas, Entry, Legend, Scale, clean, fit, label, nice_ticks, short, text_width
+from tierscope.report.svg import (
+    Canvas,
+    Legend,
+    LegendEntry,
+    Scale,
+    SweptAxis,
+    clean,
+    fit,
+    label,
+    nice_ticks,
+    short,
+    text_width,
+)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +84,7 @@ def test_hatchings_are_defined_once_under_the_name_of_the_drawing() -> None:
 
 
 def test_numbers_keep_their_distances() -> None:
-    axis = Axis.of("cache_rate", [0.0, 0.5, 0.75], 0.0, 400.0)
+    axis = SweptAxis.of("cache_rate", [0.0, 0.5, 0.75], 0.0, 400.0)
     assert axis.places == pytest.approx((50.0, 250.0, 350.0))
     assert axis.pitch == pytest.approx(100.0)
     assert axis.joined
@@ -81,14 +93,14 @@ def test_numbers_keep_their_distances() -> None:
 
 def test_numbers_that_crowd_get_equal_room_unless_told_otherwise() -> None:
     powers = [1, 2, 4, 8, 16, 32, 64]
-    assert Axis.of("readers", powers, 0.0, 700.0).places == tuple(range(50, 700, 100))
-    assert not Axis.of("readers", powers, 0.0, 700.0).to_scale
-    assert Axis.of("readers", powers, 0.0, 700.0, to_scale=True).pitch < 12
+    assert SweptAxis.of("readers", powers, 0.0, 700.0).places == tuple(range(50, 700, 100))
+    assert not SweptAxis.of("readers", powers, 0.0, 700.0).to_scale
+    assert SweptAxis.of("readers", powers, 0.0, 700.0, to_scale=True).pitch < 12
 
 
 @pytest.mark.parametrize("values", [["a", "b"], [True, False], [None, 1.0]])
 def test_what_is_no_number_is_not_joined(values: list[object]) -> None:
-    axis = Axis.of("key", values, 0.0, 100.0)
+    axis = SweptAxis.of("key", values, 0.0, 100.0)
     assert axis.places == (25.0, 75.0)
     assert not axis.joined
 
@@ -96,7 +108,7 @@ def test_what_is_no_number_is_not_joined(values: list[object]) -> None:
 @pytest.mark.parametrize("count", [1, 2, 11, 21, 101, 1001])
 def test_labels_do_not_touch(count: int) -> None:
     values = [index / max(1, count - 1) for index in range(count)]
-    labels = Axis.of("cache_rate", values, 0.0, 550.0).labels(16.0)
+    labels = SweptAxis.of("cache_rate", values, 0.0, 550.0).labels(16.0)
     assert labels[0][1] == "0%"
     assert count < 3 or len(labels) >= 3
     for (before, first), (after, second) in pairwise(labels):
@@ -105,7 +117,7 @@ def test_labels_do_not_touch(count: int) -> None:
 
 def test_labels_of_uneven_values_do_not_touch_upwards_either() -> None:
     values = [0.0, 0.01, 0.02, 0.5, 1.0]
-    labels = Axis.of("", values, 300.0, 0.0, to_scale=True).labels(16.0, upright=True)
+    labels = SweptAxis.of("", values, 300.0, 0.0, to_scale=True).labels(16.0, upright=True)
     assert [text for _, text in labels] == ["0", "0.5", "1"]
 
 
@@ -124,7 +136,7 @@ def test_labels_are_as_people_write_values(key: str, value: object, text: str) -
 
 def test_a_legend_breaks_into_rows_that_fit() -> None:
     canvas = Canvas("x", "", "")
-    legend = Legend([Entry(lambda *_: None, f"name number {number}") for number in range(8)])
+    legend = Legend([LegendEntry(lambda *_: None, f"name number {number}") for number in range(8)])
     legend.draw(canvas)
     texts = [element for element in ET.fromstring(canvas.to_text()) if element.tag.endswith("text")]
     assert len({element.get("y") for element in texts}) > 1

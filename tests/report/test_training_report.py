@@ -14,7 +14,7 @@ from tierscope.analysis.training import about_training
 from tierscope.report.drawn.training import NAMES, draw_training
 from tierscope.report.figures import figures, standalone
 from tierscope.report.page import page
-from tierscope.report.source import Source
+from tierscope.report.source import ReportSource
 from tierscope.report.training import TrainingView, rows_of
 from tierscope.report.verdict import verdict
 from tierscope.trace.trace import Trace
@@ -22,7 +22,7 @@ from tierscope.trace.trace import Trace
 ASKED = asked([20.0, 20.2], [15.0, 15.2], [12.0, 12.2])
 
 
-def source(*traces: Trace, **changes: Any) -> Source:
+def source(*traces: Trace, **changes: Any) -> ReportSource:
     training = trained(*(traces or ASKED))
     return source_of(alone(), training=training, findings=about_training(training), **changes)
 
@@ -33,7 +33,7 @@ def printed(view: object, width: int = 160) -> str:
     return out.getvalue()
 
 
-def made(given: Source) -> str:
+def made(given: ReportSource) -> str:
     return page(given, [*figures(given), *draw_training(given)]).decode()
 
 

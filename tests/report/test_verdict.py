@@ -8,12 +8,13 @@ import pytest
 from tests.report.sources import alone, source_of, swept
 from tests.traces import TIERS, times_of, trace_of
 from tierscope.analysis.times import from_traces
-from tierscope.report.source import Held, Source
+from tierscope.dataset.holdings import HeldBytes
+from tierscope.report.source import ReportSource
 from tierscope.report.verdict import verdict
 
 
 def test_the_verdict_says_where_the_bottleneck_changes_what_is_best_and_what_helps() -> None:
-    held = {index: {"lfs": Held(index * 2**30, index * 2**32)} for index in range(3)}
+    held = {index: {"lfs": HeldBytes(index * 2**30, index * 2**32)} for index in range(3)}
     bottleneck, best, helping = verdict(source_of(swept(), held=held))
     assert "GFS-META from 0% to 50%, then LFS-READ at 100%" in bottleneck
     assert "best cache rate is 50%, with 3.11 s" in best
@@ -22,7 +23,7 @@ def test_the_verdict_says_where_the_bottleneck_changes_what_is_best_and_what_hel
 
 
 def test_what_nodes_share_is_counted_once() -> None:
-    held = {index: {"bb": Held(None, 3 * 2**30)} for index in range(3)}
+    held = {index: {"bb": HeldBytes(None, 3 * 2**30)} for index in range(3)}
     assert "3 GiB on bb in all" in verdict(source_of(swept(), held=held))[1]
 
 
@@ -38,7 +39,7 @@ def test_a_verdict_on_no_io_at_all() -> None:
     assert "No class by itself would help" in sentences[2]
 
 
-def with_loop(**changes: Any) -> Source:
+def with_loop(**changes: Any) -> ReportSource:
     seconds = {(rank, epoch): {"GFS-READ": 2.0} for rank in range(2) for epoch in (1, 2)}
     trace = trace_of(seconds, sweep={}, steps=np.ones((5, 3)), steps_per_entry=4, **changes)
     return source_of(from_traces([trace], TIERS))

@@ -1,4 +1,4 @@
-"""Files of DLIO for tests: those under tests/data/dlio, and a small one to change a key of."""
+"""Files of DLIO for tests: those under tests/spec/dlio, and a small one to change a key of."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from tierscope.errors import SpecError
 from tierscope.spec.load import Loaded, load
 
-FOLDER = Path(__file__).parent.parent / "data" / "dlio"
+FOLDER = Path(__file__).parent / "dlio"
 SMALL = "model: small\nframework: pytorch\nworkflow: {train: True}\ndataset: {num_files_train: 64}\n"
 
 

@@ -15,7 +15,7 @@ from tierscope.spec.study import (
     Checkpoint,
     Dataset,
     Hardware,
-    Hdf5,
+    Hdf5Layout,
     Model,
     Placement,
     Reader,
@@ -136,7 +136,7 @@ def datasets(draw: st.DrawFn, ranks: int, formats: tuple[str, ...], varies: bool
     given: dict[str, Any] = {"record_length_bytes": st.just(length)}
     given["record_length_bytes_stdev"] = st.integers(0, length if varies else 0)
     if name == "hdf5":
-        given["hdf5"] = section(Hdf5)
+        given["hdf5"] = section(Hdf5Layout)
     if name == "synthetic" and draw(st.booleans()):
         most = draw(st.integers(1, 2**30))
         given["statistics"] = section(Statistics, file_bytes=st.just(most), read_bytes=st.none() | st.integers(1, most))

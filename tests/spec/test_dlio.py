@@ -12,7 +12,7 @@ from tests.spec.texts import SMALL as OURS
 from tierscope.errors import SpecError
 from tierscope.spec.dlio import convert, is_dlio
 from tierscope.spec.dlio_keys import RULES
-from tierscope.spec.dlio_making import Wanted
+from tierscope.spec.dlio_making import MetricOptions
 from tierscope.spec.dump import to_yaml
 from tierscope.spec.load import load, parse_study
 from tierscope.spec.tree import parse_yaml
@@ -67,7 +67,7 @@ def test_unet3d_as_it_is() -> None:
     )
     assert checkpoint.model_parameters == math.ceil(499153191 / 4)
     assert (checkpoint.precision, checkpoint.optimizer) == ("fp32", "none")
-    assert made.wanted == Wanted(0.9, 1, 0)
+    assert made.wanted == MetricOptions(0.9, 1, 0)
     assert noted(made.notes, "dataset.record_length_bytes_resize")
     assert any("generates its own files" in note for note in made.notes)
 

@@ -12,7 +12,7 @@ SECTIONS: list[type] = [
     study.Reader,
     study.Train,
     study.Model,
-    study.Hdf5,
+    study.Hdf5Layout,
     study.Statistics,
     study.Checkpoint,
     study.Workload,

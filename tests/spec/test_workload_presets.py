@@ -2,14 +2,14 @@
 
 import pytest
 
-from tierscope.data.checkpoints import checkpoint_bytes
-from tierscope.data.stage import make_format
+from tierscope.dataset.checkpoints import checkpoint_bytes
+from tierscope.plan.file_format import make_format
 from tierscope.plan.plan import Plan
+from tierscope.predict.simulation import Simulation, check_rates
 from tierscope.spec import presets
 from tierscope.spec.load import load_study
 from tierscope.spec.scale import scale_study
 from tierscope.spec.study import Study
-from tierscope.studies.simulate import Simulation, check_rates
 
 PAPER = ("cosmic-tagger", "dffn", "cosmoflow", "candle", "frnn", "imagenet", "climate", "l2hmc")
 MLPERF = ("unet3d", "resnet50", "bert", "llama-checkpoint")

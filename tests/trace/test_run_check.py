@@ -14,16 +14,17 @@ from hypothesis import strategies as st
 from tests.tiny import tiny
 from tests.traces import TIERS, trace_of, traced
 from tierscope.cli.main import main
+from tierscope.commands.analyze import analyze
+from tierscope.commands.characterise import characterise_analysis
 from tierscope.errors import ResultError, TierscopeError
+from tierscope.output.result import open_result
+from tierscope.output.store import RunStore, read_parquet, write_parquet
 from tierscope.report.drawn.view import epochs_text
+from tierscope.report.summary import summarise
 from tierscope.spec import sweep
-from tierscope.spec.dlio_making import Wanted
-from tierscope.studies.analyze import analyze
-from tierscope.studies.characterise import characterise_analysis
-from tierscope.studies.result import identity, open_result
-from tierscope.studies.summary import summarise
+from tierscope.spec.dlio_making import MetricOptions
+from tierscope.spec.dump import identity
 from tierscope.trace.rank_trace import Residency
-from tierscope.trace.store import RunStore, read_parquet, write_parquet
 from tierscope.trace.trace import COLUMNS, LATER_COLUMNS, RunKey, Trace
 
 KEY = RunKey(0, 1)
@@ -267,7 +268,7 @@ def test_any_cell_is_refused_or_of_no_harm(made: Path, cell: tuple[str, Any, int
         refusal = refusal_of(lambda: store.load(KEY))
         if refusal is None:
             refusal = refusal_of(lambda: characterise_analysis(str(made), analyze(str(made))))
-            refusal = refusal or refusal_of(lambda: summarise(str(made), Wanted()))
+            refusal = refusal or refusal_of(lambda: summarise(str(made), MetricOptions()))
     finally:
         write_parquet(store.path(KEY), table, about)
     assert refusal is None or (refusal.exit_code == 2 and "\n" not in str(refusal))

@@ -15,7 +15,7 @@ from tierscope.errors import UserError
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedResult:
     """One of the two results. `word` and `label` say where its times come from, in short and in full."""
 
     name: str
@@ -24,7 +24,7 @@ class Side:
     label: str
 
     @classmethod
-    def of(cls, name: str, where: str, given: Conditions, from_csv: bool) -> "Side":
+    def of(cls, name: str, where: str, given: Conditions, from_csv: bool) -> "ComparedResult":
         if from_csv:  # nobody says whether that was measured
             return cls(name, where, "CSV", "from a CSV")
         if given.simulated:
@@ -71,8 +71,8 @@ class BesidePoint:
 class Beside:
     """`left_out`: how many points only the first and only the second has; `differing`: keys of their studies that are not the same."""
 
-    first: Side
-    second: Side
+    first: ComparedResult
+    second: ComparedResult
     sweep_keys: tuple[str, ...]
     points: tuple[BesidePoint, ...]
     left_out: tuple[int, int]
@@ -100,7 +100,9 @@ class Beside:
         return sum(known), len(known)
 
 
-def lay_beside(first: Breakdown, second: Breakdown, sides: tuple[Side, Side], differing: Iterable[str] = ()) -> Beside:
+def lay_beside(
+    first: Breakdown, second: Breakdown, sides: tuple[ComparedResult, ComparedResult], differing: Iterable[str] = ()
+) -> Beside:
     if set(first.sweep_keys) != set(second.sweep_keys):
         theirs, ours = (", ".join(each.sweep_keys) or "nothing" for each in (second, first))
         raise UserError(

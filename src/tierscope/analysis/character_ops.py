@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from tierscope.analysis.character_time import Axis, Floats
+from tierscope.analysis.character_time import Floats, TimeBins
 
 MOST_FILES = 20  # that are told one by one
 _ROWS = 500_000
@@ -219,7 +219,7 @@ def _spans(ops: OpList) -> dict[int, tuple[float, float]]:
     return {int(epoch): (first, last) for epoch, first, last in spans.iter_rows()}
 
 
-def ops_over(axis: Axis, lists: Sequence[OpList]) -> tuple[Floats, Floats]:
+def ops_over(axis: TimeBins, lists: Sequence[OpList]) -> tuple[Floats, Floats]:
     """By bin: bytes that were read, and seconds of operations."""
     moved, busy = axis.spread(*np.zeros((3, 0))), axis.spread(*np.zeros((3, 0)))
     for each in lists:

@@ -16,14 +16,14 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class TimeBins:
     """Where epochs begin, and bins of equal width over all of them."""
 
     begins: dict[int, float]
     bin_seconds: float
 
     @classmethod
-    def of(cls, lengths: Mapping[int, float]) -> "Axis | None":
+    def of(cls, lengths: Mapping[int, float]) -> "TimeBins | None":
         """None: no time passed."""
         begins, end = {}, 0.0
         for epoch in sorted(lengths):
@@ -82,7 +82,7 @@ class Loop:
     stalled: Floats | None
 
 
-def loop_over(axis: Axis, ranks: pl.DataFrame, moved: pl.DataFrame) -> Loop:
+def loop_over(axis: TimeBins, ranks: pl.DataFrame, moved: pl.DataFrame) -> Loop:
     """`moved`: bytes that each rank read, by epoch and rank.
 
     By steps where they are known: each has an equal part of its rank's bytes, and waits before it computes. Time that

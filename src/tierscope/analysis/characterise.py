@@ -21,7 +21,7 @@ from tierscope.analysis.character_ops import (
     op_lengths,
     ops_over,
 )
-from tierscope.analysis.character_time import Axis, Timeline, loop_lengths, loop_over
+from tierscope.analysis.character_time import TimeBins, Timeline, loop_lengths, loop_over
 from tierscope.analysis.hidden import IO_KINDS, Hidden, hidden_of
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
@@ -73,7 +73,7 @@ class Character:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class TraceExtras:
     """What there is beside a trace: lists of operations, names of files in them, or what its logs' own counters tell."""
 
     ops: Sequence[OpList] = ()
@@ -81,8 +81,8 @@ class Beside:
     counted: Accesses | None = None
 
 
-def characterise(trace: Trace, beside: Beside | None = None) -> Character:
-    beside = beside or Beside()
+def characterise(trace: Trace, beside: TraceExtras | None = None) -> Character:
+    beside = beside or TraceExtras()
     study = _study(trace)
     form = study.workload.dataset.format if study else None
     seen = accesses(beside.ops, beside.names, form) if beside.ops and beside.counted is None else beside.counted
@@ -180,7 +180,7 @@ def _tiers(trace: Trace, io: pl.DataFrame) -> Iterator[TierUse]:
 
 def _timeline(trace: Trace, io: pl.DataFrame, ops: Sequence[OpList]) -> Timeline | None:
     of_loop, of_ops = loop_lengths(trace.ranks), op_lengths(ops)
-    axis = Axis.of({epoch: max(of_loop.get(epoch, 0.0), of_ops.get(epoch, 0.0)) for epoch in {*of_loop, *of_ops}})
+    axis = TimeBins.of({epoch: max(of_loop.get(epoch, 0.0), of_ops.get(epoch, 0.0)) for epoch in {*of_loop, *of_ops}})
     if axis is None:
         return None
     moved = io.filter(pl.col("kind") == "read").group_by("epoch", "rank").agg(pl.col("bytes").sum())

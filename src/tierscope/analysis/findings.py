@@ -9,9 +9,10 @@ from typing import Any
 import polars as pl
 
 from tierscope.analysis.about_import import about_import, about_profiled
-from tierscope.analysis.breakdown import Breakdown, counted_epochs, rates_at_best, sweep_text
+from tierscope.analysis.breakdown import Breakdown, counted_epochs, sweep_text
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.habits import about_habits, about_study
+from tierscope.analysis.staging_costs import rates_at_best
 from tierscope.analysis.statistics import ROUNDING, settled
 from tierscope.analysis.stragglers import about_stragglers
 from tierscope.analysis.times import ClassTimes

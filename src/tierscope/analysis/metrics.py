@@ -21,7 +21,7 @@ from typing import Any
 import polars as pl
 
 from tierscope.errors import ResultError
-from tierscope.spec.dlio_making import Wanted
+from tierscope.spec.dlio_making import MetricOptions
 from tierscope.trace.trace import Trace
 
 MB = 2**20
@@ -81,7 +81,7 @@ class PointMetrics:
     epochs: tuple[EpochMetrics, ...]
 
 
-def point_metrics(traces: Iterable[Trace], wanted: Wanted) -> list[PointMetrics]:
+def point_metrics(traces: Iterable[Trace], wanted: MetricOptions) -> list[PointMetrics]:
     """Of runs of ours, in the order of points and repetitions."""
     sweeps: dict[int, Mapping[str, Any]] = {}
     found: dict[int, list[EpochMetrics]] = {}
@@ -91,7 +91,7 @@ def point_metrics(traces: Iterable[Trace], wanted: Wanted) -> list[PointMetrics]
     return [PointMetrics(point, sweeps[point], tuple(epochs)) for point, epochs in sorted(found.items())]
 
 
-def epoch_metrics(trace: Trace, wanted: Wanted) -> list[EpochMetrics]:
+def epoch_metrics(trace: Trace, wanted: MetricOptions) -> list[EpochMetrics]:
     read = trace.io.filter((pl.col("kind") == "read") & pl.col("rank").is_not_null())
     sums = read.group_by("epoch", "rank").agg(pl.col("bytes").sum()).iter_rows()
     nbytes = {(epoch, rank): moved for epoch, rank, moved in sums}
@@ -106,14 +106,14 @@ def epoch_metrics(trace: Trace, wanted: Wanted) -> list[EpochMetrics]:
     return [EpochMetrics(trace.key.repetition, epoch, tuple(ranks)) for epoch, ranks in epochs.items()]
 
 
-def _rank_metrics(row: Mapping[str, Any], moved: int, wanted: Wanted) -> RankMetrics:
+def _rank_metrics(row: Mapping[str, Any], moved: int, wanted: MetricOptions) -> RankMetrics:
     seconds, compute = row["epoch_seconds"], row["compute_seconds"] or 0.0
     return RankMetrics(
         row["rank"], seconds, row["samples"], moved, _counted_au(row, wanted), 100 * _over(compute, seconds)
     )
 
 
-def _counted_au(row: Mapping[str, Any], wanted: Wanted) -> float | None:
+def _counted_au(row: Mapping[str, Any], wanted: MetricOptions) -> float | None:
     stalls, computes = row["step_stall_seconds"], row["step_compute_seconds"]
     if not computes or not stalls:
         return None

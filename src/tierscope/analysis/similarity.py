@@ -27,7 +27,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class UncomparedMetric:
     name: str
     reason: str
 
@@ -39,17 +39,17 @@ class Similarity:
     cosine: float | None
     metrics: tuple[Compared, ...]
     largest: Compared | None
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[UncomparedMetric, ...]
 
 
 def similarity(first: Character, second: Character) -> Similarity:
     compared: list[Compared] = []
-    left_out: list[LeftOut] = []
+    left_out: list[UncomparedMetric] = []
     for name in METRICS:
         one, other = first.metrics[name], second.metrics[name]
         reasons = [f"{side}: {fact.reason}" for side, fact in (("A", one), ("B", other)) if fact.value is None]
         if one.value is None or other.value is None:
-            left_out.append(LeftOut(name, "; ".join(reasons)))
+            left_out.append(UncomparedMetric(name, "; ".join(reasons)))
         else:
             compared.append(_compare(name, one, other))
     largest = max(compared, key=lambda each: abs(each.difference), default=None)

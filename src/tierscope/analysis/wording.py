@@ -1,5 +1,7 @@
 """Findings in words: every sentence that a reader of numbers gets stands here, by kind.
 
+Longer than other modules because it is one table: whoever looks for a sentence looks here only.
+
 A finding has a kind, evidence (numbers in base units, and names) and, made from those, a sentence and a suggestion.
 """
 

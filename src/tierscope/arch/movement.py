@@ -30,7 +30,7 @@ class Movement:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class SampleLoad:
     """What one sample and one step move. `memory_bytes`: of activations, through the device's memory; `batch`: of one accelerator."""
 
     memory_bytes: float
@@ -44,7 +44,7 @@ class Load:
         return self.parameters * PARAMETER_BYTES
 
 
-def movement(load: Load, machine: Machine, nodes: int, compression: Compression | None = None) -> Movement:
+def movement(load: SampleLoad, machine: Machine, nodes: int, compression: Compression | None = None) -> Movement:
     """With all accelerators of so many nodes at work."""
     packed = compression or Compression()
     model = load.gradient_bytes / load.batch
@@ -60,7 +60,9 @@ def movement(load: Load, machine: Machine, nodes: int, compression: Compression 
     )
 
 
-def _from_storage(load: Load, node_bandwidth: float | None, machine: Machine, packed: Compression) -> float | None:
+def _from_storage(
+    load: SampleLoad, node_bandwidth: float | None, machine: Machine, packed: Compression
+) -> float | None:
     """A node's accelerators share what it reads and unpacks."""
     if node_bandwidth is None:
         return None
@@ -68,7 +70,7 @@ def _from_storage(load: Load, node_bandwidth: float | None, machine: Machine, pa
     return max(read, unpack_seconds(load, machine, packed) or 0.0)
 
 
-def unpack_seconds(load: Load, machine: Machine, packed: Compression) -> float | None:
+def unpack_seconds(load: SampleLoad, machine: Machine, packed: Compression) -> float | None:
     """Of a sample, wherever its file lies: in main memory too. A node's accelerators share it. None: nothing is unpacked, or at no cost."""
     return None if packed.decode_bandwidth is None else load.file_bytes / packed.decode_bandwidth * machine.accelerators
 

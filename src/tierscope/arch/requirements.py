@@ -5,12 +5,20 @@ from dataclasses import dataclass
 
 from tierscope.arch.kept import kept_bytes
 from tierscope.arch.machine import Machine
-from tierscope.arch.movement import Compression, Load, Movement, byte_costs, gather_seconds, movement, ring_seconds
+from tierscope.arch.movement import (
+    Compression,
+    Movement,
+    SampleLoad,
+    byte_costs,
+    gather_seconds,
+    movement,
+    ring_seconds,
+)
 from tierscope.arch.network import Network
 from tierscope.arch.networks import TrainingSet
 from tierscope.arch.precision import OPTIMIZER_STATES, PARAMETER_BYTES, Precision
 from tierscope.arch.roofline import LayerCost, bound_by, layer_costs, roofline_seconds
-from tierscope.arch.scaling import Job, Scaled, scaled
+from tierscope.arch.scaling import Scaled, ScaledTraining, scaled
 from tierscope.arch.step_memory import CUDNN, Policy, StepMemory, step_memory
 from tierscope.errors import UserError
 
@@ -77,10 +85,10 @@ def requirements(network: Network, machine: Machine, data: TrainingSet, wish: Wi
     kept = kept_bytes(network, precision.activation_bytes, wish.kept)
     limit = 2 * kept  # written once, read once
     sample_bytes = network.input_elements * data.element_bytes
-    load = Load(limit, network.parameters, sample_bytes, data.file_bytes, batch)
+    load = SampleLoad(limit, network.parameters, sample_bytes, data.file_bytes, batch)
     step = batch * roofline_seconds(costs, machine.device, precision)
     state = network.parameters * PARAMETER_BYTES * (1 + OPTIMIZER_STATES[wish.optimizer])
-    job = Job(load, data.samples, step, state, wish.servers, wish.weak, wish.compression)
+    job = ScaledTraining(load, data.samples, step, state, wish.servers, wish.weak, wish.compression)
     at_peak = machine.accelerators / sum(
         cost.flops / machine.device.peak(precision, cost.tensor_cores) for cost in costs
     )
@@ -154,7 +162,7 @@ def movements(found: Requirements) -> dict[int, Movement]:
     """Of every batch that was asked, with all accelerators of the most nodes at work."""
     shares = (found.hbm_limit_bytes, found.network.parameters, found.sample_bytes, found.data.file_bytes)
     nodes, packed = found.wish.nodes[-1], found.wish.compression
-    return {batch: movement(Load(*shares, batch), found.machine, nodes, packed) for batch in found.wish.batches}
+    return {batch: movement(SampleLoad(*shares, batch), found.machine, nodes, packed) for batch in found.wish.batches}
 
 
 def refuse_batches(found: Requirements, wanted: Sequence[int]) -> None:

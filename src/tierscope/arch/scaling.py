@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tierscope.arch.machine import Machine
-from tierscope.arch.movement import Compression, Load, movement, ring_seconds, server_seconds, unpack_seconds
+from tierscope.arch.movement import Compression, SampleLoad, movement, ring_seconds, server_seconds, unpack_seconds
 
 MEMORY_SHARE = 0.8  # of main memory that files may fill
 MEMORY = "memory"  # of the host, as a place that samples come from
@@ -69,10 +69,10 @@ class Scaled:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ScaledTraining:
     """What is scaled. `step_seconds`: of one accelerator's batch, without input and exchange."""
 
-    load: Load
+    load: SampleLoad
     samples: int
     step_seconds: float
     state_bytes: int = 0
@@ -81,7 +81,7 @@ class Job:
     compression: Compression | None = None
 
 
-def scaled(job: Job, machine: Machine, nodes: int) -> Scaled:
+def scaled(job: ScaledTraining, machine: Machine, nodes: int) -> Scaled:
     load, packed = job.load, job.compression or Compression()
     samples = job.samples / (machine.nodes if job.weak else nodes)  # of a node
     share = samples * load.file_bytes / packed.ratio

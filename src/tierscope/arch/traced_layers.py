@@ -80,7 +80,7 @@ class Saved:
         return sum(size for address, size in self.storages.items() if address not in without)
 
 
-class Recorder(TorchDispatchMode):  # type: ignore[misc]
+class LayerRecorder(TorchDispatchMode):  # type: ignore[misc]
     """Every operation on samples that runs under it becomes a layer. Tensors are kept alive, so that their addresses stay theirs."""
 
     def __init__(self, parameters: Sequence[torch.Tensor], sample: torch.Tensor, places: Places) -> None:

@@ -16,7 +16,7 @@ from tierscope.arch.network import Network
 from tierscope.arch.precision import Precision
 from tierscope.arch.traced_device import as_on_a_device, autocast
 from tierscope.arch.traced_errors import ForwardError
-from tierscope.arch.traced_layers import Places, Recorder, unused_layer
+from tierscope.arch.traced_layers import LayerRecorder, Places, unused_layer
 from tierscope.errors import UserError
 
 _BATCH = 61  # a prime that hardly any side of a layer is a multiple of
@@ -62,7 +62,7 @@ class TracedModule:
     def _parameters(self) -> dict[str, torch.Tensor]:
         return {name: self.swapped.get(name, value) for name, value in self.module.named_parameters()}
 
-    def _run(self, shape: Shape, batch: int) -> Recorder:
+    def _run(self, shape: Shape, batch: int) -> LayerRecorder:
         """Its forward pass; on whole numbers if that is what it asks for, to look them up in a table."""
         try:
             try:
@@ -74,11 +74,11 @@ class TracedModule:
         except ForwardError as error:
             raise error.as_user_error(self.target, shape, batch) from error
 
-    def _recorded(self, shape: Shape, batch: int, dtype: torch.dtype) -> Recorder:
+    def _recorded(self, shape: Shape, batch: int, dtype: torch.dtype) -> LayerRecorder:
         places = Places({id(module): name for name, module in self.module.named_modules()})
         with self.mode, torch.enable_grad(), as_on_a_device(), places.watched(), _errors_said_once():
             sample = torch.empty((batch, *shape), dtype=dtype)
-            recorder = Recorder(list(self._parameters().values()), sample, places)
+            recorder = LayerRecorder(list(self._parameters().values()), sample, places)
             try:
                 with recorder, recorder.saved.hooks():
                     torch.func.functional_call(self.module, self.swapped, (sample,), tie_weights=True)

@@ -12,16 +12,16 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from tierscope.bench.checkpoint_files import CheckpointFiles, Notes
+from tierscope.bench.checkpoint_files import CheckpointFiles, CheckpointNotes
 from tierscope.bench.group import Group
 from tierscope.bench.recovery import cool, read_back
-from tierscope.data.checkpoint_folder import MANIFEST, CheckpointFolder, receipt_name
-from tierscope.data.checkpoints import checkpoint_bytes, parts_of, ranks_together, tier_of
-from tierscope.data.snapshot import Snapshot
-from tierscope.loaders import Source
+from tierscope.dataset.checkpoint_folder import MANIFEST, CheckpointFolder, receipt_name
+from tierscope.dataset.checkpoints import checkpoint_bytes, parts_of, ranks_together, tier_of
+from tierscope.dataset.snapshot import Snapshot
+from tierscope.loaders import SampleSource
 from tierscope.spec.study import Study
-from tierscope.tiers.access import Punctuality
-from tierscope.tiers.files import tier_root
+from tierscope.storage.access import Punctuality
+from tierscope.storage.files import tier_root
 from tierscope.trace.rank_trace import CheckpointLog, Tally
 from tierscope.trace.recorder import LaneTable, OpSink
 
@@ -36,7 +36,7 @@ class Checkpointer:
         study: Study,
         out: str,
         node: int,
-        source: Source,
+        source: SampleSource,
         group: Group,
         sink: OpSink | None,
         silent: bool = False,
@@ -51,7 +51,7 @@ class Checkpointer:
         self._meets = self._wanted.mode == "all_ranks" and ranks > 1
         self._clears = group.rank == self._together[0]
         self._leads = self._clears and (self._meets or group.rank == 0)
-        self._notes = Notes(index, len(study.system.tiers), sink, silent)
+        self._notes = CheckpointNotes(index, len(study.system.tiers), sink, silent)
         self._accesses = source.open_accesses()
         self._access = self._accesses[index]
         self._snapshot = Snapshot(study.seed, source.transfer_bytes)

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from tierscope.data.checkpoint_folder import MANIFEST, CheckpointFolder, receipt_name
-from tierscope.data.checkpoints import Part
-from tierscope.data.snapshot import Snapshot
+from tierscope.dataset.checkpoint_folder import MANIFEST, CheckpointFolder, receipt_name
+from tierscope.dataset.checkpoints import CheckpointFile
+from tierscope.dataset.snapshot import Snapshot
 from tierscope.errors import OutOfSpaceError, TierscopeError, UserError
-from tierscope.tiers.access import Access
+from tierscope.storage.access import Access
 from tierscope.trace.ops import CLOSE, OPEN, SYNC, WRITE
 from tierscope.trace.recorder import Lane, LaneTable, OpSink, SilentLane
 
@@ -26,7 +26,7 @@ LANE = 1000  # of whoever writes checkpoints: loaders have fewer
 _now = time.monotonic_ns
 
 
-class Notes:
+class CheckpointNotes:
     """Operations on checkpoints, each in the lane of the epoch in which it ended; a thread may write while epochs change. `silent`: none are noted."""
 
     def __init__(self, tier: int, tiers: int, sink: OpSink | None, silent: bool = False) -> None:
@@ -58,7 +58,12 @@ class CheckpointFiles:
     """Those that one rank writes; one thread at a time. `stopped`: asked before every write, whether to leave off."""
 
     def __init__(
-        self, folder: CheckpointFolder, parts: tuple[Part, ...], snapshot: Snapshot, access: Access, notes: Notes
+        self,
+        folder: CheckpointFolder,
+        parts: tuple[CheckpointFile, ...],
+        snapshot: Snapshot,
+        access: Access,
+        notes: CheckpointNotes,
     ) -> None:
         self._folder, self._parts, self._snapshot, self._access, self._notes = folder, parts, snapshot, access, notes
 

@@ -5,17 +5,17 @@ import random
 from collections.abc import Callable
 
 from tierscope.bench.profiled import SeenDirectory
-from tierscope.data.content import maker
+from tierscope.dataset.content import maker
 from tierscope.errors import UserError
 from tierscope.formats import Format
-from tierscope.loaders import LOADERS, Loader, Reach, Source, choose_loader
+from tierscope.loaders import LOADERS, Loader, Reach, SampleSource, choose_loader
 from tierscope.loaders.preprocess import make_preprocess
 from tierscope.spec.emulation import python_only, reads_in_python
 from tierscope.spec.study import FRAMEWORKS, Study
-from tierscope.tiers.access import Access, Directory, Nothing, NullDevice
-from tierscope.tiers.emulated import Emulated, Queues
-from tierscope.tiers.files import DatasetFiles
-from tierscope.tiers.stations import map_stations
+from tierscope.storage.access import Access, Directory, Nothing, NullDevice
+from tierscope.storage.emulated import Emulated, Queues
+from tierscope.storage.files import DatasetFiles
+from tierscope.storage.stations import map_stations
 from tierscope.trace.recorder import Recording
 
 _NO_STORAGE: dict[str, Callable[[], Access]] = {"nothing": Nothing, "null device": NullDevice}
@@ -57,7 +57,7 @@ def in_memory(study: Study) -> bool:
     return study.workload.reader.read_ahead == "all" or study.workload.model.data == "memory"
 
 
-def make_loader(study: Study, source: Source, recording: Recording) -> Loader:
+def make_loader(study: Study, source: SampleSource, recording: Recording) -> Loader:
     """The loader that the study asks for, for one epoch."""
     reader = study.workload.reader
     name = pick_loader(study, seen=recording.silent and reader.data_loader not in FRAMEWORKS)
@@ -67,7 +67,7 @@ def make_loader(study: Study, source: Source, recording: Recording) -> Loader:
 
 def make_source(
     study: Study, out: str, node: int, board: str | None, form: Format, seen: bool = False, rank: int = 0
-) -> Source:
+) -> SampleSource:
     """The study's samples as a rank of a node reaches them; `seen`: with calls that any profiler knows."""
     tiers = study.system.tiers
     stations = map_stations(study.system, study.seed, study.workload.reader.read_threads)
@@ -86,7 +86,7 @@ def make_source(
             for tier, view in zip(tiers, views, strict=True)
         )
 
-    return Source(
+    return SampleSource(
         format=form,
         files=tuple(
             DatasetFiles.of(tier, out, node, dataset, study.seed, form.suffix, copies=fills and tier is not tiers[-1])
@@ -110,11 +110,11 @@ def _close_queues(accesses: tuple[Access, ...]) -> None:
         queues.close()
 
 
-def null_source(study: Study, form: Format, storage: str = "nothing") -> Source:
+def null_source(study: Study, form: Format, storage: str = "nothing") -> SampleSource:
     """The study's samples on storage that does nothing: without system calls, or with ones that do no work (`null device`)."""
     nowhere = DatasetFiles("/nowhere", "/nowhere", form.suffix, 0)
     tiers, reader = len(study.system.tiers), study.workload.reader
-    return Source(
+    return SampleSource(
         format=form,
         files=(nowhere,) * tiers,
         tier_names=tuple(tier.name for tier in study.system.tiers),

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from tierscope.bench.group import Alone
 from tierscope.bench.loading import make_loader, null_source, pick_loader
 from tierscope.bench.pull import pull
-from tierscope.bench.work import Emulated
-from tierscope.data.stage import make_format
+from tierscope.bench.work import EmulatedWork
 from tierscope.formats import LIBRARY
 from tierscope.formats.raw import Raw
+from tierscope.plan.file_format import make_format
 from tierscope.plan.plan import Block, Plan
 from tierscope.spec.study import Study
 from tierscope.trace import native_lanes
@@ -82,7 +82,7 @@ def _drive(study: Study, storage: str) -> tuple[float, float]:
         form = Raw(form.shape)
     plan = Plan.of(study, form.file_bytes)
     loader = make_loader(study, null_source(study, form, storage), Recording(len(study.system.tiers)))
-    tally = pull(loader.batches(_enough(plan)), Emulated(lambda _: None, lambda: 0.0), Alone())
+    tally = pull(loader.batches(_enough(plan)), EmulatedWork(lambda _: None, lambda: 0.0), Alone())
     tables, _ = loader.finish()
     ops, busy = sum(int(table.ops.sum()) for table in tables), sum(int(table.busy_ns.sum()) for table in tables)
     return tally.seconds / tally.samples, busy / max(1, ops) / 1e9

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from tierscope.errors import TierscopeError
-from tierscope.tiers.access import Punctuality, create
+from tierscope.storage.access import Punctuality, create
 
 PRELOADED = "preloaded"  # our own library, in every process of a rank
 NO_EPOCH = 2**31 - 1

@@ -9,11 +9,11 @@ import time
 import zlib
 from typing import Any
 
-from tierscope.data import cold
-from tierscope.data.checkpoints import Part
+from tierscope.dataset.checkpoints import CheckpointFile
 from tierscope.errors import DamagedDataError
-from tierscope.tiers.access import READ_FLAGS, Access
-from tierscope.trace.durable import open_plain
+from tierscope.output.durable import open_plain
+from tierscope.storage import cold
+from tierscope.storage.access import READ_FLAGS, Access
 
 _now = time.monotonic_ns
 _ADVICE = "check the tier's storage before you trust it with checkpoints"
@@ -35,7 +35,7 @@ def cool(paths: list[str]) -> int | None:
 
 
 def read_back(
-    folder: str, parts: tuple[Part, ...], described_in: str, access: Access, piece_bytes: int
+    folder: str, parts: tuple[CheckpointFile, ...], described_in: str, access: Access, piece_bytes: int
 ) -> tuple[float, int]:
     """Seconds of opening, reading and closing, without checking; and bytes."""
     known = _described(os.path.join(folder, described_in))

@@ -12,21 +12,21 @@ from tierscope.bench.mpi_files import together
 from tierscope.bench.profiled import PRELOADED, Watched, frames_of
 from tierscope.bench.pull import pull
 from tierscope.bench.statistics_file import StatisticsReads, reads_statistics, statistics_path
-from tierscope.bench.work import WORKS, Emulated, Place, Training, Work
-from tierscope.data import cold
-from tierscope.data.copies import Copies
-from tierscope.data.memory import check_memory
-from tierscope.data.stage import make_format
+from tierscope.bench.work import WORKS, EmulatedWork, RankPlace, TrainingSession, Work
+from tierscope.dataset.copies import Copies
+from tierscope.dataset.memory import check_memory
 from tierscope.errors import TierscopeError
 from tierscope.formats import NOTHING
 from tierscope.loaders import LOADERS
-from tierscope.loaders.ahead import AheadLoader, Held
+from tierscope.loaders.ahead import AheadLoader, SamplesInMemory
 from tierscope.loaders.base import EpochLoader
 from tierscope.loaders.nothing import NoReads
+from tierscope.plan.file_format import make_format
 from tierscope.plan.first_touch import FirstTouch
 from tierscope.plan.plan import Plan, Reads
 from tierscope.spec.study import Study
-from tierscope.tiers.emulated import sharpen_sleep
+from tierscope.storage import cold
+from tierscope.storage.emulated import sharpen_sleep
 from tierscope.trace.rank_trace import Phases, RankEpoch, RankTrace, Residency
 from tierscope.trace.recorder import OpSink, Recording
 
@@ -78,7 +78,7 @@ class _Rank:
             self._copies = Copies(self._source.files[0])
         self._compute = make_compute(task.compute_mode)
         self._training = self._make_training() if study.workload.model.network else None
-        self._held: Held | None = None
+        self._held: SamplesInMemory | None = None
         self._lasting: EpochLoader | None = None  # a loader that reads all epochs
         self._sink = OpSink(ops_path(task.ops_folder, group.rank)) if task.ops_folder else None
         self._frames = frames_of(task.watched, self._plan.epochs)
@@ -87,10 +87,10 @@ class _Rank:
             self._checkpoints = Checkpointer(study, task.out, node, self._source, group, self._sink, self._silent)
         sharpen_sleep()
 
-    def _make_training(self) -> Training:
+    def _make_training(self) -> TrainingSession:
         group, task = self._group, self._task
         on_node = group.rank % self._study.system.ranks_per_node
-        place = Place(group.rank, group.size, on_node, task.ranks_on_host or group.size, task.meeting)
+        place = RankPlace(group.rank, group.size, on_node, task.ranks_on_host or group.size, task.meeting)
         return WORKS.load("torch")(self._study, place)
 
     def run(self) -> RankTrace:
@@ -160,7 +160,7 @@ class _Rank:
         if self._training:
             return self._training
         train = self._study.workload.train
-        return Emulated(self._compute, step_seconds(train, self._study.seed, self._group.rank, epoch))
+        return EmulatedWork(self._compute, step_seconds(train, self._study.seed, self._group.rank, epoch))
 
     def _loader(self, recording: Recording) -> EpochLoader:
         if self._lasting is not None:
@@ -176,7 +176,7 @@ class _Rank:
         first = self._held is None
         if self._held is None:
             check_memory(len(samples) * largest * (self._task.ranks_on_host or self._group.size))
-            self._held = Held(samples, largest)
+            self._held = SamplesInMemory(samples, largest)
         loader = make_loader(self._study, self._source, recording) if first else None
         batch = self._study.workload.reader.batch_size
         return AheadLoader(self._held, batch, loader, self._plan.blocks_of(samples))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tierscope.bench.run import RunTask
 from tierscope.bench.tasks import ClaimTask, StageTask, SurveyTask, Task, place_of
-from tierscope.tiers.files import tier_root
+from tierscope.storage.files import tier_root
 
 USUAL_SECONDS = 45.0  # so that a hang is over within a minute
 _LOOKS = 10  # within the limit

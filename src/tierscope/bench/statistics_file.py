@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tierscope.data.stage import STATISTICS
+from tierscope.dataset.stage import STATISTICS
 from tierscope.formats import Shape
 from tierscope.formats.raw import Raw
-from tierscope.loaders import Batch, Source
-from tierscope.loaders.base import Slots, Work
+from tierscope.loaders import Batch, SampleSource
+from tierscope.loaders.base import Slots, StepSamples
 from tierscope.loaders.reader import SampleReader
 from tierscope.spec.study import Study
-from tierscope.tiers.access import Punctuality
+from tierscope.storage.access import Punctuality
 from tierscope.trace.recorder import LaneTable, Recording
 
 LANE = 1001  # next to that of checkpoints: loaders have fewer
@@ -22,20 +22,20 @@ def reads_statistics(study: Study, epoch: int) -> bool:
     return epoch == 1 and workload.dataset.statistics.file_bytes is not None and workload.model.data != "synthetic"
 
 
-def statistics_path(source: Source) -> str:
+def statistics_path(source: SampleSource) -> str:
     return source.files[-1].path(STATISTICS)
 
 
 class StatisticsReads:
     """One rank's: an open, the reads one behind the other (again from the begin, where the next would pass the end), a close."""
 
-    def __init__(self, study: Study, source: Source, recording: Recording) -> None:
+    def __init__(self, study: Study, source: SampleSource, recording: Recording) -> None:
         wanted = study.workload.dataset.statistics
         assert wanted.file_bytes is not None, "a study without a file of statistics"
         nbytes, reads = wanted.read_bytes or wanted.file_bytes, wanted.reads
         places = wanted.file_bytes // nbytes
         home = len(source.files) - 1
-        self._work = Work(
+        self._work = StepSamples(
             step=0,
             samples=list(range(reads)),
             files=[STATISTICS] * reads,

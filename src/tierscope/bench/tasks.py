@@ -9,9 +9,9 @@ from typing import Any
 from tierscope.bench.group import Group
 from tierscope.bench.overhead import measure_overhead
 from tierscope.bench.run import RunTask, run_rank
-from tierscope.data.stage import Missing, Place, Stager
+from tierscope.dataset.stage import Missing, Stager, StagingPlace
+from tierscope.output.durable import boot_id
 from tierscope.spec.study import Study
-from tierscope.trace.durable import boot_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +63,9 @@ class OverheadTask:
 Task = WhoTask | ClaimTask | SurveyTask | StageTask | OverheadTask | RunTask
 
 
-def place_of(study: Study, rank: int) -> Place:
+def place_of(study: Study, rank: int) -> StagingPlace:
     per_node = study.system.ranks_per_node
-    return Place(rank, study.system.ranks, rank // per_node, rank % per_node, per_node)
+    return StagingPlace(rank, study.system.ranks, rank // per_node, rank % per_node, per_node)
 
 
 def perform(task: Task, group: Group) -> Any:

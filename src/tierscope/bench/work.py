@@ -18,7 +18,7 @@ class Work(Protocol):
         """One step; False: there was nothing to do."""
 
 
-class Training(Work, Protocol):
+class TrainingSession(Work, Protocol):
     """A network that is trained, all epochs of a run."""
 
     def begin(self) -> None:
@@ -31,7 +31,7 @@ class Training(Work, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RankPlace:
     """Which of how many ranks, and where they meet (a path that all see; None: alone)."""
 
     rank: int
@@ -41,7 +41,7 @@ class Place:
     meeting: str | None
 
 
-MakeTraining = Callable[[Study, Place], Training]
+MakeTraining = Callable[[Study, RankPlace], TrainingSession]
 
 WORKS: Registry[MakeTraining] = Registry(
     "training with", {"torch": Entry("tierscope.train.work:TorchWork", "networks of tierscope.arch on torch", "torch")}
@@ -49,7 +49,7 @@ WORKS: Registry[MakeTraining] = Registry(
 
 
 @dataclass(frozen=True, slots=True)
-class Emulated:
+class EmulatedWork:
     """Passes the time that a step would take."""
 
     compute: Callable[[float], None]

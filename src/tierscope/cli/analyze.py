@@ -64,8 +64,8 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     LOG… are all logs of one job: Darshan's (*.darshan) or DFTracer's (*.pfw, *.pfw.gz).
     """
     from tierscope.analysis.times import to_csv  # noqa: PLC0415
-    from tierscope.studies.analyze import analyze, analyze_import  # noqa: PLC0415
-    from tierscope.studies.imports import source_of  # noqa: PLC0415
+    from tierscope.commands.analyze import analyze, analyze_import  # noqa: PLC0415
+    from tierscope.imports.logs import source_of  # noqa: PLC0415
 
     if metrics or au:
         if (
@@ -85,14 +85,14 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
         return
     kept = None
     if any(source_of(path) for path in results):
+        from tierscope.imports.logs import ImportOptions, import_logs, keep  # noqa: PLC0415
+        from tierscope.imports.paths import TierRules  # noqa: PLC0415
         from tierscope.spec.traced import read_rules  # noqa: PLC0415
         from tierscope.spec.whatif import read_duration  # noqa: PLC0415
-        from tierscope.studies.imports import Wanted, import_logs, keep  # noqa: PLC0415
-        from tierscope.trace.imports.paths import TierRules  # noqa: PLC0415
 
         gap = read_duration("--epoch-gap", epoch_gap) if epoch_gap else None
         rules = TierRules(read_rules(tiers))
-        trace = import_logs(results, Wanted(rules, gap, split_shared, dxt, epoch_span, compute_span, force))
+        trace = import_logs(results, ImportOptions(rules, gap, split_shared, dxt, epoch_span, compute_span, force))
         analysis = analyze_import(trace, basis)
         kept = keep(trace, out) if out else None
     elif len(results) > 1:
@@ -104,7 +104,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     if csv_path:
         to_csv(analysis.times, csv_path)
     for form, path in exports:
-        from tierscope.studies.export import export  # noqa: PLC0415
+        from tierscope.report.export import export  # noqa: PLC0415
 
         export(analysis, results[0] if os.path.isdir(results[0]) else None, form, path)
     common.show_analysis(analysis, as_json)
@@ -114,7 +114,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
 
 def _show_metrics(results: tuple[str, ...], au: str | None, as_json: bool) -> None:
     """Nothing is written."""
-    from tierscope.studies.summary import summarise, wanted_before  # noqa: PLC0415
+    from tierscope.report.summary import summarise, wanted_before  # noqa: PLC0415
 
     if len(results) > 1:
         raise UserError(f"{results[1]}: one result at a time")

@@ -18,7 +18,7 @@ def command(results: tuple[str, ...], output: str | None, force: bool, quiet: bo
     (other file sizes, server or node counts) tell more than one. What they cannot tell is given as "at least".
     """
     from tierscope.cli.progress import watching  # noqa: PLC0415
-    from tierscope.studies.calibrate import calibrate_results, write_system  # noqa: PLC0415
+    from tierscope.commands.calibrate import calibrate_results, write_system  # noqa: PLC0415
 
     if output:
         common.refuse_existing(output, force)

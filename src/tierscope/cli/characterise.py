@@ -17,9 +17,9 @@ def command(results: tuple[str, ...], tiers: tuple[str, ...], point: int | None,
 
     OUT is the results directory of a study, a simulation, a trace or imported logs; LOG… are all logs of one job, or a directory of them.
     """
+    from tierscope.commands.characterise import are_logs, characterise_path  # noqa: PLC0415
+    from tierscope.imports.paths import TierRules  # noqa: PLC0415
     from tierscope.spec.traced import read_rules  # noqa: PLC0415
-    from tierscope.studies.characterise import are_logs, characterise_path  # noqa: PLC0415
-    from tierscope.trace.imports.paths import TierRules  # noqa: PLC0415
 
     rules, logs = TierRules(read_rules(tiers)), are_logs(results)
     if logs and point is not None:

@@ -7,7 +7,7 @@ import click
 from tierscope.errors import UserError, escaped
 
 if TYPE_CHECKING:
-    from tierscope.studies.clean import Found
+    from tierscope.dataset.cleaning import Found
 
 
 @click.command("clean")
@@ -21,7 +21,7 @@ def command(directories: tuple[str, ...], data: bool, yes: bool) -> None:
 
     Only directories with Tierscope's mark, and in them only files that it made: anything else is kept and named.
     """
-    from tierscope.studies.clean import cleaning  # noqa: PLC0415
+    from tierscope.dataset.cleaning import cleaning  # noqa: PLC0415
     from tierscope.units import about_bytes  # noqa: PLC0415
 
     with cleaning(directories, data) as plan:

@@ -16,13 +16,13 @@ import click
 from tierscope.errors import TierscopeError, UserError
 
 if TYPE_CHECKING:
-    from tierscope.spec.dlio_making import Wanted
+    from tierscope.analysis.analysis import Analysis
+    from tierscope.commands.report import WrittenReport
+    from tierscope.commands.train import TrainedPart
+    from tierscope.measure.crews import Crews
+    from tierscope.spec.dlio_making import MetricOptions
     from tierscope.spec.load import Loaded
     from tierscope.spec.study import Study
-    from tierscope.studies.analyze import Analysis
-    from tierscope.studies.crews import Crews
-    from tierscope.studies.report import Written
-    from tierscope.studies.train import Part
 
 WIDTH = 160
 
@@ -183,7 +183,7 @@ def ranks_of_study(stall_limit: str | None = None) -> "Iterator[Crews]":
     """Crews for a command that needs ranks. Under MPI every process runs the command; only rank 0 gets past here."""
     from tierscope.bench import mpi  # noqa: PLC0415
     from tierscope.bench.stall import USUAL_SECONDS  # noqa: PLC0415
-    from tierscope.studies.crews import Crews  # noqa: PLC0415
+    from tierscope.measure.crews import Crews  # noqa: PLC0415
 
     stall_seconds = (USUAL_SECONDS if stall_limit is None else read_seconds("--stall-limit", stall_limit)) or None
     world = mpi.connect()
@@ -233,8 +233,8 @@ def run_and_show(
     goal = read_au(given.au) if given.au else None
     with ranks_of_study(stall_limit) as crews:
         from tierscope.cli.progress import watching  # noqa: PLC0415
+        from tierscope.measure.run import run_study  # noqa: PLC0415
         from tierscope.spec.load import load  # noqa: PLC0415
-        from tierscope.studies.run import run_study  # noqa: PLC0415
 
         loaded = scaled(load(study_name, given.settings, given.system, given.is_dlio), given.scale)
         target = default_out(loaded.study, out)
@@ -245,9 +245,9 @@ def run_and_show(
     show_result(target, as_json, summary if given.metrics else None)
 
 
-def summarised(target: str, wanted: "Wanted | None", goal: float | None) -> dict[str, Any]:
+def summarised(target: str, wanted: "MetricOptions | None", goal: float | None) -> dict[str, Any]:
     """Writes OUT/summary.json; what nobody says now is as it was said before."""
-    from tierscope.studies.summary import wanted_before, write_summary  # noqa: PLC0415
+    from tierscope.report.summary import wanted_before, write_summary  # noqa: PLC0415
 
     wanted = wanted or wanted_before(target)
     return write_summary(target, wanted if goal is None else replace(wanted, au=goal))
@@ -255,7 +255,7 @@ def summarised(target: str, wanted: "Wanted | None", goal: float | None) -> dict
 
 def show_metrics(summary: dict[str, Any], as_json: bool) -> None:
     """DLIO's `[METRIC]` lines, or all of summary.json."""
-    from tierscope.studies.summary import summary_lines  # noqa: PLC0415
+    from tierscope.report.summary import summary_lines  # noqa: PLC0415
 
     if as_json:
         print_json(summary)
@@ -266,8 +266,8 @@ def show_metrics(summary: dict[str, Any], as_json: bool) -> None:
 
 def show_result(target: str, as_json: bool, summary: dict[str, Any] | None = None) -> None:
     """What `run` and `simulate` end with: the breakdown, and where results and page are. `summary`: DLIO's metrics, if they are to be shown."""
-    from tierscope.studies.analyze import analyze  # noqa: PLC0415
-    from tierscope.studies.report import write_report  # noqa: PLC0415
+    from tierscope.commands.analyze import analyze  # noqa: PLC0415
+    from tierscope.commands.report import write_report  # noqa: PLC0415
 
     analysis = analyze(target)
     if summary is None or not as_json:
@@ -282,10 +282,10 @@ def show_result(target: str, as_json: bool, summary: dict[str, Any] | None = Non
         click.echo(f"What if: {_program()} estimate {_shown(target)} · to play: open the page")
 
 
-def show_training(name: str, parts: "list[Part]", target: str, as_json: bool) -> None:
+def show_training(name: str, parts: "list[TrainedPart]", target: str, as_json: bool) -> None:
     """What `train` ends with: one table over all parts, and a page for each."""
-    from tierscope.studies.report import write_report  # noqa: PLC0415
-    from tierscope.studies.train import described, findings_of, write_training  # noqa: PLC0415
+    from tierscope.commands.report import write_report  # noqa: PLC0415
+    from tierscope.commands.train import described, findings_of, write_training  # noqa: PLC0415
 
     content = described(name, parts)
     write_training(target, content)
@@ -316,7 +316,7 @@ def _program() -> str:
     return _shown(sys.argv[0]) if ours else "tierscope"
 
 
-def say_page(written: "Written") -> None:
+def say_page(written: "WrittenReport") -> None:
     """Where the report is, and what is missing from it."""
     click.echo(f"Page: {_shown(written.page)}")
     if written.figures:

@@ -19,9 +19,9 @@ def command(first: str, second: str, tiers: tuple[str, ...], point: int | None, 
     For example a real job's Darshan log and our emulation of it.
     """
     from tierscope.analysis.similarity import similarity  # noqa: PLC0415
+    from tierscope.commands.characterise import are_logs, characterise_path  # noqa: PLC0415
+    from tierscope.imports.paths import TierRules  # noqa: PLC0415
     from tierscope.spec.traced import read_rules  # noqa: PLC0415
-    from tierscope.studies.characterise import are_logs, characterise_path  # noqa: PLC0415
-    from tierscope.trace.imports.paths import TierRules  # noqa: PLC0415
 
     rules = TierRules(read_rules(tiers))
     one, other = (
@@ -33,8 +33,8 @@ def command(first: str, second: str, tiers: tuple[str, ...], point: int | None, 
 
         common.print_json(similarity_json(found, (one.about, other.about), (one.findings, other.findings)))
         return
-    from tierscope.report.character import Side, SimilarityView  # noqa: PLC0415
+    from tierscope.report.character import ComparedRun, SimilarityView  # noqa: PLC0415
     from tierscope.report.parts import title_label  # noqa: PLC0415
 
-    sides = [Side(each.path, each.name, each.where, title_label(each.conditions)) for each in (one, other)]
+    sides = [ComparedRun(each.path, each.name, each.where, title_label(each.conditions)) for each in (one, other)]
     common.print_rich(SimilarityView((sides[0], sides[1]), found))

@@ -15,7 +15,7 @@ def command(directories: tuple[str, ...], as_json: bool) -> None:
     """
     from dataclasses import asdict  # noqa: PLC0415
 
-    from tierscope.studies.doctor import examine  # noqa: PLC0415
+    from tierscope.commands.doctor import examine  # noqa: PLC0415
 
     checks = list(examine([os.path.abspath(name) for name in directories] or [os.getcwd()]))
     if as_json:

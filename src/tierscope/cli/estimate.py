@@ -23,8 +23,8 @@ def command(
     Every time of a class is divided by 1 + N/100, for every process; then the slowest process and the best point are found again. Without
     --improve: only what each class by itself could give. OUT is the results directory of a study or a trace, or a CSV of times.
     """
-    from tierscope.studies.analyze import analyze  # noqa: PLC0415
-    from tierscope.studies.whatif import estimated  # noqa: PLC0415
+    from tierscope.commands.analyze import analyze  # noqa: PLC0415
+    from tierscope.commands.estimate import estimated  # noqa: PLC0415
 
     analysis = analyze(result, basis)
     estimate, findings = estimated(analysis, improve)
@@ -33,7 +33,7 @@ def command(
     answer = None
     if with_model:
         from tierscope.cli.progress import watching  # noqa: PLC0415
-        from tierscope.studies.modelled import modelled  # noqa: PLC0415
+        from tierscope.commands.estimate import modelled  # noqa: PLC0415
 
         with watching(as_json) as watch:
             answer = modelled(result, analysis, estimate, system, watch)

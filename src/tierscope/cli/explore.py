@@ -58,8 +58,8 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
         return
     if system or settings:
         raise UserError("--system and --set are for --simulate; add that, or leave them out")
-    from tierscope.studies.analyze import analyze  # noqa: PLC0415
-    from tierscope.studies.whatif import explored  # noqa: PLC0415
+    from tierscope.commands.analyze import analyze  # noqa: PLC0415
+    from tierscope.commands.explore import explored  # noqa: PLC0415
 
     analysis = analyze(result, basis)
     found, findings = explored(analysis, goal, vary, improve, cost)
@@ -85,12 +85,12 @@ def _simulated(
     as_json: bool,
 ) -> None:
     from tierscope.cli.progress import watching  # noqa: PLC0415
+    from tierscope.predict.explore_simulated import ExplorationRequest, explore_simulated  # noqa: PLC0415
     from tierscope.spec.load import load  # noqa: PLC0415
-    from tierscope.studies.explore_simulated import Wanted, explore_simulated  # noqa: PLC0415
 
     with watching(as_json) as watch:
         common.say_notes(load(study, settings, system), watch.note)
-        found = explore_simulated(Wanted(study, settings, system, vary, goal, cost, method), watch)
+        found = explore_simulated(ExplorationRequest(study, settings, system, vary, goal, cost, method), watch)
     if as_json:
         from tierscope.predict.model_json import simulated_exploration_json  # noqa: PLC0415
 

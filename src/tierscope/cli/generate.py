@@ -25,8 +25,8 @@ def command(
     """Only generate the data of STUDY, for the largest cache rate of its sweep; run again to resume."""
     with common.ranks_of_study(stall_limit) as crews:
         from tierscope.cli.progress import watching  # noqa: PLC0415
+        from tierscope.measure.run import generate_data  # noqa: PLC0415
         from tierscope.spec.load import load  # noqa: PLC0415
-        from tierscope.studies.run import generate_data  # noqa: PLC0415
         from tierscope.units import about_bytes  # noqa: PLC0415
 
         loaded = common.scaled(load(study, common.all_settings(overrides, settings), is_dlio=dlio), scale)

@@ -28,12 +28,12 @@ def command(
     implementation would take. Needs torch. MODEL is one of those that 'tierscope require' knows.
     """
     from tierscope.spec.asked import read_shape  # noqa: PLC0415
-    from tierscope.studies.kernels import measure_efficiency, to_json  # noqa: PLC0415
+    from tierscope.train.kernels import measure_efficiency, to_json  # noqa: PLC0415
 
     sides = read_shape(shape) if shape else None
     folder = None
     if out is not None:
-        from tierscope.studies.kernels_report import claim_efficiency, write_efficiency  # noqa: PLC0415
+        from tierscope.commands.kernels import claim_efficiency, write_efficiency  # noqa: PLC0415
 
         folder = claim_efficiency(out)
     found = measure_efficiency(model, batch, precision, device, sides, counters)

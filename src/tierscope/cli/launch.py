@@ -57,9 +57,9 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     import os  # noqa: PLC0415
     import shlex  # noqa: PLC0415
 
+    from tierscope.commands import launch as jobs  # noqa: PLC0415
     from tierscope.errors import UserError  # noqa: PLC0415
     from tierscope.spec.load import load_study  # noqa: PLC0415
-    from tierscope.studies import jobs  # noqa: PLC0415
     from tierscope.units import parse_seconds  # noqa: PLC0415
 
     given = [("system.nodes", nodes), ("system.ranks_per_node", ranks_per_node)]
@@ -79,7 +79,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     words += [part for setting in every for part in ("--set", setting)]
     words += ["--system", os.path.abspath(system) if os.path.exists(system) else system] if system else []
     where = path or f"{wanted.study}.{launcher}.sh"
-    asked = jobs.Wanted(launcher, seconds, queue, account, options, setup, mpi)
+    asked = jobs.JobRequest(launcher, seconds, queue, account, options, setup, mpi)
     tokens = jobs.write_job(wanted, asked, words, target, where)
     if submit:
         click.echo(jobs.submit(launcher, tokens))

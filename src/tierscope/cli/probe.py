@@ -59,8 +59,9 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     What still grew at the end, or was held back by this host's own processors, is given as "at least".
     """
     from tierscope.cli.progress import watching  # noqa: PLC0415
-    from tierscope.studies.probe import read_wanted, run_probe, write_system  # noqa: PLC0415
-    from tierscope.studies.probe_findings import findings_of  # noqa: PLC0415
+    from tierscope.probe.findings import findings_of  # noqa: PLC0415
+    from tierscope.probe.probe import run_probe, write_system  # noqa: PLC0415
+    from tierscope.probe.request import read_wanted  # noqa: PLC0415
 
     wanted = read_wanted(tiers, sizes, ranks, seconds, servers)
     if output:
@@ -75,11 +76,11 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
         write_system(found, output)
     findings = findings_of(found)
     if as_json:
-        from tierscope.studies.probe_view import probe_json  # noqa: PLC0415
+        from tierscope.report.probe import probe_json  # noqa: PLC0415
 
         common.print_json(probe_json(found, findings))
         return
-    from tierscope.studies.probe_view import ProbeView  # noqa: PLC0415
+    from tierscope.report.probe import ProbeView  # noqa: PLC0415
 
     common.print_rich(ProbeView(found, findings))
     if output:

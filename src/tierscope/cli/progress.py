@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tierscope.studies.watch import Silent, Watch
+from tierscope.watch import Silent, Watch
 
 
 @contextmanager
@@ -12,12 +12,12 @@ def watching(quiet: bool) -> Iterator[Watch]:
     if quiet:
         yield Silent()
     elif not sys.stderr.isatty():
-        yield Notes()
+        yield PlainProgress()
     else:
         yield from _bars()
 
 
-class Notes(Silent):
+class PlainProgress(Silent):
     """Where there is no terminal: what is worth keeping, as plain lines."""
 
     def note(self, text: str) -> None:

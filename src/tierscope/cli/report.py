@@ -37,9 +37,9 @@ def command(
     The page is one file that needs no network. --improve and --goal are what it and the figures show at first.
     --beside lays another result next to OUT, point by point: usually `tierscope simulate` of the same study.
     """
+    from tierscope.commands.analyze import analyze  # noqa: PLC0415
+    from tierscope.commands.report import beside_of, report_folder, write_report  # noqa: PLC0415
     from tierscope.spec.whatif import read_goal, read_improvements  # noqa: PLC0415
-    from tierscope.studies.analyze import analyze  # noqa: PLC0415
-    from tierscope.studies.report import beside_of, report_folder, write_report  # noqa: PLC0415
 
     analysis = analyze(result, basis)
     improvements = read_improvements(improve, analysis.times.io_classes)

@@ -46,11 +46,11 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
 
     For example: tierscope require cosmoflow --system cori-gpu --batch 1,2,4,8 --precision amp --nodes 1..64
     """
-    from tierscope.studies.require import Asked, answer_json, require  # noqa: PLC0415
+    from tierscope.commands.require import RequireOptions, answer_json, require  # noqa: PLC0415
 
     answer = require(
         model,
-        Asked(
+        RequireOptions(
             system=system,
             batch=batch,
             precision=precision,
@@ -68,7 +68,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     )
     written = None
     if out is not None:
-        from tierscope.studies.require_report import write_requirements  # noqa: PLC0415
+        from tierscope.commands.require import write_requirements  # noqa: PLC0415
 
         written = write_requirements(answer, out, layers)
     if as_json:

@@ -1,7 +1,7 @@
 import click
 
 from tierscope.cli import common
-from tierscope.studies.recorders import RECORDERS
+from tierscope.recording.recorders import RECORDERS
 
 
 @click.command("run")

@@ -44,11 +44,11 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     """
     from tierscope.analysis.shuffling import KIND  # noqa: PLC0415
     from tierscope.cli.progress import watching  # noqa: PLC0415
-    from tierscope.studies.drawn_folder import claim_folder  # noqa: PLC0415
-    from tierscope.studies.shuffling import Asked, shuffling, write_shuffling  # noqa: PLC0415
+    from tierscope.commands.shuffling import ShufflingOptions, shuffling, write_shuffling  # noqa: PLC0415
+    from tierscope.report.folder import claim_folder  # noqa: PLC0415
 
     folder = None if out is None else claim_folder(out, KIND)
-    wanted = Asked(
+    wanted = ShufflingOptions(
         ranks=ranks,
         ranks_per_node=ranks_per_node,
         batch=batch,

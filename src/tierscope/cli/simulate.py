@@ -37,8 +37,8 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     Same plan, same outputs as `tierscope run`, labelled simulated: analyze, estimate, explore and report take them too.
     """
     from tierscope.cli.progress import watching  # noqa: PLC0415
+    from tierscope.commands.simulate import simulate_study  # noqa: PLC0415
     from tierscope.spec.load import load  # noqa: PLC0415
-    from tierscope.studies.simulate import simulate_study  # noqa: PLC0415
 
     loaded = common.scaled(load(study, common.all_settings(overrides, settings), system, dlio), scale)
     wanted = loaded.study

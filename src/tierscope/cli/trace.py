@@ -7,11 +7,11 @@ import click
 
 from tierscope.cli import common
 from tierscope.errors import StoppedError, TierscopeError, UserError
-from tierscope.studies.launch import holding_signals
-from tierscope.studies.recorders import RECORDERS, Wanted
+from tierscope.recording.command import holding_signals
+from tierscope.recording.recorders import RECORDERS, RecordingRequest
 
 if TYPE_CHECKING:
-    from tierscope.studies.trace import Traced
+    from tierscope.recording.traced import Traced
 
 
 @click.command("trace", context_settings={"allow_interspersed_args": False})
@@ -80,14 +80,14 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     traced: Traced | None = None
     try:
         with holding_signals():
-            from tierscope.cli.progress import Notes  # noqa: PLC0415
+            from tierscope.cli.progress import PlainProgress  # noqa: PLC0415
+            from tierscope.recording.traced import run_traced  # noqa: PLC0415
             from tierscope.spec.traced import emulation_lines, read_tiers  # noqa: PLC0415
-            from tierscope.studies.trace import run_traced  # noqa: PLC0415
-            from tierscope.studies.watch import Silent  # noqa: PLC0415
+            from tierscope.watch import Silent  # noqa: PLC0415
 
-            wanted = Wanted(command=command_line, tiers=read_tiers(tiers, emulate), ops=ops, epochs=epochs)
+            wanted = RecordingRequest(command=command_line, tiers=read_tiers(tiers, emulate), ops=ops, epochs=epochs)
             sys.stdout.flush()
-            watch = Silent() if quiet else Notes()
+            watch = Silent() if quiet else PlainProgress()
             for line in emulation_lines(wanted.tiers):
                 watch.note(line)
             traced = run_traced(wanted, recorder, out, watch, output_to_stderr=as_json)
@@ -113,7 +113,7 @@ def _refuse_several() -> None:
 
 def _finish(traced: "Traced", basis: str, as_json: bool) -> None:
     """What goes wrong here does not hide that the command failed."""
-    from tierscope.studies.trace import finish  # noqa: PLC0415
+    from tierscope.recording.traced import finish  # noqa: PLC0415
 
     try:
         finish(traced.out, traced.exit_code)
@@ -127,7 +127,7 @@ def _finish(traced: "Traced", basis: str, as_json: bool) -> None:
 
 
 def _show(out: str, basis: str, as_json: bool) -> None:
-    from tierscope.studies.analyze import analyze  # noqa: PLC0415
+    from tierscope.commands.analyze import analyze  # noqa: PLC0415
 
     common.show_analysis(analyze(out, basis), as_json)
     if not as_json:

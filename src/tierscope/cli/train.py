@@ -3,7 +3,7 @@ import click
 from tierscope.cli import common
 from tierscope.errors import UserError
 from tierscope.spec.study import DEVICES, NETWORKS
-from tierscope.studies.train_plan import ALIASES
+from tierscope.train.train_plan import ALIASES
 
 
 @click.command("train")
@@ -59,7 +59,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
 
     For example: tierscope train STUDY --model resnet50 --batch 32 --storage-matters
     """
-    from tierscope.studies.train_plan import Asked, all_data, plan_training  # noqa: PLC0415
+    from tierscope.train.train_plan import TrainOptions, all_data, plan_training  # noqa: PLC0415
 
     if take is not None:
         if study is not None or hand_over is not None:
@@ -72,9 +72,11 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
         raise UserError("no study is named; give a YAML file or a preset")
     if ask and data is not None:
         raise UserError("--storage-matters is --data with all of them; remove one of the two")
-    asked = Asked(model, device, precision, optimizer, input_, batch, all_data() if ask else data, vary, repetitions)
+    asked = TrainOptions(
+        model, device, precision, optimizer, input_, batch, all_data() if ask else data, vary, repetitions
+    )
     if hand_over is not None:
-        from tierscope.studies.away import run_away  # noqa: PLC0415
+        from tierscope.measure.away import run_away  # noqa: PLC0415
 
         planned = plan_training(study, asked, settings, system, lambda loaded: common.scaled(loaded, scale))
         if len(planned.parts) > 1:
@@ -83,7 +85,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
         return
     with common.ranks_of_study() as crews:
         from tierscope.cli.progress import watching  # noqa: PLC0415
-        from tierscope.studies.train import train  # noqa: PLC0415
+        from tierscope.commands.train import train  # noqa: PLC0415
 
         planned = plan_training(study, asked, settings, system, lambda loaded: common.scaled(loaded, scale))
         target = common.default_out(planned.base, out, f"-{planned.base.workload.model.network}")
@@ -93,12 +95,12 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
 
 
 def _take(folder: str, out: str | None, as_json: bool) -> None:
-    from tierscope.studies.analyze import analyze  # noqa: PLC0415
-    from tierscope.studies.take import take_runs  # noqa: PLC0415
-    from tierscope.studies.train import Part  # noqa: PLC0415
+    from tierscope.commands.analyze import analyze  # noqa: PLC0415
+    from tierscope.commands.train import TrainedPart  # noqa: PLC0415
+    from tierscope.measure.take import take_runs  # noqa: PLC0415
 
     if not out:
         raise UserError("--take needs --out: where the result is to be")
     taken = take_runs(folder, out)
     key = taken.sweep[0].path.rpartition(".")[2] if len(taken.sweep) == 1 else None
-    common.show_training(taken.study, [Part(key, out, analyze(out))], out, as_json)
+    common.show_training(taken.study, [TrainedPart(key, out, analyze(out))], out, as_json)

@@ -50,7 +50,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     with common.ranks_of_study() as crews:
         from tierscope.cli.progress import watching  # noqa: PLC0415
         from tierscope.spec.load import load  # noqa: PLC0415
-        from tierscope.studies.tune import tune  # noqa: PLC0415
+        from tierscope.tuning.tuner import tune  # noqa: PLC0415
 
         loaded = load(study, settings, system)
         target = common.default_out(loaded.study, out, "-tune")
@@ -58,7 +58,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
             common.say_notes(loaded, watch.note)
             found = tune(loaded.study, vary, _GOALS[goal], seconds, target, crews, watch)
     if as_json:
-        from tierscope.predict.tuning import tuning_json  # noqa: PLC0415
+        from tierscope.tuning.tuning import tuning_json  # noqa: PLC0415
 
         common.print_json(tuning_json(found))
         return

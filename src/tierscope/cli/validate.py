@@ -10,7 +10,7 @@ from tierscope.cli import common
 def command(results: tuple[str, ...], quiet: bool, as_json: bool) -> None:
     """Predict every measured point from a fit to all the others, and say how far off that is."""
     from tierscope.cli.progress import watching  # noqa: PLC0415
-    from tierscope.studies.calibrate import validate_results  # noqa: PLC0415
+    from tierscope.commands.validate import validate_results  # noqa: PLC0415
 
     with watching(quiet) as watch:
         name, left_out = validate_results(results, watch)

@@ -1,6 +1,6 @@
 """How a rank pulls batches: which loaders there are."""
 
-from tierscope.loaders.base import Batch, Loader, Reach, Source
+from tierscope.loaders.base import Batch, Loader, Reach, SampleSource
 from tierscope.loaders.choose import choose_loader
 from tierscope.registry import Entry, Registry
 
@@ -18,4 +18,4 @@ LOADERS: Registry[type[Loader]] = Registry(
     },
 )
 
-__all__ = ["LOADERS", "Batch", "Loader", "Reach", "Source", "choose_loader"]
+__all__ = ["LOADERS", "Batch", "Loader", "Reach", "SampleSource", "choose_loader"]

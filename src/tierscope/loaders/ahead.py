@@ -8,11 +8,11 @@ import numpy as np
 from tierscope.loaders.base import Batch, Loader
 from tierscope.plan.permutation import IndexArray
 from tierscope.plan.plan import Block
-from tierscope.tiers.access import Punctuality
+from tierscope.storage.access import Punctuality
 from tierscope.trace.recorder import LaneTable
 
 
-class Held:
+class SamplesInMemory:
     """A rank's samples in memory: each at its own number among `samples`, which must be sorted."""
 
     def __init__(self, samples: IndexArray, largest: int) -> None:
@@ -35,7 +35,9 @@ class Held:
 class AheadLoader:
     """One epoch: reads everything with a loader first, if that was not done yet; then hands it out."""
 
-    def __init__(self, held: Held, batch_size: int, loader: Loader | None, everything: Iterator[Block]) -> None:
+    def __init__(
+        self, held: SamplesInMemory, batch_size: int, loader: Loader | None, everything: Iterator[Block]
+    ) -> None:
         """`loader` None: all is there."""
         self._held, self._batch_size, self._loader, self._everything = held, batch_size, loader, everything
 

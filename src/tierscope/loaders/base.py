@@ -13,9 +13,9 @@ from tierscope.loaders.preprocess import Floats, Preprocess
 from tierscope.plan.permutation import IndexArray
 from tierscope.plan.plan import Block
 from tierscope.spec.study import Reader
-from tierscope.tiers.access import Access, Punctuality
-from tierscope.tiers.files import DatasetFiles
-from tierscope.tiers.stations import TierStations
+from tierscope.storage.access import Access, Punctuality
+from tierscope.storage.files import DatasetFiles
+from tierscope.storage.stations import TierStations
 from tierscope.trace.recorder import LaneTable, Recording
 
 _HUGE_PAGE = 2 << 20
@@ -53,7 +53,7 @@ class Together(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SampleSource:
     """Where samples come from, as one node sees it; `files[t]` and `tier_names[t]` belong to tier t."""
 
     format: Format
@@ -112,11 +112,13 @@ class Loader(EpochLoader, Protocol):
 
     records: ClassVar[bool]  # whether all it reads passes through our recorder, as emulated tiers need it
 
-    def __init__(self, source: Source, batch_size: int, threads: int, prefetch: int, recording: Recording) -> None: ...
+    def __init__(
+        self, source: SampleSource, batch_size: int, threads: int, prefetch: int, recording: Recording
+    ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class StepSamples:
     """Samples of one step to be read; sample i of it goes to slot i. `fills`: whether its file is copied to the nearest tier; empty: none is."""
 
     step: int
@@ -126,8 +128,8 @@ class Work:
     tiers: list[int]
     fills: Sequence[bool] = ()
 
-    def part(self, start: int, stop: int) -> "Work":
-        return Work(
+    def part(self, start: int, stop: int) -> "StepSamples":
+        return StepSamples(
             self.step,
             self.samples[start:stop],
             self.files[start:stop],
@@ -137,7 +139,7 @@ class Work:
         )
 
 
-def split_steps(blocks: Iterator[Block], batch_size: int) -> Iterator[Work]:
+def split_steps(blocks: Iterator[Block], batch_size: int) -> Iterator[StepSamples]:
     """The steps of an epoch; blocks hold whole batches, but for the last one."""
     step = 0
     for block in blocks:
@@ -146,7 +148,7 @@ def split_steps(blocks: Iterator[Block], batch_size: int) -> Iterator[Work]:
         for start in range(0, len(columns[0]), batch_size):
             part = slice(start, start + batch_size)
             samples, files, inside, tiers = (column[part] for column in columns)
-            yield Work(step, samples, files, inside, tiers, fills[part])
+            yield StepSamples(step, samples, files, inside, tiers, fills[part])
             step += 1
 
 

@@ -8,7 +8,7 @@ that fails leaves the file open: closing it would wait for the others, who wait 
 """
 
 from tierscope.formats import LIBRARY, Extent, Format, Handle
-from tierscope.loaders.base import SharedFile, Source
+from tierscope.loaders.base import SampleSource, SharedFile
 from tierscope.loaders.problems import damaged, explain, truncated
 from tierscope.trace.ops import CLOSE, OPEN, READ
 from tierscope.trace.recorder import Lane
@@ -19,7 +19,7 @@ _MOST = 1 << 30  # bytes of a call: MPI counts them with 32 bits
 class CollectiveFiles:
     """A rank's part in the file that is open."""
 
-    def __init__(self, source: Source, lane: Lane) -> None:
+    def __init__(self, source: SampleSource, lane: Lane) -> None:
         self._source, self._lane = source, lane
         self._open: tuple[int, int, Handle] | None = None  # file, tier
 

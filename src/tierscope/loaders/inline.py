@@ -3,17 +3,19 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from tierscope.loaders.base import Batch, Slots, Source, split_steps
+from tierscope.loaders.base import Batch, SampleSource, Slots, split_steps
 from tierscope.loaders.reader import SampleReader
 from tierscope.plan.plan import Block
-from tierscope.tiers.access import Punctuality
+from tierscope.storage.access import Punctuality
 from tierscope.trace.recorder import LaneTable, Recording
 
 
 class InlineLoader:
     records: ClassVar[bool] = True
 
-    def __init__(self, source: Source, batch_size: int, threads: int, prefetch: int, recording: Recording) -> None:
+    def __init__(
+        self, source: SampleSource, batch_size: int, threads: int, prefetch: int, recording: Recording
+    ) -> None:
         del threads, prefetch  # it has neither
         self._batch_size = batch_size
         self._slots = Slots(batch_size, source.format.slot_bytes, source.usual_payload)

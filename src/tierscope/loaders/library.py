@@ -11,9 +11,9 @@ from typing import Any
 
 from tierscope.errors import DamagedDataError
 from tierscope.formats import Handle, Opened
-from tierscope.loaders.base import Source
+from tierscope.loaders.base import SampleSource
 from tierscope.loaders.problems import damaged, explain
-from tierscope.tiers.access import READ_FLAGS, Access
+from tierscope.storage.access import READ_FLAGS, Access
 from tierscope.trace.ops import CLOSE, OPEN, READ
 from tierscope.trace.recorder import Lane
 
@@ -65,7 +65,7 @@ class RecordedFile(io.RawIOBase):
 class LibraryFiles:
     """One thread's open file."""
 
-    def __init__(self, source: Source, accesses: tuple[Access, ...], lane: Lane) -> None:
+    def __init__(self, source: SampleSource, accesses: tuple[Access, ...], lane: Lane) -> None:
         self._source, self._accesses, self._lane = source, accesses, lane
         self._open: tuple[int, int, int, Handle] | None = None  # file, tier, descriptor
         self._errors: list[OSError] = []  # of the system, in the sample that is read now

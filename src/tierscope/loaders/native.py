@@ -21,12 +21,12 @@ import numpy.typing as npt
 
 from tierscope.errors import TierscopeError, UserError
 from tierscope.formats import Format
-from tierscope.loaders.base import Batch, Slots, Source
+from tierscope.loaders.base import Batch, SampleSource, Slots
 from tierscope.loaders.preprocess import Floats
 from tierscope.loaders.problems import check_samples, explain, preprocess_samples, truncated
 from tierscope.native import engine as native
 from tierscope.plan.plan import Block
-from tierscope.tiers.access import Punctuality
+from tierscope.storage.access import Punctuality
 from tierscope.trace.native_lanes import lane_table
 from tierscope.trace.recorder import LaneTable, Recording
 
@@ -65,7 +65,9 @@ class _Flight:
 class NativeLoader:
     records: ClassVar[bool] = True
 
-    def __init__(self, source: Source, batch_size: int, threads: int, prefetch: int, recording: Recording) -> None:
+    def __init__(
+        self, source: SampleSource, batch_size: int, threads: int, prefetch: int, recording: Recording
+    ) -> None:
         form, reach = source.format, source.reach
         self._source, self._batch_size = source, batch_size
         self._checks = source.check and form.has_checks
@@ -188,7 +190,7 @@ class NativeLoader:
         offsets = extent.first + flight.columns.inside[flight.start : flight.stop] * extent.step
         return memory.shifted((offsets % native.DIRECT_ALIGN).tolist())
 
-    def _problem(self, flight: _Flight, outcome: native.Outcome) -> TierscopeError:
+    def _problem(self, flight: _Flight, outcome: native.BatchOutcome) -> TierscopeError:
         at = flight.start + outcome.failed
         files = self._source.files[int(flight.columns.tiers[at])]
         path = files.path(int(flight.columns.files[at]))
@@ -222,12 +224,12 @@ def _places(flight: _Flight) -> Iterator[tuple[int, int, int]]:
     return zip(*(column[part].tolist() for column in (columns.files, columns.inside, columns.tiers)), strict=True)
 
 
-def affine_extents(form: Format, samples_per_file: int) -> list[native.Extent]:
+def affine_extents(form: Format, samples_per_file: int) -> list[native.StridedExtent]:
     """The format's extents as first + inside × step, which is all that C has to know of a format."""
     last = samples_per_file - 1
     first, end = form.extents(0, 0), form.extents(last, 0)
     found = [
-        native.Extent(a.offset, (b.offset - a.offset) // max(1, last), a.nbytes)
+        native.StridedExtent(a.offset, (b.offset - a.offset) // max(1, last), a.nbytes)
         for a, b in zip(first, end, strict=True)
     ]
     for inside in {min(1, last), last // 2, last}:
@@ -237,7 +239,7 @@ def affine_extents(form: Format, samples_per_file: int) -> list[native.Extent]:
     return found
 
 
-def _direct_room(form: Format, extents: Sequence[native.Extent]) -> int:
+def _direct_room(form: Format, extents: Sequence[native.StridedExtent]) -> int:
     """Memory for a sample that is read in whole blocks; several extents are read behind the slot and copied into it."""
     align = native.DIRECT_ALIGN
     largest = max(-(-extent.nbytes // align) * align + align for extent in extents)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tierscope.loaders.base import Batch
 from tierscope.plan.plan import Block
-from tierscope.tiers.access import Punctuality
+from tierscope.storage.access import Punctuality
 from tierscope.trace.recorder import LaneTable
 
 

@@ -14,7 +14,7 @@ from tierscope.errors import (
     UserError,
     VanishedDataError,
 )
-from tierscope.loaders.base import Source
+from tierscope.loaders.base import SampleSource
 from tierscope.loaders.preprocess import Floats
 
 _now = time.monotonic_ns
@@ -56,7 +56,7 @@ def damaged(path: str, inside: int, what: str) -> TierscopeError:
     return DamagedDataError(f"{path}: sample {inside}: {what}; delete the file and run again to have it generated anew")
 
 
-def check_samples(source: Source, places: Places, slots: Iterable[memoryview]) -> None:
+def check_samples(source: SampleSource, places: Places, slots: Iterable[memoryview]) -> None:
     """Let the format look at every slot that was read; places are (file, number inside it, tier)."""
     check = source.format.check
     for (file, inside, tier), slot in zip(places, slots, strict=False):
@@ -67,7 +67,7 @@ def check_samples(source: Source, places: Places, slots: Iterable[memoryview]) -
 
 
 def preprocess_samples(
-    source: Source, places: Callable[[], Places], payloads: Sequence[memoryview]
+    source: SampleSource, places: Callable[[], Places], payloads: Sequence[memoryview]
 ) -> tuple[list[Floats], int]:
     """What preprocessing makes of samples, and the nanoseconds that it takes."""
     if source.preprocess is None:

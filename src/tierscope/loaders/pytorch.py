@@ -3,7 +3,7 @@
 Workers read a sample at a time, as datasets of its users do; batches come in plan order. `read_threads` is the number of workers (0: in the
 rank's own process), `prefetch_size` that of batches which each of them has ready. Workers live as long as the rank: starting them (and
 importing torch in each) is no part of an epoch. What they read passes none of our recorders in Python: ranks are started with the
-preload library (`studies/preloaded.py`).
+preload library (`measure/preloaded.py`).
 """
 
 import time
@@ -16,13 +16,13 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from tierscope.formats import Format
-from tierscope.loaders.base import Batch, Slots, Source, Work
+from tierscope.loaders.base import Batch, SampleSource, Slots, StepSamples
 from tierscope.loaders.preprocess import Floats, Preprocess
 from tierscope.loaders.reader import SampleReader
 from tierscope.plan.plan import Block
 from tierscope.spec.study import Reader
-from tierscope.tiers.access import Directory, Punctuality
-from tierscope.tiers.files import DatasetFiles
+from tierscope.storage.access import Directory, Punctuality
+from tierscope.storage.files import DatasetFiles
 from tierscope.trace.recorder import LaneTable, Recording
 
 _now = time.monotonic_ns
@@ -53,7 +53,7 @@ class _Item:
 class _Samples(Dataset[_Item]):  # type: ignore[misc]
     """The dataset as a worker has it; its reader is made where it is used first."""
 
-    def __init__(self, source: Source, preprocess: tuple[str, float]) -> None:
+    def __init__(self, source: SampleSource, preprocess: tuple[str, float]) -> None:
         self._format: Format = source.format
         self._files: tuple[DatasetFiles, ...] = source.files
         self._tier_names, self._transfer = source.tier_names, source.transfer_bytes
@@ -68,7 +68,7 @@ class _Samples(Dataset[_Item]):  # type: ignore[misc]
     def _begin(self) -> tuple[SampleReader, Slots]:
         if self._reader is None or self._slots is None:
             mode, seconds = self._preprocess
-            source = Source(
+            source = SampleSource(
                 format=self._format,
                 files=self._files,
                 tier_names=self._tier_names,
@@ -84,7 +84,7 @@ class _Samples(Dataset[_Item]):  # type: ignore[misc]
 
     def __getitem__(self, place: _Place) -> _Item:
         reader, slots = self._begin()
-        work = Work(place.step, [place.sample], [place.file], [place.inside], [place.tier])
+        work = StepSamples(place.step, [place.sample], [place.file], [place.inside], [place.tier])
         done = reader.read(work, slots.slots, slots.payloads)
         arrays, preprocess_ns = reader.preprocess(work, done.payloads)
         payload = torch.frombuffer(bytearray(done.payloads[0]), dtype=torch.uint8)
@@ -116,7 +116,9 @@ def _collate(items: list[_Item]) -> list[_Item]:
 class TorchLoader:
     records: ClassVar[bool] = False
 
-    def __init__(self, source: Source, batch_size: int, threads: int, prefetch: int, recording: Recording) -> None:
+    def __init__(
+        self, source: SampleSource, batch_size: int, threads: int, prefetch: int, recording: Recording
+    ) -> None:
         del recording
         options = source.options or Reader()
         self._steps = _Steps(batch_size)

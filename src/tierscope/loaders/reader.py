@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tierscope.formats import LIBRARY, NOTHING, WHOLE
-from tierscope.loaders.base import Source, Work
+from tierscope.loaders.base import SampleSource, StepSamples
 from tierscope.loaders.collective import CollectiveFiles
 from tierscope.loaders.library import LibraryFiles
 from tierscope.loaders.preprocess import Floats
 from tierscope.loaders.problems import check_samples, explain, explain_copy, preprocess_samples, truncated
-from tierscope.tiers.access import READ_FLAGS, Punctuality
+from tierscope.storage.access import READ_FLAGS, Punctuality
 from tierscope.trace.ops import CLOSE, OPEN, READ, WRITE
 from tierscope.trace.recorder import Lane
 
@@ -26,7 +26,7 @@ _NEAREST = 0  # tier
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ReadSamples:
     """Samples that were read: when that began, ended, and when checking ended."""
 
     start: int
@@ -46,7 +46,7 @@ class Done:
 class SampleReader:
     """One thread's reader: its ways to the tiers and its lane."""
 
-    def __init__(self, source: Source, lane: Lane) -> None:
+    def __init__(self, source: SampleSource, lane: Lane) -> None:
         self.lane = lane
         self._source = source
         self._accesses = source.open_accesses()
@@ -78,7 +78,7 @@ class SampleReader:
         if self._library:
             self._library.close()
 
-    def read(self, work: Work, slots: Sequence[memoryview], payloads: Sequence[memoryview]) -> Done:
+    def read(self, work: StepSamples, slots: Sequence[memoryview], payloads: Sequence[memoryview]) -> ReadSamples:
         """Fill a slot per sample, check it, and copy what is to be kept. `payloads`: of these slots, where all samples lie alike."""
         start = _now()
         self.lane.step = work.step
@@ -104,15 +104,15 @@ class SampleReader:
         for file, fills, slot in zip(work.files, work.fills, filled, strict=False):
             if fills:
                 self._copy(file, slot)
-        return Done(start, read_done, checked, payloads)
+        return ReadSamples(start, read_done, checked, payloads)
 
-    def preprocess(self, work: Work, payloads: Sequence[memoryview]) -> tuple[list[Floats], int]:
+    def preprocess(self, work: StepSamples, payloads: Sequence[memoryview]) -> tuple[list[Floats], int]:
         def places() -> Iterator[tuple[int, int, int]]:
             return zip(work.files, work.inside, work.tiers, strict=True)
 
         return preprocess_samples(self._source, places, payloads)
 
-    def _found(self, work: Work, slots: Sequence[memoryview]) -> tuple[list[memoryview], list[memoryview]]:
+    def _found(self, work: StepSamples, slots: Sequence[memoryview]) -> tuple[list[memoryview], list[memoryview]]:
         """What of each slot was read, and the payload in it, where samples differ."""
         form = self._source.format
         filled, payloads = [], []
@@ -121,7 +121,7 @@ class SampleReader:
             payloads.append(slot[form.payload(inside, file)])
         return filled, payloads
 
-    def _read_to_end(self, work: Work, slots: Sequence[memoryview]) -> list[memoryview]:
+    def _read_to_end(self, work: StepSamples, slots: Sequence[memoryview]) -> list[memoryview]:
         """Files of one sample whose size is found by reading until there is no more, as readers of such files do."""
         lane, found = self.lane, []
         for file, tier, slot in zip(work.files, work.tiers, slots, strict=True):
@@ -151,11 +151,13 @@ class SampleReader:
         return found
 
     @staticmethod
-    def _read_by(files: LibraryFiles | CollectiveFiles, work: Work, slots: Sequence[memoryview]) -> list[memoryview]:
+    def _read_by(
+        files: LibraryFiles | CollectiveFiles, work: StepSamples, slots: Sequence[memoryview]
+    ) -> list[memoryview]:
         places = zip(work.files, work.inside, work.tiers, slots, strict=True)
         return [slot[: files.read(file, inside, tier, slot)] for file, inside, tier, slot in places]
 
-    def _make(self, work: Work, slots: Sequence[memoryview]) -> list[memoryview]:
+    def _make(self, work: StepSamples, slots: Sequence[memoryview]) -> list[memoryview]:
         make = self._source.make_payload
         assert make is not None, "a format without files needs someone to make its samples"
         return [slot[: make(sample, slot)] for sample, slot in zip(work.samples, slots, strict=True)]
@@ -189,7 +191,7 @@ class SampleReader:
             if fd >= 0:
                 access.close(fd)
 
-    def _read_whole_files(self, work: Work, slots: Sequence[memoryview]) -> None:
+    def _read_whole_files(self, work: StepSamples, slots: Sequence[memoryview]) -> None:
         """The short way for files of one sample that fit one transfer: four clock readings per file."""
         paths = [files.path for files in self._source.files]
         accesses = self._accesses
@@ -232,7 +234,7 @@ class SampleReader:
             raise truncated(path, 0, slot.nbytes, 0)
         self._read_extent(tier, file, fd, path, 0, slot, got)
 
-    def _read_extents(self, work: Work, slots: Sequence[memoryview]) -> None:
+    def _read_extents(self, work: StepSamples, slots: Sequence[memoryview]) -> None:
         """The general way: any number of extents and transfers; neighbours in one file share an open."""
         lane = self.lane
         open_file, open_tier, fd, path = -1, -1, -1, ""

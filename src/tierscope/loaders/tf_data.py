@@ -2,7 +2,7 @@
 
 TFRecord files that are read from begin to end go through TFRecordDataset, with `transfer_size` as its buffer; files of one sample
 through `read_file`, `read_threads` of them at a time, in order. Nothing else can be read by tf.data without Python (`spec/check.py`). What it reads passes none of our
-recorders in Python: ranks are started with the preload library (`studies/preloaded.py`).
+recorders in Python: ranks are started with the preload library (`measure/preloaded.py`).
 """
 
 import time
@@ -13,10 +13,10 @@ import numpy as np
 import tensorflow as tf
 
 from tierscope.errors import DamagedDataError, TierscopeError
-from tierscope.loaders.base import Batch, Source, Work, split_steps
+from tierscope.loaders.base import Batch, SampleSource, StepSamples, split_steps
 from tierscope.loaders.problems import check_samples, explain, preprocess_samples
 from tierscope.plan.plan import Block
-from tierscope.tiers.access import Punctuality
+from tierscope.storage.access import Punctuality
 from tierscope.trace.recorder import LaneTable, Recording
 
 _now = time.monotonic_ns
@@ -25,14 +25,16 @@ _now = time.monotonic_ns
 class TfDataLoader:
     records: ClassVar[bool] = False
 
-    def __init__(self, source: Source, batch_size: int, threads: int, prefetch: int, recording: Recording) -> None:
+    def __init__(
+        self, source: SampleSource, batch_size: int, threads: int, prefetch: int, recording: Recording
+    ) -> None:
         del recording
         self._source, self._batch_size, self._threads, self._prefetch = source, batch_size, threads, prefetch
         self._records = source.format.suffix == ".tfrecord" and source.samples_per_file > 1
 
     def batches(self, blocks: Iterator[Block]) -> Iterator[Batch]:
         """The pipeline asks for paths ahead of what it hands out: the work of those steps is kept until then."""
-        waiting: list[Work] = []
+        waiting: list[StepSamples] = []
 
         def paths() -> Iterator[str]:
             for work in split_steps(blocks, self._batch_size):
@@ -59,7 +61,7 @@ class TfDataLoader:
         except tf.errors.OpError as error:
             raise DamagedDataError(f"{error.message.splitlines()[0]}; delete the file and run again") from None
 
-    def _batch(self, work: Work, values: Any, read_ns: int) -> Batch:
+    def _batch(self, work: StepSamples, values: Any, read_ns: int) -> Batch:
         form = self._source.format
         stored = [memoryview(value) for value in values]
         places = list(zip(work.files, work.inside, work.tiers, strict=True))

@@ -13,11 +13,11 @@ from queue import Empty, SimpleQueue
 from typing import ClassVar
 
 from tierscope.errors import TierscopeError
-from tierscope.loaders.base import Batch, Slots, Source, Work, split_steps
+from tierscope.loaders.base import Batch, SampleSource, Slots, StepSamples, split_steps
 from tierscope.loaders.preprocess import Floats
-from tierscope.loaders.reader import Done, SampleReader
+from tierscope.loaders.reader import ReadSamples, SampleReader
 from tierscope.plan.plan import Block
-from tierscope.tiers.access import Punctuality
+from tierscope.storage.access import Punctuality
 from tierscope.trace.recorder import LaneTable, Recording
 
 
@@ -25,7 +25,7 @@ from tierscope.trace.recorder import LaneTable, Recording
 class _Task:
     """A part of a batch, from its sample `first` on."""
 
-    work: Work
+    work: StepSamples
     first: int
     slots: list[memoryview]
     payloads: list[memoryview]
@@ -37,7 +37,7 @@ class _Part:
 
     step: int
     first: int = 0
-    done: Done | None = None
+    done: ReadSamples | None = None
     arrays: list[Floats] = field(default_factory=list)
     preprocess_ns: int = 0
     error: BaseException | None = None
@@ -47,7 +47,7 @@ class _Part:
 class _Flight:
     """A batch that is being read."""
 
-    work: Work
+    work: StepSamples
     slots: Slots
     parts_left: int
     payloads: list[memoryview]
@@ -61,10 +61,12 @@ class _Flight:
 class ThreadLoader:
     records: ClassVar[bool] = True
 
-    def __init__(self, source: Source, batch_size: int, threads: int, prefetch: int, recording: Recording) -> None:
+    def __init__(
+        self, source: SampleSource, batch_size: int, threads: int, prefetch: int, recording: Recording
+    ) -> None:
         self._batch_size = batch_size
         self._todo: SimpleQueue[_Task | None] = SimpleQueue()
-        self._raw: SimpleQueue[tuple[SampleReader, _Task, Done] | None] = SimpleQueue()  # read, not preprocessed
+        self._raw: SimpleQueue[tuple[SampleReader, _Task, ReadSamples] | None] = SimpleQueue()  # read, not preprocessed
         self._done: SimpleQueue[_Part] = SimpleQueue()
         self._at_last: TierscopeError | None = None  # what went wrong when all was read
         form = source.format
@@ -125,7 +127,7 @@ class ThreadLoader:
         if self._at_last:
             raise self._at_last
 
-    def _in_order(self, steps: Iterator[Work]) -> Iterator[Batch]:
+    def _in_order(self, steps: Iterator[StepSamples]) -> Iterator[Batch]:
         flights: dict[int, _Flight] = {}
         in_use: Slots | None = None
         step = 0
@@ -150,7 +152,7 @@ class ThreadLoader:
             )
             step += 1
 
-    def _launch(self, work: Work, slots: Slots) -> _Flight:
+    def _launch(self, work: StepSamples, slots: Slots) -> _Flight:
         count = len(work.samples)
         share = -(-count // len(self._threads))
         starts = range(0, count, share)
@@ -182,6 +184,6 @@ class ThreadLoader:
         return [reader.lane.finish() for reader in self._readers], punctuality
 
 
-def _finished(reader: SampleReader, task: _Task, done: Done) -> _Part:
+def _finished(reader: SampleReader, task: _Task, done: ReadSamples) -> _Part:
     arrays, nanoseconds = reader.preprocess(task.work, done.payloads)
     return _Part(task.work.step, task.first, done, arrays, nanoseconds)

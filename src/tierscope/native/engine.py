@@ -47,7 +47,7 @@ class _Config(Structure):
     )
 
 
-class Outcome(Structure):
+class BatchOutcome(Structure):
     """How a batch was read: from when to when, and the first sample that could not be (`failed` is -1 if all could)."""
 
     _fields_ = (
@@ -80,7 +80,7 @@ class Folder:
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class StridedExtent:
     """What sample number `inside` of a file needs: bytes at first + inside × step."""
 
     first: int
@@ -99,7 +99,7 @@ class Setup:
     stride: int
     transfer_bytes: int
     folders: Sequence[Folder]
-    extents: Sequence[Extent]
+    extents: Sequence[StridedExtent]
     stations: Sequence[TierStations | None]  # None: a tier that is not emulated
     board: str | None
     storage: str = "files"
@@ -118,7 +118,7 @@ def _library() -> ctypes.CDLL:
     lib.ts_engine_start.argtypes, lib.ts_engine_start.restype = (engine,), c_int
     submit = (engine, c_uint32, c_int64, c_uint32, column, column, column)
     lib.ts_engine_submit.argtypes, lib.ts_engine_submit.restype = submit, None
-    lib.ts_engine_wait.argtypes, lib.ts_engine_wait.restype = (engine, c_uint32, c_uint32, POINTER(Outcome)), c_int
+    lib.ts_engine_wait.argtypes, lib.ts_engine_wait.restype = (engine, c_uint32, c_uint32, POINTER(BatchOutcome)), c_int
     lib.ts_engine_stop.argtypes, lib.ts_engine_stop.restype = (engine,), None
     lib.ts_engine_flush.argtypes, lib.ts_engine_flush.restype = (engine,), c_int
     lib.ts_engine_lane.argtypes, lib.ts_engine_lane.restype = (engine, c_uint32), c_void_p
@@ -136,7 +136,7 @@ class Engine:
     def __init__(self, setup: Setup) -> None:
         lib = _library()
         self._tiers, self._lanes = len(setup.folders), max(1, setup.threads)
-        self._outcomes = [Outcome() for _ in setup.memory]
+        self._outcomes = [BatchOutcome() for _ in setup.memory]
         at = c_int32(0)
         tiers, servers = pack(setup.stations)  # C copies them
         config = _config(setup)
@@ -161,7 +161,7 @@ class Engine:
         """Have a batch read into memory `number`: addresses of int64 files, numbers inside them, and tiers. They are copied."""
         self._submit(self._handle, number, step, count, *columns)
 
-    def wait(self, number: int) -> Outcome:
+    def wait(self, number: int) -> BatchOutcome:
         """Until the batch is read; what is returned holds until that memory is waited for again. Any thread may wait."""
         outcome = self._outcomes[number]
         while not self._wait(self._handle, number, _SLICE_MS, byref(outcome)):

@@ -9,15 +9,13 @@ import os
 import stat
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from tierscope.errors import ResultError, UserError
+from tierscope.errors import ResultError
 from tierscope.native.lanes import BINS, KINDS, NativeLane, lane_bytes, read_lane
-from tierscope.native.stations import TIER, TierStations, pack
 
 VERSION = 1
 MAX_TIERS = 8
@@ -33,22 +31,6 @@ OPTION_OPS, OPTION_REREADS = 1, 2
 CONFIG_MAGIC, STATE_MAGIC = b"TSCONF01", b"TSSTAT01"
 LANE_MAGIC, EPOCH_MAGIC, LIST_MAGIC = 0x454E414C, 0x434F5045, 0x5453494C
 
-CONFIG = np.dtype(
-    [
-        ("magic", "S8"),
-        ("crc", "<u4"),
-        ("bytes", "<u4"),
-        ("version", "<u4"),
-        ("options", "<u4"),
-        ("tiers", "<u4"),
-        ("prefixes", "<u4"),
-        ("servers", "<u4"),
-        ("slots", "<u4"),
-        ("boot", "S40"),
-        ("tier", TIER, MAX_TIERS),
-    ]
-)
-PREFIX = np.dtype([("tier", "<u4"), ("length", "<u4"), ("path", f"S{PATH - 8}")])
 HEAD = np.dtype(
     [
         ("magic", "S8"),
@@ -105,54 +87,6 @@ _LIST_START = LIST.itemsize - LIST_ROWS * ROW_BYTES
 _RETRIES = 20  # of a lane that is being written to
 _LARGEST = 1 << 62  # no count or time is as large
 _BLOCK = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class TierSetup:
-    """One tier as a recorded process is told of it. Prefixes are absolute; only the root ends in a slash."""
-
-    prefixes: tuple[str, ...]
-    stations: TierStations | None = None  # None: not emulated
-
-
-def write_setup(folder: str, tiers: Sequence[TierSetup], slots: int, boot: str, options: int = 0) -> None:
-    """The config, the board and the count of what cannot be recorded, before any process starts."""
-    with open(os.path.join(folder, "lost"), "wb") as lost:
-        lost.write(bytes(_LOST.size))
-    with open(os.path.join(folder, "board"), "wb") as board:
-        board.write(bytes(max(1, slots) * 8))  # real blocks: it will be mapped
-    with open(os.path.join(folder, "config"), "wb") as config:
-        config.write(config_bytes(tiers, slots, boot, options))
-
-
-def config_bytes(tiers: Sequence[TierSetup], slots: int, boot: str, options: int) -> bytes:
-    prefixes = _prefix_rows(tiers)
-    stations, servers = pack([tier.stations for tier in tiers])
-    for name, amount, most in (
-        ("tiers", len(tiers), MAX_TIERS),
-        ("paths of tiers", len(prefixes), MAX_PREFIXES),
-        ("emulated servers", len(servers), MAX_STATIONS),
-    ):
-        if amount > most:
-            raise UserError(f"{amount} {name} are too many; at most {most}")
-    head = np.zeros((), CONFIG)
-    head["magic"], head["version"], head["options"], head["boot"] = CONFIG_MAGIC, VERSION, options, boot.encode()
-    head["tiers"], head["prefixes"], head["servers"], head["slots"] = len(tiers), len(prefixes), len(servers), slots
-    head["tier"][: len(tiers)] = stations
-    head["bytes"] = head.nbytes + prefixes.nbytes + servers.nbytes
-    body = head.tobytes()[12:] + prefixes.tobytes() + servers.tobytes()
-    return CONFIG_MAGIC + struct.pack("<I", zlib.crc32(body)) + body
-
-
-def _prefix_rows(tiers: Sequence[TierSetup]) -> npt.NDArray[np.void]:
-    """The longest first: of nested directories the innermost counts."""
-    pairs = [(os.fsencode(path.rstrip("/")), number) for number, tier in enumerate(tiers) for path in tier.prefixes]
-    rows = np.zeros(len(pairs), PREFIX)
-    for row, (path, number) in zip(rows, sorted(pairs, key=lambda pair: -len(pair[0])), strict=True):
-        if len(path) >= PATH - 8:
-            raise UserError(f"{os.fsdecode(path[:60])}…: is too long for a tier's path; at most {PATH - 9} bytes")
-        row["tier"], row["length"], row["path"] = number, len(path), path
-    return rows
 
 
 def open_plain(path: str) -> int:
@@ -242,13 +176,13 @@ class WaitingRows:
 
 
 @dataclass(frozen=True, slots=True)
-class Damage:
+class StateDamage:
     """Something in the file cannot be what it should be; it is left out."""
 
     reason: str
 
 
-Chunk = NativeLane | MarkedEpoch | WaitingRows | Damage
+Chunk = NativeLane | MarkedEpoch | WaitingRows | StateDamage
 
 
 def read_head(path: str, tiers: int) -> StateHead | None:
@@ -311,15 +245,15 @@ def read_chunks(head: StateHead) -> Iterator[Chunk]:
     try:
         fd = open_plain(head.path)
     except OSError as error:
-        yield Damage(_reason(error))
+        yield StateDamage(_reason(error))
         return
     try:
         size = os.fstat(fd).st_size
         if head.used > size:
-            yield Damage(f"holds {size} bytes of {head.used}")
+            yield StateDamage(f"holds {size} bytes of {head.used}")
         yield from _walk(fd, min(head.used, size), head.tiers)
     except OSError as error:
-        yield Damage(f"cannot be read: {error.strerror}")
+        yield StateDamage(f"cannot be read: {error.strerror}")
     finally:
         os.close(fd)
 
@@ -330,7 +264,7 @@ def _walk(fd: int, end: int, tiers: int) -> Iterator[Chunk]:
     while place + _CHUNK.size <= end:
         magic, nbytes = _CHUNK.unpack(os.pread(fd, _CHUNK.size, place).ljust(_CHUNK.size, b"\0"))
         if sizes.get(magic) != nbytes or place + nbytes > end:
-            yield Damage(f"cannot be read from byte {place} on")
+            yield StateDamage(f"cannot be read from byte {place} on")
             return
         yield _chunk(fd, place, magic, nbytes, tiers)
         place += nbytes
@@ -341,11 +275,11 @@ def _chunk(fd: int, place: int, magic: int, nbytes: int, tiers: int) -> Chunk:
         return _lane(fd, place, nbytes, tiers)
     content = os.pread(fd, nbytes, place)
     if len(content) < nbytes:
-        return Damage(f"is cut off at byte {place}")
+        return StateDamage(f"is cut off at byte {place}")
     return _epoch(content, place) if magic == EPOCH_MAGIC else _waiting(content, place)
 
 
-def _lane(fd: int, place: int, nbytes: int, tiers: int) -> NativeLane | Damage:
+def _lane(fd: int, place: int, nbytes: int, tiers: int) -> NativeLane | StateDamage:
     """A lane that is just being written to is looked at again."""
     lane = None
     for _ in range(_RETRIES):
@@ -353,7 +287,7 @@ def _lane(fd: int, place: int, nbytes: int, tiers: int) -> NativeLane | Damage:
         if lane is None or lane.whole:
             break
     if lane is None or not _plausible(lane):
-        return Damage(f"has impossible numbers at byte {place}")
+        return StateDamage(f"has impossible numbers at byte {place}")
     return lane
 
 
@@ -377,7 +311,7 @@ def _plausible(lane: NativeLane) -> bool:
     return lane.whole or float(cells["busy_ns"].sum(dtype=float)) <= 4.0 * passed + 1e9
 
 
-def _epoch(content: bytes, place: int) -> MarkedEpoch | Damage:
+def _epoch(content: bytes, place: int) -> MarkedEpoch | StateDamage:
     found = np.frombuffer(content, EPOCH, 1)[0]
     phases = tuple((_text(row["name"]), int(row["ns"]), int(row["count"])) for row in found["phases"] if row["name"])
     marked = MarkedEpoch(
@@ -385,15 +319,15 @@ def _epoch(content: bytes, place: int) -> MarkedEpoch | Damage:
     )
     numbers = [marked.begin_ns, marked.end_ns, marked.last_ns, *(number for _, *both in phases for number in both)]
     if marked.epoch < 0 or max(numbers) >= _LARGEST:
-        return Damage(f"has impossible numbers at byte {place}")
+        return StateDamage(f"has impossible numbers at byte {place}")
     return marked
 
 
-def _waiting(content: bytes, place: int) -> WaitingRows | Damage:
+def _waiting(content: bytes, place: int) -> WaitingRows | StateDamage:
     head = np.frombuffer(content, LIST, 1)[0]
     used, block = int(head["used"]), int(head["block"])
     if used > LIST_ROWS:
-        return Damage(f"has impossible numbers at byte {place}")
+        return StateDamage(f"has impossible numbers at byte {place}")
     if block:
         return WaitingRows(content[_LIST_START:], block - 1)
     return WaitingRows(content[_LIST_START : _LIST_START + used * ROW_BYTES])

@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tierscope.plan.plan import Plan
+from tierscope.plan.reading import Reading
 from tierscope.plan.stations import NONE, Stations, TierQueues
 from tierscope.predict.copies import copy_of
 from tierscope.predict.drawn import load_of, shuffled
 from tierscope.predict.events import counted, counted_by_readers, first_stripes, piece_bytes
 from tierscope.predict.outcome import FloatArray, Load, Outcome
-from tierscope.predict.schedule import Reading, Schedule
+from tierscope.predict.schedule import Schedule
 from tierscope.spec.study import Study
 
 _ROUNDS = 300

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tierscope.plan.reading import Reading
 from tierscope.plan.stations import NONE, Stations
 from tierscope.predict.copies import copy_of
 from tierscope.predict.events import piece_bytes
 from tierscope.predict.outcome import FloatArray, Load
-from tierscope.predict.schedule import Reading
 from tierscope.spec.study import Study
 
 

@@ -7,10 +7,11 @@ import numpy as np
 
 from tierscope.errors import UserError
 from tierscope.plan.permutation import IndexArray
+from tierscope.plan.reading import Reading
 from tierscope.plan.stations import Stations, stripes
 from tierscope.predict.copies import copy_of
 from tierscope.predict.outcome import FloatArray, Load, Outcome
-from tierscope.predict.schedule import Reading, Schedule
+from tierscope.predict.schedule import Schedule
 from tierscope.spec.study import Study
 
 MOST_STEPS = 4_000_000  # of all ranks; beyond, steps are not kept

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from tierscope.errors import UserError
+from tierscope.plan.reading import Reading
 from tierscope.plan.stations import stations_of
 from tierscope.predict import bound, events
 from tierscope.predict.outcome import FloatArray, Outcome
-from tierscope.predict.schedule import Reading, Schedule
+from tierscope.predict.schedule import Schedule
 from tierscope.spec.study import Study, System, Tier
 
 RATES = ("metadata_ops", "read_ops", "bandwidth", "node_bandwidth", "device_bandwidth", "gateway_bandwidth")

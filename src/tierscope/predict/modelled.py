@@ -69,7 +69,7 @@ def _tier(tier: Tier, improvements: Mapping[str, float]) -> Tier:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ModelledPoint:
     """A point of a sweep: its epochs, what was measured there, and what the simple scaling makes of it."""
 
     sweep: dict[str, Any]
@@ -79,7 +79,7 @@ class Point:
     system: System | None = None  # with the rates of this point, where they are known
 
 
-def answer(points: Sequence[Point], system: System, improvements: Mapping[str, float]) -> ModelAnswer:
+def answer(points: Sequence[ModelledPoint], system: System, improvements: Mapping[str, float]) -> ModelAnswer:
     """`system` has rates that were fitted; for points that do not have their own."""
     found = tuple(_answer(point, system, improvements) for point in points)
     by_rate = sorted(found, key=lambda each: float(each.sweep.get("cache_rate", 0.0)))
@@ -89,7 +89,7 @@ def answer(points: Sequence[Point], system: System, improvements: Mapping[str, f
     return ModelAnswer(found, simple, model, moved)
 
 
-def _answer(point: Point, system: System, improvements: Mapping[str, float]) -> PointAnswer:
+def _answer(point: ModelledPoint, system: System, improvements: Mapping[str, float]) -> PointAnswer:
     ratios: list[float] = []
     leaders: list[tuple[str, str]] = []
     for case in point.cases:

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from tierscope.plan.plan import Plan
+from tierscope.plan.reading import Reading
 from tierscope.predict.calibrate import Calibration
 from tierscope.predict.fit import Case, apply, simulate, with_serving
-from tierscope.predict.schedule import Reading, lay_out
+from tierscope.predict.schedule import lay_out
 from tierscope.spec.study import Study
 
 _SYSTEMS = 8

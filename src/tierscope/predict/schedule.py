@@ -19,19 +19,6 @@ MOST_SAMPLES = 60_000_000  # of an epoch that is laid out; about 4 GB
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """How a format and a transfer size read a sample: (offset, bytes) of every read, and the size of a file."""
-
-    pieces: tuple[tuple[int, int], ...]
-    file_bytes: int
-    stride: int = 0  # bytes from a sample of a file to the next
-
-    @property
-    def sample_bytes(self) -> int:
-        return sum(nbytes for _, nbytes in self.pieces)
-
-
-@dataclass(frozen=True, slots=True)
 class Schedule:
     """Rows are ranks, columns their samples in order."""
 

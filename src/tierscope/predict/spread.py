@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tierscope.plan.reading import Reading
 from tierscope.plan.stations import NONE, Stations, stations_of
 from tierscope.predict.bound import least_seconds
 from tierscope.predict.drawn import load_of, shuffled
 from tierscope.predict.events import piece_bytes
 from tierscope.predict.outcome import Outcome
-from tierscope.predict.schedule import Reading
 from tierscope.spec.study import Study, System
 
 DRAWS = 60

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tierscope.analysis.breakdown import Breakdown, rates_at_best
+from tierscope.analysis.breakdown import Breakdown
+from tierscope.analysis.staging_costs import rates_at_best
 from tierscope.plan.permutation import IndexArray
 from tierscope.plan.plan import Plan
 from tierscope.plan.policies import nodes_per_cache, own_files, room_of

@@ -231,7 +231,7 @@ def _rank_columns(character: Character) -> list[Column]:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedRun:
     """One of two that are compared: what the user called it, and which run it is."""
 
     path: str
@@ -247,7 +247,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class SimilarityView:
-    sides: tuple[Side, Side]
+    sides: tuple[ComparedRun, ComparedRun]
     found: Similarity
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:

@@ -21,14 +21,14 @@ from tierscope.report.drawn.looks import class_marks as class_marks
 from tierscope.report.drawn.processes import draw_processes
 from tierscope.report.drawn.view import Figure as Figure
 from tierscope.report.drawn.view import View
-from tierscope.report.source import Source
+from tierscope.report.source import ReportSource
 from tierscope.report.svg import HEIGHT, WIDTH, clean
 from tierscope.units import about_seconds
 
 _NOTE_HEIGHT = 22.0
 
 
-def figures(source: Source) -> list[Figure]:
+def figures(source: ReportSource) -> list[Figure]:
     """All five, and a sixth where another result is laid beside; those that cannot be drawn say why."""
     view = View.of(source)
     drawn = [draw(source, view) for draw in (draw_time, draw_breakdown, draw_estimate, draw_goal, draw_processes)]
@@ -36,7 +36,7 @@ def figures(source: Source) -> list[Figure]:
     return [*noted, draw_beside(source, source.beside)] if source.beside else noted
 
 
-def _note(name: str, source: Source, view: View) -> str:
+def _note(name: str, source: ReportSource, view: View) -> str:
     """The goal, the slice and the label of emulated tiers: what nobody may miss where a page's words are not around."""
     goal = about_seconds(source.exploration.goal_seconds)
     given = "goal" if source.goal_given else "an example of a goal"

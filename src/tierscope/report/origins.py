@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tierscope.analysis.conditions import Conditions
-from tierscope.report.source import Source
+from tierscope.report.source import ReportSource
 from tierscope.units import about_bytes, about_seconds
 
 
-def provenance(source: Source) -> list[tuple[str, str]]:
+def provenance(source: ReportSource) -> list[tuple[str, str]]:
     """What is known, with a name for each."""
     abouts = source.times.about
     made = [each for about in abouts if isinstance(each := about.get("provenance"), dict)]

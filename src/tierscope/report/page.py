@@ -5,18 +5,17 @@ script but ours, whose hashes are in the page's policy.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from string import Template
 from typing import Any
 
-from tierscope.analysis.beside import Beside, BesidePoint
-from tierscope.analysis.breakdown import Breakdown, EpochPoint, SweepPoint, value_text
+from tierscope.analysis.beside import Beside
+from tierscope.analysis.breakdown import Breakdown
 from tierscope.analysis.characterise import Character
-from tierscope.analysis.statistics import Interval
 from tierscope.analysis.training import Training
 from tierscope.predict.processes import LIMITS
 from tierscope.predict.whatif import Sensitivity
-from tierscope.report.beside import covered_text, error_text, headings, side_lines, summary_sentences, unit_of
+from tierscope.report.beside import headings, side_lines, summary_sentences
 from tierscope.report.character import fact_rows
 from tierscope.report.drawn.character import NAMES as CHARACTER_FIGURES
 from tierscope.report.drawn.training import NAMES as TRAINING_FIGURES
@@ -24,8 +23,9 @@ from tierscope.report.figures import Figure, class_marks
 from tierscope.report.markup import Html, css, escaped, figure_of, join, named, policy, read_asset, table, tag, void
 from tierscope.report.origins import provenance
 from tierscope.report.page_data import SLIDER, live_data
-from tierscope.report.parts import WASTED_PERCENT, Unit, wasted_sentence
-from tierscope.report.source import Source
+from tierscope.report.page_tables import _sweep_headers, beside_table, numbers
+from tierscope.report.parts import WASTED_PERCENT, wasted_sentence
+from tierscope.report.source import ReportSource
 from tierscope.report.training import (
     has_memory,
     interval_text,
@@ -54,7 +54,7 @@ _BASES = {
 }
 
 
-def page(source: Source, drawn: list[Figure]) -> bytes:
+def page(source: ReportSource, drawn: list[Figure]) -> bytes:
     scripts = [read_asset(name) for name in _SCRIPTS]
     live = live_data(source)
     parts = {
@@ -80,7 +80,7 @@ def page(source: Source, drawn: list[Figure]) -> bytes:
         "training": _training(source.training, drawn) if source.training else Html(""),
         "character": _character(source, source.character, drawn) if source.character else Html(""),
         "beside": _beside(source.beside, drawn) if source.beside else Html(""),
-        "numbers": _numbers(source.breakdown),
+        "numbers": numbers(source.breakdown),
         "findings": _findings(source),
         "provenance": _provenance(source),
         "data": embedded(live),
@@ -98,7 +98,7 @@ def embedded(data: Any) -> Html:
 # The parts of the page, from top to bottom
 
 
-def _header(source: Source) -> Html:
+def _header(source: ReportSource) -> Html:
     emulated, simulated = source.conditions.emulated, source.conditions.simulated
     badges = [
         *([tag("li", f"emulated: {', '.join(emulated)}", class_="emulated")] if emulated else []),
@@ -163,7 +163,7 @@ def _place_name(breakdown: Breakdown) -> str:
     return "at" if len(breakdown.sweep_keys) > 1 else "".join(_sweep_headers(breakdown))
 
 
-def _sensitivity(source: Source) -> Html:
+def _sensitivity(source: ReportSource) -> Html:
     each = source.estimate.sensitivity
     steps = list(each[0].change_percent)
     marks = {name: (tier, hatched) for name, tier, hatched in class_marks(source.processes.classes)}
@@ -192,7 +192,7 @@ def _change(percent: float) -> Html:
     return tag("span", f"−{-percent:.1f} %" if percent <= -0.05 else "0 %")
 
 
-def _character(source: Source, character: Character, drawn: Sequence[Figure]) -> Html:
+def _character(source: ReportSource, character: Character, drawn: Sequence[Figure]) -> Html:
     """The whole section: it is not there where no trace is at hand."""
     where = f"Shown is {source.character_where}." if source.character_where else "All ranks and epochs together."
     names = [tag("th", name, scope="row") for name, _, _ in fact_rows(character)]
@@ -288,132 +288,12 @@ def _beside(beside: Beside, drawn: Sequence[Figure]) -> Html:
         *(tag("p", line, class_="lead") for line in side_lines(beside)),
         *(tag("p", sentence) for sentence in summary_sentences(beside)),
         *(figure_of(figure) for figure in drawn if figure.name == _BESIDE),
-        _beside_table(beside),
+        beside_table(beside),
     ]
     return tag("section", *parts, id="beside", aria_labelledby="beside-title")
 
 
-def _beside_table(beside: Beside) -> Html:
-    (first, second), unit = headings(beside), unit_of(beside)
-    spread, within = ("low – high", "n"), beside.coverage[1] > 0
-    headers = [
-        *(key.replace("_", " ") for key in beside.sweep_keys),
-        *(f"{first} {unit.name}", *spread, f"{second} {unit.name}", *spread, "error"),
-        *(["within 90 %"] if within else []),
-        *(f"bottleneck, {first}", f"bottleneck, {second}"),
-    ]
-    caption = f"I/O time of the slowest process in both; error: {second} ÷ {first} − 1" + (
-        f"; within 90 %: whether the {first} time lies within the interval of the {second} one" if within else ""
-    )
-    return table(caption, headers, (_beside_row(beside, point, unit) for point in beside.points))
-
-
-def _beside_row(beside: Beside, point: BesidePoint, unit: Unit) -> Html:
-    names = (tag("th", named(value_text(key, point.sweep[key])), scope="row") for key in beside.sweep_keys)
-    times = (
-        cell
-        for side in (point.first.io, point.second.io)
-        for cell in (*_time_cells(unit, [side.median]), tag("td", unit.span(side)), tag("td", _n_text(side)))
-    )
-    bottlenecks = (tag("td", named(side.bottleneck or "–"), class_="words") for side in (point.first, point.second))
-    error = tag("td", tag("strong", error_text(point.error_percent)))
-    within = [tag("td", covered_text(point))] if beside.coverage[1] else []
-    return tag("tr", *names, *times, error, *within, *bottlenecks)
-
-
-def _numbers(breakdown: Breakdown) -> Html:
-    unit = Unit.of(max(point.io.median for point in breakdown.summary))
-    every = tag(
-        "details", tag("summary", f"Every epoch ({len(breakdown.points)} rows)"), _epochs_table(breakdown, unit)
-    )
-    return join([_summary_table(breakdown, unit), every])
-
-
-def _sweep_headers(breakdown: Breakdown) -> list[str]:
-    return [key.replace("_", " ") for key in breakdown.sweep_keys]
-
-
-def _sweep_cells(breakdown: Breakdown, point: SweepPoint | EpochPoint) -> list[Html]:
-    return [tag("th", named(value_text(key, point.sweep[key])), scope="row") for key in breakdown.sweep_keys]
-
-
-def _time_cells(unit: Unit, values: Iterable[float | None]) -> list[Html]:
-    return [tag("td", unit.text(value).plain) for value in values]
-
-
-def _n_text(values: Interval) -> str:
-    return f"{values.n} ({values.kind})" if values.has_spread else str(values.n)
-
-
-def _summary_table(breakdown: Breakdown, unit: Unit) -> Html:
-    classes = breakdown.classes
-    headers = [
-        *_sweep_headers(breakdown),
-        f"I/O {unit.name}",
-        "low – high",
-        "n",
-        *classes,
-        "bottleneck",
-        f"epoch {unit.name}",
-        f"epoch 1 I/O {unit.name}",
-    ]
-    rows = [
-        tag(
-            "tr",
-            *_sweep_cells(breakdown, point),
-            tag("td", tag("strong", unit.text(point.io.median).plain), _best_mark(breakdown, point)),
-            tag("td", unit.span(point.io)),
-            tag("td", _n_text(point.io)),
-            *_time_cells(unit, (point.classes[name] for name in classes)),
-            tag("td", named(point.bottleneck or "–"), class_="words"),
-            *_time_cells(unit, (point.epoch_seconds, point.first_epoch_io_seconds)),
-            class_="best-row" if _is_best(breakdown, point) else "",
-        )
-        for point in breakdown.summary
-    ]
-    return table("The slowest process, median over the epochs that count", headers, rows)
-
-
-def _is_best(breakdown: Breakdown, point: SweepPoint) -> bool:
-    return point is breakdown.best and len(breakdown.summary) > 1
-
-
-def _best_mark(breakdown: Breakdown, point: SweepPoint) -> Html:
-    return tag("span", " best", class_="best-mark") if _is_best(breakdown, point) else Html("")
-
-
-def _epochs_table(breakdown: Breakdown, unit: Unit) -> Html:
-    classes = breakdown.classes
-    headers = [
-        *_sweep_headers(breakdown),
-        "epoch",
-        "processes",
-        "slowest",
-        f"I/O {unit.name}",
-        "low – high",
-        "n",
-        *classes,
-        "bottleneck",
-        f"epoch {unit.name}",
-    ]
-    rows = [
-        tag(
-            "tr",
-            *_sweep_cells(breakdown, point),
-            *(tag("td", str(number)) for number in (point.epoch, point.ranks, point.slowest_rank)),
-            *_time_cells(unit, [point.io_seconds]),
-            tag("td", unit.span(point.spread)),
-            tag("td", _n_text(point.spread)),
-            *_time_cells(unit, (point.classes[name] for name in classes)),
-            tag("td", named(point.bottleneck or "–"), class_="words"),
-            *_time_cells(unit, [point.epoch_seconds]),
-        )
-        for point in breakdown.points
-    ]
-    return table("The slowest process of every epoch, median over repetitions", headers, rows)
-
-
-def _findings(source: Source) -> Html:
+def _findings(source: ReportSource) -> Html:
     if not source.findings:
         return tag("p", "None.")
     items = (
@@ -423,7 +303,7 @@ def _findings(source: Source) -> Html:
     return tag("ul", *items, class_="findings")
 
 
-def _provenance(source: Source) -> Html:
+def _provenance(source: ReportSource) -> Html:
     facts = provenance(source)
     pairs = (tag("div", tag("dt", name), tag("dd", value)) for name, value in facts)
     found = [tag("dl", *pairs)] if facts else [tag("p", "Nothing is known but the times themselves.")]

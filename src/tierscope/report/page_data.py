@@ -14,14 +14,14 @@ from tierscope.predict.ceilings import BUSY_SHARE, Ceiling, ceilings, unknown_cl
 from tierscope.predict.processes import LIMITS, PointTimes
 from tierscope.predict.whatif import LITTLE, WARNINGS
 from tierscope.report.figures import class_marks
-from tierscope.report.source import Source
+from tierscope.report.source import ReportSource
 from tierscope.units import about_seconds, format_seconds
 
 SCHEMA_VERSION = 1
 SLIDER = {"low": -50, "high": 400, "step": 5}  # percent
 
 
-def live_data(source: Source) -> dict[str, Any]:
+def live_data(source: ReportSource) -> dict[str, Any]:
     """All that the estimate and the grid need in the browser. Floats that must be the same as here travel as base64."""
     points = source.processes.reduced().points
     exploration = source.exploration
@@ -60,7 +60,7 @@ def live_data(source: Source) -> dict[str, Any]:
     }
 
 
-def _shown_first(source: Source) -> dict[str, float]:
+def _shown_first(source: ReportSource) -> dict[str, float]:
     """Percent by class. What nobody asked for is left to the reader."""
     given = source.estimate.improvements if source.improvements_given else {}
     return {name: given.get(name, 0.0) for name in source.processes.classes}
@@ -104,7 +104,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | None) else str(value)
 
 
-def _summary_order(source: Source) -> list[int]:
+def _summary_order(source: ReportSource) -> list[int]:
     """For each point of the breakdown's summary, its index among those of the processes, which are ordered by cache rate."""
     places = {_values(point.sweep): index for index, point in enumerate(source.processes.points)}
     return [places[_values(point.sweep)] for point in source.breakdown.summary]

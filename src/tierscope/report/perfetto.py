@@ -13,7 +13,7 @@ import polars as pl
 
 from tierscope.analysis.breakdown import sweep_text
 from tierscope.analysis.times import ClassTimes
-from tierscope.trace.durable import replacing
+from tierscope.output.durable import replacing
 from tierscope.trace.ops import class_name
 
 Event = dict[str, Any]

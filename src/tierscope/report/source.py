@@ -10,21 +10,14 @@ from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.training import Training
 from tierscope.analysis.wording import Finding
+from tierscope.dataset.holdings import HeldBytes
 from tierscope.predict.explore import Exploration
 from tierscope.predict.processes import Processes
 from tierscope.predict.whatif import Estimate
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """Bytes of our files on a tier; `by_node` where every node keeps its own copies (the mean), else None."""
-
-    by_node: int | None
-    in_all: int
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
+class ReportSource:
     name: str
     times: ClassTimes
     breakdown: Breakdown
@@ -35,7 +28,9 @@ class Source:
     improvements_given: bool  # by the user; else they are only an example
     exploration: Exploration  # of the goal and the two classes that are shown at first
     goal_given: bool  # by the study or the user; else the exploration's goal is only a suggestion
-    held: Mapping[int, Mapping[str, Held]] | None  # by index into breakdown.summary, then by near tier; None: not known
+    held: (
+        Mapping[int, Mapping[str, HeldBytes]] | None
+    )  # by index into breakdown.summary, then by near tier; None: not known
     workload: str  # the study in one sentence; empty: not known
     study_yaml: str | None  # the resolved study
     beside: Beside | None = None  # this result and another one

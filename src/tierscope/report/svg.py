@@ -198,7 +198,7 @@ Sample = Callable[[Canvas, float, float], None]  # draws around a place
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LegendEntry:
     """Of a legend."""
 
     sample: Sample
@@ -208,9 +208,9 @@ class Entry:
 class Legend:
     """Entries in rows from the left; `height` is known before anything is drawn."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(self, entries: Sequence[LegendEntry]) -> None:
         left, right = 14.0, WIDTH - 14.0
-        self._places: list[tuple[float, int, Entry]] = []
+        self._places: list[tuple[float, int, LegendEntry]] = []
         x, row = left, 0
         for entry in entries:
             width = SAMPLE + 8 + text_width(entry.text)
@@ -228,7 +228,7 @@ class Legend:
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class SweptAxis:
     """A place for every value that was swept. `joined`: the values are numbers, so lines between them mean something."""
 
     key: str
@@ -239,7 +239,7 @@ class Axis:
     to_scale: bool
 
     @classmethod
-    def of(cls, key: str, values: Sequence[Any], start: float, end: float, to_scale: bool = False) -> "Axis":
+    def of(cls, key: str, values: Sequence[Any], start: float, end: float, to_scale: bool = False) -> "SweptAxis":
         """Numbers keep their distances, unless some would be too near each other; with `to_scale`, also then."""
         count, room = len(values), end - start
         joined = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
@@ -284,7 +284,7 @@ def label(key: str, value: Any) -> str:
     return text
 
 
-def draw_x_axis(canvas: Canvas, frame: Frame, axis: Axis, title: str, below: float = 0.0) -> None:
+def draw_x_axis(canvas: Canvas, frame: Frame, axis: SweptAxis, title: str, below: float = 0.0) -> None:
     """`below`: room between the axis and its labels, for marks. Without a title there was nothing to set the data against."""
     canvas.line((frame.left, frame.bottom), (frame.right, frame.bottom), "axis")
     for place, text in axis.labels(FONT) if title else ():

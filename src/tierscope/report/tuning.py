@@ -6,8 +6,8 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from tierscope.analysis.breakdown import sweep_text, value_text
-from tierscope.predict.tuning import NO_BETTER, Tried, Tuning
 from tierscope.report.parts import Column, Unit, counted, fitting, table
+from tierscope.tuning.tuning import NO_BETTER, Tried, Tuning
 from tierscope.units import about_seconds
 
 MOST_ROWS = 12

@@ -4,8 +4,9 @@ import polars as pl
 
 from tierscope.analysis.breakdown import Breakdown, SweepPoint, counted_epochs, sweep_text, value_text
 from tierscope.analysis.findings import GOAL_KINDS, HIDDEN_SHARE
+from tierscope.dataset.holdings import HeldBytes
 from tierscope.report.parts import WASTED_PERCENT, bottleneck_stretches
-from tierscope.report.source import Held, Source
+from tierscope.report.source import ReportSource
 from tierscope.units import about_bytes, about_seconds
 
 _HELPING_STEP = 50.0
@@ -15,7 +16,7 @@ _FIRST = (  # without these the rest would be misread
 )
 
 
-def verdict(source: Source) -> list[str]:
+def verdict(source: ReportSource) -> list[str]:
     """What bounds the epoch, what is best and what that takes, what would help, and whether it matters: a sentence each."""
     first = [_sentence(finding.text) for finding in source.findings if finding.kind in _FIRST]
     last = [_sentence(finding.text) for finding in source.findings if finding.kind in GOAL_KINDS]
@@ -42,7 +43,7 @@ def _bottleneck(breakdown: Breakdown) -> str:
     return f"The bottleneck moves along the sweep: {', then '.join(stretches)}. At the best point {best.bottleneck} is {of}."
 
 
-def _best(source: Source) -> str:
+def _best(source: ReportSource) -> str:
     breakdown = source.breakdown
     best = breakdown.best
     low, high = about_seconds(best.io.low), about_seconds(best.io.high)
@@ -61,20 +62,20 @@ def _best(source: Source) -> str:
     return f"The best {what}, with {io}{_takes(source, best)}{_equal(source)}."
 
 
-def _takes(source: Source, point: SweepPoint) -> str:
+def _takes(source: ReportSource, point: SweepPoint) -> str:
     """How much has to be held for it."""
     held = (source.held or {}).get(source.breakdown.summary.index(point), {})
     parts = [_amount(tier, amount) for tier, amount in held.items()]
     return f"; that takes {' and '.join(parts)}" if parts else ""
 
 
-def _amount(tier: str, held: Held) -> str:
+def _amount(tier: str, held: HeldBytes) -> str:
     if held.by_node is not None:
         return f"{about_bytes(held.by_node)} on {tier} of every node"
     return f"{about_bytes(held.in_all)} on {tier} in all"
 
 
-def _equal(source: Source) -> str:
+def _equal(source: ReportSource) -> str:
     """The smallest cache rate that does as well, for all that is known."""
     equal = source.breakdown.smallest_equal
     if equal is None or equal is source.breakdown.best:
@@ -82,7 +83,7 @@ def _equal(source: Source) -> str:
     return f". {value_text('cache_rate', equal.sweep['cache_rate'])} cannot be told from it{_takes(source, equal)}"
 
 
-def _helping(source: Source) -> str:
+def _helping(source: ReportSource) -> str:
     helping = sorted(source.estimate.sensitivity, key=lambda each: each.change_percent[_HELPING_STEP])
     first, *others = helping
     if -first.change_percent[_HELPING_STEP] < WASTED_PERCENT:
@@ -99,7 +100,7 @@ def _helping(source: Source) -> str:
     return f"Faster {first.class_name} would help most: {_HELPING_STEP:g} % more takes about {gain:.1f} % off the best time{after}."
 
 
-def _mattering(source: Source) -> str:
+def _mattering(source: ReportSource) -> str:
     """Storage against compute."""
     best = source.breakdown.best
     if best.compute_seconds is None:
@@ -112,7 +113,7 @@ def _mattering(source: Source) -> str:
     return f"No compute was emulated: storage would be hidden once a step computes longer than {about_seconds(best.io.median / steps)}."
 
 
-def _waiting(source: Source, best: SweepPoint, compute_seconds: float) -> str:
+def _waiting(source: ReportSource, best: SweepPoint, compute_seconds: float) -> str:
     same = [pl.col(name).eq_missing(value) for name, value in best.sweep.items()]
     known = source.times.epochs.filter(pl.lit(True), *same).drop_nulls(["stall_seconds", "epoch_seconds"])
     known = known.filter(pl.col("epoch").is_in(list(counted_epochs(known["epoch"]))))

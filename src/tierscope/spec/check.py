@@ -8,7 +8,7 @@ from tierscope.spec.framework_check import framework_problems
 from tierscope.spec.lustre_check import lustre_problems
 from tierscope.spec.model_check import model_problems
 from tierscope.spec.problem import Problem
-from tierscope.spec.study import Dataset, Hdf5, Reader, Statistics, Study, Tier
+from tierscope.spec.study import Dataset, Hdf5Layout, Reader, Statistics, Study, Tier
 
 MAX_SAMPLES = 2**60  # a sample's number must fit into 64 bits, with room for arithmetic
 
@@ -56,7 +56,7 @@ def _problems(study: Study) -> Iterator[Problem]:
 def _dataset_problems(study: Study) -> Iterator[Problem]:
     dataset, reader, ranks = study.workload.dataset, study.workload.reader, study.system.ranks
     key = "workload.dataset"
-    if dataset.format != "hdf5" and dataset.hdf5 != Hdf5():
+    if dataset.format != "hdf5" and dataset.hdf5 != Hdf5Layout():
         yield Problem(
             f"{key}.hdf5",
             f"{key}.hdf5 says how HDF5 files are laid out, but format = {dataset.format}; set hdf5, or remove it",

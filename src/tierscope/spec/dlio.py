@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tierscope.errors import SpecError
 from tierscope.spec.dlio_keys import DEFAULTS, FAMILIES, RULES
-from tierscope.spec.dlio_making import Making, Wanted
+from tierscope.spec.dlio_making import Making, MetricOptions
 from tierscope.spec.study import Study
 from tierscope.spec.tree import Node, parse_yaml
 from tierscope.units import closest
@@ -30,7 +30,7 @@ class Converted:
 
     root: Node
     notes: tuple[str, ...]
-    wanted: Wanted
+    wanted: MetricOptions
 
 
 def is_dlio(root: Node) -> bool:

@@ -1,5 +1,7 @@
 """Every key of DLIO, and what becomes of it: mapped to keys of ours, accepted without effect, or refused by name.
 
+Longer than other modules because it is one table with a line per key.
+
 Keys that need one another (a record's length, chunks, times, checkpoints, paths) are read in families, at the end.
 """
 
@@ -8,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tierscope.spec import dlio_checkpoint
-from tierscope.spec.dlio_making import MAPPED, NOTED, REFUSED, Making, Rule, Wanted, is_off, product, whole
+from tierscope.spec.dlio_making import MAPPED, NOTED, REFUSED, Making, MetricOptions, Rule, is_off, product, whole
 from tierscope.spec.dlio_times import read_time
 from tierscope.spec.kinds import Fraction, Integer
 from tierscope.spec.tree import Node
@@ -468,7 +470,7 @@ def _metric(making: Making) -> None:
         making.read(f"output.metric.exclude_{end}_steps", Integer(0, 10**6), "steps that do not count", usual)
         for end, usual in (("start", 1), ("end", 0))
     ]
-    making.wanted = Wanted(au, counts[0], counts[1])
+    making.wanted = MetricOptions(au, counts[0], counts[1])
 
 
 FAMILIES = (_record_length, _hdf5, _times, _paths, _metric, dlio_checkpoint.checkpoint)

@@ -17,7 +17,7 @@ _YES, _NO = ("true", "yes", "on"), ("false", "no", "off")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class MetricOptions:
     """What a file of DLIO says about its metrics: the goal for accelerator utilisation, and steps that do not count."""
 
     au: float | None = None
@@ -44,7 +44,7 @@ class Making:
     given: Mapping[str, Node]
     tree: Node
     own_system: bool
-    wanted: Wanted = field(default_factory=Wanted)
+    wanted: MetricOptions = field(default_factory=MetricOptions)
     _notes: dict[str, list[str]] = field(default_factory=dict)
 
     def put(self, path: str, value: str | None, where: str) -> None:

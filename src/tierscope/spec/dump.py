@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import yaml
@@ -133,3 +134,8 @@ def _flat(study: Study) -> dict[str, str]:
         texts = (scalar(_text(leaves[axis.path].kind, value)) for value in axis.values)
         flat[f"sweep.{axis.path}"] = f"[{', '.join(texts)}]"
     return flat
+
+
+def identity(study: Study) -> str:
+    """All of a study that its results depend on, as text: the goal, for one, can change afterwards."""
+    return to_yaml(replace(study, sweep=(), goal=None))

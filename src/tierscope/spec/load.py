@@ -9,7 +9,7 @@ from tierscope.errors import SpecError, UserError
 from tierscope.spec import dlio, keys, known, presets, schema, sweep
 from tierscope.spec.build import build_section
 from tierscope.spec.check import find_problem
-from tierscope.spec.dlio_making import Wanted
+from tierscope.spec.dlio_making import MetricOptions
 from tierscope.spec.known import KnownSystem
 from tierscope.spec.study import Study, Tier
 from tierscope.spec.tree import MAX_BYTES, Node, parse_yaml
@@ -22,7 +22,7 @@ class Loaded:
 
     study: Study
     notes: tuple[str, ...] = ()
-    wanted: Wanted | None = None
+    wanted: MetricOptions | None = None
     known: KnownSystem | None = None
 
 

@@ -1,4 +1,7 @@
-"""The nouns of a study: Workload, System with its Tiers, Placement, Sweep, and the Study that joins them."""
+"""The nouns of a study: Workload, System with its Tiers, Placement, Sweep, and the Study that joins them.
+
+Longer than other modules because every key is declared here, once, with its kind, limits and help.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,7 +50,7 @@ MOST_VARIATION = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hdf5:
+class Hdf5Layout:
     chunk_size: int | None = key(
         Optional(Bytes(1, 2**32 - 1)), "bytes of a chunk; null: not in chunks, unless compressed", None
     )
@@ -79,7 +82,7 @@ class Dataset:
     )
     num_subfolders_train: int = key(Integer(0, 10**6), "spread the files over this many folders; 0: one flat folder", 0)
     compressibility: float = key(Fraction(0, 0.99), "share of every sample that a compressor can save", 0.0)
-    hdf5: Hdf5 = section(Hdf5, "how HDF5 files are laid out", Hdf5())
+    hdf5: Hdf5Layout = section(Hdf5Layout, "how HDF5 files are laid out", Hdf5Layout())
     statistics: Statistics = section(Statistics, "what synthetic samples are drawn from", Statistics())
 
     @property

@@ -15,9 +15,9 @@ from torch.nn.parallel import DistributedDataParallel
 from tierscope.arch.network import Network
 from tierscope.arch.networks import build_network, find_network
 from tierscope.arch.precision import PRECISIONS
-from tierscope.data.stage import make_format
 from tierscope.errors import StoppedError, UserError
 from tierscope.loaders import Batch
+from tierscope.plan.file_format import make_format
 from tierscope.spec.study import Study
 from tierscope.trace.rank_trace import Phases, TrainingLog
 from tierscope.train.clock import StepClock

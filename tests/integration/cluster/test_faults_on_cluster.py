@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tierscope.trace.store import RunStore
+from tierscope.output.store import RunStore
 from tools import cluster_study
 from tools.cluster import Cluster
 from tools.cluster_box import until

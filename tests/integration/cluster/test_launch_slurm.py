@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tierscope.trace.store import RunStore
+from tierscope.output.store import RunStore
 from tools import cluster_study
 from tools.cluster import Cluster, ClusterError
 from tools.cluster_box import until

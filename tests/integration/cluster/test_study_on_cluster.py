@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 
 from tierscope.analysis.breakdown import SweepPoint
-from tierscope.data.cold import cached_pages
-from tierscope.studies.analyze import analyze
-from tierscope.trace.store import RunStore
+from tierscope.commands.analyze import analyze
+from tierscope.output.store import RunStore
+from tierscope.storage.cold import cached_pages
 from tools import cluster_study
 from tools.cluster import Cluster, Wish
 

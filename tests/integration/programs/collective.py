@@ -14,8 +14,8 @@ from tierscope.bench.loading import make_loader, make_source
 from tierscope.bench.mpi import MpiCrew, connect, serve
 from tierscope.bench.mpi_files import together
 from tierscope.bench.run import RunTask
-from tierscope.data import content
-from tierscope.data.stage import make_format
+from tierscope.dataset import content
+from tierscope.plan.file_format import make_format
 from tierscope.plan.sizes import SampleSizes
 from tierscope.spec.study import Study
 from tierscope.trace.recorder import Recording

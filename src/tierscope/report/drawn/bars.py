@@ -7,7 +7,7 @@ from tierscope.analysis.breakdown import SweepPoint, sweep_text
 from tierscope.report.drawn.looks import MARKS_FROM, box, class_marks, draw_whisker, stroke
 from tierscope.report.drawn.view import (
     Figure,
-    Seconds,
+    SecondsAxis,
     View,
     brief,
     class_text,
@@ -19,17 +19,17 @@ from tierscope.report.drawn.view import (
     sentences,
     too_little,
 )
-from tierscope.report.source import Source
+from tierscope.report.source import ReportSource
 from tierscope.report.svg import (
     HEIGHT,
     WIDTH,
-    Axis,
     Canvas,
-    Entry,
     Frame,
     Legend,
+    LegendEntry,
     Sample,
     Scale,
+    SweptAxis,
     draw_x_axis,
     fit,
     label,
@@ -39,7 +39,7 @@ from tierscope.units import about_seconds
 _BELOW = 14.0  # between axis and labels: where the best point is marked
 
 
-def draw_breakdown(source: Source, view: View) -> Figure:
+def draw_breakdown(source: ReportSource, view: View) -> Figure:
     title = f"Where the I/O time of the slowest process goes{view.where}"
     bars = _Bars(source, view, view.points)
     if missing := too_little(bars.longest):
@@ -63,11 +63,11 @@ def draw_breakdown(source: Source, view: View) -> Figure:
     canvas = Canvas("breakdown", title, caption)
     entries = [*bars.entries(canvas, {})]
     if view.key:
-        entries.append(Entry(_triangle("best"), f"best: {_short_value(view, best)}"))
+        entries.append(LegendEntry(_triangle("best"), f"best: {_short_value(view, best)}"))
     if shown:
-        entries.append(Entry(stroke("goal"), f"goal: {about_seconds(goal)}"))
+        entries.append(LegendEntry(stroke("goal"), f"goal: {about_seconds(goal)}"))
     legend = Legend(entries)
-    seconds = Seconds(top)
+    seconds = SecondsAxis(top)
     frame = seconds.frame(legend, _BELOW)
     scale = seconds.draw(canvas, frame, "I/O time")
     bars.draw(canvas, frame, scale)
@@ -81,7 +81,7 @@ def draw_breakdown(source: Source, view: View) -> Figure:
     return Figure("breakdown", title, caption, canvas.to_text())
 
 
-def draw_estimate(source: Source, view: View) -> Figure:
+def draw_estimate(source: ReportSource, view: View) -> Figure:
     estimate = source.estimate
     improved = improvements_text(estimate.improvements) or "nothing improved"
     title = f"Estimate with {improved}{view.where}"
@@ -104,12 +104,12 @@ def draw_estimate(source: Source, view: View) -> Figure:
         _not_to_scale(view, bars.axis(Frame(0, 0, WIDTH, HEIGHT))),
     )
     canvas = Canvas("estimate", title, caption)
-    entries = [*bars.entries(canvas, estimate.improvements), Entry(box("outline"), came)]
+    entries = [*bars.entries(canvas, estimate.improvements), LegendEntry(box("outline"), came)]
     if view.key:
-        entries.append(Entry(_triangle("former"), f"best {came}: {_short_value(view, now)}"))
-        entries += [Entry(_triangle("best"), f"best: {_short_value(view, then)}")] if inside else []
+        entries.append(LegendEntry(_triangle("former"), f"best {came}: {_short_value(view, now)}"))
+        entries += [LegendEntry(_triangle("best"), f"best: {_short_value(view, then)}")] if inside else []
     legend = Legend(entries)
-    seconds = Seconds(max(measured.top(), bars.longest))
+    seconds = SecondsAxis(max(measured.top(), bars.longest))
     frame = seconds.frame(legend, _BELOW)
     scale = seconds.draw(canvas, frame, "estimated I/O time")
     measured.outline(canvas, frame, scale)
@@ -141,7 +141,7 @@ def _spread_text(points: Sequence[SweepPoint]) -> str:
     return f"n = {sizes[0]} to {sizes[-1]}; whiskers: the range of fewer than six values, else a 95 % interval"
 
 
-def _not_to_scale(view: View, axis: Axis) -> str:
+def _not_to_scale(view: View, axis: SweptAxis) -> str:
     return f"Values of {view.axis_title} are not spaced to scale." if axis.joined and not axis.to_scale else ""
 
 
@@ -149,7 +149,7 @@ def _not_to_scale(view: View, axis: Axis) -> str:
 class _Bars:
     """Stacked classes at every point; writes are no part of the I/O time."""
 
-    source: Source
+    source: ReportSource
     view: View
     points: tuple[SweepPoint, ...]
 
@@ -166,17 +166,17 @@ class _Bars:
         classes = self.source.processes.classes
         return [mark for mark in class_marks(self.source.breakdown.classes) if mark[0] in classes]
 
-    def axis(self, frame: Frame) -> Axis:
+    def axis(self, frame: Frame) -> SweptAxis:
         return self.view.axis(frame)
 
-    def width(self, axis: Axis) -> float:
+    def width(self, axis: SweptAxis) -> float:
         return min(0.78 * axis.pitch, 72.0)
 
-    def entries(self, canvas: Canvas, improved: Mapping[str, float]) -> Iterator[Entry]:
+    def entries(self, canvas: Canvas, improved: Mapping[str, float]) -> Iterator[LegendEntry]:
         for name, hue, hatched in self.marks():
             more = f" {improved[name]:+g} %" if name in improved else ""
             css, fill = _bar_style(canvas, hue, hatched)
-            yield Entry(box(css, fill), f"{class_text(name)}{more}")
+            yield LegendEntry(box(css, fill), f"{class_text(name)}{more}")
 
     def draw(self, canvas: Canvas, frame: Frame, scale: Scale) -> None:
         axis = self.axis(frame)
@@ -209,7 +209,9 @@ def _bar_style(canvas: Canvas, hue: int, hatched: bool) -> tuple[str, str]:
     return (f"bar edge{hue}", canvas.hatch(hue)) if hatched else (f"bar edge{hue} tier{hue}", "")
 
 
-def _mark_best(canvas: Canvas, frame: Frame, axis: Axis, view: View, best: SweepPoint, css: str, radius: float) -> None:
+def _mark_best(
+    canvas: Canvas, frame: Frame, axis: SweptAxis, view: View, best: SweepPoint, css: str, radius: float
+) -> None:
     """Under the axis, where no bar is in the way."""
     for place, point in zip(axis.places, view.points, strict=True):
         if point.sweep == best.sweep:

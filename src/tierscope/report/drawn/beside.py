@@ -9,16 +9,16 @@ from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.statistics import SIMULATED, Interval, settled
 from tierscope.report.beside import error_text, full_names, headings, title_of
 from tierscope.report.drawn.looks import MARKS_FROM, box, draw_whisker
-from tierscope.report.drawn.view import Figure, Seconds, View, brief, kind_text, sentences, too_little
-from tierscope.report.source import Source
-from tierscope.report.svg import SAMPLE, WIDTH, Axis, Canvas, Entry, Legend, Scale, draw_x_axis, fit
+from tierscope.report.drawn.view import Figure, SecondsAxis, View, brief, kind_text, sentences, too_little
+from tierscope.report.source import ReportSource
+from tierscope.report.svg import SAMPLE, WIDTH, Canvas, Legend, LegendEntry, Scale, SweptAxis, draw_x_axis, fit
 from tierscope.units import about_seconds
 
 _NAME = "beside"
 _HUES = (0, 5)  # of `later0` and `later1`
 
 
-def draw_beside(source: Source, beside: Beside) -> Figure:
+def draw_beside(source: ReportSource, beside: Beside) -> Figure:
     """In the slice with the first's best common point; what is simulated has a band, what is measured whiskers."""
     common, view = _common(source, beside)
     short, full = headings(beside), full_names(beside)
@@ -46,7 +46,7 @@ def draw_beside(source: Source, beside: Beside) -> Figure:
     )
     canvas = Canvas(_NAME, title, caption)
     legend = Legend([entry for line in lines for entry in line.entries()])
-    axis_of_seconds = Seconds(longest * 1.03)
+    axis_of_seconds = SecondsAxis(longest * 1.03)
     frame = axis_of_seconds.frame(legend)
     scale = axis_of_seconds.draw(canvas, frame, "I/O time")
     axis = view.axis(frame, to_scale=view.key == "cache_rate")
@@ -61,7 +61,7 @@ def draw_beside(source: Source, beside: Beside) -> Figure:
     return Figure(_NAME, title, caption, canvas.to_text(), note=note)
 
 
-def _common(source: Source, beside: Beside) -> tuple[Source, View]:
+def _common(source: ReportSource, beside: Beside) -> tuple[ReportSource, View]:
     """The first as if it had only the common points; labels are those of both, so it has none of its own."""
     points = tuple(point.first for point in beside.points)
     best = min(points, key=lambda point: settled(point.io.median))
@@ -111,16 +111,16 @@ class _Line:
         what = kind_text(kinds.pop()).removeprefix("their ") if len(kinds) == 1 else "range or interval"
         return f"Vertical bars ({name}): {what} (n = {n})."
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[LegendEntry]:
         def sample(canvas: Canvas, x: float, y: float) -> None:
             canvas.line((x - SAMPLE / 2, y), (x + SAMPLE / 2, y), f"sample curve io {self.css}")
             canvas.marker(self.index, (x, y), self.radius, f"sample mark {self.filling} {self.css}")
 
-        yield Entry(sample, fit(self.text, WIDTH - 2 * SAMPLE - 40))
+        yield LegendEntry(sample, fit(self.text, WIDTH - 2 * SAMPLE - 40))
         if self.simulated:
-            yield Entry(box(self.band), "its 90 % interval")
+            yield LegendEntry(box(self.band), "its 90 % interval")
 
-    def draw_band(self, canvas: Canvas, axis: Axis, scale: Scale) -> None:
+    def draw_band(self, canvas: Canvas, axis: SweptAxis, scale: Scale) -> None:
         if not self.simulated:
             return
         if axis.joined:
@@ -134,7 +134,7 @@ class _Line:
             top = scale(one.high)
             canvas.rect(place - width / 2, top, width, scale(one.low) - top, self.band)
 
-    def draw(self, canvas: Canvas, axis: Axis, scale: Scale, where: Sequence[str], more: Iterable[str]) -> None:
+    def draw(self, canvas: Canvas, axis: SweptAxis, scale: Scale, where: Sequence[str], more: Iterable[str]) -> None:
         places = [(x, scale(one.median)) for x, one in zip(axis.places, self.values, strict=True)]
         if axis.joined:
             canvas.path(places, f"curve io {self.css}")

@@ -11,17 +11,17 @@ from tierscope.analysis.hidden import weighted
 from tierscope.report.character import size_text, when_text
 from tierscope.report.drawn.looks import box, stroke
 from tierscope.report.drawn.view import Figure, brief
-from tierscope.report.source import Source
+from tierscope.report.source import ReportSource
 from tierscope.report.svg import (
     HEIGHT,
     WIDTH,
-    Axis,
     Canvas,
-    Entry,
     Frame,
     Legend,
+    LegendEntry,
     Sample,
     Scale,
+    SweptAxis,
     draw_x_axis,
     draw_y_axis,
     nice_ticks,
@@ -36,7 +36,7 @@ _LOWER = 92.0  # the height of the panel below another
 _APART = 40.0
 
 
-def draw_character(source: Source) -> list[Figure]:
+def draw_character(source: ReportSource) -> list[Figure]:
     """Those that the data allow; none where nothing is known about the run's reads."""
     character = source.character
     if character is None:
@@ -50,7 +50,7 @@ def draw_character(source: Source) -> list[Figure]:
     ]
 
 
-def _labels(source: Source) -> Iterator[str]:
+def _labels(source: ReportSource) -> Iterator[str]:
     given = source.conditions
     if given.emulated:
         yield f"emulated tiers: {', '.join(given.emulated)}"
@@ -58,7 +58,7 @@ def _labels(source: Source) -> Iterator[str]:
         yield f"simulated ({', '.join(given.simulated)})"
 
 
-def _sentences(source: Source) -> Iterator[str]:
+def _sentences(source: ReportSource) -> Iterator[str]:
     for label in _labels(source):
         yield f"{label[0].upper()}{brief(label[1:], 80)}."
 
@@ -96,7 +96,7 @@ def _bars(
     canvas = Canvas(name, title, caption)
     frame = Frame(values.room(), 16.0, WIDTH - 24, HEIGHT - 58)
     scale = values.draw(canvas, frame)
-    axis = Axis.of("", [label for label, _, _ in of], frame.left, frame.right)
+    axis = SweptAxis.of("", [label for label, _, _ in of], frame.left, frame.right)
     width = min(0.78 * axis.pitch, 72.0)
     for place, (_, value, tip) in zip(axis.places, of, strict=True):
         top = scale(value)
@@ -142,7 +142,7 @@ def _ranks(character: Character) -> Figure | None:
     places = [(x, scale(float(y))) for x, y in zip(np.linspace(frame.left, frame.right, 400), ordered, strict=True)]
     canvas.path([(frame.left, frame.bottom), *places, (frame.right, frame.bottom)], "band", closed=True)
     canvas.path(places, "median")
-    axis = Axis.of("", ["fewest bytes", "most bytes"], frame.left, frame.right)
+    axis = SweptAxis.of("", ["fewest bytes", "most bytes"], frame.left, frame.right)
     draw_x_axis(canvas, frame, axis, f"{len(ranks):,} ranks")
     return Figure(name, title, caption, canvas.to_text())
 
@@ -163,7 +163,7 @@ def _time(character: Character) -> Figure | None:
         + (" Below: how many of the ranks compute, and how many wait for data." if lower else "")
     )
     canvas = Canvas(NAMES[2], title, caption)
-    legend = Legend([Entry(sample, text) for sample, text, _, _ in lower])
+    legend = Legend([LegendEntry(sample, text) for sample, text, _, _ in lower])
     values = _Values.of_bytes(1.03 * max(timeline.bytes_per_second), "read", "/s")
     bottom = HEIGHT - 58
     upper = Frame(max(values.room(), 70.0), legend.height + 8, WIDTH - 24, bottom - (_LOWER + _APART if lower else 0))
@@ -233,11 +233,11 @@ def _hidden(character: Character) -> Figure | None:
         )
     )
     canvas = Canvas(NAMES[3], title, caption)
-    legend = Legend([Entry(box("bar tier0"), "all ranks"), Entry(box("bar tier1"), "slowest rank")])
+    legend = Legend([LegendEntry(box("bar tier0"), "all ranks"), LegendEntry(box("bar tier1"), "slowest rank")])
     values = _Values(103.0, "hidden (%)")
     frame = Frame(values.room(), legend.height + 8, WIDTH - 24, HEIGHT - 58)
     scale = values.draw(canvas, frame)
-    axis = Axis.of("", epochs, frame.left, frame.right)
+    axis = SweptAxis.of("", epochs, frame.left, frame.right)
     width = min(0.38 * axis.pitch, 40.0)
     for place, epoch in zip(axis.places, epochs, strict=True):
         one = slowest[epoch]

@@ -8,9 +8,9 @@ from tierscope.arch.requirements import MOST_BATCH, BatchNeeds, Requirements, cu
 from tierscope.arch.scaling import Scaled, fits_from
 from tierscope.arch.ways import DEVICE
 from tierscope.report.drawn.logs import (
+    LabelRoom,
     LogAxis,
     LogScale,
-    Room,
     bytes_word,
     count_word,
     draw_log_x,
@@ -21,7 +21,7 @@ from tierscope.report.drawn.logs import (
 from tierscope.report.drawn.looks import stroke
 from tierscope.report.drawn.view import Figure
 from tierscope.report.parts import counted
-from tierscope.report.svg import HEIGHT, WIDTH, Canvas, Entry, Frame, Legend, Sample, text_width
+from tierscope.report.svg import HEIGHT, WIDTH, Canvas, Frame, Legend, LegendEntry, Sample, text_width
 from tierscope.units import about_bytes, about_seconds
 
 _BOTTOM = HEIGHT - 58
@@ -52,12 +52,12 @@ class _Drawing:
     frame: Frame
     along: LogScale
     up: LogScale
-    room: Room
+    room: LabelRoom
 
     @classmethod
     def begin(cls, canvas: Canvas, top: float, x: LogAxis, y: LogAxis) -> "_Drawing":
         frame = Frame(y.room(), top, WIDTH - 24, _BOTTOM)
-        return cls(canvas, frame, draw_log_x(canvas, frame, x), draw_log_y(canvas, frame, y), Room(frame))
+        return cls(canvas, frame, draw_log_x(canvas, frame, x), draw_log_y(canvas, frame, y), LabelRoom(frame))
 
     def curve(self, series: _Series) -> None:
         for stretch in series.stretches():
@@ -84,7 +84,7 @@ def draw_memory(found: Requirements, name: str, how: str) -> Figure:
     )
     canvas = Canvas(name, title, caption)
     series, limits = _memory_series(needs), _memory_limits(found)
-    legend = Legend([Entry(stroke(f"curve {one.css}"), one.text) for one in series])
+    legend = Legend([LegendEntry(stroke(f"curve {one.css}"), one.text) for one in series])
     known = [value for one in series for value in one.values()]
     drawing = _Drawing.begin(
         canvas,
@@ -158,9 +158,9 @@ def draw_scaling(found: Requirements, name: str) -> Figure:
     waiting = list(_stretches([point.storage_matters for point in points]))
     legend = Legend(
         [
-            *(Entry(_sample(one), one.text) for one in series),
+            *(LegendEntry(_sample(one), one.text) for one in series),
             *(
-                [Entry(lambda canvas, x, y: canvas.rect(x - 10, y - 7, 20, 14, "sample band"), "storage matters")]
+                [LegendEntry(lambda canvas, x, y: canvas.rect(x - 10, y - 7, 20, 14, "sample band"), "storage matters")]
                 if waiting
                 else []
             ),

@@ -1,7 +1,7 @@
 """The hardware-efficiency histogram, drawn: how much of a step is spent at which efficiency, and what a perfect implementation would take."""
 
 from tierscope.arch.efficiency import BINS, Histogram
-from tierscope.report.drawn.view import Figure, Seconds, brief
+from tierscope.report.drawn.view import Figure, SecondsAxis, brief
 from tierscope.report.parts import counted
 from tierscope.report.svg import HEIGHT, WIDTH, Canvas, Frame, Scale, text_width
 from tierscope.units import about_seconds
@@ -23,7 +23,7 @@ def draw_efficiency(found: Histogram, where: str) -> Figure:
         f"{found.source}. Above: all of it, and the same work at full efficiency: a perfect implementation would be {times}."
     )
     canvas = Canvas(NAME, title, caption)
-    seconds = Seconds(1.12 * max(found.seconds))
+    seconds = SecondsAxis(1.12 * max(found.seconds))
     ticks = max(text_width(text) for _, text in seconds.ticks())
     frame = Frame(42 + ticks, _HEAD, WIDTH - 24, HEIGHT - 58)
     _draw_head(canvas, frame, total, ideal)

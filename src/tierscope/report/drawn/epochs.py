@@ -8,7 +8,7 @@ from tierscope.analysis.breakdown import EpochPoint
 from tierscope.report.drawn.looks import DASHES, MARKS_FROM, draw_whisker
 from tierscope.report.drawn.view import (
     Figure,
-    Seconds,
+    SecondsAxis,
     View,
     counted,
     kind_text,
@@ -17,14 +17,14 @@ from tierscope.report.drawn.view import (
     sentences,
     too_little,
 )
-from tierscope.report.source import Source
-from tierscope.report.svg import SAMPLE, Axis, Canvas, Entry, Legend, Scale, draw_x_axis
+from tierscope.report.source import ReportSource
+from tierscope.report.svg import SAMPLE, Canvas, Legend, LegendEntry, Scale, SweptAxis, draw_x_axis
 from tierscope.units import about_seconds
 
 _MOST_EPOCHS = 6  # lines that can still be told apart
 
 
-def draw_time(source: Source, view: View) -> Figure:
+def draw_time(source: ReportSource, view: View) -> Figure:
     whole = any(point.epoch_seconds is not None for point in source.breakdown.points)
     title = f"{'Epoch time and ' if whole else ''}I/O time of the slowest process{view.where}"
     if view.key is None:
@@ -52,7 +52,7 @@ def draw_time(source: Source, view: View) -> Figure:
     )
     canvas = Canvas("time", title, caption)
     legend = Legend([*(_quantities() if whole else ()), *(line.entry() for line in lines)])
-    seconds = Seconds(longest * 1.03)
+    seconds = SecondsAxis(longest * 1.03)
     frame = seconds.frame(legend)
     scale = seconds.draw(canvas, frame, "time" if whole else "I/O time")
     axis = view.axis(frame, to_scale=view.key == "cache_rate")
@@ -96,14 +96,14 @@ class _EpochLine:
     def css(self) -> str:
         return "first" if self.apart else f"later{max(0, self.index - 1) % len(DASHES)}"
 
-    def entry(self) -> Entry:
+    def entry(self) -> LegendEntry:
         def sample(canvas: Canvas, x: float, y: float) -> None:
             canvas.line((x - SAMPLE / 2, y), (x + SAMPLE / 2, y), f"sample curve io {self.css}")
             canvas.marker(self.index, (x, y), 4.2, f"sample mark io {self.css}")
 
-        return Entry(sample, f"epoch {self.epoch}")
+        return LegendEntry(sample, f"epoch {self.epoch}")
 
-    def draw(self, canvas: Canvas, axis: Axis, scale: Scale, where: Sequence[str]) -> None:
+    def draw(self, canvas: Canvas, axis: SweptAxis, scale: Scale, where: Sequence[str]) -> None:
         marked = axis.pitch >= MARKS_FROM or not axis.joined
         for css, radius, of in (("whole", 5.6, _epoch_seconds), ("io", 3.8, _io_seconds)):
             known = [
@@ -130,6 +130,6 @@ def _epoch_seconds(point: EpochPoint) -> float | None:
     return point.epoch_seconds
 
 
-def _quantities() -> Iterator[Entry]:
-    yield Entry(lambda canvas, x, y: canvas.marker(0, (x, y), 4.2, "sample mark io any"), "I/O")
-    yield Entry(lambda canvas, x, y: canvas.marker(0, (x, y), 5.6, "sample mark whole any"), "whole epoch")
+def _quantities() -> Iterator[LegendEntry]:
+    yield LegendEntry(lambda canvas, x, y: canvas.marker(0, (x, y), 4.2, "sample mark io any"), "I/O")
+    yield LegendEntry(lambda canvas, x, y: canvas.marker(0, (x, y), 5.6, "sample mark whole any"), "whole epoch")

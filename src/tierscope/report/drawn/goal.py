@@ -22,16 +22,16 @@ from tierscope.report.drawn.view import (
     sentences,
     too_little,
 )
-from tierscope.report.source import Source
+from tierscope.report.source import ReportSource
 from tierscope.report.svg import (
     FONT,
     HEIGHT,
     WIDTH,
-    Axis,
     Canvas,
-    Entry,
     Frame,
     Legend,
+    LegendEntry,
+    SweptAxis,
     draw_x_axis,
     draw_y_axis,
     label,
@@ -42,7 +42,7 @@ from tierscope.units import about_seconds
 _MOST_ON_A_SIDE = 61  # dots of a grid
 
 
-def draw_goal(source: Source, view: View) -> Figure:
+def draw_goal(source: ReportSource, view: View) -> Figure:
     exploration = source.exploration
     goal = about_seconds(exploration.goal_seconds)
     names = [brief(name, 48) for name in exploration.vary]
@@ -161,8 +161,8 @@ def _draw_grid(canvas: Canvas, grid: _Grid, rates: _Rates, options: Sequence[Any
     any_met = any(point >= 0 for point in grid.chosen.values())
     legend = Legend(list(_grid_entries(rates.known, any_met, bool(options))))
     frame = Frame(88, legend.height + 8, WIDTH - (124 if rates.steps else 24), HEIGHT - 58)
-    across = Axis.of("", grid.columns, frame.left, frame.right)
-    up = Axis.of("", grid.rows, frame.bottom, frame.top)
+    across = SweptAxis.of("", grid.columns, frame.left, frame.right)
+    up = SweptAxis.of("", grid.rows, frame.bottom, frame.top)
     x_title, y_title = (f"{class_text(name)} improvement (%)" for name in (*grid.names, "")[:2])
     draw_y_axis(canvas, frame, up.labels(FONT, upright=True), y_title if len(grid.names) > 1 else "")
     draw_x_axis(canvas, frame, across, x_title)
@@ -191,12 +191,12 @@ def _draw_grid(canvas: Canvas, grid: _Grid, rates: _Rates, options: Sequence[Any
     legend.draw(canvas)
 
 
-def _grid_entries(coloured: bool, any_met: bool, ringed: bool) -> Iterator[Entry]:
+def _grid_entries(coloured: bool, any_met: bool, ringed: bool) -> Iterator[LegendEntry]:
     if any_met and not coloured:
-        yield Entry(lambda canvas, x, y: canvas.circle(x, y, 6, "sample dot met"), "met")
-    yield Entry(lambda canvas, x, y: canvas.cross(x, y, 3, "sample unmet"), "not met")
+        yield LegendEntry(lambda canvas, x, y: canvas.circle(x, y, 6, "sample dot met"), "met")
+    yield LegendEntry(lambda canvas, x, y: canvas.cross(x, y, 3, "sample unmet"), "not met")
     if ringed:
-        yield Entry(lambda canvas, x, y: canvas.circle(x, y, 7, "sample ring"), "beaten by no other")
+        yield LegendEntry(lambda canvas, x, y: canvas.circle(x, y, 7, "sample ring"), "beaten by no other")
 
 
 def _draw_note(canvas: Canvas, frame: Frame, text: str) -> None:

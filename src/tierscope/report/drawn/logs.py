@@ -103,7 +103,7 @@ def short_word(value: float) -> str:
     return f"{value:.3g}"
 
 
-class Room:
+class LabelRoom:
     """Where words can stand: remembers what is drawn, and finds the quietest of some places."""
 
     def __init__(self, frame: Frame) -> None:

@@ -9,7 +9,7 @@ from tierscope.predict.hull import Floats
 from tierscope.report.drawn.looks import MARKS_FROM, box, stroke
 from tierscope.report.drawn.view import (
     Figure,
-    Seconds,
+    SecondsAxis,
     View,
     counted,
     epochs_text,
@@ -18,12 +18,12 @@ from tierscope.report.drawn.view import (
     sentences,
     too_little,
 )
-from tierscope.report.source import Source
-from tierscope.report.svg import Axis, Canvas, Entry, Legend, Scale, draw_x_axis
+from tierscope.report.source import ReportSource
+from tierscope.report.svg import Canvas, Legend, LegendEntry, Scale, SweptAxis, draw_x_axis
 from tierscope.units import about_seconds
 
 
-def draw_processes(source: Source, view: View) -> Figure:
+def draw_processes(source: ReportSource, view: View) -> Figure:
     title = f"I/O time over all processes{view.where}"
     if view.key is None:
         return Figure("processes", title, sentences(source, view), None, nothing_swept(source))
@@ -42,7 +42,7 @@ def draw_processes(source: Source, view: View) -> Figure:
     )
     canvas = Canvas("processes", title, caption)
     legend = Legend(list(_quantile_entries()))
-    seconds = Seconds(longest * 1.03)
+    seconds = SecondsAxis(longest * 1.03)
     frame = seconds.frame(legend)
     scale = seconds.draw(canvas, frame, "I/O time")
     axis = view.axis(frame, to_scale=view.key == "cache_rate")
@@ -53,16 +53,16 @@ def draw_processes(source: Source, view: View) -> Figure:
     return Figure("processes", title, caption, canvas.to_text())
 
 
-def _pooled(source: Source, sweep: Mapping[str, Any]) -> Floats:
+def _pooled(source: ReportSource, sweep: Mapping[str, Any]) -> Floats:
     point = next(point for point in source.processes.points if point.sweep == sweep)
     return np.concatenate([times.seconds.sum(axis=1) for times in point.epochs])
 
 
-def _quantile_entries() -> Iterator[Entry]:
-    yield Entry(_line_with_dot, "slowest")
-    yield Entry(stroke("median"), "median")
-    yield Entry(box("half"), "middle half")
-    yield Entry(box("band"), "all")
+def _quantile_entries() -> Iterator[LegendEntry]:
+    yield LegendEntry(_line_with_dot, "slowest")
+    yield LegendEntry(stroke("median"), "median")
+    yield LegendEntry(box("half"), "middle half")
+    yield LegendEntry(box("band"), "all")
 
 
 def _line_with_dot(canvas: Canvas, x: float, y: float) -> None:
@@ -70,7 +70,7 @@ def _line_with_dot(canvas: Canvas, x: float, y: float) -> None:
     canvas.circle(x, y, 3.4, "sample slowest mark")
 
 
-def _draw_bands(canvas: Canvas, axis: Axis, scale: Scale, quantiles: Floats) -> None:
+def _draw_bands(canvas: Canvas, axis: SweptAxis, scale: Scale, quantiles: Floats) -> None:
     curves = [
         [(place, scale(float(value))) for place, value in zip(axis.places, column, strict=True)]
         for column in quantiles.T
@@ -81,7 +81,7 @@ def _draw_bands(canvas: Canvas, axis: Axis, scale: Scale, quantiles: Floats) -> 
     canvas.path(curves[4], "slowest")
 
 
-def _draw_boxes(canvas: Canvas, axis: Axis, scale: Scale, quantiles: Floats) -> None:
+def _draw_boxes(canvas: Canvas, axis: SweptAxis, scale: Scale, quantiles: Floats) -> None:
     """Where nothing lies between two values."""
     width = min(0.6 * axis.pitch, 60.0)
     for place, row in zip(axis.places, quantiles, strict=True):
@@ -92,7 +92,7 @@ def _draw_boxes(canvas: Canvas, axis: Axis, scale: Scale, quantiles: Floats) -> 
         canvas.line((place - width / 2, high), (place + width / 2, high), "slowest")
 
 
-def _draw_slowest(canvas: Canvas, axis: Axis, scale: Scale, quantiles: Floats, where: Sequence[str]) -> None:
+def _draw_slowest(canvas: Canvas, axis: SweptAxis, scale: Scale, quantiles: Floats, where: Sequence[str]) -> None:
     for place, row, text in zip(axis.places, quantiles, where, strict=True):
         tip = f"{text}slowest {about_seconds(float(row[4]))}, median {about_seconds(float(row[2]))}"
         radius = 3.4 if axis.pitch >= MARKS_FROM else 1.2

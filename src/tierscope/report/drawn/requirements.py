@@ -9,10 +9,10 @@ from tierscope.report.drawn.curves import draw_memory, draw_scaling
 from tierscope.report.drawn.logs import LogAxis, draw_log_y, seconds_word
 from tierscope.report.drawn.looks import box
 from tierscope.report.drawn.roofline import draw_roofline
-from tierscope.report.drawn.view import Figure, Seconds, brief
+from tierscope.report.drawn.view import Figure, SecondsAxis, brief
 from tierscope.report.parts import counted
 from tierscope.report.requirements import how
-from tierscope.report.svg import HEIGHT, WIDTH, Axis, Canvas, Entry, Frame, Legend, draw_x_axis
+from tierscope.report.svg import HEIGHT, WIDTH, Canvas, Frame, Legend, LegendEntry, SweptAxis, draw_x_axis
 from tierscope.units import about_seconds
 
 NAMES = ("memory", "roofline", "movement", "scaling", "decomposition")
@@ -56,13 +56,13 @@ def _movement(found: Requirements, name: str) -> Figure:
     looks: dict[int | None, str] = {batch: f"bar tier{hue}" for hue, batch in enumerate(batches)}
     looks[None] = _ANY
     legend = Legend(
-        [Entry(box(css), "any batch" if batch is None else f"batch {batch:,}") for batch, css in looks.items()]
+        [LegendEntry(box(css), "any batch" if batch is None else f"batch {batch:,}") for batch, css in looks.items()]
     )
     known = [value for cost in costs for value in cost.seconds.values() if value]
     upward = LogAxis.over(known, "time of a sample", seconds_word, room=3.0)
     frame = Frame(upward.room(), legend.height + 8, WIDTH - 24, HEIGHT - 78)
     up = draw_log_y(canvas, frame, upward)
-    axis = Axis.of("", [cost.name for cost in costs], frame.left, frame.right)
+    axis = SweptAxis.of("", [cost.name for cost in costs], frame.left, frame.right)
     for place, cost in zip(axis.places, costs, strict=True):
         width = min(0.84 * axis.pitch / len(cost.seconds), _BAR)
         for number, (batch, seconds) in enumerate(cost.seconds.items()):
@@ -152,14 +152,14 @@ def _decomposition(found: Requirements, name: str) -> Figure:
     styles = {part: _style(canvas, *_PARTS[part]) for part in parts}
     legend = Legend(
         [
-            *(Entry(box(*styles[part]), part) for part in parts),
-            Entry(lambda canvas, x, y: canvas.line((x - 14, y), (x + 14, y), "sample goal"), "perfect overlap"),
+            *(LegendEntry(box(*styles[part]), part) for part in parts),
+            LegendEntry(lambda canvas, x, y: canvas.line((x - 14, y), (x + 14, y), "sample goal"), "perfect overlap"),
         ]
     )
-    seconds = Seconds(1.06 * max(bar.together for bar in bars))
+    seconds = SecondsAxis(1.06 * max(bar.together for bar in bars))
     frame = seconds.frame(legend)
     scale = seconds.draw(canvas, frame, "sample on an accelerator")
-    axis = Axis.of("", [bar.place for bar in bars], frame.left, frame.right)
+    axis = SweptAxis.of("", [bar.place for bar in bars], frame.left, frame.right)
     width = min(0.34 * axis.pitch, 80.0)
     for place, bar in zip(axis.places, bars, strict=True):
         foot = 0.0

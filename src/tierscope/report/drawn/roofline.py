@@ -7,9 +7,9 @@ from tierscope.arch.requirements import Requirements
 from tierscope.arch.roofline import LayerCost
 from tierscope.arch.ways import DEVICE, Way, device_ways, sample_ways
 from tierscope.report.drawn.logs import (
+    LabelRoom,
     LogAxis,
     LogScale,
-    Room,
     count_word,
     draw_log_x,
     draw_log_y,
@@ -18,7 +18,7 @@ from tierscope.report.drawn.logs import (
 )
 from tierscope.report.drawn.view import Figure, brief
 from tierscope.report.parts import counted
-from tierscope.report.svg import HEIGHT, WIDTH, Canvas, Entry, Frame, Legend, Sample, fit, text_width
+from tierscope.report.svg import HEIGHT, WIDTH, Canvas, Frame, Legend, LegendEntry, Sample, fit, text_width
 from tierscope.units import about_flops, about_seconds
 
 _NAME = 150.0  # the most room that a tier's name gets
@@ -53,12 +53,12 @@ def draw_roofline(found: Requirements, name: str) -> Figure:
     marks, dots, ceilings = _marks(found), _dots(found), _ceilings(found)
     caption = " ".join(_sentences(found, marks, dots))
     canvas = Canvas(name, title, caption)
-    legend = Legend([Entry(_sample(mark), f"{mark.text}: {_rate(mark.way)}") for mark in marks])
+    legend = Legend([LegendEntry(_sample(mark), f"{mark.text}: {_rate(mark.way)}") for mark in marks])
     everything: list[_Mark | _Dot] = [*marks, *dots]
     across = LogAxis.over([one.x for one in everything], "operations for each byte (FLOP/B)", count_word)
     upward = LogAxis.over([*(one.y for one in everything), *ceilings.values()], "attainable FLOP/s", short_word)
     frame = Frame(upward.room(), legend.height + 8, WIDTH - 24, HEIGHT - 58)
-    up, along, room = draw_log_y(canvas, frame, upward), draw_log_x(canvas, frame, across), Room(frame)
+    up, along, room = draw_log_y(canvas, frame, upward), draw_log_x(canvas, frame, across), LabelRoom(frame)
     for mark in marks:
         ends = _slope(across, upward, mark.way.bandwidth, max(ceilings.values()))
         places = [(along(x), up(y)) for x, y in ends]
@@ -123,7 +123,7 @@ def _slope(across: LogAxis, upward: LogAxis, bandwidth: float, top: float) -> li
 
 
 def _draw_ceilings(
-    canvas: Canvas, frame: Frame, room: Room, found: Requirements, scales: tuple[LogScale, LogScale]
+    canvas: Canvas, frame: Frame, room: LabelRoom, found: Requirements, scales: tuple[LogScale, LogScale]
 ) -> None:
     along, up = scales
     used = found.machine.device.peak(found.wish.precision)

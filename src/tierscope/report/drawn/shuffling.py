@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from tierscope.analysis.shuffling import KIND, Shuffle, ShuffleRow, Shuffling, network_text
 from tierscope.report.drawn.looks import box
-from tierscope.report.drawn.view import Figure, Seconds, brief
-from tierscope.report.svg import FONT, HEIGHT, WIDTH, Canvas, Entry, Frame, Legend, Scale, fit, text_width
+from tierscope.report.drawn.view import Figure, SecondsAxis, brief
+from tierscope.report.svg import FONT, HEIGHT, WIDTH, Canvas, Frame, Legend, LegendEntry, Scale, fit, text_width
 from tierscope.units import about_bytes, about_seconds
 
 _MOST_BATCHES = 3  # more do not fit beside one another
@@ -49,9 +49,9 @@ def _figure(found: Shuffling, network: str) -> Figure:
     canvas = Canvas(name, title, caption)
     shuffles = tuple(dict.fromkeys(row.shuffle for row in rows))
     drawn = _Drawn(canvas, shuffles, found.epochs)
-    legend = Legend([Entry(box(f"tier{_HUES[place]}"), shuffle.text) for place, shuffle in enumerate(shuffles)])
+    legend = Legend([LegendEntry(box(f"tier{_HUES[place]}"), shuffle.text) for place, shuffle in enumerate(shuffles)])
     legend.draw(canvas)
-    seconds = Seconds(1.06 * max(1e-9, *(row.io.median for row in rows)))
+    seconds = SecondsAxis(1.06 * max(1e-9, *(row.io.median for row in rows)))
     io = Frame(WIDTH - 14 - _IO_WIDTH, legend.height + 30, WIDTH - 14, HEIGHT - 52)
     ticks_width = max(text_width(text) for _, text in seconds.ticks())
     panels = Frame(44 + text_width("100"), io.top, io.left - ticks_width - 34, io.bottom)
@@ -104,7 +104,9 @@ def _draw_curves(drawn: _Drawn, rows: Sequence[ShuffleRow], frame: Frame, with_t
             canvas.path(points, f"curve later{drawn.index(row)}", tip)
 
 
-def _draw_io(drawn: _Drawn, rows: Sequence[ShuffleRow], frame: Frame, batches: Sequence[int], seconds: Seconds) -> None:
+def _draw_io(
+    drawn: _Drawn, rows: Sequence[ShuffleRow], frame: Frame, batches: Sequence[int], seconds: SecondsAxis
+) -> None:
     canvas, scale = drawn.canvas, Scale(0.0, seconds.top, frame.bottom, frame.top)
     for value, text in seconds.ticks():
         canvas.line((frame.left, scale(value)), (frame.right, scale(value)), "grid")

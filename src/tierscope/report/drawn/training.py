@@ -6,17 +6,17 @@ from tierscope.analysis.breakdown import sweep_text
 from tierscope.analysis.statistics import Interval
 from tierscope.analysis.training import Training, TrainingPoint
 from tierscope.report.drawn.looks import box, draw_whisker
-from tierscope.report.drawn.view import Figure, Seconds, brief
-from tierscope.report.source import Source
+from tierscope.report.drawn.view import Figure, SecondsAxis, brief
+from tierscope.report.source import ReportSource
 from tierscope.report.svg import (
     HEIGHT,
     WIDTH,
-    Axis,
     Canvas,
-    Entry,
     Frame,
     Legend,
+    LegendEntry,
     Scale,
+    SweptAxis,
     draw_x_axis,
     draw_y_axis,
     nice_ticks,
@@ -39,7 +39,7 @@ _HUES = {  # of each phase, and whether it is hatched
 }
 
 
-def draw_training(source: Source) -> list[Figure]:
+def draw_training(source: ReportSource) -> list[Figure]:
     """None where nothing was trained for real."""
     if source.training is None:
         return []
@@ -66,13 +66,13 @@ def _more(training: Training, emulated: Sequence[str]) -> Iterator[str]:
         yield f"Emulated tiers: {', '.join(emulated)}."
 
 
-def _axis(points: Sequence[TrainingPoint], frame: Frame) -> tuple[Axis, str]:
+def _axis(points: Sequence[TrainingPoint], frame: Frame) -> tuple[SweptAxis, str]:
     names = list(points[0].sweep)
     if len(names) == 1:
         values = [point.sweep[names[0]] for point in points]
-        return Axis.of(names[0], values, frame.left, frame.right), names[0].replace("_", " ")
+        return SweptAxis.of(names[0], values, frame.left, frame.right), names[0].replace("_", " ")
     texts = [", ".join(str(value) for value in point.sweep.values()) for point in points]
-    return Axis.of("", texts, frame.left, frame.right), ", ".join(name.replace("_", " ") for name in names)
+    return SweptAxis.of("", texts, frame.left, frame.right), ", ".join(name.replace("_", " ") for name in names)
 
 
 def _throughput(points: Sequence[TrainingPoint]) -> Figure:
@@ -114,8 +114,8 @@ def _phases(points: Sequence[TrainingPoint]) -> Figure:
     shown = shown_phases(points)
     canvas = Canvas(NAMES[1], title, caption)
     styles = {name: _style(canvas, name) for name in shown}
-    legend = Legend([Entry(box(*styles[name]), name) for name in shown])
-    seconds = Seconds(1.04 * max(sum(point.phases.values()) for point in points))
+    legend = Legend([LegendEntry(box(*styles[name]), name) for name in shown])
+    seconds = SecondsAxis(1.04 * max(sum(point.phases.values()) for point in points))
     frame = seconds.frame(legend)
     scale = seconds.draw(canvas, frame, "epoch")
     axis, name = _axis(points, frame)

@@ -7,15 +7,15 @@ from typing import Any
 
 from tierscope.analysis.breakdown import SweepPoint, counted_epochs, sweep_text
 from tierscope.analysis.statistics import SIMULATED
-from tierscope.report.source import Source
+from tierscope.report.source import ReportSource
 from tierscope.report.svg import (
     HEIGHT,
     WIDTH,
-    Axis,
     Canvas,
     Frame,
     Legend,
     Scale,
+    SweptAxis,
     clean,
     draw_y_axis,
     fit,
@@ -53,7 +53,7 @@ class View:
     stride: int = 1  # every so many points are drawn, and the best ones
 
     @classmethod
-    def of(cls, source: Source) -> "View":
+    def of(cls, source: ReportSource) -> "View":
         """Against the first key, cache rate before all, of which the best point has neighbours that differ in nothing else."""
         breakdown = source.breakdown
         best = breakdown.best.sweep
@@ -80,8 +80,8 @@ class View:
     def axis_title(self) -> str:
         return self.key.replace("_", " ") if self.key else ""
 
-    def axis(self, frame: Frame, to_scale: bool = False) -> Axis:
-        return Axis.of(self.key or "", self.values, frame.left, frame.right, to_scale)
+    def axis(self, frame: Frame, to_scale: bool = False) -> SweptAxis:
+        return SweptAxis.of(self.key or "", self.values, frame.left, frame.right, to_scale)
 
     def texts(self) -> list[str]:
         """What a tooltip says about the place."""
@@ -93,7 +93,7 @@ def _held(points: Sequence[SweepPoint], others: Mapping[str, Any]) -> dict[str, 
     return {name: value for name, value in others.items() if any(point.sweep[name] != value for point in points)}
 
 
-def nothing_swept(source: Source) -> str:
+def nothing_swept(source: ReportSource) -> str:
     if len(source.breakdown.summary) > 1:
         return "no two points differ in one swept key alone, so there is nothing to draw against"
     if source.study_yaml is not None and not source.conditions.traced:
@@ -119,7 +119,7 @@ def class_text(name: str) -> str:
     return f"{fit(tier, _NAME - text_width(f'-{kind}'))}-{kind}"
 
 
-def sentences(source: Source, view: View, *shown: str) -> str:
+def sentences(source: ReportSource, view: View, *shown: str) -> str:
     """A caption: what is shown, then what holds for all figures."""
     found = [sentence for sentence in shown if sentence]
     if view.others:
@@ -141,7 +141,7 @@ def kind_text(kind: str) -> str:
     return "their range" if kind == "range" else "95 % interval of the median"
 
 
-def processes_text(source: Source) -> str:
+def processes_text(source: ReportSource) -> str:
     ranks = sorted({point.ranks for point in source.breakdown.points})
     count = f"{ranks[0]:,}" if len(ranks) == 1 else f"{ranks[0]:,} to {ranks[-1]:,}"
     return f"{count} process{'' if count == '1' else 'es'}"
@@ -156,7 +156,7 @@ def epochs_text(epochs: set[int]) -> str:
     return f"{len(ordered)} epochs"
 
 
-def counted(source: Source) -> set[int]:
+def counted(source: ReportSource) -> set[int]:
     return counted_epochs(point.epoch for point in source.breakdown.points)
 
 
@@ -165,7 +165,7 @@ def improvements_text(improvements: Mapping[str, float]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Seconds:
+class SecondsAxis:
     """A vertical axis of times from zero, in the unit that suits the longest."""
 
     top: float

@@ -1,0 +1,79 @@
+"""How long a node's share of the data takes to read, by the stations of a system's tiers.
+
+The bound of `predict/bound.py` on counts that are drawn instead of laid out, so an epoch of any size takes milliseconds. Assumptions: one
+process for each accelerator, with so many reading threads; reads of 4 MiB; a packed file is read from begin to end by one process.
+"""
+
+from dataclasses import replace
+
+from tierscope.arch.machine import Machine
+from tierscope.arch.requirements import Requirements
+from tierscope.arch.scaling import Scaled, with_stations
+from tierscope.spec.study import Dataset, Placement, Reader, Study, System, Tier, Train, Workload
+
+TRANSFER_BYTES = 4 * 2**20
+_MOST_THREADS = 8
+_MOST_RANKS = 16_384  # beyond that it would take seconds
+_MOST_PIECES = 1024  # of one file: larger ones are read in larger pieces
+_SEED = 42
+
+
+def reading_threads(machine: Machine) -> int:
+    """Of each process: the node's cores divided by its accelerators, but not more than loaders usually start."""
+    return max(1, min(_MOST_THREADS, (machine.cores or _MOST_THREADS) // machine.accelerators))
+
+
+def with_station_times(found: Requirements, system: System) -> Requirements:
+    """Every point of the scaling with what its storage needs; unchanged where the tiers have no rates."""
+    return replace(found, scaling=tuple(_point(found, system, point) for point in found.scaling))
+
+
+def _point(found: Requirements, system: System, point: Scaled) -> Scaled:
+    if point.nodes * found.machine.accelerators > _MOST_RANKS:
+        return point
+    far = _seconds(found, system, point, len(system.tiers) - 1)
+    near = None
+    if point.fits_near and found.machine.near is not None:
+        number = next(place for place, tier in enumerate(system.tiers) if tier.name == found.machine.near.name)
+        near = _seconds(found, system, point, number)
+    return point if far is None else with_stations(point, found.machine, far, near)
+
+
+def _seconds(found: Requirements, system: System, point: Scaled, tier: int) -> float | None:
+    """Of an epoch that reads everything from one tier; None: nothing says how fast it is."""
+    only = system.tiers[tier]
+    if not _has_rates(only):
+        return None
+    from tierscope.plan.plan import Plan  # noqa: PLC0415  (NumPy)
+    from tierscope.plan.reading import Reading  # noqa: PLC0415
+    from tierscope.plan.stations import stations_of  # noqa: PLC0415
+    from tierscope.predict.bound import simulate_drawn  # noqa: PLC0415
+
+    ranks = point.nodes * found.machine.accelerators
+    samples = max(ranks, round(point.samples_per_node * point.nodes))
+    together = min(
+        found.data.samples_per_file, samples // ranks
+    )  # of a file, or of the part of it that one process reads
+    nbytes = max(1, round(found.data.file_bytes / found.wish.compression.ratio * together))
+    transfer = max(TRANSFER_BYTES, -(-nbytes // _MOST_PIECES))
+    study = Study(
+        study="require",
+        seed=_SEED,
+        workload=Workload(
+            dataset=Dataset(format="raw", num_files_train=max(ranks, samples // together), record_length_bytes=nbytes),
+            reader=Reader(read_threads=reading_threads(found.machine), transfer_size=transfer),
+            train=Train(epochs=1),
+        ),
+        system=replace(system, nodes=point.nodes, ranks_per_node=found.machine.accelerators, tiers=(only,)),
+        placement=Placement(),
+    )
+    pieces = tuple((start, min(transfer, nbytes - start)) for start in range(0, nbytes, transfer))
+    plan = Plan.of(study, nbytes)
+    outcome = simulate_drawn(study, stations_of(study.system, _SEED), Reading(pieces, nbytes), plan, _SEED)
+    whole = samples / max(1, plan.order.samples_per_rank * ranks * together)  # what did not divide over the processes
+    return float(outcome.seconds.max()) * max(1.0, whole)
+
+
+def _has_rates(tier: Tier) -> bool:
+    rates = (tier.read_ops, tier.bandwidth, tier.node_bandwidth, tier.device_bandwidth, tier.gateway_bandwidth)
+    return any(rates)

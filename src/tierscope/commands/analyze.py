@@ -1,0 +1,115 @@
+"""From a result directory or a CSV to a breakdown with its findings."""
+
+import os
+import shlex
+import textwrap
+from collections.abc import Iterator
+
+import polars as pl
+
+from tierscope.analysis.analysis import Analysis
+from tierscope.analysis.breakdown import break_down
+from tierscope.analysis.conditions import Conditions, conditions
+from tierscope.analysis.findings import find
+from tierscope.analysis.times import from_csv, from_traces
+from tierscope.analysis.training import reading_times, training_of
+from tierscope.errors import ResultError, UserError
+from tierscope.imports.logs import is_import
+from tierscope.output import manifest
+from tierscope.output.result import has_study, read_study, refuse_other_runs
+from tierscope.output.store import RunStore
+from tierscope.recording.traced import finish_or_look, is_trace
+from tierscope.spec import sweep
+from tierscope.trace.trace import RunKey, Trace
+
+_NAME_WIDTH = 60
+
+
+def analyze(path: str, basis: str = "busy") -> Analysis:
+    if os.path.isdir(path) and not has_study(path) and is_trace(path):
+        return _analyze_trace(path, basis)
+    if os.path.isdir(path) and not has_study(path) and is_import(path):
+        return analyze_import(RunStore(path).load(RunKey(0, 1)), basis)
+    if os.path.isdir(path):
+        _refuse_several(path)
+        return _analyze_result(path, basis)
+    if not os.path.exists(path):
+        raise UserError(
+            f"{path}: no such directory or file; give the --out of a 'tierscope run' or 'tierscope trace', or a CSV of times"
+        )
+    if basis != "busy":
+        raise UserError(f"{path}: a CSV has one kind of seconds only; leave --basis out")
+    times = from_csv(path)
+    breakdown = break_down(times)
+    given = Conditions()
+    return Analysis(os.path.basename(path), times, breakdown, find(times, breakdown, given, None, None), given, None)
+
+
+def _refuse_several(path: str) -> None:
+    """`train` with several varied keys makes a result of each."""
+    found = manifest.read(path) or {}
+    if found.get("kind") == "training":
+        parts = sorted(name for name in os.listdir(path) if has_study(os.path.join(path, name)))
+        raise UserError(f"{path}: holds a result for each key that was varied; give one of them: {', '.join(parts)}")
+
+
+def _analyze_trace(out: str, basis: str) -> Analysis:
+    """One run of a stranger's command: no study, no sweep. While it runs, what it did so far."""
+    trace = finish_or_look(out)
+    if trace is None and not RunStore(out).finished():
+        raise UserError(f"{out}: holds no records; trace the command again, with another --out")
+    trace = trace or RunStore(out).load(RunKey(0, 1))
+    if trace.about.get("kind") == "imported":
+        return analyze_import(trace, basis)
+    if trace.about.get("kind") != "traced":
+        raise ResultError(f"{RunStore(out).path(trace.key)}: is not the trace of a command; give the --out of one")
+    times = from_traces([trace], [tier["name"] for tier in trace.about["tiers"]], basis)
+    breakdown = break_down(times)
+    given = conditions(times, trace.cold)
+    name = _shortened(shlex.join(trace.about["command"]))
+    return Analysis(name, times, breakdown, find(times, breakdown, given, None, None), given, None)
+
+
+def analyze_import(trace: Trace, basis: str = "busy") -> Analysis:
+    """Logs that others recorded."""
+    if basis != "busy":
+        raise UserError("logs of other profilers have busy seconds only; leave --basis out")
+    times = from_traces([trace], [tier["name"] for tier in trace.about["tiers"]])
+    breakdown = break_down(times)
+    given = conditions(times, trace.cold)
+    command = trace.about.get("command") or "logs"
+    name = _shortened(shlex.join(command) if isinstance(command, list) else str(command))
+    try:
+        findings = find(times, breakdown, given, None, None)
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise ResultError("what is kept about these logs is not as we wrote it; import them again") from None
+    return Analysis(name, times, breakdown, findings, given, None)
+
+
+def _shortened(command: str) -> str:
+    """Between words, where there are any; of one long path, the end."""
+    shown = textwrap.shorten(command, _NAME_WIDTH, placeholder=" …")
+    return shown if shown.strip(" …") else f"…{command.split(maxsplit=1)[0][1 - _NAME_WIDTH :]}"
+
+
+def _analyze_result(out: str, basis: str) -> Analysis:
+    study = read_study(out)
+    cold: list[pl.DataFrame] = []
+
+    def traces() -> Iterator[Trace]:
+        for trace in RunStore(out).load_all():
+            cold.append(trace.cold.select("point", "repetition", "epoch", "tier", "checked_bytes", "resident_bytes"))
+            yield trace
+
+    if not RunStore(out).finished():
+        raise UserError(f"{out}: no run is finished yet; 'tierscope run' with this --out goes on where it stopped")
+    refuse_other_runs(study, out)
+    every = from_traces(traces(), [tier.name for tier in study.system.tiers], basis)
+    training = training_of(every)
+    times, unread = reading_times(every)
+    given = conditions(times, pl.concat(cold))
+    if basis != "busy" and given.profilers:
+        raise UserError(f"{out}: {', '.join(given.profilers)} measured it, with busy seconds only; leave --basis out")
+    breakdown = break_down(times)
+    findings = find(times, breakdown, given, sweep.runs(study), study.goal, training, unread)
+    return Analysis(study.study, times, breakdown, findings, given, study.goal, study, training)

@@ -1,0 +1,159 @@
+"""From a result directory or logs to the Character of one run."""
+
+import glob
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from tierscope.analysis.analysis import Analysis
+from tierscope.analysis.breakdown import break_down, sweep_text
+from tierscope.analysis.character_ops import OpList
+from tierscope.analysis.characterise import Character, TraceExtras, characterise
+from tierscope.analysis.conditions import Conditions, conditions
+from tierscope.analysis.findings import find
+from tierscope.analysis.times import from_traces
+from tierscope.analysis.wording import Finding
+from tierscope.commands.analyze import analyze, analyze_import
+from tierscope.errors import ResultError, UserError
+from tierscope.imports.darshan_accesses import logs_in, read_accesses
+from tierscope.imports.logs import SUFFIXES, ImportOptions, import_logs, is_import, source_of
+from tierscope.imports.paths import TierRules
+from tierscope.output.op_list import FILES_SCHEMA, SCHEMA
+from tierscope.output.result import has_study
+from tierscope.output.store import RunStore, read_about
+from tierscope.recording.traced import is_trace
+from tierscope.trace.trace import RunKey, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Characterised:
+    """`where`: which run of a result it is, in words; empty: there is but one."""
+
+    name: str
+    path: str
+    where: str
+    key: RunKey
+    sweep: dict[str, Any]
+    character: Character
+    findings: list[Finding]
+    conditions: Conditions
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """For JSON."""
+        run = {"name": self.name, "path": self.path, "point": self.key.point, "repetition": self.key.repetition}
+        return {**run, "sweep": self.sweep, "where": self.where}
+
+
+def characterise_path(
+    paths: Sequence[str], rules: TierRules | None = None, point: int | None = None, force: bool = False
+) -> Characterised:
+    """One result directory; or all logs of one job, by name or as a directory of them. `rules`: of logs only."""
+    if logs := _logs(paths):
+        if point is not None and len(paths) > 1:
+            raise UserError(f"{paths[0]}: is a log, which has no points; leave --point out")
+        return _of_logs(paths[0] if len(paths) == 1 else f"{len(paths)} logs", logs, rules or TierRules({}), force)
+    if len(paths) > 1:
+        raise UserError(f"{paths[1]}: one result at a time; several are given only of logs (*.darshan, *.pfw)")
+    return _of_result(paths[0], point)
+
+
+def are_logs(paths: Sequence[str]) -> bool:
+    return bool(_logs(paths))
+
+
+def _logs(paths: Sequence[str]) -> list[str]:
+    if any(source_of(path) for path in paths):
+        return list(paths)
+    folder = paths[0]
+    if len(paths) > 1 or not os.path.isdir(folder) or has_study(folder) or is_trace(folder) or is_import(folder):
+        return []
+    try:
+        return logs_in(folder, tuple(SUFFIXES))
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be read: {error.strerror}; change its mode, or give another") from None
+
+
+def _of_logs(name: str, logs: Sequence[str], rules: TierRules, force: bool) -> Characterised:
+    trace = import_logs(logs, ImportOptions(rules, force=force))
+    counted, ops = read_accesses(logs, rules) if source_of(logs[0]) == "darshan" else (None, [])
+    return _characterised(analyze_import(trace), name, trace, "", TraceExtras(ops, counted=counted))
+
+
+def _of_result(path: str, point: int | None) -> Characterised:
+    if os.path.isfile(path):
+        raise UserError(
+            f"{path}: is neither a result nor a log; a CSV has times only: give the --out of a run or trace, or logs (*.darshan, *.pfw)"
+        )
+    return characterise_analysis(path, analyze(path), point)
+
+
+def characterise_analysis(out: str, analysis: Analysis, point: int | None = None) -> Characterised:
+    """The run at a point of a result that was analysed: the best one, unless it is given; its first repetition."""
+    store = RunStore(out)
+    if not store.finished():
+        raise UserError(f"{out}: the command still runs, and single operations are not collected yet; wait for its end")
+    key = _key(out, store.finished(), analysis, point)
+    trace = store.load(key)
+    return _characterised(
+        analysis, out, trace, _where(store.finished(), trace, given=point is not None), _beside(out, key)
+    )
+
+
+def _key(out: str, finished: set[RunKey], analysis: Analysis, point: int | None) -> RunKey:
+    points = sorted({key.point for key in finished})
+    if point is None:
+        swept = [about["sweep"] for about in analysis.times.about]  # in the order of the runs
+        point = sorted(finished)[swept.index(analysis.breakdown.best.sweep)].point
+    if point not in points:
+        shown = ", ".join(map(str, points[:8])) + (" …" if len(points) > 8 else "")
+        raise UserError(f"--point {point}: {out} has no finished run of it; there are {shown}")
+    return min(key for key in finished if key.point == point)
+
+
+def _where(finished: set[RunKey], trace: Trace, given: bool) -> str:
+    points, key = {one.point for one in finished}, trace.key
+    repetitions = sum(one.point == key.point for one in finished)
+    parts = [
+        f"point {key.point} ({sweep_text(trace.about['sweep'])}{'' if given else ', the best'})"
+        if len(points) > 1
+        else "",
+        f"repetition {key.repetition} of {repetitions}" if repetitions > 1 else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _beside(out: str, key: RunKey) -> TraceExtras:
+    """The lists of operations of a run, if it has any, with the names of files where they are kept."""
+    folder = glob.escape(os.path.join(out, "ops"))
+    paths = sorted(glob.glob(os.path.join(folder, f"{key.point:04d}-r{key.repetition}-node*.parquet")))
+    names = os.path.join(out, "ops", "files.parquet")
+    known = dict(_checked(names, FILES_SCHEMA).collect().iter_rows()) if paths and os.path.exists(names) else None
+    return TraceExtras([OpList(_checked(path, SCHEMA)) for path in paths], known)
+
+
+def _checked(path: str, schema: pl.Schema) -> pl.LazyFrame:
+    """A list that is whole and has our columns."""
+    read_about(path)
+    rows = pl.scan_parquet(path, glob=False)
+    if rows.collect_schema() != schema:
+        raise ResultError(
+            f"{path}: is no list of ours (other columns); move it away, and single operations are left out"
+        )
+    return rows
+
+
+def _characterised(analysis: Analysis, path: str, trace: Trace, where: str, beside: TraceExtras) -> Characterised:
+    """Findings are about this run alone."""
+    times = from_traces([trace], [tier["name"] for tier in trace.about["tiers"]])
+    given = conditions(times, trace.cold)
+    try:
+        character, findings = characterise(trace, beside), find(times, break_down(times), given, None, None)
+    except (KeyError, TypeError, AttributeError, ValueError):
+        if trace.about.get("kind") != "imported":
+            raise
+        raise ResultError(f"{path}: what is kept about these logs is not as we wrote it; import them again") from None
+    return Characterised(analysis.name, path, where, trace.key, trace.about["sweep"], character, findings, given)

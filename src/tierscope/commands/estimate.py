@@ -1,0 +1,75 @@
+"""From the words of a command to an estimate or an exploration of a result."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from tierscope.analysis.analysis import Analysis
+from tierscope.analysis.findings import GOAL_KINDS, about_goal
+from tierscope.analysis.wording import Finding
+from tierscope.commands.calibrate import MeasuredCases, cases_of
+from tierscope.errors import UserError
+from tierscope.predict.fit import fit
+from tierscope.predict.modelled import ModelAnswer, ModelledPoint, answer
+from tierscope.predict.whatif import Estimate, estimate
+from tierscope.spec import sweep
+from tierscope.spec.known import load_system
+from tierscope.spec.study import System
+from tierscope.spec.whatif import read_improvements
+from tierscope.watch import Watch
+
+
+def estimated(analysis: Analysis, improve: Sequence[str]) -> tuple[Estimate, list[Finding]]:
+    """With what is to be said about it."""
+    improvements = read_improvements(improve, analysis.times.io_classes)
+    found = estimate(analysis.times, analysis.breakdown, improvements)
+    return found, about_goal(found.after, analysis.goal) + without_goal(analysis.findings)
+
+
+def without_goal(findings: list[Finding]) -> list[Finding]:
+    """What is said about the measurement still holds; whether it met the goal is another question now."""
+    return [finding for finding in findings if finding.kind not in GOAL_KINDS]
+
+
+def modelled(out: str, analysis: Analysis, estimate: Estimate, system: str | None, watch: Watch) -> ModelAnswer:
+    """`estimate`: by the simple scaling, to lay beside it."""
+    if analysis.study is None:
+        raise UserError(
+            f"{out}: --with-model needs the result of a study: the model has to know who reads what from where"
+        )
+    if not any(estimate.improvements.values()):
+        raise UserError(
+            "--with-model: nothing is improved; say which class and by how much, for example --improve GFS-META=50"
+        )
+    measured = cases_of([out])
+    points = points_of(measured, estimate)
+    if system is None and measured.simulated:  # the rates are those that it was made with
+        own = {_key(point.sweep): point.study.system for point in sweep.points(analysis.study)}
+        points = [replace(point, system=own[_key(point.sweep)]) for point in points]
+        return answer(points, analysis.study.system, estimate.improvements)
+    return answer(points, _system(measured, system, watch), estimate.improvements)
+
+
+def _system(measured: MeasuredCases, system: str | None, watch: Watch) -> System:
+    if system is not None:
+        found = load_system(system).system
+        names = {tier.name for tier in found.tiers}
+        if missing := [tier.name for tier in measured.study.system.tiers if tier.name not in names]:
+            raise UserError(
+                f"--system {system}: has no tier {missing[0]}, which the result has; give a system with the same tiers"
+            )
+        return found
+    watch.note("calibrating the model on this result; 'tierscope calibrate -o FILE' keeps it, --system FILE takes it")
+    return fit(measured.cases).system(measured.study.system)
+
+
+def points_of(measured: MeasuredCases, estimate: Estimate) -> list[ModelledPoint]:
+    by_sweep: Mapping[str, float] = {_key(point.sweep): point.io.median for point in estimate.after.summary}
+    found = []
+    for point in estimate.before.summary:
+        cases = tuple(case for case in measured.cases if _key(case.sweep) == _key(point.sweep))
+        found.append(ModelledPoint(point.sweep, cases, point.io.median, by_sweep[_key(point.sweep)]))
+    return [point for point in found if point.cases]
+
+
+def _key(sweep: Mapping[str, object]) -> str:
+    return repr(sorted(sweep.items()))

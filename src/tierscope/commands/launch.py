@@ -1,0 +1,137 @@
+"""A study as a job of a scheduler: its script, checked before it waits in a queue."""
+
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tierscope.errors import StoppedError, UserError
+from tierscope.launch import LAUNCHERS
+from tierscope.launch.base import Job, script
+from tierscope.launch.slurm import MPIRUN, STEP_VARIABLES
+from tierscope.output import durable
+from tierscope.spec import sweep
+from tierscope.spec.study import Study
+
+LEAST_SECONDS = 120
+MOST_SECONDS = 365 * 86400
+_VARIABLE = re.compile(r"\$\{?(\w+)")
+_WORD = re.compile(r"[\w.@:=/+-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """What the user asks of the scheduler."""
+
+    launcher: str
+    seconds: float
+    queue: str | None = None
+    account: str | None = None
+    options: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
+    mpi: str | None = None
+
+
+def write_job(study: Study, wanted: JobRequest, command: Sequence[str], out: str, path: str) -> list[str]:
+    """The script at `path`, which runs `command` for the results in `out`; the tokens that submit it."""
+    _check(study, wanted)
+    launcher = LAUNCHERS.load(wanted.launcher)()
+    job = Job(
+        name=study.study,
+        script=os.path.abspath(path),
+        nodes=study.system.nodes,
+        ranks_per_node=study.system.ranks_per_node,
+        seconds=int(wanted.seconds),
+        command=tuple(command),
+        out=out,
+        runs=sweep.runs(study),
+        queue=wanted.queue,
+        account=wanted.account,
+        options=wanted.options,
+        setup=wanted.setup,
+        mpi=wanted.mpi,
+    )
+    _refuse_foreign(path)
+    try:
+        durable.write_file(path, script(launcher, job).encode())
+    except UnicodeEncodeError:
+        raise UserError(
+            "a path or an option has characters that are no text, and cannot be in a script; rename it"
+        ) from None
+    except OSError as error:
+        raise UserError(f"--script = {path} cannot be written: {error.strerror}; give another one") from None
+    return launcher.submit(f"./{path}" if path.startswith("-") else path)
+
+
+def submit(launcher: str, tokens: Sequence[str]) -> str:
+    """What the scheduler answered. Where there is none this process becomes the script, and never comes back."""
+    if not LAUNCHERS.load(launcher).queues:
+        os.execvp(tokens[0], list(tokens))
+    try:
+        done = subprocess.run(tokens, capture_output=True, text=True, timeout=60, check=False)
+    except FileNotFoundError:
+        raise UserError(
+            f"{tokens[0]} is not on the PATH; submit the script where it is: {shlex.join(tokens)}"
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise StoppedError(
+            f"{tokens[0]} did not answer within 60 s; submit the script yourself: {shlex.join(tokens)}"
+        ) from None
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise UserError(f"{tokens[0]} refused the script: {said[-1] if said else f'exit code {done.returncode}'}")
+    return done.stdout.strip()
+
+
+def _check(study: Study, wanted: JobRequest) -> None:
+    if wanted.seconds < LEAST_SECONDS:
+        raise UserError(
+            f"--time = {wanted.seconds:g} s is too short to run and queue again; give at least {LEAST_SECONDS} s"
+        )
+    if wanted.seconds > MOST_SECONDS:
+        raise UserError(f"--time = {wanted.seconds:g} s is more than a year; give what one job may take")
+    for name, text in (("--queue", wanted.queue), ("--account", wanted.account), ("--mpi", wanted.mpi)):
+        if text is not None and not _WORD.fullmatch(text):
+            raise UserError(f"{name} = {text!r} cannot be in a script; use letters, digits and . @ : = / + -")
+    for line in (*wanted.options, *wanted.setup):
+        if "\n" in line or "\r" in line:
+            raise UserError(f"{line.splitlines()[0]!r} has more than one line; give one at a time")
+    if wanted.mpi and wanted.launcher != "slurm":
+        raise UserError(f"--mpi = {wanted.mpi} is for Slurm; leave it out with --with {wanted.launcher}")
+    _check_tiers(study, wanted.launcher)
+    if wanted.mpi == MPIRUN:
+        _check_step_variables(study)
+
+
+def _check_tiers(study: Study, launcher: str) -> None:
+    """Emulated queues are in one host's memory, and variables of one scheduler are nothing to another."""
+    theirs = {variable: name for name in LAUNCHERS for variable in LAUNCHERS.load(name).variables}
+    for tier in study.system.tiers:
+        if tier.emulate and study.system.nodes > 1 and launcher != "mpirun":
+            raise UserError(
+                f"system.tiers.{tier.name}.emulate = true works on a single host only, because its queues are in memory; use real paths on a cluster"
+            )
+        for variable in _VARIABLE.findall(tier.path):
+            if theirs.get(variable, launcher) != launcher:
+                raise UserError(
+                    f"system.tiers.{tier.name}.path = {tier.path}; ${variable} is set by {theirs[variable]}, and not by {launcher}: write the "
+                    "path of a node's own storage as it is there"
+                )
+
+
+def _check_step_variables(study: Study) -> None:
+    """Two nodes would have the same number, and so the same directory."""
+    for tier in study.system.tiers:
+        for variable in _VARIABLE.findall(tier.path):
+            if variable in STEP_VARIABLES:
+                raise UserError(
+                    f"system.tiers.{tier.name}.path = {tier.path}; under mpirun ${variable} is not a node's own: write $SLURMD_NODENAME"
+                )
+
+
+def _refuse_foreign(path: str) -> None:
+    """A script that somebody else wrote, or changed by hand, is not written over."""
+    if os.path.exists(path):
+        raise UserError(f"{path}: exists already; remove it, or give another --script")

@@ -1,0 +1,65 @@
+"""Simulate a study: every point of its sweep in virtual time, to the same traces as a run's.
+
+OUT looks like that of a run, but is marked as a simulation: measured and simulated runs never mix in one directory.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+from tierscope.errors import UserError
+from tierscope.output.result import open_result
+from tierscope.output.store import RunStore, read_about
+from tierscope.predict.simulation import check_rates, simulate_point
+from tierscope.predict.unsimulated import left_out, refuse_unsimulated
+from tierscope.spec import sweep
+from tierscope.spec.known import KnownSystem
+from tierscope.spec.study import Study
+from tierscope.trace.trace import RunKey, Trace
+from tierscope.watch import Watch
+
+KIND = "simulation"
+
+
+def simulate_study(study: Study, out: str, method: str, watch: Watch, known: KnownSystem | None = None) -> None:
+    """All points of the study; what is finished is not repeated. `known`: its draws of rates that were fitted are for the intervals."""
+    points = list(sweep.points(study))
+    for point in points:
+        check_rates(point.study)
+        refuse_unsimulated(point.study)
+    for line in dict.fromkeys(line for point in points for line in left_out(point.study, method)):
+        watch.note(line)
+    with open_result(out, study, kind=KIND):
+        store = RunStore(out)
+        _refuse_other_method(store, method)
+        keys = [RunKey(point.index, number) for number in range(1, study.repetitions + 1) for point in points]
+        todo = [key for key in keys if key not in store.finished()]
+        if not todo:
+            watch.note(f"all {len(keys)} runs are simulated")
+            return
+        watch.phase("simulating", sum(points[key.point].study.workload.train.epochs for key in todo), "epochs")
+        with _workers(method) as each:
+            for trace in each(lambda key: simulate_point(key, points[key.point], method, watch.advance, known), todo):
+                store.save(trace)
+
+
+def _refuse_other_method(store: RunStore, method: str) -> None:
+    for key in sorted(store.finished()):
+        found = read_about(store.path(key)).get("method")
+        if found != method:
+            raise UserError(f"{store.path(key)}: was simulated by --method {found}; give another --out, or that method")
+        return
+
+
+@contextmanager
+def _workers(method: str) -> Iterator[Callable[..., Iterator[Trace]]]:
+    """The event engine runs without the interpreter's lock: a thread for each core."""
+    if method != "events":
+        yield map
+        return
+    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+        try:
+            yield pool.map
+        finally:
+            pool.shutdown(cancel_futures=True)

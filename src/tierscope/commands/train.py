@@ -1,0 +1,97 @@
+"""Train: a study with a real network, measured as any other study; of several varied keys, a result each and one table over all."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tierscope.analysis.analysis import Analysis
+from tierscope.analysis.training import Training, training_json
+from tierscope.analysis.wording import Finding
+from tierscope.commands.analyze import analyze
+from tierscope.errors import ResultError
+from tierscope.measure.crews import Crews
+from tierscope.measure.run import run_study
+from tierscope.measure.trained import check_training
+from tierscope.output import manifest
+from tierscope.output.durable import write_file
+from tierscope.output.result import locked
+from tierscope.spec import sweep
+from tierscope.train.train_plan import Planned
+from tierscope.tuning.candidates import in_common
+from tierscope.watch import Watch
+
+KIND = "training"
+_FILE = "training.json"
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedPart:
+    """One result: what is varied in it (None: nothing by itself), where it is, and what came out."""
+
+    key: str | None
+    folder: str
+    analysis: Analysis
+
+    @property
+    def training(self) -> Training:
+        if self.analysis.training is None:
+            raise ResultError(
+                f"{self.folder}: nothing was trained for real in it; give the --out of a 'tierscope train'"
+            )
+        return self.analysis.training
+
+
+def train(planned: Planned, out: str, crews: Crews, watch: Watch) -> list[TrainedPart]:
+    """Every part that is not finished; the same command goes on where it stopped."""
+    for note in planned.notes:
+        watch.note(f"note: {note}")
+    check_training((point.study for _, study in planned.parts for point in sweep.points(study)), "builtin")
+    several = len(planned.parts) > 1
+    with _whole(out) if several else _nothing():
+        for key, study in planned.parts:
+            if several:
+                watch.note(f"varying {key}")
+            run_study(in_common(study, out) if several else study, _folder(out, key, several), crews, watch)
+    return [_part(out, key, several) for key, _ in planned.parts]
+
+
+def _folder(out: str, key: str | None, several: bool) -> str:
+    return os.path.join(out, key) if several and key else out
+
+
+def _part(out: str, key: str | None, several: bool) -> TrainedPart:
+    folder = _folder(out, key, several)
+    return TrainedPart(key, folder, analyze(folder))
+
+
+@contextmanager
+def _whole(out: str) -> Iterator[None]:
+    manifest.claim(out, KIND)
+    with locked(out):
+        yield
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
+
+
+def findings_of(parts: list[TrainedPart]) -> list[Finding]:
+    """Of all parts, each once."""
+    found: dict[tuple[str, str], Finding] = {}
+    for part in parts:
+        for finding in part.analysis.findings:
+            found.setdefault((finding.kind, finding.text), finding)
+    return list(found.values())
+
+
+def described(study: str, parts: list[TrainedPart]) -> dict[str, Any]:
+    return training_json(study, [(part.key, part.training) for part in parts], findings_of(parts))
+
+
+def write_training(out: str, content: dict[str, Any]) -> None:
+    """OUT/training.json, anew by every `train`."""
+    write_file(os.path.join(out, _FILE), (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())

@@ -1,0 +1,21 @@
+"""How far the model is off: each measured point predicted from all the others."""
+
+from collections.abc import Sequence
+
+from tierscope.commands.calibrate import cases_of
+from tierscope.errors import UserError
+from tierscope.predict.calibrate import LeftOut, leave_one_out
+from tierscope.predict.fit import fit
+from tierscope.watch import Watch
+
+
+def validate_results(outs: Sequence[str], watch: Watch) -> tuple[str, tuple[LeftOut, ...]]:
+    measured = cases_of(outs)
+    points = len({case.name for case in measured.cases})
+    watch.phase("validating", points, "points")
+    found = leave_one_out(measured.cases, fit(measured.cases).serving, watch.advance)
+    if not found:
+        raise UserError(
+            f"{points} points are too few to leave one out: what is left must tell of every tier; measure cache rates 0 %, 50 % and 100 %"
+        )
+    return measured.study.study, found

@@ -1,0 +1,1 @@
+"""What lies on the tiers: generating it, whether it fits, and removing it again."""

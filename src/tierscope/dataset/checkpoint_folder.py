@@ -1,0 +1,86 @@
+"""Where checkpoints lie on a tier, and which of them count.
+
+    TIER/checkpoints/step-000120        complete: it got this name when all of it was there
+    TIER/checkpoints/step-000140.part   being written or removed, or left by a killed run: never counts
+
+A run begins without checkpoints. Only files with names of ours are ever removed, from a folder that carries our mark.
+"""
+
+import os
+import re
+from contextlib import suppress
+
+from tierscope.dataset.stage import explained
+from tierscope.errors import ForeignDirectoryError, UserError
+from tierscope.output import manifest
+from tierscope.units import about_bytes
+
+NAME = "checkpoints"
+MANIFEST = "checkpoint.json"
+_PART = ".part"
+_STEP = re.compile(r"step-(\d{6,})(\.part)?")
+_OURS = re.compile(r"(part|weights|optimizer)-\d{6,}\.bin|rank-\d{6,}\.json|checkpoint\.json")
+
+
+def receipt_name(rank: int) -> str:
+    """What a rank that does not lead says about its files."""
+    return f"rank-{rank:06d}.json"
+
+
+class CheckpointFolder:
+    """Those of one tier, as one node sees it. All but `make` is for one rank of those that share it."""
+
+    def __init__(self, tier_root: str) -> None:
+        self.path = os.path.join(tier_root, NAME)
+
+    def finished(self, step: int) -> str:
+        return os.path.join(self.path, f"step-{step:06d}")
+
+    def unfinished(self, step: int) -> str:
+        return self.finished(step) + _PART
+
+    def make(self, step: int) -> str:
+        """A folder to write to; every rank may make it."""
+        os.makedirs(self.unfinished(step), exist_ok=True)
+        return self.unfinished(step)
+
+    def begin(self, needed_bytes: int) -> None:
+        """Empty, and with room for as many bytes."""
+        manifest.claim(self.path, NAME)
+        with explained(self.path):
+            for entry in list(os.scandir(self.path)):
+                found = _STEP.fullmatch(entry.name)
+                if found and entry.is_dir(follow_symlinks=False):
+                    self._remove(entry.path)
+            disk = os.statvfs(self.path)
+        if needed_bytes > disk.f_bavail * disk.f_frsize:
+            raise UserError(
+                f"{self.path}: checkpoints take up to {about_bytes(needed_bytes)}, but only {about_bytes(disk.f_bavail * disk.f_frsize)} is free "
+                "on that disk; free some, set workload.checkpoint.keep: 1, or choose another tier"
+            )
+
+    def complete(self) -> list[int]:
+        """The steps of those that count, oldest first."""
+        found = (_STEP.fullmatch(name) for name in os.listdir(self.path))
+        return sorted(int(each[1]) for each in found if each and not each[2])
+
+    def finish(self, step: int) -> None:
+        """From now on it counts."""
+        os.rename(self.unfinished(step), self.finished(step))
+
+    def prune(self, keep: int) -> None:
+        """Remove all but the last ones. What is being removed does not count any more, should we be killed meanwhile."""
+        for step in self.complete()[:-keep]:
+            os.rename(self.finished(step), self.unfinished(step))
+            self._remove(self.unfinished(step))
+
+    def _remove(self, folder: str) -> None:
+        for entry in list(os.scandir(folder)):
+            if not _OURS.fullmatch(entry.name) or not entry.is_file(follow_symlinks=False):
+                raise ForeignDirectoryError(
+                    f"{entry.path}: was not made by Tierscope, but is in its folder of checkpoints; move it elsewhere"
+                )
+        for name in os.listdir(folder):
+            with suppress(FileNotFoundError):
+                os.unlink(os.path.join(folder, name))
+        os.rmdir(folder)

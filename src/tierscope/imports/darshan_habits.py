@@ -1,0 +1,83 @@
+"""How a job uses a tier, as far as Darshan's counters tell: sizes of files and requests, reads again, object servers.
+
+A first read at the beginning of a file is neither sequential nor random, whatever Darshan calls it: a file that is read as a whole is not read at random.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tierscope.imports.darshan_library import COUNTERS
+from tierscope.imports.darshan_reader import DarshanLog, FileRecords, Striped
+
+LARGE_FILE_BYTES = 1 << 30
+_SIZES = [name for name in COUNTERS if name.startswith("SIZE_READ_")]
+_SIZE_LIMITS = (100, 1 << 10, 10 << 10, 100 << 10, 1 << 20, 4 << 20, 10 << 20, 100 << 20, 1 << 30, None)
+_AGAIN = 1.5  # a file of which so many times its length was read, was read again
+
+
+@dataclass(slots=True)
+class Habit:
+    """Sums over the records of one tier."""
+
+    files: set[str] = field(default_factory=set)
+    opens: int = 0
+    reads: int = 0
+    read_bytes: int = 0
+    stdio_reads: int = 0
+    random_reads: int = 0
+    again_files: int = 0
+    read_files: int = 0
+    sizes: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(_SIZES), np.int64))
+    servers: Counter[int] = field(default_factory=Counter)  # files by object server
+    stripe_bytes: Counter[int] = field(default_factory=Counter)  # files by stripe size
+    striped: dict[str, int] = field(default_factory=lambda: {"files": 0, "on_one": 0, "large_on_one": 0})
+
+    def add(self, module: str, records: FileRecords, chosen: npt.NDArray[np.bool_], log: DarshanLog) -> None:
+        reads, opens = records.counter("READS")[chosen], records.counter("OPENS")[chosen]
+        moved, extent = records.counter("BYTES_READ")[chosen], records.counter("MAX_BYTE_READ")[chosen] + 1
+        self.opens += int(opens.sum())
+        self.reads += int(reads.sum())
+        self.read_bytes += int(moved.sum())
+        if module == "STDIO":
+            self.stdio_reads += int(reads.sum())
+        else:
+            jumps = reads - opens - records.counter("SEQ_READS")[chosen]
+            self.random_reads += int(np.maximum(jumps, 0).sum())
+            self.sizes += np.array([records.counter(name)[chosen].sum() for name in _SIZES])
+        self.read_files += int((moved > 0).sum())
+        self.again_files += int((moved > _AGAIN * extent).sum())
+        for file, length in (
+            zip(*map(np.ndarray.tolist, (records.files[chosen], extent)), strict=True) if log.stripes else ()
+        ):
+            if log.paths[file] not in self.files and file in log.stripes:
+                self._add_striped(log.stripes[file], length)
+                self.files.add(log.paths[file])
+        self.files.update(map(log.paths.__getitem__, np.unique(records.files[chosen]).tolist()))
+
+    def _add_striped(self, striped: Striped, length: int) -> None:
+        on_one = len(striped.servers) == 1
+        self.servers.update(set(striped.servers))
+        self.stripe_bytes[striped.stripe_bytes] += 1
+        self.striped["files"] += 1
+        self.striped["on_one"] += on_one
+        self.striped["large_on_one"] += on_one and length >= LARGE_FILE_BYTES
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "files": len(self.files),
+            "opens": self.opens,
+            "reads": self.reads,
+            "read_bytes": self.read_bytes,
+            "stdio_reads": self.stdio_reads,
+            "random_reads": self.random_reads,
+            "read_files": self.read_files,
+            "again_files": self.again_files,
+            "sizes": [[limit, int(count)] for limit, count in zip(_SIZE_LIMITS, self.sizes, strict=True)],
+            "servers": len(self.servers),
+            **({"stripe_bytes": self.stripe_bytes.most_common(1)[0][0]} if self.stripe_bytes else {}),
+            **{f"striped_{name}": count for name, count in self.striped.items()},
+        }

@@ -1,0 +1,271 @@
+"""A job's traces by DFTracer as one import: which process belongs to which rank, and which operation to which epoch.
+
+DFTracer (llnl/dftracer) writes a file for every process, an event per line, plain or compressed; lines of versions 1 and 2 are read. Calls of its
+categories POSIX and STDIO become operations, spans of a name that you may choose become epochs and compute time.
+
+Assumed: all processes share one clock (on several nodes a synchronised one), since when a loader worker's operation began tells which of its
+rank's epochs it belongs to. A process that says it is the child of another traced process counts for that one's rank,
+unless it has epochs or an MPI rank of its own. A call within a call (fread and the read that it makes) is counted once, as the
+outer one, where a thread's lines are in order. DFTracer leaves out names of files and sizes of calls unless DFTRACER_INC_METADATA=1.
+"""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import Any
+
+from tierscope.errors import UserError
+from tierscope.imports.dftracer_events import LINE, Process
+from tierscope.imports.dftracer_files import beginning
+from tierscope.imports.dftracer_job import TracedJob
+from tierscope.imports.dftracer_outline import Outline, outline
+from tierscope.imports.dftracer_sums import OUTSIDE, FileSums, Task, sum_up
+from tierscope.imports.gathered import Imported, ImportedEpoch, sums_of
+from tierscope.imports.paths import PROGRAM, UNKNOWN, TierRules, common_folder
+from tierscope.trace.ops import KINDS
+from tierscope.units import closest
+
+DLIO_EPOCH = "DLIOBenchmark._train"
+LARGE_BYTES = 32 << 20  # of all files; below, starting processes takes longer than reading
+MOST_NAMED = 5
+MOST_LISTED = 64
+_ENDINGS = (".pfw", ".pfw.gz")
+_MOST = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class DFTracerOptions:
+    epoch_span: str | None = None  # None: DLIO's, if there are such
+    compute_span: str | None = None  # None: all that are called compute, or something.compute
+
+
+def is_dftracer(path: str) -> bool:
+    """By its name, or by how it begins."""
+    if os.path.isdir(path):
+        return False
+    return path.endswith(_ENDINGS) or b'"cat":"dftracer"' in beginning(path)[:65536].replace(b" ", b"")
+
+
+def import_traces(paths: Sequence[str], rules: TierRules, options: DFTracerOptions) -> Imported:
+    if not paths:
+        raise UserError("no traces are named; name all that a job wrote: *.pfw*")
+    paths = _distinct(paths)
+    with _workers(paths) as work:
+        wanted = options.epoch_span or DLIO_EPOCH
+        outlines: list[Outline] = work(_outline, [(path, wanted) for path in paths])
+        job = TracedJob(outlines)
+        if options.epoch_span and not job.has_epochs:
+            raise UserError(_no_such_span(options.epoch_span, "epoch", _span_names(paths)))
+        sums: list[FileSums] = work(sum_up, [_task(each, job, options) for each in outlines])
+    _check(sums, options)
+    return _Gathering(job, sums, rules, wanted).imported()
+
+
+def _distinct(paths: Sequence[str]) -> list[str]:
+    """No file twice, by whichever name."""
+    return list({path if "\0" in path else os.path.realpath(path): path for path in paths}.values())
+
+
+def _outline(task: tuple[str, str]) -> Outline:
+    return outline(*task)
+
+
+@contextmanager
+def _workers(paths: Sequence[str]) -> Iterator[Any]:
+    """How to do the same for every file: here, or in other processes where that is worth their start."""
+    count = min(len(paths), len(os.sched_getaffinity(0)))
+    if count < 2 or sum(map(_size, paths)) < LARGE_BYTES:
+        yield lambda function, tasks: list(map(function, tasks))
+        return
+    with ProcessPoolExecutor(count, get_context("spawn")) as pool:
+        try:
+            yield lambda function, tasks: list(pool.map(function, tasks))
+        except BrokenProcessPool:
+            raise UserError(
+                f"{os.path.dirname(paths[0]) or '.'}: a process that read traces was killed; is memory short?"
+            ) from None
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except (OSError, ValueError):
+        return 0
+
+
+def _task(each: Outline, job: TracedJob, options: DFTracerOptions) -> Task:
+    task = Task(each.path, each.unit_ns, each.host, options.compute_span, job.all_epochs if job.has_epochs else None)
+    with_epochs = [process for process in each.spans if process in job.epochs]
+    if job.numbered and len(with_epochs) == 1:
+        task.others_epochs = job.epochs[with_epochs[0]]
+    return task
+
+
+def _span_names(paths: Sequence[str]) -> set[str]:
+    """Of what programs themselves marked, as far as the beginnings of files tell."""
+    names = set()
+    for path in paths[:MOST_LISTED]:
+        for match in LINE.finditer(beginning(path)):
+            if match[1] is not None and match[2] not in (b"POSIX", b"STDIO", b"dftracer"):
+                names.add(match[1].decode("utf-8", "replace"))
+    return names
+
+
+def _no_such_span(name: str, what: str, known: set[str]) -> str:
+    guess = closest(name, known)
+    hint = f"did you mean {guess}?" if guess else f"there are {', '.join(sorted(known)[:MOST_NAMED]) or 'none at all'}"
+    return f"no span is called {name!r}, which should be the {what}'s; {hint}"
+
+
+def _check(sums: Sequence[FileSums], options: DFTracerOptions) -> None:
+    for each in sums:
+        if not each.events and (each.broken_lines or each.broken_last_line or each.cut):
+            raise UserError(
+                f"{each.path}: no line of it is an event; name traces that DFTracer wrote (*.pfw, *.pfw.gz)"
+            )
+    if not any(each.events for each in sums):
+        raise UserError(
+            f"{sums[0].path}: there are no events in it, nor in other traces; was the job killed, or tracing switched off?"
+        )
+    if options.compute_span and not any(each.compute_spans for each in sums):
+        known = {name for each in sums for name in each.spans}
+        raise UserError(_no_such_span(options.compute_span, "compute time", known))
+
+
+class _Gathering:
+    """Sums by rank and tier, and what is worth saying about them."""
+
+    def __init__(self, job: TracedJob, sums: Sequence[FileSums], rules: TierRules, epoch_span: str) -> None:
+        self._job, self._sums, self._rules, self._epoch_span = job, sums, rules, epoch_span
+        self._ranks = job.ranks(sums)
+        self._names = {file: name for each in sums for file, name in each.names.items()}
+        folders = {self._names.get(start.folder, "") for start in job.started.values()}
+        self._folder = folders.pop() if len(folders) == 1 else ""  # what relative names are below
+        self._cells: dict[tuple[int, int, str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
+        self._apart = {name: [0, 0, 0] for name in (PROGRAM, UNKNOWN)}
+        self._files: dict[str, set[bytes]] = {name: set() for name in (PROGRAM, UNKNOWN)}
+        self._folders: dict[str, int] = defaultdict(int)
+        self._outside, self._no_names = [0, 0, 0], 0
+        self._tiers: dict[bytes, str] = {}
+        for each in sums:
+            for (process, epoch, kind, file), values in each.cells.items():
+                self._add(process, epoch, KINDS[kind], file, values)
+
+    def _add(self, process: Process, epoch: int, kind: str, file: bytes, values: list[int]) -> None:
+        tier = self._tier(file)
+        into = self._apart.get(tier)
+        if into is not None:
+            self._files[tier].add(file)
+        if tier == UNKNOWN:
+            path = self._path(file)
+            self._no_names += values[0] * (not path)
+            if path:
+                self._folders[os.path.dirname(path)] += values[2]
+        if into is None and (epoch == OUTSIDE or process not in self._ranks):
+            into = self._outside
+        if into is None:
+            into = self._cells[epoch, self._ranks[process], tier, kind]
+        for place, value in enumerate(values):
+            into[place] += value
+
+    def _tier(self, file: bytes) -> str:
+        if file not in self._tiers:
+            path = self._path(file)
+            self._tiers[file] = self._rules.of_all([path], [], set())[0] if path else UNKNOWN
+        return self._tiers[file]
+
+    def _path(self, file: bytes) -> str:
+        name = file[1:].decode("utf-8", "replace") if file[:1] == b"\0" else self._names.get(file, "")
+        relative = name and name[0] not in "/<" and ":" not in name
+        return os.path.normpath(os.path.join(self._folder, name)) if relative and self._folder else name
+
+    def imported(self) -> Imported:
+        rows = [
+            (epoch, rank, tier, kind, nanoseconds / 1e9, ops, min(size, _MOST))
+            for (epoch, rank, tier, kind), (ops, nanoseconds, size) in sorted(self._cells.items())
+            if ops
+        ]
+        found = {tier for tier in self._tiers.values() if tier not in (PROGRAM, UNKNOWN)}
+        return Imported(sums_of(rows), self._rank_epochs(), self._rules.order(found), self._facts())
+
+    def _rank_epochs(self) -> list[ImportedEpoch]:
+        computed: dict[tuple[int, int], int] = defaultdict(int)
+        known = False
+        for each in self._sums:
+            for (process, epoch), (_, nanoseconds) in each.compute.items():
+                if process in self._ranks:
+                    computed[self._ranks[process], epoch] += nanoseconds
+                known = True
+        nodes = self._job.nodes(self._ranks)
+        seconds: dict[tuple[int, int], float | None] = {}
+        for process, rank in self._ranks.items():
+            if not self._job.has_epochs:
+                seconds[rank, 1] = None
+            for start, end, epoch in self._job.epochs.get(process, []):
+                seconds[rank, epoch] = max(seconds.get((rank, epoch)) or 0.0, (end - start) / 1e9)
+        return [
+            ImportedEpoch(rank, epoch, nodes[rank], long, computed[rank, epoch] / 1e9 if known else None)
+            for (rank, epoch), long in sorted(seconds.items())
+        ]
+
+    def _facts(self) -> dict[str, Any]:
+        job, sums, started = self._job, self._sums, self._job.started
+        begun = sorted((start.at_ns, process) for process, start in started.items())
+        strings = {key: text for each in job.outlines for key, text in each.strings.items()}
+        processes = {*self._ranks, *started, *(process for each in job.outlines for process in each.processes)}
+        other_calls: dict[str, int] = defaultdict(int)
+        for each in sums:
+            for name, count in each.other_calls.items():
+                other_calls[name] += count
+        return {
+            "source": "dftracer",
+            "traces": len(sums),
+            "versions": sorted({start.version for start in started.values() if start.version}),
+            "formats": sorted({version for each in job.outlines for version in each.versions}),
+            "time_unit": "/".join(sorted({each.unit for each in job.outlines})),
+            "processes": [self._described(process) for process in sorted(processes, key=job.order)[:MOST_LISTED]],
+            "process_count": len(processes),
+            "hosts": sorted({job.hosts.get(host, host) for host, _ in processes} - {""})[:MOST_LISTED],
+            "command": strings.get(started[begun[0][1]].command, "").replace(";", " ") if begun else "",
+            "start_seconds": begun[0][0] / 1e9 if begun else None,
+            "unended_processes": len(started.keys() - {process for each in job.outlines for process in each.ended}),
+            "broken_lines": sum(each.broken_lines for each in sums),
+            "broken_last_lines": sum(each.broken_last_line for each in sums),
+            "cut_files": [os.path.basename(each.path) for each in sums if each.cut][:MOST_LISTED],
+            "empty_files": sum(not each.events for each in sums),
+            "nested_calls": sum(each.nested for each in sums),
+            "summed_events": sum(each.summed for each in sums),
+            "other_calls": dict(sorted(other_calls.items(), key=lambda pair: -pair[1])),
+            "no_sizes": sum(each.no_sizes for each in sums),
+            "no_names": self._no_names,
+            "epochs": self._epoch_span if job.has_epochs else None,
+            "compute_spans": sorted({name for each in sums for name in each.compute_spans}),
+            "outside_epochs": _told(self._outside),
+            **self._told_apart(),
+        }
+
+    def _described(self, process: Process) -> dict[str, Any]:
+        host, pid = process
+        parent = self._job.started[process].parent if process in self._job.started else None
+        return {"host": self._job.hosts.get(host, host), "pid": pid, "parent": parent, "rank": self._ranks.get(process)}
+
+    def _told_apart(self) -> dict[str, Any]:
+        folders = sorted(self._folders.items(), key=lambda pair: -pair[1])
+        told = {name: {**_told(sums), "files": len(self._files[name])} for name, sums in self._apart.items()}
+        unknown = {
+            "folders": folders[:MOST_NAMED],
+            "suggestion": common_folder([folder for folder, _ in folders[:MOST_NAMED]]),
+        }
+        return {"program": told[PROGRAM], "unknown": {**told[UNKNOWN], **unknown}}
+
+
+def _told(sums: Sequence[int]) -> dict[str, float]:
+    ops, nanoseconds, size = sums
+    return {"ops": ops, "bytes": size, "seconds": nanoseconds / 1e9}

@@ -1,0 +1,111 @@
+"""A trace file of DFTracer as blocks of whole lines, plain or compressed, in little memory whatever its size."""
+
+import os
+import stat
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from tierscope.errors import UserError
+
+BLOCK_BYTES = 1 << 20
+MOST_LINE_BYTES = 1 << 20  # DFTracer writes at most 16 KiB
+_COMPRESSED_BYTES = 1 << 16  # that are read at once
+GZIP = b"\x1f\x8b"
+
+
+@dataclass(slots=True)
+class FileDamage:
+    """What is wrong with a file as a whole; known when its last block was given."""
+
+    cut: bool = False  # compressed, and its end is missing or damaged
+    long_lines: int = 0
+    unended: bool = False  # the last line, which is the last block, has no end
+
+
+def blocks(path: str, damage: FileDamage) -> Iterator[bytes]:
+    """Whole lines, each with its end. Lines beyond any sense are left out and counted."""
+    rest = b""
+    inside_long_line = False
+    for piece in _pieces(path, damage):
+        start = 0
+        if inside_long_line:
+            start = piece.find(b"\n") + 1
+            if not start:
+                continue
+            inside_long_line = False
+        end = piece.rfind(b"\n") + 1
+        if end > start:
+            yield rest + piece[start:end]
+            rest = piece[end:]
+        else:
+            rest += piece[start:]
+        if len(rest) > MOST_LINE_BYTES:
+            damage.long_lines += 1
+            rest, inside_long_line = b"", True
+    if rest:
+        damage.unended = True
+        yield rest + b"\n"
+
+
+def beginning(path: str) -> bytes:
+    """The first block, decompressed; nothing of a file that cannot be read."""
+    try:
+        return next(_pieces(path, FileDamage()), b"")
+    except UserError:
+        return b""
+
+
+def _pieces(path: str, damage: FileDamage) -> Iterator[bytes]:
+    try:
+        with _opened(path) as file:
+            magic = file.read(len(GZIP))
+            file.seek(0)
+            if magic == GZIP:
+                yield from _inflated(file, damage)
+                return
+            while piece := file.read(BLOCK_BYTES):
+                yield piece
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def _opened(path: str) -> BinaryIO:
+    try:
+        mode = os.stat(path).st_mode
+    except ValueError:  # a NUL in the name
+        raise UserError(f"{path}: is no name of a file") from None
+    if stat.S_ISDIR(mode):
+        raise UserError(f"{path}: is a folder; name the traces in it: {os.path.join(path, '*.pfw*')}")
+    if not stat.S_ISREG(mode):
+        raise UserError(f"{path}: is not a regular file, and traces are read twice; save it to a file first")
+    return open(path, "rb")
+
+
+def _inflated(file: BinaryIO, damage: FileDamage) -> Iterator[bytes]:
+    """All members of a gzip file, one after another; up to where it is damaged."""
+    inflater = zlib.decompressobj(wbits=31)
+    pending, fresh = b"", True
+    while True:
+        if not pending:
+            pending = file.read(_COMPRESSED_BYTES)
+            if not pending:
+                damage.cut = not fresh
+                return
+        try:
+            piece = inflater.decompress(pending, BLOCK_BYTES)
+            fresh = False
+            if piece:
+                yield piece
+            while len(piece) == BLOCK_BYTES and not inflater.eof:
+                piece = inflater.decompress(inflater.unconsumed_tail, BLOCK_BYTES)
+                if piece:
+                    yield piece
+        except zlib.error:
+            damage.cut = True
+            return
+        pending = inflater.unconsumed_tail
+        if inflater.eof:
+            pending = inflater.unused_data.lstrip(b"\0")
+            inflater, fresh = zlib.decompressobj(wbits=31), True

@@ -1,0 +1,76 @@
+"""What importers hand over: sums of what every process of a job did, by epoch, tier and kind of operation.
+
+META cannot always be told apart into open, close, stat and seek: then its kind is `meta`. Wall seconds are not known from any log, so they are null.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from tierscope.trace.trace import RunKey, Trace, completed
+
+SUMS: dict[str, Any] = {
+    "epoch": pl.Int32,
+    "rank": pl.Int32,
+    "tier": pl.String,
+    "kind": pl.String,
+    "busy_seconds": pl.Float64,
+    "ops": pl.Int64,
+    "bytes": pl.Int64,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedEpoch:
+    """A rank's epoch; None: not known."""
+
+    rank: int
+    epoch: int
+    node: int = 0
+    seconds: float | None = None
+    compute_seconds: float | None = None
+
+
+@dataclass(slots=True)
+class Imported:
+    """`sums` has the columns of SUMS; `facts` go into the trace's description, where findings look for them."""
+
+    sums: pl.DataFrame
+    ranks: list[ImportedEpoch]
+    tiers: list[str]
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def to_trace(imported: Imported, about: dict[str, Any]) -> Trace:
+    """One run at one point, as if we had recorded it."""
+    nodes = pl.DataFrame(
+        [(one.rank, one.node) for one in imported.ranks], {"rank": pl.Int32, "node": pl.Int32}, orient="row"
+    ).unique("rank", keep="first", maintain_order=True)
+    summed = (
+        imported.sums.group_by("epoch", "rank", "tier", "kind", maintain_order=True)
+        .agg(pl.col("busy_seconds", "ops", "bytes").sum())
+        .filter((pl.col("ops") > 0) | (pl.col("busy_seconds") != 0))
+        .join(nodes, on="rank", how="left")
+        .with_columns(record=pl.lit("io"), lane=pl.lit(0, pl.Int32))
+    )
+    ranks = pl.DataFrame(
+        {
+            "record": ["rank"] * len(imported.ranks),
+            "epoch": [one.epoch for one in imported.ranks],
+            "rank": [one.rank for one in imported.ranks],
+            "node": [one.node for one in imported.ranks],
+            "epoch_seconds": [one.seconds for one in imported.ranks],
+            "compute_seconds": [one.compute_seconds for one in imported.ranks],
+        }
+    )
+    key = RunKey(0, 1)
+    parts = [completed(part, key) for part in (ranks, summed)]
+    tiers = [{"name": name, "emulated": False} for name in imported.tiers]
+    whole = {**about, "kind": "imported", "sweep": {}, "tiers": tiers, **imported.facts}
+    return Trace(key, whole, pl.concat(parts))
+
+
+def sums_of(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
+    return pl.DataFrame(list(rows), SUMS, orient="row")

@@ -1,0 +1,165 @@
+"""Logs that others recorded: from files to a trace, and, if asked, to a result directory like that of a run."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import polars as pl
+
+from tierscope.analysis.about_import import doubts
+from tierscope.errors import UserError
+from tierscope.imports import darshan, dftracer
+from tierscope.imports.darshan_job import place_logs, process_of
+from tierscope.imports.darshan_reader import OLD, DarshanLog, UnreadableLog, read_logs
+from tierscope.imports.gathered import Imported, to_trace
+from tierscope.imports.paths import TierRules
+from tierscope.output import manifest
+from tierscope.output.result import locked
+from tierscope.output.store import RunStore
+from tierscope.trace.trace import Trace
+from tierscope.units import about_bytes
+
+KIND = "import"
+SUFFIXES = {".darshan": "darshan", ".darshan.gz": "darshan", ".pfw": "dftracer", ".pfw.gz": "dftracer"}
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """How logs are to be read. `force`: show also what is not to be trusted; `ranks`: of processes, where that is known."""
+
+    rules: TierRules
+    epoch_gap_seconds: float | None = None
+    split_shared: bool = False
+    traced_reads: bool = False
+    epoch_span: str | None = None
+    compute_span: str | None = None
+    force: bool = False
+    ranks: Mapping[int, int] = field(default_factory=dict)
+
+
+def source_of(path: str) -> str | None:
+    """Which profiler wrote a file, by its name."""
+    return next((name for suffix, name in SUFFIXES.items() if path.endswith(suffix)), None)
+
+
+def import_logs(paths: Sequence[str], wanted: ImportOptions) -> Trace:
+    """One job's logs as one trace."""
+    _refuse_missing(paths)
+    kinds = {source_of(path) for path in paths}
+    if len(kinds) > 1:
+        raise UserError("logs of Darshan and of DFTracer together; give those of one profiler")
+    trace = _darshan(paths, wanted) if kinds == {"darshan"} else _dftracer(paths, wanted)
+    if not wanted.force:
+        _refuse_doubtful(trace.about, paths)
+    return trace
+
+
+def _refuse_missing(paths: Sequence[str]) -> None:
+    for path in paths:
+        if not os.path.exists(path):
+            raise UserError(f"{path}: no such file; give the logs of one job")
+        if os.path.isdir(path):
+            raise UserError(
+                f"{path}: is a directory; give the logs in it, for example {os.path.join(path, '*.darshan')}"
+            )
+        if source_of(path) is None:
+            raise UserError(
+                f"{path}: is no log that is known; Darshan's end in .darshan, DFTracer's in .pfw or .pfw.gz"
+            )
+
+
+def _darshan(paths: Sequence[str], wanted: ImportOptions) -> Trace:
+    read = list(read_logs(paths, segments=wanted.traced_reads))
+    bad = [each for each in read if isinstance(each, UnreadableLog)]
+    logs = [each for each in read if isinstance(each, DarshanLog)]
+    if not logs:
+        fix = (
+            "use darshan-parser of Darshan 2" if bad[0].reason == OLD else "get the log again from where it was written"
+        )
+        raise UserError(f"{bad[0].path}: {bad[0].reason}; {fix}")
+    _refuse_several_jobs(logs)
+    if wanted.traced_reads and all(log.segments is None for log in logs):
+        raise UserError("--dxt: no log holds extended tracing (DXT); leave it out, or trace with MOD_ENABLE DXT_POSIX")
+    options = darshan.DarshanOptions(wanted.epoch_gap_seconds, wanted.split_shared, wanted.traced_reads)
+    imported = darshan.import_logs(logs, wanted.rules, options)
+    if wanted.ranks:
+        imported = _renumbered(imported, logs, wanted.ranks)
+    first = min(logs, key=lambda log: log.job["start_seconds"])
+    said = [
+        f"{os.path.basename(log.path)}: {log.complaints[0].removeprefix('Error: ')}" for log in logs if log.complaints
+    ]
+    about = {
+        "command": first.job["command"],
+        "job_id": first.job["job_id"],
+        "unreadable_logs": [f"{os.path.basename(each.path)}: {each.reason}" for each in bad],
+        "damaged_logs": said,
+    }
+    if not imported.tiers and not wanted.force:
+        _refuse_doubtful(about, paths)
+    return _trace(imported, about)
+
+
+def _renumbered(imported: Imported, logs: Sequence[DarshanLog], ranks: Mapping[int, int]) -> Imported:
+    """With the ranks that processes are known to be; what others did is left out."""
+    known: dict[Any, int] = dict(ranks)
+    numbers = {
+        each.first_rank: rank for each in place_logs(logs, None) if (rank := known.get(each.process)) is not None
+    }
+    if not numbers:
+        raise UserError("no log is of a process that was started here; look at what the profiler printed")
+    chosen = imported.sums.filter(pl.col("rank").is_in(list(numbers)))
+    renumbered = pl.col("rank").replace_strict(list(numbers), list(numbers.values()), return_dtype=pl.Int32)
+    epochs = [replace(one, rank=numbers[one.rank]) for one in imported.ranks if one.rank in numbers]
+    return replace(imported, sums=chosen.with_columns(renumbered), ranks=epochs)
+
+
+def _dftracer(paths: Sequence[str], wanted: ImportOptions) -> Trace:
+    options = dftracer.DFTracerOptions(wanted.epoch_span, wanted.compute_span)
+    imported = dftracer.import_traces(paths, wanted.rules, options)
+    return _trace(imported, {"command": imported.facts.get("command") or ""})
+
+
+def _refuse_several_jobs(logs: Sequence[DarshanLog]) -> None:
+    jobs = {log.job["job_id"]: log for log in logs if log.job["job_id"] != process_of(log)}  # a pid is no job
+    if len(jobs) > 1:
+        one, other = list(jobs.values())[:2]
+        raise UserError(
+            f"logs of {len(jobs)} jobs ({one.job['job_id']}: {one.path}; {other.job['job_id']}: {other.path}); give those of one job"
+        )
+
+
+def _trace(imported: Imported, about: dict[str, Any]) -> Trace:
+    if not imported.ranks:
+        raise UserError("no line of these logs tells of a process; get them again from where they were written")
+    if not imported.tiers:
+        unknown = imported.facts["unknown"]
+        below = f": {about_bytes(unknown['bytes'])} are below {unknown['folders'][0][0]}" if unknown["folders"] else ""
+        raise UserError(
+            f"no file in these logs is on a tier that can be told{below}; say where the data lay, for example --tier gfs={unknown['suggestion']}"
+        )
+    return to_trace(imported, {"schema_version": 1, **about})
+
+
+def _refuse_doubtful(about: dict[str, Any], paths: Sequence[str]) -> None:
+    found = list(doubts(about))
+    if found:
+        where = paths[0] if len(paths) == 1 else f"{len(paths)} logs"
+        more = f" (and {len(found) - 1} more such)" if len(found) > 1 else ""
+        raise UserError(f"{where}: {found[0].text}{more}; {found[0].suggestion}; --force shows it all the same")
+
+
+def keep(trace: Trace, out: str) -> str:
+    """The trace as a result that other commands take."""
+    target = os.path.abspath(out)
+    manifest.claim(target, KIND)
+    with locked(target):
+        if RunStore(target).finished():
+            raise UserError(f"{target}: holds imported logs already; give another --out")
+        RunStore(target).save(trace)
+    return target
+
+
+def is_import(out: str) -> bool:
+    found = manifest.read(out)
+    return found is not None and found.get("kind") == KIND

@@ -1,0 +1,79 @@
+"""Runs on a machine without a table library (an accelerator's, where nothing can be installed): NumPy and torch are enough.
+
+One rank in this process, no resume, no tables: each run is one file in a folder, which `tierscope train --take FOLDER` makes a
+result of where Polars is. What would need more than one rank, emulated tiers or recorded operations is refused.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from tierscope.bench.group import Alone
+from tierscope.bench.overhead import described, measure_overhead
+from tierscope.bench.run import RunTask, run_rank
+from tierscope.bench.tasks import ClaimTask, StageTask, SurveyTask, perform
+from tierscope.errors import UserError
+from tierscope.measure.trained import check_training
+from tierscope.output import handover
+from tierscope.spec import dump, sweep
+from tierscope.spec.study import Point, Study
+from tierscope.storage.files import tier_root
+from tierscope.trace.provenance import provenance
+
+STUDY = "study.yaml"
+NAME = "{point:04d}-r{repetition}.npz"
+
+
+def run_away(study: Study, folder: str, data: str, say: Callable[[str], None]) -> None:
+    """All points and repetitions into the folder; `data`: where tiers with {out} in their paths lie."""
+    points = list(sweep.points(study))
+    _check(study, points)
+    os.makedirs(folder, exist_ok=True)
+    if os.path.exists(os.path.join(folder, STUDY)):
+        raise UserError(f"{folder}: holds runs already; give an empty folder")
+    with open(os.path.join(folder, STUDY), "w", encoding="utf-8") as file:
+        file.write(dump.to_yaml(study))
+    staged: set[Any] = set()
+    for repetition in range(1, study.repetitions + 1):
+        for point in points:
+            _stage(point.study, data, staged)
+            begin = time.monotonic()
+            ranks = [run_rank(RunTask(point.study, data, None, "real", None, repetition=repetition), Alone())]
+            about = _about(point, repetition, data)
+            handover.save(os.path.join(folder, NAME.format(point=point.index, repetition=repetition)), about, ranks)
+            say(
+                f"point {point.index} {json.dumps(dict(point.sweep))} repetition {repetition}: {time.monotonic() - begin:.1f} s"
+            )
+
+
+def _check(study: Study, points: list[Point]) -> None:
+    check_training((point.study for point in points), "builtin")
+    for point in points:
+        if point.study.system.ranks != 1:
+            raise UserError(
+                "system.nodes × system.ranks_per_node must be 1 for runs that are handed over; set both to 1"
+            )
+    if any(tier.emulate for tier in study.system.tiers):
+        raise UserError("emulate: true is not for runs that are handed over; use real paths")
+    if study.workload.model.network is None and not any("model" in axis.path for axis in study.sweep):
+        raise UserError("runs are handed over from 'tierscope train'; name a network with --model")
+
+
+def _stage(study: Study, data: str, staged: set[Any]) -> None:
+    key = (study.workload.dataset, study.placement, study.seed)
+    if key not in staged:
+        for task in (ClaimTask(study, data), SurveyTask(study, data), StageTask(study, data)):
+            perform(task, Alone())
+        staged.add(key)
+
+
+def _about(point: Point, repetition: int, data: str) -> dict[str, Any]:
+    roots = {tier.name: tier_root(tier, data, 0) for tier in point.study.system.tiers}
+    return {
+        "point": point.index,
+        "repetition": repetition,
+        "overhead": described(measure_overhead(point.study)),
+        "provenance": provenance("one process, handed over", roots),
+    }

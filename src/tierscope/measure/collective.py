@@ -1,0 +1,40 @@
+"""`file_access: collective` in a benchmark: ranks that MPI started, and an h5py that reads with them."""
+
+from collections.abc import Iterable
+
+from tierscope.errors import UserError
+from tierscope.plan.file_format import make_format
+from tierscope.spec.study import Study
+
+_KEY = "workload.reader.file_access = collective"
+COLLECTIVE_NOTE = "file_access: collective: ranks wait for one another inside reads, which is part of READ"
+
+
+def check_collective(studies: Iterable[Study], launcher: str) -> None:
+    """Before anything is touched: refuse what ranks cannot do."""
+    for study in studies:
+        if study.workload.reader.file_access != "collective":
+            continue
+        if study.system.ranks == 1:
+            raise UserError(
+                f"system.ranks_per_node = 1, but {_KEY} lets several ranks read together; set 2 or more, or file_access: shared"
+            )
+        if launcher != "mpi":
+            raise UserError(
+                f"{_KEY} reads through MPI-IO, but no launcher started the ranks; start it with "
+                f"'mpirun -n {study.system.ranks} tierscope run …' or srun, or set file_access: shared"
+            )
+        _check_format(study)
+
+
+def _check_format(study: Study) -> None:
+    if study.workload.dataset.format != "hdf5":
+        return
+    make_format(study)  # says what to install, if there is no h5py at all
+    from tierscope.formats import hdf5  # noqa: PLC0415  (an extra)
+
+    if not hdf5.reads_together():
+        raise UserError(
+            f"{_KEY} of format hdf5 needs an h5py with MPI, and this one was built without; build one on a parallel HDF5: "
+            "CC=mpicc HDF5_MPI=ON pip install --no-binary=h5py h5py, or set format: raw"
+        )

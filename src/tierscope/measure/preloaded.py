@@ -1,0 +1,91 @@
+"""Runs whose loader reads where no recorder in Python can see it: in worker processes, in a framework's own threads.
+
+Every run has ranks of its own, started with our preload library, as a command under `tierscope trace` is. What ranks say of themselves
+(epochs, samples, stalls, the order of reads) is kept as ever; operations, their bytes and their seconds are those of all their processes.
+"""
+
+import importlib.util
+import shutil
+import time
+from collections.abc import Sequence
+
+import polars as pl
+
+from tierscope.bench.crew import LocalCrew
+from tierscope.bench.profiled import PRELOADED, Watched
+from tierscope.bench.run import RunTask
+from tierscope.errors import UserError
+from tierscope.loaders import LOADERS
+from tierscope.measure.profiled import ProfiledRun, tier_prefixes
+from tierscope.native import library
+from tierscope.output.result import make_scratch
+from tierscope.recording.builtin import Builtin
+from tierscope.recording.collect import collect
+from tierscope.recording.recorders import RecordingRequest
+from tierscope.spec.study import FRAMEWORKS, Study
+from tierscope.trace.rank_trace import RankTrace
+from tierscope.trace.trace import RunKey
+from tierscope.watch import Watch
+
+_ENDING_SECONDS = 60.0
+_PACKAGES = {"pytorch": "torch", "tensorflow": "tensorflow"}
+
+
+def needs_preload(study: Study) -> bool:
+    """Asked without importing a framework, which only ranks need."""
+    return study.workload.reader.data_loader in FRAMEWORKS
+
+
+def check_preload(studies: Sequence[Study], ops: bool, launcher: str) -> None:
+    """Before anything is touched: refuse what cannot work."""
+    wanting = [study for study in studies if needs_preload(study)]
+    if not wanting:
+        return
+    name = wanting[0].workload.reader.data_loader
+    key = f"workload.reader.data_loader = {name}"
+    if importlib.util.find_spec(_PACKAGES[name]) is None:
+        raise UserError(
+            f"{key} needs the package {_PACKAGES[name]}; pip install 'tierscope[{LOADERS.entries[name].extra}]'"
+        )
+    if library.load() is None:
+        raise UserError(f"{key} is recorded by our C library, which was not built; {library.BUILD_ADVICE}")
+    if launcher != "local":
+        raise UserError(
+            f"{key} works with ranks that we start on this machine; under a launcher trace your own program: "
+            "'mpirun … tierscope trace …' records any loader"
+        )
+    if ops:
+        raise UserError(f"{key}: operations of its processes are summed up, not listed; leave --ops out")
+    for study in wanting:
+        emulated = next((tier.name for tier in study.system.tiers if tier.emulate), None)
+        if emulated and study.system.nodes > 1:
+            raise UserError(
+                f"{key} on emulated tiers works on one node, but system.nodes = {study.system.nodes} and tier {emulated} is emulated; "
+                "set nodes: 1, or data_loader: auto"
+            )
+
+
+class Preloading:
+    def __init__(self, out: str) -> None:
+        self._out = out
+
+    def measure(self, key: RunKey, study: Study, compute: str, watch: Watch) -> ProfiledRun:
+        folder = make_scratch(self._out, f"preload-{key.point:04d}-r{key.repetition}")
+        tiers = tier_prefixes(study, self._out)
+        variables = Builtin().prepare(folder, RecordingRequest(command=(), tiers=tiers))
+        with LocalCrew(study.system.ranks, variables, numbered=True) as crew:
+            task = RunTask(study, self._out, None, compute, None, Watched(PRELOADED, folder), key.repetition)
+            ranks: list[RankTrace] = crew.call(task, watch.advance)
+            crew.leave(_ENDING_SECONDS)
+        found = collect(folder, [tier.name for tier in tiers], lambda _: False, time.monotonic_ns())
+        shutil.rmtree(folder, ignore_errors=True)
+        per_node, epochs = study.system.ranks_per_node, study.workload.train.epochs
+        rows = found.table.filter(
+            pl.col("record") == "io", pl.col("rank").is_not_null(), pl.col("epoch") <= epochs
+        ).with_columns(
+            point=pl.lit(key.point, pl.Int32),
+            repetition=pl.lit(key.repetition, pl.Int32),
+            node=(pl.col("rank") // per_node).cast(pl.Int32),
+        )
+        about = {"provides": ["epochs", "lanes", "busy", "steps", "cold"], "recorder": PRELOADED}
+        return ProfiledRun(ranks, rows, about)

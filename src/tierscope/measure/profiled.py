@@ -1,0 +1,182 @@
+"""Runs of a study that a site's profiler measures (`tierscope run --profiler`).
+
+Every run has ranks of its own, started with the profiler preloaded and ended before its logs are read. Our own timers are off. What ranks say of
+themselves (epochs, samples, stalls, the order of reads) is kept as ever; operations, their bytes and their seconds are the profiler's.
+
+OUT/logs/0003-r1/   what it wrote in the run of point 3, repetition 1
+"""
+
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from tierscope.bench.crew import LocalCrew
+from tierscope.bench.loading import pick_loader
+from tierscope.bench.profiled import Watched, is_epoch_folder
+from tierscope.bench.run import RunTask
+from tierscope.bench.tasks import WhoTask
+from tierscope.errors import ForeignDirectoryError, StoppedError, UserError
+from tierscope.imports.paths import TierRules
+from tierscope.measure.natively import refuse_native
+from tierscope.output.durable import remove_files
+from tierscope.output.result import LOG_NAMES, SCRATCH
+from tierscope.recording.profilers import Profiler, Ran
+from tierscope.recording.recorders import RECORDERS, RecordingRequest
+from tierscope.spec.study import Study
+from tierscope.spec.traced import TracedTier
+from tierscope.storage.files import tier_root
+from tierscope.trace.rank_trace import RankTrace
+from tierscope.trace.trace import RunKey, Trace
+from tierscope.watch import Watch
+
+BUILTIN = "builtin"
+_WRITING_SECONDS = 600.0  # for a profiler to write its logs when its process ends
+_PROVIDES = ("epochs", "busy", "steps", "cold")
+_NOT_OF_THE_RUN = ("kind", "sweep", "tiers", "schema_version", "command", "habits", "processes")
+
+
+@dataclass(frozen=True, slots=True)
+class ProfiledRun:
+    """`io`: rows of a trace; `about`: what its description has beside, and instead of, our own."""
+
+    ranks: list[RankTrace]
+    io: pl.DataFrame
+    about: dict[str, Any]
+
+
+class Profiling:
+    def __init__(self, name: str, out: str) -> None:
+        found = RECORDERS.load(name)()
+        if not isinstance(found, Profiler):
+            raise UserError(f"--profiler {name}: measures by itself; leave --profiler out")
+        self.name, self._out, self._profiler = name, out, found
+
+    def check(self, studies: Sequence[Study], ops: bool, launcher: str) -> list[str]:
+        """Before anything is touched: refuse what cannot work; lines worth saying about the rest."""
+        name = self.name
+        if launcher != "local":
+            raise UserError(
+                f"--profiler {name} is for ranks that we start on this machine; under a launcher put it into the ranks' environment "
+                "yourself (LD_PRELOAD and its variables, workload.reader.data_loader: threads), then 'tierscope analyze LOGS'"
+            )
+        if ops:
+            raise UserError(f"--ops is for --profiler {BUILTIN}; {name} records in its own way")
+        notes = self._profiler.check_study(studies)
+        for study in studies:
+            _refuse_unseen(study, name)
+        instead = {pick_loader(study, seen=True) for study in studies if pick_loader(study) == "native"}
+        if instead:
+            notes.append(f"{name} does not see what the native loader reads: {', '.join(sorted(instead))} instead")
+        return notes
+
+    def measure(self, key: RunKey, study: Study, compute: str, watch: Watch) -> ProfiledRun:
+        name = f"{key.point:04d}-r{key.repetition}"
+        folder = os.path.join(self._out, SCRATCH, f"profile-{name}")
+        os.makedirs(folder)
+        tiers = tier_prefixes(study, self._out)
+        variables = self._profiler.prepare(folder, RecordingRequest(command=(), tiers=tiers))
+        with LocalCrew(study.system.ranks, variables) as crew:
+            who = crew.call(WhoTask(), lambda _: None)
+            task = RunTask(study, self._out, None, compute, None, Watched(self.name, folder), key.repetition)
+            ranks: list[RankTrace] = crew.call(task, watch.advance)
+            if bad := crew.leave(_WRITING_SECONDS):
+                raise StoppedError(
+                    f"{bad[0]} when {self.name} had its logs to write; finished runs are kept, run again to go on"
+                )
+        logs = self._keep(folder, os.path.join(self._out, "logs", name))
+        rules = TierRules({tier.name: tier.prefixes for tier in tiers})
+        ran = [Ran(one.rank, one.pid, _spans(rank)) for one, rank in zip(who, ranks, strict=True)]
+        try:
+            trace = self._profiler.trace_of(logs, rules, ran)
+        except UserError as error:
+            raise error.prefixed(os.path.dirname(logs[0])) from None
+        io = _rows(trace, key, study)
+        seen = self._compare(io, ranks)
+        facts = {each: value for each, value in trace.about.items() if each not in _NOT_OF_THE_RUN}
+        about = {"profiler": self.name, "provides": list(_PROVIDES), "import": {**facts, **seen}}
+        return ProfiledRun(ranks, io, about)
+
+    def _keep(self, folder: str, target: str) -> list[str]:
+        """The logs where they stay, below the result; what logs a killed run left there go.
+
+        Those of an epoch are named after it: by themselves, two of a process may have one name, and begin in one second.
+        """
+        try:
+            os.makedirs(target, exist_ok=True)
+            remove_files(target, LOG_NAMES)
+        except (FileExistsError, NotADirectoryError):
+            raise ForeignDirectoryError(
+                f"{target}: is a link or no directory, and logs belong there; remove it, or give another --out"
+            ) from None
+        kept = []
+        for path in self._profiler.written(folder):
+            first = os.path.relpath(path, folder).split(os.sep)[0]
+            name = f"{first}_{os.path.basename(path)}" if is_epoch_folder(first) else os.path.basename(path)
+            kept.append(os.path.join(target, name))
+            os.replace(path, kept[-1])
+        shutil.rmtree(os.path.dirname(folder), ignore_errors=True)
+        if not kept:
+            raise UserError(f"{self.name} wrote no log; look at what it printed, or leave --profiler out")
+        return kept
+
+    def _compare(self, io: pl.DataFrame, ranks: Sequence[RankTrace]) -> dict[str, int]:
+        """How much less was seen than ranks did, at least. Nothing at all of an epoch: those sums would be no measurement."""
+        reads = io.filter(pl.col("kind") == "read").group_by("rank", "epoch").agg(pl.col("bytes").sum())
+        seen = {(rank, epoch): nbytes for rank, epoch, nbytes in reads.iter_rows()}
+        missed = 0
+        for rank in ranks:
+            for epoch in rank.epochs:
+                found = seen.get((rank.rank, epoch.epoch), 0)
+                if not found and epoch.payload_bytes:
+                    raise UserError(
+                        f"{self.name} saw nothing of what rank {rank.rank} read in epoch {epoch.epoch}; look at what it printed, "
+                        "or leave --profiler out"
+                    )
+                missed += max(0, epoch.payload_bytes - found)
+        return {"missed_bytes": missed, "missed_ops": _unpaired(io)}
+
+
+def _unpaired(io: pl.DataFrame) -> int:
+    """Opens without a close and closes without an open, where the profiler tells these apart: our loaders do as many of either."""
+    told = io.filter(pl.col("kind").is_in(["open", "close"]))
+    sign = pl.when(pl.col("kind") == "open").then(pl.col("ops")).otherwise(-pl.col("ops"))
+    return int(told.group_by("epoch", "rank", "tier").agg(sign.sum().abs().alias("ops"))["ops"].sum())
+
+
+def _refuse_unseen(study: Study, name: str) -> None:
+    """What a preloaded profiler cannot see, or would see wrongly."""
+    for tier in study.system.tiers:
+        if tier.emulate:
+            raise UserError(
+                f"system.tiers.{tier.name}.emulate = true, but {name} sees the real calls only, not the emulated waiting; "
+                "set emulate: false, or leave --profiler out"
+            )
+    refuse_native(study.workload.reader, f"{name} does not see what the native loader reads", "leave --profiler out")
+
+
+def tier_prefixes(study: Study, out: str) -> tuple[TracedTier, ...]:
+    """Every tier's directories on all nodes, as written and as symbolic links lead."""
+
+    def both(roots: Iterable[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(path for root in roots for path in (root, os.path.realpath(root))))
+
+    nodes = range(study.system.nodes)
+    return tuple(TracedTier(tier, both(tier_root(tier, out, node) for node in nodes)) for tier in study.system.tiers)
+
+
+def _spans(rank: RankTrace) -> list[tuple[int, int, int]]:
+    return [(epoch.epoch, *epoch.span_ns) for epoch in rank.epochs]
+
+
+def _rows(trace: Trace, key: RunKey, study: Study) -> pl.DataFrame:
+    """What the profiler saw on the study's tiers, as rows of this run."""
+    ours = pl.col("tier").is_in([tier.name for tier in study.system.tiers])
+    return trace.io.filter(ours, pl.col("rank").is_between(0, study.system.ranks - 1)).with_columns(
+        point=pl.lit(key.point, pl.Int32),
+        repetition=pl.lit(key.repetition, pl.Int32),
+        node=(pl.col("rank") // study.system.ranks_per_node).cast(pl.Int32),
+    )

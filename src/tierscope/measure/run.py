@@ -1,0 +1,112 @@
+"""Run a study: stage its data, then every point of its sweep that is not finished yet, one durable trace each."""
+
+import random
+from contextlib import ExitStack
+
+from tierscope.bench.loading import fills_as_it_reads, pick_loader
+from tierscope.measure.checkpoints import check_checkpoints
+from tierscope.measure.collective import COLLECTIVE_NOTE, check_collective
+from tierscope.measure.crews import Crews
+from tierscope.measure.first_touch import check_policies
+from tierscope.measure.preloaded import check_preload
+from tierscope.measure.profiled import BUILTIN, Profiling
+from tierscope.measure.runner import Runner
+from tierscope.measure.staging import Staging
+from tierscope.measure.trained import check_training
+from tierscope.output.result import open_result
+from tierscope.output.store import RunStore
+from tierscope.spec import sweep
+from tierscope.spec.emulation import has_rate, python_only
+from tierscope.spec.study import Point, Study
+from tierscope.trace.trace import RunKey
+from tierscope.watch import Watch
+
+
+def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = False, profiler: str = BUILTIN) -> None:
+    """All runs of the study that are not finished; what is finished is neither repeated nor touched."""
+    points = list(sweep.points(study))
+    check_policies((point.study for point in points), profiler)
+    check_checkpoints((point.study for point in points), profiler)
+    check_collective((point.study for point in points), crews.launcher)
+    check_training((point.study for point in points), profiler)
+    profiling = Profiling(profiler, out) if profiler != BUILTIN else None
+    if profiling:
+        for line in profiling.check([point.study for point in points], ops, crews.launcher):
+            watch.note(line)
+    else:
+        check_preload([point.study for point in points], ops, crews.launcher)
+    with open_result(out, study, profiler):
+        store = RunStore(out)
+        todo = _todo(study, points, store)
+        total = len(points) * study.repetitions
+        if not todo:
+            watch.note(f"all {total} runs are finished" + ("; --ops is for runs that are made now" if ops else ""))
+            return
+        if len(todo) < total:
+            watch.note(f"resuming: {total - len(todo)} of {total} runs are finished")
+        for key in todo:
+            pick_loader(points[key.point].study, seen=profiling is not None)  # or refuse it now, and not after hours
+        _say_trimmed(points, watch)
+        _say_idle_rates(study, watch)
+        _say_python(points, watch)
+        if any(point.study.workload.reader.file_access == "collective" for point in points):
+            watch.note(COLLECTIVE_NOTE)
+        with ExitStack() as leases:
+            staging = Staging(points, out, crews, watch, leases)
+            staging.stage_for(points[key.point].study for key in todo)
+            runner = Runner(out, crews, watch, ops, profiling)
+            watch.phase("measuring", sum(_samples(points[key.point].study) for key in todo), "samples")
+            for key in todo:
+                store.save(runner.run(key, points[key.point]))
+
+
+def _todo(study: Study, points: list[Point], store: RunStore) -> list[RunKey]:
+    """What is left, each repetition in a random order of its own, so that drift does not look like an effect."""
+    finished = store.finished()
+    order: list[RunKey] = []
+    for repetition in range(1, study.repetitions + 1):
+        keys = [RunKey(point.index, repetition) for point in points]
+        random.Random(f"{study.seed}/{repetition}").shuffle(keys)
+        order += keys
+    return [key for key in order if key not in finished]
+
+
+def _samples(study: Study) -> int:
+    ranks = study.system.ranks
+    return study.workload.dataset.samples // ranks * ranks * study.workload.train.epochs
+
+
+def _say_trimmed(points: list[Point], watch: Watch) -> None:
+    for ranks, samples in sorted({(p.study.system.ranks, p.study.workload.dataset.samples) for p in points}):
+        if samples % ranks:
+            watch.note(f"{samples} samples do not divide over {ranks} ranks: {samples % ranks} left out of every epoch")
+
+
+def _say_idle_rates(study: Study, watch: Watch) -> None:
+    """Rates describe a tier; someone may expect them to act."""
+    idle = [tier.name for tier in study.system.tiers if not tier.emulate and has_rate(tier)]
+    if idle:
+        watch.note(f"{', '.join(idle)}: measured as they are; the rates given for them act only with emulate: true")
+
+
+def _say_python(points: list[Point], watch: Watch) -> None:
+    """Where `auto` does not mean what it usually does."""
+    auto = [point.study for point in points if point.study.workload.reader.data_loader == "auto"]
+    found = {
+        f"{tier.name}.{key}": None
+        for study in auto
+        for tier in study.system.tiers
+        if (key := python_only(tier)) is not None
+    }
+    if found:
+        watch.note(f"{', '.join(found)}: emulated in Python only, so data_loader: auto reads with its threads there")
+    if any(fills_as_it_reads(study) for study in auto):
+        watch.note("first-touch: files are copied in Python only, so data_loader: auto reads with its threads there")
+
+
+def generate_data(study: Study, out: str, crews: Crews, watch: Watch) -> int:
+    """Only stage the data; the bytes written."""
+    points = list(sweep.points(study))
+    check_policies(point.study for point in points)
+    with open_result(out, study), ExitStack() as leases:
+        return Staging(points, out, crews, watch, leases).stage_for(point.study for point in points)

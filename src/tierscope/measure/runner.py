@@ -1,0 +1,153 @@
+"""One run after another on a crew, each to a trace."""
+
+import os
+import shutil
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from tierscope.bench.compute import compute_mode
+from tierscope.bench.loading import fills_as_it_reads, pick_loader
+from tierscope.bench.overhead import Overhead, described
+from tierscope.bench.run import RunTask, ops_path
+from tierscope.bench.tasks import OverheadTask
+from tierscope.formats import NOTHING
+from tierscope.measure.checkpoints import checkpoints_of
+from tierscope.measure.crews import Crews, crowding
+from tierscope.measure.first_touch import hit_rates
+from tierscope.measure.preloaded import Preloading, needs_preload
+from tierscope.measure.profiled import Profiling
+from tierscope.measure.trained import meeting, metadata_cache, training_of
+from tierscope.output.op_list import collect_ops
+from tierscope.output.result import make_scratch
+from tierscope.plan.file_format import make_format
+from tierscope.plan.plan import Plan
+from tierscope.plan.reading import reading_of
+from tierscope.spec.dump import identity
+from tierscope.spec.study import Point, Study
+from tierscope.storage.background import Background, loads_of
+from tierscope.storage.emulated import Board
+from tierscope.storage.files import tier_root
+from tierscope.storage.stations import StationMap, map_stations
+from tierscope.trace.provenance import provenance
+from tierscope.trace.rank_trace import RankTrace
+from tierscope.trace.trace import RunKey, Trace, gather
+from tierscope.watch import Watch
+
+
+def _others(study: Study, stations: StationMap, board: Board | None) -> AbstractContextManager[object]:
+    """Those who use emulated servers beside us."""
+    if board is None:
+        return nullcontext()
+    usual = study.workload.reader.transfer_size
+    if make_format(study).reading != NOTHING:
+        pieces = [nbytes for _, nbytes in reading_of(study).pieces]
+        usual = sum(pieces) // max(1, len(pieces))
+    return Background(board.path, loads_of(stations, usual), study.seed)
+
+
+def about_run(point: Point, mode: str, ranks: list[RankTrace], origin: dict[str, Any]) -> dict[str, Any]:
+    """What a trace says of itself; `origin`: where and with what it was measured."""
+    study = point.study
+    plan = Plan.of(study, make_format(study).file_bytes)
+    return {
+        "kind": "measured",
+        "study": identity(study),
+        "point": point.index,
+        "sweep": dict(point.sweep),
+        "provides": ["epochs", "lanes", "busy", "wall", "steps", "cold"],
+        "tiers": [{"name": tier.name, "emulated": tier.emulate} for tier in study.system.tiers],
+        "ranks": study.system.ranks,
+        "nodes": study.system.nodes,
+        "trimmed_samples": plan.order.undivided,
+        "compute": mode,
+        "loader": ", ".join(sorted({rank.loader for rank in ranks})),
+        **({"checkpoint": checkpoints_of(study, ranks)} if study.workload.checkpoint.wanted else {}),
+        **training_of(study, ranks),
+        "metadata_cache": metadata_cache(study),
+        "provenance": origin,
+    }
+
+
+class Runner:
+    """One run after another on the crew, each to a trace."""
+
+    def __init__(self, out: str, crews: Crews, watch: Watch, ops: bool, profiling: Profiling | None) -> None:
+        self._out, self._crews, self._watch, self._ops, self._profiling = out, crews, watch, ops, profiling
+        self._overheads: dict[Any, Overhead] = {}
+
+    def run(self, key: RunKey, point: Point) -> Trace:
+        study = point.study
+        crew, who = self._crews.of(study)
+        trained = study.workload.model.network is not None
+        mode = compute_mode(*crowding(who)) if study.workload.train.computation_time else "real" if trained else "none"
+        if self._profiling:
+            return self._run_profiled(key, point, mode, self._profiling)
+        if needs_preload(study):
+            return self._run_profiled(key, point, mode, Preloading(self._out))
+        stations = map_stations(study.system, study.seed, study.workload.reader.read_threads)
+        board = Board(stations.count) if any(view for view in stations.views) else None
+        scratch = self._scratch(key) if self._ops else None
+        overhead = self._overhead(study)
+        task = RunTask(
+            study,
+            self._out,
+            board.path if board else None,
+            mode,
+            scratch,
+            repetition=key.repetition,
+            ranks_on_host=crowding(who)[0],
+        )
+        try:
+            with meeting(study, self._out) as place, _others(study, stations, board):
+                task = replace(task, meeting=place)
+                ranks: list[RankTrace] = crew.call(task, self._watch.advance)
+        finally:
+            if board:
+                board.close()
+        if scratch:
+            self._collect_ops(key, study, scratch)
+        about = {**self._about(point, mode, ranks), "overhead": described(overhead)}
+        if fills_as_it_reads(study):
+            about |= {"policy": study.placement.policy, "hit_rate": hit_rates(ranks)}
+        return gather(key, about, [tier.name for tier in study.system.tiers], ranks)
+
+    def _run_profiled(self, key: RunKey, point: Point, mode: str, profiling: Profiling | Preloading) -> Trace:
+        """What a profiler costs, and what our harness does beside it, nobody measured: there is no `overhead`."""
+        measured = profiling.measure(key, point.study, mode, self._watch)
+        about = {**self._about(point, mode, measured.ranks), **measured.about}
+        trace = gather(key, about, [tier.name for tier in point.study.system.tiers], measured.ranks)
+        return replace(trace, table=pl.concat([trace.table, measured.io]))
+
+    def _overhead(self, study: Study) -> Overhead:
+        key = (study.workload.reader, study.workload.dataset, pick_loader(study))
+        if key not in self._overheads:
+            crew, _ = self._crews.of(study)
+            self._overheads[key] = crew.call(OverheadTask(study), lambda _: None)[0]
+            cost = self._overheads[key]
+            if len(self._overheads) > 1:
+                return cost
+            self._watch.note(
+                f"own cost: recorder {cost.recorder_per_op * 1e6:.2f} µs per operation, "
+                f"harness {cost.harness_per_sample * 1e6:.1f} µs per sample on storage that costs nothing"
+            )
+        return self._overheads[key]
+
+    def _about(self, point: Point, mode: str, ranks: list[RankTrace]) -> dict[str, Any]:
+        roots = {tier.name: tier_root(tier, self._out, 0) for tier in point.study.system.tiers}
+        return about_run(point, mode, ranks, provenance(self._crews.launcher, roots))
+
+    def _scratch(self, key: RunKey) -> str:
+        """A folder of our own for the ranks' raw lists."""
+        return make_scratch(self._out, f"ops-{key.point:04d}-r{key.repetition}")
+
+    def _collect_ops(self, key: RunKey, study: Study, scratch: str) -> None:
+        per_node = study.system.ranks_per_node
+        tiers = [tier.name for tier in study.system.tiers]
+        for node in range(study.system.nodes):
+            raw = {rank: ops_path(scratch, rank) for rank in range(node * per_node, (node + 1) * per_node)}
+            name = f"{key.point:04d}-r{key.repetition}-node{node}.parquet"
+            collect_ops(os.path.join(self._out, "ops", name), raw, tiers)
+        shutil.rmtree(os.path.dirname(scratch), ignore_errors=True)

@@ -1,0 +1,69 @@
+"""Data for the points of a study, staged before they are measured."""
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+from typing import Any
+
+from tierscope.bench.tasks import ClaimTask, StageTask, SurveyTask
+from tierscope.dataset.capacity import check_capacity, check_disks, check_space
+from tierscope.dataset.lease import lease, refuse_nested
+from tierscope.dataset.stage import Missing
+from tierscope.measure.crews import Crews, nodes_here
+from tierscope.measure.first_touch import staged_as
+from tierscope.spec.study import Point, Study
+from tierscope.storage.striping import Striping
+from tierscope.watch import Watch
+
+
+class Staging:
+    """Data for points: the largest cache rate once for all points that share a dataset. First-touch points need the last tier only."""
+
+    def __init__(self, points: list[Point], out: str, crews: Crews, watch: Watch, leases: ExitStack) -> None:
+        self._out, self._crews, self._watch, self._leases = out, crews, watch, leases
+        self._leased: set[str] = set()
+        self._largest: dict[Any, Study] = {}
+        for point in points:
+            wanted = staged_as(point.study)
+            key = self._key(wanted)
+            known = self._largest.get(key)
+            if known is None or known.placement.cache_rate < wanted.placement.cache_rate:
+                self._largest[key] = wanted
+        for largest in self._largest.values():
+            check_capacity(largest)
+            check_disks(largest, out)
+        self._staged: set[Any] = set()
+
+    @staticmethod
+    def _key(study: Study) -> Any:
+        """All that decides which files lie where, but for the cache rate."""
+        reader = study.workload.reader
+        paths = tuple(
+            (tier.name, tier.path, tier.visible_to, tier.capacity, Striping.of(tier)) for tier in study.system.tiers
+        )
+        layout = (study.system.nodes, study.system.ranks_per_node, reader.shuffle, reader.shuffle_nodes)
+        return study.workload.dataset, study.seed, paths, layout
+
+    def stage_for(self, studies: Iterable[Study]) -> int:
+        """Make sure that the data of these studies is there; the bytes written. Whether all of it fits is asked first."""
+        wanted = {self._key(study): self._largest[self._key(study)] for study in studies}
+        missing = {key: self._survey(study) for key, study in wanted.items() if key not in self._staged}
+        nbytes = check_space(pair for pairs in missing.values() for pair in pairs)
+        if nbytes:
+            self._watch.phase("generating data", nbytes, "bytes")
+        written = 0
+        for key, pairs in missing.items():
+            if not all(share.sealed and not share.files for _, share in pairs):
+                crew, _ = self._crews.of(wanted[key])
+                written += sum(crew.call(StageTask(wanted[key], self._out), self._watch.advance))
+            self._staged.add(key)
+        return written
+
+    def _survey(self, study: Study) -> list[tuple[str, Missing]]:
+        """What is missing, with the host that would write it."""
+        crew, who = self._crews.of(study)
+        nodes = nodes_here(study, who)
+        refuse_nested(study, self._out, nodes[0])
+        crew.call(ClaimTask(study, self._out), lambda _: None)
+        lease(study, self._out, nodes, self._leased, self._leases)
+        found = crew.call(SurveyTask(study, self._out), lambda _: None)
+        return [(who[rank].host, share) for rank, shares in enumerate(found) for share in shares]

@@ -1,0 +1,95 @@
+"""Runs that train a real network: where their ranks meet, what is checked before hours pass, what their traces say."""
+
+import os
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from typing import Any
+
+from tierscope.arch.networks import build_network, find_network
+from tierscope.arch.precision import PRECISIONS
+from tierscope.arch.step_memory import CUDNN, step_memory
+from tierscope.errors import UserError
+from tierscope.spec.study import Model, Study
+from tierscope.trace.rank_trace import RankTrace
+
+BUILTIN = "builtin"
+
+
+def check_training(studies: Iterable[Study], profiler: str) -> None:
+    trained = [study for study in studies if study.workload.model.network]
+    if not trained:
+        return
+    if find_spec("torch") is None:
+        raise UserError(
+            "workload.model.network is trained with torch, which is not installed; pip install 'tierscope[torch]'"
+        )
+    if profiler != BUILTIN:
+        raise UserError("workload.model.network is measured by our own recorder; leave --profiler out")
+    for model in {study.workload.model for study in trained}:
+        network_of(model)
+
+
+def network_of(model: Model) -> Any:
+    """Refuses an input that the network cannot take."""
+    assert model.network is not None
+    return build_network(model.network, None if model.input is None else tuple(map(int, model.input.split("x"))))
+
+
+@contextmanager
+def meeting(study: Study, out: str) -> Iterator[str | None]:
+    """A path where ranks that train together find one another; gone afterwards."""
+    if study.workload.model.network is None or study.system.ranks == 1:
+        yield None
+        return
+    from tierscope.output.result import make_scratch  # noqa: PLC0415  (needs Polars, which a machine that only trains may lack)
+
+    path = os.path.join(make_scratch(os.path.abspath(out)), f"meeting-{uuid.uuid4().hex}")
+    try:
+        yield path
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+
+
+def metadata_cache(study: Study) -> str:
+    """Whether names and inodes were cached when epochs began; nobody looks for any where samples are made on the device."""
+    if study.workload.model.data == "synthetic":
+        return "unused"
+    return "warm" if study.workload.reader.evict else "unknown"
+
+
+def training_of(study: Study, ranks: Sequence[RankTrace]) -> dict[str, Any]:
+    """For the trace's description: what was trained, where, how it went, and the memory that it should have taken."""
+    logs = [rank.training for rank in ranks if rank.training is not None]
+    if not logs:
+        return {}
+    model, batch = study.workload.model, study.workload.reader.batch_size
+    network = network_of(model)
+    peaks = [log.peak_memory_bytes for log in logs if log.peak_memory_bytes is not None]
+    predicted = step_memory(
+        network,
+        batch,
+        PRECISIONS[model.arithmetic],
+        model.solver,
+        CUDNN,
+        model.recompute,
+        find_network(network.name).data.target_bytes,
+    )
+    return {
+        "training": {
+            "network": logs[0].network,
+            "parameters": logs[0].parameters,
+            "device": logs[0].device,
+            "software": logs[0].software,
+            "arithmetic": model.arithmetic,
+            "solver": model.solver,
+            "data": model.data,
+            "first_loss": logs[0].first_loss,
+            "last_loss": logs[0].last_loss,
+            "peak_memory_bytes": max(peaks) if peaks else None,
+            "predicted_memory_bytes": predicted.peak,
+            "repeated": max(log.repeated for log in logs),
+        }
+    }

@@ -1,0 +1,77 @@
+"""The marker that says a directory is ours. We write into a directory, or delete from it, only if it carries one."""
+
+import errno
+import json
+import os
+from typing import Any
+
+from tierscope.errors import ForeignDirectoryError, ResultError, UserError
+from tierscope.output.durable import open_plain, write_file
+
+NAME = "tierscope.json"
+SCHEMA_VERSION = 1
+
+
+def claim(directory: str, kind: str) -> dict[str, Any]:
+    """Make the directory ours: new or empty ones are marked, marked ones are read, all others are refused."""
+    try:
+        os.makedirs(directory, exist_ok=True)
+        found = read(directory)
+        if found is None:
+            entries = [name for name in os.listdir(directory) if not name.startswith(f"{NAME}.")]
+            if entries:
+                raise ForeignDirectoryError(
+                    f"{directory}: is not empty and was not made by Tierscope (it holds {entries[0]}); "
+                    f"give a new or empty directory, for example {os.path.join(directory, 'tierscope')}"
+                )
+            write(directory, kind, {})
+            return {}
+    except FileExistsError:
+        raise UserError(f"{directory}: is a file, not a directory; give a directory") from None
+    except NotADirectoryError:
+        raise UserError(f"{directory}: a part of this path is a file; give another directory") from None
+    except PermissionError:
+        raise UserError(
+            f"{directory}: no permission to write here; change its mode or give another directory"
+        ) from None
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) or error.errno is not None:
+            raise UserError(f"{directory}: cannot be used: {error.strerror}; give another directory") from None
+        raise
+    if found.get("kind") != kind:
+        raise ForeignDirectoryError(
+            f"{directory}: holds Tierscope's {found.get('kind')}, not a {kind}; give a directory of its own"
+        )
+    return found
+
+
+def read(directory: str) -> dict[str, Any] | None:
+    """The marker's content, or None where there is none."""
+    path = os.path.join(directory, NAME)
+    try:
+        with open_plain(path) as source:
+            content = json.loads(source.read(1 << 20))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.EINVAL):
+            raise
+        raise ResultError(
+            f"{path}: is a link or no plain file, so no marker of Tierscope; give another directory"
+        ) from None
+    except (ValueError, RecursionError):
+        raise ResultError(
+            f"{path}: is damaged; if all in {directory} is Tierscope's, remove that whole directory and run again"
+        ) from None
+    if not isinstance(content, dict) or not isinstance(content.get("schema_version"), int):
+        raise ResultError(f"{path}: is not a Tierscope marker; give another directory")
+    if content["schema_version"] > SCHEMA_VERSION:
+        raise ResultError(
+            f"{path}: schema version {content['schema_version']} is newer than this Tierscope knows ({SCHEMA_VERSION}); update it"
+        )
+    return content
+
+
+def write(directory: str, kind: str, content: dict[str, Any]) -> None:
+    whole = {"schema_version": SCHEMA_VERSION, "made_by": "tierscope", "kind": kind, **content}
+    write_file(os.path.join(directory, NAME), (json.dumps(whole, indent=1) + "\n").encode())

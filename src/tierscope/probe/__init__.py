@@ -1,0 +1,1 @@
+"""What this host's storage can do, measured in minutes, as a system that can be simulated."""

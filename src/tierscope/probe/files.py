@@ -1,0 +1,178 @@
+"""The probe's own folder on a tier: made, marked, locked, and removed at the end with nothing but our files in it.
+
+    PATH/tierscope-probe-HOST/tierscope.json   says that it is ours
+    PATH/tierscope-probe-HOST/lock             held while a probe runs
+    PATH/tierscope-probe-HOST/4096/000017.bin  a file of 4 KiB
+
+What a killed probe left there is removed by the next one on the same host. Everything else stays as it is.
+"""
+
+import contextlib
+import errno
+import os
+import re
+import signal
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from tierscope.errors import ForeignDirectoryError, UserError
+from tierscope.output import manifest
+from tierscope.output.durable import lock_file, remove_leftovers
+from tierscope.trace.provenance import filesystem_of
+from tierscope.units import about_bytes
+
+KIND = "probe"
+IN_MEMORY = ("tmpfs", "ramfs")
+_LOCK = "lock"
+_BLOCK = 4096  # what the smallest file takes up
+_WISHED_BYTES = 1 << 30  # of a size
+_WISHED_FILES = 4000
+_SHARE_OF_FREE = 0.5
+_SHARE_OF_MEMORY = 0.25
+LEAST_FILES = 2  # of a size
+
+
+@dataclass(frozen=True, slots=True)
+class FreeSpace:
+    """What is free on a tier, and how much of it we would take."""
+
+    free_bytes: int
+    usable_bytes: int
+    usable_files: int
+
+
+@contextmanager
+def own_folder(path: str, tier: str) -> Iterator[str]:
+    """The folder, ours until the block ends; then it is removed, come what may."""
+    if not os.path.isdir(path):
+        raise UserError(f"--tier {tier}={path}: is a file, not a directory; give a directory")
+    folder = os.path.join(path, f"tierscope-probe-{_host()}")
+    if os.path.islink(folder):
+        raise ForeignDirectoryError(f"{folder}: is a symbolic link; replace it by a directory or remove it")
+    lock: int | None = None
+    try:
+        manifest.claim(folder, KIND)
+        lock = _lock(folder)
+        _remove_files(folder)
+        yield folder
+    finally:
+        with _undisturbed():
+            if lock is not None:
+                with contextlib.suppress(OSError):
+                    _remove(folder)
+                os.close(lock)
+
+
+def _host() -> str:
+    return re.sub(r"[^A-Za-z0-9.-]", "_", socket.gethostname()) or "here"
+
+
+def _lock(folder: str) -> int:
+    try:
+        return lock_file(os.path.join(folder, _LOCK))
+    except BlockingIOError:
+        raise UserError(f"{folder}: another probe is using it now; wait for it to end") from None
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be used: {error.strerror}; check the directory") from None
+
+
+def _remove(folder: str) -> None:
+    """All that is ours. With something else in it, the folder stays, and its mark too."""
+    _remove_files(folder)
+    if set(os.listdir(folder)) <= {_LOCK, manifest.NAME}:
+        for name in (manifest.NAME, _LOCK):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(folder, name))
+        os.rmdir(folder)
+
+
+def _remove_files(folder: str) -> None:
+    remove_leftovers(folder)
+    with os.scandir(folder) as entries:
+        sizes = [
+            entry.path for entry in entries if re.fullmatch(r"\d+", entry.name) and entry.is_dir(follow_symlinks=False)
+        ]
+    for size in sizes:
+        with os.scandir(size) as entries:
+            ours = [
+                entry.path
+                for entry in entries
+                if re.fullmatch(r"\d{6}\.bin", entry.name) and entry.is_file(follow_symlinks=False)
+            ]
+        for path in ours:
+            os.unlink(path)
+        with contextlib.suppress(OSError):  # somebody else's file is in it
+            os.rmdir(size)
+
+
+def strangers(folder: str) -> str | None:
+    """What is in our folder and not ours: the first of it, for a finding; None where there is none."""
+    if not os.path.isdir(folder):
+        return None
+    for entry in sorted(os.listdir(folder)):
+        if entry not in (_LOCK, manifest.NAME):
+            return os.path.join(folder, entry)
+    return None
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """A second Ctrl-C does not stop the tidying up."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, signal.SIG_IGN) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+def room_in(folder: str) -> FreeSpace:
+    disk = os.statvfs(folder)
+    free = disk.f_bavail * disk.f_frsize
+    usable = int(free * _SHARE_OF_FREE)
+    if filesystem_of(folder) in IN_MEMORY:
+        usable = min(usable, int(_free_memory() * _SHARE_OF_MEMORY))
+    return FreeSpace(free, usable, int(disk.f_favail * _SHARE_OF_FREE) if disk.f_files else 1 << 30)
+
+
+def _free_memory() -> int:
+    with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/meminfo", encoding="ascii") as found:
+        return next(int(line.split()[1]) * 1024 for line in found if line.startswith("MemAvailable:"))
+    return os.sysconf("SC_PAGESIZE") * os.sysconf("SC_AVPHYS_PAGES")
+
+
+def files_wished(sizes: Sequence[int], room: FreeSpace, processes: int) -> dict[int, int]:
+    """How many files of each size; fewer than LEAST_FILES: there is no room for that size."""
+    found = {}
+    for size in sizes:
+        on_disk = -(-size // _BLOCK) * _BLOCK
+        wished = min(_WISHED_FILES, max(4 * processes, _WISHED_BYTES // size))
+        fitting = room.usable_bytes // len(sizes) // on_disk
+        found[size] = min(wished, fitting, room.usable_files // len(sizes))
+    return found
+
+
+def refuse_too_small(tier: str, path: str, room: FreeSpace, wished: dict[int, int]) -> None:
+    if all(count < LEAST_FILES for count in wished.values()):
+        least = LEAST_FILES * len(wished) * max(_BLOCK, min(wished))
+        raise UserError(
+            f"--tier {tier}={path}: {about_bytes(room.free_bytes)} and {room.usable_files * 2:,} files are free, too little to probe "
+            f"(at least {about_bytes(least / _SHARE_OF_FREE)}); free some, give another directory or a smaller --size"
+        )
+
+
+def make_size_folder(folder: str, nbytes: int) -> None:
+    try:
+        os.mkdir(os.path.join(folder, str(nbytes)), 0o700)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        reason = "no room is left" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror
+        raise UserError(f"{folder}: cannot be written to: {reason}; give another directory") from None

@@ -1,0 +1,43 @@
+"""A process of the probe: `python -m tierscope.probe.worker FD PARENT`, started by ProbeCrew."""
+
+import contextlib
+import signal
+import sys
+import time
+import traceback
+from multiprocessing.connection import Connection
+
+from tierscope.bench.rank import die_with
+from tierscope.errors import StoppedError, TierscopeError
+from tierscope.probe.work import open_files_limit, perform
+
+
+def main(fd: int, parent: int) -> None:
+    die_with(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the director decides
+    connection = Connection(fd)
+    connection.send(("hello", open_files_limit()))
+
+    def wait_for_start() -> int:
+        connection.send(("ready",))
+        start: int = connection.recv()
+        time.sleep(max(0, start - time.monotonic_ns()) / 1e9)
+        return start
+
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        while (job := connection.recv()) is not None:
+            try:
+                connection.send(("done", perform(job, wait_for_start)))
+            except TierscopeError as error:
+                connection.send(("error", type(error).__name__, str(error)))
+            except (EOFError, BrokenPipeError, ConnectionResetError):
+                raise
+            except OSError as error:
+                text = f"{error.filename or job.folder}: cannot {job.kind}: {error.strerror or error}; look after it and run again"
+                connection.send(("error", StoppedError.__name__, text))
+            except Exception:  # noqa: BLE001  (our bug: the director shows it)
+                connection.send(("error", TierscopeError.__name__, traceback.format_exc()))
+
+
+if __name__ == "__main__":
+    main(*(int(argument) for argument in sys.argv[1:3]))

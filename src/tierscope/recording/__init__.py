@@ -1,0 +1,1 @@
+"""Recording someone else's command: the recorders, the command itself, and collecting what its processes left."""

@@ -1,0 +1,152 @@
+"""Our own recorder for strangers' commands: the C library, preloaded into everything the command starts."""
+
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tierscope.errors import ResultError, UserError
+from tierscope.native import library
+from tierscope.native.engine import recorder_cost_seconds
+from tierscope.native.program import processes_recording, still_recorded, why_unseen
+from tierscope.native.setup import TierSetup, config_bytes, write_setup
+from tierscope.native.state import (
+    LIST_ROWS,
+    OPTION_OPS,
+    OPTION_REREADS,
+    StateHead,
+    WaitingRows,
+    is_plain,
+    read_chunks,
+    read_head,
+    read_names,
+)
+from tierscope.output.durable import boot_id
+from tierscope.output.op_list import OpSource, Rows, rows_of, write_files, write_ops
+from tierscope.recording.collect import Process, collect
+from tierscope.recording.recorders import RecordingRequest
+from tierscope.spec.study import System
+from tierscope.spec.traced import TracedTier
+from tierscope.storage.stations import StationMap, map_stations
+from tierscope.trace.ops import OP_ROW
+from tierscope.trace.trace import RunKey, Trace
+
+_SEED = 42  # of the servers' speeds
+_LONGEST_FOLDER = 3000  # bytes, in the C library
+
+
+class Builtin:
+    def check(self, program: str, wanted: RecordingRequest) -> list[str]:
+        _library()
+        stations = _stations(wanted.tiers)
+        config_bytes(_setups(wanted.tiers, stations), stations.count, boot_id(), 0)
+        reason = why_unseen(program)
+        if reason is None:
+            return []
+        if any(traced.tier.emulate for traced in wanted.tiers):
+            raise UserError(f"{reason}: no library can be preloaded into it, so nothing can be emulated for it")
+        return [f"{reason}: no library can be preloaded into it, so what it does itself is not seen"]
+
+    def prepare(self, folder: str, wanted: RecordingRequest) -> dict[str, str]:
+        if len(os.fsencode(folder)) > _LONGEST_FOLDER:
+            raise UserError(f"--out: its path is longer than {_LONGEST_FOLDER} bytes; give a shorter one")
+        options = (OPTION_OPS if wanted.ops else 0) | (OPTION_REREADS if wanted.epochs == "rereads" else 0)
+        stations = _stations(wanted.tiers)
+        write_setup(folder, _setups(wanted.tiers, stations), stations.count, boot_id(), options)
+        found = _library()
+        others = [path for path in os.environ.get("LD_PRELOAD", "").replace(":", " ").split() if path != found]
+        return {"LD_PRELOAD": ":".join([found, *others]), "TIERSCOPE_RECORD": folder}
+
+    def running(self, folder: str, about: dict[str, Any]) -> list[int]:
+        """Those that have not touched a tier yet have no state; those that wrote over their environment are known by it."""
+        found = set(processes_recording(folder))
+        for name in os.listdir(folder):
+            with suppress(ResultError):
+                head = read_head(os.path.join(folder, name), len(about["tiers"])) if name.endswith(".state") else None
+                found |= {head.pid} if head and _still_runs(head, folder) else set()
+        return sorted(found)
+
+    def collect(self, folder: str, out: str, about: dict[str, Any]) -> Trace:
+        tiers = [str(tier["name"]) for tier in about["tiers"]]
+        key = RunKey(0, 1)
+        found = collect(folder, tiers, lambda head: _still_runs(head, folder), time.monotonic_ns())
+        if about.get("ops"):
+            _collect_ops(os.path.join(out, "ops"), key, found.processes, tiers)
+        overhead = {"recorder_seconds_per_op": _cost_per_op_seconds()}
+        return Trace(key, {**about, **found.facts, "overhead": overhead}, found.table)
+
+
+def _still_runs(head: StateHead, folder: str) -> bool:
+    return head.boot == boot_id() and head.host == socket.gethostname() and still_recorded(head.pid, folder)
+
+
+def _cost_per_op_seconds() -> float | None:
+    """What recording adds to an operation, measured here and now; records may also be collected where there is no library."""
+    return recorder_cost_seconds() if library.load() else None
+
+
+def _library() -> str:
+    found = library.path()
+    if found is None or not os.path.exists(found):
+        raise UserError(
+            f"the recorder's C library was not built; {library.BUILD_ADVICE} ('tierscope doctor' tells more)"
+        )
+    found = os.path.abspath(found)
+    if set(found) & set(" :"):
+        raise UserError(f"{found}: LD_PRELOAD cannot name a path with a space or a colon; install tierscope elsewhere")
+    return found
+
+
+def _stations(tiers: tuple[TracedTier, ...]) -> StationMap:
+    return map_stations(System(nodes=1, ranks_per_node=1, tiers=tuple(traced.tier for traced in tiers)), _SEED)
+
+
+def _setups(tiers: tuple[TracedTier, ...], stations: StationMap) -> list[TierSetup]:
+    return [
+        TierSetup(traced.prefixes, None if views is None else views[0])
+        for traced, views in zip(tiers, stations.views, strict=True)
+    ]
+
+
+def _collect_ops(folder: str, key: RunKey, processes: list[Process], tiers: list[str]) -> None:
+    """One file per node, and one that says which path a file's number means. An operation without a path (stat) has no number."""
+
+    def names() -> Iterator[tuple[int, str]]:
+        for process in processes:
+            yield from read_names(f"{process.stem}.names")
+
+    files = os.path.join(folder, "files.parquet")
+    write_files(files, names)
+    known = np.sort(pl.read_parquet(files, columns=["file"], glob=False)["file"].to_numpy())
+    for node in sorted({process.node for process in processes}) or [0]:
+        sources = [
+            OpSource(process.rank, lambda process=process: _rows(process), process.lanes, known)  # type: ignore[misc]
+            for process in processes
+            if process.node == node
+        ]
+        name = f"{key.point:04d}-r{key.repetition}-node{node}.parquet"
+        write_ops(os.path.join(folder, name), sources, tiers)
+
+
+def _rows(process: Process) -> Iterator[Rows]:
+    """What was written, then what still waited to be, or was just being written."""
+    waiting = [chunk for chunk in read_chunks(process.head) if isinstance(chunk, WaitingRows) and chunk.rows]
+    written = f"{process.stem}.ops"
+    if is_plain(written):
+        yield from _written(written, {chunk.block for chunk in waiting if chunk.block is not None})
+    for chunk in waiting:
+        yield np.frombuffer(chunk.rows, OP_ROW)
+
+
+def _written(path: str, unsure: set[int]) -> Iterator[Rows]:
+    """Without the blocks that a kill may have cut, and without holes: a block that could not be written is one."""
+    row = 0
+    for rows in rows_of(path):
+        blocks = np.arange(row, row + len(rows)) // LIST_ROWS
+        row += len(rows)
+        yield rows[(rows["start_ns"] != 0) & ~np.isin(blocks, list(unsure))]

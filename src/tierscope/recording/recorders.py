@@ -1,0 +1,46 @@
+"""What can record a stranger's command (`tierscope trace --with`)."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tierscope.registry import Entry, Registry
+from tierscope.spec.traced import TracedTier
+
+if TYPE_CHECKING:  # a command line is read before anything that starts threads may be imported
+    from tierscope.trace.trace import Trace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordingRequest:
+    """What is to be recorded of a command."""
+
+    command: tuple[str, ...]
+    tiers: tuple[TracedTier, ...]
+    ops: bool = False
+    epochs: str = "marks"
+
+
+class Recorder(Protocol):
+    def check(self, program: str, wanted: RecordingRequest) -> list[str]:
+        """Before anything is touched: refuse what cannot work (UserError); lines worth saying about the rest."""
+
+    def prepare(self, folder: str, wanted: RecordingRequest) -> dict[str, str]:
+        """Make the folder ready; variables of the environment under which the command records into it."""
+
+    def running(self, folder: str, about: dict[str, Any]) -> list[int]:
+        """Processes that still record into the folder, as far as this host can tell."""
+
+    def collect(self, folder: str, out: str, about: dict[str, Any]) -> "Trace":
+        """The trace of all that is in the folder; lists of operations go below `out`. `about` describes the command."""
+
+
+RECORDERS: Registry[type[Recorder]] = Registry(
+    "recorder",
+    {
+        "builtin": Entry("tierscope.recording.builtin:Builtin", "our own preloaded library: any program, any tier"),
+        "darshan": Entry(
+            "tierscope.recording.profilers:Darshan", "the site's Darshan, a log for every process", "darshan"
+        ),
+        "dftracer": Entry("tierscope.recording.profilers:DFTracer", "DFTracer, every call as a line", "dftracer"),
+    },
+)

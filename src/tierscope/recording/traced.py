@@ -1,0 +1,223 @@
+"""Trace a stranger's command: run it with a recorder, keep its exit code, and make one trace of what all its processes did.
+
+OUT/tierscope.json            marks the directory as a trace of ours
+OUT/.scratch/trace.json       what is traced; gone when the trace is complete
+OUT/.scratch/record           what processes record, while they run
+OUT/runs/0000-r1.parquet      the trace, complete or absent
+OUT/ops/                      with --ops: every operation, and files.parquet for their paths
+"""
+
+import json
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tierscope.errors import CommandError, ResultError, StoppedError, TierscopeError, UserError
+from tierscope.native.program import why_not_run
+from tierscope.output import manifest
+from tierscope.output.durable import open_plain, write_file
+from tierscope.output.result import SCRATCH, locked
+from tierscope.output.store import RunStore
+from tierscope.recording.command import find_program, launch
+from tierscope.recording.recorders import RECORDERS, RecordingRequest
+from tierscope.trace.provenance import provenance
+from tierscope.trace.trace import Trace
+from tierscope.watch import Watch
+
+KIND = "trace"
+_RECORD = "record"
+_DESCRIPTION = "trace.json"
+_DEFAULT = "results"
+_MOST_DEFAULTS = 10_000
+_IN_USE = "its command is being traced, or another analyze collects what it did; wait for that to end"
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    out: str
+    exit_code: int
+
+
+def run_traced(
+    wanted: RecordingRequest, recorder: str, out: str | None, watch: Watch, output_to_stderr: bool = False
+) -> Traced:
+    """Run the command and leave its records in the directory: `finish` makes the trace of them."""
+    program = find_program(wanted.command[0])
+    chosen = RECORDERS.load(recorder)()
+    for line in chosen.check(program, wanted):
+        watch.note(line)
+    with _claimed(out, wanted.command) as target:
+        about = _describe(wanted, recorder)
+        folder = os.path.join(target, SCRATCH, _RECORD)
+        try:
+            os.makedirs(folder)
+            environment = {**os.environ, **chosen.prepare(folder, wanted)}
+            _remember(target, about)
+            code = launch(program, wanted.command, environment, output_to_stderr)
+        except (OSError, TierscopeError, KeyboardInterrupt) as error:
+            shutil.rmtree(os.path.join(target, SCRATCH), ignore_errors=True)  # the command was not started
+            if isinstance(error, OSError):
+                raise UserError(f"{target}: cannot be used: {error.strerror}; give another --out") from None
+            if isinstance(error, CommandError) and (reason := why_not_run(program)):
+                raise CommandError(f"{program}: {reason}") from None
+            raise
+        with suppress(OSError):  # a full disk must not hide that the command has run
+            _remember(target, {**about, "exit_code": code})
+    return Traced(target, code)
+
+
+@contextmanager
+def _claimed(out: str | None, command: tuple[str, ...]) -> Iterator[str]:
+    """A directory for one trace, marked and locked; never one that holds a result."""
+    if out == "":
+        raise UserError("--out is empty; give a directory, or leave it out")
+    if out:
+        with _locked_for_one(os.path.abspath(out)) as target:
+            yield target
+        return
+    first = not os.path.isdir(_DEFAULT)
+    target = _default_out(command)
+    try:
+        with _locked_for_one(target):
+            yield target
+    except BaseException:
+        _remove_unused(target, first)
+        raise
+
+
+@contextmanager
+def _locked_for_one(target: str) -> Iterator[str]:
+    manifest.claim(target, KIND)
+    with locked(target):
+        if RunStore(target).finished():
+            raise UserError(f"{target}: holds a finished trace ('tierscope analyze' shows it); give another --out")
+        if is_unfinished(target):
+            raise UserError(
+                f"{target}: holds records of a command that were not collected ('tierscope analyze' does that); give another --out"
+            )
+        yield target
+
+
+def _default_out(command: tuple[str, ...]) -> str:
+    """results/trace-COMMAND, with a number behind it where that is taken; made here, so that no other can take it too."""
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", os.path.basename(command[0]))[:64] or "command"
+    for number in range(1, _MOST_DEFAULTS):
+        target = os.path.abspath(os.path.join(_DEFAULT, f"trace-{name}" + (f"-{number}" if number > 1 else "")))
+        try:
+            os.makedirs(target)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise UserError(f"{target}: cannot be made: {error.strerror}; give an --out where you may write") from None
+        return target
+    raise UserError(f"{_DEFAULT} holds too many traces of this command; give an --out")
+
+
+def _remove_unused(target: str, parent_too: bool) -> None:
+    """The directory that was made for a command which then could not be started. Records are never removed."""
+    ours = {manifest.NAME, "lock"}
+    with suppress(OSError):
+        if set(os.listdir(target)) <= ours:
+            for name in os.listdir(target):
+                os.unlink(os.path.join(target, name))
+            os.rmdir(target)
+            if parent_too:
+                os.rmdir(os.path.dirname(target))
+
+
+def _describe(wanted: RecordingRequest, recorder: str) -> dict[str, Any]:
+    tiers = wanted.tiers
+    return {
+        "schema_version": 1,
+        "kind": "traced",
+        "recorder": recorder,
+        "command": list(wanted.command),
+        "exit_code": None,
+        "sweep": {},
+        "tiers": [
+            {"name": traced.name, "emulated": traced.tier.emulate, "prefixes": list(traced.prefixes)}
+            for traced in tiers
+        ],
+        "epochs": wanted.epochs,
+        "ops": wanted.ops,
+        "provenance": provenance("none", {traced.name: traced.prefixes[0] for traced in tiers}),
+    }
+
+
+def _remember(out: str, about: dict[str, Any]) -> None:
+    write_file(os.path.join(out, SCRATCH, _DESCRIPTION), (json.dumps(about, indent=1) + "\n").encode())
+
+
+def is_trace(out: str) -> bool:
+    """Whether the directory is one of a traced command."""
+    found = manifest.read(out)
+    return found is not None and found.get("kind") == KIND
+
+
+def is_unfinished(out: str) -> bool:
+    return not RunStore(out).finished() and os.path.isdir(_record(out))
+
+
+def finish(out: str, exit_code: int | None = None) -> None:
+    """Collect what was recorded, if that has not been done. Records go away only when the trace is safely on disk."""
+    if not is_unfinished(out):
+        if RunStore(out).finished():  # killed just before its end
+            shutil.rmtree(os.path.join(out, SCRATCH), ignore_errors=True)
+        return
+    with locked(out, _IN_USE):
+        about = _read_description(out)
+        if exit_code is not None:
+            about["exit_code"] = exit_code
+        try:
+            trace = RECORDERS.load(about["recorder"])().collect(_record(out), out, about)
+            RunStore(out).save(trace)
+        except StoppedError as error:
+            reason = str(error).rpartition("; ")[0]
+            raise type(error)(
+                f"{reason}; the records are kept: when that is mended, 'tierscope analyze {shlex.quote(out)}' goes on"
+            ) from None
+        shutil.rmtree(os.path.join(out, SCRATCH), ignore_errors=True)
+
+
+def finish_or_look(out: str) -> Trace | None:
+    """`finish`, unless a process of the command still runs: then what it did so far, and its records stay."""
+    if is_unfinished(out):
+        with locked(out, _IN_USE):
+            about = _read_description(out)
+            recorder = RECORDERS.load(about["recorder"])()
+            running = recorder.running(_record(out), about)
+            if running:
+                trace = recorder.collect(_record(out), out, {**about, "ops": False})
+                return replace(trace, about={**trace.about, "running": running, "still_running": 0})
+    finish(out)
+    return None
+
+
+def _record(out: str) -> str:
+    return os.path.join(out, SCRATCH, _RECORD)
+
+
+def _read_description(out: str) -> dict[str, Any]:
+    path = os.path.join(out, SCRATCH, _DESCRIPTION)
+    try:
+        with open_plain(path) as source:
+            about = json.loads(source.read(1 << 24))
+    except FileNotFoundError:
+        raise ResultError(f"{out}: the command was never started; trace it again, with another --out") from None
+    except (OSError, ValueError, RecursionError):
+        raise ResultError(f"{path}: cannot be read; trace the command again, with another --out") from None
+    tiers = about.get("tiers") if isinstance(about, dict) else None
+    right = isinstance(tiers, list) and all(
+        isinstance(tier, dict) and isinstance(tier.get("name"), str) and isinstance(tier.get("prefixes"), list)
+        for tier in tiers
+    )
+    command = about.get("command") if isinstance(about, dict) else None
+    right &= isinstance(command, list) and all(isinstance(word, str) for word in command)
+    if not right or not isinstance(about.get("recorder"), str):
+        raise ResultError(f"{path}: is not a description of Tierscope's; trace the command again, with another --out")
+    return dict(about)

@@ -1,0 +1,25 @@
+"""A result for other programs."""
+
+import glob
+import os
+
+from tierscope.analysis.analysis import Analysis
+from tierscope.errors import UserError
+from tierscope.report.perfetto import events_of_ops, events_of_sums, write_perfetto
+
+FORMATS = ("perfetto", "parquet")
+
+
+def export(analysis: Analysis, result: str | None, form: str, path: str) -> None:
+    """`result`: the directory that it is from, if any: it may hold a list of operations."""
+    if os.path.exists(path):
+        raise UserError(f"{path}: is there already; give another name, or remove it first")
+    try:
+        if form == "parquet":
+            analysis.times.table.write_parquet(path)
+            return
+        lists = sorted(glob.glob(os.path.join(glob.escape(result), "ops", "*-node*.parquet"))) if result else []
+        events = events_of_ops(lists) if lists else events_of_sums(analysis.times)
+        write_perfetto(path, events, analysis.name)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror or error}; give another name") from None

@@ -1,0 +1,81 @@
+"""A directory of ours into which a command writes JSON, a page and figures."""
+
+import errno
+import json
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from tierscope.errors import OutOfSpaceError, UserError
+from tierscope.output import manifest
+from tierscope.output.durable import remove_leftovers, write_file
+from tierscope.output.result import locked, refuse_links
+from tierscope.report.drawn.view import Figure
+from tierscope.report.figures import standalone
+from tierscope.report.png import png_problem, to_png
+
+FIGURES = "figures"
+_KINDS = ("svg", "png")
+_TAKEN = "another command is writing there; wait for it to end or give another --out"
+
+
+def claim_folder(out: str, kind: str) -> str:
+    """Before anything takes long: a directory that is ours, or can be."""
+    if out == "":
+        raise UserError("--out is empty; give a directory, or leave it out")
+    folder = os.path.abspath(out)
+    manifest.claim(folder, kind)
+    return folder
+
+
+def json_bytes(document: Mapping[str, Any]) -> bytes:
+    """As `--json` prints it."""
+    return (json.dumps(document, indent=1, allow_nan=False) + "\n").encode()
+
+
+def figure_files(drawn: Iterable[Figure], inside: str = FIGURES) -> dict[str, bytes]:
+    """As SVG, and as PNG where this machine can; by their places in the directory."""
+    problem, files = png_problem(), {}
+    for figure in drawn:
+        if figure.svg is not None:
+            whole = standalone(figure)
+            files[os.path.join(inside, f"{figure.name}.svg")] = whole
+            if not problem:
+                files[os.path.join(inside, f"{figure.name}.png")] = to_png(whole)
+    return files
+
+
+def write_files(folder: str, files: Mapping[str, bytes], names: Iterable[str], inside: str = FIGURES) -> list[str]:
+    """As `put_files`, while nobody else writes there."""
+    with locked(folder, _TAKEN):
+        with suppress(NotADirectoryError):  # writing will say so
+            remove_leftovers(os.path.join(folder, inside))
+        return put_files(folder, files, names, inside)
+
+
+def put_files(
+    folder: str,
+    files: Mapping[str, bytes],
+    names: Iterable[str],
+    inside: str = FIGURES,
+    fix: str = "give another --out",
+) -> list[str]:
+    """Each of them durably. Figures with these names that an earlier call left, about other data, give way."""
+    refuse_links(folder)
+    paths = [_write(os.path.join(folder, name), content, fix) for name, content in files.items()]
+    for old in {os.path.join(inside, f"{name}.{kind}") for name in names for kind in _KINDS} - files.keys():
+        with suppress(OSError):
+            os.unlink(os.path.join(folder, old))
+    return paths
+
+
+def _write(path: str, content: bytes, fix: str) -> str:
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        write_file(path, content)
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        fix = "free some space" if full else fix
+        raise (OutOfSpaceError if full else UserError)(f"{path}: cannot be written: {error.strerror}; {fix}") from None
+    return path

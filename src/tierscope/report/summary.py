@@ -1,0 +1,127 @@
+"""OUT/summary.json: DLIO's metrics of a result, by DLIO's names; one entry per point of the sweep.
+
+Schema history
+    1  first version
+"""
+
+import errno
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import Any
+
+from tierscope.analysis.metrics import MB, PointMetrics, metric_json, metric_lines, point_metrics
+from tierscope.errors import OutOfSpaceError, UserError
+from tierscope.output.durable import open_plain, write_file
+from tierscope.output.result import has_study, read_study, refuse_other_runs
+from tierscope.output.store import RunStore
+from tierscope.spec import sweep
+from tierscope.spec.dlio_making import MetricOptions
+from tierscope.trace.trace import Trace
+
+SCHEMA_VERSION = 1
+_NAME = "summary.json"
+
+
+def summarise(out: str, wanted: MetricOptions) -> dict[str, Any]:
+    """Of the runs that are finished."""
+    if not os.path.isdir(out) or not has_study(out):
+        raise UserError(f"{out}: is not the result of a study; --metrics is for the --out of a 'tierscope run'")
+    if not RunStore(out).finished():
+        raise UserError(f"{out}: no run is finished yet; 'tierscope run' with this --out goes on where it stopped")
+    study = read_study(out)
+    refuse_other_runs(study, out)
+    studies = [point.study for point in sweep.points(study)]
+    seen: list[Trace] = []
+
+    def traces() -> Iterator[Trace]:
+        for trace in RunStore(out).load_all():
+            seen.append(Trace(trace.key, trace.about, trace.ranks.select("epoch", "epoch_seconds")))
+            yield trace
+
+    found = point_metrics(traces(), wanted)
+    points = [_point(each, wanted, [run for run in seen if run.key.point == each.point]) for each in found]
+    for entry, each in zip(points, found, strict=True):
+        here = studies[each.point]
+        entry |= {
+            "num_accelerators": here.system.ranks,
+            "num_hosts": here.system.nodes,
+            "num_files_train": here.workload.dataset.num_files_train,
+            "num_samples_per_file": here.workload.dataset.num_samples_per_file,
+        }
+    only = points[0] if len(points) == 1 else {}
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "study": study.study,
+        "kind": seen[0].about.get("kind"),
+        "emulated_tiers": [tier.name for tier in study.system.tiers if tier.emulate],
+        "hostname": seen[0].about.get("provenance", {}).get("host"),
+        "bytes_per_MB": MB,
+        "wanted": asdict(wanted),
+        **({name: only[name] for name in only if name not in ("point", "sweep")} if only else {"metric": None}),
+        "points": points,
+    }
+
+
+def _point(each: PointMetrics, wanted: MetricOptions, runs: Sequence[Trace]) -> dict[str, Any]:
+    start, end = _times(runs)
+    return {
+        "point": each.point,
+        "sweep": dict(each.sweep),
+        "start": start,
+        "end": end,
+        "epochs": len(each.epochs),
+        "metric": metric_json(each, wanted.au),
+    }
+
+
+def _times(runs: Sequence[Trace]) -> tuple[str | None, str | None]:
+    """When the first run began and the last one ended. Its begin is its end less its epochs: what lies between them is not known."""
+    spans = []
+    for run in runs:
+        try:
+            ended = datetime.fromisoformat(run.about["provenance"]["time"])
+        except (KeyError, TypeError, ValueError):
+            return None, None
+        slowest = run.table.group_by("epoch").max()["epoch_seconds"]
+        spans.append((ended - timedelta(seconds=float(slowest.sum() or 0.0)), ended))
+    first, last = min(begin for begin, _ in spans), max(end for _, end in spans)
+    return first.isoformat(timespec="seconds"), last.isoformat(timespec="seconds")
+
+
+def write_summary(out: str, wanted: MetricOptions) -> dict[str, Any]:
+    """Written anew, whatever was there."""
+    summary = summarise(out, wanted)
+    path = os.path.join(out, _NAME)
+    try:
+        write_file(path, (json.dumps(summary, indent=1, allow_nan=False) + "\n").encode())
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        fix = "free some space" if full else "make it writable"
+        raise (OutOfSpaceError if full else UserError)(f"{path}: cannot be written: {error.strerror}; {fix}") from None
+    return summary
+
+
+def wanted_before(out: str) -> MetricOptions:
+    """How the metrics of a result were wanted when it was run; what cannot be read is as if nobody had said anything."""
+    try:
+        with open_plain(os.path.join(out, _NAME)) as source:
+            found = json.loads(source.read(1 << 26))["wanted"]
+        au, start, end = found["au"], found["exclude_start_steps"], found["exclude_end_steps"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return MetricOptions()
+    numbers = isinstance(start, int) and isinstance(end, int) and start >= 0 and end >= 0
+    right = au is None or (isinstance(au, int | float) and 0 <= au <= 1)
+    return MetricOptions(au, start, end) if numbers and right else MetricOptions()
+
+
+def summary_lines(summary: dict[str, Any]) -> list[str]:
+    """`[METRIC]` lines, of every point."""
+    lines: list[str] = []
+    for point in summary["points"]:
+        if point["sweep"]:
+            lines.append("[METRIC] " + ", ".join(f"{name} = {value}" for name, value in point["sweep"].items()))
+        lines += metric_lines(point["metric"], point["num_accelerators"])
+    return lines

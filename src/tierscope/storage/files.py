@@ -1,0 +1,78 @@
+"""Where on a tier the files of a dataset lie."""
+
+import os
+import re
+from dataclasses import dataclass
+
+from tierscope.errors import UserError
+from tierscope.spec.study import Dataset, Tier
+from tierscope.storage.striping import Striping
+
+_PART = ".part"  # no digits: an emulated tier finds a file's servers by the last number in its name
+
+
+def tier_root(tier: Tier, out: str, node: int) -> str:
+    """The tier's directory on a node: placeholders and environment variables filled in."""
+    expanded = os.path.expanduser(os.path.expandvars(tier.path))
+    unset = re.search(r"\$\{?(\w+)", expanded)
+    if unset:
+        raise UserError(
+            f"system.tiers.{tier.name}.path = {tier.path}; ${unset[1]} is not set in the environment: set it or write the path"
+        )
+    return os.path.abspath(expanded.replace("{node}", str(node)).replace("{out}", out))
+
+
+def dataset_name(dataset: Dataset, seed: int) -> str:
+    """Names everything that the files' content and place depend on."""
+    name = f"{dataset.format}-{dataset.num_files_train}x{dataset.num_samples_per_file}-{dataset.record_length_bytes}B-seed{seed}"
+    if dataset.record_length_bytes_stdev:
+        name += f"-stdev{dataset.record_length_bytes_stdev}"
+    if dataset.compressibility:
+        name += f"-compressible{dataset.compressibility:g}"
+    if dataset.format == "hdf5":
+        layout = dataset.hdf5
+        level = layout.compression_level if layout.compression == "gzip" else ""
+        name += f"-chunk{layout.chunk_size or 0}-{layout.compression}{level}"
+    if dataset.statistics.file_bytes is not None:
+        name += f"-statistics{dataset.statistics.file_bytes}B"
+    return f"{name}-in{dataset.num_subfolders_train}" if dataset.num_subfolders_train else name
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetFiles:
+    """The paths of a dataset on one tier, as one node sees it."""
+
+    tier_root: str
+    folder: str
+    suffix: str
+    subfolders: int
+
+    @classmethod
+    def of(
+        cls, tier: Tier, out: str, node: int, dataset: Dataset, seed: int, suffix: str, copies: bool = False
+    ) -> "DatasetFiles":
+        """`copies`: those that readers leave there, in a folder of their own beside what was staged."""
+        root, name = tier_root(tier, out, node), dataset_name(dataset, seed)
+        if (striping := Striping.of(tier)) and not copies:
+            name = f"{name}-{striping.name}"
+        folder = os.path.join(root, f"{name}-first-touch" if copies else name)
+        return cls(root, folder, suffix, dataset.num_subfolders_train)
+
+    def path(self, file: int) -> str:
+        if self.subfolders:
+            return f"{self.folder}/{file % self.subfolders:06d}/{file:09d}{self.suffix}"
+        return f"{self.folder}/{file:09d}{self.suffix}"
+
+    def unfinished(self, file: int) -> str:
+        """The path of a file while it is written; nobody reads it under this name."""
+        return self.path(file) + _PART
+
+    def owns(self, name: str) -> bool:
+        """Whether a file of this name, in one of the folders, is a file of the dataset, finished or not."""
+        return re.fullmatch(rf"\d{{9,}}{re.escape(self.suffix)}({re.escape(_PART)})?", name) is not None
+
+    def folders(self) -> list[str]:
+        """All directories that must exist before files are written."""
+        if not self.subfolders:
+            return [self.folder]
+        return [self.folder, *(f"{self.folder}/{index:06d}" for index in range(self.subfolders))]

@@ -1,1 +1,0 @@
-"""What puts rooms together: from a study to finished traces."""

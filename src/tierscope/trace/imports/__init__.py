@@ -1,1 +1,0 @@
-"""Logs of other profilers: read as what they are, then made a trace."""

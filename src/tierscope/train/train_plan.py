@@ -1,0 +1,173 @@
+"""What `train` does with a study: a network in place of emulated work, and one thing varied at a time. No table library is needed here."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tierscope.errors import UserError
+from tierscope.spec import keys, sweep
+from tierscope.spec.check import find_problem
+from tierscope.spec.load import Loaded, load
+from tierscope.spec.study import FRAMEWORKS, NETWORKS, TRAINING_DATA, Axis, Study
+from tierscope.spec.vary import read_vary, value_at
+
+ALIASES = {"lenet": "lenet5"}
+ENOUGH_REPETITIONS = 5
+_EPOCHS = 2  # the first is apart
+_MODEL = "workload.model"
+_BATCH, _DATA = "workload.reader.batch_size", f"{_MODEL}.data"
+_IMAGES = ("jpeg", "png")
+_REFUSED = {
+    "workload.train.computation_time": "is emulated compute, and train computes for real; leave it out",
+    f"{_MODEL}.network": "is one network at a time; give --model",
+    "workload.train.epochs": "is how often everything is done, not what is done; use --set for all",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TrainOptions:
+    """Options as they are typed; None: as the study says."""
+
+    model: str | None = None
+    device: str | None = None
+    precision: str | None = None
+    optimizer: str | None = None
+    input: str | None = None
+    batch: str | None = None
+    data: str | None = None
+    vary: tuple[str, ...] = ()
+    repetitions: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """`parts`: what is varied (None: nothing, or what the study sweeps), and the study to run for it."""
+
+    base: Study
+    parts: tuple[tuple[str | None, Study], ...]
+    notes: tuple[str, ...]
+
+
+def plan_training(
+    name: str,
+    asked: TrainOptions,
+    settings: Sequence[str] = (),
+    system: str | None = None,
+    scaled: Callable[[Loaded], Loaded] = lambda loaded: loaded,
+) -> Planned:
+    """`settings` win over what is done here, so that a contradiction is said and not hidden."""
+    plain = load(name, (), system).study
+    ours, notes = list(_model_settings(asked)), list[str]()
+    for setting, note in _real_work(plain):
+        ours += setting
+        notes.append(note)
+    loaded = scaled(load(name, [*ours, *settings], system))
+    base, axes = _base_and_axes(loaded.study, asked)
+    if base.workload.model.network is None:
+        raise UserError(f"the study trains no network; say which one: --model {' or '.join(NETWORKS)}")
+    notes = [*loaded.notes, *notes]
+    repetitions = asked.repetitions or max(base.repetitions, ENOUGH_REPETITIONS)
+    if base.workload.train.epochs < _EPOCHS:
+        notes.append(f"epochs: {_EPOCHS} in place of {base.workload.train.epochs}, since the first is apart")
+        base = replace(base, workload=replace(base.workload, train=replace(base.workload.train, epochs=_EPOCHS)))
+    if axes and base.sweep:
+        swept = ", ".join(axis.path for axis in base.sweep)
+        notes.append(f"the study's own sweep ({swept}) is left out, since others are varied; --vary takes it too")
+    base = replace(base, repetitions=repetitions)
+    parts = tuple(_parts(base, axes))
+    for _, study in parts:
+        _check(study)
+    return Planned(replace(base, sweep=()), parts, tuple(notes))
+
+
+def _model_settings(asked: TrainOptions) -> Iterator[str]:
+    for key, value in (
+        ("network", ALIASES.get(asked.model or "", asked.model)),
+        ("device", asked.device),
+        ("arithmetic", asked.precision),
+        ("solver", asked.optimizer),
+        ("input", asked.input),
+    ):
+        if value is not None:
+            yield f"{_MODEL}.{key}={value}"
+
+
+def _real_work(plain: Study) -> Iterator[tuple[list[str], str]]:
+    """Settings that take out what only emulates training, each with what to say about it."""
+    train, reader = plain.workload.train, plain.workload.reader
+    if train.computation_time or train.computation_time_stdev or _swept(plain, "workload.train.computation_time"):
+        key = "workload.train.computation_time"
+        yield (
+            [f"{key}=0", f"{key}_stdev=0", f"{key}_distribution=constant"],
+            "the study's compute time is left out: train computes for real",
+        )
+    image = plain.workload.dataset.format in _IMAGES
+    if reader.preprocess == "busy" or (image and reader.preprocess == "none"):
+        said = "emulated" if reader.preprocess == "busy" else "nothing is decoded"
+        yield (
+            ["workload.reader.preprocess=decode", "workload.reader.preprocess_time=0"],
+            f"preprocess: decode in place of {reader.preprocess} ({said}): train needs real samples",
+        )
+    if reader.data_loader in FRAMEWORKS:
+        yield (
+            ["workload.reader.data_loader=auto"],
+            f"data_loader: auto in place of {reader.data_loader}: training takes its samples from our loaders",
+        )
+
+
+def _swept(study: Study, begin: str) -> bool:
+    return any(axis.path.startswith(begin) for axis in study.sweep)
+
+
+def _base_and_axes(study: Study, asked: TrainOptions) -> tuple[Study, tuple[Axis, ...]]:
+    """A single value is the base's own; several are varied."""
+    lists = [(_BATCH, "--batch", asked.batch), (_DATA, "--data", asked.data)]
+    given = [_listed(study, path, option, text) for path, option, text in lists if text is not None]
+    for axis in given:
+        if len(axis.values) == 1:
+            study = _with(study, axis.path, axis.values[0])
+    varied = [axis for axis in given if len(axis.values) > 1]
+    for axis in read_vary(study, asked.vary, _REFUSED):
+        if any(axis.path == other.path for other in given):
+            raise UserError(f"--vary {axis.path}: is given by an option of its own too; remove one")
+        varied.append(axis)
+    return study, tuple(varied)
+
+
+def _listed(study: Study, path: str, option: str, text: str) -> Axis:
+    try:
+        (axis,) = read_vary(study, [f"{path}={text}"])
+    except UserError as error:
+        raise type(error)(str(error).replace(f"--vary {path}={text}", f"{option} {text}")) from None
+    return axis
+
+
+def _with(study: Study, path: str, value: Any) -> Study:
+    kept = tuple(axis for axis in study.sweep if axis.path != path)
+    section, _, key = path.removeprefix("workload.").rpartition(".")
+    inner = replace(getattr(study.workload, section), **{key: value})
+    return replace(study, workload=replace(study.workload, **{section: inner}), sweep=kept)
+
+
+def _parts(base: Study, axes: Sequence[Axis]) -> Iterator[tuple[str | None, Study]]:
+    """One study for each key; where there are several, all of them have the base in common."""
+    if not axes:
+        yield None, base
+        return
+    names = keys.short_names([axis.path for axis in axes])
+    for axis in axes:
+        own = value_at(base, axis.path)
+        values = axis.values if own in axis.values or len(axes) == 1 else (own, *axis.values)
+        yield names[axis.path], replace(base, sweep=(Axis(axis.path, values),))
+
+
+def _check(study: Study) -> None:
+    for point in sweep.points(study):
+        if problem := find_problem(point.study):
+            at = ", ".join(f"{name} = {value}" for name, value in point.sweep.items())
+            raise UserError(f"{problem.text}{f' (at {at})' if at else ''}")
+
+
+def all_data() -> str:
+    """What --storage-matters compares."""
+    return ",".join(TRAINING_DATA)

@@ -1,0 +1,110 @@
+"""Candidates of a tuning: every combination of the varied keys, as a study of its own; those that cannot be run, with the line why."""
+
+import itertools
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tierscope.bench.loading import pick_loader
+from tierscope.dataset.capacity import check_capacity
+from tierscope.errors import UserError
+from tierscope.measure.checkpoints import check_checkpoints
+from tierscope.measure.collective import check_collective
+from tierscope.measure.first_touch import check_policies, staged_as
+from tierscope.measure.preloaded import check_preload
+from tierscope.spec import dump, keys
+from tierscope.spec.check import find_problem
+from tierscope.spec.study import Axis, Study
+from tierscope.spec.vary import EXAMPLE
+from tierscope.spec.vary import read_vary as read_axes
+from tierscope.tuning.tuning import Refused
+
+MOST_COMBINATIONS = 10_000
+_FIXED = ("workload.train.", "workload.reader.preprocess_time", "seed")  # what training is, not how it reads
+_WHY_FIXED = "is what training does, not how it reads; use --set to change it for all"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Number 0 is the default, without settings. `settings` are by short name, as in JSON; `study` is a whole study."""
+
+    number: int
+    settings: dict[str, Any]
+    study: Study
+
+
+def read_vary(base: Study, vary: Sequence[str]) -> tuple[Axis, ...]:
+    """`KEY=A,B,C` or `KEY=A:B:STEP`, with any unambiguous suffix of a key."""
+    axes = read_axes(base, vary, dict.fromkeys(_FIXED, _WHY_FIXED))
+    if not axes:
+        raise UserError(f"nothing varies; say which keys to try, for example --vary {EXAMPLE}")
+    combinations = math.prod(len(axis.values) for axis in axes)
+    if combinations > MOST_COMBINATIONS:
+        raise UserError(
+            f"--vary: {combinations:,} combinations; at most {MOST_COMBINATIONS:,}: give fewer values or keys"
+        )
+    return axes
+
+
+def candidates_of(base: Study, axes: Sequence[Axis], out: str, launcher: str) -> tuple[list[Candidate], list[Refused]]:
+    """The default first, then all that can be run and is not the default. Tiers are under OUT for all of them, so data is written once."""
+    plain = replace(base, sweep=(), goal=None, repetitions=1)
+    check_runnable(plain, launcher)
+    found, refused = [Candidate(0, {}, in_common(plain, out))], list[Refused]()
+    names = keys.short_names([axis.path for axis in axes])
+    for values in itertools.product(*(axis.values for axis in axes)):
+        settings = {axis.path: value for axis, value in zip(axes, values, strict=True)}
+        short = {names[path]: value for path, value in settings.items()}
+        try:
+            study = replace(dump.with_settings(plain, settings), sweep=())
+            if study == plain:
+                continue
+            _check_same_work(plain, study)
+            check_runnable(study, launcher)
+        except UserError as error:
+            refused.append(Refused(short, str(error)))
+            continue
+        found.append(Candidate(len(found), short, in_common(study, out)))
+    if len(found) == 1:
+        if refused:
+            raise UserError(f"none of {len(refused)} combinations can be run; the first: {refused[0].line}")
+        raise UserError("nothing varies: the only combination is the study as it is; give other values with --vary")
+    return found, refused
+
+
+def check_runnable(study: Study, launcher: str) -> None:
+    """All that is refused before anything is touched."""
+    problem = find_problem(study)
+    if problem is not None:
+        raise UserError(problem.text)
+    check_policies([study])
+    check_checkpoints([study])
+    check_collective([study], launcher)
+    check_preload([study], ops=False, launcher=launcher)
+    pick_loader(study)
+    check_capacity(staged_as(study))
+
+
+def _check_same_work(base: Study, study: Study) -> None:
+    for what, one, other in _work(base, study):
+        if one != other:
+            raise UserError(f"{what} would be {other} in place of {one}: other work, whose time says nothing; keep it")
+
+
+def _work(base: Study, study: Study) -> Iterator[tuple[str, Any, Any]]:
+    before, after = base.workload.dataset, study.workload.dataset
+    yield "samples of the dataset", before.samples, after.samples
+    for name in ("record_length_bytes", "record_length_bytes_stdev", "compressibility"):
+        yield f"workload.dataset.{name}", getattr(before, name), getattr(after, name)
+
+
+def in_common(study: Study, out: str) -> Study:
+    """`{out}` of a tier would be another directory in every trial."""
+    place = os.path.join(out, "tiers")
+    tiers = study.system.tiers
+    if any("{out}" in tier.path for tier in tiers) and any(sign in place for sign in "${"):
+        raise UserError(f"{out}: has a $ or {{ in it, which means something in paths of tiers; give another --out")
+    paths = tuple(replace(tier, path=tier.path.replace("{out}", place)) for tier in tiers)
+    return replace(study, system=replace(study.system, tiers=paths))

@@ -1,0 +1,31 @@
+"""Whether a dataset fits into memory."""
+
+from pathlib import Path
+
+import pytest
+
+from tierscope.dataset import memory
+from tierscope.dataset.memory import check_memory, free_memory
+from tierscope.errors import UserError
+
+
+def test_what_does_not_fit_is_refused_with_both_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "free_memory", lambda: 10 * 2**30)
+    check_memory(8 * 2**30)
+    with pytest.raises(UserError) as caught:
+        check_memory(8 * 2**30 + 1)
+    assert str(caught.value) == (
+        "workload.reader.read_ahead = all; the ranks' samples take 8 GiB of memory, and 10 GiB are free here; "
+        "use fewer ranks or samples, shuffle: local, or read_ahead: batches"
+    )
+
+
+def test_the_page_cache_counts_as_free(tmp_path: Path) -> None:
+    """After staging, it holds what was written."""
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemTotal:  900 kB\nMemFree:  3 kB\nMemAvailable:      700 kB\n")
+    assert free_memory(str(meminfo)) == 700 * 1024
+    meminfo.write_text("MemFree:  3 kB\n")
+    assert free_memory(str(meminfo)) > 2**20  # what the system says
+    assert free_memory(str(tmp_path / "none")) > 2**20
+    assert free_memory() > 2**20

@@ -1,0 +1,219 @@
+"""From logs to a trace: what is refused in one clear line, what is doubted, and what is kept."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.imports.darshan_logs import made_log, reading
+from tierscope.commands.analyze import analyze
+from tierscope.errors import UserError
+from tierscope.imports import logs as imports
+from tierscope.imports.darshan_reader import DarshanLog, UnreadableLog
+from tierscope.imports.logs import ImportOptions, import_logs, is_import, keep, source_of
+from tierscope.imports.paths import TierRules
+from tierscope.trace.trace import Trace
+
+RULES = TierRules({"gfs": ("/gfs",)})
+READ = [reading("/gfs/a")]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+class Reading:
+    """Imports what would have been read from files of these names."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._folder, self._monkeypatch = folder, monkeypatch
+
+    def __call__(self, *logs: DarshanLog | UnreadableLog, rules: TierRules = RULES, force: bool = False) -> Trace:
+        def read(paths: Sequence[str], segments: bool) -> Iterator[DarshanLog | UnreadableLog]:
+            assert not segments
+            assert list(paths) == [log.path for log in logs]
+            yield from logs
+
+        self._monkeypatch.setattr(imports, "read_logs", read)
+        for log in logs:
+            Path(log.path).parent.mkdir(exist_ok=True, parents=True)
+            Path(log.path).touch()
+        return import_logs([log.path for log in logs], ImportOptions(rules, force=force))
+
+    def refusal(self, *logs: DarshanLog | UnreadableLog, rules: TierRules = RULES) -> str:
+        with pytest.raises(UserError) as caught:
+            self(*logs, rules=rules)
+        assert "\n" not in str(caught.value)
+        return str(caught.value)
+
+
+@pytest.fixture
+def of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Reading:
+    return Reading(folder, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("a.darshan", "darshan"),
+        ("a.darshan.gz", "darshan"),
+        ("a.pfw", "dftracer"),
+        ("a.pfw.gz", "dftracer"),
+        ("a.gz", None),
+        ("darshan", None),
+        ("a.darshan.txt", None),
+    ],
+)
+def test_names_tell_the_profiler(name: str, source: str | None) -> None:
+    assert source_of(f"/x/{name}") == source
+
+
+@pytest.mark.parametrize(
+    ("paths", "message"),
+    [
+        (["gone.darshan"], "gone.darshan: no such file; give the logs of one job"),
+        (
+            ["a.darshan", "folder.darshan"],
+            "folder.darshan: is a directory; give the logs in it, for example folder.darshan/*.darshan",
+        ),
+        (
+            ["a.darshan", "note.txt"],
+            "note.txt: is no log that is known; Darshan's end in .darshan, DFTracer's in .pfw or .pfw.gz",
+        ),
+        (["a.darshan", "b.pfw"], "logs of Darshan and of DFTracer together; give those of one profiler"),
+    ],
+)
+def test_what_is_no_set_of_logs_is_refused_before_anything_is_read(
+    paths: list[str], message: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(imports, "read_logs")
+    for name in ("a.darshan", "b.pfw", "note.txt"):
+        (folder / name).touch()
+    (folder / "folder.darshan").mkdir()
+    with pytest.raises(UserError) as caught:
+        import_logs(paths, ImportOptions(RULES))
+    assert str(caught.value) == message
+
+
+def test_a_plain_log_is_a_trace(of: Reading) -> None:
+    trace = of(made_log(READ))
+    assert (trace.about["kind"], trace.about["source"], trace.about["job_id"]) == ("imported", "darshan", 77)
+    assert trace.about["command"] == "python train.py"
+    assert trace.about["unreadable_logs"] == trace.about["damaged_logs"] == []
+
+
+def test_the_command_is_that_of_the_process_that_began_first(of: Reading) -> None:
+    worker = made_log(READ, pid=2, start=9, command="python -c spawn")
+    assert of(worker, made_log(READ, pid=1, start=1)).about["command"] == "python train.py"
+
+
+def test_logs_of_several_jobs_are_refused(of: Reading) -> None:
+    message = of.refusal(made_log(READ, job_id=77), made_log(READ, job_id=88), made_log(READ, job_id=88, pid=9))
+    assert message.startswith("logs of 2 jobs (77: me_python_id77-1_")
+    assert message.endswith("; give those of one job")
+
+
+def test_without_a_scheduler_a_forked_worker_is_of_its_parents_job(of: Reading) -> None:
+    """Then Darshan takes the number of the process for that of the job."""
+    main, worker = made_log(READ, pid=10, job_id=10), made_log(READ, pid=11, job_id=11, parent=10)
+    assert of(main, worker).about["process_count"] == 2
+
+
+def test_when_nothing_can_be_read_the_first_reason_is_given(of: Reading) -> None:
+    message = of.refusal(UnreadableLog("a.darshan", "is empty"), UnreadableLog("b.darshan", "crashed"))
+    assert message == "a.darshan: is empty; get the log again from where it was written"
+
+
+def test_an_old_log_is_not_to_be_fetched_again(of: Reading) -> None:
+    """Fetching it again gives the same old log."""
+    reason = "is a log of Darshan 1 or 2, which the library of Darshan 3 does not read"
+    assert "get the log again" not in of.refusal(UnreadableLog("a.darshan", reason))
+
+
+DOUBTFUL: dict[str, tuple[DarshanLog | UnreadableLog, str]] = {
+    "unreadable_logs": (UnreadableLog("bad.darshan", "is empty"), "cannot be read: 1 (bad.darshan: is empty)"),
+    "damaged_logs": (made_log(READ, pid=2, complaints=["Error: cut."]), "are damaged or cut off"),
+    "negative_times": (made_log([reading("/gfs/a", meta=-1.0)], pid=2), "records with a negative time: 1"),
+    "impossible_ranks": (made_log([*READ, reading("/gfs/b", 7)], pid=2), "ranks that the job did not have: 1"),
+    "long_meta": (made_log([reading("/gfs/a", meta=99.0)], pid=2), "metadata took 99 s in a process that ran for 11 s"),
+}
+
+
+@pytest.mark.parametrize("kind", DOUBTFUL)
+def test_what_cannot_be_trusted_is_shown_only_when_forced(kind: str, of: Reading) -> None:
+    log, words = DOUBTFUL[kind]
+    message = of.refusal(made_log(READ), log)
+    assert message.startswith("2 logs: ")
+    assert words in message
+    assert message.endswith("; --force shows it all the same")
+    assert of(made_log(READ), log, force=True).about[kind]
+
+
+def test_one_doubt_is_told_and_the_others_are_counted(of: Reading) -> None:
+    log = made_log([reading("/gfs/a", meta=-1.0), reading("/gfs/b", 9)], complaints=["Error: cut."])
+    message = of.refusal(log)
+    assert message.startswith(f"{log.path}: logs that are damaged or cut off")
+    assert "(and 2 more such)" in message
+
+
+def test_files_on_no_tier_get_the_option_that_helps(of: Reading) -> None:
+    message = of.refusal(made_log([reading("/data/train/a"), reading("/data/val/b")]), rules=TierRules({}))
+    assert "200 B are below /data/" in message or "100 B are below /data/" in message
+    assert message.endswith("for example --tier gfs=/data")
+
+
+def test_a_damaged_log_without_files_is_called_damaged(of: Reading) -> None:
+    """No --tier would help."""
+    log = made_log(complaints=["Error: unable to read compressed data from file."])
+    message = of.refusal(log, rules=TierRules({}))
+    assert "damaged" in message
+    assert "--tier" not in message
+
+
+def test_a_log_of_shared_files_only_needs_no_tier_to_be_given(of: Reading) -> None:
+    log = made_log([reading("/scratch/a", -1)], processes=4, mounts=[("/scratch", "lustre")])
+    assert of(log, rules=TierRules({})).about["shared"]
+
+
+@pytest.mark.parametrize("odd", ["two\nlines", "a\x1b[31mred", "[/red]", "\r", "{x}"])
+def test_odd_names_of_folders_are_told_in_one_line(odd: str, of: Reading) -> None:
+    message = of.refusal(made_log([reading(f"/data/{odd}/a")]), rules=TierRules({}))
+    assert not [sign for sign in message if ord(sign) < 32]
+
+
+def test_odd_complaints_are_told_in_one_line(of: Reading) -> None:
+    message = of.refusal(made_log(READ, complaints=["Error: \x1b[31m\x07{x} of [/red]"]))
+    assert not [sign for sign in message if ord(sign) < 32]
+
+
+def test_a_trace_is_kept_once(of: Reading, folder: Path) -> None:
+    trace = of(made_log(READ))
+    out = keep(trace, str(folder / "out"))
+    assert out == str(folder / "out")
+    assert is_import(out)
+    assert analyze(out).findings
+    with pytest.raises(UserError, match="holds imported logs already; give another --out"):
+        keep(trace, out)
+
+
+def test_a_foreign_folder_is_left_alone(of: Reading, folder: Path) -> None:
+    (folder / "precious").mkdir()
+    (folder / "precious" / "thesis.tex").write_text("years of work")
+    with pytest.raises(UserError):
+        keep(of(made_log(READ)), str(folder / "precious"))
+    assert [path.name for path in (folder / "precious").iterdir()] == ["thesis.tex"]
+    assert not is_import(str(folder / "precious"))
+
+
+@pytest.mark.parametrize("kind", ["nfs", "9p", "fuse.gocryptfs"])
+def test_what_is_kept_can_be_read_again_whatever_the_mount(kind: str, of: Reading, folder: Path) -> None:
+    log = made_log([reading("/m/a"), *READ], mounts=[("/m", kind)])
+    assert analyze(keep(of(log), str(folder / "out"))).breakdown
+
+
+def test_what_was_forced_can_be_kept_and_read_again(of: Reading, folder: Path) -> None:
+    trace = of(made_log(READ), *(log for log, _ in DOUBTFUL.values()), force=True)
+    kinds = {finding.kind for finding in analyze(keep(trace, str(folder / "out"))).findings}
+    assert kinds >= set(DOUBTFUL)

@@ -1,0 +1,119 @@
+"""Runs handed over as arrays: nothing is lost, and nothing hostile is believed."""
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tierscope.errors import ResultError
+from tierscope.output import handover
+from tierscope.trace.rank_trace import CheckpointLog, Phases, RankEpoch, RankTrace, Residency, TrainingLog
+from tierscope.trace.recorder import LaneTable
+
+
+def a_rank() -> RankTrace:
+    lane = LaneTable(1, *(np.arange(6, dtype=np.int64) * factor for factor in range(1, 7)))
+    epoch = RankEpoch(
+        seconds=1.5,
+        samples=8,
+        payload_bytes=80,
+        stall_seconds=0.1,
+        compute_seconds=1.0,
+        decode_seconds=0.0,
+        order_digest="ab",
+        steps_per_entry=1,
+        steps=np.ones((4, 3)),
+        epoch=1,
+        limited_ops=0,
+        late_ops=0,
+        late_seconds=0.0,
+        lanes=(lane,),
+        residency=(Residency("gfs", 10, None),),
+        span_ns=(5, 9),
+        phases=Phases(copy_seconds=0.25),
+    )
+    training = TrainingLog(
+        network="lenet5", parameters=3, device="cpu", software="torch", first_loss=2.0, last_loss=1.0
+    )
+    return RankTrace(0, 0, (epoch,), "native", CheckpointLog((0.5,), 10, 1), training)
+
+
+def test_what_is_loaded_is_what_was_saved(tmp_path: Path) -> None:
+    path = str(tmp_path / "run.npz")
+    handover.save(path, {"point": 3}, [a_rank()])
+    about, (rank,) = handover.load(path)
+    assert about == {"point": 3}
+    before = a_rank()
+    assert (rank.rank, rank.loader, rank.checkpoints, rank.training) == (
+        0,
+        "native",
+        before.checkpoints,
+        before.training,
+    )
+    (epoch,) = rank.epochs
+    assert epoch.phases == before.epochs[0].phases
+    assert epoch.residency == before.epochs[0].residency
+    assert epoch.span_ns == (5, 9)
+    np.testing.assert_array_equal(epoch.steps, before.epochs[0].steps)
+    np.testing.assert_array_equal(epoch.lanes[0].latencies, before.epochs[0].lanes[0].latencies)
+
+
+def test_every_flipped_byte_is_told_or_harmless(tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    handover.save(str(path), {"point": 3}, [a_rank()])
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 37):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        said = refusal(path)
+        assert said is None or (str(path) in said and "\n" not in said)
+
+
+def refusal(path: Path) -> str | None:
+    try:
+        handover.load(str(path))
+    except ResultError as error:
+        return str(error)
+    return None
+
+
+def test_a_cut_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    handover.save(str(path), {}, [a_rank()])
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(ResultError, match="is no run that was handed over"):
+        handover.load(str(path))
+
+
+def written(path: Path, tree: object) -> str:
+    np.savez(path, about=np.frombuffer(json.dumps(tree).encode(), np.uint8))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {"schema_version": 2, "about": {}, "ranks": []},
+        {"schema_version": 1, "about": {}, "ranks": []},
+        {"schema_version": 1, "about": {}, "ranks": [{"$type": "Popen", "args": "true"}]},
+        {"schema_version": 1, "about": {}, "ranks": [{"$type": "RankTrace", "rank": 0}]},
+        {"schema_version": 1, "about": {}, "ranks": [{"$array": "array0"}]},
+        {"schema_version": 1, "about": [], "ranks": []},
+        [],
+    ],
+)
+def test_other_things_are_refused(tmp_path: Path, tree: object) -> None:
+    with pytest.raises(ResultError):
+        handover.load(written(tmp_path / "run.npz", tree))
+
+
+def test_pickles_are_not_opened(tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    held = io.BytesIO()
+    np.save(held, np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("about.npy", held.getvalue())
+    with pytest.raises(ResultError):
+        handover.load(str(path))
