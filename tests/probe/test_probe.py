@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tierscope.errors import ForeignDirectoryError, StoppedError, UserError
 from tierscope.output import manifest
 from tierscope.probe import files as probe_files
-from tierscope.probe import probe
+from tierscope.probe import request
 from tierscope.probe.crew import ProbeCrew
 from tierscope.probe.findings import findings_of
 from tierscope.probe.measure import (
@@ -412,7 +412,7 @@ def test_a_process_that_dies_ends_the_probe_and_leaves_nothing(tmp_path: Path, m
 def test_tiers_in_the_wrong_order_are_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "scratch").mkdir()
     (tmp_path / "disk").mkdir()
-    monkeypatch.setattr(probe, "filesystem_of", lambda path: "lustre" if path.endswith("scratch") else "xfs")
+    monkeypatch.setattr(request, "filesystem_of", lambda path: "lustre" if path.endswith("scratch") else "xfs")
     far, near = f"gfs={tmp_path / 'scratch'}", f"lfs={tmp_path / 'disk'}"
     assert list(read_wanted([near, far], [], 2, 600.0, []).tiers) == ["lfs", "gfs"]
     with pytest.raises(UserError, match="nearest first: lfs, then gfs"):
