@@ -16,15 +16,14 @@ from tests.tiny import TINY
 from tierscope.analysis import shuffling
 from tierscope.cli.main import main
 from tierscope.commands import kernels as kernels_report
-from tierscope.commands import require as require_report
-from tierscope.commands import train
+from tierscope.commands import simulate, train
 from tierscope.dataset import cleaning as clean
 from tierscope.imports import logs as imports
 from tierscope.output import manifest
-from tierscope.predict import simulation as simulate
 from tierscope.probe import files as probe_files
 from tierscope.recording import traced as trace
 from tierscope.recording.profilers import EPOCH_FILE, Darshan, DFTracer
+from tierscope.report import requirements_files as require_report
 from tierscope.report.drawn import character, efficiency, requirements, training
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.test_commands import one_line, run
-from tierscope.commands import calibrate
+from tierscope.commands import calibrate, validate
 from tierscope.predict.fit import STARTS, Case, Fit, fit
 from tierscope.spec.known import load_system
 
@@ -37,7 +37,7 @@ def _quick_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     """All ways to serve, all starts and draws are for tests/predict/test_fit.py: they take long."""
     monkeypatch.setattr("tierscope.predict.fit.OTHERS_TRIED", ())
     monkeypatch.setattr("tierscope.predict.calibrate.DRAWS", 6)
-    for module in ("predict.calibrate", "studies.calibrate", "studies.modelled"):
+    for module in ("predict.calibrate", "commands.estimate", "commands.validate"):
         monkeypatch.setattr(f"tierscope.{module}.fit", partial(fit, starts=STARTS[:1]))
 
 
@@ -68,8 +68,8 @@ def once(simulated: str, found_of_simulated: dict[str, Any], monkeypatch: pytest
 
         return call
 
-    for name in ("calibrate_results", "validate_results"):
-        monkeypatch.setattr(calibrate, name, remembering(name, getattr(calibrate, name)))
+    for module, name in ((calibrate, "calibrate_results"), (validate, "validate_results")):
+        monkeypatch.setattr(module, name, remembering(name, getattr(module, name)))
 
 
 def test_simulate_prints_a_breakdown_with_intervals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

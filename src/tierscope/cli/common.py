@@ -17,9 +17,9 @@ from tierscope.errors import TierscopeError, UserError
 
 if TYPE_CHECKING:
     from tierscope.analysis.analysis import Analysis
-    from tierscope.commands.report import WrittenReport
     from tierscope.commands.train import TrainedPart
     from tierscope.measure.crews import Crews
+    from tierscope.report.folder import WrittenReport
     from tierscope.spec.dlio_making import MetricOptions
     from tierscope.spec.load import Loaded
     from tierscope.spec.study import Study

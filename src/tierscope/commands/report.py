@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from tierscope.analysis.analysis import Analysis
@@ -20,7 +20,7 @@ from tierscope.report.drawn.character import draw_character
 from tierscope.report.drawn.training import NAMES as TRAINING_FIGURES
 from tierscope.report.drawn.training import draw_training
 from tierscope.report.figures import figures
-from tierscope.report.folder import figure_files, put_files
+from tierscope.report.folder import WrittenReport, figure_files, put_files
 from tierscope.report.page import page
 from tierscope.report.png import png_problem
 from tierscope.report.source import ReportSource
@@ -33,16 +33,6 @@ _PAGE = "report.html"
 _BESIDE = "beside"  # the figure that only some reports have
 _SHOWN_IMPROVEMENT = 50.0
 _SUGGESTED_GOAL = 0.8  # of the best, where nobody gave one
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenReport:
-    """`missing`: names of figures that cannot be drawn; `problem`: why there are no PNG files, or empty."""
-
-    page: str
-    figures: tuple[str, ...]
-    missing: tuple[str, ...]
-    problem: str
 
 
 def write_report(

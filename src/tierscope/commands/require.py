@@ -14,12 +14,7 @@ from tierscope.arch.precision import OPTIMIZER_STATES, PRECISIONS
 from tierscope.arch.requirements import Requirements, Wish, requirements
 from tierscope.arch.stations import TRANSFER_BYTES, reading_threads, with_station_times
 from tierscope.arch.to_json import to_json
-from tierscope.commands.report import WrittenReport
 from tierscope.errors import UserError
-from tierscope.report.drawn.requirements import NAMES, draw_requirements
-from tierscope.report.folder import claim_folder, figure_files, json_bytes, write_files
-from tierscope.report.png import png_problem
-from tierscope.report.requirements_page import requirements_page
 from tierscope.spec import asked, known
 from tierscope.spec.study import System
 
@@ -134,23 +129,3 @@ def _changed(data: TrainingSet, wanted: RequireOptions) -> TrainingSet:
         return data
     size = asked.read_size("--sample-file-bytes", wanted.sample_file_bytes)
     return replace(data, file_bytes=size, samples_per_file=1)
-
-
-KIND = "requirements"
-
-
-_JSON, _PAGE = "requirements.json", "requirements.html"
-
-
-def write_requirements(answer: Answer, out: str, layers: bool = False) -> WrittenReport:
-    """Into a directory that is ours, or can be; what an earlier call wrote there is replaced. `layers`: in the JSON too."""
-    folder = claim_folder(out, KIND)
-    drawn = draw_requirements(answer.found)
-    files = {
-        _PAGE: requirements_page(answer.found, answer.findings, drawn),
-        _JSON: json_bytes(answer_json(answer, layers)),
-        **figure_files(drawn),
-    }
-    page, _, *figures = write_files(folder, files, NAMES)
-    missing = tuple(figure.name for figure in drawn if figure.svg is None)
-    return WrittenReport(page, tuple(figures), missing, png_problem())

@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from tierscope.errors import OutOfSpaceError, UserError
@@ -79,3 +80,13 @@ def _write(path: str, content: bytes, fix: str) -> str:
         fix = "free some space" if full else fix
         raise (OutOfSpaceError if full else UserError)(f"{path}: cannot be written: {error.strerror}; {fix}") from None
     return path
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenReport:
+    """`missing`: names of figures that cannot be drawn; `problem`: why there are no PNG files, or empty."""
+
+    page: str
+    figures: tuple[str, ...]
+    missing: tuple[str, ...]
+    problem: str
