@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tierscope.plan.plan import Plan
 from tierscope.plan.stations import Stations, stations_of, stripes
 from tierscope.predict import events
+from tierscope.predict.engine.inputs import Requests, Start
 from tierscope.predict.outcome import Load, Outcome
 from tierscope.predict.schedule import Reading, Schedule, lay_out
 from tierscope.spec.study import Dataset, Placement, Reader, Study, System, Tier, Train, Workload
@@ -98,11 +99,9 @@ def by_events(case: Case, *, barrier: bool = False, seed: int = 0) -> Outcome:
     """The epoch by events; its ranks begin when the case says."""
     run_epoch = events.engine()
 
-    def staggered(*arguments: Any) -> Any:
-        before, starts, after = arguments[:4], arguments[4], arguments[5:]
-        assert starts.shape == case.starts.shape
-        assert not starts.any()
-        return run_epoch(*before, case.starts, *after)
+    def staggered(requests: Requests, start: Start, *others: Any) -> Any:
+        assert not start.seconds.any()
+        return run_epoch(requests, start._replace(seconds=case.starts), *others)
 
     with mock.patch.object(events, "engine", return_value=staggered):
         options = events.Options(step_barrier=barrier, seed=seed)

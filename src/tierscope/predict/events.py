@@ -9,6 +9,7 @@ from tierscope.errors import UserError
 from tierscope.plan.permutation import IndexArray
 from tierscope.plan.stations import Stations, stripes
 from tierscope.predict.copies import copy_of
+from tierscope.predict.engine.inputs import TIER, Loader, Requests, Result, Start, System, table
 from tierscope.predict.outcome import FloatArray, Load, Outcome
 from tierscope.predict.schedule import Reading, Schedule
 from tierscope.spec.study import Study
@@ -23,56 +24,28 @@ class Options:
 
 
 def simulate(study: Study, stations: Stations, reading: Reading, schedule: Schedule, options: Options) -> Outcome:
-    reader, train, system = study.workload.reader, study.workload.train, study.system
-    ranks, samples = schedule.shape
-    threads, prefetch = (reader.read_threads, reader.prefetch_size) if reader.read_threads else (1, 0)
-    batches = -(-samples // reader.batch_size)
-    keep_steps = ranks * batches <= MOST_STEPS
-    copy = copy_of(study, stations, reading.file_bytes, reading.sample_bytes)
-    nothing = np.zeros((0, 0), np.bool_)
+    train = study.workload.train
+    samples = schedule.shape[1]
     if schedule.fetched is not None:  # what comes of it depends on who is first
         schedule = replace(schedule, tiers=schedule.tiers.copy(), fetched=schedule.fetched.copy())
-    seconds, stall, busy, wall, steps, worked, served = engine()(
-        schedule.tiers,
-        schedule.files,
-        schedule.opens,
-        np.arange(ranks, dtype=np.int64) // system.ranks_per_node,
-        np.zeros(ranks),
-        np.random.default_rng(options.seed).permutation(ranks),  # all begin together: nobody is always first
-        _queues(stations),
-        np.array([(tier.metadata_latency, tier.latency) for tier in stations.tiers]),
-        piece_bytes(stations, reading),
-        stations.per_op,
-        stations.per_byte,
-        stations.variation,
-        stations.sharing,
-        1.0 - stations.background,
-        reader.batch_size,
-        threads,
-        prefetch,
-        train.computation_time,
-        system.process_overhead,
-        options.step_barrier,
-        keep_steps,
-        options.seed & 0xFFFFFFFF,
-        nothing if schedule.fills is None else schedule.fills,
-        nothing if schedule.fetched is None else schedule.fetched,
-        np.zeros(0, np.int64) if schedule.window is None else schedule.window,
-        copy.nbytes,
-        copy.ops,
-        first_stripes(stations, reading, schedule),
+    loader = _loader(study, schedule, options)
+    result: Result = engine()(
+        _requests(stations, reading, schedule),
+        _start(study, schedule, options),
+        _system(study, stations, reading),
+        loader,
     )
     ops, nbytes = counted(schedule, len(stations.tiers), reading)
     return Outcome(
-        seconds=seconds,
-        stall=stall,
-        compute=train.computation_time * batches,
-        busy=busy,
-        wall=wall,
+        seconds=result.seconds,
+        stall=result.stall,
+        compute=train.computation_time * -(-samples // loader.batch),
+        busy=result.busy,
+        wall=result.wall,
         ops=ops,
         nbytes=nbytes,
-        steps=steps if keep_steps else None,
-        load=Load(seconds=worked, ops=served),
+        steps=result.steps if loader.keep_steps else None,
+        load=Load(seconds=result.worked, ops=result.served),
         copies=schedule.copies,
         samples=samples,
         payload_bytes=samples * study.workload.dataset.record_length_bytes,
@@ -82,7 +55,7 @@ def simulate(study: Study, stations: Stations, reading: Reading, schedule: Sched
 
 def engine() -> Any:
     try:
-        from tierscope.predict.engine import run_epoch  # noqa: PLC0415  (numba is an extra, and slow to import)
+        from tierscope.predict.engine.loop import run_epoch  # noqa: PLC0415  (numba is an extra, and slow to import)
     except ModuleNotFoundError as error:
         if error.name not in ("numba", "llvmlite"):
             raise
@@ -92,24 +65,61 @@ def engine() -> Any:
     return run_epoch
 
 
-def _queues(stations: Stations) -> Any:
-    return np.array(
-        [
-            (
-                tier.nodes_per_device,
-                tier.nodes_per_gateway,
-                tier.metadata,
-                tier.metadata_servers,
-                tier.servers_first,
-                tier.servers,
-                tier.node_link,
-                tier.device_link,
-                tier.gateway,
-                tier.stripe_count,
-            )
-            for tier in stations.tiers
-        ],
-        np.int64,
+def _requests(stations: Stations, reading: Reading, schedule: Schedule) -> Requests:
+    nothing = np.zeros((0, 0), np.bool_)
+    return Requests(
+        tiers=schedule.tiers,
+        files=schedule.files,
+        opens=schedule.opens,
+        first_stripes=first_stripes(stations, reading, schedule),
+        fills=nothing if schedule.fills is None else schedule.fills,
+        fetched=nothing if schedule.fetched is None else schedule.fetched,
+    )
+
+
+def _start(study: Study, schedule: Schedule, options: Options) -> Start:
+    """All ranks begin together: who is first depends on the seed, so that nobody always is."""
+    ranks = schedule.shape[0]
+    return Start(
+        nodes=np.arange(ranks, dtype=np.int64) // study.system.ranks_per_node,
+        seconds=np.zeros(ranks),
+        order=np.random.default_rng(options.seed).permutation(ranks),
+        window=np.zeros(0, np.int64) if schedule.window is None else schedule.window,
+    )
+
+
+def _system(study: Study, stations: Stations, reading: Reading) -> System:
+    copy = copy_of(study, stations, reading.file_bytes, reading.sample_bytes)
+    reads = piece_bytes(stations, reading)
+    return System(
+        tiers=table(
+            TIER,
+            len(stations.tiers),
+            **{name: [getattr(tier, name) for tier in stations.tiers] for name in TIER.fields or ()},
+        ),
+        nbytes=np.concatenate([reads, copy.nbytes[:, None, :]], axis=1),
+        ops=np.concatenate([np.ones(reads.shape[:2]), copy.ops[:, None]], axis=1),
+        per_op=stations.per_op,
+        per_byte=stations.per_byte,
+        variation=stations.variation,
+        sharing=stations.sharing,
+        speed=1.0 - stations.background,
+    )
+
+
+def _loader(study: Study, schedule: Schedule, options: Options) -> Loader:
+    reader = study.workload.reader
+    ranks, samples = schedule.shape
+    threads, prefetch = (reader.read_threads, reader.prefetch_size) if reader.read_threads else (1, 0)
+    return Loader(
+        batch=reader.batch_size,
+        threads=threads,
+        prefetch=prefetch,
+        compute=float(study.workload.train.computation_time),
+        overhead=float(study.system.process_overhead),
+        step_barrier=options.step_barrier,
+        keep_steps=ranks * -(-samples // reader.batch_size) <= MOST_STEPS,
+        seed=options.seed & 0xFFFFFFFF,
     )
 
 
