@@ -307,7 +307,7 @@ class _Group:
     first: int  # station
     share: float  # of the group's stations that one operation visits
     service: FloatArray  # by (place, number), of one operation
-    spread: FloatArray  # the same shape: coefficient of variation
+    spread: FloatArray  # the same shape: coefficient of variation (plan/variation.py)
     place: Counts  # of every node
 
 

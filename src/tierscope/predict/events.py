@@ -8,6 +8,7 @@ import numpy as np
 from tierscope.errors import UserError
 from tierscope.plan.permutation import IndexArray
 from tierscope.plan.stations import Stations, stripes
+from tierscope.plan.variation import log_parameters
 from tierscope.predict.copies import copy_of
 from tierscope.predict.engine.inputs import TIER, Loader, Requests, Result, Start, System, table
 from tierscope.predict.outcome import FloatArray, Load, Outcome
@@ -91,6 +92,7 @@ def _start(study: Study, schedule: Schedule, options: Options) -> Start:
 def _system(study: Study, stations: Stations, reading: Reading) -> System:
     copy = copy_of(study, stations, reading.file_bytes, reading.sample_bytes)
     reads = piece_bytes(stations, reading)
+    log_mean, log_deviation = log_parameters(stations.variation)
     return System(
         tiers=table(
             TIER,
@@ -101,7 +103,8 @@ def _system(study: Study, stations: Stations, reading: Reading) -> System:
         ops=np.concatenate([np.ones(reads.shape[:2]), copy.ops[:, None]], axis=1),
         per_op=stations.per_op,
         per_byte=stations.per_byte,
-        variation=stations.variation,
+        log_mean=log_mean,
+        log_deviation=log_deviation,
         sharing=stations.sharing,
         speed=1.0 - stations.background,
     )

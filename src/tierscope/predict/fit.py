@@ -96,7 +96,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """How servers serve: one after another or all at once, and how much their services vary."""
+    """How servers serve: one after another or all at once, and how much their services vary (plan/variation.py)."""
 
     discipline: str
     variation: float

@@ -54,7 +54,8 @@ class System(NamedTuple):
     ops: FloatArray  # by (tier, row): operations that a server counts for such a request
     per_op: FloatArray  # by station: seconds
     per_byte: FloatArray  # by station: seconds
-    variation: FloatArray  # by station: coefficient of variation of a service
+    log_mean: FloatArray  # by station: of the factor by which its services vary (plan/variation.py)
+    log_deviation: FloatArray  # by station; 0: they do not vary
     sharing: BoolArray  # by station: serves all at once instead of one after another
     speed: FloatArray  # by station: share of its time that is ours
 

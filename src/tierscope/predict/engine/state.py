@@ -39,7 +39,8 @@ STATION = np.dtype(
     [
         ("per_op", np.float64),
         ("per_byte", np.float64),
-        ("variation", np.float64),
+        ("log_mean", np.float64),  # of the factor by which its services vary
+        ("log_deviation", np.float64),
         ("speed", np.float64),
         ("worked", np.float64),  # seconds of work that were asked of it
         ("served", np.int64),  # operations
@@ -171,7 +172,8 @@ def new_epoch(requests: Requests, start: Start, system: System, loader: Loader) 
         ops=system.ops,
         heap=Heap(np.empty(entities, np.int64), table(EVENT, entities, place=NONE), counts),
         stations=table(
-            STATION, stations, per_op=system.per_op, per_byte=system.per_byte, variation=system.variation,
+            STATION, stations, per_op=system.per_op, per_byte=system.per_byte, log_mean=system.log_mean,
+            log_deviation=system.log_deviation,
             speed=system.speed, sharing=system.sharing, root=NONE,
         ),
         parts=table(PART, _parts(sizes, system.sharing, requests.fills), left=NONE, right=NONE),

@@ -15,11 +15,10 @@ from tierscope.predict.engine.state import Heap
 
 @inlined
 def service(station: Records, ops: float, nbytes: float) -> float:
-    """Seconds of work, gamma-distributed where the station varies."""
+    """Seconds of work, by the rule of plan/variation.py where the station varies."""
     seconds = ops * station.per_op + nbytes * station.per_byte
-    if station.variation > 0.0:
-        shape = 1.0 / (station.variation * station.variation)
-        seconds *= np.random.gamma(shape, 1.0 / shape)
+    if station.log_deviation > 0.0:
+        seconds *= np.random.lognormal(station.log_mean, station.log_deviation)
     return float(seconds)
 
 
