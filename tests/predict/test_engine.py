@@ -26,7 +26,7 @@ from tests.predict.queueing import (
 )
 from tests.small_study import loader_of, plan_of, reading, small_study, source_of, stage, totals
 from tierscope.plan.variation import log_parameters
-from tierscope.predict import bound, events
+from tierscope.predict import demand, events
 from tierscope.predict.outcome import Outcome
 from tierscope.predict.schedule import Schedule, first_of_file, lay_out, part_starts
 from tierscope.studies.simulate import Simulation
@@ -129,7 +129,7 @@ def test_a_read_is_charged_to_those_servers_only_that_hold_a_part_of_it() -> Non
     case = case_of(study_of(gfs, files=1, record=1024, transfer=512))
     assert case.reading.pieces == ((0, 512), (512, 512))
     assert together(case).load.ops.tolist() == [1, 1]
-    assert bound.loads(case.study, case.stations, case.reading, case.schedule).ops.tolist() == [1, 1]
+    assert demand.loads(case.study, case.stations, case.reading, case.schedule).ops.tolist() == [1, 1]
 
 
 def test_samples_of_one_file_lie_on_different_stripes() -> None:
@@ -247,7 +247,7 @@ def test_stations_do_all_that_is_asked_of_them_and_nothing_else(case: Case, seed
     wanted, outcome = asked(case), together(even, seed)
     np.testing.assert_array_equal(outcome.load.ops, wanted.ops)
     np.testing.assert_allclose(outcome.load.seconds, wanted.seconds, rtol=EXACT)
-    by_bound = bound.loads(case.study, case.stations, case.reading, case.schedule)
+    by_bound = demand.loads(case.study, case.stations, case.reading, case.schedule)
     np.testing.assert_array_equal(by_bound.ops, wanted.ops)
     np.testing.assert_allclose(by_bound.seconds, wanted.seconds, rtol=EXACT)
     np.testing.assert_array_equal(together(case, seed).load.ops, wanted.ops)  # services that vary too
@@ -266,7 +266,7 @@ def test_times_of_an_epoch_fit_each_other(case: Case, seed: int) -> None:
     assert outcome.steps is not None
     np.testing.assert_allclose(outcome.steps.sum(axis=1)[:, 1], outcome.stall, rtol=EXACT, atol=EXACT)
     np.testing.assert_allclose(outcome.steps.sum(axis=1)[:, 2], outcome.compute, rtol=EXACT)
-    assert outcome.seconds.max() * slack >= bound.least_seconds(case.stations, outcome.load)
+    assert outcome.seconds.max() * slack >= demand.least_seconds(case.stations, outcome.load)
     samples, pieces = case.schedule.shape[1], len(case.reading.pieces)
     assert (outcome.ops[:, :, 1].sum(axis=1) == samples * pieces).all()
     assert (outcome.nbytes.sum(axis=(1, 2)) == samples * study.workload.dataset.record_length_bytes).all()

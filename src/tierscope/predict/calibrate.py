@@ -11,19 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tierscope.errors import UserError
-from tierscope.predict.fit import (
-    Case,
-    Fit,
-    Parameter,
-    Problem,
-    Serving,
-    apply,
-    fit,
-    served,
-    simulate,
-    with_serving,
-)
+from tierscope.predict.fit import Case, Fit, Problem, fit, served, simulate
 from tierscope.predict.outcome import FloatArray
+from tierscope.predict.rates import Parameter, Serving, apply, with_serving
 from tierscope.spec.study import System
 
 DRAWS = 24

@@ -17,22 +17,23 @@ from tierscope.errors import UserError
 from tierscope.plan.stations import stations_of
 from tierscope.predict import bound, events
 from tierscope.predict.outcome import FloatArray, Outcome
+from tierscope.predict.rates import (
+    LEAST_LATENCY,
+    PLAIN,
+    Parameter,
+    Serving,
+    apply,
+    with_serving,
+)
 from tierscope.predict.schedule import Reading, Schedule
 from tierscope.spec.study import Study, System, Tier
 
-RATES = ("metadata_ops", "read_ops", "bandwidth", "node_bandwidth", "device_bandwidth", "gateway_bandwidth")
-NO_RATES = ("metadata_latency", "latency", "metadata_variation", "service_variation", "variation", "background")
-_LEAST_LATENCY = 1e-6
-NEGLIGIBLE = 1.5 * _LEAST_LATENCY  # a latency that is none
 _SLOWEST_WEIGHT = 1.0
 _PROCESS_WEIGHT = 0.5
 _LATENCY_WEIGHT = 0.05  # of a latency's share of an operation: where waiting could be either, it is a queue's
 _CLEARLY = 0.9  # of the plain servers' loss: then others are taken
-_FEW_THROWS, _MANY_THROWS = (
-    3,
-    12,
-)  # of the dice for each case, where services vary by more than hardly: to search with, and to choose by
-_HARDLY = 0.2
+_HARDLY = 0.2  # a variation of services that one throw of the dice is enough for; more throws for larger ones,
+_FEW_THROWS, _MANY_THROWS = 3, 12  # to search with, and to choose by
 _STEP = 2e-2  # of a logarithm, for differences: smaller ones drown in the order of events
 _FIRST_ROUNDS = 15
 _GOOD = 0.005  # a loss that leaves nothing to be explained
@@ -47,13 +48,8 @@ _EXCHANGED = (  # of a tier: what can stand in for one another, and the sign of 
     ("metadata_ops", "metadata_latency", 1),
 )
 _LATENCY_STRIDE = 6.0  # times as long: latencies may be next to nothing
-
-
-def without_rates(system: System) -> System:
-    """The system's shape alone: who shares what, how many servers."""
-    nothing: dict[str, Any] = {**dict.fromkeys(RATES), **dict.fromkeys(NO_RATES, 0.0), "discipline": "fifo"}
-    tiers = tuple(replace(tier, **nothing) for tier in system.tiers)
-    return replace(system, tiers=tiers, process_overhead=0.0)
+# What else is tried. Sharing needs some variation: with none at all, those who came together would stay together for ever.
+OTHERS_TRIED = (Serving("fifo", 0.7), Serving("fifo", 1.5), Serving("sharing", 0.1), Serving("sharing", 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,38 +72,6 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
-    """A key of a tier, its first guess, and what it may be."""
-
-    tier: str
-    key: str
-    guess: float
-    low: float
-    high: float
-
-    @property
-    def path(self) -> str:
-        return f"tiers.{self.tier}.{self.key}"
-
-    @property
-    def is_rate(self) -> bool:
-        return self.key in RATES
-
-
-@dataclass(frozen=True, slots=True)
-class Serving:
-    """How servers serve: one after another or all at once, and how much their services vary (plan/variation.py)."""
-
-    discipline: str
-    variation: float
-
-
-PLAIN = Serving("fifo", 0.0)
-# What else is tried. Sharing needs some variation: with none at all, those who came together would stay together for ever.
-OTHERS_TRIED = (Serving("fifo", 0.7), Serving("fifo", 1.5), Serving("sharing", 0.1), Serving("sharing", 1.0))
-
-
-@dataclass(frozen=True, slots=True)
 class Fit:
     """`values` belong to `parameters`; `loss` is the root mean square residual, relative to the I/O time."""
 
@@ -119,25 +83,6 @@ class Fit:
 
     def system(self, system: System) -> System:
         return apply(with_serving(system, self.serving), self.parameters, self.values)
-
-
-def apply(system: System, parameters: Sequence[Parameter], values: Sequence[float]) -> System:
-    """The system with these rates; latencies that are next to nothing are nothing."""
-    changes: dict[str, dict[str, float]] = {}
-    for parameter, value in zip(parameters, values, strict=True):
-        kept = 0.0 if not parameter.is_rate and value <= NEGLIGIBLE else float(value)
-        changes.setdefault(parameter.tier, {})[parameter.key] = kept
-    tiers = tuple(replace(tier, **changes.get(tier.name, {})) for tier in system.tiers)  # type: ignore[arg-type]
-    return replace(system, tiers=tiers)
-
-
-def with_serving(system: System, serving: Serving) -> System:
-    changes: dict[str, Any] = {
-        "discipline": serving.discipline,
-        "service_variation": serving.variation,
-        "metadata_variation": serving.variation,
-    }
-    return replace(system, tiers=tuple(replace(tier, **changes) for tier in system.tiers))
 
 
 def served(cases: Sequence[Case], serving: Serving) -> list[Case]:
@@ -185,8 +130,8 @@ def _servers(study: Study, tier: Tier) -> tuple[int, int]:
 
 
 def _latency(tier: str, key: str, seconds: float) -> Parameter:
-    most = max(seconds, 10 * _LEAST_LATENCY)
-    return Parameter(tier, key, max(2 * _LEAST_LATENCY, most / 10), _LEAST_LATENCY, most)
+    most = max(seconds, 10 * LEAST_LATENCY)
+    return Parameter(tier, key, max(2 * LEAST_LATENCY, most / 10), LEAST_LATENCY, most)
 
 
 def simulate(case: Case, system: System, seed: int = 0) -> Outcome:

@@ -10,9 +10,9 @@ from rich.text import Text
 from tierscope.analysis.breakdown import sweep_text, value_text
 from tierscope.predict.calibrate import Calibration, Estimate, LeftOut
 from tierscope.predict.exploration import Combination, SimulatedExploration
-from tierscope.predict.fit import NEGLIGIBLE, PLAIN, Serving
 from tierscope.predict.modelled import ModelAnswer
 from tierscope.predict.propose import Proposal
+from tierscope.predict.rates import NEGLIGIBLE, PLAIN, Serving
 from tierscope.report.parts import Column, Unit, fitting, table
 from tierscope.units import about_seconds, format_bandwidth, format_rate, format_seconds
 

@@ -12,8 +12,9 @@ from tierscope.analysis.breakdown import counted_epochs, sweep_text
 from tierscope.errors import UserError
 from tierscope.plan.plan import Plan
 from tierscope.predict.calibrate import Calibration, LeftOut, calibrate, leave_one_out, work
-from tierscope.predict.fit import NO_RATES, RATES, Case, fit, without_rates
+from tierscope.predict.fit import Case, fit
 from tierscope.predict.propose import Proposal, propose
+from tierscope.predict.rates import NO_RATES, RATES, without_rates
 from tierscope.predict.schedule import lay_out
 from tierscope.spec import sweep
 from tierscope.spec.figures import KnownFigure, numbers
