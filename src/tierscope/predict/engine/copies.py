@@ -32,7 +32,7 @@ def advance_fetcher(epoch: Epoch, number: int, now: float) -> None:
     writes = row == sizes.reads
     tier = 0 if writes else sizes.home
     node, file = epoch.ranks[rank].node, epoch.requests.files[rank, lane.sample]
-    begin_for_lane(epoch, number, Operation(node, tier, file, row, 0, writes or row == NO_DATA, True), now)
+    begin_for_lane(epoch, number, Operation(node, tier, file, row, 0, writes or row == NO_DATA), now)
 
 
 @piece
@@ -103,5 +103,5 @@ def _fill(epoch: Epoch, node: int, file: int, now: float) -> None:
     for tier in (0, home):
         writes = tier == 0
         if writes or epoch.ops[tier, row] > 0.0:
-            begin(epoch, Operation(node, tier, file, row, 0, writes, True), counts.parts, now)
+            begin(epoch, Operation(node, tier, file, row, 0, writes), counts.parts, now)
             counts.parts += epoch.sizes.visits

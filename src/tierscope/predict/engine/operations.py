@@ -21,7 +21,6 @@ class Operation(NamedTuple):
     row: int  # of Epoch.nbytes, or NO_DATA
     first_stripe: int  # on which the data begins
     opens: bool  # it asks the metadata server
-    asks_first: bool  # it asks the first stripe's server even where that holds nothing of it
 
 
 @piece
@@ -39,7 +38,7 @@ def begin(epoch: Epoch, operation: Operation, part: int, now: float) -> tuple[fl
         for stripe in range(stripes):
             nbytes = epoch.nbytes[operation.tier, row, stripe]
             whole += nbytes
-            if tier.servers_first != NONE and (nbytes > 0.0 or (operation.asks_first and stripe == 0)):
+            if tier.servers_first != NONE and nbytes > 0.0:
                 station = tier.servers_first + device * tier.servers + _server(tier, operation, stripe)
                 done = _visit(epoch, station, ops, nbytes, part + stripe, now)
                 end, shared = max(end, done), shared + (done < 0.0)

@@ -49,7 +49,7 @@ def _begin(epoch: Epoch, number: int, row: int, now: float) -> None:
     first_stripe = requests.first_stripes[rank, lane.sample] if requests.first_stripes.size > 0 else 0
     lane.doing = READING + row
     start_clock(epoch, number, now)
-    operation = Operation(epoch.ranks[rank].node, tier, file, row, first_stripe, row == NO_DATA, False)
+    operation = Operation(epoch.ranks[rank].node, tier, file, row, first_stripe, row == NO_DATA)
     begin_for_lane(epoch, number, operation, now)
 
 
