@@ -1,16 +1,17 @@
 """Simulate an epoch with the discrete-event engine."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from tierscope.errors import UserError
 from tierscope.plan.permutation import IndexArray
-from tierscope.plan.stations import Stations, stripes
+from tierscope.plan.stations import Stations, TierQueues, stripes
 from tierscope.plan.variation import log_parameters
 from tierscope.predict.copies import copy_of
-from tierscope.predict.engine.inputs import TIER, Loader, Requests, Result, Start, System, table
+from tierscope.predict.engine.inputs import TIER, Loader, Records, Requests, Result, Start, System
 from tierscope.predict.outcome import FloatArray, Load, Outcome
 from tierscope.predict.schedule import Reading, Schedule
 from tierscope.spec.study import Study
@@ -91,16 +92,14 @@ def _start(study: Study, schedule: Schedule, options: Options) -> Start:
 
 def _system(study: Study, stations: Stations, reading: Reading) -> System:
     copy = copy_of(study, stations, reading.file_bytes, reading.sample_bytes)
-    reads = piece_bytes(stations, reading)
+    tiers, reads = len(stations.tiers), len(reading.pieces)
+    nbytes, ops = np.empty((tiers, reads + 1, copy.nbytes.shape[1])), np.ones((tiers, reads + 1))
+    nbytes[:, :reads], nbytes[:, reads], ops[:, reads] = piece_bytes(stations, reading), copy.nbytes, copy.ops
     log_mean, log_deviation = log_parameters(stations.variation)
     return System(
-        tiers=table(
-            TIER,
-            len(stations.tiers),
-            **{name: [getattr(tier, name) for tier in stations.tiers] for name in TIER.fields or ()},
-        ),
-        nbytes=np.concatenate([reads, copy.nbytes[:, None, :]], axis=1),
-        ops=np.concatenate([np.ones(reads.shape[:2]), copy.ops[:, None]], axis=1),
+        tiers=_tiers(stations.tiers),
+        nbytes=nbytes,
+        ops=ops,
         per_op=stations.per_op,
         per_byte=stations.per_byte,
         log_mean=log_mean,
@@ -108,6 +107,11 @@ def _system(study: Study, stations: Stations, reading: Reading) -> System:
         sharing=stations.sharing,
         speed=1.0 - stations.background,
     )
+
+
+@lru_cache(maxsize=64)
+def _tiers(tiers: tuple[TierQueues, ...]) -> Records:
+    return np.array([tuple(getattr(tier, name) for name in TIER.fields or ()) for tier in tiers], TIER)
 
 
 def _loader(study: Study, schedule: Schedule, options: Options) -> Loader:

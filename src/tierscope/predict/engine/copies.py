@@ -99,9 +99,9 @@ def after_sample(epoch: Epoch, rank: int, sample: int, now: float) -> None:
 @piece
 def _fill(epoch: Epoch, node: int, file: int, now: float) -> None:
     """The copy is written with a new entry; the rest of the file, if there is one, is read from what is open already."""
-    row, home, counts = epoch.sizes.reads, epoch.sizes.home, epoch.counts[0]
-    for tier in (0, home):
-        writes = tier == 0
+    row, counts = epoch.sizes.reads, epoch.counts[0]
+    for writes in (True, False):
+        tier = 0 if writes else epoch.sizes.home
         if writes or epoch.ops[tier, row] > 0.0:
             begin(epoch, Operation(node, tier, file, row, 0, writes), counts.parts, now)
             counts.parts += epoch.sizes.visits

@@ -8,7 +8,13 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
-Records = Any  # a record array: a table whose rows have named fields
+Records = Any  # a table: an array whose rows have named fields; or one row of it
+
+
+def record(*fields: tuple[str, type]) -> np.dtype[Any]:
+    """The type of rows with these fields, which are attributes of a row and columns of a table."""
+    return np.dtype((np.record, list(fields)))
+
 
 OPEN, READ = 0, 1  # kinds of operations: the last axis of busy and wall seconds
 NONE = -1  # no such station, batch or part
@@ -18,7 +24,7 @@ _WHERE = (
     "nodes_per_device", "nodes_per_gateway", "metadata", "metadata_servers", "servers_first", "servers",
     "node_link", "device_link", "gateway", "stripe_count",
 )  # fmt: skip
-TIER = np.dtype([*((name, np.int64) for name in _WHERE), ("metadata_latency", np.float64), ("latency", np.float64)])
+TIER = record(*((name, np.int64) for name in _WHERE), ("metadata_latency", np.float64), ("latency", np.float64))
 
 
 class Requests(NamedTuple):
@@ -87,7 +93,7 @@ class Result(NamedTuple):
 
 def table(dtype: np.dtype[Any], *shape: int, **columns: Any) -> Records:
     """Records with these fields; all others are 0."""
-    found = np.zeros(shape, dtype).view(np.recarray)
+    found = np.zeros(shape, dtype)
     for name, values in columns.items():
         found[name] = values
     return found

@@ -19,13 +19,13 @@ def run_epoch(requests: Requests, start: Start, system: System, loader: Loader) 
     epoch = new_epoch(requests, start, system, loader)
     _run(epoch, start.order)
     return Result(
-        seconds=epoch.ranks.seconds.copy(),
-        stall=epoch.ranks.stall.copy(),
+        seconds=epoch.ranks["seconds"].copy(),
+        stall=epoch.ranks["stall"].copy(),
         busy=epoch.busy,
         wall=epoch.wall if loader.threads > 1 else epoch.busy.copy(),
         steps=epoch.steps,
-        worked=epoch.stations.worked.copy(),
-        served=epoch.stations.served.copy(),
+        worked=epoch.stations["worked"].copy(),
+        served=epoch.stations["served"].copy(),
     )
 
 
@@ -46,7 +46,7 @@ def _begin(epoch: Epoch, order: IntArray) -> None:
 def _kept_under(digest: str) -> Any:
     @entry
     def run(epoch: Epoch, order: IntArray) -> None:
-        """Event by event, until there is none. Whoever has an event plans its next one, or forgets this one."""
+        """Event by event, until there is none. Every entity whose event it is plans its next one, or forgets this one."""
         assert len(digest) > 0
         np.random.seed(epoch.loader.seed)
         _begin(epoch, order)

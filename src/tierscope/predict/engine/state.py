@@ -15,98 +15,82 @@ from tierscope.predict.engine.inputs import (
     Requests,
     Start,
     System,
+    record,
     table,
 )
 
 # What a lane does: it waits for a fetcher, has nothing to do, is between two samples, opens; READING + row: reads, and a fetcher's write behind them.
 AWAITING, IDLE, BETWEEN, OPENING, READING = -2, -1, 0, 1, 2
 NOT_BEGUN, ON_ITS_WAY, THERE = 0, 1, 2  # how far the fetching of a sample's file is
-COMPLETE, COMPUTED, PASSED = (
-    1,
-    2,
-    3,
-)  # why a consumer acts: its batch is complete, its step is computed, all ranks are at the barrier
+# Why a consumer acts: its batch is complete, its step is computed, all ranks are at the barrier.
+COMPLETE, COMPUTED, PASSED = 1, 2, 3
 _OTHER_VISITS = 4  # of an operation, beside those of stripes: three links and a metadata server
 
-EVENT = np.dtype(
-    [
-        ("when", np.float64),
-        ("order", np.int64),  # events planned before this one
-        ("place", np.int64),  # in the heap, NONE: the entity waits for no event
-    ]
+EVENT = record(
+    ("when", np.float64),
+    ("order", np.int64),  # events planned before this one
+    ("place", np.int64),  # in the heap, NONE: the entity waits for no event
 )
-STATION = np.dtype(
-    [
-        ("per_op", np.float64),
-        ("per_byte", np.float64),
-        ("log_mean", np.float64),  # of the factor by which its services vary
-        ("log_deviation", np.float64),
-        ("speed", np.float64),
-        ("worked", np.float64),  # seconds of work that were asked of it
-        ("served", np.int64),  # operations
-        ("free", np.float64),  # FIFO: when it has served all who came so far
-        ("sharing", np.int64),
-        ("clock", np.float64),  # sharing: work received by each of those present, as of `updated`
-        ("updated", np.float64),
-        ("present", np.int64),
-        ("root", np.int64),  # the part that is done next, NONE: nobody is there
-    ]
+STATION = record(
+    ("per_op", np.float64),
+    ("per_byte", np.float64),
+    ("log_mean", np.float64),  # of the factor by which its services vary
+    ("log_deviation", np.float64),
+    ("speed", np.float64),
+    ("worked", np.float64),  # seconds of work that were asked of it
+    ("served", np.int64),  # operations
+    ("free", np.float64),  # FIFO: when it has served all who came so far
+    ("sharing", np.int64),
+    ("clock", np.float64),  # sharing: work received by each of those present, as of `updated`
+    ("updated", np.float64),
+    ("present", np.int64),
+    ("root", np.int64),  # the part that is done next, NONE: nobody is there
 )
-PART = np.dtype(  # what an operation has at one sharing station: a node of that station's skew heap
-    [
-        ("target", np.float64),  # the station's clock when it is done
-        ("left", np.int64),
-        ("right", np.int64),
-    ]
+PART = record(  # what an operation has at one sharing station: a node of that station's skew heap
+    ("target", np.float64),  # the station's clock when it is done
+    ("left", np.int64),
+    ("right", np.int64),
 )
-LANE = np.dtype(
-    [
-        ("doing", np.int64),
-        ("sample", np.int64),  # that it reads, or the next one
-        ("begun", np.float64),  # when its operation began
-        ("latency", np.float64),  # of its operation, behind the last station
-        ("waiting", np.int64),  # sharing stations that still serve its operation
-        ("ready", np.float64),  # when all others have
-        ("part_end", np.int64),  # the sample behind its part of a batch
-        ("part_batch", np.int64),  # whose part it reads, or NONE
-        ("wall_begun", np.float64),  # the rank's wall clock when its operation began
-    ]
+LANE = record(
+    ("doing", np.int64),
+    ("sample", np.int64),  # that it reads, or the next one
+    ("begun", np.float64),  # when its operation began
+    ("latency", np.float64),  # of its operation, behind the last station
+    ("waiting", np.int64),  # sharing stations that still serve its operation
+    ("ready", np.float64),  # when all others have
+    ("part_end", np.int64),  # the sample behind its part of a batch
+    ("part_batch", np.int64),  # whose part it reads, or NONE
+    ("wall_begun", np.float64),  # the rank's wall clock when its operation began
 )
-RANK = np.dtype(
-    [
-        ("node", np.int64),
-        ("start", np.float64),
-        ("launched", np.int64),  # batches that have had memory so far
-        ("next_batch", np.int64),  # of which the next part is to be taken
-        ("next_part", np.int64),
-        ("wanted", np.int64),  # the batch that the consumer waits for or uses
-        ("asked", np.float64),  # since when
-        ("stall", np.float64),
-        ("seconds", np.float64),
-        ("active", np.int64),  # threads in an operation
-        ("wall_clock", np.float64),  # runs at 1/active
-        ("wall_updated", np.float64),
-        ("window", np.int64),  # files fetched ahead, at most
-        ("ahead", np.int64),  # files on tier 0, or on their way, that are not read yet
-        ("next_fetch", np.int64),  # the first sample that no fetcher has looked at
-    ]
+RANK = record(
+    ("node", np.int64),
+    ("start", np.float64),
+    ("launched", np.int64),  # batches that have had memory so far
+    ("next_batch", np.int64),  # of which the next part is to be taken
+    ("next_part", np.int64),
+    ("wanted", np.int64),  # the batch that the consumer waits for or uses
+    ("asked", np.float64),  # since when
+    ("stall", np.float64),
+    ("seconds", np.float64),
+    ("active", np.int64),  # threads in an operation
+    ("wall_clock", np.float64),  # runs at 1/active
+    ("wall_updated", np.float64),
+    ("window", np.int64),  # files fetched ahead, at most
+    ("ahead", np.int64),  # files on tier 0, or on their way, that are not read yet
+    ("next_fetch", np.int64),  # the first sample that no fetcher has looked at
 )
-SLOT = np.dtype(  # memory for a batch
-    [
-        ("parts_left", np.int64),  # parts that are not read
-        ("read_begun", np.float64),
-        ("read_ended", np.float64),
-    ]
+SLOT = record(  # memory for a batch
+    ("parts_left", np.int64),  # parts that are not read
+    ("read_begun", np.float64),
+    ("read_ended", np.float64),
 )
-TURN = np.dtype([("rank", np.int64), ("why", np.int64)])
-COUNTS = np.dtype(
-    [
-        ("events", np.int64),  # in the heap
-        ("planned", np.int64),  # events so far
-        ("turns", np.int64),  # consumers that are to act
-        ("at_barrier", np.int64),  # ranks
-        ("parts", np.int64),  # of sharing stations that are taken, by lanes for good and by fills
-    ]
+TURN = record(("rank", np.int64), ("why", np.int64))
+COUNTS = record(
+    ("events", np.int64),  # in the heap
+    ("planned", np.int64),  # events so far
+    ("turns", np.int64),  # consumers that are to act
+    ("at_barrier", np.int64),  # ranks
+    ("parts", np.int64),  # of sharing stations that are taken, by lanes for good and by fills
 )
 
 

@@ -1,7 +1,7 @@
 """Stations: what serves operations, one after another (FIFO) or all at once (processor sharing).
 
 A FIFO station is one number: the time at which it will be free. A sharing station is a clock of the work that each of those present receives; it
-runs slower the more are there. Whoever joins is done when the clock has advanced by his work, so the next to be done is the one with the smallest
+runs slower the more are there. A part that joins is done when the clock has advanced by its work, so the next to be done is the one with the smallest
 target: the root of a skew heap of all parts present. Only sharing stations have events.
 """
 
@@ -44,7 +44,7 @@ def join_sharing(station: Records, parts: Records, part: int, work: float, now: 
 
 @piece
 def leave_sharing(station: Records, parts: Records, heap: Heap, entity: int, now: float) -> int:
-    """The sharing station's event, `entity` is its number there: the part that it is done with."""
+    """A sharing station's event: which part it is done with. `entity`: the station in the heap."""
     part = station.root
     station.clock = parts[part].target
     station.updated = now
