@@ -16,8 +16,9 @@ from tierscope.output.store import RunStore
 from tierscope.plan.plan import Plan
 from tierscope.plan.reading import reading_of
 from tierscope.predict.calibrate import Calibration, calibrate, work
-from tierscope.predict.fit import NO_RATES, RATES, Case, without_rates
+from tierscope.predict.fit import Case
 from tierscope.predict.propose import Proposal, propose
+from tierscope.predict.rates import NO_RATES, RATES, without_rates
 from tierscope.predict.schedule import lay_out
 from tierscope.spec import sweep
 from tierscope.spec.dump import identity

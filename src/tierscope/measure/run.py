@@ -11,7 +11,7 @@ from tierscope.measure.first_touch import check_policies
 from tierscope.measure.preloaded import check_preload
 from tierscope.measure.profiled import BUILTIN, Profiling
 from tierscope.measure.runner import Runner
-from tierscope.measure.staging import Staging
+from tierscope.measure.staging import StudyStaging
 from tierscope.measure.trained import check_training
 from tierscope.output.result import open_result
 from tierscope.output.store import RunStore
@@ -52,7 +52,7 @@ def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = Fa
         if any(point.study.workload.reader.file_access == "collective" for point in points):
             watch.note(COLLECTIVE_NOTE)
         with ExitStack() as leases:
-            staging = Staging(points, out, crews, watch, leases)
+            staging = StudyStaging(points, out, crews, watch, leases)
             staging.stage_for(points[key.point].study for key in todo)
             runner = Runner(out, crews, watch, ops, profiling)
             watch.phase("measuring", sum(_samples(points[key.point].study) for key in todo), "samples")
@@ -109,4 +109,4 @@ def generate_data(study: Study, out: str, crews: Crews, watch: Watch) -> int:
     points = list(sweep.points(study))
     check_policies(point.study for point in points)
     with open_result(out, study), ExitStack() as leases:
-        return Staging(points, out, crews, watch, leases).stage_for(point.study for point in points)
+        return StudyStaging(points, out, crews, watch, leases).stage_for(point.study for point in points)

@@ -8,11 +8,11 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from tierscope.analysis.breakdown import sweep_text, value_text
-from tierscope.predict.calibrate import Calibration, Estimate, LeftOut
+from tierscope.predict.calibrate import Calibration, FittedKey, LeftOut
 from tierscope.predict.exploration import Combination, SimulatedExploration
-from tierscope.predict.fit import NEGLIGIBLE, PLAIN, Serving
 from tierscope.predict.modelled import ModelAnswer
 from tierscope.predict.propose import Proposal
+from tierscope.predict.rates import NEGLIGIBLE, PLAIN, Serving
 from tierscope.report.parts import Column, Unit, fitting, table
 from tierscope.units import about_seconds, format_bandwidth, format_rate, format_seconds
 
@@ -62,14 +62,14 @@ def _serving_text(serving: Serving) -> str:
     return f"Servers that serve {how} with services that vary by {100 * serving.variation:.0f} % fit better than steady ones in turn."
 
 
-def estimate_text(each: Estimate) -> str:
+def estimate_text(each: FittedKey) -> str:
     if not each.parameter.is_rate and each.value <= NEGLIGIBLE:
         return "none seen"
     value = each.low if each.kind == "at_least" else each.value
     return ("at least " if each.kind == "at_least" else "") + _value(each.parameter.key, value)
 
 
-def _range(each: Estimate) -> str:
+def _range(each: FittedKey) -> str:
     if each.high is None:
         return "not determined above"
     if not each.parameter.is_rate and each.value <= NEGLIGIBLE:

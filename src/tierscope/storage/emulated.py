@@ -14,7 +14,6 @@ is always behind its lock, and the library never touches one.
 
 import contextlib
 import fcntl
-import math
 import mmap
 import os
 import random
@@ -26,6 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tierscope.native import queues as native_queues
 from tierscope.plan.stations import stripes
+from tierscope.plan.variation import factor
 from tierscope.storage.access import Punctuality, create
 from tierscope.storage.sharing import Present
 from tierscope.storage.stations import Station, TierStations
@@ -131,9 +131,8 @@ def server_index(path: str, servers: int) -> int:
 
 
 def varied(service: int, variation: float, dice: random.Random) -> int:
-    """A service around this one: lognormal, because real ones have a long tail; its mean is the one given."""
-    spread = math.log1p(variation * variation)
-    return round(service * dice.lognormvariate(-spread / 2, math.sqrt(spread)))
+    """A service around this one; its mean is the one given."""
+    return round(service * factor(variation, dice))
 
 
 class Emulated:
