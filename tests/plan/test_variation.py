@@ -68,7 +68,7 @@ def test_without_variation_nothing_varies() -> None:
 
 def test_nobody_draws_services_by_a_rule_of_their_own() -> None:
     found = set()
-    for room in ("plan", "tiers", "native", "predict"):
+    for room in ("plan", "storage", "native", "predict"):
         for path in (SOURCE / room).rglob("*.py"):
             calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
             if any(isinstance(call, ast.Attribute) and call.attr in DISTRIBUTIONS for call in calls):
