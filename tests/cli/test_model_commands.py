@@ -37,7 +37,7 @@ def _quick_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     """All ways to serve, all starts and draws are for tests/predict/test_fit.py: they take long."""
     monkeypatch.setattr("tierscope.predict.fit.OTHERS_TRIED", ())
     monkeypatch.setattr("tierscope.predict.calibrate.DRAWS", 6)
-    for module in ("predict.calibrate", "studies.calibrate", "studies.modelled"):
+    for module in ("predict.calibrate", "commands.estimate", "commands.validate"):
         monkeypatch.setattr(f"tierscope.{module}.fit", partial(fit, starts=STARTS[:1]))
 
 
