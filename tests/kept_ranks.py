@@ -7,7 +7,7 @@ their own. What we cost by ourselves is measured once for every loader, not for 
 
 import atexit
 import os
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, Self
 
 import pytest
@@ -89,7 +89,9 @@ def _end_all() -> None:
         _kept.pop()[1].close()
 
 
-@pytest.fixture(autouse=True)
-def kept_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def kept_ranks() -> Iterator[None]:
     """For a folder's conftest.py: all studies of its tests are run by kept ranks."""
-    monkeypatch.setattr("tierscope.measure.crews.LocalCrew", KeptCrew)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tierscope.measure.crews.LocalCrew", KeptCrew)
+        yield
