@@ -6,17 +6,27 @@ BIN := $(VENV)/bin
 PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 STAMPS := $(VENV)/.stamp
 NATIVE := setup.py $(wildcard src/tierscope/native/c/*.[ch])
+# Tests start hundreds of processes: each would compile our modules anew.
+export PYTHONDONTWRITEBYTECODE :=
+# SHORT=1, as .ci/run has it, leaves out what is marked nightly.
+SHORT ?=
+LESS := $(if $(SHORT), and not nightly)
+SLOWEST := --durations=10 --durations-min=0.5
 
-.PHONY: demo test check bench bench-peers validate validate-short test-mpi test-faults test-demo test-tensorflow test-torch test-native test-sanitizers test-browser test-imports test-cluster validate-cluster soak clean help
+.PHONY: nightly extras wheels frameworks demo test check bench bench-peers validate validate-short test-mpi test-faults test-demo test-tensorflow test-torch test-native test-sanitizers test-browser test-imports test-cluster validate-cluster soak clean help
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+# Not with -j: some of them measure.
+nightly: check test test-demo test-native test-sanitizers test-browser test-imports test-faults test-mpi test-cluster test-tensorflow test-torch validate validate-cluster soak  ## everything in its full form, hours: what .ci/run shortens and what it leaves out
+	@echo "nightly: all is well"
 
 demo: $(STAMPS)-core  ## a whole study on two emulated tiers, and its table
 	$(BIN)/tierscope demo
 
 test: $(STAMPS)-dev  ## the plain test suite: no root, no MPI, no torch
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(SLOWEST)
 
 check: $(STAMPS)-dev  ## style and types
 	$(BIN)/ruff check src tests benchmarks validation tools
@@ -36,13 +46,13 @@ validate-short: $(STAMPS)-dev  ## the same with a few points of each, for CI
 	$(BIN)/python -m validation --short
 
 test-mpi: $(STAMPS)-mpi  ## the same study under mpirun (installs Open MPI from PyPI)
-	$(BIN)/python -m pytest tests/integration -m mpi
+	$(BIN)/python -m pytest tests/integration -m mpi $(SLOWEST)
 
 # Root on Debian installs what it needs by name; elsewhere, or where that fails, every test is skipped, and says why.
 CLUSTER_PACKAGES := [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || $(BIN)/python tools/cluster.py install
 test-cluster: $(STAMPS)-mpi  ## a real parallel file system, scheduler and time limits: MooseFS and Slurm in namespaces of this machine (needs root)
 	-$(CLUSTER_PACKAGES)
-	$(BIN)/python -m pytest -n 2 --dist loadfile tests/integration/cluster -m cluster -rs
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/integration/cluster -m "cluster$(LESS)" -rs $(SLOWEST)
 
 validate-cluster: $(STAMPS)-mpi  ## the model calibrated on one object server of that cluster against four, and the reverse: minutes
 	-$(CLUSTER_PACKAGES)
@@ -52,27 +62,29 @@ soak: $(STAMPS)-dev  ## 200 short runs with a random fault each, minutes (needs 
 	$(if $(filter 0,$(shell id -u)),unshare --mount) $(BIN)/python tools/soak.py
 
 test-faults: $(STAMPS)-dev  ## kill and resume, 20 times in a row; disk full; dead ranks
-	$(BIN)/python -m pytest -n 2 --dist worksteal tests/integration -m faults
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests/integration -m "faults$(LESS)" $(SLOWEST)
 
 test-demo: $(STAMPS)-dev  ## the demo finds what was configured, and swapped rates turn it round
-	$(BIN)/python -m pytest tests/integration -m demo
+	$(BIN)/python -m pytest tests/integration -m demo $(SLOWEST)
 
 test-tensorflow: $(VENV)-tensorflow/.stamp  ## TensorFlow reads our TFRecords (installs it into an environment of its own)
-	$(VENV)-tensorflow/bin/python -m pytest tests/integration -m tensorflow -W default
+	$(VENV)-tensorflow/bin/python -m pytest tests/integration -m tensorflow -W default $(SLOWEST)
 
 test-torch: $(VENV)-torch/.stamp  ## torch's DataLoader reads what our loaders read (installs torch into an environment of its own)
-	$(VENV)-torch/bin/python -m pytest -n 2 --dist worksteal tests/integration -m torch -W default
+	$(VENV)-torch/bin/python -m pytest -n 2 --dist worksteal tests/integration -m torch -W default $(SLOWEST)
 
 test-native: $(STAMPS)-witness  ## the preload library beside strace, under kills, signals and in hostile surroundings
-	$(BIN)/python -m pytest tests/integration -m native
+	$(BIN)/python -m pytest tests/integration -m "native$(LESS)" $(SLOWEST)
 
 test-browser: $(STAMPS)-browser  ## the report's page in Chromium (Debian's package chromium; installed here where that is allowed)
 	command -v chromium >/dev/null || [ "$$(id -u)" != 0 ] || { apt-get update && apt-get install -y --no-install-recommends chromium; } >/dev/null 2>&1 || true
-	$(BIN)/python -m pytest tests/integration -m browser
+	$(BIN)/python -m pytest tests/integration -m browser $(SLOWEST)
 
+# In short only what needs the profilers' packages: make test has had the rest.
+WITH_LOGS := tests/imports tests/golden tests/cli/test_analyze_logs.py tests/commands/test_characterise_study.py $(if $(SHORT),,tests/output tests/recording)
 test-imports: $(STAMPS)-darshan  ## logs of other profilers, also damaged ones, and a real run of DFTracer (installs both)
-	$(BIN)/python -m pytest -n 2 tests/imports tests/output tests/recording tests/golden tests/cli/test_analyze_logs.py
-	$(BIN)/python -m pytest -n 2 --dist worksteal tests/integration -m "darshan or dftracer"
+	$(BIN)/python -m pytest -n 2 $(WITH_LOGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests/integration -m "(darshan or dftracer)$(LESS)" $(SLOWEST)
 
 # The thread sanitizer does not stand programs that map files or vfork: only those with many threads, children and signals.
 test-sanitizers: $(STAMPS)-dev build/address/libtierscope.so build/thread/libtierscope.so  ## the C programs of test-native, library and all built with sanitizers
@@ -122,14 +134,32 @@ $(STAMPS)-mpi: $(STAMPS)-dev
 	$(PIP) -e '.[dev,mpi]'
 	touch $@
 
-$(VENV)-tensorflow/.stamp: pyproject.toml constraints.txt
+# All extras of .venv at once, for who wants them all: installing them one by one builds our library four times.
+extras: $(STAMPS)-extras
+$(STAMPS)-extras: $(STAMPS)-dev
+	$(PIP) -e '.[dev,witness,darshan,dftracer,browser,mpi]'
+	touch $@ $(addprefix $(STAMPS)-,witness darshan browser mpi)
+
+# What is large comes first, by itself: nothing of ours is touched, so that it can be installed while tests run.
+wheels: $(VENV)-tensorflow/.wheels $(VENV)-torch/.wheels
+frameworks: $(VENV)-tensorflow/.stamp $(VENV)-torch/.stamp
+
+$(VENV)-tensorflow/.wheels: constraints.txt
 	$(PYTHON) -m venv $(VENV)-tensorflow
-	$(subst $(BIN),$(VENV)-tensorflow/bin,$(PIP)) -e '.[tensorflow]' pytest hypothesis
+	$(subst $(BIN),$(VENV)-tensorflow/bin,$(PIP)) tensorflow-cpu pytest hypothesis
 	touch $@
 
-$(VENV)-torch/.stamp: pyproject.toml constraints.txt
+$(VENV)-tensorflow/.stamp: $(VENV)-tensorflow/.wheels pyproject.toml
+	$(subst $(BIN),$(VENV)-tensorflow/bin,$(PIP)) -e '.[tensorflow]'
+	touch $@
+
+$(VENV)-torch/.wheels: constraints.txt
 	$(PYTHON) -m venv $(VENV)-torch
-	$(subst $(BIN),$(VENV)-torch/bin,$(PIP)) torch==2.13.0 -e '.[hdf5,images]' pytest pytest-xdist hypothesis
+	$(subst $(BIN),$(VENV)-torch/bin,$(PIP)) torch==2.13.0 pytest pytest-xdist hypothesis
+	touch $@
+
+$(VENV)-torch/.stamp: $(VENV)-torch/.wheels pyproject.toml
+	$(subst $(BIN),$(VENV)-torch/bin,$(PIP)) -e '.[hdf5,images]'
 	touch $@
 
 # DLIO's own requirements are gigabytes. Its exact pydftracer is not the one of constraints.txt, which follows dftracer.

@@ -272,9 +272,6 @@ def test_without_the_library_it_is_said_how_to_get_it(monkeypatch: pytest.Monkey
 # A worker that does what the name of the file says.
 FAKE = """
 import json, os, signal, sys, time
-import numpy as np
-from tierscope.imports.darshan_worker import send
-from tierscope.imports.darshan_library import COUNTERS, FILE_MODULES, TIMES
 
 out = sys.stdout.buffer
 poisoned = False
@@ -294,6 +291,9 @@ for line in sys.stdin:
         out.write(b"\\xff" * 4096)
         out.flush()
         continue
+    import numpy as np  # here, since those that crash need none of it
+    from tierscope.imports.darshan_worker import send
+    from tierscope.imports.darshan_library import COUNTERS, FILE_MODULES, TIMES
     if name.startswith("error"):
         send(out, {"error": "has no end", "complaints": ["Error: it is so.", "Error: more."]}, [])
         continue

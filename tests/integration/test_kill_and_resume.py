@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.nightly import first_in_ci
+
 STUDY = """
 study: resumed
 workload:
@@ -63,7 +65,7 @@ def finish(folder: Path) -> dict[str, object]:
     return result
 
 
-@pytest.mark.parametrize("attempt", range(20))
+@pytest.mark.parametrize("attempt", first_in_ci(range(20), 6))
 def test_a_killed_study_goes_on_where_it_was(attempt: int, tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(STUDY)
     dice = random.Random(attempt)
@@ -85,7 +87,7 @@ def test_a_killed_study_goes_on_where_it_was(attempt: int, tmp_path: Path) -> No
     assert "partial" not in {finding["kind"] for finding in result["findings"]}  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("attempt", range(3))
+@pytest.mark.parametrize("attempt", first_in_ci(range(3), 2))
 def test_a_killed_run_of_first_touch_begins_again_without_copies(attempt: int, tmp_path: Path) -> None:
     rates = "sweep: {placement.cache_rate: [50%, 100%]}\nplacement: {policy: first-touch}\n"
     (tmp_path / "study.yaml").write_text(STUDY.replace("sweep: {placement.cache_rate: 0%..100% step 20%}\n", rates))
@@ -121,7 +123,7 @@ system:
 """  # 5.6 MB each: 1.4 s
 
 
-@pytest.mark.parametrize("attempt", range(4))
+@pytest.mark.parametrize("attempt", first_in_ci(range(4), 2))
 def test_a_torn_checkpoint_never_counts(attempt: int, tmp_path: Path) -> None:
     """Killed in the first or the second one: what has the name of a complete one is complete, and the next run begins without any."""
     (tmp_path / "study.yaml").write_text(CHECKPOINTS + f"# {attempt}\n")

@@ -19,6 +19,7 @@ import pytest
 
 from tests import native_programs as programs
 from tests.native_programs import environment, run
+from tests.nightly import first_in_ci
 from tests.small_disks import mounted
 from tierscope.native import setup, state
 from tierscope.native.stations import STATION, TIER, Station, TierStations
@@ -65,7 +66,7 @@ def killed(program: str, tier: Path, record: Path, dice: random.Random) -> tuple
     return len(said), processes * threads, programs.gather(record, ["one"], ended)
 
 
-@pytest.mark.parametrize("tenth", range(10))
+@pytest.mark.parametrize("tenth", first_in_ci(range(10), 4))
 def test_what_a_killed_program_did_can_be_read(tenth: int, tier: Path, tmp_path: Path) -> None:
     program, dice = programs.compiled("worker", tmp_path), random.Random(tenth)
     rounds = 0

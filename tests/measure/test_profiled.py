@@ -9,6 +9,7 @@ from typing import ClassVar
 import polars as pl
 import pytest
 
+from tests.kept_ranks import KeptProfiledCrew
 from tests.measure.test_run import Diary
 from tests.small_study import NEEDS_LIBRARY
 from tests.tiny import tiny
@@ -180,6 +181,7 @@ class Fake(DFTracer):
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> type[Fake]:
     monkeypatch.setattr("tierscope.recording.profilers.DFTracer", Fake)
+    monkeypatch.setattr("tierscope.measure.profiled.LocalCrew", KeptProfiledCrew)
     monkeypatch.setattr(Fake, "library", lambda _self: "/lib.so")
     return Fake
 

@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tierscope.cli.main import _run
 from tierscope.native import library
 from tierscope.output.store import RunStore
 from tierscope.trace.trace import RunKey, Trace
@@ -65,11 +66,13 @@ def gfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def start(*options: object, command: list[str], **environment: str) -> "subprocess.Popen[str]":
-    arguments = ["trace", "--tier", "gfs=gfs", "--out", "out", "--json", *map(str, options), "--", *command]
+def arguments(*options: object, command: list[str]) -> list[str]:
+    return ["trace", "--tier", "gfs=gfs", "--out", "out", "--json", *map(str, options), "--", *command]
+
+
+def start(*options: object, command: list[str]) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [sys.executable, "-m", "tierscope.cli.main", *arguments],
-        env={**os.environ, **environment},
+        [sys.executable, "-m", "tierscope.cli.main", *arguments(*options, command=command)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
@@ -84,8 +87,17 @@ def ended(process: "subprocess.Popen[str]") -> Done:
 
 
 @pytest.fixture
-def tracing(gfs: Path) -> Tracing:
-    return lambda *command, options=(), **environment: ended(start(*options, command=list(command), **environment))
+def tracing(gfs: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Tracing:
+    """By this process, which starts faster than another; the command is one of its own, and `start` has a whole program."""
+
+    def traced(*command: str, options: tuple[str, ...] = (), **environment: str) -> Done:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        code = _run(arguments(*options, command=list(command)))
+        said = capfd.readouterr()
+        return Done(code, json.loads(said.out), RunStore("out").load(RunKey(0, 1)), said.err, Path("out"))
+
+    return traced
 
 
 def python(program: str) -> list[str]:

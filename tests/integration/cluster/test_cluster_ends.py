@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.nightly import first_in_ci
 from tools.cluster import Cluster, ClusterError, Wish
 from tools.cluster_box import until
 
@@ -103,7 +104,10 @@ def test_down_leaves_nothing(state: Path) -> None:
 
 @pytest.mark.parametrize(
     ("number", "seconds"),
-    [(signal.SIGINT, 0.0), (signal.SIGINT, 0.2), (signal.SIGINT, 0.5), (signal.SIGINT, 1.0), (signal.SIGTERM, 0.4)],
+    first_in_ci(
+        [(signal.SIGINT, 0.2), (signal.SIGTERM, 0.4), (signal.SIGINT, 0.0), (signal.SIGINT, 0.5), (signal.SIGINT, 1.0)],
+        2,
+    ),
 )
 def test_an_interrupted_up_leaves_nothing(state: Path, number: signal.Signals, seconds: float) -> None:
     with up(state) as process:
@@ -116,7 +120,7 @@ def test_an_interrupted_up_leaves_nothing(state: Path, number: signal.Signals, s
     assert soon_no_traces(state)  # its guard may be at it too
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.2, 1.0])
+@pytest.mark.parametrize("seconds", first_in_ci([0.2, 0.0, 1.0], 1))
 def test_a_killed_up_leaves_nothing_with_and_without_down(state: Path, seconds: float) -> None:
     for help_it in (False, True):
         with up(state) as process:
@@ -130,7 +134,7 @@ def test_a_killed_up_leaves_nothing_with_and_without_down(state: Path, seconds: 
     down(state)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize("number", first_in_ci([signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP], 2))
 def test_a_cluster_ends_with_the_program_that_made_it(state: Path, number: signal.Signals) -> None:
     """As when somebody ends the tests, in whatever way, while a job runs."""
     program = f"""

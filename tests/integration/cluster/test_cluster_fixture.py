@@ -76,6 +76,7 @@ def test_an_object_server_reads_at_its_rate_and_at_another_when_told(cluster: Cl
     assert read_mbit(cluster, "n3", folder / "file", 24) == pytest.approx(100, rel=0.15)
 
 
+@pytest.mark.nightly  # CI has a study that says so
 def test_four_object_servers_read_faster_than_one(cluster: Cluster, folder: Path) -> None:
     files = on_each_ost(cluster, folder, 8)
     alone = read_mbit(cluster, "n1", files[0], 8)
@@ -167,6 +168,7 @@ def test_a_killed_rank_is_one_nodes_own(cluster: Cluster) -> None:
     assert until(lambda: shell(cluster, "n2", "pgrep -fx 'sleep 4711' || true") == "", seconds=20, pause_seconds=0.05)
 
 
+@pytest.mark.nightly  # waits
 def test_an_object_server_that_comes_back_has_its_files(cluster: Cluster, folder: Path) -> None:
     cluster.place(folder, 3)
     fill(cluster, folder / "file", 1)
@@ -179,6 +181,7 @@ def test_an_object_server_that_comes_back_has_its_files(cluster: Cluster, folder
     assert shell(cluster, "n2", f"cat {folder}/file | wc -c") == str(1 << 20)
 
 
+@pytest.mark.nightly  # waits
 def test_a_node_without_network_waits_and_goes_on(cluster: Cluster, folder: Path) -> None:
     fill(cluster, folder / "file", 1)
     cluster.link("n4", up=False)

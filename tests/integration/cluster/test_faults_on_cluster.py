@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.nightly import first_in_ci
 from tierscope.output.store import RunStore
 from tools import cluster_study
 from tools.cluster import Cluster
@@ -229,6 +230,7 @@ def test_a_killed_rank_of_one_node_is_told(case: Case, undisturbed: list[Rows]) 
 # ---- servers and networks that go
 
 
+@pytest.mark.nightly  # waits; CI has the network that is cut for three seconds
 def test_an_object_server_that_is_away_for_ten_seconds_is_a_stall(case: Case, undisturbed: list[Rows]) -> None:
     case.on_one_server(2)
     process = case.on("n1")
@@ -281,6 +283,7 @@ def test_an_object_server_that_is_gone_is_named_and_waited_for_no_longer_than_to
     case.goes_on(before, undisturbed, "n2")
 
 
+@pytest.mark.nightly  # waits; CI has the server that is gone without a job around it
 def test_a_job_whose_object_server_is_gone_goes_on_when_it_is_back(case: Case, undisturbed: list[Rows]) -> None:
     """MPI would wait for ranks that nobody can kill. Slurm does, before the job starts again; the job itself is over long before."""
     case.on_one_server(3)
@@ -302,7 +305,7 @@ def test_a_job_whose_object_server_is_gone_goes_on_when_it_is_back(case: Case, u
     case.nothing_runs()
 
 
-@pytest.mark.parametrize("seconds", [3, 15])
+@pytest.mark.parametrize("seconds", first_in_ci([3, 15], 1))
 def test_a_nodes_network_that_is_cut_and_restored_is_a_stall(case: Case, undisturbed: list[Rows], seconds: int) -> None:
     process = case.over_nodes()
     case.into_second_run(process)
@@ -349,6 +352,7 @@ def test_an_lfs_that_fills_up_while_it_is_staged(case: Case) -> None:
     assert len(case.files(case.lfs)) == files
 
 
+@pytest.mark.nightly  # CI has the results on such a GFS
 def test_a_gfs_that_becomes_read_only_while_it_is_staged(case: Case) -> None:
     case.more = [word for setting in MANY for word in ("--set", setting.replace("100%", "0%"))]
     cluster = case.cluster
@@ -390,6 +394,7 @@ def test_results_on_a_gfs_that_becomes_read_only(case: Case, undisturbed: list[R
 # ---- and the rest
 
 
+@pytest.mark.nightly  # CI has that on one machine, in tests/measure/test_run.py
 def test_an_lfs_that_is_gone_after_a_stop_is_staged_again(case: Case, undisturbed: list[Rows]) -> None:
     process = case.on("n1")
     case.into_second_run(process)

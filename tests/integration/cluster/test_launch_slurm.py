@@ -70,6 +70,7 @@ def test_ranks_run_where_the_study_says_and_each_node_has_a_path_of_its_own(
     assert "\x1b" not in cluster_study.log_of(out).read_text()
 
 
+@pytest.mark.nightly  # minutes: Slurm announces limits when it likes; CI has a job that is queued again after kills
 def test_after_the_time_limit_the_job_is_queued_again_and_goes_on(
     cluster: Cluster, folder: Path, lfs: Path, tmp_path: Path
 ) -> None:

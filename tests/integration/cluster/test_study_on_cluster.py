@@ -237,6 +237,7 @@ def test_metadata_is_next_to_nothing_of_large_files_and_a_part_of_small_ones(one
     assert points(usual_mds)[0.0].classes["GFS-META"] > 0.25 * points(usual_mds)[0.0].io.median
 
 
+@pytest.mark.nightly  # a fourth study of five rates; CI counts opens of one study beside the filesystem
 def test_every_file_is_opened_once_in_an_epoch_on_the_tier_where_it_is(
     one_ost: Path, four_osts: Path, usual_mds: Path, small_on_one: Path
 ) -> None:
@@ -272,6 +273,7 @@ def slow_lfs(_possible: None, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield bench.measure("slow-lfs", MIDDLE, gfs, ALL_RATES, lfs=lfs, ranks_per_node=3, epochs=2)
 
 
+@pytest.mark.nightly  # a cluster and a study of its own
 def test_with_a_slow_lfs_the_best_cache_rate_is_inside(slow_lfs: Path) -> None:
     """The GFS reads at 150 Mbit/s in all, nodes' own at 100: together they are faster than each alone."""
     found = points(slow_lfs)
