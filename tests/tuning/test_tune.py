@@ -128,16 +128,18 @@ def test_what_was_finished_is_not_repeated(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(Trials, "run", stopping)
     monkeypatch.setattr("tierscope.tuning.halving.MOST_REPETITIONS", 3)
     with pytest.raises(KeyboardInterrupt):
-        tuned(planted(), out, "transfer_size=64KiB")
+        tuned(planted("num_files_train=16"), out, "transfer_size=64KiB")
     monkeypatch.setattr(Trials, "run", real)
     before = {path: path.stat().st_mtime_ns for path in (out / "trials").rglob("*.parquet")}
     assert len(before) == 4  # with the pilot
-    found = tuned(planted(), out, "transfer_size=64KiB")
+    found = tuned(planted("num_files_train=16"), out, "transfer_size=64KiB")
     after = {path: path.stat().st_mtime_ns for path in (out / "trials").rglob("*.parquet")}
     assert before.items() <= after.items()
     assert len(after) == 1 + 2 * found.speedup.n
     assert found.is_better
-    assert tuning_json(tuned(planted(), out, "transfer_size=64KiB"))["speedup"] == found.speedup.median
+    assert (
+        tuning_json(tuned(planted("num_files_train=16"), out, "transfer_size=64KiB"))["speedup"] == found.speedup.median
+    )
     assert {path: path.stat().st_mtime_ns for path in (out / "trials").rglob("*.parquet")} == after
 
 
