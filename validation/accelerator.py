@@ -58,16 +58,16 @@ def plain_steps() -> list[dict[str, Any]]:
 
 
 def predicted(row: dict[str, Any], policy: Policy) -> Peak:
-    memory = step_memory(
-        _network(row["network"]),
-        row["batch"],
-        PRECISIONS[row["precision"]],
-        row["solver"],
-        policy,
-        row["recompute"],
-        NETWORKS[row["network"]].data.target_bytes,
-    )
-    return Peak(row["network"], row["batch"], row["precision"], row["peak_bytes"], memory.peak)
+    network, batch, precision = row["network"], row["batch"], row["precision"]
+    peak = _peak_bytes(network, batch, precision, row["solver"], policy, row["recompute"])
+    return Peak(network, batch, precision, row["peak_bytes"], peak)
+
+
+@functools.cache
+def _peak_bytes(name: str, batch: int, precision: str, solver: str, policy: Policy, recompute: bool) -> int:
+    """Several fits ask for the same ones."""
+    target_bytes = NETWORKS[name].data.target_bytes
+    return step_memory(_network(name), batch, PRECISIONS[precision], solver, policy, recompute, target_bytes).peak
 
 
 def fit(rows: Sequence[dict[str, Any]]) -> Policy:

@@ -60,15 +60,15 @@ def test_ranks_wait_for_one_another_after_every_step_if_asked(tmp_path: Path) ->
     """The one that computes less waits for the other: together they take what the slower takes, step by step."""
     varying = ("computation_time=4 ms", "computation_time_distribution=exponential", "batch_size=2", "epochs=1")
     waits = {}
-    for sync in ("epoch", "step"):
-        task = run_task(tmp_path / "out", *varying, f"sync={sync}")
-        with LocalCrew(2) as crew:
+    with LocalCrew(2) as crew:
+        for sync in ("epoch", "step"):
+            task = run_task(tmp_path / "out", *varying, f"sync={sync}")
             stage(crew, task)
             epochs = [rank.epochs[0] for rank in crew.call(task, silent)]
-        waits[sync] = sum(epoch.sync_seconds for epoch in epochs)
-        slower = np.maximum(*(epoch.steps[:, 2] for epoch in epochs)).sum()
-        if sync == "step":
-            assert min(epoch.seconds for epoch in epochs) >= slower
+            waits[sync] = sum(epoch.sync_seconds for epoch in epochs)
+            slower = np.maximum(*(epoch.steps[:, 2] for epoch in epochs)).sum()
+            if sync == "step":
+                assert min(epoch.seconds for epoch in epochs) >= slower
     assert waits["epoch"] == 0
     assert waits["step"] > 0.005
 

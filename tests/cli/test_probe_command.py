@@ -20,7 +20,7 @@ from tests.tiny import TINY
 from tierscope.probe import files as probe_files
 from tierscope.spec.known import load_system
 
-SMALL = ("--seconds", "2", "--ranks", "2", "--size", "4KiB", "--size", "64KiB")
+SMALL = ("--seconds", "1", "--ranks", "2", "--size", "4KiB", "--size", "64KiB")
 SMALLEST = ("--seconds", "1", "--ranks", "2", "--size", "4KiB")
 
 

@@ -96,7 +96,8 @@ def pretend(monkeypatch: pytest.MonkeyPatch) -> Callable[[Model], list[str]]:
 
 @pytest.mark.usefixtures("quick")
 def test_a_planted_optimum_is_found_and_explained(tmp_path: Path) -> None:
-    found = tuned(planted(), tmp_path / "out", "reader.transfer_size=4KiB,16KiB,64KiB", "read_threads=1,4", budget=20.0)
+    study = planted("num_files_train=16")
+    found = tuned(study, tmp_path / "out", "reader.transfer_size=4KiB,16KiB,64KiB", "read_threads=1,4", budget=20.0)
     assert found.winner.settings == {"transfer_size": 65536, "read_threads": 4}
     assert found.is_better
     assert 4 < found.speedup.low <= found.speedup.median <= found.speedup.high
@@ -111,7 +112,7 @@ def test_a_planted_optimum_is_found_and_explained(tmp_path: Path) -> None:
     assert all(len(each["rounds"]) == 1 and each["rounds"][0]["repetitions"] == 1 for each in dropped)
     assert json.loads((tmp_path / "out" / "tune.json").read_text())["result"]["winner"] == result["winner"]
     assert [entry.name for entry in (tmp_path / "out" / "tiers" / "gfs").iterdir() if entry.is_dir()] == [
-        "raw-40x1-65536B-seed7"
+        "raw-16x1-65536B-seed7"
     ]
 
 
@@ -128,16 +129,18 @@ def test_what_was_finished_is_not_repeated(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(Trials, "run", stopping)
     monkeypatch.setattr("tierscope.tuning.halving.MOST_REPETITIONS", 3)
     with pytest.raises(KeyboardInterrupt):
-        tuned(planted(), out, "transfer_size=64KiB")
+        tuned(planted("num_files_train=16"), out, "transfer_size=64KiB")
     monkeypatch.setattr(Trials, "run", real)
     before = {path: path.stat().st_mtime_ns for path in (out / "trials").rglob("*.parquet")}
     assert len(before) == 4  # with the pilot
-    found = tuned(planted(), out, "transfer_size=64KiB")
+    found = tuned(planted("num_files_train=16"), out, "transfer_size=64KiB")
     after = {path: path.stat().st_mtime_ns for path in (out / "trials").rglob("*.parquet")}
     assert before.items() <= after.items()
     assert len(after) == 1 + 2 * found.speedup.n
     assert found.is_better
-    assert tuning_json(tuned(planted(), out, "transfer_size=64KiB"))["speedup"] == found.speedup.median
+    assert (
+        tuning_json(tuned(planted("num_files_train=16"), out, "transfer_size=64KiB"))["speedup"] == found.speedup.median
+    )
     assert {path: path.stat().st_mtime_ns for path in (out / "trials").rglob("*.parquet")} == after
 
 

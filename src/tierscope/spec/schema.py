@@ -4,8 +4,8 @@ One definition per key: reading, checking, printing, sweeping and documenting it
 """
 
 import dataclasses
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from tierscope.spec.kinds import Kind
@@ -64,8 +64,11 @@ class Field:
         return isinstance(self.meta, Key) and self.default is _REQUIRED
 
 
-def fields(section_type: type) -> Iterator[Field]:
+@cache
+def fields(section_type: type) -> tuple[Field, ...]:
     """The keys of a section, in the order in which they are declared and printed."""
-    for field in dataclasses.fields(section_type):
-        if _META in field.metadata:
-            yield Field(field.name, field.metadata.get("yaml") or field.name, field.metadata[_META], field.default)
+    return tuple(
+        Field(field.name, field.metadata.get("yaml") or field.name, field.metadata[_META], field.default)
+        for field in dataclasses.fields(section_type)
+        if _META in field.metadata
+    )
