@@ -24,7 +24,8 @@ from tierscope.output import manifest
 from tierscope.predict import simulation as simulate
 from tierscope.probe import files as probe_files
 from tierscope.recording import traced as trace
-from tierscope.recording.profilers import EPOCH_FILE, Darshan, DFTracer
+from tierscope.recording.darshan import Darshan
+from tierscope.recording.dftracer import EPOCH_FILE, DFTracer
 from tierscope.report.drawn import character, efficiency, requirements, training
 
 

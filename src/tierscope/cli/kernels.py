@@ -27,7 +27,7 @@ def command(
     A kernel's efficiency is the largest of its use of tensor cores, other cores and memory; time × efficiency is what a perfect
     implementation would take. Needs torch. MODEL is one of those that 'tierscope require' knows.
     """
-    from tierscope.spec.asked import read_shape  # noqa: PLC0415
+    from tierscope.spec.option_values import read_shape  # noqa: PLC0415
     from tierscope.train.kernels import measure_efficiency, to_json  # noqa: PLC0415
 
     sides = read_shape(shape) if shape else None

@@ -98,8 +98,9 @@ def _check(study: Study, wanted: JobRequest) -> None:
     for line in (*wanted.options, *wanted.setup):
         if "\n" in line or "\r" in line:
             raise UserError(f"{line.splitlines()[0]!r} has more than one line; give one at a time")
-    if wanted.mpi and wanted.launcher != "slurm":
-        raise UserError(f"--mpi = {wanted.mpi} is for Slurm; leave it out with --with {wanted.launcher}")
+    if wanted.mpi and not LAUNCHERS[wanted.launcher].mpi_kinds:
+        theirs = " and ".join(entry.title for entry in LAUNCHERS.entries.values() if entry.mpi_kinds)
+        raise UserError(f"--mpi = {wanted.mpi} is for {theirs}; leave it out with --with {wanted.launcher}")
     _check_tiers(study, wanted.launcher)
     if wanted.mpi == MPIRUN:
         _check_step_variables(study)
@@ -109,7 +110,7 @@ def _check_tiers(study: Study, launcher: str) -> None:
     """Emulated queues are in one host's memory, and variables of one scheduler are nothing to another."""
     theirs = {variable: name for name in LAUNCHERS for variable in LAUNCHERS.load(name).variables}
     for tier in study.system.tiers:
-        if tier.emulate and study.system.nodes > 1 and launcher != "mpirun":
+        if tier.emulate and study.system.nodes > 1 and not LAUNCHERS[launcher].one_host:
             raise UserError(
                 f"system.tiers.{tier.name}.emulate = true works on a single host only, because its queues are in memory; use real paths on a cluster"
             )

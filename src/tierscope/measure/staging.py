@@ -15,7 +15,7 @@ from tierscope.storage.striping import Striping
 from tierscope.watch import Watch
 
 
-class Staging:
+class StudyStaging:
     """Data for points: the largest cache rate once for all points that share a dataset. First-touch points need the last tier only."""
 
     def __init__(self, points: list[Point], out: str, crews: Crews, watch: Watch, leases: ExitStack) -> None:

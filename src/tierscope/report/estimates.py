@@ -14,7 +14,7 @@ from tierscope.analysis.wording import Finding
 from tierscope.predict.explore import Exploration, Option
 from tierscope.predict.whatif import LITTLE, Estimate
 from tierscope.report.parts import Column, Unit, colour, finding_lines, fitting, table, title_label, wasted_sentence
-from tierscope.units import about_seconds
+from tierscope.units import about_seconds, counted
 
 MOST_OPTIONS = 12
 _CELL = 5  # of the grid
@@ -153,7 +153,7 @@ def exploration_sentence(found: Exploration) -> str:
             f"with {improvements_text(found.combination(nearest))}."
         )
     by = "cheapest" if found.options[0].cost is not None else "smallest in sum"
-    return f"{met:,} of {len(found.chosen):,} combinations meet it; the {by}: {_option_text(found.options[0])}."
+    return f"{met:,} of {counted(len(found.chosen), 'combination', grouped=True)} meet it; the {by}: {_option_text(found.options[0])}."
 
 
 def _option_text(option: Option) -> str:

@@ -25,7 +25,7 @@ from tierscope.report.origins import provenance
 from tierscope.report.page_data import SLIDER, live_data
 from tierscope.report.page_tables import _sweep_headers, beside_table, numbers
 from tierscope.report.parts import WASTED_PERCENT, wasted_sentence
-from tierscope.report.source import ReportSource
+from tierscope.report.report_source import ReportSource
 from tierscope.report.training import (
     has_memory,
     interval_text,

@@ -79,10 +79,6 @@ def colour(index: int) -> str:
     return _COLOURS[index % len(_COLOURS)]
 
 
-def counted(amount: int, noun: str, plural: str = "") -> str:
-    return f"{amount} {noun if amount == 1 else plural or f'{noun}s'}"
-
-
 def finding_lines(findings: Iterable[Finding]) -> Iterator[Text]:
     for finding in findings:
         line = Text("• ", style="dim")

@@ -15,14 +15,13 @@ from tierscope.report.parts import (
     Unit,
     bottleneck_stretches,
     colour,
-    counted,
     finding_lines,
     fitting,
     table,
     title_label,
 )
 from tierscope.trace.ops import IO_CATEGORIES, KINDS, MOVES_BYTES
-from tierscope.units import about_bytes, about_seconds
+from tierscope.units import about_bytes, about_seconds, counted
 
 _BAR = 24
 _LEAST_SECONDS, _LEAST_SHARE = 1e-9, 1e-6  # of a difference between epoch and I/O time
@@ -136,7 +135,7 @@ def verdict(breakdown: Breakdown, processes: int | None = None, has_wall: bool =
     io = f"{time.text(best.io.median)} {time.name}"
     if _alone(breakdown):
         ranks = counted(max(point.ranks for point in breakdown.points), "rank")
-        whole = ranks if processes is None else f"{ranks}, {counted(processes, 'process', 'processes')}"
+        whole = ranks if processes is None else f"{ranks}, {counted(processes, 'process')}"
         yield Text(f"I/O: {io} per epoch ({spread}); {whole}.", style="bold")
     else:
         yield Text(f"Best: {sweep_text(best.sweep)} with {io} of I/O per epoch ({spread}).", style="bold")
@@ -165,7 +164,9 @@ def _epoch_lines(breakdown: Breakdown, has_wall: bool) -> Iterator[Text]:
     computed = f"computing took {_span(computing)} of the epoch" if computing else ""
     shorter = sum(seconds < 0 for seconds in rest)
     if shorter:
-        where = "The sum exceeds" if _alone(breakdown) else f"At {shorter} of {len(rest)} points the sums exceed"
+        where = (
+            "The sum exceeds" if _alone(breakdown) else f"At {shorter} of {counted(len(rest), 'point')} the sums exceed"
+        )
         hint = ": see --basis wall" if breakdown.basis == "busy" and has_wall else ""
         yield Text(f"{where} the epoch, since several threads or processes read at once{hint}.")
     elif rest:

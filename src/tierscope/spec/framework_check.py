@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from tierscope.formats import FORMATS
 from tierscope.spec.emulation import python_only
 from tierscope.spec.problem import Problem
 from tierscope.spec.study import FRAMEWORKS, Reader, Study
@@ -48,13 +49,14 @@ def _unusual(reader: Reader, names: tuple[str, ...]) -> Iterator[tuple[str, str]
 
 def _format_problems(study: Study, loader: str) -> Iterator[Problem]:
     reader, dataset = study.workload.reader, study.workload.dataset
-    if dataset.format == "synthetic":
+    form = FORMATS[dataset.format]
+    if form.in_memory:
         path = "workload.dataset.format"
-        yield Problem(path, f"{path} = synthetic, but {loader}; set data_loader: auto")
+        yield Problem(path, f"{path} = {dataset.format}, but {loader}; set data_loader: auto")
     if reader.data_loader != "tensorflow":
         return
-    runs = dataset.format == "tfrecord" and reader.sample_shuffle == "off" and reader.file_access == "multi"
-    if dataset.format in ("hdf5", "lmdb", "parquet") or (dataset.num_samples_per_file > 1 and not runs):
+    runs = form.records and reader.sample_shuffle == "off" and reader.file_access == "multi"
+    if form.library or (dataset.num_samples_per_file > 1 and not runs):
         yield Problem(
             f"{_KEY}.data_loader",
             f"{loader} reads TFRecord files from begin to end (sample_shuffle: off, file_access: multi), or files of one sample; "

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from tierscope.formats import FORMATS
 from tierscope.spec.problem import Problem
 from tierscope.spec.study import FRAMEWORKS, Model, Study
 
 _KEY = "workload.model"
-_IMAGES = ("jpeg", "png")
 
 
 def model_problems(study: Study) -> Iterator[Problem]:
@@ -30,7 +30,7 @@ def model_problems(study: Study) -> Iterator[Problem]:
     if reader.preprocess == "busy":
         path = "workload.reader.preprocess"
         yield Problem(path, f"{path} = busy gives training nothing; set none or decode")
-    if study.workload.dataset.format in _IMAGES and reader.preprocess != "decode" and model.data != "synthetic":
+    if FORMATS[study.workload.dataset.format].picture and reader.preprocess != "decode" and model.data != "synthetic":
         path = "workload.reader.preprocess"
         yield Problem(
             path,
