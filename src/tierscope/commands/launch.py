@@ -12,6 +12,7 @@ from tierscope.launch import LAUNCHERS
 from tierscope.launch.base import Job, script
 from tierscope.launch.slurm import MPIRUN, STEP_VARIABLES
 from tierscope.output import durable
+from tierscope.output.result import check_result
 from tierscope.spec import sweep
 from tierscope.spec.study import Study
 
@@ -35,8 +36,9 @@ class JobRequest:
 
 
 def write_job(study: Study, wanted: JobRequest, command: Sequence[str], out: str, path: str) -> list[str]:
-    """The script at `path`, which runs `command` for the results in `out`; the tokens that submit it."""
+    """The script at `path`, which runs `command` for the results in `out`; the tokens that submit it. An `out` that the job could not use is refused now."""
     _check(study, wanted)
+    check_result(out, study)
     launcher = LAUNCHERS.load(wanted.launcher)()
     job = Job(
         name=study.study,
