@@ -31,6 +31,7 @@ from tierscope.errors import UserError
     help="Price of each percent more of a class; TIER-gib=PRICE: of each GiB cached on a tier, over all nodes.",
 )
 @common.basis_option
+@common.epoch_option
 @common.json_option
 def command(  # noqa: PLR0913, PLR0917  (one per option)
     result: str,
@@ -43,6 +44,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     settings: tuple[str, ...],
     cost: tuple[str, ...],
     basis: str,
+    epoch: str,
     as_json: bool,
 ) -> None:
     """Find the improvements that meet a goal, each with the smallest cache rate that it needs.
@@ -52,8 +54,10 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     Or of a system that nobody built: tierscope explore --simulate STUDY --goal 4s --vary gfs.servers=1,4,16,60
     """
     if simulate:
-        if improve or basis != "busy":
-            raise UserError("--improve and --basis are for measured results; with --simulate use --vary and --set")
+        if improve or basis != "busy" or epoch != "median":
+            raise UserError(
+                "--improve, --basis and --epoch are for measured results; with --simulate use --vary and --set"
+            )
         _simulated(result, settings, system, vary, goal, cost, method, as_json)
         return
     if system or settings:
@@ -61,17 +65,19 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     from tierscope.commands.analyze import analyze  # noqa: PLC0415
     from tierscope.commands.explore import explored  # noqa: PLC0415
 
-    analysis = analyze(result, basis)
+    analysis = analyze(result, basis, common.read_epoch(epoch))
     found, findings = explored(analysis, goal, vary, improve, cost)
     if as_json:
+        from tierscope.analysis.to_json import epoch_json  # noqa: PLC0415
         from tierscope.predict.to_json import exploration_json  # noqa: PLC0415
 
         rate = analysis.study.placement.cache_rate if analysis.study else None
-        common.print_json(exploration_json(found, basis, rate, findings, analysis.conditions))
+        shown = exploration_json(found, basis, rate, findings, analysis.conditions)
+        common.print_json(shown | epoch_json(analysis.breakdown))
         return
     from tierscope.report.estimates import ExplorationView  # noqa: PLC0415
 
-    common.print_rich(ExplorationView(analysis.name, found, findings, analysis.conditions))
+    common.print_rich(ExplorationView(analysis.name, found, findings, analysis.conditions, analysis.breakdown.epoch))
 
 
 def _simulated(

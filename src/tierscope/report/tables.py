@@ -13,6 +13,7 @@ from tierscope.analysis.wording import Finding
 from tierscope.report.parts import (
     Column,
     Unit,
+    basis_text,
     bottleneck_stretches,
     colour,
     finding_lines,
@@ -40,7 +41,7 @@ class BreakdownView:
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         breakdown = self.breakdown
         title = (
-            f"{self.name}: I/O time{_whose(breakdown, self.given)} ({breakdown.basis} seconds){title_label(self.given)}"
+            f"{self.name}: I/O time{_whose(breakdown, self.given)} ({basis_text(breakdown)}){title_label(self.given)}"
         )
         yield Text(title, style="bold")
         yield table(fitting(_columns(breakdown, self.given), options.max_width))
@@ -96,8 +97,9 @@ def _columns(breakdown: Breakdown, given: Conditions) -> list[Column]:
     columns += [
         Column("bottleneck", [Text(point.bottleneck or "–") for point in points], right=False),
         Column(f"epoch {time.name}", [time.text(value) for value in epochs], drop=4),
-        Column(f"epoch 1 I/O {time.name}", [time.text(value) for value in firsts], "dim", drop=1),
     ]
+    if breakdown.epoch is None:
+        columns.append(Column(f"epoch 1 I/O {time.name}", [time.text(value) for value in firsts], "dim", drop=1))
     if not _alone(breakdown):
         best = [Text("◀ best" if point is breakdown.best else "") for point in points]
         columns += [
@@ -133,19 +135,20 @@ def verdict(breakdown: Breakdown, processes: int | None = None, has_wall: bool =
     time = Unit.of(best.io.median)
     spread = f"{time.span(best.io)}, {best.io.kind}, n={best.io.n}" if best.io.has_spread else f"n={best.io.n}"
     io = f"{time.text(best.io.median)} {time.name}"
+    per, more = ("per epoch", "repetitions or epochs") if breakdown.epoch is None else (f"in epoch {breakdown.epoch}", "repetitions")  # fmt: skip
     if _alone(breakdown):
         ranks = counted(max(point.ranks for point in breakdown.points), "rank")
         whole = ranks if processes is None else f"{ranks}, {counted(processes, 'process')}"
-        yield Text(f"I/O: {io} per epoch ({spread}); {whole}.", style="bold")
+        yield Text(f"I/O: {io} {per} ({spread}); {whole}.", style="bold")
     else:
-        yield Text(f"Best: {sweep_text(best.sweep)} with {io} of I/O per epoch ({spread}).", style="bold")
+        yield Text(f"Best: {sweep_text(best.sweep)} with {io} of I/O {per} ({spread}).", style="bold")
     equal = breakdown.smallest_equal
     if equal is not None and equal is not best:
         theirs = f"{time.text(equal.io.median)} {time.name}"
         yield Text(f"The smallest that cannot be told from it: {sweep_text(equal.sweep)} ({theirs}).")
     if best.io.n < FEW and best.io.kind != SIMULATED and len(breakdown.summary) > 1:
         yield Text(
-            f"n={best.io.n} is too few to tell near neighbours apart: raise repetitions or epochs for that.",
+            f"n={best.io.n} is too few to tell near neighbours apart: raise {more} for that.",
             style="dim",
         )
     moves = list(bottleneck_stretches(breakdown))
