@@ -21,7 +21,7 @@ from tierscope.errors import UserError
     is_flag=True,
     help="OUT is a STUDY: simulate it with other keys, like --vary gfs.servers=1,4,16 --vary nodes=64:256:64.",
 )
-@click.option("--method", type=click.Choice(["bound", "events"]), default="bound", help="Of --simulate; default bound.")
+@click.option("--method", type=click.Choice(common.METHODS), default="bound", help="Of --simulate; default bound.")
 @common.system_option
 @common.set_option
 @click.option(

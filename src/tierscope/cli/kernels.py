@@ -1,13 +1,14 @@
 import click
 
 from tierscope.cli import common
+from tierscope.spec.study import DEVICES
 
 
 @click.command("kernels")
 @click.argument("model")
 @click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Samples of the step.")
 @click.option("--precision", type=click.Choice(["fp32", "amp"]), default="fp32", show_default=True)
-@click.option("--device", type=click.Choice(["auto", "cuda", "cpu"]), default="auto", show_default=True)
+@click.option("--device", type=click.Choice(DEVICES), default="auto", show_default=True)
 @click.option("--input", "shape", metavar="CxHxW", help="Shape of a sample; default the network's own.")
 @click.option("--counters", is_flag=True, help="From the hardware's counters, by Nsight Compute (ncu).")
 @click.option("--out", metavar="DIR", help="Write efficiency.json and the figure (SVG, PNG) there.")

@@ -5,7 +5,7 @@ from typing import Any
 
 from tierscope.analysis.wording import Finding, finding_json
 from tierscope.arch.findings import find
-from tierscope.arch.kept import RULES
+from tierscope.arch.kept_activations import RULES
 from tierscope.arch.machine import Machine, machine_of
 from tierscope.arch.movement import Compression
 from tierscope.arch.network import Network

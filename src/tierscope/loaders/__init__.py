@@ -14,14 +14,24 @@ __all__ = ["LOADERS", "Batch", "Loader", "LoaderEntry", "Reach", "SampleSource",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoaderEntry(Entry):
-    """`by_name`: a study's `data_loader` can ask for it. `framework`: it reads in processes and threads of its own, where only a preloaded
-    library can see it. `package`: what it imports, of its extra. `dlio`: DLIO's names for it.
+    """`by_name`: a study's `data_loader` can ask for it. `in_c`: reads without Python, so O_DIRECT and io_uring are its to do. `framework`: it reads in
+    processes and threads of its own, where only a preloaded library can see it. `workers`: it starts processes (`multiprocessing_context`) and
+    pins memory. `in_order`: it reads many samples of a file from beginning to end only. `package`: what it imports, of its extra. `dlio`: DLIO's
+    names for it.
     """
 
     by_name: bool = True
+    in_c: bool = False
     framework: bool = False
+    workers: bool = False
+    in_order: bool = False
     package: str | None = None
     dlio: tuple[str, ...] = ()
+
+    @property
+    def in_python(self) -> bool:
+        """Our own, and its reads pass through Python."""
+        return not self.in_c and not self.framework
 
 
 LOADERS: "Registry[type[Loader], LoaderEntry]" = Registry(
@@ -32,7 +42,9 @@ LOADERS: "Registry[type[Loader], LoaderEntry]" = Registry(
             "reads in the rank's own thread when a batch is asked for; what others are without reading threads",
             by_name=False,
         ),
-        "native": LoaderEntry("tierscope.loaders.native:NativeLoader", "both in C: without the interpreter's lock"),
+        "native": LoaderEntry(
+            "tierscope.loaders.native:NativeLoader", "both in C: without the interpreter's lock", in_c=True
+        ),
         "threads": LoaderEntry(
             "tierscope.loaders.threads:ThreadLoader", "own threads read ahead while the rank computes"
         ),
@@ -41,6 +53,7 @@ LOADERS: "Registry[type[Loader], LoaderEntry]" = Registry(
             "torch's DataLoader, with its workers",
             "torch",
             framework=True,
+            workers=True,
             package="torch",
             dlio=("pytorch",),
         ),
@@ -49,6 +62,7 @@ LOADERS: "Registry[type[Loader], LoaderEntry]" = Registry(
             "TensorFlow's tf.data",
             "tensorflow",
             framework=True,
+            in_order=True,
             package="tensorflow",
             dlio=("tensorflow",),
         ),

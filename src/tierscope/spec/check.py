@@ -199,7 +199,8 @@ def _policy_problems(study: Study) -> Iterator[Problem]:
 
 def _reader_problems(study: Study) -> Iterator[Problem]:
     reader, key = study.workload.reader, "workload.reader"
-    if reader.data_loader == "threads" and reader.odirect:
+    in_python = reader.loader is not None and reader.loader.in_python
+    if in_python and reader.odirect:
         yield Problem(
             f"{key}.odirect", f"{key}.odirect = true needs the native loader; set data_loader: native or odirect: false"
         )
@@ -210,7 +211,7 @@ def _reader_problems(study: Study) -> Iterator[Problem]:
         return
     name, text = f"{key}.io_engine", f"{key}.io_engine = uring"
     emulated = next((tier.name for tier in study.system.tiers if tier.emulate), None)
-    if reader.data_loader == "threads":
+    if in_python:
         yield Problem(name, f"{text} needs the native loader; set data_loader: native or io_engine: pread")
     if reader.read_threads == 0:
         yield Problem(name, f"{text} needs reading threads, but read_threads = 0; raise it or set io_engine: pread")
@@ -225,7 +226,7 @@ def _native_problems(study: Study) -> Iterator[Problem]:
     """The native loader does not emulate all that Python does."""
     reader = study.workload.reader
     wanted, fix = "data_loader", "auto or threads"
-    if reader.data_loader != "native":
+    if reader.loader is None or not reader.loader.in_c:
         wanted, fix = ("odirect", "false") if reader.odirect else ("io_engine", "pread")
         if not reader.odirect and reader.io_engine == "pread":
             return

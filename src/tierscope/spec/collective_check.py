@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 
 from tierscope.formats import FORMATS
+from tierscope.loaders import LOADERS
 from tierscope.spec.problem import Problem
 from tierscope.spec.study import Study
 
 _READER, _DATASET = "workload.reader", "workload.dataset"
+_IN_PYTHON = LOADERS.where(lambda loader: loader.by_name and loader.in_python)
 
 
 def collective_problems(study: Study) -> Iterator[Problem]:
@@ -25,7 +27,7 @@ def collective_problems(study: Study) -> Iterator[Problem]:
     if not FORMATS[dataset.format].collective:
         fix = " or ".join(FORMATS.where(lambda form: form.collective))
         yield problem(f"{_DATASET}.format", dataset.format, f"only {fix} files are read", fix)
-    wanted = {"read_threads": (0,), "data_loader": ("auto", "threads"), "read_ahead": ("batches",)}
+    wanted = {"read_threads": (0,), "data_loader": ("auto", *_IN_PYTHON), "read_ahead": ("batches",)}
     wanted |= {"odirect": (False,), "io_engine": ("pread",)}
     for name, values in wanted.items():
         value = getattr(reader, name)

@@ -3,23 +3,25 @@
 from collections.abc import Iterator
 
 from tierscope.formats import FORMATS
+from tierscope.loaders import LOADERS
 from tierscope.spec.emulation import python_only
 from tierscope.spec.problem import Problem
-from tierscope.spec.study import FRAMEWORKS, Reader, Study
+from tierscope.spec.study import Reader, Study
 
 _KEY = "workload.reader"
-_ONLY_TORCH = ("multiprocessing_context", "pin_memory")
+_OF_WORKERS = ("multiprocessing_context", "pin_memory")
 _NOT_THEIRS = ("read_ahead", "odirect", "io_engine", "computation_threads")
 
 
 def framework_problems(study: Study) -> Iterator[Problem]:
     reader = study.workload.reader
-    if reader.data_loader != "pytorch":
-        for name, value in _unusual(reader, _ONLY_TORCH):
+    if reader.loader is None or not reader.loader.workers:
+        theirs = " or ".join(LOADERS.where(lambda entry: entry.workers))
+        for name, value in _unusual(reader, _OF_WORKERS):
             yield Problem(
-                f"{_KEY}.{name}", f"{_KEY}.{name} = {value} is for data_loader: pytorch; set that, or remove the key"
+                f"{_KEY}.{name}", f"{_KEY}.{name} = {value} is for data_loader: {theirs}; set that, or remove the key"
             )
-    if reader.data_loader not in FRAMEWORKS:
+    if reader.loader is None or not reader.loader.framework:
         return
     loader = f"{_KEY}.data_loader = {reader.data_loader}"
     for name, value in _unusual(reader, _NOT_THEIRS):
@@ -53,7 +55,7 @@ def _format_problems(study: Study, loader: str) -> Iterator[Problem]:
     if form.in_memory:
         path = "workload.dataset.format"
         yield Problem(path, f"{path} = {dataset.format}, but {loader}; set data_loader: auto")
-    if reader.data_loader != "tensorflow":
+    if reader.loader is None or not reader.loader.in_order:
         return
     runs = form.records and reader.sample_shuffle == "off" and reader.file_access == "multi"
     if form.library or (dataset.num_samples_per_file > 1 and not runs):

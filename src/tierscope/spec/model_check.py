@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tierscope.formats import FORMATS
 from tierscope.spec.problem import Problem
-from tierscope.spec.study import FRAMEWORKS, Model, Study
+from tierscope.spec.study import Model, Study
 
 _KEY = "workload.model"
 
@@ -24,7 +24,7 @@ def model_problems(study: Study) -> Iterator[Problem]:
     if train.computation_time or train.computation_time_stdev:
         path = "workload.train.computation_time"
         yield Problem(path, f"{path} is emulated compute, but {trained} computes for real; remove one of them")
-    if reader.data_loader in FRAMEWORKS:
+    if reader.loader is not None and reader.loader.framework:
         path = "workload.reader.data_loader"
         yield Problem(path, f"{path} = {reader.data_loader}, but training takes its samples from our loaders; set auto")
     if reader.preprocess == "busy":

@@ -9,7 +9,7 @@ from typing import Any
 
 from tierscope.arch.networks import NETWORKS
 from tierscope.formats import FORMATS
-from tierscope.loaders import LOADERS
+from tierscope.loaders import LOADERS, LoaderEntry
 from tierscope.spec.kinds import (
     Bandwidth,
     Bytes,
@@ -150,6 +150,11 @@ class Reader:
         "pread: one operation of a thread at a time; uring: many, with io_uring; needs the native loader",
         "pread",
     )
+
+    @property
+    def loader(self) -> LoaderEntry | None:
+        """What the loader that was asked for can do; None: it is chosen later (auto)."""
+        return LOADERS.entries.get(self.data_loader)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
