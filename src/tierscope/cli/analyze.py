@@ -4,6 +4,7 @@ from dataclasses import replace
 import click
 
 from tierscope.cli import common
+from tierscope.cli.epoch import epoch_option, read_epoch
 from tierscope.errors import UserError
 
 
@@ -30,7 +31,7 @@ from tierscope.errors import UserError
 @click.option("--metrics", is_flag=True, help="Of a run: print DLIO's metrics instead, as [METRIC] lines.")
 @common.au_option
 @common.basis_option
-@common.epoch_option
+@epoch_option
 @click.option("--csv", "csv_path", type=click.Path(dir_okay=False), help="Also write the class times of every process.")
 @click.option(
     "--export",
@@ -86,7 +87,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
             raise UserError("--metrics and --au go with --json only; leave the other options out")
         _show_metrics(results, au, as_json)
         return
-    kept, chosen = None, common.read_epoch(epoch)
+    kept, chosen = None, read_epoch(epoch)
     if any(source_of(path) for path in results):
         from tierscope.imports.logs import ImportOptions, import_logs, keep  # noqa: PLC0415
         from tierscope.imports.paths import TierRules  # noqa: PLC0415

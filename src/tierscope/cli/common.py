@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import re
 import shlex
 import shutil
 import sys
@@ -58,13 +57,6 @@ basis_option = click.option(
     show_default=True,
     help="Which seconds to show.",
 )
-epoch_option = click.option(
-    "--epoch",
-    metavar="N|median",
-    default="median",
-    show_default=True,
-    help="Which epoch of every run; median: of those after the first.",
-)
 improve_option = click.option(
     "--improve", multiple=True, metavar="CLASS=PERCENT", help="That much more throughput in a class: GFS-META=50."
 )
@@ -76,15 +68,6 @@ log_tiers_option = click.option(
     help="Of logs: a storage tier and where its files lay; nearest first.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Pure JSON on stdout.")
-
-
-def read_epoch(text: str) -> int | None:
-    """None: the median of the epochs after the first."""
-    if text == "median":
-        return None
-    if not re.fullmatch(r"[1-9]\d{0,9}", text):
-        raise UserError(f"--epoch {text}: must be the number of an epoch, from 1 up, or median")
-    return int(text)
 
 
 def all_settings(overrides: tuple[str, ...], settings: tuple[str, ...]) -> list[str]:

@@ -1,6 +1,7 @@
 import click
 
 from tierscope.cli import common
+from tierscope.cli.epoch import epoch_option, read_epoch
 from tierscope.errors import UserError
 
 
@@ -14,7 +15,7 @@ from tierscope.errors import UserError
 )
 @common.system_option
 @common.basis_option
-@common.epoch_option
+@epoch_option
 @common.json_option
 def command(
     result: str,
@@ -33,7 +34,7 @@ def command(
     from tierscope.commands.analyze import analyze  # noqa: PLC0415
     from tierscope.commands.estimate import estimated  # noqa: PLC0415
 
-    chosen = common.read_epoch(epoch)
+    chosen = read_epoch(epoch)
     if chosen is not None and with_model:
         raise UserError(
             "--epoch is for estimates by scaling; the model has all epochs after the first: leave --with-model out"

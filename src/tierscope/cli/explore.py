@@ -1,6 +1,7 @@
 import click
 
 from tierscope.cli import common
+from tierscope.cli.epoch import epoch_option, read_epoch
 from tierscope.errors import UserError
 
 
@@ -31,7 +32,7 @@ from tierscope.errors import UserError
     help="Price of each percent more of a class; TIER-gib=PRICE: of each GiB cached on a tier, over all nodes.",
 )
 @common.basis_option
-@common.epoch_option
+@epoch_option
 @common.json_option
 def command(  # noqa: PLR0913, PLR0917  (one per option)
     result: str,
@@ -65,7 +66,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     from tierscope.commands.analyze import analyze  # noqa: PLC0415
     from tierscope.commands.explore import explored  # noqa: PLC0415
 
-    analysis = analyze(result, basis, common.read_epoch(epoch))
+    analysis = analyze(result, basis, read_epoch(epoch))
     found, findings = explored(analysis, goal, vary, improve, cost)
     if as_json:
         from tierscope.analysis.to_json import epoch_json  # noqa: PLC0415

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from tierscope.cli import common
+from tierscope.cli.epoch import epoch_option, read_epoch
 from tierscope.errors import UserError
 
 
@@ -16,7 +17,7 @@ from tierscope.errors import UserError
     "--out", type=click.Path(file_okay=False), help="Another directory; default: OUT, or FILE-report of a CSV."
 )
 @common.basis_option
-@common.epoch_option
+@epoch_option
 @click.option(
     "--beside",
     metavar="OUT2",
@@ -43,7 +44,7 @@ def command(
     from tierscope.commands.report import beside_of, report_folder, write_report  # noqa: PLC0415
     from tierscope.spec.whatif import read_goal, read_improvements  # noqa: PLC0415
 
-    chosen = common.read_epoch(epoch)
+    chosen = read_epoch(epoch)
     analysis = analyze(result, basis, chosen)
     improvements = read_improvements(improve, analysis.times.io_classes)
     seconds = read_goal(goal) if goal is not None else None
