@@ -88,7 +88,7 @@ def test_registries_are_those_that_anyone_may_import() -> None:
     assert {(module, name) for module, name, _ in ALL} >= {
         (module, name) for module, names in REGISTRIES.items() for name in names if name.isupper() and name != "ALIASES"
     }
-    assert {module for module, _, _ in ALL} <= set(REGISTRIES) | {"tierscope.storage"}
+    assert {module for module, _, _ in ALL} == set(REGISTRIES)
 
 
 @pytest.mark.parametrize(("module", "registry", "name"), EVERY_ENTRY)

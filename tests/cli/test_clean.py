@@ -385,5 +385,5 @@ def test_no_name_is_obeyed_by_the_terminal(out: Path, capsys: pytest.CaptureFixt
     assert call("clean", str(out), "--yes") == 0
     said = capsys.readouterr().out
     assert all(line.isprintable() for line in said.split("\n"))
-    assert "a\\x1b]0;pwn\\x07\\nb\\udcff  report, 1 files" in said
+    assert "a\\x1b]0;pwn\\x07\\nb\\udcff  report, 1 file" in said
     assert (evil / "mi\x1bne").exists()

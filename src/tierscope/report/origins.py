@@ -47,7 +47,7 @@ def _machine(made: dict[str, Any]) -> str:
 
 
 def _sizes(about: dict[str, Any]) -> str:
-    return ", ".join(f"{about[name]} {name}" for name in ("ranks", "nodes") if about.get(name))
+    return ", ".join(counted(about[name], name.removesuffix("s")) for name in ("ranks", "nodes") if about.get(name))
 
 
 def _command(about: dict[str, Any]) -> str:
