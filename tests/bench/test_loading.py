@@ -8,10 +8,10 @@ import pytest
 from tests.small_study import NEEDS_LIBRARY, small_study
 from tierscope.bench.loading import make_source, pick_loader
 from tierscope.errors import UserError
+from tierscope.formats import FORMATS
 from tierscope.loaders.threads import ThreadLoader
 from tierscope.native import library
 from tierscope.plan.file_format import make_format
-from tierscope.spec.study import NATIVE_FORMATS
 from tierscope.storage.emulated import Board, Emulated
 from tierscope.storage.stations import map_stations
 
@@ -97,7 +97,7 @@ def test_what_only_python_reads_is_read_in_python(setting: str, threads: int, na
 
 
 @NEEDS_LIBRARY
-@pytest.mark.parametrize("form", NATIVE_FORMATS)
+@pytest.mark.parametrize("form", FORMATS.where(lambda form: form.natively))
 def test_what_c_can_read_is_read_in_c(form: str) -> None:
     assert pick_loader(small_study(f"format={form}")) == "native"
 

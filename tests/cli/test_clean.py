@@ -22,7 +22,8 @@ from tierscope.imports import logs as imports
 from tierscope.output import manifest
 from tierscope.probe import files as probe_files
 from tierscope.recording import traced as trace
-from tierscope.recording.profilers import EPOCH_FILE, Darshan, DFTracer
+from tierscope.recording.darshan import Darshan
+from tierscope.recording.dftracer import EPOCH_FILE, DFTracer
 from tierscope.report import requirements_files as require_report
 from tierscope.report.drawn import character, efficiency, requirements, training
 
@@ -383,5 +384,5 @@ def test_no_name_is_obeyed_by_the_terminal(out: Path, capsys: pytest.CaptureFixt
     assert call("clean", str(out), "--yes") == 0
     said = capsys.readouterr().out
     assert all(line.isprintable() for line in said.split("\n"))
-    assert "a\\x1b]0;pwn\\x07\\nb\\udcff  report, 1 files" in said
+    assert "a\\x1b]0;pwn\\x07\\nb\\udcff  report, 1 file" in said
     assert (evil / "mi\x1bne").exists()

@@ -25,7 +25,7 @@ from tierscope.errors import DamagedDataError, StoppedError, TierscopeError, Use
 from tierscope.formats import EXTENTS, FORMATS, LIBRARY, NOTHING, WHOLE
 from tierscope.plan.file_format import make_format
 from tierscope.plan.sizes import SampleSizes
-from tierscope.spec.study import NATIVE_FORMATS, Study
+from tierscope.spec.study import Study
 
 SAMPLES = 24
 LAYOUTS = {  # files, samples in each, and who reads them
@@ -70,7 +70,7 @@ CASES = [
     if per_file == 1 or FORMATS.load(name).indexed
     for varies in (False, True)
 ]
-NATIVE = [case for case in CASES if case.format in NATIVE_FORMATS and not case.varies]
+NATIVE = [case for case in CASES if FORMATS[case.format].natively and not case.varies]
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,7 @@ from tierscope.loaders import LOADERS, Reach, SampleSource
 from tierscope.loaders.native import NativeLoader, affine_extents
 from tierscope.plan.file_format import make_format
 from tierscope.plan.plan import Block
-from tierscope.spec.study import NATIVE_FORMATS, Study
+from tierscope.spec.study import Study
 from tierscope.storage.access import Directory
 from tierscope.storage.emulated import Board
 from tierscope.storage.files import DatasetFiles
@@ -650,7 +650,7 @@ def test_an_interrupt_is_seen_while_a_batch_is_awaited(tmp_path: Path, threads: 
 
 
 class TestExtents:
-    @pytest.mark.parametrize("name", NATIVE_FORMATS)
+    @pytest.mark.parametrize("name", FORMATS.where(lambda form: form.natively))
     @given(samples=st.integers(1, 50), length=st.integers(1, 10_000), inside=st.integers(0, 49))
     def test_every_format_has_samples_at_equal_distances(
         self, name: str, samples: int, length: int, inside: int

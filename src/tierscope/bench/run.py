@@ -12,7 +12,7 @@ from tierscope.bench.mpi_files import together
 from tierscope.bench.profiled import PRELOADED, Watched, frames_of
 from tierscope.bench.pull import pull
 from tierscope.bench.statistics_file import StatisticsReads, reads_statistics, statistics_path
-from tierscope.bench.work import WORKS, EmulatedWork, RankPlace, TrainingSession, Work
+from tierscope.bench.work import EmulatedWork, MakeTraining, RankPlace, TrainingSession, Work
 from tierscope.dataset.copies import Copies
 from tierscope.dataset.memory import check_memory
 from tierscope.errors import TierscopeError
@@ -44,6 +44,7 @@ class RunTask:
     repetition: int = 1
     ranks_on_host: int = 0  # 0: all of them
     meeting: str | None = None  # where ranks that train together find one another
+    train: MakeTraining | None = None  # who trains the study's network; needed where it has one
 
 
 def ops_path(folder: str, rank: int) -> str:
@@ -89,9 +90,10 @@ class _Rank:
 
     def _make_training(self) -> TrainingSession:
         group, task = self._group, self._task
+        assert task.train is not None, "a study with a network needs somebody who trains it"
         on_node = group.rank % self._study.system.ranks_per_node
         place = RankPlace(group.rank, group.size, on_node, task.ranks_on_host or group.size, task.meeting)
-        return WORKS.load("torch")(self._study, place)
+        return task.train(self._study, place)
 
     def run(self) -> RankTrace:
         if self._copies and self._leads_near_tier():

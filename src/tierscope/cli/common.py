@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tierscope.spec.study import Study
 
 WIDTH = 160
+METHODS = ("bound", "events")  # of simulating
 
 out_option = click.option("--out", type=click.Path(file_okay=False), help="Results directory; default ./results/STUDY.")
 set_option = click.option(

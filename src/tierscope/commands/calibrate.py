@@ -27,6 +27,7 @@ from tierscope.spec.known import KnownSystem, dump_system
 from tierscope.spec.study import Study
 from tierscope.trace.ops import CATEGORY
 from tierscope.trace.trace import Trace
+from tierscope.units import counted
 from tierscope.watch import Watch
 
 _MOST_CASES = 200
@@ -162,7 +163,7 @@ def write_system(found: Calibrated, path: str) -> None:
     """As `--system` takes it: fitted rates, how far they may be off, and draws of them together."""
     system = found.calibration.system(found.study.system)
     parameters = found.calibration.fit.parameters
-    text = f"to {found.epochs} epochs of {found.name}, by tierscope calibrate"
+    text = f"to {counted(found.epochs, 'epoch')} of {found.name}, by tierscope calibrate"
     figures: dict[str, KnownFigure] = {}
     values = numbers(system)
     for each in found.calibration.estimates:

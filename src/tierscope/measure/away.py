@@ -21,6 +21,7 @@ from tierscope.spec import dump, sweep
 from tierscope.spec.study import Point, Study
 from tierscope.storage.files import tier_root
 from tierscope.trace.provenance import provenance
+from tierscope.train.start import start_training
 
 STUDY = "study.yaml"
 NAME = "{point:04d}-r{repetition}.npz"
@@ -40,7 +41,8 @@ def run_away(study: Study, folder: str, data: str, say: Callable[[str], None]) -
         for point in points:
             _stage(point.study, data, staged)
             begin = time.monotonic()
-            ranks = [run_rank(RunTask(point.study, data, None, "real", None, repetition=repetition), Alone())]
+            task = RunTask(point.study, data, None, "real", None, repetition=repetition, train=start_training)
+            ranks = [run_rank(task, Alone())]
             about = _about(point, repetition, data)
             handover.save(os.path.join(folder, NAME.format(point=point.index, repetition=repetition)), about, ranks)
             say(

@@ -28,7 +28,6 @@ from tierscope.trace.trace import RunKey
 from tierscope.watch import Watch
 
 _ENDING_SECONDS = 60.0
-_PACKAGES = {"pytorch": "torch", "tensorflow": "tensorflow"}
 
 
 def needs_preload(study: Study) -> bool:
@@ -43,10 +42,9 @@ def check_preload(studies: Sequence[Study], ops: bool, launcher: str) -> None:
         return
     name = wanting[0].workload.reader.data_loader
     key = f"workload.reader.data_loader = {name}"
-    if importlib.util.find_spec(_PACKAGES[name]) is None:
-        raise UserError(
-            f"{key} needs the package {_PACKAGES[name]}; pip install 'tierscope[{LOADERS.entries[name].extra}]'"
-        )
+    package = LOADERS[name].package
+    if package and importlib.util.find_spec(package) is None:
+        raise UserError(f"{key} needs the package {package}; pip install 'tierscope[{LOADERS[name].extra}]'")
     if library.load() is None:
         raise UserError(f"{key} is recorded by our C library, which was not built; {library.BUILD_ADVICE}")
     if launcher != "local":

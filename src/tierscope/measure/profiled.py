@@ -10,7 +10,7 @@ import os
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
@@ -50,10 +50,9 @@ class ProfiledRun:
 
 class Profiling:
     def __init__(self, name: str, out: str) -> None:
-        found = RECORDERS.load(name)()
-        if not isinstance(found, Profiler):
+        if not RECORDERS[name].profiler:
             raise UserError(f"--profiler {name}: measures by itself; leave --profiler out")
-        self.name, self._out, self._profiler = name, out, found
+        self.name, self._out, self._profiler = name, out, cast(Profiler, RECORDERS.load(name)())
 
     def check(self, studies: Sequence[Study], ops: bool, launcher: str) -> list[str]:
         """Before anything is touched: refuse what cannot work; lines worth saying about the rest."""

@@ -19,6 +19,7 @@ from tierscope.spec import sweep
 from tierscope.spec.emulation import has_rate, python_only
 from tierscope.spec.study import Point, Study
 from tierscope.trace.trace import RunKey
+from tierscope.units import counted
 from tierscope.watch import Watch
 
 
@@ -40,10 +41,13 @@ def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = Fa
         todo = _todo(study, points, store)
         total = len(points) * study.repetitions
         if not todo:
-            watch.note(f"all {total} runs are finished" + ("; --ops is for runs that are made now" if ops else ""))
+            watch.note(
+                f"{'the run is' if total == 1 else f'all {total} runs are'} finished"
+                + ("; --ops is for runs that are made now" if ops else "")
+            )
             return
         if len(todo) < total:
-            watch.note(f"resuming: {total - len(todo)} of {total} runs are finished")
+            watch.note(f"resuming: {total - len(todo)} of {counted(total, 'run')} are finished")
         for key in todo:
             pick_loader(points[key.point].study, seen=profiling is not None)  # or refuse it now, and not after hours
         _say_trimmed(points, watch)
@@ -79,7 +83,9 @@ def _samples(study: Study) -> int:
 def _say_trimmed(points: list[Point], watch: Watch) -> None:
     for ranks, samples in sorted({(p.study.system.ranks, p.study.workload.dataset.samples) for p in points}):
         if samples % ranks:
-            watch.note(f"{samples} samples do not divide over {ranks} ranks: {samples % ranks} left out of every epoch")
+            watch.note(
+                f"{counted(samples, 'sample')} do not divide over {counted(ranks, 'rank')}: {samples % ranks} left out of every epoch"
+            )
 
 
 def _say_idle_rates(study: Study, watch: Watch) -> None:

@@ -34,6 +34,7 @@ from tierscope.storage.stations import StationMap, map_stations
 from tierscope.trace.provenance import provenance
 from tierscope.trace.rank_trace import RankTrace
 from tierscope.trace.trace import RunKey, Trace, gather
+from tierscope.train.start import start_training
 from tierscope.watch import Watch
 
 
@@ -99,6 +100,7 @@ class Runner:
             scratch,
             repetition=key.repetition,
             ranks_on_host=crowding(who)[0],
+            train=start_training if trained else None,
         )
         try:
             with meeting(study, self._out) as place, _others(study, stations, board):

@@ -3,6 +3,9 @@
 import errno
 import json
 import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tierscope.errors import ForeignDirectoryError, ResultError, UserError
@@ -14,18 +17,31 @@ SCHEMA_VERSION = 1
 
 def claim(directory: str, kind: str) -> dict[str, Any]:
     """Make the directory ours: new or empty ones are marked, marked ones are read, all others are refused."""
-    try:
+    with _explained(directory):
         os.makedirs(directory, exist_ok=True)
-        found = read(directory)
+        found = _of_kind(directory, kind)
         if found is None:
-            entries = [name for name in os.listdir(directory) if not name.startswith(f"{NAME}.")]
-            if entries:
-                raise ForeignDirectoryError(
-                    f"{directory}: is not empty and was not made by Tierscope (it holds {entries[0]}); "
-                    f"give a new or empty directory, for example {os.path.join(directory, 'tierscope')}"
-                )
             write(directory, kind, {})
-            return {}
+        return found or {}
+
+
+def check(directory: str, kind: str) -> None:
+    """Refuse what `claim` would refuse; nothing is made or written."""
+    with _explained(directory):
+        try:
+            is_directory = stat.S_ISDIR(os.stat(directory).st_mode)
+        except FileNotFoundError:
+            return
+        if not is_directory:
+            raise FileExistsError
+        _of_kind(directory, kind)
+
+
+@contextmanager
+def _explained(directory: str) -> Iterator[None]:
+    """What the system says of a directory that cannot be used, with what to do about it."""
+    try:
+        yield
     except FileExistsError:
         raise UserError(f"{directory}: is a file, not a directory; give a directory") from None
     except NotADirectoryError:
@@ -38,6 +54,19 @@ def claim(directory: str, kind: str) -> dict[str, Any]:
         if isinstance(error, FileNotFoundError) or error.errno is not None:
             raise UserError(f"{directory}: cannot be used: {error.strerror}; give another directory") from None
         raise
+
+
+def _of_kind(directory: str, kind: str) -> dict[str, Any] | None:
+    """The marker's content; None: the directory is empty. All that is not ours, or of another kind, is refused."""
+    found = read(directory)
+    if found is None:
+        entries = [name for name in os.listdir(directory) if not name.startswith(f"{NAME}.")]
+        if entries:
+            raise ForeignDirectoryError(
+                f"{directory}: is not empty and was not made by Tierscope (it holds {entries[0]}); "
+                f"give a new or empty directory, for example {os.path.join(directory, 'tierscope')}"
+            )
+        return None
     if found.get("kind") != kind:
         raise ForeignDirectoryError(
             f"{directory}: holds Tierscope's {found.get('kind')}, not a {kind}; give a directory of its own"

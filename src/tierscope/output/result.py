@@ -34,6 +34,15 @@ def open_result(out: str, study: Study, profiler: str | None = None, kind: str =
         yield
 
 
+def check_result(out: str, study: Study, profiler: str | None = None, kind: str = "result") -> None:
+    """Refuse what `open_result` would refuse, but for one in use, which may be free later; nothing is made or written."""
+    manifest.check(out, kind)
+    if os.path.isdir(out):
+        refuse_links(out)
+        _refuse_other_study(out, study)
+        refuse_other_runs(study, out, profiler)
+
+
 @contextmanager
 def _explained(out: str) -> Iterator[None]:
     """A directory whose disk is full, or whose servers fail it, while it is in use."""
@@ -89,15 +98,18 @@ def make_scratch(out: str, name: str = "") -> str:
 
 def _remember(out: str, study: Study) -> None:
     """The study is written down; another one may take its place only while there is no result of it."""
-    path = os.path.join(out, _STUDY)
-    if os.path.exists(path) and RunStore(out).finished():
+    _refuse_other_study(out, study)
+    write_file(os.path.join(out, _STUDY), dump.to_yaml(study).encode())
+
+
+def _refuse_other_study(out: str, study: Study) -> None:
+    if os.path.exists(os.path.join(out, _STUDY)) and RunStore(out).finished():
         changes = dump.differences(replace(read_study(out), goal=study.goal), study)
         if changes:
             shown = "; ".join(changes[:5]) + (f"; and {len(changes) - 5} more" if len(changes) > 5 else "")
             raise UserError(
                 f"{out}: holds results of a different study ({shown}); give another --out, or undo the change"
             )
-    write_file(path, dump.to_yaml(study).encode())
 
 
 def refuse_other_runs(study: Study, out: str, profiler: str | None = None) -> None:

@@ -20,6 +20,7 @@ from tierscope.spec.study import Axis, Study
 from tierscope.spec.vary import EXAMPLE
 from tierscope.spec.vary import read_vary as read_axes
 from tierscope.tuning.tuning import Refused
+from tierscope.units import counted
 
 MOST_COMBINATIONS = 10_000
 _FIXED = ("workload.train.", "workload.reader.preprocess_time", "seed")  # what training is, not how it reads
@@ -69,7 +70,7 @@ def candidates_of(base: Study, axes: Sequence[Axis], out: str, launcher: str) ->
         found.append(Candidate(len(found), short, in_common(study, out)))
     if len(found) == 1:
         if refused:
-            raise UserError(f"none of {len(refused)} combinations can be run; the first: {refused[0].line}")
+            raise UserError(f"none of {counted(len(refused), 'combination')} can be run; the first: {refused[0].line}")
         raise UserError("nothing varies: the only combination is the study as it is; give other values with --vary")
     return found, refused
 
