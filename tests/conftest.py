@@ -18,4 +18,4 @@ for number in (signal.SIGHUP, signal.SIGQUIT):
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same few texts are parsed thousands of times, which took a tenth of all. Nobody changes what is composed; mistakes are not kept.
-yaml.compose = lru_cache(maxsize=2000)(yaml.compose)
+yaml.compose = lru_cache(maxsize=2000)(yaml.compose)  # type: ignore[assignment]

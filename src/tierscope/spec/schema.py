@@ -64,9 +64,13 @@ class Field:
         return isinstance(self.meta, Key) and self.default is _REQUIRED
 
 
-@cache
 def fields(section_type: type) -> tuple[Field, ...]:
     """The keys of a section, in the order in which they are declared and printed."""
+    return _fields(section_type)
+
+
+@cache
+def _fields(section_type: type) -> tuple[Field, ...]:
     return tuple(
         Field(field.name, field.metadata.get("yaml") or field.name, field.metadata[_META], field.default)
         for field in dataclasses.fields(section_type)
