@@ -5,6 +5,7 @@ One definition per key: reading, checking, printing, sweeping and documenting it
 
 import dataclasses
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from tierscope.spec.kinds import Kind
@@ -65,14 +66,10 @@ class Field:
 
 def fields(section_type: type) -> tuple[Field, ...]:
     """The keys of a section, in the order in which they are declared and printed."""
-    if section_type not in _FIELDS:
-        _FIELDS[section_type] = _fields(section_type)
-    return _FIELDS[section_type]
+    return _fields(section_type)
 
 
-_FIELDS: dict[type, tuple[Field, ...]] = {}  # made once: parsing asks for them all the time
-
-
+@cache
 def _fields(section_type: type) -> tuple[Field, ...]:
     return tuple(
         Field(field.name, field.metadata.get("yaml") or field.name, field.metadata[_META], field.default)
