@@ -53,7 +53,7 @@ def run(crews: Crews, monkeypatch: pytest.MonkeyPatch) -> Run:
             raise
         return diary
 
-    monkeypatch.setattr("tierscope.measure.run._Runner._overhead", lambda *_: Overhead(0.0, 0.0, 0.0))
+    monkeypatch.setattr("tierscope.measure.runner.Runner._overhead", lambda *_: Overhead(0.0, 0.0, 0.0))
     return one_more
 
 

@@ -1,6 +1,5 @@
 """Does it fit? Asked before a byte is written."""
 
-import os
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -10,7 +9,7 @@ from tierscope.plan.file_format import make_format
 from tierscope.plan.plan import Plan
 from tierscope.plan.policies import nodes_per_cache, room_of
 from tierscope.spec.study import Study
-from tierscope.storage.files import tier_root
+from tierscope.storage.opening import open_storage
 from tierscope.units import about_bytes, format_fraction
 
 _HEADROOM = 0.02  # directories, inodes, journals
@@ -76,14 +75,12 @@ def check_disks(study: Study, out: str) -> None:
     for index, tier in enumerate(study.system.tiers):
         node = 0 if tier.visible_to == "node" else None
         held = plan.files_held(index, node) if node is None or plan.order.group_ranks == plan.ranks else 0
-        folder = tier_root(tier, out, 0)
-        while not os.path.isdir(folder) and folder != "/":
-            folder = os.path.dirname(folder)
-        disk = os.statvfs(folder)
-        if held * file_bytes > disk.f_blocks * disk.f_frsize:
+        storage = open_storage(tier, out, 0)
+        disk = storage.space(storage.root)
+        if held * file_bytes > disk.total_bytes:
             raise UserError(
-                f"{tier.name}: {about_bytes(held * file_bytes)} to be written, but the whole disk at {folder} has only "
-                f"{about_bytes(disk.f_blocks * disk.f_frsize)}; choose another path, or use fewer or smaller files"
+                f"{tier.name}: {about_bytes(held * file_bytes)} to be written, but the whole disk at {disk.place} has only "
+                f"{about_bytes(disk.total_bytes)}; choose another path, or use fewer or smaller files"
             )
 
 
@@ -94,7 +91,7 @@ def check_space(missing: Iterable[tuple[str, Missing]]) -> int:
     """
     pairs = list(missing)
     hosts = {host for host, _ in pairs}
-    disks: dict[tuple[str, int], list[Missing]] = defaultdict(list)
+    disks: dict[tuple[str, int | str], list[Missing]] = defaultdict(list)
     for host, share in pairs:
         disks[(share.directory, 0) if share.shared and len(hosts) > 1 else (host, share.device)].append(share)
     total = 0

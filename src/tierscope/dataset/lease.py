@@ -4,13 +4,12 @@ They would disturb each other's times, and one might write a file that the other
 director for its own host's view of the tiers, and goes with the process. Filesystems without locks are used without.
 """
 
-import os
 from contextlib import ExitStack
 
 from tierscope.errors import UserError
-from tierscope.output.durable import lock_file
 from tierscope.spec.study import Study
-from tierscope.storage.files import tier_root
+from tierscope.storage.files import real_root, tier_root
+from tierscope.storage.opening import open_storage
 
 _LOCK = "lock"
 
@@ -23,7 +22,7 @@ def lease(study: Study, out: str, nodes: list[int], held: set[str], until: ExitS
             if root in held:
                 continue
             try:
-                until.callback(os.close, lock_file(os.path.join(root, _LOCK)))
+                until.callback(open_storage(tier, out, node).lock(f"{root}/{_LOCK}"))
             except BlockingIOError:
                 raise UserError(
                     f"{root}: another study is using this tier now; wait for it to end, or give the tier another path"
@@ -35,7 +34,7 @@ def lease(study: Study, out: str, nodes: list[int], held: set[str], until: ExitS
 
 def refuse_nested(study: Study, out: str, node: int) -> None:
     """Two names for one directory, or one inside the other, would be one tier measured as two."""
-    roots = [(tier.name, os.path.realpath(tier_root(tier, out, node))) for tier in study.system.tiers]
+    roots = [(tier.name, real_root(tier, out, node)) for tier in study.system.tiers]
     for name, root in roots:
         for other, inside in roots:
             if name != other and (inside + "/").startswith(root + "/"):

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tierscope.bench.checkpoint_files import LANE as CHECKPOINTS
-from tierscope.bench.loading import fills_as_it_reads
 from tierscope.errors import UserError
+from tierscope.loaders import fills_as_it_reads
 from tierscope.measure.natively import refuse_native
 from tierscope.measure.profiled import BUILTIN
 from tierscope.plan.file_format import make_format

@@ -15,7 +15,7 @@ from tierscope.bench.crew import LocalCrew
 from tierscope.bench.profiled import PRELOADED, Watched
 from tierscope.bench.run import RunTask
 from tierscope.errors import UserError
-from tierscope.loaders import LOADERS
+from tierscope.loaders import LOADERS, choose_loader
 from tierscope.measure.profiled import ProfiledRun, tier_prefixes
 from tierscope.native import library
 from tierscope.output.result import make_scratch
@@ -74,7 +74,8 @@ class Preloading:
         tiers = tier_prefixes(study, self._out)
         variables = Builtin().prepare(folder, RecordingRequest(command=(), tiers=tiers))
         with LocalCrew(study.system.ranks, variables, numbered=True) as crew:
-            task = RunTask(study, self._out, None, compute, None, Watched(PRELOADED, folder), key.repetition)
+            loader, watched = choose_loader(study), Watched(PRELOADED, folder)
+            task = RunTask(study, loader, self._out, None, compute, None, watched, key.repetition)
             ranks: list[RankTrace] = crew.call(task, watch.advance)
             crew.leave(_ENDING_SECONDS)
         found = collect(folder, [tier.name for tier in tiers], lambda _: False, time.monotonic_ns())

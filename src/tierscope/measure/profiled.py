@@ -15,12 +15,12 @@ from typing import Any
 import polars as pl
 
 from tierscope.bench.crew import LocalCrew
-from tierscope.bench.loading import pick_loader
 from tierscope.bench.profiled import Watched, is_epoch_folder
 from tierscope.bench.run import RunTask
 from tierscope.bench.tasks import WhoTask
 from tierscope.errors import ForeignDirectoryError, StoppedError, UserError
 from tierscope.imports.paths import TierRules
+from tierscope.loaders import choose_loader
 from tierscope.measure.natively import refuse_native
 from tierscope.output.durable import remove_files
 from tierscope.output.result import LOG_NAMES, SCRATCH
@@ -68,7 +68,7 @@ class Profiling:
         notes = self._profiler.check_study(studies)
         for study in studies:
             _refuse_unseen(study, name)
-        instead = {pick_loader(study, seen=True) for study in studies if pick_loader(study) == "native"}
+        instead = {choose_loader(study, seen=True) for study in studies if choose_loader(study) == "native"}
         if instead:
             notes.append(f"{name} does not see what the native loader reads: {', '.join(sorted(instead))} instead")
         return notes
@@ -81,7 +81,8 @@ class Profiling:
         variables = self._profiler.prepare(folder, RecordingRequest(command=(), tiers=tiers))
         with LocalCrew(study.system.ranks, variables) as crew:
             who = crew.call(WhoTask(), lambda _: None)
-            task = RunTask(study, self._out, None, compute, None, Watched(self.name, folder), key.repetition)
+            loader, watched = choose_loader(study, seen=True), Watched(self.name, folder)
+            task = RunTask(study, loader, self._out, None, compute, None, watched, key.repetition)
             ranks: list[RankTrace] = crew.call(task, watch.advance)
             if bad := crew.leave(_WRITING_SECONDS):
                 raise StoppedError(

@@ -9,11 +9,12 @@ from typing import Any
 import polars as pl
 
 from tierscope.bench.compute import compute_mode
-from tierscope.bench.loading import fills_as_it_reads, pick_loader
 from tierscope.bench.overhead import Overhead, described
+from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.run import RunTask, ops_path
 from tierscope.bench.tasks import OverheadTask
 from tierscope.formats import NOTHING
+from tierscope.loaders import fills_as_it_reads
 from tierscope.measure.checkpoints import checkpoints_of
 from tierscope.measure.crews import Crews, crowding
 from tierscope.measure.first_touch import hit_rates
@@ -30,22 +31,22 @@ from tierscope.spec.study import Point, Study
 from tierscope.storage.background import Background, loads_of
 from tierscope.storage.emulated import Board
 from tierscope.storage.files import tier_root
-from tierscope.storage.stations import StationMap, map_stations
 from tierscope.trace.provenance import provenance
 from tierscope.trace.rank_trace import RankTrace
 from tierscope.trace.trace import RunKey, Trace, gather
 from tierscope.watch import Watch
 
 
-def _others(study: Study, stations: StationMap, board: Board | None) -> AbstractContextManager[object]:
+def _others(run: ResolvedRun, board: Board | None) -> AbstractContextManager[object]:
     """Those who use emulated servers beside us."""
+    study = run.study
     if board is None:
         return nullcontext()
     usual = study.workload.reader.transfer_size
-    if make_format(study).reading != NOTHING:
+    if run.format.reading != NOTHING:
         pieces = [nbytes for _, nbytes in reading_of(study).pieces]
         usual = sum(pieces) // max(1, len(pieces))
-    return Background(board.path, loads_of(stations, usual), study.seed)
+    return Background(board.path, loads_of(run.stations, usual), study.seed)
 
 
 def about_run(point: Point, mode: str, ranks: list[RankTrace], origin: dict[str, Any]) -> dict[str, Any]:
@@ -87,12 +88,13 @@ class Runner:
             return self._run_profiled(key, point, mode, self._profiling)
         if needs_preload(study):
             return self._run_profiled(key, point, mode, Preloading(self._out))
-        stations = map_stations(study.system, study.seed, study.workload.reader.read_threads)
-        board = Board(stations.count) if any(view for view in stations.views) else None
+        run = ResolvedRun.of(study)
+        board = Board(run.stations.count) if any(view for view in run.stations.views) else None
         scratch = self._scratch(key) if self._ops else None
-        overhead = self._overhead(study)
+        overhead = self._overhead(run)
         task = RunTask(
             study,
+            run.loader,
             self._out,
             board.path if board else None,
             mode,
@@ -101,7 +103,7 @@ class Runner:
             ranks_on_host=crowding(who)[0],
         )
         try:
-            with meeting(study, self._out) as place, _others(study, stations, board):
+            with meeting(study, self._out) as place, _others(run, board):
                 task = replace(task, meeting=place)
                 ranks: list[RankTrace] = crew.call(task, self._watch.advance)
         finally:
@@ -121,11 +123,12 @@ class Runner:
         trace = gather(key, about, [tier.name for tier in point.study.system.tiers], measured.ranks)
         return replace(trace, table=pl.concat([trace.table, measured.io]))
 
-    def _overhead(self, study: Study) -> Overhead:
-        key = (study.workload.reader, study.workload.dataset, pick_loader(study))
+    def _overhead(self, run: ResolvedRun) -> Overhead:
+        study = run.study
+        key = (study.workload.reader, study.workload.dataset, run.loader)
         if key not in self._overheads:
             crew, _ = self._crews.of(study)
-            self._overheads[key] = crew.call(OverheadTask(study), lambda _: None)[0]
+            self._overheads[key] = crew.call(OverheadTask(study, run.loader), lambda _: None)[0]
             cost = self._overheads[key]
             if len(self._overheads) > 1:
                 return cost
