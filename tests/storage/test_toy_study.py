@@ -12,9 +12,9 @@ from tests.tiny import TINY, tiny
 from tierscope.cli.main import main
 from tierscope.errors import UserError
 from tierscope.loaders import choose_loader
-from tierscope.measure.crews import _check_hosts
-from tierscope.measure.storages import check_storages
+from tierscope.measure.storages import check_hosts, check_storages
 from tierscope.storage import STORAGES
+from tierscope.storage.base import TierPlace
 from tierscope.tuning.candidates import check_runnable
 
 ON_TOY = ("lfs.storage=toy", "gfs.storage=toy")
@@ -136,7 +136,7 @@ def test_one_tier_may_lie_there_and_another_in_a_directory(toy: Path, out: Path)
 
 def test_a_tier_in_use_is_refused(toy: Path, out: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert on_toy("generate", out, "sweep={}") == 0
-    release = toy_storage.ToyStorage(toy_storage.TierPlace(tiny(*ON_TOY).system.tiers[1], f"{out}/tiers/gfs")).lock(
+    release = toy_storage.ToyStorage(TierPlace(tiny(*ON_TOY).system.tiers[1], f"{out}/tiers/gfs")).lock(
         f"{out}/tiers/gfs/lock"
     )
     capfd.readouterr()
@@ -185,11 +185,11 @@ class TestDeclarations:
 
     def test_hosts_cannot_share_it(self) -> None:
         lfs, gfs = tiny(*ON_TOY).system.tiers
-        _check_hosts(lfs)
+        check_hosts(lfs)
         with pytest.raises(
             UserError, match=r"^system\.tiers\.gfs\.storage = toy, but visible_to = global and ranks run"
         ):
-            _check_hosts(gfs)
+            check_hosts(gfs)
 
 
 def test_an_unknown_name_is_refused_with_a_guess() -> None:

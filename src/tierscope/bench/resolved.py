@@ -5,8 +5,8 @@ from typing import Self
 
 from tierscope.formats import Format
 from tierscope.loaders import choose_loader
-from tierscope.plan.file_format import make_format
 from tierscope.plan.plan import Plan
+from tierscope.plan.planned import planned
 from tierscope.spec.study import Study
 from tierscope.storage.stations import StationMap, map_stations
 
@@ -24,12 +24,12 @@ class ResolvedRun:
     @classmethod
     def of(cls, study: Study, loader: str | None = None, repetition: int = 1) -> Self:
         """`loader` None: it is still to be chosen."""
-        form = make_format(study)
+        form, plan = planned(study, repetition)
         return cls(
             study=study,
             loader=choose_loader(study) if loader is None else loader,
             format=form,
-            plan=Plan.of(study, form.file_bytes, repetition),
+            plan=plan,
             stations=map_stations(study.system, study.seed, study.workload.reader.read_threads),
         )
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 from tierscope.dataset.stage import Missing
 from tierscope.errors import UserError
-from tierscope.plan.file_format import make_format
 from tierscope.plan.plan import Plan
+from tierscope.plan.planned import planned
 from tierscope.plan.policies import nodes_per_cache, room_of
 from tierscope.spec.study import Study
 from tierscope.storage.opening import open_storage
@@ -17,8 +17,8 @@ _HEADROOM = 0.02  # directories, inodes, journals
 
 def check_capacity(study: Study) -> None:
     """Refuse a placement that the configured capacity of a tier cannot hold."""
-    file_bytes = make_format(study).file_bytes
-    plan = Plan.of(study, file_bytes)
+    form, plan = planned(study)
+    file_bytes = form.file_bytes
     for index, tier in enumerate(study.system.tiers):
         if tier.capacity is None:
             continue
@@ -41,8 +41,8 @@ def held_bytes(study: Study) -> dict[str, tuple[int | None, int]]:
     Where nodes may read different numbers of files, what they hold is taken as the same share of each: it is, but for chance. A tier that
     is filled as it is read holds in the end what it has room for, or all that its nodes read.
     """
-    file_bytes = make_format(study).file_bytes
-    plan = Plan.of(study, file_bytes)
+    form, plan = planned(study)
+    file_bytes = form.file_bytes
     nodes = study.system.nodes
     if study.placement.policy != "pinned":
         return {study.system.tiers[0].name: _kept_bytes(study, plan, file_bytes)}
@@ -70,8 +70,8 @@ def _kept_bytes(study: Study, plan: Plan, file_bytes: int) -> tuple[int | None, 
 
 def check_disks(study: Study, out: str) -> None:
     """Refuse at once what could not even fit on empty disks: looking at every file first would take for ever."""
-    file_bytes = make_format(study).file_bytes
-    plan = Plan.of(study, file_bytes)
+    form, plan = planned(study)
+    file_bytes = form.file_bytes
     for index, tier in enumerate(study.system.tiers):
         node = 0 if tier.visible_to == "node" else None
         held = plan.files_held(index, node) if node is None or plan.order.group_ranks == plan.ranks else 0

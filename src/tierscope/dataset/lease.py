@@ -9,17 +9,18 @@ from contextlib import ExitStack
 from tierscope.errors import UserError
 from tierscope.spec.study import Study
 from tierscope.storage.files import real_root, tier_root
-from tierscope.storage.opening import open_storage
+from tierscope.storage.opening import namespace, open_storage
 
 _LOCK = "lock"
 
 
 def lease(study: Study, out: str, nodes: list[int], held: set[str], until: ExitStack) -> None:
-    """Lock the study's tiers as these nodes see them, and add their directories to `held`."""
+    """Lock the study's tiers as these nodes see them, and add them to `held`."""
     for tier in study.system.tiers:
         for node in nodes if tier.visible_to == "node" else nodes[:1]:
             root = tier_root(tier, out, node)
-            if root in held:
+            lies = f"{namespace(tier)}:{root}"
+            if lies in held:
                 continue
             try:
                 until.callback(open_storage(tier, out, node).lock(f"{root}/{_LOCK}"))
@@ -29,7 +30,7 @@ def lease(study: Study, out: str, nodes: list[int], held: set[str], until: ExitS
                 ) from None
             except OSError as error:
                 raise UserError(f"{root}: cannot be used: {error.strerror}; check the directory") from None
-            held.add(root)
+            held.add(lies)
 
 
 def refuse_nested(study: Study, out: str, node: int) -> None:

@@ -17,8 +17,7 @@ from tierscope.formats import LIBRARY, NOTHING, Shape
 from tierscope.formats.raw import Raw
 from tierscope.output import durable, manifest
 from tierscope.output.disk_errors import GENERATING, LOOKING, explained, explanation
-from tierscope.plan.file_format import make_format
-from tierscope.plan.plan import Plan
+from tierscope.plan.planned import planned
 from tierscope.spec.study import Study
 from tierscope.storage import striping
 from tierscope.storage.base import FILE, LINK, Piece, Storage
@@ -81,8 +80,7 @@ class Stager:
         dataset = study.workload.dataset
         self._study = study
         self._first_of_node = place.rank_on_node == 0
-        form = make_format(study)
-        self._plan = Plan.of(study, form.file_bytes)
+        form, self._plan = planned(study)
         self._statistics = dataset.statistics.file_bytes
         self._format = form if self._statistics is None else Raw(Shape(1, self._statistics))  # of what is written
         self.shares: list[Share] = []

@@ -16,12 +16,11 @@ from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.run import RunTask, run_rank
 from tierscope.bench.tasks import ClaimTask, StageTask, SurveyTask, perform
 from tierscope.errors import UserError
-from tierscope.measure.storages import check_storages
+from tierscope.measure.storages import check_storages, filesystems
 from tierscope.measure.trained import check_training
 from tierscope.output import handover
 from tierscope.spec import dump, sweep
 from tierscope.spec.study import Point, Study
-from tierscope.storage.files import tier_root
 from tierscope.trace.provenance import provenance
 
 STUDY = "study.yaml"
@@ -74,10 +73,9 @@ def _stage(study: Study, data: str, staged: set[Any]) -> None:
 
 
 def _about(point: Point, repetition: int, data: str, run: ResolvedRun) -> dict[str, Any]:
-    roots = {tier.name: tier_root(tier, data, 0) for tier in point.study.system.tiers}
     return {
         "point": point.index,
         "repetition": repetition,
         "overhead": described(measure_overhead(run)),
-        "provenance": provenance("one process, handed over", roots),
+        "provenance": provenance("one process, handed over", *filesystems(point.study, data)),
     }

@@ -6,8 +6,8 @@ from tierscope.bench.crew import Crew, LocalCrew
 from tierscope.bench.mpi import MpiCrew
 from tierscope.bench.tasks import Who, WhoTask
 from tierscope.errors import UserError
-from tierscope.spec.study import Study, Tier
-from tierscope.storage.opening import storage_type
+from tierscope.measure.storages import check_hosts
+from tierscope.spec.study import Study
 
 
 class Crews:
@@ -61,7 +61,7 @@ def check_layout(study: Study, who: list[Who]) -> None:
         return
     if len({(rank.host, rank.boot) for rank in who}) > 1:
         for tier in system.tiers:
-            _check_hosts(tier)
+            check_hosts(tier)
     nodes = [places[node * system.ranks_per_node : (node + 1) * system.ranks_per_node] for node in range(system.nodes)]
     if any(len(set(node)) != 1 for node in nodes) or len(set(places)) != system.nodes:
         hosts = len(set(places))
@@ -69,21 +69,6 @@ def check_layout(study: Study, who: list[Who]) -> None:
             f"the study says {system.nodes} nodes with {system.ranks_per_node} ranks each, but the launcher spread {len(who)} ranks "
             f"over {hosts} nodes differently; place ranks in blocks (mpirun --map-by ppr:{system.ranks_per_node}:node, srun -m block) "
             "or set system.nodes and system.ranks_per_node to match"
-        )
-
-
-def _check_hosts(tier: Tier) -> None:
-    """Refuse a storage that does not do for several hosts."""
-    abilities = storage_type(tier).abilities
-    what = "emulate: true" if tier.emulate else f"system.tiers.{tier.name}.storage = {tier.storage}"
-    if not abilities.many_hosts:
-        raise UserError(
-            f"{what} works on a single host only, because {abilities.why['many_hosts']}; use real paths on a cluster"
-        )
-    if tier.visible_to == "global" and not abilities.share_hosts:
-        raise UserError(
-            f"{what}, but visible_to = global and ranks run on several hosts, which cannot share it because "
-            f"{abilities.why['share_hosts']}; use another storage there"
         )
 
 

@@ -13,9 +13,10 @@ import polars as pl
 
 from tierscope.bench.crew import LocalCrew
 from tierscope.bench.profiled import PRELOADED, Watched
+from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.run import RunTask
 from tierscope.errors import UserError
-from tierscope.loaders import LOADERS, choose_loader
+from tierscope.loaders import LOADERS
 from tierscope.measure.profiled import ProfiledRun, tier_prefixes
 from tierscope.native import library
 from tierscope.output.result import make_scratch
@@ -69,13 +70,14 @@ class Preloading:
     def __init__(self, out: str) -> None:
         self._out = out
 
-    def measure(self, key: RunKey, study: Study, compute: str, watch: Watch) -> ProfiledRun:
+    def measure(self, key: RunKey, run: ResolvedRun, compute: str, watch: Watch) -> ProfiledRun:
+        study = run.study
         folder = make_scratch(self._out, f"preload-{key.point:04d}-r{key.repetition}")
         tiers = tier_prefixes(study, self._out)
         variables = Builtin().prepare(folder, RecordingRequest(command=(), tiers=tiers))
         with LocalCrew(study.system.ranks, variables, numbered=True) as crew:
-            loader, watched = choose_loader(study), Watched(PRELOADED, folder)
-            task = RunTask(study, loader, self._out, None, compute, None, watched, key.repetition)
+            watched = Watched(PRELOADED, folder)
+            task = RunTask(study, run.loader, self._out, None, compute, None, watched, key.repetition)
             ranks: list[RankTrace] = crew.call(task, watch.advance)
             crew.leave(_ENDING_SECONDS)
         found = collect(folder, [tier.name for tier in tiers], lambda _: False, time.monotonic_ns())

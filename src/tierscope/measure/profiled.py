@@ -16,6 +16,7 @@ import polars as pl
 
 from tierscope.bench.crew import LocalCrew
 from tierscope.bench.profiled import Watched, is_epoch_folder
+from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.run import RunTask
 from tierscope.bench.tasks import WhoTask
 from tierscope.errors import ForeignDirectoryError, StoppedError, UserError
@@ -73,7 +74,8 @@ class Profiling:
             notes.append(f"{name} does not see what the native loader reads: {', '.join(sorted(instead))} instead")
         return notes
 
-    def measure(self, key: RunKey, study: Study, compute: str, watch: Watch) -> ProfiledRun:
+    def measure(self, key: RunKey, run: ResolvedRun, compute: str, watch: Watch) -> ProfiledRun:
+        study = run.study
         name = f"{key.point:04d}-r{key.repetition}"
         folder = os.path.join(self._out, SCRATCH, f"profile-{name}")
         os.makedirs(folder)
@@ -81,8 +83,8 @@ class Profiling:
         variables = self._profiler.prepare(folder, RecordingRequest(command=(), tiers=tiers))
         with LocalCrew(study.system.ranks, variables) as crew:
             who = crew.call(WhoTask(), lambda _: None)
-            loader, watched = choose_loader(study, seen=True), Watched(self.name, folder)
-            task = RunTask(study, loader, self._out, None, compute, None, watched, key.repetition)
+            watched = Watched(self.name, folder)
+            task = RunTask(study, run.loader, self._out, None, compute, None, watched, key.repetition)
             ranks: list[RankTrace] = crew.call(task, watch.advance)
             if bad := crew.leave(_WRITING_SECONDS):
                 raise StoppedError(

@@ -14,12 +14,13 @@ from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.run import RunTask, ops_path
 from tierscope.bench.tasks import OverheadTask
 from tierscope.formats import NOTHING
-from tierscope.loaders import fills_as_it_reads
+from tierscope.loaders import choose_loader, fills_as_it_reads
 from tierscope.measure.checkpoints import checkpoints_of
 from tierscope.measure.crews import Crews, crowding
 from tierscope.measure.first_touch import hit_rates
 from tierscope.measure.preloaded import Preloading, needs_preload
 from tierscope.measure.profiled import Profiling
+from tierscope.measure.storages import filesystems
 from tierscope.measure.trained import meeting, metadata_cache, training_of
 from tierscope.output.op_list import collect_ops
 from tierscope.output.result import make_scratch
@@ -30,7 +31,6 @@ from tierscope.spec.dump import identity
 from tierscope.spec.study import Point, Study
 from tierscope.storage.background import Background, loads_of
 from tierscope.storage.emulated import Board
-from tierscope.storage.files import tier_root
 from tierscope.trace.provenance import provenance
 from tierscope.trace.rank_trace import RankTrace
 from tierscope.trace.trace import RunKey, Trace, gather
@@ -84,11 +84,11 @@ class Runner:
         crew, who = self._crews.of(study)
         trained = study.workload.model.network is not None
         mode = compute_mode(*crowding(who)) if study.workload.train.computation_time else "real" if trained else "none"
+        run = ResolvedRun.of(study, choose_loader(study, seen=self._profiling is not None))
         if self._profiling:
-            return self._run_profiled(key, point, mode, self._profiling)
+            return self._run_profiled(key, point, run, mode, self._profiling)
         if needs_preload(study):
-            return self._run_profiled(key, point, mode, Preloading(self._out))
-        run = ResolvedRun.of(study)
+            return self._run_profiled(key, point, run, mode, Preloading(self._out))
         board = Board(run.stations.count) if any(view for view in run.stations.views) else None
         scratch = self._scratch(key) if self._ops else None
         overhead = self._overhead(run)
@@ -116,9 +116,11 @@ class Runner:
             about |= {"policy": study.placement.policy, "hit_rate": hit_rates(ranks)}
         return gather(key, about, [tier.name for tier in study.system.tiers], ranks)
 
-    def _run_profiled(self, key: RunKey, point: Point, mode: str, profiling: Profiling | Preloading) -> Trace:
+    def _run_profiled(
+        self, key: RunKey, point: Point, run: ResolvedRun, mode: str, profiling: Profiling | Preloading
+    ) -> Trace:
         """What a profiler costs, and what our harness does beside it, nobody measured: there is no `overhead`."""
-        measured = profiling.measure(key, point.study, mode, self._watch)
+        measured = profiling.measure(key, run, mode, self._watch)
         about = {**self._about(point, mode, measured.ranks), **measured.about}
         trace = gather(key, about, [tier.name for tier in point.study.system.tiers], measured.ranks)
         return replace(trace, table=pl.concat([trace.table, measured.io]))
@@ -139,8 +141,8 @@ class Runner:
         return self._overheads[key]
 
     def _about(self, point: Point, mode: str, ranks: list[RankTrace]) -> dict[str, Any]:
-        roots = {tier.name: tier_root(tier, self._out, 0) for tier in point.study.system.tiers}
-        return about_run(point, mode, ranks, provenance(self._crews.launcher, roots))
+        origin = provenance(self._crews.launcher, *filesystems(point.study, self._out))
+        return about_run(point, mode, ranks, origin)
 
     def _scratch(self, key: RunKey) -> str:
         """A folder of our own for the ranks' raw lists."""

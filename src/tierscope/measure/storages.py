@@ -8,6 +8,7 @@ from tierscope.formats import FORMATS, LIBRARY
 from tierscope.spec.lustre_check import placed_by
 from tierscope.spec.study import FRAMEWORKS, Study, Tier
 from tierscope.storage.base import Abilities
+from tierscope.storage.files import tier_root
 from tierscope.storage.opening import open_storage, storage_name, storage_type
 
 _BUILTIN = "builtin"
@@ -50,6 +51,28 @@ def _refusal(tier: Tier, asked: tuple[str, str, str], ability: str, abilities: A
         f"{key} = {value}, but tier {tier.name} is on storage {storage_name(tier)}, which cannot do that because "
         f"{abilities.why[ability]}; set {key.rpartition('.')[2]}: {other}, or another storage"
     )
+
+
+def check_hosts(tier: Tier) -> None:
+    """Refuse a storage that does not do for several hosts."""
+    abilities = storage_type(tier).abilities
+    what = f"system.tiers.{tier.name}.{'emulate = true' if tier.emulate else f'storage = {tier.storage}'}"
+    if not abilities.many_hosts:
+        raise UserError(
+            f"{what} works on a single host only, because {abilities.why['many_hosts']}; use real paths on a cluster"
+        )
+    if tier.visible_to == "global" and not abilities.share_hosts:
+        raise UserError(
+            f"{what}, but visible_to = global and ranks run on several hosts, which cannot share it because "
+            f"{abilities.why['share_hosts']}; use another storage there"
+        )
+
+
+def filesystems(study: Study, out: str) -> tuple[dict[str, str], dict[str, str]]:
+    """By tier: directories of this system; and the names of storages that are none."""
+    roots = {tier.name: tier_root(tier, out, 0) for tier in study.system.tiers}
+    others = {tier.name: storage_name(tier) for tier in study.system.tiers if not storage_type(tier).abilities.paths}
+    return {name: root for name, root in roots.items() if name not in others}, others
 
 
 def storage_notes(studies: Iterable[Study], out: str) -> list[str]:

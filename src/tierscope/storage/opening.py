@@ -23,6 +23,11 @@ def storage_type(tier: Tier) -> type[Storage]:
         raise error.prefixed(f"system.tiers.{tier.name}.storage") from None
 
 
+def namespace(tier: Tier) -> str:
+    """Tiers of one namespace find the same files at one path: all those whose files are files of the system."""
+    return "files" if storage_type(tier).abilities.paths else storage_name(tier)
+
+
 def open_storage(tier: Tier, out: str, node: int, service: QueuedService | None = None) -> Storage:
     """A tier as one node sees it."""
     return storage_type(tier)(TierPlace(tier, tier_root(tier, out, node), service))
