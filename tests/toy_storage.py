@@ -193,7 +193,7 @@ class ToyStorage:
 
     def look(self, path: str, /) -> FileFacts | None:
         found = self._table.ask("select kind, coalesce(length(data), 0), version from rows where path = ?", path)
-        return FileFacts(found[0][0], found[0][1], str(found[0][2])) if found else None
+        return FileFacts(found[0][0], found[0][1], (found[0][2],)) if found else None
 
     def write(self, path: str, make: Callable[[], Sequence[Piece]], replace: bool = False, /) -> int:
         if not replace and self._table.kind(path) is not None:

@@ -95,7 +95,7 @@ class DirectoryStorage(PlainDirectories):
 def facts_of(found: os.stat_result) -> FileFacts:
     mode = found.st_mode
     kind = FILE if stat.S_ISREG(mode) else FOLDER if stat.S_ISDIR(mode) else LINK if stat.S_ISLNK(mode) else OTHER
-    return FileFacts(kind, found.st_size, f"{found.st_ino} {found.st_size} {found.st_mtime_ns}")
+    return FileFacts(kind, found.st_size, (found.st_ino, found.st_size, found.st_mtime_ns))
 
 
 def nearest_folder(path: str) -> str:
