@@ -8,7 +8,7 @@ from benchmarks.common import Result, memory_folder
 from tierscope.bench.crew import LocalCrew
 from tierscope.bench.run import RunTask
 from tierscope.bench.tasks import ClaimTask, StageTask, SurveyTask
-from tierscope.loaders import choose_loader
+from tierscope.loaders.choose import choose_loader
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
 from tierscope.storage.emulated import Board

@@ -14,7 +14,7 @@ from tests.small_study import small_study, stage
 from tierscope.bench import run as run_module
 from tierscope.bench.group import Alone
 from tierscope.bench.run import RunTask, run_rank
-from tierscope.loaders import choose_loader
+from tierscope.loaders.choose import choose_loader
 from tierscope.report.summary import _times
 from tierscope.trace import provenance as provenance_module
 from tierscope.trace.provenance import provenance

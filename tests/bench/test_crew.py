@@ -16,7 +16,7 @@ from tierscope.bench.crew import LocalCrew
 from tierscope.bench.run import RunTask
 from tierscope.bench.tasks import ClaimTask, StageTask, SurveyTask, Task, Who, WhoTask
 from tierscope.errors import StoppedError, UserError, VanishedDataError
-from tierscope.loaders import choose_loader
+from tierscope.loaders.choose import choose_loader
 
 
 def silent(_amount: int) -> None:

@@ -14,7 +14,7 @@ from tierscope.bench.group import Alone
 from tierscope.bench.run import RunTask, run_rank
 from tierscope.dataset import memory
 from tierscope.errors import UserError
-from tierscope.loaders import choose_loader
+from tierscope.loaders.choose import choose_loader
 from tierscope.storage import directory
 from tierscope.trace.rank_trace import RankTrace
 

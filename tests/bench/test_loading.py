@@ -7,7 +7,7 @@ import pytest
 
 from tests.small_study import NEEDS_LIBRARY, node_source, small_study
 from tierscope.errors import UserError
-from tierscope.loaders import choose_loader
+from tierscope.loaders.choose import choose_loader
 from tierscope.loaders.threads import ThreadLoader
 from tierscope.native import library
 from tierscope.spec.study import NATIVE_FORMATS

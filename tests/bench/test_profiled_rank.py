@@ -17,7 +17,7 @@ from tierscope.bench.group import Alone
 from tierscope.bench.profiled import DarshanFrames, Unframed, Watched, frames_of
 from tierscope.bench.run import RunTask, run_rank
 from tierscope.errors import TierscopeError
-from tierscope.loaders import choose_loader
+from tierscope.loaders.choose import choose_loader
 from tierscope.storage.access import SeenDirectory
 from tierscope.trace import recorder
 from tierscope.trace.recorder import Recording, SilentLane

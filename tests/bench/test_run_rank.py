@@ -12,7 +12,7 @@ from tests.small_study import NEEDS_LIBRARY, plan_of, planned_samples, small_stu
 from tierscope.bench.group import Alone
 from tierscope.bench.run import RunTask, ops_path, run_rank
 from tierscope.errors import DamagedDataError, VanishedDataError
-from tierscope.loaders import choose_loader
+from tierscope.loaders.choose import choose_loader
 from tierscope.spec.study import Study
 from tierscope.storage import cold, directory
 from tierscope.storage.emulated import Board

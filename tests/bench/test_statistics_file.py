@@ -11,7 +11,7 @@ from tierscope.bench.group import Alone
 from tierscope.bench.run import RunTask, ops_path, run_rank
 from tierscope.bench.statistics_file import LANE, reads_statistics
 from tierscope.errors import VanishedDataError
-from tierscope.loaders import choose_loader
+from tierscope.loaders.choose import choose_loader
 from tierscope.output import durable
 from tierscope.spec.study import Study
 from tierscope.storage import cold

@@ -6,7 +6,7 @@ import pytest
 from tests.tiny import tiny
 from tierscope.errors import UserError
 from tierscope.formats import hdf5
-from tierscope.loaders import choose_loader
+from tierscope.loaders.choose import choose_loader
 from tierscope.measure.collective import check_collective
 from tierscope.tuning.candidates import check_runnable
 

@@ -19,9 +19,9 @@ from tests.small_disks import mounted
 from tierscope.errors import UserError
 from tierscope.output import manifest
 from tierscope.spec.study import Tier
-from tierscope.storage import STORAGES, Storage
+from tierscope.storage import STORAGES
 from tierscope.storage.access import READ_FLAGS
-from tierscope.storage.base import FILE, FOLDER, LINK, Abilities, TierPlace
+from tierscope.storage.base import FILE, FOLDER, LINK, Abilities, Storage, TierPlace
 from tierscope.storage.directory import DirectoryStorage
 from tierscope.storage.folders import enter, hold
 from tierscope.storage.memory import MemoryStorage

@@ -11,7 +11,7 @@ from tests import toy_storage
 from tests.tiny import TINY, tiny
 from tierscope.cli.main import main
 from tierscope.errors import UserError
-from tierscope.loaders import choose_loader
+from tierscope.loaders.choose import choose_loader
 from tierscope.measure.storages import check_hosts, check_storages
 from tierscope.storage import STORAGES
 from tierscope.storage.base import TierPlace

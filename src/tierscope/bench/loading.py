@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 
 from tierscope.bench.resolved import ResolvedRun
 from tierscope.dataset.content import maker
-from tierscope.loaders import LOADERS, Loader, Reach, SampleSource, fills_as_it_reads
+from tierscope.loaders import LOADERS, Loader, Reach, SampleSource
+from tierscope.loaders.choose import fills_as_it_reads
 from tierscope.loaders.preprocess import make_preprocess
 from tierscope.spec.study import Study
 from tierscope.storage.access import Access, Nothing, NullDevice, SeenDirectory

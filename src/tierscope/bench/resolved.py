@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from tierscope.formats import Format
-from tierscope.loaders import choose_loader
+from tierscope.loaders.choose import choose_loader
 from tierscope.plan.plan import Plan
 from tierscope.plan.planned import planned
 from tierscope.spec.study import Study

@@ -19,9 +19,10 @@ from tierscope.dataset.copies import Copies
 from tierscope.dataset.memory import check_memory
 from tierscope.errors import TierscopeError
 from tierscope.formats import NOTHING
-from tierscope.loaders import LOADERS, fills_as_it_reads
+from tierscope.loaders import LOADERS
 from tierscope.loaders.ahead import AheadLoader, SamplesInMemory
 from tierscope.loaders.base import EpochLoader
+from tierscope.loaders.choose import fills_as_it_reads
 from tierscope.loaders.nothing import NoReads
 from tierscope.plan.first_touch import FirstTouch
 from tierscope.plan.plan import Reads

@@ -1,7 +1,7 @@
 """How a rank pulls batches: which loaders there are."""
 
 from tierscope.loaders.base import Batch, Loader, Reach, SampleSource
-from tierscope.loaders.choose import choose_loader, fills_as_it_reads
+from tierscope.loaders.choose import choose_loader
 from tierscope.registry import Entry, Registry
 
 LOADERS: Registry[type[Loader]] = Registry(
@@ -18,4 +18,4 @@ LOADERS: Registry[type[Loader]] = Registry(
     },
 )
 
-__all__ = ["LOADERS", "Batch", "Loader", "Reach", "SampleSource", "choose_loader", "fills_as_it_reads"]
+__all__ = ["LOADERS", "Batch", "Loader", "Reach", "SampleSource", "choose_loader"]

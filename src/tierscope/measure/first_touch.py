@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tierscope.bench.checkpoint_files import LANE as CHECKPOINTS
 from tierscope.errors import UserError
-from tierscope.loaders import fills_as_it_reads
+from tierscope.loaders.choose import fills_as_it_reads
 from tierscope.measure.natively import refuse_native
 from tierscope.measure.profiled import BUILTIN
 from tierscope.plan.planned import planned

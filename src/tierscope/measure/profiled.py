@@ -21,7 +21,7 @@ from tierscope.bench.run import RunTask
 from tierscope.bench.tasks import WhoTask
 from tierscope.errors import ForeignDirectoryError, StoppedError, UserError
 from tierscope.imports.paths import TierRules
-from tierscope.loaders import choose_loader
+from tierscope.loaders.choose import choose_loader
 from tierscope.measure.natively import refuse_native
 from tierscope.output.durable import remove_files
 from tierscope.output.result import LOG_NAMES, SCRATCH

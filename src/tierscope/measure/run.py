@@ -3,7 +3,7 @@
 import random
 from contextlib import ExitStack
 
-from tierscope.loaders import choose_loader, fills_as_it_reads
+from tierscope.loaders.choose import choose_loader, fills_as_it_reads
 from tierscope.measure.checkpoints import check_checkpoints
 from tierscope.measure.collective import COLLECTIVE_NOTE, check_collective
 from tierscope.measure.crews import Crews

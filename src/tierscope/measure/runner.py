@@ -14,7 +14,7 @@ from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.run import RunTask, ops_path
 from tierscope.bench.tasks import OverheadTask
 from tierscope.formats import NOTHING
-from tierscope.loaders import choose_loader, fills_as_it_reads
+from tierscope.loaders.choose import choose_loader, fills_as_it_reads
 from tierscope.measure.checkpoints import checkpoints_of
 from tierscope.measure.crews import Crews, crowding
 from tierscope.measure.first_touch import hit_rates

@@ -6,10 +6,14 @@ A kind that somebody else wrote is found by its entry point, in the group `tiers
     objects = my_package.objects:ObjectStorage
 """
 
-from tierscope.registry import Entry, Registry
-from tierscope.storage.base import Abilities, Storage
+from typing import TYPE_CHECKING
 
-STORAGES: Registry[type[Storage]] = Registry(
+from tierscope.registry import Entry, Registry
+
+if TYPE_CHECKING:
+    from tierscope.storage.base import Storage
+
+STORAGES: "Registry[type[Storage]]" = Registry(
     "storage",
     {
         "directory": Entry(
@@ -25,5 +29,3 @@ STORAGES: Registry[type[Storage]] = Registry(
     },
     plugins="tierscope.storages",
 )
-
-__all__ = ["STORAGES", "Abilities", "Storage"]

@@ -9,7 +9,7 @@ from typing import Any
 
 from tierscope.dataset.capacity import check_capacity
 from tierscope.errors import UserError
-from tierscope.loaders import choose_loader
+from tierscope.loaders.choose import choose_loader
 from tierscope.measure.checkpoints import check_checkpoints
 from tierscope.measure.collective import check_collective
 from tierscope.measure.first_touch import check_policies, staged_as

@@ -16,7 +16,7 @@ from tierscope.bench.mpi_files import together
 from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.run import RunTask
 from tierscope.dataset import content
-from tierscope.loaders import choose_loader
+from tierscope.loaders.choose import choose_loader
 from tierscope.plan.sizes import SampleSizes
 from tierscope.spec.study import Study
 from tierscope.trace.recorder import Recording
