@@ -77,6 +77,15 @@ class TestCounts:
             assert [lane.lane for lane in epoch.lanes] == list(range(max(1, threads)))
             assert (epoch.late_ops, epoch.late_seconds) == (0, 0)
 
+    @pytest.mark.parametrize("loader", ["inline", "threads"])
+    def test_the_loader_is_the_one_that_the_director_chose(self, tmp_path: Path, loader: str) -> None:
+        """Whatever this rank's machine would have chosen: all ranks of a run must agree."""
+        study = small_study("data_loader=auto")
+        stage(study, str(tmp_path))
+        trace = run_rank(RunTask(study, loader, str(tmp_path), None, "none", None), Alone())
+        assert trace.loader == loader
+        assert [epoch.samples for epoch in trace.epochs] == [24, 24]
+
     def test_bytes_are_those_really_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Not samples × configured length: an npz sample needs the archive's directory and headers too."""
         access = Counting()

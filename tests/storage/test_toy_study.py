@@ -75,6 +75,7 @@ def test_a_whole_study_from_data_to_nothing(toy: Path, out: Path, capfd: pytest.
         "lfs: storage toy cannot evict files because the database keeps pages as it likes: its reads may be warm"
         in said
     )
+    assert "gfs: storage toy is read in Python only because its files are rows of a database: data_loader: auto" in said
     assert "generating data" not in said  # it was all there
     assert not (out / "tiers").exists()
     assert call("analyze", str(out), "--json") == 0

@@ -79,9 +79,21 @@ def storage_notes(studies: Iterable[Study], out: str) -> list[str]:
     """Lines worth saying before times are taken, each once."""
     found: dict[str, None] = {}
     for study in studies:
+        found |= dict.fromkeys(_by_threads(study))
         found |= dict.fromkeys(_warm(study))
         found |= dict.fromkeys(_one_device(study, out))
     return list(found)
+
+
+def _by_threads(study: Study) -> Iterator[str]:
+    """Where `auto` does not mean what it usually does."""
+    for tier in study.system.tiers if study.workload.reader.data_loader == "auto" else ():
+        abilities = storage_type(tier).abilities
+        if not abilities.paths:
+            yield (
+                f"{tier.name}: storage {storage_name(tier)} is read in Python only because {abilities.why['paths']}: "
+                "data_loader: auto reads with its threads there"
+            )
 
 
 def _warm(study: Study) -> Iterator[str]:
