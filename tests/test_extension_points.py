@@ -83,7 +83,7 @@ def test_a_new_format_is_generated_staged_and_read(tmp_path: Path, monkeypatch: 
     for task in (ClaimTask(study, str(tmp_path)), SurveyTask(study, str(tmp_path)), StageTask(study, str(tmp_path))):
         perform(task, Alone())
     assert len(list((tmp_path / "gfs").rglob("*.toy"))) == 24
-    trace = run_rank(RunTask(study, str(tmp_path), None, "none", None), Alone())
+    trace = run_rank(RunTask(study, "threads", str(tmp_path), None, "none", None), Alone())
     assert [epoch.samples for epoch in trace.epochs] == [24, 24]
 
 

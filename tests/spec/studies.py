@@ -112,6 +112,7 @@ def tiers(draw: st.DrawFn, name: str, emulate: st.SearchStrategy[bool]) -> Tier:
             lustre_ost=values_of(kinds.Integer(-1, 10**5)) if placed == "ost" else st.none(),
             lustre_pool=values_of(kinds.Name()) if placed == "pool" else st.none(),
             emulate=st.just(emulated),
+            storage=st.sampled_from(["directory", "emulated"] if emulated else ["directory", "memory", "objects"]),
         )
     )
     return tier

@@ -11,6 +11,7 @@ from tierscope.errors import StoppedError, UserError
 from tierscope.launch import LAUNCHERS
 from tierscope.launch.base import Job, script
 from tierscope.launch.slurm import MPIRUN, STEP_VARIABLES
+from tierscope.measure.storages import check_hosts
 from tierscope.output import durable
 from tierscope.output.result import check_result
 from tierscope.spec import sweep
@@ -112,10 +113,8 @@ def _check_tiers(study: Study, launcher: str) -> None:
     """Emulated queues are in one host's memory, and variables of one scheduler are nothing to another."""
     theirs = {variable: name for name in LAUNCHERS for variable in LAUNCHERS.load(name).variables}
     for tier in study.system.tiers:
-        if tier.emulate and study.system.nodes > 1 and not LAUNCHERS[launcher].one_host:
-            raise UserError(
-                f"system.tiers.{tier.name}.emulate = true works on a single host only, because its queues are in memory; use real paths on a cluster"
-            )
+        if study.system.nodes > 1 and not LAUNCHERS[launcher].one_host:
+            check_hosts(tier)
         for variable in _VARIABLE.findall(tier.path):
             if theirs.get(variable, launcher) != launcher:
                 raise UserError(

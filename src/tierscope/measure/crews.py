@@ -6,6 +6,7 @@ from tierscope.bench.crew import Crew, LocalCrew
 from tierscope.bench.mpi import MpiCrew
 from tierscope.bench.tasks import Who, WhoTask
 from tierscope.errors import UserError
+from tierscope.measure.storages import check_hosts
 from tierscope.spec.study import Study
 from tierscope.units import counted
 
@@ -59,10 +60,9 @@ def check_layout(study: Study, who: list[Who]) -> None:
                     "the directory: put {node} into the path"
                 )
         return
-    if len({(rank.host, rank.boot) for rank in who}) > 1 and any(tier.emulate for tier in system.tiers):
-        raise UserError(
-            "emulate: true works on a single host only, because its queues are in memory; use real paths on a cluster"
-        )
+    if len({(rank.host, rank.boot) for rank in who}) > 1:
+        for tier in system.tiers:
+            check_hosts(tier)
     nodes = [places[node * system.ranks_per_node : (node + 1) * system.ranks_per_node] for node in range(system.nodes)]
     if any(len(set(node)) != 1 for node in nodes) or len(set(places)) != system.nodes:
         hosts = len(set(places))

@@ -13,6 +13,7 @@ import polars as pl
 
 from tierscope.bench.crew import LocalCrew
 from tierscope.bench.profiled import PRELOADED, Watched
+from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.run import RunTask
 from tierscope.errors import UserError
 from tierscope.loaders import LOADERS
@@ -67,12 +68,14 @@ class Preloading:
     def __init__(self, out: str) -> None:
         self._out = out
 
-    def measure(self, key: RunKey, study: Study, compute: str, watch: Watch) -> ProfiledRun:
+    def measure(self, key: RunKey, run: ResolvedRun, compute: str, watch: Watch) -> ProfiledRun:
+        study = run.study
         folder = make_scratch(self._out, f"preload-{key.point:04d}-r{key.repetition}")
         tiers = tier_prefixes(study, self._out)
         variables = Builtin().prepare(folder, RecordingRequest(command=(), tiers=tiers))
         with LocalCrew(study.system.ranks, variables, numbered=True) as crew:
-            task = RunTask(study, self._out, None, compute, None, Watched(PRELOADED, folder), key.repetition)
+            watched = Watched(PRELOADED, folder)
+            task = RunTask(study, run.loader, self._out, None, compute, None, watched, key.repetition)
             ranks: list[RankTrace] = crew.call(task, watch.advance)
             crew.leave(_ENDING_SECONDS)
         found = collect(folder, [tier.name for tier in tiers], lambda _: False, time.monotonic_ns())

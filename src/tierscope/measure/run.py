@@ -3,7 +3,7 @@
 import random
 from contextlib import ExitStack
 
-from tierscope.bench.loading import fills_as_it_reads, pick_loader
+from tierscope.loaders.choose import choose_loader, fills_as_it_reads
 from tierscope.measure.checkpoints import check_checkpoints
 from tierscope.measure.collective import COLLECTIVE_NOTE, check_collective
 from tierscope.measure.crews import Crews
@@ -12,6 +12,7 @@ from tierscope.measure.preloaded import check_preload
 from tierscope.measure.profiled import BUILTIN, Profiling
 from tierscope.measure.runner import Runner
 from tierscope.measure.staging import StudyStaging
+from tierscope.measure.storages import check_storages, storage_notes
 from tierscope.measure.trained import check_training
 from tierscope.output.result import open_result
 from tierscope.output.store import RunStore
@@ -26,6 +27,7 @@ from tierscope.watch import Watch
 def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = False, profiler: str = BUILTIN) -> None:
     """All runs of the study that are not finished; what is finished is neither repeated nor touched."""
     points = list(sweep.points(study))
+    check_storages((point.study for point in points), out, profiler)
     check_policies((point.study for point in points), profiler)
     check_checkpoints((point.study for point in points), profiler)
     check_collective((point.study for point in points), crews.launcher)
@@ -49,10 +51,12 @@ def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = Fa
         if len(todo) < total:
             watch.note(f"resuming: {total - len(todo)} of {counted(total, 'run')} are finished")
         for key in todo:
-            pick_loader(points[key.point].study, seen=profiling is not None)  # or refuse it now, and not after hours
+            choose_loader(points[key.point].study, seen=profiling is not None)  # or refuse it now, and not after hours
         _say_trimmed(points, watch)
         _say_idle_rates(study, watch)
         _say_python(points, watch)
+        for line in storage_notes((points[key.point].study for key in todo), out):
+            watch.note(line)
         if any(point.study.workload.reader.file_access == "collective" for point in points):
             watch.note(COLLECTIVE_NOTE)
         with ExitStack() as leases:
@@ -113,6 +117,7 @@ def _say_python(points: list[Point], watch: Watch) -> None:
 def generate_data(study: Study, out: str, crews: Crews, watch: Watch) -> int:
     """Only stage the data; the bytes written."""
     points = list(sweep.points(study))
+    check_storages((point.study for point in points), out)
     check_policies(point.study for point in points)
     with open_result(out, study), ExitStack() as leases:
         return StudyStaging(points, out, crews, watch, leases).stage_for(point.study for point in points)

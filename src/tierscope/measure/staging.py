@@ -11,6 +11,7 @@ from tierscope.dataset.stage import Missing
 from tierscope.measure.crews import Crews, nodes_here
 from tierscope.measure.first_touch import staged_as
 from tierscope.spec.study import Point, Study
+from tierscope.storage.opening import namespace
 from tierscope.storage.striping import Striping
 from tierscope.watch import Watch
 
@@ -38,7 +39,8 @@ class StudyStaging:
         """All that decides which files lie where, but for the cache rate."""
         reader = study.workload.reader
         paths = tuple(
-            (tier.name, tier.path, tier.visible_to, tier.capacity, Striping.of(tier)) for tier in study.system.tiers
+            (tier.name, namespace(tier), tier.path, tier.visible_to, tier.capacity, Striping.of(tier))
+            for tier in study.system.tiers
         )
         layout = (study.system.nodes, study.system.ranks_per_node, reader.shuffle, reader.shuffle_nodes)
         return study.workload.dataset, study.seed, paths, layout

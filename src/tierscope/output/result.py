@@ -1,14 +1,14 @@
 """The directory of a study's results: ours, locked while in use, and about one study only."""
 
-import errno
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from tierscope.errors import AWAY, ForeignDirectoryError, OutOfSpaceError, ResultError, StoppedError, UserError
-from tierscope.output import manifest
+from tierscope.errors import ForeignDirectoryError, ResultError, UserError
+from tierscope.output import disk_errors, manifest
+from tierscope.output.disk_errors import explained
 from tierscope.output.durable import lock_file, open_plain, remove_leftovers, write_file
 from tierscope.output.store import RunStore
 from tierscope.spec import dump, sweep
@@ -27,7 +27,7 @@ _FOLDERS = ("runs", "ops", "logs", "figures", SCRATCH)
 def open_result(out: str, study: Study, profiler: str | None = None, kind: str = "result") -> Iterator[None]:
     """Claim and lock the directory for this study; refuse another study's, another profiler's, or one in use."""
     manifest.claim(out, kind)
-    with _explained(out), locked(out):
+    with explained(out, disk_errors.RESULT, by_name=True), locked(out):
         _remember(out, study)
         refuse_other_runs(study, out, profiler)
         shutil.rmtree(os.path.join(out, SCRATCH), ignore_errors=True)
@@ -41,21 +41,6 @@ def check_result(out: str, study: Study, profiler: str | None = None, kind: str 
         refuse_links(out)
         _refuse_other_study(out, study)
         refuse_other_runs(study, out, profiler)
-
-
-@contextmanager
-def _explained(out: str) -> Iterator[None]:
-    """A directory whose disk is full, or whose servers fail it, while it is in use."""
-    try:
-        yield
-    except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        if not full and error.errno not in AWAY:
-            raise
-        fix = "free some space" if full else "have that mended"
-        raise (OutOfSpaceError if full else StoppedError)(
-            f"{error.filename or out}: cannot be written: {error.strerror}; finished runs are kept, {fix} and run the same command again"
-        ) from None
 
 
 @contextmanager

@@ -256,6 +256,13 @@ def _tier_problems(tier: Tier, nearer: tuple[Tier, ...]) -> Iterator[Problem]:
         )
     if tier.emulate and not has_rate(tier):
         yield Problem(f"{key}.emulate", f"{key}.emulate = true, but the tier has no rate; {GIVE_RATES}")
+    if tier.emulate and tier.storage not in ("directory", "emulated"):
+        yield Problem(
+            f"{key}.storage",
+            f"{key}.storage = {tier.storage}, but emulate = true, and only directories are emulated; remove one of them",
+        )
+    if tier.storage == "emulated" and not tier.emulate:
+        yield Problem(f"{key}.storage", f"{key}.storage = emulated, but emulate = false; set emulate: true instead")
     if tier.gateway_shared_by is not None and tier.gateway_bandwidth is None:
         yield Problem(
             f"{key}.gateway_shared_by",

@@ -292,6 +292,12 @@ class Tier:
     )
     background: float = key(Fraction(0, 0.9), "share of every server's time that others take", 0.0)
     emulate: bool = key(Flag(), "slow the tier down to these rates", False)
+    storage: str = key(
+        Name(),
+        "what its files lie on: directory; memory: a directory in memory, such as /dev/shm; or one that an installed package adds",
+        "directory",
+        dumped=False,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Sequence
 from tierscope.native import queues as native_queues
 from tierscope.plan.stations import stripes
 from tierscope.plan.variation import factor
-from tierscope.storage.access import Punctuality, create
+from tierscope.storage.access import Punctuality, create, open_folder, size
 from tierscope.storage.sharing import Present
 from tierscope.storage.stations import Station, TierStations
 
@@ -246,6 +246,15 @@ class Emulated:
     def close(self, fd: int, /) -> None:
         self._servers_of.pop(fd, None)
         os.close(fd)
+
+    # A folder is opened to be synced, and a name is given as part of a close: neither takes time of its own.
+    open_folder = staticmethod(open_folder)
+    size = staticmethod(size)
+    rename = staticmethod(os.replace)
+    remove = staticmethod(os.unlink)
+
+    def leave(self) -> None:
+        self.queues.close()
 
     def stat(self, path: str, /) -> os.stat_result:
         done = self._join_metadata(file_number(path))
