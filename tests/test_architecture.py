@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "tierscope"
-ANYONE = {"errors", "units", "registry", "watch", "__init__"}
+ANYONE = {"errors", "jsonable", "units", "registry", "watch", "__init__"}
 # From the bottom up: a room imports only rooms above it in this table.
 MAY_IMPORT: dict[str, set[str]] = {
     "spec": set(),
@@ -44,7 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("probe", "report", "commands"),
     },
 }
-HEAVY = {"numpy", "polars", "rich", "yaml", "torch", "tensorflow", "scipy", "mpi4py", "crc32c"}
+HEAVY = {"numpy", "polars", "msgspec", "rich", "yaml", "torch", "tensorflow", "scipy", "mpi4py", "crc32c"}
 
 
 def imported_rooms(path: Path) -> set[str]:
@@ -102,3 +102,9 @@ def test_help_pulls_in_nothing_heavy() -> None:
 def test_ranks_do_not_pull_in_the_table_library() -> None:
     """A fork after Polars ran hangs, a GPU machine may lack it, and 512 ranks would each pay for it."""
     assert not modules_after("import tierscope.bench.rank") & (HEAVY - {"numpy", "yaml", "crc32c"})
+
+
+def test_runs_that_are_handed_over_need_neither_tables_nor_a_decoder() -> None:
+    """`train --hand-over` is for machines where nothing can be installed."""
+    names = modules_after("import tierscope.cli.train, tierscope.train.train_plan, tierscope.measure.away")
+    assert not names & {"polars", "msgspec"}

@@ -7,10 +7,13 @@ import numpy as np
 import polars as pl
 
 from tierscope.analysis.times import ClassTimes
+from tierscope.trace.columns import COLUMNS
+from tierscope.trace.decode import decode_description
+from tierscope.trace.description import Description
 from tierscope.trace.ops import BINS, KINDS
 from tierscope.trace.rank_trace import RankEpoch, RankTrace
 from tierscope.trace.recorder import LaneTable
-from tierscope.trace.trace import COLUMNS, RunKey, Trace, gather
+from tierscope.trace.trace import RunKey, Trace, gather
 
 TIERS = ["lfs", "gfs"]  # nearest first, as in a study
 CLASSES = ("GFS-READ", "GFS-META", "LFS-READ", "LFS-META")
@@ -63,6 +66,11 @@ def rank_epoch(epoch: int = 1, **changes: Any) -> RankEpoch:
     return RankEpoch(**{**plain, **changes})
 
 
+def described_by(plain: Mapping[str, Any]) -> Description:
+    """A description from the keys of schema version 1, as far as they matter to a test: what is missing has its default."""
+    return decode_description({"schema_version": 1, **plain}, "mend it")
+
+
 def trace_of(
     classes: Mapping[tuple[int, int], Mapping[str, float]],
     *,
@@ -73,7 +81,7 @@ def trace_of(
     wall_share: float = 1.0,
     **changes: Any,
 ) -> Trace:
-    """(rank, epoch) → class → busy seconds, as one operation each. `changes` go to every RankEpoch.
+    """(rank, epoch) → class → busy seconds, as one operation each. `about`: see `described_by`. `changes` go to every RankEpoch.
 
     Nothing about it is remarkable: it gives no finding.
     """
@@ -92,7 +100,7 @@ def trace_of(
         **(about or {}),
     }
     handed = [RankTrace(rank, rank // RANKS_PER_NODE, tuple(epochs)) for rank, epochs in ranks.items()]
-    return gather(RunKey(point, repetition), whole, TIERS, handed)
+    return gather(RunKey(point, repetition), described_by(whole), TIERS, handed)
 
 
 LOOP = (
@@ -108,7 +116,7 @@ def without_loop(trace: Trace) -> Trace:
 
 
 def traced(**changes: Any) -> dict[str, Any]:
-    """The description of a traced command of which there is nothing to say."""
+    """The description (see `described_by`) of a traced command of which there is nothing to say."""
     plain = {
         "kind": "traced",
         "command": ["python", "train.py"],

@@ -22,8 +22,9 @@ from tierscope.analysis.findings import find
 from tierscope.analysis.times import from_traces
 from tierscope.analysis.wording import WORDING, Finding
 from tierscope.spec.dump import identity
+from tierscope.trace.columns import COLUMNS
 from tierscope.trace.ops import KINDS
-from tierscope.trace.trace import COLUMNS, Trace
+from tierscope.trace.trace import Trace
 
 Cold = list[tuple[str, int, int | None]]  # of epochs 1, 2, …
 

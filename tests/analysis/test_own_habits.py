@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 
 from tierscope.analysis.own_habits import habits_of
-from tierscope.trace.trace import COLUMNS
+from tierscope.trace.columns import COLUMNS
 
 
 def row(kind: str, ops: int, nbytes: int = 0, **more: Any) -> dict[str, Any]:

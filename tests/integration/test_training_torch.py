@@ -19,7 +19,8 @@ from tierscope.errors import UserError
 from tierscope.output.store import RunStore
 from tierscope.plan.plan import Plan
 from tierscope.spec.load import load_study
-from tierscope.trace.trace import PHASES, Trace
+from tierscope.trace.columns import PHASES
+from tierscope.trace.trace import Trace
 
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch", reason="torch is not installed: make test-torch installs it")

@@ -23,8 +23,9 @@ from tierscope.measure.run import run_study
 from tierscope.output.store import RunStore
 from tierscope.recording.profilers import Darshan, DFTracer, Profiler, Ran, epoch_events
 from tierscope.spec.study import Study
+from tierscope.trace.columns import COLUMNS
 from tierscope.trace.rank_trace import RankTrace
-from tierscope.trace.trace import COLUMNS, RunKey, Trace
+from tierscope.trace.trace import RunKey, Trace
 
 PROFILERS = ("darshan", "dftracer")
 MISSED_FROM = {"open": 3, "read": 3, "close": 2}

@@ -15,8 +15,9 @@ from polars.testing import assert_frame_equal
 from tests.traces import trace_of, traced
 from tierscope.errors import OutOfSpaceError, ResultError, StoppedError
 from tierscope.output.store import RunStore, read_parquet, write_parquet
+from tierscope.trace.columns import COLUMNS, LATER_COLUMNS
 from tierscope.trace.rank_trace import Residency
-from tierscope.trace.trace import COLUMNS, LATER_COLUMNS, SCHEMA_VERSION, RunKey, Trace
+from tierscope.trace.trace import SCHEMA_VERSION, RunKey, Trace
 
 KEY = RunKey(3, 1)
 CLASSES = {(rank, epoch): {"GFS-READ": 0.5, "LFS-META": 0.25} for rank in range(3) for epoch in (1, 2)}

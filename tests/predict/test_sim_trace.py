@@ -18,8 +18,9 @@ from tierscope.predict import bound, events, to_trace
 from tierscope.predict.outcome import Load, Outcome
 from tierscope.predict.simulation import simulate_point
 from tierscope.spec.study import Point
+from tierscope.trace.columns import COLUMNS
 from tierscope.trace.rank_trace import MAX_STEPS, StepTimes
-from tierscope.trace.trace import COLUMNS, RunKey, Trace
+from tierscope.trace.trace import RunKey, Trace
 
 KEY = RunKey(3, 2)
 EXACT = 1e-9

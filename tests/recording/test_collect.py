@@ -11,7 +11,7 @@ import pytest
 from tests.states import START, Op, epoch_chunk, lane_chunk, list_chunk, write_state
 from tierscope.native.state import StateHead
 from tierscope.recording.collect import Collected, collect, ranks_of
-from tierscope.trace.trace import COLUMNS
+from tierscope.trace.columns import COLUMNS
 
 TIERS = ["lfs", "gfs"]
 READ = Op("read", 100, 0.5, tier=1)

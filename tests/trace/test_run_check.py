@@ -24,8 +24,9 @@ from tierscope.report.summary import summarise
 from tierscope.spec import sweep
 from tierscope.spec.dlio_making import MetricOptions
 from tierscope.spec.dump import identity
+from tierscope.trace.columns import COLUMNS, LATER_COLUMNS
 from tierscope.trace.rank_trace import Residency
-from tierscope.trace.trace import COLUMNS, LATER_COLUMNS, RunKey, Trace
+from tierscope.trace.trace import RunKey, Trace
 
 KEY = RunKey(0, 1)
 SECONDS = {"GFS-READ": 0.5, "GFS-META": 0.125, "LFS-READ": 0.25, "LFS-META": 0.25}

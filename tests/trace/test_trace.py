@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.traces import OP_BYTES, TIERS, Cell, empty_lane, lane_of, rank_epoch
+from tierscope.trace.columns import COLUMNS
 from tierscope.trace.ops import KINDS
 from tierscope.trace.rank_trace import RankTrace, Residency
-from tierscope.trace.trace import COLUMNS, RunKey, Trace, gather
+from tierscope.trace.trace import RunKey, Trace, gather
 
 KEY = RunKey(3, 2)
 CELLS = st.dictionaries(

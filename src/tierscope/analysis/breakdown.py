@@ -14,6 +14,8 @@ import polars as pl
 from tierscope.analysis.staging_costs import with_staging
 from tierscope.analysis.statistics import DIGITS, SIMULATED, Interval, interval, middle, settled
 from tierscope.analysis.times import ClassTimes
+from tierscope.jsonable import SweepValues
+from tierscope.trace.description import Simulated, StudyRun
 from tierscope.trace.ops import IO_CATEGORIES
 from tierscope.units import format_fraction
 
@@ -98,7 +100,7 @@ def value_text(name: str, value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def sweep_text(sweep: dict[str, Any]) -> str:
+def sweep_text(sweep: SweepValues) -> str:
     return ", ".join(f"{name} {value_text(name, value)}" for name, value in sweep.items()) or "the only point"
 
 
@@ -225,9 +227,8 @@ def _simulated_factors(times: ClassTimes) -> dict[tuple[Any, ...], _Factors]:
     """Sweep values → epoch → what low and high are of a simulated time."""
     found: dict[tuple[Any, ...], _Factors] = {}
     for about in times.about:
-        if about.get("kind") == "simulated":
-            of_point = found.setdefault(tuple(about["sweep"].values()), {})
-            of_point.update({int(epoch): (low, high) for epoch, (low, high) in about["spread"].items()})
+        if isinstance(about, Simulated):
+            found.setdefault(tuple(about.sweep.values()), {}).update(about.spread)
     return found
 
 
@@ -235,17 +236,16 @@ def _hit_rates(times: ClassTimes) -> dict[tuple[Any, ...], dict[int, float | Non
     """Sweep values → epoch → hit rate, of simulations."""
     found: dict[tuple[Any, ...], dict[int, float | None]] = {}
     for about in times.about:
-        if about.get("hit_rate"):
-            of_point = found.setdefault(tuple(about["sweep"].values()), {})
-            of_point.update({int(epoch): share for epoch, share in about["hit_rate"].items()})
+        if isinstance(about, StudyRun) and about.hit_rate:
+            found.setdefault(tuple(about.sweep.values()), {}).update(about.hit_rate)
     return found
 
 
 def _staging_seconds(times: ClassTimes) -> dict[tuple[Any, ...], float]:
     return {
-        tuple(about["sweep"].values()): float(about["staging_seconds"])
+        tuple(about.sweep.values()): about.staging_seconds
         for about in times.about
-        if about.get("staging_seconds") is not None
+        if isinstance(about, Simulated) and about.staging_seconds is not None
     }
 
 

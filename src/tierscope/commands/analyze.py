@@ -20,6 +20,7 @@ from tierscope.output.result import has_study, read_study, refuse_other_runs
 from tierscope.output.store import RunStore
 from tierscope.recording.traced import finish_or_look, is_trace
 from tierscope.spec import sweep
+from tierscope.trace.description import Imported, Traced
 from tierscope.trace.trace import RunKey, Trace
 
 _NAME_WIDTH = 60
@@ -59,14 +60,14 @@ def _analyze_trace(out: str, basis: str) -> Analysis:
     if trace is None and not RunStore(out).finished():
         raise UserError(f"{out}: holds no records; trace the command again, with another --out")
     trace = trace or RunStore(out).load(RunKey(0, 1))
-    if trace.about.get("kind") == "imported":
+    if isinstance(trace.about, Imported):
         return analyze_import(trace, basis)
-    if trace.about.get("kind") != "traced":
+    if not isinstance(trace.about, Traced):
         raise ResultError(f"{RunStore(out).path(trace.key)}: is not the trace of a command; give the --out of one")
-    times = from_traces([trace], [tier["name"] for tier in trace.about["tiers"]], basis)
+    times = from_traces([trace], trace.about.tier_names, basis)
     breakdown = break_down(times)
     given = conditions(times, trace.cold)
-    name = _shortened(shlex.join(trace.about["command"]))
+    name = _shortened(shlex.join(trace.about.command))
     return Analysis(name, times, breakdown, find(times, breakdown, given, None, None), given, None)
 
 
@@ -74,16 +75,12 @@ def analyze_import(trace: Trace, basis: str = "busy") -> Analysis:
     """Logs that others recorded."""
     if basis != "busy":
         raise UserError("logs of other profilers have busy seconds only; leave --basis out")
-    times = from_traces([trace], [tier["name"] for tier in trace.about["tiers"]])
+    times = from_traces([trace], trace.about.tier_names)
     breakdown = break_down(times)
     given = conditions(times, trace.cold)
-    command = trace.about.get("command") or "logs"
-    name = _shortened(shlex.join(command) if isinstance(command, list) else str(command))
-    try:
-        findings = find(times, breakdown, given, None, None)
-    except (KeyError, TypeError, AttributeError, ValueError):
-        raise ResultError("what is kept about these logs is not as we wrote it; import them again") from None
-    return Analysis(name, times, breakdown, findings, given, None)
+    command = trace.about.command if isinstance(trace.about, Imported) else ""
+    findings = find(times, breakdown, given, None, None)
+    return Analysis(_shortened(command or "logs"), times, breakdown, findings, given, None)
 
 
 def _shortened(command: str) -> str:
@@ -93,17 +90,17 @@ def _shortened(command: str) -> str:
 
 
 def _analyze_result(out: str, basis: str) -> Analysis:
-    study = read_study(out)
+    study, store = read_study(out), RunStore(out)
     cold: list[pl.DataFrame] = []
 
     def traces() -> Iterator[Trace]:
-        for trace in RunStore(out).load_all():
+        for trace in store.load_all():
             cold.append(trace.cold.select("point", "repetition", "epoch", "tier", "checked_bytes", "resident_bytes"))
             yield trace
 
-    if not RunStore(out).finished():
+    if not store.finished():
         raise UserError(f"{out}: no run is finished yet; 'tierscope run' with this --out goes on where it stopped")
-    refuse_other_runs(study, out)
+    refuse_other_runs(study, store)
     every = from_traces(traces(), [tier.name for tier in study.system.tiers], basis)
     training = training_of(every)
     times, unread = reading_times(every)

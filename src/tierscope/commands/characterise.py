@@ -4,7 +4,6 @@ import glob
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -21,6 +20,7 @@ from tierscope.errors import ResultError, UserError
 from tierscope.imports.darshan_accesses import logs_in, read_accesses
 from tierscope.imports.logs import SUFFIXES, ImportOptions, import_logs, is_import, source_of
 from tierscope.imports.paths import TierRules
+from tierscope.jsonable import JsonObject, SweepValues
 from tierscope.output.op_list import FILES_SCHEMA, SCHEMA
 from tierscope.output.result import has_study
 from tierscope.output.store import RunStore, read_about
@@ -36,13 +36,13 @@ class Characterised:
     path: str
     where: str
     key: RunKey
-    sweep: dict[str, Any]
+    sweep: SweepValues
     character: Character
     findings: list[Finding]
     conditions: Conditions
 
     @property
-    def about(self) -> dict[str, Any]:
+    def about(self) -> JsonObject:
         """For JSON."""
         run = {"name": self.name, "path": self.path, "point": self.key.point, "repetition": self.key.repetition}
         return {**run, "sweep": self.sweep, "where": self.where}
@@ -106,8 +106,8 @@ def characterise_analysis(out: str, analysis: Analysis, point: int | None = None
 def _key(out: str, finished: set[RunKey], analysis: Analysis, point: int | None) -> RunKey:
     points = sorted({key.point for key in finished})
     if point is None:
-        swept = [about["sweep"] for about in analysis.times.about]  # in the order of the runs
-        point = sorted(finished)[swept.index(analysis.breakdown.best.sweep)].point
+        best = analysis.breakdown.best.sweep
+        point = next(run.key.point for run in analysis.times.runs if run.about.sweep == best)
     if point not in points:
         shown = ", ".join(map(str, points[:8])) + (" …" if len(points) > 8 else "")
         raise UserError(f"--point {point}: {out} has no finished run of it; there are {shown}")
@@ -118,7 +118,7 @@ def _where(finished: set[RunKey], trace: Trace, given: bool) -> str:
     points, key = {one.point for one in finished}, trace.key
     repetitions = sum(one.point == key.point for one in finished)
     parts = [
-        f"point {key.point} ({sweep_text(trace.about['sweep'])}{'' if given else ', the best'})"
+        f"point {key.point} ({sweep_text(trace.about.sweep)}{'' if given else ', the best'})"
         if len(points) > 1
         else "",
         f"repetition {key.repetition} of {repetitions}" if repetitions > 1 else "",
@@ -148,12 +148,7 @@ def _checked(path: str, schema: pl.Schema) -> pl.LazyFrame:
 
 def _characterised(analysis: Analysis, path: str, trace: Trace, where: str, beside: TraceExtras) -> Characterised:
     """Findings are about this run alone."""
-    times = from_traces([trace], [tier["name"] for tier in trace.about["tiers"]])
+    times = from_traces([trace], trace.about.tier_names)
     given = conditions(times, trace.cold)
-    try:
-        character, findings = characterise(trace, beside), find(times, break_down(times), given, None, None)
-    except (KeyError, TypeError, AttributeError, ValueError):
-        if trace.about.get("kind") != "imported":
-            raise
-        raise ResultError(f"{path}: what is kept about these logs is not as we wrote it; import them again") from None
-    return Characterised(analysis.name, path, where, trace.key, trace.about["sweep"], character, findings, given)
+    character, findings = characterise(trace, beside), find(times, break_down(times), given, None, None)
+    return Characterised(analysis.name, path, where, trace.key, trace.about.sweep, character, findings, given)

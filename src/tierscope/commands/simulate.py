@@ -10,12 +10,13 @@ from contextlib import contextmanager
 
 from tierscope.errors import UserError
 from tierscope.output.result import open_result
-from tierscope.output.store import RunStore, read_about
+from tierscope.output.store import RunStore
 from tierscope.predict.simulation import check_rates, simulate_point
 from tierscope.predict.unsimulated import left_out, refuse_unsimulated
 from tierscope.spec import sweep
 from tierscope.spec.known import KnownSystem
 from tierscope.spec.study import Study
+from tierscope.trace.description import Simulated
 from tierscope.trace.trace import RunKey, Trace
 from tierscope.watch import Watch
 
@@ -30,8 +31,7 @@ def simulate_study(study: Study, out: str, method: str, watch: Watch, known: Kno
         refuse_unsimulated(point.study)
     for line in dict.fromkeys(line for point in points for line in left_out(point.study, method)):
         watch.note(line)
-    with open_result(out, study, kind=KIND):
-        store = RunStore(out)
+    with open_result(out, study, kind=KIND) as store:
         _refuse_other_method(store, method)
         keys = [RunKey(point.index, number) for number in range(1, study.repetitions + 1) for point in points]
         todo = [key for key in keys if key not in store.finished()]
@@ -46,9 +46,12 @@ def simulate_study(study: Study, out: str, method: str, watch: Watch, known: Kno
 
 def _refuse_other_method(store: RunStore, method: str) -> None:
     for key in sorted(store.finished()):
-        found = read_about(store.path(key)).get("method")
-        if found != method:
-            raise UserError(f"{store.path(key)}: was simulated by --method {found}; give another --out, or that method")
+        about = store.describe(key)
+        simulated_by = about.method if isinstance(about, Simulated) else None
+        if simulated_by != method:
+            raise UserError(
+                f"{store.path(key)}: was simulated by --method {simulated_by}; give another --out, or that method"
+            )
         return
 
 

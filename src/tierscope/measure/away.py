@@ -69,11 +69,11 @@ def _stage(study: Study, data: str, staged: set[Any]) -> None:
         staged.add(key)
 
 
-def _about(point: Point, repetition: int, data: str) -> dict[str, Any]:
+def _about(point: Point, repetition: int, data: str) -> handover.HandedRun:
     roots = {tier.name: tier_root(tier, data, 0) for tier in point.study.system.tiers}
-    return {
-        "point": point.index,
-        "repetition": repetition,
-        "overhead": described(measure_overhead(point.study)),
-        "provenance": provenance("one process, handed over", roots),
-    }
+    return handover.HandedRun(
+        point=point.index,
+        repetition=repetition,
+        overhead=described(measure_overhead(point.study)),
+        provenance=provenance("one process, handed over", roots),
+    )

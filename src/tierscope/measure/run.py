@@ -35,8 +35,7 @@ def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = Fa
             watch.note(line)
     else:
         check_preload([point.study for point in points], ops, crews.launcher)
-    with open_result(out, study, profiler):
-        store = RunStore(out)
+    with open_result(out, study, profiler) as store:
         todo = _todo(study, points, store)
         total = len(points) * study.repetitions
         if not todo:

@@ -14,6 +14,7 @@ import numpy as np
 
 from tierscope.errors import ResultError
 from tierscope.output.durable import open_plain
+from tierscope.trace.provenance import Provenance
 from tierscope.trace.rank_trace import CheckpointLog, Phases, RankEpoch, RankTrace, Residency, TrainingLog
 from tierscope.trace.recorder import LaneTable
 
@@ -37,15 +38,31 @@ _BROKEN = (
 )  # what damaged archives and trees raise
 
 
-def save(path: str, about: Mapping[str, Any], ranks: list[RankTrace]) -> None:
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HandedRun:
+    """Which run it is, and what is known of it beside its ranks. `overhead`: seconds by name, as bench/overhead.py has them."""
+
+    point: int
+    repetition: int
+    overhead: Mapping[str, float | None] = dataclasses.field(default_factory=dict)
+    provenance: Provenance = Provenance()
+
+
+def save(path: str, run: HandedRun, ranks: list[RankTrace]) -> None:
     arrays: dict[str, np.ndarray[Any, Any]] = {}
-    tree = {"schema_version": SCHEMA_VERSION, "about": about, "ranks": [_packed(rank, arrays) for rank in ranks]}
+    tree = {
+        "schema_version": SCHEMA_VERSION,
+        "about": dataclasses.asdict(run),
+        "ranks": [_packed(rank, arrays) for rank in ranks],
+    }
     arrays[_ABOUT] = np.frombuffer(json.dumps(tree).encode(), np.uint8)
     with open(path, "wb") as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
 
-def load(path: str) -> tuple[dict[str, Any], list[RankTrace]]:
+def load(path: str) -> tuple[HandedRun, list[RankTrace]]:
+    from tierscope.trace.decode import decode  # noqa: PLC0415  (needs msgspec, which a machine that only trains may lack)
+
     try:
         with open_plain(path) as file:
             with zipfile.ZipFile(file) as archive:
@@ -65,7 +82,10 @@ def load(path: str) -> tuple[dict[str, Any], list[RankTrace]]:
         raise ResultError(
             f"{path}: is no run that was handed over ({reason}); copy it again, or measure it again"
         ) from None
-    return tree["about"], ranks
+    try:
+        return decode(tree["about"], HandedRun, "copy it again, or measure it again"), ranks
+    except ResultError as error:
+        raise error.prefixed(path) from None
 
 
 def _packed(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:

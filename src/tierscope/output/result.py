@@ -24,14 +24,15 @@ _FOLDERS = ("runs", "ops", "logs", "figures", SCRATCH)
 
 
 @contextmanager
-def open_result(out: str, study: Study, profiler: str | None = None, kind: str = "result") -> Iterator[None]:
-    """Claim and lock the directory for this study; refuse another study's, another profiler's, or one in use."""
+def open_result(out: str, study: Study, profiler: str | None = None, kind: str = "result") -> Iterator[RunStore]:
+    """Claim and lock the directory for this study; refuse another study's, another profiler's, or one in use. Its runs, to be read and added to."""
     manifest.claim(out, kind)
     with _explained(out), locked(out):
         _remember(out, study)
-        refuse_other_runs(study, out, profiler)
+        store = RunStore(out)
+        refuse_other_runs(study, store, profiler)
         shutil.rmtree(os.path.join(out, SCRATCH), ignore_errors=True)
-        yield
+        yield store
 
 
 @contextmanager
@@ -100,14 +101,13 @@ def _remember(out: str, study: Study) -> None:
     write_file(path, dump.to_yaml(study).encode())
 
 
-def refuse_other_runs(study: Study, out: str, profiler: str | None = None) -> None:
-    """Every finished run in the directory must be one of this study, measured with this profiler; None: with the same as the others."""
+def refuse_other_runs(study: Study, store: RunStore, profiler: str | None = None) -> None:
+    """Every finished run of the store must be one of this study, measured with this profiler; None: with the same as the others."""
     expected = {
         RunKey(point.index, repetition): identity(point.study)
         for point in sweep.points(study)
         for repetition in range(1, study.repetitions + 1)
     }
-    store = RunStore(out)
     store.refuse_others(expected, profiler)
     if strangers := store.finished() - expected.keys():
         raise ResultError(f"{store.path(min(strangers))}: is no run of this study; move it away, or give another --out")

@@ -29,15 +29,16 @@ def summarise(out: str, wanted: MetricOptions) -> dict[str, Any]:
     """Of the runs that are finished."""
     if not os.path.isdir(out) or not has_study(out):
         raise UserError(f"{out}: is not the result of a study; --metrics is for the --out of a 'tierscope run'")
-    if not RunStore(out).finished():
+    store = RunStore(out)
+    if not store.finished():
         raise UserError(f"{out}: no run is finished yet; 'tierscope run' with this --out goes on where it stopped")
     study = read_study(out)
-    refuse_other_runs(study, out)
+    refuse_other_runs(study, store)
     studies = [point.study for point in sweep.points(study)]
     seen: list[Trace] = []
 
     def traces() -> Iterator[Trace]:
-        for trace in RunStore(out).load_all():
+        for trace in store.load_all():
             seen.append(Trace(trace.key, trace.about, trace.ranks.select("epoch", "epoch_seconds")))
             yield trace
 
@@ -52,12 +53,13 @@ def summarise(out: str, wanted: MetricOptions) -> dict[str, Any]:
             "num_samples_per_file": here.workload.dataset.num_samples_per_file,
         }
     only = points[0] if len(points) == 1 else {}
+    origin = seen[0].about.provenance
     return {
         "schema_version": SCHEMA_VERSION,
         "study": study.study,
-        "kind": seen[0].about.get("kind"),
+        "kind": seen[0].about.kind,
         "emulated_tiers": [tier.name for tier in study.system.tiers if tier.emulate],
-        "hostname": seen[0].about.get("provenance", {}).get("host"),
+        "hostname": origin.host if origin else None,
         "bytes_per_MB": MB,
         "wanted": asdict(wanted),
         **({name: only[name] for name in only if name not in ("point", "sweep")} if only else {"metric": None}),
@@ -81,10 +83,10 @@ def _times(runs: Sequence[Trace]) -> tuple[str | None, str | None]:
     """When the first run began and the last one ended. Its begin is its end less its epochs: what lies between them is not known."""
     spans = []
     for run in runs:
-        try:
-            ended = datetime.fromisoformat(run.about["provenance"]["time"])
-        except (KeyError, TypeError, ValueError):
+        origin = run.about.provenance
+        if origin is None or origin.time is None:
             return None, None
+        ended = datetime.fromisoformat(origin.time)
         slowest = run.table.group_by("epoch").max()["epoch_seconds"]
         spans.append((ended - timedelta(seconds=float(slowest.sum() or 0.0)), ended))
     first, last = min(begin for begin, _ in spans), max(end for _, end in spans)
