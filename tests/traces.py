@@ -9,7 +9,18 @@ import polars as pl
 from tierscope.analysis.times import ClassTimes
 from tierscope.trace.columns import COLUMNS
 from tierscope.trace.decode import decode_description
-from tierscope.trace.description import Description
+from tierscope.trace.described_logs import DFTracerJob, LogFacts
+from tierscope.trace.description import (
+    CheckpointSummary,
+    DescribedTier,
+    Description,
+    Imported,
+    Measured,
+    ProfiledLogs,
+    Simulated,
+    Traced,
+    TrainingSummary,
+)
 from tierscope.trace.ops import BINS, KINDS
 from tierscope.trace.rank_trace import RankEpoch, RankTrace
 from tierscope.trace.recorder import LaneTable
@@ -68,7 +79,14 @@ def rank_epoch(epoch: int = 1, **changes: Any) -> RankEpoch:
 
 def described_by(plain: Mapping[str, Any]) -> Description:
     """A description from the keys of schema version 1, as far as they matter to a test: what is missing has its default."""
-    return decode_description({"schema_version": 1, **plain}, "mend it")
+    of_kind: dict[str, Any] = {"spread": {}} if plain.get("kind") == "simulated" else {}
+    return decode_description({"schema_version": 1, **of_kind, **plain}, "mend it")
+
+
+def nothing_simulated() -> Simulated:
+    """The description of a simulation, to be given a table."""
+    tiers = tuple(DescribedTier(name=name) for name in TIERS)
+    return Simulated(study=None, point=0, sweep={}, tiers=tiers, method="bound", spread={})
 
 
 def trace_of(
@@ -140,3 +158,50 @@ def times_of(
     whole = {"node": pl.Int64, "ops": pl.Int64, "bytes": pl.Int64, "seconds": pl.Float64}
     table = pl.DataFrame([{**plain, **row} for row in rows], schema_overrides=whole).select(order)
     return ClassTimes(table, pl.DataFrame(), tuple(sweep), tuple(classes), "busy")
+
+
+def as_measured(trace: Trace) -> Measured:
+    assert isinstance(trace.about, Measured)
+    return trace.about
+
+
+def as_simulated(trace: Trace) -> Simulated:
+    assert isinstance(trace.about, Simulated)
+    return trace.about
+
+
+def as_traced(trace: Trace) -> Traced:
+    assert isinstance(trace.about, Traced)
+    return trace.about
+
+
+def as_imported(trace: Trace) -> Imported:
+    assert isinstance(trace.about, Imported)
+    return trace.about
+
+
+def dftracer_job(facts: LogFacts) -> DFTracerJob:
+    assert facts.dftracer is not None
+    return facts.dftracer
+
+
+def profiled_logs(trace: Trace) -> ProfiledLogs:
+    logs = as_measured(trace).logs
+    assert logs is not None
+    return logs
+
+
+def training_of(trace: Trace) -> TrainingSummary:
+    assert trace.about.training is not None
+    return trace.about.training
+
+
+def checkpoint_of(trace: Trace) -> CheckpointSummary:
+    assert trace.about.checkpoint is not None
+    return trace.about.checkpoint
+
+
+def rate_of(trace: Trace) -> float:
+    rate = trace.about.sweep["cache_rate"]
+    assert isinstance(rate, float)
+    return rate

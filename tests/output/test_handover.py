@@ -10,8 +10,16 @@ import pytest
 
 from tierscope.errors import ResultError
 from tierscope.output import handover
+from tierscope.trace.provenance import provenance
 from tierscope.trace.rank_trace import CheckpointLog, Phases, RankEpoch, RankTrace, Residency, TrainingLog
 from tierscope.trace.recorder import LaneTable
+
+RUN = handover.HandedRun(
+    point=3,
+    repetition=1,
+    overhead={"recorder_seconds_per_op": 1e-7},
+    provenance=provenance("local", {"gfs": "/"}),
+)
 
 
 def a_rank() -> RankTrace:
@@ -43,9 +51,9 @@ def a_rank() -> RankTrace:
 
 def test_what_is_loaded_is_what_was_saved(tmp_path: Path) -> None:
     path = str(tmp_path / "run.npz")
-    handover.save(path, {"point": 3}, [a_rank()])
+    handover.save(path, RUN, [a_rank()])
     about, (rank,) = handover.load(path)
-    assert about == {"point": 3}
+    assert about == RUN
     before = a_rank()
     assert (rank.rank, rank.loader, rank.checkpoints, rank.training) == (
         0,
@@ -63,7 +71,7 @@ def test_what_is_loaded_is_what_was_saved(tmp_path: Path) -> None:
 
 def test_every_flipped_byte_is_told_or_harmless(tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
-    handover.save(str(path), {"point": 3}, [a_rank()])
+    handover.save(str(path), RUN, [a_rank()])
     whole = path.read_bytes()
     for place in range(0, len(whole), 37):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
@@ -81,7 +89,7 @@ def refusal(path: Path) -> str | None:
 
 def test_a_cut_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
-    handover.save(str(path), {}, [a_rank()])
+    handover.save(str(path), RUN, [a_rank()])
     path.write_bytes(path.read_bytes()[:200])
     with pytest.raises(ResultError, match="is no run that was handed over"):
         handover.load(str(path))

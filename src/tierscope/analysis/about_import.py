@@ -38,10 +38,10 @@ def _missing(facts: LogFacts, times: ClassTimes) -> Iterator[Finding]:
     if unknown.files:
         evidence = {"files": unknown.files, "bytes": unknown.bytes, "suggestion": unknown.suggestion}
         yield Finding("unknown_paths", {**evidence, "folders": [folder for folder, _ in unknown.folders[:MOST_NAMED]]})
-    if facts.grouped_by_start:
-        yield Finding("grouped_by_start", {"processes": facts.grouped_by_start})
-    if facts.lone_workers:
-        yield Finding("lone_workers", {"processes": facts.lone_workers})
+    if facts.spawned.by_start:
+        yield Finding("grouped_by_start", {"processes": facts.spawned.by_start})
+    if facts.spawned.alone:
+        yield Finding("lone_workers", {"processes": facts.spawned.alone})
     for shared in facts.shared:
         if facts.shared_split:
             evidence = {"tier": shared.tier, "files": shared.files, "slowest_seconds": shared.slowest_seconds}

@@ -18,7 +18,7 @@ from tierscope.imports.darshan_job import CLOCK_SECONDS, Placed, place_logs
 from tierscope.imports.darshan_reader import MOST_COUNTED, MOST_SECONDS, DarshanLog, FileRecords, processes_of
 from tierscope.imports.gathered import SUMS, GatheredLogs, ImportedEpoch
 from tierscope.imports.paths import PROGRAM, UNKNOWN, TierRules, common_folder
-from tierscope.trace.described_logs import ApartSums, LogDoubts, LogFacts, LongMeta, SharedFiles, UnknownPaths
+from tierscope.trace.described_logs import ApartSums, LogDoubts, LogFacts, LongMeta, SharedFiles, SpawnedWorkers, UnknownPaths
 
 SHARED = -1  # the rank of a record that Darshan reduced over all ranks
 MOST_NAMED = 5
@@ -221,8 +221,10 @@ class _Gathering:
             source="darshan",
             logs=len(placed),
             process_count=sum({each.process: processes_of(each.log) for each in placed}.values()),
-            grouped_by_start=len({each.process for each in placed if each.spawned is True}),
-            lone_workers=len({each.process for each in placed if each.spawned is False}),
+            spawned=SpawnedWorkers(
+                by_start=len({each.process for each in placed if each.spawned is True}),
+                alone=len({each.process for each in placed if each.spawned is False}),
+            ),
             doubts=LogDoubts(
                 partial_modules={name: count for name, count in self._partial.items() if count},
                 negative_times=self._negative,

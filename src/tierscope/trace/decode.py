@@ -64,7 +64,7 @@ def wrong_field(message: str) -> str:
     inside = f"{where}." if where else ""
     for pattern, words in (
         (r"Object missing required field (.+)", rf"{inside}\1 is missing"),
-        (r"Object contains unknown field (.+)", rf"{inside}\1 is not known"),
+        (r"Object contains unknown field (.+)", rf"{inside}\1 is an unknown field"),
         (r"Expected (.+), got (.+)", r"must be \1, is \2"),
         (r"Expected (.+)", r"must be \1"),
         (r"Invalid value (.+)", r"= \1 is not known"),

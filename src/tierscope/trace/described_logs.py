@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from tierscope.trace.limits import LARGEST, Count, Number, TierName
+from tierscope.trace.limits import Count, Number, TierName
 
 Tallied = Annotated[int, Meta(ge=0)]  # importers write down what a log says
 SizeLimit = int | None  # of requests, in bytes; None: no limit
@@ -74,6 +74,13 @@ class SharedFiles(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     slowest_seconds: Number
 
 
+class SpawnedWorkers(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Loader workers that are children of nobody who can be told: of a program by when they started, or alone."""
+
+    by_start: Count = 0
+    alone: Count = 0
+
+
 class LogDoubts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Why logs are not to be trusted, or tell less than all."""
 
@@ -120,7 +127,7 @@ class LogFacts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     source: Literal["darshan", "dftracer"] | None
     logs: Tallied | None = None  # how many
-    process_count: Annotated[int, Meta(ge=0, le=LARGEST)] | None = None
+    process_count: Tallied | None = None
     job_id: int | None = None
     doubts: LogDoubts = LogDoubts()
     program: ApartSums = ApartSums()  # its own libraries and scripts
@@ -129,6 +136,5 @@ class LogFacts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     shared: tuple[SharedFiles, ...] = ()
     shared_split: bool = False  # every rank has an equal part of them
     traced_reads: bool = False  # reads come from extended tracing, and there is nothing else
-    grouped_by_start: Count = 0  # loader workers whose rank was told by when they started
-    lone_workers: Count = 0  # and those whose rank nobody can tell
+    spawned: SpawnedWorkers = SpawnedWorkers()
     dftracer: DFTracerJob | None = None

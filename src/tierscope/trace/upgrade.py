@@ -129,8 +129,7 @@ def _imported(about: Mapping[str, Any]) -> JsonObject:
 
 def _facts(about: Mapping[str, Any]) -> JsonObject:
     """In version 1 they lay beside everything else."""
-    spawned, source = about.get("spawned"), about.get("source")
-    grouped = {"by_start": "grouped_by_start", "alone": "lone_workers"}
+    source = about.get("source")
     long_meta = _each(about, "long_meta", lambda found: _taken(found, ("log", "meta_seconds", "run_seconds")))
     return {
         "source": source,
@@ -141,7 +140,7 @@ def _facts(about: Mapping[str, Any]) -> JsonObject:
         **_part(about, "unknown", (*_APART, "folders", "suggestion")),
         **_part(about, "outside_epochs", _APART),
         **_each(about, "shared", lambda shared: _taken(shared, _SHARED)),
-        **({grouped[name]: spawned[name] for name in grouped if name in spawned} if isinstance(spawned, dict) else {}),
+        **_part(about, "spawned", ("by_start", "alone")),
         "dftracer": _dftracer(about) if source == "dftracer" else None,
     }
 
