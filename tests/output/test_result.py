@@ -157,3 +157,23 @@ def test_a_directory_in_place_of_the_study_is_named(out: str) -> None:
     os.makedirs(os.path.join(out, "study.yaml"))
     with pytest.raises(ResultError, match=r"study\.yaml: cannot be read"):
         read_study(out)
+
+
+def test_a_study_that_lacks_a_key_of_today_is_the_same_with_its_default(out: str) -> None:
+    """Written before the key was there: then its default was what happened."""
+    text = identity(next(points(tiny())).study)
+    line = "    odirect: false\n"
+    assert line in text
+    RunStore(out).save(trace_of({(0, 1): {"GFS-READ": 1.0}}, about={"study": text.replace(line, "")}))
+    Path(out, "tierscope.json").write_text(json.dumps({"schema_version": 1, "kind": "result"}))
+    claim(out)
+
+
+def test_a_study_with_another_value_is_another_one(out: str) -> None:
+    text = identity(next(points(tiny())).study)
+    RunStore(out).save(
+        trace_of({(0, 1): {"GFS-READ": 1.0}}, about={"study": text.replace("odirect: false", "odirect: true")})
+    )
+    Path(out, "tierscope.json").write_text(json.dumps({"schema_version": 1, "kind": "result"}))
+    with pytest.raises(ResultError, match=r"0000-r1\.parquet: was made by a different study"):
+        claim(out)

@@ -42,12 +42,7 @@ def _missing(facts: LogFacts, times: ClassTimes) -> Iterator[Finding]:
         yield Finding("grouped_by_start", {"processes": facts.spawned.by_start})
     if facts.spawned.alone:
         yield Finding("lone_workers", {"processes": facts.spawned.alone})
-    for shared in facts.shared:
-        if facts.shared_split:
-            evidence = {"tier": shared.tier, "files": shared.files, "slowest_seconds": shared.slowest_seconds}
-            yield Finding("shared_split", evidence)
-        else:
-            yield Finding("shared_files", structs.asdict(shared))
+    yield from _shared(facts)
     if facts.program.files:
         yield Finding("program_files", {"files": facts.program.files, "seconds": facts.program.seconds})
     if facts.traced_reads:
@@ -57,6 +52,15 @@ def _missing(facts: LogFacts, times: ClassTimes) -> Iterator[Finding]:
         yield Finding("outside_epochs", {"ops": facts.outside_epochs.ops, "seconds": facts.outside_epochs.seconds})
     if times.epochs["epoch"].n_unique() == 1 and times.table["ops"].sum():
         yield Finding("no_epochs", {})
+
+
+def _shared(facts: LogFacts) -> Iterator[Finding]:
+    for shared in facts.shared:
+        if facts.shared_split:
+            evidence = {"tier": shared.tier, "files": shared.files, "slowest_seconds": shared.slowest_seconds}
+            yield Finding("shared_split", evidence)
+        else:
+            yield Finding("shared_files", structs.asdict(shared))
 
 
 def about_profiled(measured: Sequence[Measured]) -> list[Finding]:

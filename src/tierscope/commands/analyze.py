@@ -4,6 +4,7 @@ import os
 import shlex
 import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
 
 import polars as pl
 
@@ -26,14 +27,16 @@ from tierscope.trace.trace import RunKey, Trace
 _NAME_WIDTH = 60
 
 
-def analyze(path: str, basis: str = "busy") -> Analysis:
+def analyze(path: str, basis: str = "busy", store: RunStore | None = None) -> Analysis:
+    """`store`: the runs of a result, where some of them were read before."""
+    store = store or RunStore(path)
     if os.path.isdir(path) and not has_study(path) and is_trace(path):
-        return _analyze_trace(path, basis)
+        return _analyze_trace(path, basis, store)
     if os.path.isdir(path) and not has_study(path) and is_import(path):
-        return analyze_import(RunStore(path).load(RunKey(0, 1)), basis)
+        return replace(analyze_import(store.load(RunKey(0, 1)), basis), load_run=store.load)
     if os.path.isdir(path):
         _refuse_several(path)
-        return _analyze_result(path, basis)
+        return _analyze_result(path, basis, store)
     if not os.path.exists(path):
         raise UserError(
             f"{path}: no such directory or file; give the --out of a 'tierscope run' or 'tierscope trace', or a CSV of times"
@@ -54,21 +57,22 @@ def _refuse_several(path: str) -> None:
         raise UserError(f"{path}: holds a result for each key that was varied; give one of them: {', '.join(parts)}")
 
 
-def _analyze_trace(out: str, basis: str) -> Analysis:
+def _analyze_trace(out: str, basis: str, store: RunStore) -> Analysis:
     """One run of a stranger's command: no study, no sweep. While it runs, what it did so far."""
     trace = finish_or_look(out)
-    if trace is None and not RunStore(out).finished():
+    if trace is None and not store.finished():
         raise UserError(f"{out}: holds no records; trace the command again, with another --out")
-    trace = trace or RunStore(out).load(RunKey(0, 1))
+    trace = trace or store.load(RunKey(0, 1))
     if isinstance(trace.about, Imported):
-        return analyze_import(trace, basis)
+        return replace(analyze_import(trace, basis), load_run=store.load)
     if not isinstance(trace.about, Traced):
-        raise ResultError(f"{RunStore(out).path(trace.key)}: is not the trace of a command; give the --out of one")
+        raise ResultError(f"{store.path(trace.key)}: is not the trace of a command; give the --out of one")
     times = from_traces([trace], trace.about.tier_names, basis)
     breakdown = break_down(times)
     given = conditions(times, trace.cold)
     name = _shortened(shlex.join(trace.about.command))
-    return Analysis(name, times, breakdown, find(times, breakdown, given, None, None), given, None)
+    findings = find(times, breakdown, given, None, None)
+    return Analysis(name, times, breakdown, findings, given, None, load_run=store.load)
 
 
 def analyze_import(trace: Trace, basis: str = "busy") -> Analysis:
@@ -89,8 +93,8 @@ def _shortened(command: str) -> str:
     return shown if shown.strip(" …") else f"…{command.split(maxsplit=1)[0][1 - _NAME_WIDTH :]}"
 
 
-def _analyze_result(out: str, basis: str) -> Analysis:
-    study, store = read_study(out), RunStore(out)
+def _analyze_result(out: str, basis: str, store: RunStore) -> Analysis:
+    study = read_study(out)
     cold: list[pl.DataFrame] = []
 
     def traces() -> Iterator[Trace]:
@@ -109,4 +113,4 @@ def _analyze_result(out: str, basis: str) -> Analysis:
         raise UserError(f"{out}: {', '.join(given.profilers)} measured it, with busy seconds only; leave --basis out")
     breakdown = break_down(times)
     findings = find(times, breakdown, given, sweep.runs(study), study.goal, training, unread)
-    return Analysis(study.study, times, breakdown, findings, given, study.goal, study, training)
+    return Analysis(study.study, times, breakdown, findings, given, study.goal, study, training, store.load)

@@ -97,7 +97,7 @@ def characterise_analysis(out: str, analysis: Analysis, point: int | None = None
     if not store.finished():
         raise UserError(f"{out}: the command still runs, and single operations are not collected yet; wait for its end")
     key = _key(out, store.finished(), analysis, point)
-    trace = store.load(key)
+    trace = (analysis.load_run or store.load)(key)
     return _characterised(
         analysis, out, trace, _where(store.finished(), trace, given=point is not None), _beside(out, key)
     )

@@ -23,7 +23,7 @@ from tierscope.watch import Watch
 KIND = "simulation"
 
 
-def simulate_study(study: Study, out: str, method: str, watch: Watch, known: KnownSystem | None = None) -> None:
+def simulate_study(study: Study, out: str, method: str, watch: Watch, known: KnownSystem | None = None) -> RunStore:
     """All points of the study; what is finished is not repeated. `known`: its draws of rates that were fitted are for the intervals."""
     points = list(sweep.points(study))
     for point in points:
@@ -37,11 +37,12 @@ def simulate_study(study: Study, out: str, method: str, watch: Watch, known: Kno
         todo = [key for key in keys if key not in store.finished()]
         if not todo:
             watch.note(f"all {len(keys)} runs are simulated")
-            return
+            return store
         watch.phase("simulating", sum(points[key.point].study.workload.train.epochs for key in todo), "epochs")
         with _workers(method) as each:
             for trace in each(lambda key: simulate_point(key, points[key.point], method, watch.advance, known), todo):
                 store.save(trace)
+        return store
 
 
 def _refuse_other_method(store: RunStore, method: str) -> None:

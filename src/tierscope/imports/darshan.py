@@ -18,7 +18,15 @@ from tierscope.imports.darshan_job import CLOCK_SECONDS, Placed, place_logs
 from tierscope.imports.darshan_reader import MOST_COUNTED, MOST_SECONDS, DarshanLog, FileRecords, processes_of
 from tierscope.imports.gathered import SUMS, GatheredLogs, ImportedEpoch
 from tierscope.imports.paths import PROGRAM, UNKNOWN, TierRules, common_folder
-from tierscope.trace.described_logs import ApartSums, LogDoubts, LogFacts, LongMeta, SharedFiles, SpawnedWorkers, UnknownPaths
+from tierscope.trace.described_logs import (
+    ApartSums,
+    LogDoubts,
+    LogFacts,
+    LongMeta,
+    SharedFiles,
+    SpawnedWorkers,
+    UnknownPaths,
+)
 
 SHARED = -1  # the rank of a record that Darshan reduced over all ranks
 MOST_NAMED = 5

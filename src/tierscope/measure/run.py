@@ -22,8 +22,10 @@ from tierscope.trace.trace import RunKey
 from tierscope.watch import Watch
 
 
-def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = False, profiler: str = BUILTIN) -> None:
-    """All runs of the study that are not finished; what is finished is neither repeated nor touched."""
+def run_study(
+    study: Study, out: str, crews: Crews, watch: Watch, ops: bool = False, profiler: str = BUILTIN
+) -> RunStore:
+    """All runs of the study that are not finished; what is finished is neither repeated nor touched. All of them, to be read."""
     points = list(sweep.points(study))
     check_policies((point.study for point in points), profiler)
     check_checkpoints((point.study for point in points), profiler)
@@ -40,7 +42,7 @@ def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = Fa
         total = len(points) * study.repetitions
         if not todo:
             watch.note(f"all {total} runs are finished" + ("; --ops is for runs that are made now" if ops else ""))
-            return
+            return store
         if len(todo) < total:
             watch.note(f"resuming: {total - len(todo)} of {total} runs are finished")
         for key in todo:
@@ -57,6 +59,7 @@ def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = Fa
             watch.phase("measuring", sum(_samples(points[key.point].study) for key in todo), "samples")
             for key in todo:
                 store.save(runner.run(key, points[key.point]))
+        return store
 
 
 def _todo(study: Study, points: list[Point], store: RunStore) -> list[RunKey]:

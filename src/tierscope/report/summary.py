@@ -25,11 +25,11 @@ SCHEMA_VERSION = 1
 _NAME = "summary.json"
 
 
-def summarise(out: str, wanted: MetricOptions) -> dict[str, Any]:
-    """Of the runs that are finished."""
+def summarise(out: str, wanted: MetricOptions, store: RunStore | None = None) -> dict[str, Any]:
+    """Of the runs that are finished; `store`: those of this result, where some were read before."""
     if not os.path.isdir(out) or not has_study(out):
         raise UserError(f"{out}: is not the result of a study; --metrics is for the --out of a 'tierscope run'")
-    store = RunStore(out)
+    store = store or RunStore(out)
     if not store.finished():
         raise UserError(f"{out}: no run is finished yet; 'tierscope run' with this --out goes on where it stopped")
     study = read_study(out)
@@ -93,9 +93,9 @@ def _times(runs: Sequence[Trace]) -> tuple[str | None, str | None]:
     return first.isoformat(timespec="seconds"), last.isoformat(timespec="seconds")
 
 
-def write_summary(out: str, wanted: MetricOptions) -> dict[str, Any]:
+def write_summary(out: str, wanted: MetricOptions, store: RunStore | None = None) -> dict[str, Any]:
     """Written anew, whatever was there."""
-    summary = summarise(out, wanted)
+    summary = summarise(out, wanted, store)
     path = os.path.join(out, _NAME)
     try:
         write_file(path, (json.dumps(summary, indent=1, allow_nan=False) + "\n").encode())

@@ -89,7 +89,7 @@ class LogDoubts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     negative_times: Count = 0
     impossible_ranks: Count = 0
     long_meta: tuple[LongMeta, ...] = ()
-    partial_modules: Mapping[str, Count] = {}  # noqa: RUF012  (msgspec gives every struct its own)
+    partial_modules: Mapping[str, Count] = {}
     cut_files: tuple[str, ...] = ()
     broken_lines: Count = 0
     broken_last_lines: Count = 0
@@ -116,7 +116,7 @@ class DFTracerJob(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     empty_files: Tallied = 0
     nested_calls: Tallied = 0
     summed_events: Tallied = 0
-    other_calls: Mapping[str, Tallied] = {}  # noqa: RUF012
+    other_calls: Mapping[str, Tallied] = {}
     no_sizes: Tallied = 0
     epoch_span: str | None = None  # None: no epochs were marked
     compute_spans: tuple[str, ...] = ()

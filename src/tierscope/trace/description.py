@@ -185,8 +185,8 @@ class Records(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     nodes: Size | None = None
     processes: tuple[RecordedProcess, ...] = ()  # the first of them
     process_count: Count | None = None
-    phases: Mapping[str, PhaseSums] = {}  # noqa: RUF012  (msgspec gives every struct its own)
-    mapped: Mapping[str, MappedSums] = {}  # noqa: RUF012
+    phases: Mapping[str, PhaseSums] = {}
+    mapped: Mapping[str, MappedSums] = {}
     mapped_ops: Count = 0
     outside_ops: Count = 0  # of processes beside the ranks
     outside_seconds: Seconds = 0.0
