@@ -9,3 +9,10 @@ from typing import Any
 JsonObject = dict[str, Any]
 SweepValue = bool | int | float | str | None
 SweepValues = Mapping[str, SweepValue]  # short name of a swept key → its value at one point
+
+
+def cache_rate_of(sweep: SweepValues) -> float:
+    """Zero where it is not swept. Where it is, it is a number: descriptions and CSVs are refused otherwise."""
+    rate = sweep.get("cache_rate", 0.0)
+    assert isinstance(rate, int | float)
+    return float(rate)

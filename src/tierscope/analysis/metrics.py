@@ -184,7 +184,7 @@ def _spread(values: Sequence[float | None]) -> dict[str, float] | None:
     return {"mean": statistics.fmean(known), "stdev": statistics.pstdev(known), "min": min(known), "max": max(known)}
 
 
-def metric_lines(metric: Mapping[str, Any], accelerators: int) -> list[str]:
+def metric_lines(metric: JsonObject, accelerators: int) -> list[str]:
     """As DLIO prints them, mean and standard deviation over epochs; those of the slowest rank are ours."""
     rule = "=" * 58
     slowest = [epoch["slowest_rank"] for epoch in metric["per_epoch"]]
@@ -216,7 +216,7 @@ def metric_lines(metric: Mapping[str, Any], accelerators: int) -> list[str]:
     return [f"[METRIC] {line}" for line in (*lines, rule)]
 
 
-def _line(label: str, metric: Mapping[str, Any], mean: str, stdev: str) -> str:
+def _line(label: str, metric: JsonObject, mean: str, stdev: str) -> str:
     if metric[mean] is None:
         return f"{label}: unknown (no step is left that counts)"
     return f"{label}: {metric[mean]:.4f} ({metric[stdev]:.4f})"

@@ -13,7 +13,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
 
 import polars as pl
 
@@ -230,7 +229,7 @@ def _about_storage(stalls: Sequence[StorageStall]) -> list[Finding]:
         return []
     most = max(known, key=lambda stall: stall.storage.value / stall.seconds if stall.storage else 0.0)
     assert most.storage is not None
-    evidence: dict[str, Any] = {"where": sweep_text(most.sweep), "percent": 100 * most.storage.value / most.seconds}
+    evidence: JsonObject = {"where": sweep_text(most.sweep), "percent": 100 * most.storage.value / most.seconds}
     if most.storage.limits is None:
         return [Finding("training_wait_unknown", evidence)]
     low, high = (100 * limit / most.seconds for limit in most.storage.limits)

@@ -9,6 +9,7 @@ import string
 from dataclasses import dataclass
 from typing import Any
 
+from tierscope.jsonable import JsonObject
 from tierscope.units import about_bytes, about_seconds
 
 # kind → (what was found, what to do about it). Seconds are shown by :time, bytes by :size, lists with what stands behind the colon.
@@ -503,7 +504,7 @@ class _Words(string.Formatter):
 @dataclass(frozen=True, slots=True)
 class Finding:
     kind: str
-    evidence: dict[str, Any]
+    evidence: JsonObject
 
     @property
     def text(self) -> str:
@@ -514,6 +515,6 @@ class Finding:
         return _Words().vformat(WORDING[self.kind][1], (), self.evidence)
 
 
-def finding_json(finding: Finding) -> dict[str, Any]:
+def finding_json(finding: Finding) -> JsonObject:
     evidence, text, suggestion = finding.evidence, finding.text, finding.suggestion
     return {"kind": finding.kind, "evidence": evidence, "text": text, "suggestion": suggestion}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tierscope.errors import TierscopeError, UserError
+from tierscope.jsonable import JsonObject
 
 if TYPE_CHECKING:
     from tierscope.analysis.analysis import Analysis
@@ -248,7 +249,7 @@ def run_and_show(
     show_result(analyze(target, store=store), target, as_json, summary if given.metrics else None)
 
 
-def show_metrics(summary: dict[str, Any], as_json: bool) -> None:
+def show_metrics(summary: JsonObject, as_json: bool) -> None:
     """DLIO's `[METRIC]` lines, or all of summary.json."""
     from tierscope.report.summary import summary_lines  # noqa: PLC0415
 
@@ -259,7 +260,7 @@ def show_metrics(summary: dict[str, Any], as_json: bool) -> None:
         click.echo(line)
 
 
-def show_result(analysis: "Analysis", target: str, as_json: bool, summary: dict[str, Any] | None = None) -> None:
+def show_result(analysis: "Analysis", target: str, as_json: bool, summary: JsonObject | None = None) -> None:
     """What `run` and `simulate` end with: the breakdown, and where results and page are. `summary`: DLIO's metrics, if they are to be shown."""
     from tierscope.commands.report import write_report  # noqa: PLC0415
 

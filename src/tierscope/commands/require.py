@@ -1,7 +1,6 @@
 """`tierscope require`: a network, a system and what is asked, put together to one answer."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from tierscope.analysis.wording import Finding, finding_json
 from tierscope.arch.findings import find
@@ -16,6 +15,7 @@ from tierscope.arch.stations import TRANSFER_BYTES, reading_threads, with_statio
 from tierscope.arch.to_json import to_json
 from tierscope.commands.report import WrittenReport
 from tierscope.errors import UserError
+from tierscope.jsonable import JsonObject
 from tierscope.report.drawn.requirements import NAMES, draw_requirements
 from tierscope.report.folder import claim_folder, figure_files, json_bytes, write_files
 from tierscope.report.png import png_problem
@@ -65,7 +65,7 @@ def require(model: str, wanted: RequireOptions) -> Answer:
     return Answer(found, tuple(find(found, has_training_set=is_known or wanted.samples is not None)))
 
 
-def answer_json(answer: Answer, layers: bool = False) -> dict[str, Any]:
+def answer_json(answer: Answer, layers: bool = False) -> JsonObject:
     document = to_json(answer.found, layers)
     document["station_model"] = {
         "read_threads": reading_threads(answer.found.machine),

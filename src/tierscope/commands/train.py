@@ -5,13 +5,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from tierscope.analysis.analysis import Analysis
 from tierscope.analysis.training import Training, training_json
 from tierscope.analysis.wording import Finding
 from tierscope.commands.analyze import analyze
 from tierscope.errors import ResultError
+from tierscope.jsonable import JsonObject
 from tierscope.measure.crews import Crews
 from tierscope.measure.run import run_study
 from tierscope.measure.trained import check_training
@@ -92,10 +92,10 @@ def findings_of(parts: list[TrainedPart]) -> list[Finding]:
     return list(found.values())
 
 
-def described(study: str, parts: list[TrainedPart]) -> dict[str, Any]:
+def described(study: str, parts: list[TrainedPart]) -> JsonObject:
     return training_json(study, [(part.key, part.training) for part in parts], findings_of(parts))
 
 
-def write_training(out: str, content: dict[str, Any]) -> None:
+def write_training(out: str, content: JsonObject) -> None:
     """OUT/training.json, anew by every `train`."""
     write_file(os.path.join(out, _FILE), (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())

@@ -13,7 +13,7 @@ from tierscope.trace.described_logs import Habit, LogFacts
 from tierscope.trace.description import DescribedTier, Imported
 from tierscope.trace.trace import RunKey, Trace, completed
 
-SUMS: dict[str, Any] = {
+SUMS: dict[str, pl.DataType | type[pl.DataType]] = {
     "epoch": pl.Int32,
     "rank": pl.Int32,
     "tier": pl.String,

@@ -3,16 +3,16 @@
 import errno
 import json
 import os
-from typing import Any
 
 from tierscope.errors import ForeignDirectoryError, ResultError, UserError
+from tierscope.jsonable import JsonObject
 from tierscope.output.durable import open_plain, write_file
 
 NAME = "tierscope.json"
 SCHEMA_VERSION = 1
 
 
-def claim(directory: str, kind: str) -> dict[str, Any]:
+def claim(directory: str, kind: str) -> JsonObject:
     """Make the directory ours: new or empty ones are marked, marked ones are read, all others are refused."""
     try:
         os.makedirs(directory, exist_ok=True)
@@ -45,7 +45,7 @@ def claim(directory: str, kind: str) -> dict[str, Any]:
     return found
 
 
-def read(directory: str) -> dict[str, Any] | None:
+def read(directory: str) -> JsonObject | None:
     """The marker's content, or None where there is none."""
     path = os.path.join(directory, NAME)
     try:
@@ -72,6 +72,6 @@ def read(directory: str) -> dict[str, Any] | None:
     return content
 
 
-def write(directory: str, kind: str, content: dict[str, Any]) -> None:
+def write(directory: str, kind: str, content: JsonObject) -> None:
     whole = {"schema_version": SCHEMA_VERSION, "made_by": "tierscope", "kind": kind, **content}
     write_file(os.path.join(directory, NAME), (json.dumps(whole, indent=1) + "\n").encode())

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
+from tierscope.jsonable import JsonObject
 from tierscope.probe.probe import Probed, ProbedTier, few_repetitions
 from tierscope.probe.rates import Law
 from tierscope.units import about_seconds, format_bytes
@@ -76,7 +76,7 @@ WORDING: dict[str, tuple[str, str]] = {
 @dataclass(frozen=True, slots=True)
 class ProbeFinding:
     kind: str
-    evidence: dict[str, Any]
+    evidence: JsonObject
 
     @property
     def text(self) -> str:

@@ -9,7 +9,6 @@ Where no process has such a variable, all of them are rank 0.
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import polars as pl
 from msgspec import structs
@@ -27,7 +26,7 @@ from tierscope.native.state import (
     read_unrecorded,
 )
 from tierscope.output.durable import boot_id
-from tierscope.trace.columns import COLUMNS
+from tierscope.trace.columns import COLUMNS, TraceRow
 from tierscope.trace.description import MappedSums, PhaseSums, RecordedProcess, Records
 from tierscope.trace.native_lanes import lane_table
 from tierscope.trace.ops import KINDS, MMAP
@@ -204,7 +203,7 @@ class _Gathering:
         self._now_ns, self._under_way_ns = now_ns, 0
         self._tiers, self._damaged = tiers, damaged
         self._frames: list[pl.DataFrame] = []
-        self._rows: list[dict[str, Any]] = []
+        self._rows: list[TraceRow] = []
         self._epochs: dict[tuple[int, int], _RankEpoch] = {}
         self._next_lane: dict[tuple[int | None, int], int] = {}
         self._spans: dict[int, tuple[int, int]] = {}

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from msgspec import structs
 
@@ -22,6 +21,7 @@ from tierscope.imports.dftracer_outline import outline
 from tierscope.imports.logs import ImportOptions as Reading
 from tierscope.imports.logs import import_logs
 from tierscope.imports.paths import TierRules
+from tierscope.jsonable import JsonObject
 from tierscope.native.program import processes_with, why_unseen
 from tierscope.recording.recorders import RecordingRequest
 from tierscope.spec.study import Study
@@ -157,7 +157,7 @@ class DFTracer(Profiler):
         return import_logs([*logs, beside], Reading(rules, epoch_span=EPOCH_SPAN, force=True))
 
 
-def epoch_events(host: str, ran: Sequence[Ran]) -> Iterator[dict[str, Any]]:
+def epoch_events(host: str, ran: Sequence[Ran]) -> Iterator[JsonObject]:
     """Lines of DFTracer, version 2: which rank a process is, and a span for every epoch. `host` as its own lines name it."""
     number = 0
     for one in ran:

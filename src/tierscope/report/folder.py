@@ -5,9 +5,9 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Any
 
 from tierscope.errors import OutOfSpaceError, UserError
+from tierscope.jsonable import JsonObject
 from tierscope.output import manifest
 from tierscope.output.durable import remove_leftovers, write_file
 from tierscope.output.result import locked, refuse_links
@@ -29,7 +29,7 @@ def claim_folder(out: str, kind: str) -> str:
     return folder
 
 
-def json_bytes(document: Mapping[str, Any]) -> bytes:
+def json_bytes(document: JsonObject) -> bytes:
     """As `--json` prints it."""
     return (json.dumps(document, indent=1, allow_nan=False) + "\n").encode()
 

@@ -10,10 +10,10 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
-from typing import Any
 
 from tierscope.analysis.metrics import MB, PointMetrics, metric_json, metric_lines, point_metrics
 from tierscope.errors import OutOfSpaceError, UserError
+from tierscope.jsonable import JsonObject
 from tierscope.output.durable import open_plain, write_file
 from tierscope.output.result import has_study, read_study, refuse_other_runs
 from tierscope.output.store import RunStore
@@ -25,7 +25,7 @@ SCHEMA_VERSION = 1
 _NAME = "summary.json"
 
 
-def summarise(out: str, wanted: MetricOptions, store: RunStore | None = None) -> dict[str, Any]:
+def summarise(out: str, wanted: MetricOptions, store: RunStore | None = None) -> JsonObject:
     """Of the runs that are finished; `store`: those of this result, where some were read before."""
     if not os.path.isdir(out) or not has_study(out):
         raise UserError(f"{out}: is not the result of a study; --metrics is for the --out of a 'tierscope run'")
@@ -67,7 +67,7 @@ def summarise(out: str, wanted: MetricOptions, store: RunStore | None = None) ->
     }
 
 
-def _point(each: PointMetrics, wanted: MetricOptions, runs: Sequence[Trace]) -> dict[str, Any]:
+def _point(each: PointMetrics, wanted: MetricOptions, runs: Sequence[Trace]) -> JsonObject:
     start, end = _times(runs)
     return {
         "point": each.point,
@@ -93,7 +93,7 @@ def _times(runs: Sequence[Trace]) -> tuple[str | None, str | None]:
     return first.isoformat(timespec="seconds"), last.isoformat(timespec="seconds")
 
 
-def write_summary(out: str, wanted: MetricOptions, store: RunStore | None = None) -> dict[str, Any]:
+def write_summary(out: str, wanted: MetricOptions, store: RunStore | None = None) -> JsonObject:
     """Written anew, whatever was there."""
     summary = summarise(out, wanted, store)
     path = os.path.join(out, _NAME)
@@ -119,7 +119,7 @@ def wanted_before(out: str) -> MetricOptions:
     return MetricOptions(au, start, end) if numbers and right else MetricOptions()
 
 
-def summary_lines(summary: dict[str, Any]) -> list[str]:
+def summary_lines(summary: JsonObject) -> list[str]:
     """`[METRIC]` lines, of every point."""
     lines: list[str] = []
     for point in summary["points"]:

@@ -4,7 +4,9 @@ from typing import Any
 
 import polars as pl
 
-COLUMNS: dict[str, Any] = {
+TraceRow = dict[str, Any]  # a row by column, before it is in a table
+
+COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "record": pl.String,  # io, rank or cold
     "point": pl.Int32,
     "repetition": pl.Int32,

@@ -1,7 +1,6 @@
 """Plain data to descriptions and back. Nothing that was read is trusted: what does not fit is named in one line."""
 
 import re
-from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,13 +17,13 @@ _PLACED = re.compile(r"(.*) - at `(key` in `)?\$\.?(.*)`", re.DOTALL)
 _MOST_TEXT = 200
 
 
-def decode_description(plain: Mapping[str, Any], fix: str) -> Description:
+def decode_description(plain: JsonObject, fix: str) -> Description:
     """`plain`: of a file of ours, with its schema version; `fix`: what to do about one that is damaged."""
     version, content = _versioned(plain, fix)
     return decode(upgraded(content) if version == 1 else content, Description, fix)
 
 
-def decode_command(plain: Mapping[str, Any], fix: str) -> TracedCommand:
+def decode_command(plain: JsonObject, fix: str) -> TracedCommand:
     version, content = _versioned(plain, fix)
     return decode(upgraded_command(content) if version == 1 else content, TracedCommand, fix)
 
@@ -33,7 +32,7 @@ def encode(described: Description | TracedCommand) -> JsonObject:
     return {"schema_version": SCHEMA_VERSION, **msgspec.to_builtins(described, str_keys=True)}
 
 
-def _versioned(plain: Mapping[str, Any], fix: str) -> tuple[int, JsonObject]:
+def _versioned(plain: JsonObject, fix: str) -> tuple[int, JsonObject]:
     """The schema version, and the rest."""
     version = plain.get("schema_version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:

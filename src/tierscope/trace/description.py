@@ -275,8 +275,10 @@ def _why_not_swept(name: str, value: SweepValue) -> str | None:
     """Why a sweep cannot have this key, or this value of it."""
     if not _SWEPT.fullmatch(name) or name in _TAKEN:
         return "is no key that can be swept"
+    if name == "cache_rate" and not isinstance(value, float | int):
+        return "must be a number"
     if isinstance(value, str):
-        return None if value.isprintable() and name != "cache_rate" else "has a value that cannot be"
+        return None if value.isprintable() else "has a value that cannot be shown"
     if value is not None and not (abs(value) < 2**63 and math.isfinite(value)):
         return "has a number that is too large or not finite"
     return None

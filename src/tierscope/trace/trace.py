@@ -11,12 +11,11 @@ Schema history of the file
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
 
-from tierscope.trace.columns import COLUMNS, PHASES
+from tierscope.trace.columns import COLUMNS, PHASES, TraceRow
 from tierscope.trace.description import Description
 from tierscope.trace.ops import BINS, KINDS
 from tierscope.trace.rank_trace import RankEpoch, RankTrace
@@ -65,7 +64,7 @@ def completed(part: pl.DataFrame, key: RunKey) -> pl.DataFrame:
 
 def gather(key: RunKey, about: Description, tiers: list[str], ranks: list[RankTrace]) -> Trace:
     """One trace from what all ranks handed over."""
-    rows: list[dict[str, Any]] = []
+    rows: list[TraceRow] = []
     for rank in ranks:
         for epoch in rank.epochs:
             common = {
@@ -88,7 +87,7 @@ def gather(key: RunKey, about: Description, tiers: list[str], ranks: list[RankTr
     return Trace(key, about, pl.DataFrame(rows, schema=COLUMNS))
 
 
-def _rank_row(epoch: RankEpoch) -> dict[str, Any]:
+def _rank_row(epoch: RankEpoch) -> TraceRow:
     read, stall, compute = epoch.steps.T.tolist()
     return {
         "epoch_seconds": epoch.seconds,
@@ -112,7 +111,7 @@ def _rank_row(epoch: RankEpoch) -> dict[str, Any]:
     }
 
 
-def lane_rows(lane: LaneTable, tiers: list[str]) -> list[dict[str, Any]]:
+def lane_rows(lane: LaneTable, tiers: list[str]) -> list[TraceRow]:
     rows = []
     for cell in np.flatnonzero(lane.ops).tolist():
         tier, kind = divmod(cell, len(KINDS))

@@ -5,7 +5,7 @@ handed on as it is, so that the decoder names it.
 """
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tierscope.jsonable import JsonObject
@@ -43,7 +43,7 @@ _RECORDS = (
 _PROCESS = ("lanes", "rank", "pid", "parent", "command", "host", "start")
 
 
-def upgraded(about: Mapping[str, Any]) -> JsonObject:
+def upgraded(about: JsonObject) -> JsonObject:
     """A description of version 1. One without a kind was measured."""
     kind = about.get("kind", "measured")
     own = {"measured": _measured, "simulated": _simulated, "traced": _traced, "imported": _imported}
@@ -51,12 +51,12 @@ def upgraded(about: Mapping[str, Any]) -> JsonObject:
     return {"kind": kind, **_common(about), **(upgrade(about) if upgrade else {})}
 
 
-def upgraded_command(about: Mapping[str, Any]) -> JsonObject:
+def upgraded_command(about: JsonObject) -> JsonObject:
     """The description of a command that was being traced by version 1."""
     return {**_taken(about, ("recorder", "command", "epochs", "ops", "exit_code")), **_tiers(about), **_origin(about)}
 
 
-def _common(about: Mapping[str, Any]) -> JsonObject:
+def _common(about: JsonObject) -> JsonObject:
     parts = {
         **_tiers(about),
         **_taken(about, ("provides",)),
@@ -68,7 +68,7 @@ def _common(about: Mapping[str, Any]) -> JsonObject:
     return parts if "tiers" in about or "kind" in about else {**parts, "tiers": []}
 
 
-def _of_study(about: Mapping[str, Any]) -> JsonObject:
+def _of_study(about: JsonObject) -> JsonObject:
     sweep = {"sweep": about["sweep"]} if "sweep" in about else {} if "kind" in about else {"sweep": {}}
     point = about.get("point")
     return {
@@ -79,7 +79,7 @@ def _of_study(about: Mapping[str, Any]) -> JsonObject:
     }
 
 
-def _measured(about: Mapping[str, Any]) -> JsonObject:
+def _measured(about: JsonObject) -> JsonObject:
     logs = about.get("import")
     if isinstance(logs, dict):
         logs = {"facts": _facts(logs), **_taken(logs, ("missed_ops", "missed_bytes"))} if logs else None
@@ -91,7 +91,7 @@ def _measured(about: Mapping[str, Any]) -> JsonObject:
     }
 
 
-def _simulated(about: Mapping[str, Any]) -> JsonObject:
+def _simulated(about: JsonObject) -> JsonObject:
     renamed = {"station": "station", "seconds": "seconds", "of": "stations", "ops": "ops"}
     return {
         **_of_study(about),
@@ -104,7 +104,7 @@ def _simulated(about: Mapping[str, Any]) -> JsonObject:
     }
 
 
-def _traced(about: Mapping[str, Any]) -> JsonObject:
+def _traced(about: JsonObject) -> JsonObject:
     processes = _each(about, "processes", lambda process: _taken(process, _PROCESS))
     return {
         **_taken(about, ("recorder", "command", "epochs", "ops", "exit_code", "running")),
@@ -112,7 +112,7 @@ def _traced(about: Mapping[str, Any]) -> JsonObject:
     }
 
 
-def _imported(about: Mapping[str, Any]) -> JsonObject:
+def _imported(about: JsonObject) -> JsonObject:
     command, habits = about.get("command"), about.get("habits")
     if isinstance(command, list) and all(isinstance(word, str) for word in command):
         command = shlex.join(command)
@@ -127,7 +127,7 @@ def _imported(about: Mapping[str, Any]) -> JsonObject:
     }
 
 
-def _facts(about: Mapping[str, Any]) -> JsonObject:
+def _facts(about: JsonObject) -> JsonObject:
     """In version 1 they lay beside everything else."""
     source = about.get("source")
     long_meta = _each(about, "long_meta", lambda found: _taken(found, ("log", "meta_seconds", "run_seconds")))
@@ -145,7 +145,7 @@ def _facts(about: Mapping[str, Any]) -> JsonObject:
     }
 
 
-def _dftracer(about: Mapping[str, Any]) -> JsonObject:
+def _dftracer(about: JsonObject) -> JsonObject:
     return {
         **_taken(about, _DFTRACER),
         **_each(about, "processes", lambda process: _taken(process, ("host", "pid", "parent", "rank"))),
@@ -153,15 +153,15 @@ def _dftracer(about: Mapping[str, Any]) -> JsonObject:
     }
 
 
-def _tiers(about: Mapping[str, Any]) -> JsonObject:
+def _tiers(about: JsonObject) -> JsonObject:
     return _each(about, "tiers", lambda tier: _taken(tier, ("name", "emulated", "prefixes")))
 
 
-def _origin(about: Mapping[str, Any]) -> JsonObject:
+def _origin(about: JsonObject) -> JsonObject:
     return {"provenance": _picked(about.get("provenance"), _ORIGIN)}
 
 
-def _part(about: Mapping[str, Any], name: str, names: Iterable[str]) -> JsonObject:
+def _part(about: JsonObject, name: str, names: Iterable[str]) -> JsonObject:
     found = _picked(about.get(name), names)
     return {} if found is None else {name: found}
 
@@ -171,11 +171,11 @@ def _picked(value: Any, names: Iterable[str]) -> Any:
     return (_taken(value, names) or None) if isinstance(value, dict) else value
 
 
-def _taken(values: Mapping[str, Any], names: Iterable[str]) -> JsonObject:
+def _taken(values: JsonObject, names: Iterable[str]) -> JsonObject:
     return {name: values[name] for name in names if values.get(name) is not None}
 
 
-def _each(about: Mapping[str, Any], name: str, upgrade: Callable[[Mapping[str, Any]], Any]) -> JsonObject:
+def _each(about: JsonObject, name: str, upgrade: Callable[[JsonObject], Any]) -> JsonObject:
     """A list of objects, each upgraded; nothing where there is none."""
     values = about.get(name)
     if values is None:

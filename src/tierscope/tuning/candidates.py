@@ -10,6 +10,7 @@ from typing import Any
 from tierscope.bench.loading import pick_loader
 from tierscope.dataset.capacity import check_capacity
 from tierscope.errors import UserError
+from tierscope.jsonable import SweepValues
 from tierscope.measure.checkpoints import check_checkpoints
 from tierscope.measure.collective import check_collective
 from tierscope.measure.first_touch import check_policies, staged_as
@@ -31,7 +32,7 @@ class Candidate:
     """Number 0 is the default, without settings. `settings` are by short name, as in JSON; `study` is a whole study."""
 
     number: int
-    settings: dict[str, Any]
+    settings: SweepValues
     study: Study
 
 

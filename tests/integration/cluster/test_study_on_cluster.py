@@ -16,6 +16,7 @@ import pytest
 from tests.traces import rate_of
 from tierscope.analysis.breakdown import SweepPoint
 from tierscope.commands.analyze import analyze
+from tierscope.jsonable import cache_rate_of
 from tierscope.output.store import RunStore
 from tierscope.storage.cold import cached_pages
 from tools import cluster_study
@@ -72,7 +73,7 @@ class Bench:
 
 def points(out: Path) -> dict[float, SweepPoint]:
     """By cache rate."""
-    return {point.sweep["cache_rate"]: point for point in analyze(str(out)).breakdown.summary}
+    return {cache_rate_of(point.sweep): point for point in analyze(str(out)).breakdown.summary}
 
 
 @pytest.fixture(scope="module")
