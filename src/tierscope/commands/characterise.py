@@ -5,8 +5,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import polars as pl
-
 from tierscope.analysis.analysis import Analysis
 from tierscope.analysis.breakdown import break_down, sweep_text
 from tierscope.analysis.character_ops import OpList
@@ -16,14 +14,14 @@ from tierscope.analysis.findings import find
 from tierscope.analysis.times import from_traces
 from tierscope.analysis.wording import Finding
 from tierscope.commands.analyze import analyze, analyze_import
-from tierscope.errors import ResultError, UserError
+from tierscope.errors import UserError
 from tierscope.imports.darshan_accesses import logs_in, read_accesses
 from tierscope.imports.logs import SUFFIXES, ImportOptions, import_logs, is_import, source_of
 from tierscope.imports.paths import TierRules
 from tierscope.jsonable import JsonObject, SweepValues
-from tierscope.output.op_list import FILES_SCHEMA, SCHEMA
+from tierscope.output.op_list import FILES_SCHEMA, SCHEMA, open_list
 from tierscope.output.result import has_study
-from tierscope.output.store import RunStore, read_about
+from tierscope.output.store import RunStore
 from tierscope.recording.traced import is_trace
 from tierscope.trace.trace import RunKey, Trace
 
@@ -131,19 +129,8 @@ def _beside(out: str, key: RunKey) -> TraceExtras:
     folder = glob.escape(os.path.join(out, "ops"))
     paths = sorted(glob.glob(os.path.join(folder, f"{key.point:04d}-r{key.repetition}-node*.parquet")))
     names = os.path.join(out, "ops", "files.parquet")
-    known = dict(_checked(names, FILES_SCHEMA).collect().iter_rows()) if paths and os.path.exists(names) else None
-    return TraceExtras([OpList(_checked(path, SCHEMA)) for path in paths], known)
-
-
-def _checked(path: str, schema: pl.Schema) -> pl.LazyFrame:
-    """A list that is whole and has our columns."""
-    read_about(path)
-    rows = pl.scan_parquet(path, glob=False)
-    if rows.collect_schema() != schema:
-        raise ResultError(
-            f"{path}: is no list of ours (other columns); move it away, and single operations are left out"
-        )
-    return rows
+    known = dict(open_list(names, FILES_SCHEMA).collect().iter_rows()) if paths and os.path.exists(names) else None
+    return TraceExtras([OpList(open_list(path, SCHEMA)) for path in paths], known)
 
 
 def _characterised(analysis: Analysis, path: str, trace: Trace, where: str, beside: TraceExtras) -> Characterised:

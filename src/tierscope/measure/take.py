@@ -5,7 +5,8 @@ import os
 from tierscope.errors import ResultError, UserError
 from tierscope.measure.away import NAME, STUDY
 from tierscope.measure.described import about_run
-from tierscope.output import handover
+from tierscope.output.handed import load
+from tierscope.output.handover import HandedRun
 from tierscope.output.result import open_result
 from tierscope.spec import sweep
 from tierscope.spec.load import load_study
@@ -31,7 +32,7 @@ def take_runs(folder: str, out: str) -> Study:
                 path = os.path.join(folder, NAME.format(point=point.index, repetition=repetition))
                 if key in store.finished() or not os.path.exists(path):
                     continue
-                handed, ranks = handover.load(path)
+                handed, ranks = load(path)
                 if (handed.point, handed.repetition) != (point.index, repetition):
                     raise ResultError(f"{path}: holds another run than its name says; hand it over again")
                 own_cost = _own_cost(path, handed)
@@ -40,7 +41,7 @@ def take_runs(folder: str, out: str) -> Study:
     return study
 
 
-def _own_cost(path: str, handed: handover.HandedRun) -> OwnCost:
+def _own_cost(path: str, handed: HandedRun) -> OwnCost:
     try:
         return decode(dict(handed.overhead), OwnCost, "hand it over again")
     except ResultError as error:
