@@ -21,6 +21,7 @@ from tierscope.output.store import RunStore
 from tierscope.plan.file_format import make_format
 from tierscope.plan.plan import Plan
 from tierscope.spec.study import Study
+from tierscope.trace.decode import encode
 from tierscope.trace.description import DescribedTier
 from tierscope.trace.trace import RunKey, Trace
 from tierscope.watch import Silent
@@ -193,7 +194,7 @@ def test_emulated_tiers_are_labelled_in_the_trace(tmp_path: Path) -> None:
     run(tiny("sweep={}", "gfs.metadata_ops=2000/s", "gfs.emulate=true"), tmp_path / "out")
     (trace,) = traces(tmp_path / "out")
     assert trace.about.tiers == (DescribedTier(name="lfs"), DescribedTier(name="gfs", emulated=True))
-    json.dumps(trace.about, allow_nan=False)
+    json.dumps(encode(trace.about), allow_nan=False)
 
 
 @pytest.mark.parametrize("data_loader", ["threads", pytest.param("native", marks=NEEDS_LIBRARY)])

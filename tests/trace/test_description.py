@@ -139,8 +139,13 @@ def test_the_line_begins_with_the_field(message: str, line: str) -> None:
     assert wrong_field(message) == line
 
 
+def stored_results() -> dict[str, dict[str, Any]]:
+    """Valid descriptions of this version, of every kind."""
+    return {name: stored(decoded(first_version(name))) for name in KINDS}
+
+
 WHOLE: dict[str, dict[str, Any]] = {
-    **{name: stored(decoded(first_version(name))) for name in KINDS},
+    **stored_results(),
     "first version, measured": first_version("first_touch"),
     "first version, profiled": first_version("profiled"),
     "first version, traced": {"schema_version": 1, "sweep": {}, **traced(processes=[{"lanes": 1, "rank": None}])},
@@ -160,8 +165,11 @@ GARBAGE = st.sampled_from(
 
 @st.composite
 def mutated(draw: st.DrawFn) -> dict[str, Any]:
-    """A valid description with one to three changes at any depth: a part dropped, replaced, or added."""
-    plain = copy.deepcopy(WHOLE[draw(st.sampled_from(sorted(WHOLE)))])
+    return mutate(draw, copy.deepcopy(WHOLE[draw(st.sampled_from(sorted(WHOLE)))]))
+
+
+def mutate(draw: st.DrawFn, plain: dict[str, Any]) -> dict[str, Any]:
+    """One to three changes at any depth: a part dropped, replaced, or added."""
     for _ in range(draw(st.integers(1, 3))):
         part: Any = plain
         for _ in range(draw(st.integers(0, 4))):

@@ -26,6 +26,7 @@ from tierscope.trace.described_logs import (
     SharedFiles,
     SpawnedWorkers,
     UnknownPaths,
+    tallied,
 )
 
 SHARED = -1  # the rank of a record that Darshan reduced over all ranks
@@ -143,8 +144,8 @@ class _Gathering:
         for name, apart in self._apart.items():
             chosen = tiers == name
             self._apart[name] = ApartSums(
-                ops=apart.ops + int(done[chosen].sum()),
-                bytes=apart.bytes + int(moved[chosen].sum()),
+                ops=tallied(apart.ops + int(done[chosen].sum())),
+                bytes=tallied(apart.bytes + int(moved[chosen].sum())),
                 seconds=apart.seconds + float(seconds[chosen].sum()),
                 files=apart.files + len(np.unique(records.files[chosen])),
             )
@@ -194,7 +195,7 @@ class _Gathering:
                 SharedFiles(
                     tier=name,
                     files=int(chosen.sum()),
-                    bytes=int(records.counter("BYTES_READ")[chosen].sum()),
+                    bytes=tallied(int(records.counter("BYTES_READ")[chosen].sum())),
                     read_seconds=float(records.seconds("F_READ_TIME")[chosen].sum()),
                     meta_seconds=float(records.seconds("F_META_TIME")[chosen].sum()),
                     fastest_seconds=float(records.seconds("F_FASTEST_RANK_TIME")[chosen].min()),
@@ -245,7 +246,7 @@ class _Gathering:
                 bytes=unknown.bytes,
                 seconds=unknown.seconds,
                 files=unknown.files,
-                folders=tuple(folders),
+                folders=tuple((folder, tallied(size)) for folder, size in folders),
                 suggestion=_suggested([folder for folder, _ in folders]),
             ),
             shared=tuple(self._shared[:MOST_NAMED]),

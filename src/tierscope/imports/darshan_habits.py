@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tierscope.imports.darshan_library import COUNTERS
 from tierscope.imports.darshan_reader import DarshanLog, FileRecords, Striped
-from tierscope.trace.described_logs import Habit
+from tierscope.trace.described_logs import Habit, tallied
 
 LARGE_FILE_BYTES = 1 << 30
 _SIZES = [name for name in COUNTERS if name.startswith("SIZE_READ_")]
@@ -69,14 +69,14 @@ class HabitCounter:
     def counted(self) -> Habit:
         return Habit(
             files=len(self.files),
-            opens=self.opens,
-            reads=self.reads,
-            read_bytes=self.read_bytes,
-            stdio_reads=self.stdio_reads,
-            random_reads=self.random_reads,
+            opens=tallied(self.opens),
+            reads=tallied(self.reads),
+            read_bytes=tallied(self.read_bytes),
+            stdio_reads=tallied(self.stdio_reads),
+            random_reads=tallied(self.random_reads),
             read_files=self.read_files,
             again_files=self.again_files,
-            sizes=tuple((limit, int(count)) for limit, count in zip(_SIZE_LIMITS, self.sizes, strict=True)),
+            sizes=tuple((limit, tallied(int(count))) for limit, count in zip(_SIZE_LIMITS, self.sizes, strict=True)),
             servers=len(self.servers),
             stripe_bytes=self.stripe_bytes.most_common(1)[0][0] if self.stripe_bytes else None,
             striped_files=self.striped["files"],

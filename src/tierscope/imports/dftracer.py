@@ -34,6 +34,7 @@ from tierscope.trace.described_logs import (
     LogFacts,
     LoggedProcess,
     UnknownPaths,
+    tallied,
 )
 from tierscope.trace.ops import KINDS
 from tierscope.units import closest
@@ -250,11 +251,11 @@ class _Gathering:
             ),
             program=_apart(program, len(self._files[PROGRAM])),
             unknown=UnknownPaths(
-                ops=unknown[0],
-                bytes=unknown[2],
+                ops=tallied(unknown[0]),
+                bytes=tallied(unknown[2]),
                 seconds=unknown[1] / 1e9,
                 files=len(self._files[UNKNOWN]),
-                folders=tuple(folders),
+                folders=tuple((folder, tallied(size)) for folder, size in folders),
                 suggestion=common_folder([folder for folder, _ in folders]),
             ),
             outside_epochs=_apart(self._outside),
@@ -294,4 +295,4 @@ class _Gathering:
 
 def _apart(sums: Sequence[int], files: int = 0) -> ApartSums:
     ops, nanoseconds, size = sums
-    return ApartSums(ops=ops, bytes=size, seconds=nanoseconds / 1e9, files=files)
+    return ApartSums(ops=tallied(ops), bytes=tallied(size), seconds=nanoseconds / 1e9, files=files)

@@ -10,8 +10,14 @@ from msgspec import Meta, Struct
 
 from tierscope.trace.limits import Count, Number, TierName
 
-Tallied = Annotated[int, Meta(ge=0)]  # importers write down what a log says
-SizeLimit = int | None  # of requests, in bytes; None: no limit
+MOST_TALLIED = 2**63 - 1
+Tallied = Annotated[int, Meta(ge=0, le=MOST_TALLIED)]  # importers write down what a log says
+SizeLimit = Tallied | None  # of requests, in bytes; None: no limit
+
+
+def tallied(count: int) -> int:
+    """What a log says, as far as it is a number of 64 bits."""
+    return min(max(count, 0), MOST_TALLIED)
 
 
 class Habit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
