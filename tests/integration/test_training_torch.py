@@ -245,3 +245,25 @@ def test_a_single_value_cannot_be_normalised() -> None:
         module(torch.rand(1, 3, 32, 32))
     assert module(torch.rand(2, 3, 32, 32)).shape == (2, 1000)
     assert module.eval()(torch.rand(1, 3, 32, 32)).shape == (1, 1000)
+
+
+BARE = """
+import sys
+sys.modules["polars"] = sys.modules["msgspec"] = None  # as where neither is installed
+from tierscope.cli.main import main
+main(sys.argv[1:])
+"""
+
+
+def test_runs_are_handed_over_where_there_are_neither_tables_nor_a_decoder(study: Path) -> None:
+    folder, out = study.parent / "handed", study.parent / "taken"
+    arguments = [study, *MODEL, "--repetitions", 1, "--set", "ranks_per_node=1", "--hand-over", folder]
+    subprocess.run([sys.executable, "-c", BARE, "train", *map(str, arguments)], check=True, capture_output=True)
+    assert run("train", "--take", folder, "--out", out) == 0
+    (trace,) = traces(out)
+    about = as_measured(trace)
+    assert about.provenance is not None
+    assert about.provenance.launcher == "one process, handed over"
+    assert about.own_cost is not None
+    assert (about.own_cost.harness_seconds_per_sample or 0) > 0
+    assert training_of(trace).network == "lenet5"

@@ -1,8 +1,8 @@
 """The description of a run: where a trace comes from, as one of four kinds. Decoded and checked when a run is read, never a dictionary after.
 
 Choose by who recorded: `Measured` by ranks of ours, `Simulated` by nobody, `Traced` by our recorder in a stranger's command, `Imported` by another
-profiler. What a type cannot say (names of tiers that differ, keys that can be swept) is checked in `__post_init__`. A field that is added
-needs a new schema version, unless it has a default: unknown fields are refused.
+profiler. What a type cannot say (names of tiers that differ, keys that can be swept) is checked in `__post_init__`. A field that
+is added needs a new schema version: readers refuse what they do not know. None means: not known, or there is none.
 """
 
 import math
