@@ -12,7 +12,6 @@ from tierscope.output import manifest
 from tierscope.output.durable import lock_file, open_plain, remove_leftovers, write_file
 from tierscope.output.store import RunStore
 from tierscope.spec import dump, sweep
-from tierscope.spec.dump import identity
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
 from tierscope.trace.trace import RunKey
@@ -104,7 +103,7 @@ def _remember(out: str, study: Study) -> None:
 def refuse_other_runs(study: Study, store: RunStore, profiler: str | None = None) -> None:
     """Every finished run of the store must be one of this study, measured with this profiler; None: with the same as the others."""
     expected = {
-        RunKey(point.index, repetition): identity(point.study)
+        RunKey(point.index, repetition): point
         for point in sweep.points(study)
         for repetition in range(1, study.repetitions + 1)
     }

@@ -8,6 +8,7 @@ OUT/ops/0003-r1-node0.parquet its operations (`--ops`), one file per node
 
 import errno
 import json
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -15,10 +16,11 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from tierscope.errors import OutOfSpaceError, ResultError, SpecError, StoppedError
-from tierscope.jsonable import JsonObject
+from tierscope.jsonable import JsonObject, SweepValue, SweepValues
 from tierscope.output import durable, seal
 from tierscope.spec.dump import identity
 from tierscope.spec.load import parse_study
+from tierscope.spec.study import Point
 from tierscope.trace.check import wrong_in_table
 from tierscope.trace.columns import COLUMNS, LATER_COLUMNS
 from tierscope.trace.decode import decode_description, encode
@@ -57,12 +59,16 @@ class RunStore:
         os.makedirs(self.folder, exist_ok=True)
         write_parquet(self.path(trace.key), trace.table, encode(trace.about))
 
-    def refuse_others(self, studies: Mapping[RunKey, str], profiler: str | None = None) -> None:
-        """Refuse a finished run that was made by another study than the one given for it, or measured with another profiler."""
+    def refuse_others(self, points: Mapping[RunKey, Point], profiler: str | None = None) -> None:
+        """Refuse a finished run that was made at another point than the one given for it, or measured with another profiler."""
         resolved: dict[str, str | None] = {}
-        for key in sorted(self.finished() & studies.keys()):
-            about = self.describe(key)
-            if not isinstance(about, StudyRun) or not _same_study(about.study, studies[key], resolved):
+        for key in sorted(self.finished() & points.keys()):
+            about, point = self.describe(key), points[key]
+            if (
+                not isinstance(about, StudyRun)
+                or not _same_study(about.study, identity(point.study), resolved)
+                or not _same_values(about.sweep, point.sweep)
+            ):
                 raise ResultError(
                     f"{self.path(key)}: was made by a different study; move it away, or give another --out"
                 )
@@ -127,6 +133,17 @@ def _stamp(path: str) -> _Stamp:
     except OSError:
         return None
     return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _same_values(first: SweepValues, second: SweepValues) -> bool:
+    """Numbers may have been rounded when a study was written down."""
+    return list(first) == list(second) and all(map(_same_value, first.values(), second.values()))
+
+
+def _same_value(first: SweepValue, second: SweepValue) -> bool:
+    if isinstance(first, int | float) and isinstance(second, int | float):
+        return math.isclose(first, second)
+    return first == second
 
 
 def _same_study(text: str | None, expected: str, resolved: dict[str, str | None]) -> bool:
