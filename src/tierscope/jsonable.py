@@ -1,6 +1,6 @@
 """Names for plain data that leaves the program as JSON, and for the values of a sweep: no room hands another an unnamed dictionary.
 
-`JsonObject` is what a `to_json` function returns: finished output for `json.dumps`, never something that another stage looks into.
+`JsonObject` is what a `to_json` function returns, finished for `json.dumps`; or what a file holds, before anything in it is checked.
 """
 
 from collections.abc import Mapping

@@ -10,6 +10,10 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
 
 from tierscope.analysis.metrics import MB, PointMetrics, metric_json, metric_lines, point_metrics
 from tierscope.errors import OutOfSpaceError, UserError
@@ -110,13 +114,22 @@ def wanted_before(out: str) -> MetricOptions:
     """How the metrics of a result were wanted when it was run; what cannot be read is as if nobody had said anything."""
     try:
         with open_plain(os.path.join(out, _NAME)) as source:
-            found = json.loads(source.read(1 << 26))["wanted"]
-        au, start, end = found["au"], found["exclude_start_steps"], found["exclude_end_steps"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            found = msgspec.convert(json.loads(source.read(1 << 26)), _WrittenSummary).wanted
+    except (OSError, ValueError, RecursionError, msgspec.ValidationError):
         return MetricOptions()
-    numbers = isinstance(start, int) and isinstance(end, int) and start >= 0 and end >= 0
-    right = au is None or (isinstance(au, int | float) and 0 <= au <= 1)
-    return MetricOptions(au, start, end) if numbers and right else MetricOptions()
+    return MetricOptions(found.au, found.exclude_start_steps, found.exclude_end_steps)
+
+
+class _WrittenOptions(msgspec.Struct, frozen=True):
+    au: Annotated[float, Meta(ge=0, le=1)] | None
+    exclude_start_steps: Annotated[int, Meta(ge=0)]
+    exclude_end_steps: Annotated[int, Meta(ge=0)]
+
+
+class _WrittenSummary(msgspec.Struct, frozen=True):
+    """As much of summary.json as is read again."""
+
+    wanted: _WrittenOptions
 
 
 def summary_lines(summary: JsonObject) -> list[str]:
