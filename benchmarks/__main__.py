@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 
 from benchmarks.common import Result
 from benchmarks.dlio import dlio
@@ -45,7 +46,9 @@ def main(names: list[str]) -> int:
             results[name].append(result.as_json())
             missed += result.met is False
     with open("bench.json", "w", encoding="utf-8") as out:
-        json.dump({"schema_version": 1, "provenance": provenance("local", {}), "results": results}, out, indent=1)
+        json.dump(
+            {"schema_version": 1, "provenance": asdict(provenance("local", {})), "results": results}, out, indent=1
+        )
     print(f"{missed} goals missed" if missed else "all goals met")
     return 1 if missed else 0
 

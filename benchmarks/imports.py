@@ -181,9 +181,9 @@ def import_darshan(folder: str, workers: str, pattern: str = "*.darshan") -> Fou
     logs = [log for log in read_logs(paths, int(workers)) if isinstance(log, DarshanLog)]
     both = _own_peak() + _others_peak()  # workers have ended
     imported = darshan.import_logs(logs, TierRules({"gfs": ("/",)}), darshan.DarshanOptions())
-    trace = to_trace(imported, {"schema_version": 1})
+    trace = to_trace(imported)
     seconds, peak = time.monotonic() - start, max(both, _own_peak())
-    assert len(logs) == len(paths) == imported.facts["logs"]
+    assert len(logs) == len(paths) == imported.facts.logs
     assert trace.io["ops"].sum() > 0
     assert not any(log.complaints for log in logs)
     posix = [(log, log.records["POSIX"]) for log in logs]
@@ -214,12 +214,13 @@ def import_dftracer(path: str) -> Found:
 
     start = time.monotonic()
     imported = dftracer.import_traces([path], TierRules({"gfs": ("/p/lustre3",)}), dftracer.DFTracerOptions())
-    trace = to_trace(imported, {"schema_version": 1})
+    trace = to_trace(imported)
     seconds, peak = time.monotonic() - start, _own_peak()
     facts = imported.facts
     sums = {name: int(trace.io[name].sum()) for name in ("ops", "bytes")}
-    broken = facts["broken_lines"] + facts["broken_last_lines"]
-    return seconds, peak, {**sums, "epochs": len(trace.ranks), "broken": broken, "nested": facts["nested_calls"]}
+    assert facts.dftracer is not None
+    broken = facts.doubts.broken_lines + facts.doubts.broken_last_lines
+    return seconds, peak, {**sums, "epochs": len(trace.ranks), "broken": broken, "nested": facts.dftracer.nested_calls}
 
 
 def decode_json(path: str) -> Found:

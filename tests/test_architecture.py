@@ -12,7 +12,7 @@ import pytest
 from tierscope.cli.main import COMMANDS
 
 SOURCE = Path(__file__).parent.parent / "src" / "tierscope"
-ANYONE = {"errors", "units", "registry", "watch", "__init__"}
+ANYONE = {"errors", "jsonable", "units", "registry", "watch", "__init__"}
 # From the bottom up: a room imports only rooms above it in this table.
 MAY_IMPORT: dict[str, set[str]] = {
     "spec": set(),
@@ -61,7 +61,7 @@ REGISTRIES = {
 MOST_MODULE_LINES = 350
 MOST_FUNCTION_LINES = 80
 EXCUSE = "Longer than other modules because"
-HEAVY = {"numpy", "polars", "rich", "yaml", "torch", "tensorflow", "scipy", "mpi4py", "crc32c"}
+HEAVY = {"numpy", "polars", "msgspec", "rich", "yaml", "torch", "tensorflow", "scipy", "mpi4py", "crc32c"}
 
 
 def imported_rooms(path: Path) -> set[str]:
@@ -186,3 +186,51 @@ def test_help_pulls_in_nothing_heavy() -> None:
 def test_ranks_do_not_pull_in_the_table_library() -> None:
     """A fork after Polars ran hangs, a GPU machine may lack it, and 512 ranks would each pay for it."""
     assert not modules_after("import tierscope.bench.rank") & (HEAVY - {"numpy", "yaml", "crc32c"})
+
+
+def test_runs_that_are_handed_over_need_neither_tables_nor_a_decoder() -> None:
+    """`train --hand-over` is for machines where nothing can be installed."""
+    names = modules_after("import tierscope.cli.train, tierscope.train.training_study, tierscope.measure.away")
+    assert not names & {"polars", "msgspec"}
+
+
+# Modules whose plain data stays in their room: lines of foreign files, and what a worker process of ours sends.
+PLAIN_INSIDE = {
+    "bench/checkpoint_files.py",
+    "imports/darshan_library.py",
+    "imports/darshan_reader.py",
+    "imports/darshan_worker.py",
+    "imports/dftracer_events.py",
+}
+
+
+def public_annotations(path: Path) -> list[tuple[str, str]]:
+    """(name, annotation) of what other modules may use: functions, methods and fields without an underscore."""
+    found: list[tuple[str, str]] = []
+
+    def visit(body: list[ast.stmt], inside: str) -> None:
+        for node in body:
+            name = getattr(node, "name", "")
+            if name.startswith("_"):
+                continue
+            match node:
+                case ast.ClassDef():
+                    visit(node.body, f"{name}.")
+                case ast.FunctionDef():
+                    arguments = [*node.args.args, *node.args.kwonlyargs]
+                    parts = [*(each.annotation for each in arguments), node.returns]
+                    found.extend((inside + name, ast.unparse(part)) for part in parts if part is not None)
+                case ast.AnnAssign(target=ast.Name(id=field)) if inside and not field.startswith("_"):
+                    found.append((inside + field, ast.unparse(node.annotation)))
+
+    visit(ast.parse(path.read_text()).body, "")
+    return found
+
+
+def test_no_unnamed_dictionary_crosses_a_border() -> None:
+    """What a dictionary holds is said by a type, or by an alias (`JsonObject`, `SweepValues`, `TraceRow`)."""
+    for path in SOURCE.rglob("*.py"):
+        if str(path.relative_to(SOURCE)) in PLAIN_INSIDE:
+            continue
+        for name, annotation in public_annotations(path):
+            assert "[str, Any]" not in annotation, f"{path.relative_to(SOURCE)}: {name}: {annotation}"

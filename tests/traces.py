@@ -7,10 +7,24 @@ import numpy as np
 import polars as pl
 
 from tierscope.analysis.times import ClassTimes
+from tierscope.trace.columns import COLUMNS
+from tierscope.trace.decode import decode_description
+from tierscope.trace.described_logs import DFTracerJob, LogFacts
+from tierscope.trace.description import (
+    CheckpointSummary,
+    DescribedTier,
+    Description,
+    Imported,
+    Measured,
+    ProfiledLogs,
+    Simulated,
+    Traced,
+    TrainingSummary,
+)
 from tierscope.trace.ops import BINS, KINDS
 from tierscope.trace.rank_trace import RankEpoch, RankTrace
 from tierscope.trace.recorder import LaneTable
-from tierscope.trace.trace import COLUMNS, RunKey, Trace, gather
+from tierscope.trace.trace import RunKey, Trace, gather
 
 TIERS = ["lfs", "gfs"]  # nearest first, as in a study
 CLASSES = ("GFS-READ", "GFS-META", "LFS-READ", "LFS-META")
@@ -63,6 +77,18 @@ def rank_epoch(epoch: int = 1, **changes: Any) -> RankEpoch:
     return RankEpoch(**{**plain, **changes})
 
 
+def described_by(plain: Mapping[str, Any]) -> Description:
+    """A description from the keys of schema version 1, as far as they matter to a test: what is missing has its default."""
+    of_kind: dict[str, Any] = {"spread": {}} if plain.get("kind") == "simulated" else {}
+    return decode_description({"schema_version": 1, **of_kind, **plain}, "mend it")
+
+
+def nothing_simulated() -> Simulated:
+    """The description of a simulation, to be given a table."""
+    tiers = tuple(DescribedTier(name=name) for name in TIERS)
+    return Simulated(study=None, point=0, sweep={}, tiers=tiers, method="bound", spread={})
+
+
 def trace_of(
     classes: Mapping[tuple[int, int], Mapping[str, float]],
     *,
@@ -73,7 +99,7 @@ def trace_of(
     wall_share: float = 1.0,
     **changes: Any,
 ) -> Trace:
-    """(rank, epoch) → class → busy seconds, as one operation each. `changes` go to every RankEpoch.
+    """(rank, epoch) → class → busy seconds, as one operation each. `about`: see `described_by`. `changes` go to every RankEpoch.
 
     Nothing about it is remarkable: it gives no finding.
     """
@@ -92,7 +118,7 @@ def trace_of(
         **(about or {}),
     }
     handed = [RankTrace(rank, rank // RANKS_PER_NODE, tuple(epochs)) for rank, epochs in ranks.items()]
-    return gather(RunKey(point, repetition), whole, TIERS, handed)
+    return gather(RunKey(point, repetition), described_by(whole), TIERS, handed)
 
 
 LOOP = (
@@ -108,7 +134,7 @@ def without_loop(trace: Trace) -> Trace:
 
 
 def traced(**changes: Any) -> dict[str, Any]:
-    """The description of a traced command of which there is nothing to say."""
+    """The description (see `described_by`) of a traced command of which there is nothing to say."""
     plain = {
         "kind": "traced",
         "command": ["python", "train.py"],
@@ -132,3 +158,50 @@ def times_of(
     whole = {"node": pl.Int64, "ops": pl.Int64, "bytes": pl.Int64, "seconds": pl.Float64}
     table = pl.DataFrame([{**plain, **row} for row in rows], schema_overrides=whole).select(order)
     return ClassTimes(table, pl.DataFrame(), tuple(sweep), tuple(classes), "busy")
+
+
+def as_measured(trace: Trace) -> Measured:
+    assert isinstance(trace.about, Measured)
+    return trace.about
+
+
+def as_simulated(trace: Trace) -> Simulated:
+    assert isinstance(trace.about, Simulated)
+    return trace.about
+
+
+def as_traced(trace: Trace) -> Traced:
+    assert isinstance(trace.about, Traced)
+    return trace.about
+
+
+def as_imported(trace: Trace) -> Imported:
+    assert isinstance(trace.about, Imported)
+    return trace.about
+
+
+def dftracer_job(facts: LogFacts) -> DFTracerJob:
+    assert facts.dftracer is not None
+    return facts.dftracer
+
+
+def profiled_logs(trace: Trace) -> ProfiledLogs:
+    logs = as_measured(trace).logs
+    assert logs is not None
+    return logs
+
+
+def training_of(trace: Trace) -> TrainingSummary:
+    assert trace.about.training is not None
+    return trace.about.training
+
+
+def checkpoint_of(trace: Trace) -> CheckpointSummary:
+    assert trace.about.checkpoint is not None
+    return trace.about.checkpoint
+
+
+def rate_of(trace: Trace) -> float:
+    rate = trace.about.sweep["cache_rate"]
+    assert isinstance(rate, float)
+    return rate

@@ -121,7 +121,7 @@ def test_operations_that_overlap_count_once() -> None:
 def test_the_slowest_rank_is_told_apart() -> None:
     fast = hiding(0.0, 9.0, read=1.0).table
     slow = hiding(3.0, 9.0, read=3.0).table.with_columns(rank=pl.lit(1, pl.Int32))
-    found = hidden_of(Trace(hiding(0, 0).key, {}, pl.concat([fast, slow])))
+    found = hidden_of(Trace(hiding(0, 0).key, hiding(0, 0).about, pl.concat([fast, slow])))
     assert found.share == pytest.approx(0.25)  # one of four seconds
     assert [(one.rank, one.share) for one in found.slowest] == [(1, 0.0)]
     assert found.slowest_share == 0.0

@@ -1,6 +1,7 @@
 """How programs use storage: each finding appears when it should, and only then."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -8,14 +9,15 @@ import pytest
 
 from tests.finding_cases import Case, finding_tests
 from tests.small_study import small_study
-from tests.traces import empty_lane, times_of, trace_of
+from tests.traces import described_by, empty_lane, times_of, trace_of, traced
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.habits import about_habits, about_study
-from tierscope.analysis.times import ClassTimes, from_traces
+from tierscope.analysis.times import ClassTimes, DescribedRun, from_traces
 from tierscope.analysis.wording import Finding
 from tierscope.spec.dump import identity
+from tierscope.trace.described_logs import Habit
 from tierscope.trace.ops import KINDS
-from tierscope.trace.trace import Trace
+from tierscope.trace.trace import RunKey, Trace
 
 Row = tuple[int, int, str, float, int]  # rank, node, class, seconds, bytes
 
@@ -49,18 +51,18 @@ def times(rows: list[Row], epochs: int = 1) -> ClassTimes:
 
 def found(rows: list[Row] | None = None, epochs: int = 1, **habit: Any) -> list[Finding]:
     given = times(rows or READS, epochs)
-    habits = {"gfs": {**PLAIN, **habit}} if habit else {}
+    habits = {"gfs": Habit(**{**PLAIN, **habit})} if habit else {}
     return list(about_habits(given, break_down(given), habits))
 
 
 def seen(habit: dict[str, Any]) -> list[Finding]:
-    """Of a program of which only sums are known: the rest is absent."""
+    """Of a program of which only sums are known: the rest is not."""
     given = times(READS, epochs=2)
-    return list(about_habits(given, break_down(given), {"gfs": habit}))
+    return list(about_habits(given, break_down(given), {"gfs": Habit(**habit)}))
 
 
-def sizes(small: int, large: int) -> list[list[int | None]]:
-    return [[1 << 10, small - 1], [128 << 10, 1], [256 << 10, large - 1], [None, 1]]
+def sizes(small: int, large: int) -> tuple[tuple[int | None, int], ...]:
+    return (1 << 10, small - 1), (128 << 10, 1), (256 << 10, large - 1), (None, 1)
 
 
 Read = tuple[str, int, int, int]  # tier, opens, reads, bytes
@@ -279,7 +281,8 @@ class TestTiersThatAreNotUsed:
     @staticmethod
     def of(rows: list[Row], **about: Any) -> list[str]:
         given = times([(0, 0, "GFS-READ", 8.0, 10), (0, 0, "LFS-READ", 0.0, 0), *rows])
-        given.about.append(about)
+        run = DescribedRun(RunKey(0, 1), described_by(traced(**about)), {})
+        given = replace(given, runs=(run,))
         return [finding.kind for finding in about_habits(given, break_down(given), {})]
 
     def test_one_that_is_only_looked_at_is_not_used(self) -> None:

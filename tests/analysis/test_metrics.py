@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.traces import lane_of, rank_epoch, without_loop
+from tests.traces import described_by, lane_of, rank_epoch, without_loop
 from tierscope.analysis.metrics import MB, epoch_metrics, metric_json, metric_lines, point_metrics
 from tierscope.errors import ResultError
 from tierscope.spec.dlio_making import MetricOptions
@@ -34,7 +34,7 @@ def epoch(number: int, steps: Sequence[tuple[float, float]], nbytes: int = 0, **
 
 def trace(*ranks: Sequence[RankEpoch], repetition: int = 1) -> Trace:
     handed = [RankTrace(number, 0, tuple(epochs)) for number, epochs in enumerate(ranks)]
-    return gather(RunKey(0, repetition), {"sweep": {}}, TIERS, handed)
+    return gather(RunKey(0, repetition), described_by({}), TIERS, handed)
 
 
 def test_au_by_hand() -> None:

@@ -1,7 +1,6 @@
 """Class times from traces and from CSV: nothing lost, and one clear line for every mistake."""
 
 import gzip
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.traces import CLASSES, OP_BYTES, TIERS, Cell, lane_of, rank_epoch, times_of, trace_of
+from tests.traces import CLASSES, OP_BYTES, TIERS, Cell, described_by, lane_of, rank_epoch, times_of, trace_of
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.times import ClassTimes, from_csv, from_traces, to_csv
 from tierscope.errors import ResultError, UserError
@@ -33,7 +32,7 @@ class TestFromTraces:
             RankTrace(number, 0, (rank_epoch(lanes=tuple(lane_of(cells, i, 0.5) for i, cells in enumerate(lanes))),))
             for number, lanes in enumerate(ranks)
         ]
-        times = from_traces([gather(RunKey(0, 1), {"sweep": {}}, TIERS, handed)], TIERS, basis)
+        times = from_traces([gather(RunKey(0, 1), described_by({}), TIERS, handed)], TIERS, basis)
         expected: dict[tuple[int, str], list[float]] = {}
         for rank, lanes in enumerate(ranks):
             for (tier, kind), seconds in (item for cells in lanes for item in cells.items()):
@@ -79,7 +78,7 @@ class TestFromTraces:
         reads = times.table.filter(pl.col("class") == "GFS-READ").select("cache_rate", "repetition", "seconds")
         assert sorted(reads.rows()) == [(0.0, 1, 1.0), (0.0, 2, 2.0), (0.5, 1, 11.0), (0.5, 2, 12.0)]
         assert times.sweep == ("cache_rate",)
-        assert [about["repetition"] for about in times.about] == [1, 2, 1, 2]
+        assert [run.key.repetition for run in times.runs] == [1, 2, 1, 2]
 
     def test_null_is_a_value_and_takes_its_seconds_along(self) -> None:
         traces = [
@@ -89,14 +88,10 @@ class TestFromTraces:
         reads = from_traces(traces, TIERS).table.filter(pl.col("class") == "GFS-READ")
         assert reads.select("gateway_shared_by", "seconds").rows() == [(None, 3.0), (2, 4.0), (2**40, 5.0)]
 
-    @pytest.mark.parametrize(
-        ("about", "reason"),
-        [({"sweep": None}, "has no sweep values"), ({"sweep": {"threads": 1}}, "was made by another sweep")],
-    )
-    def test_runs_of_another_sweep_are_refused(self, about: Mapping[str, Any], reason: str) -> None:
+    def test_runs_of_another_sweep_are_refused(self) -> None:
         good = trace_of({(0, 1): {}}, sweep={"cache_rate": 0.0})
-        bad = trace_of({(0, 1): {}}, point=7, repetition=2, about=about)
-        with pytest.raises(ResultError, match=f"run 7-r2: {reason}"):
+        bad = trace_of({(0, 1): {}}, point=7, repetition=2, sweep={"threads": 1})
+        with pytest.raises(ResultError, match="run 7-r2: was made by another sweep"):
             from_traces([good, bad], TIERS)
 
     def test_nothing_is_no_result(self) -> None:

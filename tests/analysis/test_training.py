@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.finding_cases import Case, it_appears, it_does_not_appear, its_words_are_one_line_with_its_evidence
-from tests.traces import TIERS, rank_epoch, trace_of
+from tests.traces import TIERS, described_by, rank_epoch, trace_of
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.findings import find
@@ -76,7 +76,7 @@ def run(
         "metadata_cache": "cold",
         "training": {**LOG, **(log or {})},
     }
-    return gather(RunKey(point, repetition), about, TIERS, ranks)
+    return gather(RunKey(point, repetition), described_by(about), TIERS, ranks)
 
 
 def times_of(*traces: Trace) -> ClassTimes:

@@ -2,15 +2,16 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import chain, repeat
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from tests.small_study import small_study, stage
+from tests.traces import described_by
 from tierscope.bench import run as run_module
 from tierscope.bench.group import Alone
 from tierscope.bench.run import RunTask, run_rank
@@ -58,11 +59,15 @@ def test_a_clock_that_is_set_changes_no_duration(step: int, tmp_path: Path, monk
 def test_where_it_comes_from_stays_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second run ends, by the calendar, an hour before the first: a summary's begin is not behind its end."""
     ends = iter([datetime(2026, 7, 1, 12, tzinfo=UTC), datetime(2026, 7, 1, 11, tzinfo=UTC)])
-    monkeypatch.setattr(provenance_module, "datetime", SimpleNamespace(now=lambda _zone: next(ends)))
+    monkeypatch.setattr(
+        provenance_module,
+        "datetime",
+        SimpleNamespace(now=lambda _zone: next(ends), fromisoformat=datetime.fromisoformat),
+    )
     rank = measured(tmp_path, monkeypatch, repeat(0))
     runs = []
     for repetition in (1, 2):
-        about: dict[str, Any] = {"provenance": provenance("local", {})}
+        about = described_by({"provenance": asdict(provenance("local", {}))})
         runs.append(gather(RunKey(0, repetition), about, ["lfs", "gfs"], [rank]))
     start, end = _times(runs)
     assert start is not None

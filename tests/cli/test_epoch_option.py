@@ -59,7 +59,7 @@ def test_the_median_of_later_epochs_is_what_it_was(times: str, capsys: pytest.Ca
 
 def test_a_result_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
     found = shown(capsys, "analyze", MEASURED, "--epoch", "2")
-    ranks = [trace.table for trace in RunStore(MEASURED).load_all() if trace.about["sweep"] == found["best"]["sweep"]]
+    ranks = [trace.table for trace in RunStore(MEASURED).load_all() if trace.about.sweep == found["best"]["sweep"]]
     assert found["best"]["n"] == len(ranks) == 2
     assert found["best"]["first_epoch_io_seconds"] is None
     every = shown(capsys, "analyze", MEASURED)

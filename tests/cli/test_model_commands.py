@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.test_commands import one_line, run
 from tierscope.commands import calibrate, validate
+from tierscope.jsonable import cache_rate_of
 from tierscope.predict.fit import STARTS, Case, Fit, fit
 from tierscope.spec.known import load_system
 
@@ -222,7 +223,7 @@ def test_another_run_of_the_same_points_does_not_tell_what_was_left_out(
     told: list[set[float]] = []  # the cache rates of every fit without a point
 
     def watched(cases: Sequence[Case], **options: Any) -> Fit:
-        told.append({case.sweep["cache_rate"] for case in cases})
+        told.append({cache_rate_of(case.sweep) for case in cases})
         return fit(cases, STARTS[:1], **options)
 
     monkeypatch.setattr("tierscope.predict.calibrate.fit", watched)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from tests.tiny import tiny
 from tests.traces import CLASSES, trace_of
@@ -35,7 +36,7 @@ def result(folder: Path, *traces: Trace, settings: tuple[str, ...] = ()) -> str:
     made_by = [identity(point.study) for point in points(study)]
     with open_result(out, study):
         for item in traces:
-            RunStore(out).save(replace(item, about={"study": made_by[item.key.point], **item.about}))
+            RunStore(out).save(replace(item, about=structs.replace(item.about, study=made_by[item.key.point])))
     return out
 
 

@@ -17,7 +17,7 @@ from tierscope.errors import ResultError, UserError
 from tierscope.imports.darshan_accesses import _Counting, read_accesses
 from tierscope.imports.logs import ImportOptions, import_logs, keep
 from tierscope.imports.paths import TierRules
-from tierscope.output.store import RunStore, write_parquet
+from tierscope.output.store import RunStore, read_parquet, write_parquet
 from tierscope.spec.load import load_study
 from tierscope.trace.trace import RunKey
 from tierscope.watch import Silent
@@ -192,9 +192,12 @@ def test_kept_logs_know_less_than_the_logs(tmp_path: Path) -> None:
 def test_kept_logs_that_somebody_changed(tmp_path: Path) -> None:
     trace = import_logs([str(real_log("twotier/twotier_noreduce.darshan"))], ImportOptions(TWO))
     kept = keep(trace, str(tmp_path / "kept"))
-    trace.about["habits"] = {"gfs": 7}
-    RunStore(kept).save(trace)
-    with pytest.raises(ResultError, match="is not as we wrote it"):
+    path = RunStore(kept).path(trace.key)
+    plain, table = read_parquet(path)
+    write_parquet(path, table, {**plain, "habits": {"gfs": 7}})
+    with pytest.raises(
+        ResultError, match=r"0000-r1\.parquet: its description is damaged: habits\[\.\.\.\] must be object"
+    ):
         characterise_path([kept])
 
 

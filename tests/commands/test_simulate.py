@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.traces import nothing_simulated
 from tierscope.commands.analyze import analyze
 from tierscope.commands.simulate import simulate_study
 from tierscope.errors import ForeignDirectoryError, UserError
@@ -97,15 +98,15 @@ def test_the_busiest_station_comes_first() -> None:
     study = load_study("demo", ["sweep={}", "cache_rate=0%"])
     simulation = Simulation.of(study)
     found = busiest(stations_of(study.system, study.seed), simulation.epoch(2, "bound"))
-    assert found[0]["station"] == "gfs metadata server 0"
-    assert found[0]["seconds"] == pytest.approx(512 / 400)
-    assert found[0]["ops"] == 512
+    assert found[0].station == "gfs metadata server 0"
+    assert found[0].seconds == pytest.approx(512 / 400)
+    assert found[0].ops == 512
 
 
 def test_a_trace_needs_epochs_of_one_shape() -> None:
     study = load_study("demo", ["sweep={}", "cache_rate=50%"])
     outcome = Simulation.of(study).epoch(2, "bound")
-    trace = to_trace(RunKey(0, 1), {"sweep": {}}, ["lfs", "gfs"], 4, [outcome])
+    trace = to_trace(RunKey(0, 1), nothing_simulated(), ["lfs", "gfs"], 4, [outcome])
     reads = trace.io.filter(pl.col("kind") == "read")
     assert reads["ops"].sum() == 512
     assert set(trace.ranks["node"].to_list()) == {0, 1, 2, 3}

@@ -3,10 +3,12 @@
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 import pytest
+from msgspec.structs import astuple
 
 from tests.imports.darshan_logs import (
     REAL,
@@ -21,8 +23,10 @@ from tests.imports.darshan_logs import (
 from tierscope.imports import darshan_reader
 from tierscope.imports.darshan import DarshanOptions, import_logs
 from tierscope.imports.darshan_reader import DarshanLog, read_logs
-from tierscope.imports.gathered import Imported, to_trace
+from tierscope.imports.gathered import GatheredLogs, to_trace
 from tierscope.imports.paths import TierRules
+from tierscope.trace.described_logs import ApartSums, SharedFiles
+from tierscope.trace.description import DescribedTier, Imported
 
 RULES = TierRules({"lfs": ("/lfs",), "gfs": ("/gfs",)})
 READ_BYTES = 131_072  # of a file of the two tiers' runs
@@ -31,7 +35,7 @@ DLIO_SLOWEST = (5.751927, 1.538970)  # READ and META of process 2110488
 FEW_RANKS = 1000
 
 
-def imported(*logs: DarshanLog, rules: TierRules = RULES, **options: Any) -> Imported:
+def imported(*logs: DarshanLog, rules: TierRules = RULES, **options: Any) -> GatheredLogs:
     return import_logs(logs, rules, DarshanOptions(**options))
 
 
@@ -46,19 +50,19 @@ def folder(name: str) -> list[DarshanLog]:
     return real(*(f"{name}/{path.name}" for path in sorted(real_log(name).iterdir())))
 
 
-def cells(found: Imported, *keys: str) -> dict[Any, tuple[int, int, float]]:
+def cells(found: GatheredLogs, *keys: str) -> dict[Any, tuple[int, int, float]]:
     """Operations, bytes and seconds by some columns; cells in which nothing was done are left out."""
     summed = found.sums.group_by(*keys).agg(pl.col("ops", "bytes", "busy_seconds").sum())
     rows = {tuple(row[: len(keys)]): row[len(keys) :] for row in summed.iter_rows()}
     return {key: values for key, values in sorted(rows.items()) if any(values)}
 
 
-def reads(found: Imported, *keys: str) -> dict[Any, int]:
-    chosen = Imported(found.sums.filter(pl.col("kind") == "read"), [], [])
+def reads(found: GatheredLogs, *keys: str) -> dict[Any, int]:
+    chosen = replace(found, sums=found.sums.filter(pl.col("kind") == "read"))
     return {(key[0] if len(keys) == 1 else key): ops for key, (ops, _, _) in cells(chosen, *keys).items() if ops}
 
 
-def places(found: Imported) -> list[tuple[int, int]]:
+def places(found: GatheredLogs) -> list[tuple[int, int]]:
     return [(each.rank, each.epoch) for each in found.ranks]
 
 
@@ -80,8 +84,8 @@ class TestTwoTiers:
                 assert 0 < seconds < 1
                 assert did[rank, tier, "meta"][0] >= 2 * count
         assert not [key for key in did if key[2] == "write"]
-        assert found.facts["shared"] == []
-        assert found.facts["process_count"] == 4
+        assert found.facts.shared == ()
+        assert found.facts.process_count == 4
 
     def test_the_shared_file_is_apart(self) -> None:
         found = imported(*real("twotier/twotier_shared_reduced.darshan"))
@@ -89,24 +93,24 @@ class TestTwoTiers:
         assert reads(found, "rank", "tier") == {
             (rank, tier): gfs[rank] if tier == "gfs" else 60 for rank in range(4) for tier in ("gfs", "lfs")
         }
-        (shared,) = found.facts["shared"]
-        assert (shared["tier"], shared["files"], shared["bytes"]) == ("gfs", 1, 8 * READ_BYTES)
-        assert 0 < shared["fastest_seconds"] <= shared["slowest_seconds"] <= shared["read_seconds"]
+        (shared,) = found.facts.shared
+        assert (shared.tier, shared.files, shared.bytes) == ("gfs", 1, 8 * READ_BYTES)
+        assert 0 < shared.fastest_seconds <= shared.slowest_seconds <= shared.read_seconds
 
     def test_the_shared_file_is_split_evenly_on_request(self) -> None:
         (log,) = real("twotier/twotier_shared_reduced.darshan")
         apart, split = imported(log), imported(log, split_shared=True)
         before, after = (cells(found, "rank", "tier", "kind") for found in (apart, split))
-        (shared,) = split.facts["shared"]
+        (shared,) = split.facts.shared
         for rank in range(4):
             ops, nbytes, seconds = (
                 b - a for a, b in zip(before[rank, "gfs", "read"], after[rank, "gfs", "read"], strict=True)
             )
             assert (ops, nbytes) == (2, 2 * READ_BYTES)
-            assert seconds == pytest.approx(shared["read_seconds"] / 4)
+            assert seconds == pytest.approx(shared.read_seconds / 4)
             assert after[rank, "lfs", "read"] == before[rank, "lfs", "read"]
             more = after[rank, "gfs", "meta"][2] - before[rank, "gfs", "meta"][2]
-            assert more == pytest.approx(shared["meta_seconds"] / 4)
+            assert more == pytest.approx(shared.meta_seconds / 4)
 
     def test_logs_of_one_process_are_its_epochs(self) -> None:
         """The fourth, which it left at its end, is empty."""
@@ -115,12 +119,12 @@ class TestTwoTiers:
             found = imported(*order)
             assert places(found) == [(0, 1), (0, 2), (0, 3)]
             assert reads(found, "epoch", "tier") == {(1, "gfs"): 80, (2, "gfs"): 50, (2, "lfs"): 30, (3, "lfs"): 30}
-            assert found.facts["process_count"] == 1
+            assert found.facts.process_count == 1
 
     def test_the_default_limit_kept_a_part(self) -> None:
         found = imported(*real("twotier/record_limit_partial.darshan"))
         assert sum(reads(found, "rank").values()) <= 1024
-        assert found.facts["partial_modules"] == {"POSIX": 1}
+        assert found.facts.doubts.partial_modules == {"POSIX": 1}
 
 
 @needs_real_logs
@@ -130,7 +134,7 @@ class TestOneRealJob:
 
     def test_every_process_counts_for_itself(self) -> None:
         found = imported(*folder("dlio_polaris"), rules=TierRules({}))
-        assert found.facts["process_count"] == 24
+        assert found.facts.process_count == 24
         assert places(found) == [(rank, 1) for rank in range(24)]
         assert found.tiers == ["lustre"]
 
@@ -144,7 +148,7 @@ class TestOneRealJob:
         assert "-2110488_" in slowest
         assert sums[slowest] == pytest.approx(DLIO_SLOWEST, abs=1e-5)
         ours = cells(imported(logs[slowest], rules=TierRules({})), "tier", "kind")
-        program = imported(logs[slowest], rules=TierRules({})).facts["program"]["seconds"]
+        program = imported(logs[slowest], rules=TierRules({})).facts.program.seconds
         assert ours["lustre", "read"][2] == pytest.approx(DLIO_SLOWEST[0], abs=program + 1e-5)
         assert ours["lustre", "read"][2] > 0.99 * DLIO_SLOWEST[0]
 
@@ -165,7 +169,7 @@ def test_a_job_of_the_wheel_is_on_lustre_by_its_own_word() -> None:
     found = imported(log, rules=TierRules({}))
     assert found.tiers == ["lustre"]
     assert len(found.ranks) == 48
-    assert found.facts["program"]["files"] == 2
+    assert found.facts.program.files == 2
 
 
 def did(*paths: str) -> list[Did]:
@@ -184,7 +188,7 @@ class TestProcesses:
         found = imported(helper, worker, main)
         assert reads(found, "rank") == {0: 3}
         assert places(found) == [(0, 1)]
-        assert found.facts["process_count"] == 3
+        assert found.facts.process_count == 3
 
     def test_a_worker_that_began_before_its_parents_log_counts_for_it_too(self) -> None:
         found = imported(made_log(did(), pid=11, start=1, parent=10), made_log(did(), pid=10, start=2))
@@ -235,7 +239,7 @@ class TestProcesses:
             made_log([reading("/gfs/z", READS=9)], pid=60, start=3),
         )
         assert reads(found, "rank") == {0: 1, 1: 1, 2: 2, 3: 3, 4: 4, 5: 9}
-        assert found.facts["process_count"] == 6
+        assert found.facts.process_count == 6
 
     def test_two_mpi_logs_of_one_job_are_epochs_of_the_same_ranks(self) -> None:
         def log(start: float, ops: int) -> DarshanLog:
@@ -299,7 +303,7 @@ class TestRanks:
         ranks = [0, 1, 2, -2, 7, 2**62, -(2**62)]
         found = imported(made_log([reading(f"/gfs/{n}", rank) for n, rank in enumerate(ranks)], processes=2))
         assert reads(found, "rank") == {0: 1, 1: 1}
-        assert found.facts["impossible_ranks"] == 5
+        assert found.facts.doubts.impossible_ranks == 5
 
     @pytest.mark.parametrize(("processes", "ranks"), [(0, 1), (-5, 1), (2**62, FEW_RANKS), (-(2**63), 1)])
     def test_an_absurd_number_of_processes_has_bounds(
@@ -311,7 +315,7 @@ class TestRanks:
     def test_65536_ranks_take_no_time(self) -> None:
         began = time.monotonic()
         found = imported(made_log([reading("/gfs/a", 65_535), reading("/gfs/b", -1)], processes=65_536))
-        table = to_trace(found, {"schema_version": 1}).table
+        table = to_trace(found).table
         assert time.monotonic() - began < 5
         assert table.filter(pl.col("record") == "rank").height == 65_536
         assert reads(found, "rank") == {65_535: 1}
@@ -343,7 +347,7 @@ class TestSums:
     def test_negative_times_count_as_zero_and_are_counted(self) -> None:
         found = imported(made_log([reading("/gfs/a", meta=-3.0), reading("/gfs/b", seconds=-1.0, meta=-1.0)]))
         assert cells(found, "kind") == {("meta",): (2, 0, 0.0), ("read",): (2, 200, 1.0)}
-        assert found.facts["negative_times"] == 2
+        assert found.facts.doubts.negative_times == 2
 
     def test_shared_records_are_apart_by_tier(self) -> None:
         shared = [
@@ -354,17 +358,17 @@ class TestSums:
         ]
         found = imported(made_log([*shared, reading("/gfs/d", 1)], processes=2))
         assert reads(found, "rank") == {1: 1}
-        gfs, lfs = found.facts["shared"]
-        assert gfs == {
-            "tier": "gfs",
-            "files": 2,
-            "bytes": 200,
-            "read_seconds": 2.0,
-            "meta_seconds": 1.0,
-            "fastest_seconds": 0.25,
-            "slowest_seconds": 0.75,
-        }
-        assert (lfs["tier"], lfs["files"]) == ("lfs", 1)
+        gfs, lfs = found.facts.shared
+        assert gfs == SharedFiles(
+            tier="gfs",
+            files=2,
+            bytes=200,
+            read_seconds=2.0,
+            meta_seconds=1.0,
+            fastest_seconds=0.25,
+            slowest_seconds=0.75,
+        )
+        assert (lfs.tier, lfs.files) == ("lfs", 1)
 
     def test_splitting_loses_no_seconds_no_bytes_and_no_operations(self) -> None:
         """Three reads of each of a hundred files over four ranks are 75 of each rank."""
@@ -383,19 +387,19 @@ class TestSums:
     def test_program_files_are_apart(self) -> None:
         found = imported(made_log(did("/gfs/a", "/usr/lib/x.so", "/gfs/train.pyc", "<STDOUT>")))
         assert reads(found, "tier") == {"gfs": 1}
-        assert found.facts["program"] == {"ops": 6, "bytes": 300, "seconds": 4.5, "files": 3}
+        assert found.facts.program == ApartSums(ops=6, bytes=300, seconds=4.5, files=3)
 
     def test_unknown_paths_are_apart_with_their_folders_by_weight(self) -> None:
         paths = ["/data/train/a", "/data/train/b", "/data/val/c", "number"]
         found = imported(made_log([reading(path, BYTES_READ=100 + n) for n, path in enumerate(paths)]))
         assert found.sums.is_empty() or not reads(found, "tier")
-        unknown = found.facts["unknown"]
-        assert (unknown["files"], unknown["bytes"], unknown["suggestion"]) == (4, 406, "/data")
-        assert unknown["folders"] == [("/data/train", 201), ("(no path)", 103), ("/data/val", 102)]
+        unknown = found.facts.unknown
+        assert (unknown.files, unknown.bytes, unknown.suggestion) == (4, 406, "/data")
+        assert unknown.folders == (("/data/train", 201), ("(no path)", 103), ("/data/val", 102))
 
     def test_of_many_folders_a_few_are_named(self) -> None:
         found = imported(made_log([reading(f"/data/{n}/a", BYTES_READ=n) for n in range(50)]))
-        assert [folder for folder, _ in found.facts["unknown"]["folders"]] == [f"/data/{n}" for n in range(49, 44, -1)]
+        assert [folder for folder, _ in found.facts.unknown.folders] == [f"/data/{n}" for n in range(49, 44, -1)]
 
     @pytest.mark.parametrize(
         ("paths", "suggestion"),
@@ -403,35 +407,35 @@ class TestSums:
     )
     def test_a_suggestion_is_always_a_path(self, paths: Sequence[str], suggestion: str) -> None:
         found = imported(made_log([reading(path) for path in paths]))
-        assert found.facts["unknown"]["suggestion"] == suggestion
+        assert found.facts.unknown.suggestion == suggestion
 
     def test_partial_modules_are_counted_by_log(self) -> None:
         found = imported(made_log(did(), partial=["POSIX"]), made_log(did(), pid=2, partial=["POSIX", "STDIO"]))
-        assert found.facts["partial_modules"] == {"POSIX": 2, "STDIO": 1}
+        assert found.facts.doubts.partial_modules == {"POSIX": 2, "STDIO": 1}
 
     def test_metadata_longer_than_the_run_is_doubted(self) -> None:
         log = made_log([reading("/gfs/a", meta=6.0), reading("/gfs/b", meta=6.0)], seconds=10.0)
-        (doubt,) = imported(log).facts["long_meta"]
-        assert (doubt["meta_seconds"], doubt["run_seconds"]) == (12.0, 11.0)
-        assert imported(made_log([reading("/gfs/a", meta=11.0)])).facts["long_meta"] == []
+        (doubt,) = imported(log).facts.doubts.long_meta
+        assert (doubt.meta_seconds, doubt.run_seconds) == (12.0, 11.0)
+        assert imported(made_log([reading("/gfs/a", meta=11.0)])).facts.doubts.long_meta == ()
 
     def test_metadata_of_many_ranks_is_not_added_up_for_that(self) -> None:
         ranks = [reading("/gfs/a", rank, meta=8.0) for rank in range(4)]
-        assert imported(made_log(ranks, processes=4, seconds=10.0)).facts["long_meta"] == []
+        assert imported(made_log(ranks, processes=4, seconds=10.0)).facts.doubts.long_meta == ()
 
     @needs_real_logs
     @needs_library
     def test_a_real_log_with_such_metadata_is_doubted(self) -> None:
         found = imported(*real("dxt/dxt_meta_gt_runtime.darshan"), rules=TierRules({"gfs": ("/",)}))
-        (doubt,) = found.facts["long_meta"]
-        assert doubt["meta_seconds"] > 11_000
-        assert doubt["run_seconds"] == pytest.approx(1470, abs=1)
+        (doubt,) = found.facts.doubts.long_meta
+        assert doubt.meta_seconds > 11_000
+        assert doubt.run_seconds == pytest.approx(1470, abs=1)
 
     @needs_real_logs
     @needs_library
     def test_a_real_log_with_a_negative_time_is_doubted(self) -> None:
         found = imported(*real("release/mpi-io-test-ppc64-3.1.5.darshan"))
-        assert found.facts["negative_times"] == 1
+        assert found.facts.doubts.negative_times == 1
 
 
 class TestImpossibleNumbers:
@@ -444,9 +448,9 @@ class TestImpossibleNumbers:
         log = made_log([reading("/gfs/a", rank, **dict.fromkeys(names, seconds))], processes=2)
         found = imported(log)
         facts = found.facts
-        assert facts["negative_times"] or facts["long_meta"] or facts.get("impossible_times")
+        assert facts.doubts.negative_times or facts.doubts.long_meta
         assert found.sums["busy_seconds"].is_finite().all()
-        assert all(math.isfinite(value) for shared in facts["shared"] for value in list(shared.values())[1:])
+        assert all(math.isfinite(value) for shared in facts.shared for value in astuple(shared)[1:])
 
     def test_counts_that_cannot_be_do_not_turn_negative(self) -> None:
         most = 2**63 - 1
@@ -456,27 +460,27 @@ class TestImpossibleNumbers:
         found = imported(made_log([reading(path, **counts) for path in paths]))
         assert (found.sums["ops"] >= 0).all()
         assert (found.sums["bytes"] >= 0).all()
-        for apart in ("program", "unknown"):
-            assert found.facts[apart]["bytes"] >= 0
-            assert found.facts[apart]["ops"] >= 0
+        for apart in (found.facts.program, found.facts.unknown):
+            assert apart.bytes >= 0
+            assert apart.ops >= 0
 
     def test_nothing_at_all_is_an_import_too(self) -> None:
         found = imported(made_log())
         assert found.sums.is_empty()
         assert places(found) == [(0, 1)]
-        assert found.facts["unknown"]["files"] == 0
+        assert found.facts.unknown.files == 0
 
 
 def test_a_trace_has_every_rank_and_only_what_was_done() -> None:
     found = imported(made_log([reading("/gfs/a", 1), Did("/gfs/untouched", 0)], processes=2))
-    trace = to_trace(found, {"schema_version": 1, "command": "python"})
+    trace = to_trace(found)
     ranks, io = (trace.table.filter(pl.col("record") == record) for record in ("rank", "io"))
     assert ranks["rank"].to_list() == [0, 1]
     assert ranks["epoch_seconds"].to_list() == [None, None]
     assert io["rank"].unique().to_list() == [1]
     assert set(io["kind"]) == {"read", "meta"}
-    assert trace.about["kind"] == "imported"
-    assert trace.about["tiers"] == [{"name": "lfs", "emulated": False}, {"name": "gfs", "emulated": False}]
+    assert isinstance(trace.about, Imported)
+    assert trace.about.tiers == (DescribedTier(name="lfs"), DescribedTier(name="gfs"))
 
 
 def test_where_the_real_logs_would_lie() -> None:

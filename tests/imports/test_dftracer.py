@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import to_builtins
 
 from tests.imports.dftracer_lines import (
     HOST,
@@ -26,11 +27,13 @@ from tests.imports.dftracer_lines import (
     text_of,
     write,
 )
+from tests.traces import dftracer_job
 from tierscope.errors import UserError
 from tierscope.imports import dftracer
 from tierscope.imports.dftracer import DLIO_EPOCH, DFTracerOptions, import_traces, is_dftracer
-from tierscope.imports.gathered import Imported, to_trace
+from tierscope.imports.gathered import GatheredLogs, to_trace
 from tierscope.imports.paths import TierRules
+from tierscope.trace.described_logs import ApartSums, LogDoubts
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "dftracer"
 NEAR, FAR = "/lfs/a.bin", "/gfs/data/b.bin"
@@ -38,12 +41,12 @@ RULES = TierRules({"lfs": ("/lfs",), "gfs": ("/gfs",)})
 ANY = DFTracerOptions()
 
 
-def of(folder: Path, *files: list[Line], options: DFTracerOptions = ANY, compact: bool = True) -> Imported:
+def of(folder: Path, *files: list[Line], options: DFTracerOptions = ANY, compact: bool = True) -> GatheredLogs:
     paths = [write(folder / f"t{place}.pfw", lines, compact) for place, lines in enumerate(files)]
     return import_traces(paths, RULES, options)
 
 
-def cells(imported: Imported) -> dict[tuple[int, int, str, str], tuple[int, int, float]]:
+def cells(imported: GatheredLogs) -> dict[tuple[int, int, str, str], tuple[int, int, float]]:
     rows = imported.sums.rows(named=True)
     return {
         (row["epoch"], row["rank"], row["tier"], row["kind"]): (row["ops"], row["bytes"], round(row["busy_seconds"], 9))
@@ -51,7 +54,7 @@ def cells(imported: Imported) -> dict[tuple[int, int, str, str], tuple[int, int,
     }
 
 
-def by_kind(imported: Imported) -> dict[str, tuple[int, int, float]]:
+def by_kind(imported: GatheredLogs) -> dict[str, tuple[int, int, float]]:
     summed = imported.sums.group_by("kind").agg(pl.col("ops", "bytes", "busy_seconds").sum())
     return {kind: (ops, size, round(seconds, 9)) for kind, ops, size, seconds in summed.iter_rows()}
 
@@ -69,11 +72,11 @@ def traces(name: str) -> list[str]:
 def test_dlio_on_lustre_is_exact() -> None:
     paths = traces("v1_dlio_unet3d")
     imported = import_traces(paths, TierRules({"lustre3": ("/p/lustre3",)}), ANY)
-    outside, kinds = imported.facts["outside_epochs"], by_kind(imported)
+    outside, kinds = imported.facts.outside_epochs, by_kind(imported)
     assert kinds["read"] == (7200, 117_265_568_800, 126.564016)
     assert kinds["open"] == (801, 0, round(0.445527 + 0.001625, 9))  # 800 open, one open64 of the checkpoint
     assert kinds["close"] == (801, 0, 0.544950)
-    assert kinds["stat"][0] + kinds["open"][0] + outside["ops"] == 800 + 1 + 800 + 48 + 801 + 16
+    assert kinds["stat"][0] + kinds["open"][0] + outside.ops == 800 + 1 + 800 + 48 + 801 + 16
     assert kinds["write"] == (1, 11420, 0.000324)
     assert len(imported.ranks) == 8 * 5
     assert {(one.rank, one.epoch) for one in imported.ranks} == {(r, e) for r in range(8) for e in range(1, 6)}
@@ -81,10 +84,14 @@ def test_dlio_on_lustre_is_exact() -> None:
     assert sum(one.compute_seconds or 0 for one in imported.ranks) == pytest.approx(272.355584)
     assert {one.node for one in imported.ranks} == {0}
     facts = imported.facts
-    assert (facts["epochs"], facts["compute_spans"]) == (DLIO_EPOCH, ["TorchFramework.compute"])
-    assert (facts["versions"], facts["formats"], facts["process_count"]) == (["100008"], [1], 8)
-    assert facts["other_calls"] == {"fork": 96, "mkdir": 16}
-    assert not any(facts[name] for name in ("broken_lines", "broken_last_lines", "nested_calls", "no_names"))
+    assert (dftracer_job(facts).epoch_span, dftracer_job(facts).compute_spans) == (
+        DLIO_EPOCH,
+        ("TorchFramework.compute",),
+    )
+    assert (dftracer_job(facts).versions, dftracer_job(facts).formats, facts.process_count) == (("100008",), (1,), 8)
+    assert dftracer_job(facts).other_calls == {"fork": 96, "mkdir": 16}
+    assert facts.doubts == LogDoubts()
+    assert dftracer_job(facts).nested_calls == 0
 
 
 def test_every_epoch_and_rank_of_dlio_reads_its_share() -> None:
@@ -102,13 +109,13 @@ def test_forked_loader_workers_count_for_who_forked_them() -> None:
         "close": (1201, 0, 0.003322),
     }
     assert [(one.rank, one.epoch, one.seconds, one.compute_seconds) for one in imported.ranks] == [(0, 1, None, None)]
-    assert (imported.facts["formats"], imported.facts["process_count"]) == ([2], 7)
-    assert imported.facts["command"] == "/job/x t_dl.py 0"
+    assert (dftracer_job(imported.facts).formats, imported.facts.process_count) == ((2,), 7)
+    assert imported.command == "/job/x t_dl.py 0"
 
 
 def test_an_import_becomes_a_trace() -> None:
     imported = import_traces(traces("v1_dlio_unet3d"), TierRules({"lustre3": ("/p/lustre3",)}), ANY)
-    trace = to_trace(imported, {})
+    trace = to_trace(imported)
     assert trace.io["ops"].sum() == imported.sums["ops"].sum()
     assert trace.ranks["epoch_seconds"].sum() == pytest.approx(439.442298)
     json.dumps(trace.about)
@@ -152,7 +159,7 @@ def test_other_calls_are_only_counted(tmp_path: Path) -> None:
     lines = [*began(), *named(FAR), call("mkdir", FAR, 0, 5), call("unlink", FAR, 9, 5), call("mkdir", FAR, 20, 5)]
     imported = of(tmp_path, lines)
     assert cells(imported) == {}
-    assert imported.facts["other_calls"] == {"mkdir": 2, "unlink": 1}
+    assert dftracer_job(imported.facts).other_calls == {"mkdir": 2, "unlink": 1}
 
 
 def test_files_of_the_program_and_on_no_tier_are_kept_apart(tmp_path: Path) -> None:
@@ -160,11 +167,11 @@ def test_files_of_the_program_and_on_no_tier_are_kept_apart(tmp_path: Path) -> N
     lines = [*named(*paths), *(call("read", path, 10 * place, 2, ret=100) for place, path in enumerate(paths))]
     lines += [call("read", None, 100, 3, ret=7), call("read", "/never/named", 110, 3, ret=7)]
     facts = of(tmp_path, lines).facts
-    assert facts["program"] == {"ops": 1, "bytes": 100, "seconds": 2e-6, "files": 1}
-    unknown = facts["unknown"]
-    assert (unknown["ops"], unknown["bytes"], unknown["suggestion"]) == (4, 214, "/scratch")
-    assert unknown["folders"] == [("/scratch/x", 100), ("/scratch/y", 100)]
-    assert facts["no_names"] == 2
+    assert facts.program == ApartSums(ops=1, bytes=100, seconds=2e-6, files=1)
+    unknown = facts.unknown
+    assert (unknown.ops, unknown.bytes, unknown.suggestion) == (4, 214, "/scratch")
+    assert unknown.folders == (("/scratch/x", 100), ("/scratch/y", 100))
+    assert facts.doubts.no_names == 2
 
 
 def test_relative_names_are_below_the_folder_that_the_job_ran_in(tmp_path: Path) -> None:
@@ -179,7 +186,7 @@ def test_traces_without_metadata_say_neither_file_nor_size(tmp_path: Path) -> No
     del line["args"]
     for compact in (True, False):
         facts = of(tmp_path, [line], compact=compact).facts
-        assert (facts["no_names"], facts["no_sizes"], facts["unknown"]["ops"]) == (1, 1, 1)
+        assert (facts.doubts.no_names, dftracer_job(facts).no_sizes, facts.unknown.ops) == (1, 1, 1)
 
 
 def test_early_versions_name_the_file_itself(tmp_path: Path) -> None:
@@ -197,7 +204,7 @@ INNER = [call("read", FAR, 100, 10, ret=4096), call("read", FAR, 120, 30, ret=40
 def test_a_call_within_a_call_counts_once(tmp_path: Path, lines: list[Line]) -> None:
     imported = of(tmp_path, [*named(FAR), *lines])
     assert cells(imported) == {(1, 0, "gfs", "read"): (1, 64, 50e-6)}
-    assert imported.facts["nested_calls"] == 2
+    assert dftracer_job(imported.facts).nested_calls == 2
 
 
 def test_calls_of_threads_that_are_not_told_apart_all_count(tmp_path: Path) -> None:
@@ -215,7 +222,7 @@ def test_calls_that_touch_are_not_within_one_another(tmp_path: Path) -> None:
     lines = [call("close", FAR, 10, 0), call("open", FAR, 10, 5), call("close", FAR, 15, 0), call("stat", FAR, 15, 0)]
     imported = of(tmp_path, [*named(FAR), *lines])
     assert imported.sums["ops"].sum() == 4
-    assert imported.facts["nested_calls"] == 0
+    assert dftracer_job(imported.facts).nested_calls == 0
 
 
 # ---- epochs, ranks, units ----
@@ -233,7 +240,7 @@ def test_operations_belong_to_the_epoch_that_they_began_in(tmp_path: Path) -> No
     assert cells(imported) == {(1, 0, "gfs", "read"): (2, 2, 20e-6), (2, 0, "gfs", "read"): (2, 2, 20e-6)}
     told = [(one.epoch, one.seconds, one.compute_seconds) for one in imported.ranks]
     assert told == [(1, 100e-6, 30e-6), (2, 100e-6, 5e-6)]
-    assert imported.facts["outside_epochs"] == {"ops": 3, "bytes": 3, "seconds": 30e-6}
+    assert imported.facts.outside_epochs == ApartSums(ops=3, bytes=3, seconds=30e-6)
 
 
 def test_epochs_have_the_numbers_that_they_say(tmp_path: Path) -> None:
@@ -249,7 +256,7 @@ def test_a_workers_operations_belong_to_its_ranks_epochs(tmp_path: Path) -> None
     stranger = [*began(3, 10), call("read", FAR, 150, 5, 3, ret=1)]
     imported = of(tmp_path, worker, stranger, main)
     assert cells(imported) == {(1, 0, "gfs", "read"): (1, 1, 5e-6)}
-    assert imported.facts["outside_epochs"]["ops"] == 2
+    assert imported.facts.outside_epochs.ops == 2
     assert [(one.rank, one.epoch) for one in imported.ranks] == [(0, 1)]
 
 
@@ -283,14 +290,14 @@ def test_ranks_are_those_of_the_files_names(tmp_path: Path) -> None:
 def test_ranks_are_those_that_mpi_said(tmp_path: Path) -> None:
     files = [[*began(pid, pid), metadata("PR", "rank", str(3 - pid), pid)] for pid in (1, 2, 3)]
     assert [one.rank for one in of(tmp_path, *files).ranks] == [0, 1, 2]
-    assert [one["rank"] for one in of(tmp_path, *files).facts["processes"]] == [2, 1, 0]
+    assert [one.rank for one in dftracer_job(of(tmp_path, *files).facts).processes] == [2, 1, 0]
 
 
 def test_what_a_process_says_without_its_host_is_still_its_own(tmp_path: Path) -> None:
     files = [[metadata("PR", "rank", str(3 - pid), pid), *began(pid, pid)] for pid in (1, 2, 3)]
     for lines in files:
         del lines[0]["args"]["hhash"], lines[2]["args"]["hhash"]
-    assert [one["rank"] for one in of(tmp_path, *files).facts["processes"]] == [2, 1, 0]
+    assert [one.rank for one in dftracer_job(of(tmp_path, *files).facts).processes] == [2, 1, 0]
 
 
 def test_the_same_pid_on_two_nodes_is_two_processes(tmp_path: Path) -> None:
@@ -300,7 +307,7 @@ def test_the_same_pid_on_two_nodes_is_two_processes(tmp_path: Path) -> None:
     imported = of(tmp_path, *files)
     assert {key[1]: value[1] for key, value in cells(imported).items()} == {0: 101, 1: 202}
     assert [one.node for one in imported.ranks] == [0, 1]
-    assert imported.facts["hosts"] == ["node101", "node202"]
+    assert dftracer_job(imported.facts).hosts == ("node101", "node202")
 
 
 @pytest.mark.parametrize(("unit", "scale"), [("NS", 1e-9), ("US", 1e-6), ("MS", 1e-3), ("SEC", 1.0)])
@@ -318,8 +325,8 @@ def test_files_in_different_units_share_epochs(tmp_path: Path) -> None:
     worker[3]["ts"], worker[4]["ts"] = (START + 100) * 1000, (START + 100) * 1000 - 1
     imported = of(tmp_path, main, worker)
     assert cells(imported) == {(1, 0, "gfs", "read"): (1, 1, 5e-6)}
-    assert (imported.facts["outside_epochs"]["ops"], imported.facts["time_unit"]) == (1, "NS/US")
-    assert imported.facts["start_seconds"] == START / 1e6
+    assert (imported.facts.outside_epochs.ops, dftracer_job(imported.facts).time_unit) == (1, "NS/US")
+    assert dftracer_job(imported.facts).start_seconds == START / 1e6
 
 
 def test_an_epoch_in_a_finer_unit_than_its_workers_operations(tmp_path: Path) -> None:
@@ -364,12 +371,12 @@ def jobs(draw: st.DrawFn) -> list[Line]:
     return draw(st.permutations(lines))
 
 
-def total(imported: Imported) -> tuple[int, int, float]:
+def total(imported: GatheredLogs) -> tuple[int, int, float]:
     facts = imported.facts
-    parts = [facts[name] for name in ("program", "unknown", "outside_epochs")]
-    ops = imported.sums["ops"].sum() + sum(part["ops"] for part in parts)
-    size = imported.sums["bytes"].sum() + sum(part["bytes"] for part in parts)
-    return ops, size, round(imported.sums["busy_seconds"].sum() + sum(part["seconds"] for part in parts), 9)
+    parts = (facts.program, facts.unknown, facts.outside_epochs)
+    ops = int(imported.sums["ops"].sum()) + sum(part.ops for part in parts)
+    size = int(imported.sums["bytes"].sum()) + sum(part.bytes for part in parts)
+    return ops, size, round(float(imported.sums["busy_seconds"].sum()) + sum(part.seconds for part in parts), 9)
 
 
 @given(jobs())
@@ -422,8 +429,8 @@ def test_whatever_is_damaged_is_said_and_never_a_crash(
     said = ""
     try:
         imported = import_traces([str(path)], RULES, ANY)
-        json.dumps(imported.facts).encode()
-        to_trace(imported, {})
+        json.dumps(to_builtins(imported.facts)).encode()
+        to_trace(imported)
     except UserError as error:
         said = str(error)
     assert not said or str(path) in said
@@ -460,14 +467,18 @@ def test_a_broken_line_is_counted_and_left_out(tmp_path: Path, line: bytes, plac
     path.write_bytes(text_of(GOOD[:place]) + line + b"\n" + text_of(GOOD[place:]))
     imported = import_traces([str(path)], RULES, ANY)
     assert cells(imported) == {(1, 0, "gfs", "read"): (20, 2000, 100e-6)}
-    assert (imported.facts["broken_lines"], imported.facts["broken_last_lines"]) == (1, 0)
+    assert (imported.facts.doubts.broken_lines, imported.facts.doubts.broken_last_lines) == (1, 0)
 
 
 def test_the_last_line_of_a_killed_job_is_cut(tmp_path: Path) -> None:
     path = tmp_path / "t.pfw"
     path.write_bytes(text_of(GOOD[:-1])[:-30])
     facts = import_traces([str(path)], RULES, ANY).facts
-    assert (facts["broken_lines"], facts["broken_last_lines"], facts["unended_processes"]) == (0, 1, 1)
+    assert (facts.doubts.broken_lines, facts.doubts.broken_last_lines, dftracer_job(facts).unended_processes) == (
+        0,
+        1,
+        1,
+    )
 
 
 def test_what_was_compressed_before_a_cut_is_kept(tmp_path: Path) -> None:
@@ -476,8 +487,8 @@ def test_what_was_compressed_before_a_cut_is_kept(tmp_path: Path) -> None:
     content = gzip.compress(text_of(calls))
     path.write_bytes(content[: len(content) // 2])
     imported = import_traces([str(path)], RULES, ANY)
-    assert 1000 < imported.facts["no_names"] < 4000
-    assert imported.facts["cut_files"] == ["t.pfw.gz"]
+    assert 1000 < imported.facts.doubts.no_names < 4000
+    assert imported.facts.doubts.cut_files == ("t.pfw.gz",)
 
 
 def test_compressed_members_follow_one_another(tmp_path: Path) -> None:
@@ -486,7 +497,7 @@ def test_compressed_members_follow_one_another(tmp_path: Path) -> None:
     path.write_bytes(b"".join(gzip.compress(whole[at : at + 777]) for at in range(0, len(whole), 777)) + bytes(100))
     imported = import_traces([str(path)], RULES, ANY)
     assert cells(imported) == {(1, 0, "gfs", "read"): (20, 2000, 100e-6)}
-    assert imported.facts["cut_files"] == []
+    assert imported.facts.doubts.cut_files == ()
 
 
 def test_what_expands_to_anything_takes_little_memory(tmp_path: Path) -> None:
@@ -496,7 +507,7 @@ def test_what_expands_to_anything_takes_little_memory(tmp_path: Path) -> None:
     imported = import_traces([str(path)], RULES, ANY)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert imported.facts["broken_lines"] == 1
+    assert imported.facts.doubts.broken_lines == 1
     assert imported.sums["ops"].sum() == 40
     assert peak < 16 << 20
 
@@ -526,7 +537,7 @@ def test_empty_traces_are_counted_unless_all_are(tmp_path: Path) -> None:
     (tmp_path / "empty.pfw").write_bytes(b"")
     (tmp_path / "bracket.pfw").write_bytes(b"[\n")
     empty = [str(tmp_path / "empty.pfw"), str(tmp_path / "bracket.pfw")]
-    assert import_traces([*empty, write(tmp_path / "t.pfw", GOOD)], RULES, ANY).facts["empty_files"] == 2
+    assert dftracer_job(import_traces([*empty, write(tmp_path / "t.pfw", GOOD)], RULES, ANY).facts).empty_files == 2
     with pytest.raises(UserError, match="no events"):
         import_traces(empty, RULES, ANY)
 
@@ -592,5 +603,5 @@ def test_hosts_that_events_do_not_name_are_the_files(tmp_path: Path) -> None:
     lines = [call("read", FAR, 5, 5, ret=1), *named(FAR), *began()]
     del lines[0]["args"]["hhash"]
     imported = of(tmp_path, lines)
-    assert imported.facts["process_count"] == 1
-    assert imported.facts["hosts"] == [f"node{HOST % 1000}"]
+    assert imported.facts.process_count == 1
+    assert dftracer_job(imported.facts).hosts == (f"node{HOST % 1000}",)

@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 
 from tests.imports.darshan_logs import made_log, reading
+from tests.traces import as_imported
 from tierscope.commands.analyze import analyze
 from tierscope.errors import UserError
 from tierscope.imports import logs as imports
 from tierscope.imports.darshan_reader import DarshanLog, UnreadableLog
 from tierscope.imports.logs import ImportOptions, import_logs, is_import, keep, source_of
 from tierscope.imports.paths import TierRules
+from tierscope.trace.described_logs import LogDoubts
 from tierscope.trace.trace import Trace
 
 RULES = TierRules({"gfs": ("/gfs",)})
@@ -99,14 +101,15 @@ def test_what_is_no_set_of_logs_is_refused_before_anything_is_read(
 
 def test_a_plain_log_is_a_trace(of: Reading) -> None:
     trace = of(made_log(READ))
-    assert (trace.about["kind"], trace.about["source"], trace.about["job_id"]) == ("imported", "darshan", 77)
-    assert trace.about["command"] == "python train.py"
-    assert trace.about["unreadable_logs"] == trace.about["damaged_logs"] == []
+    about = as_imported(trace)
+    assert (about.facts.source, about.facts.job_id) == ("darshan", 77)
+    assert about.command == "python train.py"
+    assert about.facts.doubts == LogDoubts()
 
 
 def test_the_command_is_that_of_the_process_that_began_first(of: Reading) -> None:
     worker = made_log(READ, pid=2, start=9, command="python -c spawn")
-    assert of(worker, made_log(READ, pid=1, start=1)).about["command"] == "python train.py"
+    assert as_imported(of(worker, made_log(READ, pid=1, start=1))).command == "python train.py"
 
 
 def test_logs_of_several_jobs_are_refused(of: Reading) -> None:
@@ -118,7 +121,7 @@ def test_logs_of_several_jobs_are_refused(of: Reading) -> None:
 def test_without_a_scheduler_a_forked_worker_is_of_its_parents_job(of: Reading) -> None:
     """Then Darshan takes the number of the process for that of the job."""
     main, worker = made_log(READ, pid=10, job_id=10), made_log(READ, pid=11, job_id=11, parent=10)
-    assert of(main, worker).about["process_count"] == 2
+    assert as_imported(of(main, worker)).facts.process_count == 2
 
 
 def test_when_nothing_can_be_read_the_first_reason_is_given(of: Reading) -> None:
@@ -148,7 +151,7 @@ def test_what_cannot_be_trusted_is_shown_only_when_forced(kind: str, of: Reading
     assert message.startswith("2 logs: ")
     assert words in message
     assert message.endswith("; --force shows it all the same")
-    assert of(made_log(READ), log, force=True).about[kind]
+    assert getattr(as_imported(of(made_log(READ), log, force=True)).facts.doubts, kind)
 
 
 def test_one_doubt_is_told_and_the_others_are_counted(of: Reading) -> None:
@@ -174,7 +177,7 @@ def test_a_damaged_log_without_files_is_called_damaged(of: Reading) -> None:
 
 def test_a_log_of_shared_files_only_needs_no_tier_to_be_given(of: Reading) -> None:
     log = made_log([reading("/scratch/a", -1)], processes=4, mounts=[("/scratch", "lustre")])
-    assert of(log, rules=TierRules({})).about["shared"]
+    assert as_imported(of(log, rules=TierRules({}))).facts.shared
 
 
 @pytest.mark.parametrize("odd", ["two\nlines", "a\x1b[31mred", "[/red]", "\r", "{x}"])

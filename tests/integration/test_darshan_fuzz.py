@@ -12,9 +12,11 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from tests.imports.darshan_logs import HEADER_BYTES, compressed_parts, needs_library, wheel_logs
 from tests.imports.test_darshan_reader import children
@@ -148,14 +150,10 @@ def outcome(log: DarshanLog | UnreadableLog) -> str:
             return "unreadable: took too long"
         return "unreadable: the library crashed" if "crash" in log.reason else "unreadable"
     imported = import_logs([log], TierRules({"gfs": ("/",)}), DarshanOptions())
-    about = {
-        "command": log.job["command"],
-        "job_id": log.job["job_id"],
-        "unreadable_logs": [],
-        "damaged_logs": log.complaints[:1],
-    }
+    doubts = structs.replace(imported.facts.doubts, damaged_logs=tuple(log.complaints[:1]))
+    facts = structs.replace(imported.facts, job_id=log.job["job_id"], doubts=doubts)
     try:
-        analysis = analyze_import(_trace(imported, about))
+        analysis = analyze_import(_trace(replace(imported, facts=facts, command=log.job["command"])))
     except TierscopeError:
         return "refused"
     json.dumps(breakdown_json(analysis.breakdown, analysis.findings, analysis.conditions), allow_nan=False)

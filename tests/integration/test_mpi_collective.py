@@ -12,6 +12,7 @@ import pytest
 from tests.integration.test_mpi import MPIRUN, counts, local, mpirun
 from tests.small_study import plan_of, planned_samples, small_study
 from tests.tiny import TINY
+from tests.traces import as_measured
 from tierscope.output.store import RunStore
 
 pytestmark = pytest.mark.mpi
@@ -94,7 +95,7 @@ def test_a_whole_study_reads_what_shared_reads(tmp_path: Path) -> None:
         ops = trace.io.group_by("kind").agg(pl.col("ops", "bytes").sum()).sort("kind").rows()
         # 4 ranks × 2 epochs: an open, a close, and two calls for each of 7 samples; what MPI does for them inside is not counted again
         assert ops == [("close", 8, 0), ("open", 8, 0), ("read", 8 * 14, 8 * 7 * 1024)]
-        assert trace.about["loader"] == "inline"
+        assert as_measured(trace).loader == "inline"
     listed = pl.read_parquet(together / "ops" / "*.parquet")
     assert len(listed) == 3 * 8 * 16
     assert listed["bytes"].sum() == 3 * 8 * 7 * 1024

@@ -17,6 +17,7 @@ import pytest
 from tests.imports.darshan_logs import Did, made_log, needs_library, wheel_log
 from tests.measure.test_profiled import run
 from tests.tiny import TINY, tiny
+from tests.traces import profiled_logs
 from tierscope.commands.analyze import analyze
 from tierscope.errors import UserError
 from tierscope.imports.darshan_reader import DarshanLog
@@ -187,7 +188,7 @@ def test_what_it_counted_is_what_our_own_recorder_counts(tmp_path: Path, stand_i
         assert sums(theirs, ["meta"]) == sums(ours, ["open"])
         digests = [trace.ranks.sort("rank", "epoch")["order_digest"].to_list() for trace in (theirs, ours)]
         assert digests[0] == digests[1]
-        assert theirs.about["import"]["missed_bytes"] == 0
+        assert profiled_logs(theirs).missed_bytes == 0
     shown = analyze(str(tmp_path / "theirs"))
     assert shown.conditions.profilers == ("darshan",)
     assert not {"missed_by_profiler", "no_epochs"} & {finding.kind for finding in shown.findings}

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from tests.tiny import TINY
+from tests.traces import dftracer_job, profiled_logs
 from tierscope.output.store import RunStore
 from tierscope.plan.file_format import make_format
 from tierscope.plan.plan import Plan
@@ -76,7 +77,7 @@ def test_operations_and_bytes_are_those_of_our_own_recorder(both: tuple[Path, li
     for theirs, ours in pairs:
         assert counts(theirs) == counts(ours)
         assert theirs.io["busy_seconds"].sum() > 0
-        assert theirs.about["import"]["missed_ops"] == theirs.about["import"]["missed_bytes"] == 0
+        assert profiled_logs(theirs).missed_ops == profiled_logs(theirs).missed_bytes == 0
 
 
 def test_bytes_of_every_rank_epoch_and_tier_are_those_of_the_plan(both: tuple[Path, list[str]]) -> None:
@@ -111,8 +112,8 @@ def test_samples_are_delivered_in_the_same_order(both: tuple[Path, list[str]]) -
 def test_eviction_is_outside_of_epochs(both: tuple[Path, list[str]]) -> None:
     """Every file that is read is opened once to evict it and once to look what is left, and closed."""
     for trace in traces(both[0] / "dftracer"):
-        assert trace.about["import"]["outside_epochs"]["ops"] >= 4 * 6
-        assert trace.about["import"]["other_calls"]["posix_fadvise64"] >= 6
+        assert profiled_logs(trace).facts.outside_epochs.ops >= 4 * 6
+        assert dftracer_job(profiled_logs(trace).facts).other_calls["posix_fadvise64"] >= 6
 
 
 def test_the_result_says_who_measured(both: tuple[Path, list[str]]) -> None:

@@ -15,11 +15,13 @@ import polars as pl
 import pytest
 
 from tests.cli.test_commands import run
+from tests.traces import as_measured, training_of
 from tierscope.errors import UserError
 from tierscope.output.store import RunStore
 from tierscope.plan.plan import Plan
 from tierscope.spec.load import load_study
-from tierscope.trace.trace import PHASES, Trace
+from tierscope.trace.columns import PHASES
+from tierscope.trace.trace import Trace
 
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch", reason="torch is not installed: make test-torch installs it")
@@ -69,10 +71,10 @@ def test_it_trains_on_the_samples_that_run_reads_in_the_same_order(study: Path) 
 def test_two_ranks_learn_what_one_process_does_with_twice_the_batch(study: Path) -> None:
     """A plain loop of torch over the same files is the witness."""
     (trace,) = train(study, "--set", "epochs=3")
-    log = trace.about["training"]
+    log = training_of(trace)
     losses = _plain_loop(study)
-    assert log["first_loss"] == pytest.approx(losses[0], rel=1e-5)
-    assert log["last_loss"] == pytest.approx(losses[-1], rel=1e-4)
+    assert log.first_loss == pytest.approx(losses[0], rel=1e-5)
+    assert log.last_loss == pytest.approx(losses[-1], rel=1e-4)
     assert losses[0] != losses[-1]
 
 
@@ -112,11 +114,11 @@ def test_phases_add_up_and_losses_are_numbers(study: Path) -> None:
     assert (ranks["compute_seconds"] + ranks["stall_seconds"] <= ranks["epoch_seconds"] + 1e-6).all()
     assert (ranks["exchange_seconds"] > 0).all()
     assert (inside > 0.5 * ranks["compute_seconds"]).all()
-    log = trace.about["training"]
-    assert math.isfinite(log["first_loss"])
-    assert math.isfinite(log["last_loss"])
-    assert log["parameters"] == 61706
-    assert trace.about["compute"] == "real"
+    log = training_of(trace)
+    assert math.isfinite(log.first_loss)
+    assert math.isfinite(log.last_loss)
+    assert log.parameters == 61706
+    assert as_measured(trace).compute == "real"
 
 
 def test_whether_storage_matters_is_answered_by_difference(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,7 +129,7 @@ def test_whether_storage_matters_is_answered_by_difference(study: Path, capsys: 
     assert [point["data"] for point in found["points"]] == ["tiers", "memory", "synthetic"]
     assert found["storage_matters"]["answer"] in ("yes", "no", "unclear")
     assert all(point["n"] == 2 and len(point["interval"]) == 2 for point in found["points"])
-    by_data = {trace.about["training"]["data"]: trace for trace in runs}
+    by_data = {training_of(trace).data: trace for trace in runs}
     assert by_data["synthetic"].io.is_empty()
     assert set(by_data["memory"].io["epoch"]) == {1}
     assert set(by_data["tiers"].io["epoch"]) == {1, 2}
@@ -184,10 +186,10 @@ def test_a_step_of_a_deep_network(study: Path, precision: str) -> None:
     settings = ("num_files_train=2", "batch_size=2", "ranks_per_node=1")
     more = ("--model", "resnet50", "--input", "3x32x32", "--precision", precision, "--optimizer", "adam")
     (trace,) = train(study, *more, *(word for setting in settings for word in ("--set", setting)))
-    log = trace.about["training"]
-    assert log["network"] == "resnet50"
-    assert log["predicted_memory_bytes"] > 4 * 25e6
-    assert log["repeated"] == 4  # 784 bytes in 3072
+    log = training_of(trace)
+    assert log.network == "resnet50"
+    assert (log.predicted_memory_bytes or 0) > 4 * 25e6
+    assert log.repeated == 4  # 784 bytes in 3072
 
 
 def test_an_input_that_the_network_cannot_take_is_the_users_mistake(study: Path) -> None:
@@ -243,3 +245,25 @@ def test_a_single_value_cannot_be_normalised() -> None:
         module(torch.rand(1, 3, 32, 32))
     assert module(torch.rand(2, 3, 32, 32)).shape == (2, 1000)
     assert module.eval()(torch.rand(1, 3, 32, 32)).shape == (1, 1000)
+
+
+BARE = """
+import sys
+sys.modules["polars"] = sys.modules["msgspec"] = None  # as where neither is installed
+from tierscope.cli.main import main
+main(sys.argv[1:])
+"""
+
+
+def test_runs_are_handed_over_where_there_are_neither_tables_nor_a_decoder(study: Path) -> None:
+    folder, out = study.parent / "handed", study.parent / "taken"
+    arguments = [study, *MODEL, "--repetitions", 1, "--set", "ranks_per_node=1", "--hand-over", folder]
+    subprocess.run([sys.executable, "-c", BARE, "train", *map(str, arguments)], check=True, capture_output=True)
+    assert run("train", "--take", folder, "--out", out) == 0
+    (trace,) = traces(out)
+    about = as_measured(trace)
+    assert about.provenance is not None
+    assert about.provenance.launcher == "one process, handed over"
+    assert about.own_cost is not None
+    assert (about.own_cost.harness_seconds_per_sample or 0) > 0
+    assert training_of(trace).network == "lenet5"

@@ -13,7 +13,7 @@ from tests.kept_ranks import KeptProfiledCrew
 from tests.measure.test_run import Diary
 from tests.small_study import NEEDS_LIBRARY
 from tests.tiny import tiny
-from tests.traces import rank_epoch
+from tests.traces import as_measured, rank_epoch
 from tierscope.commands.analyze import analyze
 from tierscope.errors import ResultError, UserError
 from tierscope.imports.paths import TierRules
@@ -26,8 +26,11 @@ from tierscope.recording.darshan import Darshan
 from tierscope.recording.dftracer import DFTracer, epoch_events
 from tierscope.recording.profilers import Profiler, Ran
 from tierscope.spec.study import Study
+from tierscope.trace.columns import COLUMNS
+from tierscope.trace.described_logs import LogDoubts, LogFacts
+from tierscope.trace.description import Imported
 from tierscope.trace.rank_trace import RankTrace
-from tierscope.trace.trace import COLUMNS, RunKey, Trace
+from tierscope.trace.trace import RunKey, Trace
 
 PROFILERS = ("darshan", "dftracer")
 MISSED_FROM = {"open": 3, "read": 3, "close": 2}
@@ -176,7 +179,8 @@ class Fake(DFTracer):
         found = pl.DataFrame(rows, names, orient="row").with_columns(record=pl.lit("io"), lane=pl.lit(0))
         empty = pl.DataFrame(schema=COLUMNS)
         typed = found.select(pl.col(name).cast(empty.schema[name]) for name in found.columns)
-        about = {"kind": "imported", "sweep": {}, "tiers": [], "broken_lines": 4, "source": "dftracer"}
+        facts = LogFacts(source="dftracer", doubts=LogDoubts(broken_lines=4))
+        about = Imported(command="", tiers=(), facts=facts)
         return Trace(RunKey(0, 1), about, pl.concat([empty, typed], how="diagonal"))
 
 
@@ -195,10 +199,9 @@ def test_a_run_has_the_profilers_operations_and_our_epochs(tmp_path: Path, fake:
     out = tmp_path / "out"
     run(tiny(*ONE), out, "dftracer")
     (trace,) = RunStore(str(out)).load_all()
-    assert trace.about["kind"] == "measured"
-    assert trace.about["profiler"] == "dftracer"
-    assert set(trace.about["provides"]) == {"epochs", "busy", "steps", "cold"}
-    assert "overhead" not in trace.about
+    assert as_measured(trace).profiler == "dftracer"
+    assert set(trace.about.provides) == {"epochs", "busy", "steps", "cold"}
+    assert trace.about.own_cost is None
     assert trace.io["wall_seconds"].null_count() == len(trace.io) == 2 * 2 * len(fake.sees)
     assert trace.io.filter(pl.col("rank") == 1)["node"].unique().to_list() == [1]
     assert trace.ranks["samples"].to_list() == [12] * 4
@@ -292,5 +295,4 @@ def test_reads_that_were_not_seen_are_counted(tmp_path: Path) -> None:
     ranks = [RankTrace(0, 0, (rank_epoch(1, payload_bytes=1000), rank_epoch(2, payload_bytes=1000)))]
     rows = [(0, 1, "gfs", "read", 1, 900), (0, 2, "gfs", "read", 1, 4096)]
     io = pl.DataFrame(rows, ["rank", "epoch", "tier", "kind", "ops", "bytes"], orient="row")
-    found = Profiling("dftracer", str(tmp_path))._compare(io, ranks)
-    assert found == {"missed_bytes": 100, "missed_ops": 0}
+    assert Profiling("dftracer", str(tmp_path))._missed_bytes(io, ranks) == 100

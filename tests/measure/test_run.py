@@ -12,6 +12,7 @@ import pytest
 
 from tests.small_study import NEEDS_LIBRARY
 from tests.tiny import tiny
+from tests.traces import as_measured, rate_of
 from tierscope.errors import DamagedDataError, UserError
 from tierscope.measure.crews import Crews
 from tierscope.measure.run import run_study
@@ -20,6 +21,8 @@ from tierscope.output.store import RunStore
 from tierscope.plan.file_format import make_format
 from tierscope.plan.plan import Plan
 from tierscope.spec.study import Study
+from tierscope.trace.decode import encode
+from tierscope.trace.description import DescribedTier
 from tierscope.trace.trace import RunKey, Trace
 from tierscope.watch import Silent
 
@@ -72,7 +75,7 @@ def test_the_near_tier_serves_exactly_the_cached_share(tmp_path: Path) -> None:
             .group_by("tier", "epoch")
             .agg(pl.col("ops").sum(), pl.col("bytes").sum())
         )
-        cached = round(24 * trace.about["sweep"]["cache_rate"])
+        cached = round(24 * rate_of(trace))
         for epoch in (1, 2):
             by_tier = {row[0]: row[2:] for row in reads.filter(pl.col("epoch") == epoch).iter_rows()}
             assert by_tier.get("lfs", (0, 0)) == (cached, cached * 1024)
@@ -100,7 +103,7 @@ def test_a_remainder_is_trimmed_and_said_and_nothing_hangs(tmp_path: Path) -> No
     assert any("23 samples do not divide over 5 ranks: 3 left out" in note for note in diary.notes)
     (trace,) = traces(tmp_path / "out")
     assert trace.ranks["samples"].unique().to_list() == [4]
-    assert trace.about["trimmed_samples"] == 3
+    assert as_measured(trace).trimmed_samples == 3
 
 
 def test_a_sweep_over_nodes_runs_with_as_many_ranks_as_each_point_needs(tmp_path: Path) -> None:
@@ -110,7 +113,7 @@ def test_a_sweep_over_nodes_runs_with_as_many_ranks_as_each_point_needs(tmp_path
 
 def test_a_sweep_over_the_dataset_reads_the_right_files(tmp_path: Path) -> None:
     run(tiny("sweep={record_length_bytes: [512, 2 KiB], format: [raw, tfrecord]}"), tmp_path / "out")
-    payloads = [(trace.about["sweep"], trace.ranks["payload_bytes"].sum()) for trace in traces(tmp_path / "out")]
+    payloads = [(trace.about.sweep, trace.ranks["payload_bytes"].sum()) for trace in traces(tmp_path / "out")]
     assert [payload for _, payload in payloads] == [48 * 512, 48 * 512, 48 * 2048, 48 * 2048]
 
 
@@ -190,15 +193,15 @@ def test_a_truncated_file_is_written_anew_by_the_same_command(tmp_path: Path) ->
 def test_emulated_tiers_are_labelled_in_the_trace(tmp_path: Path) -> None:
     run(tiny("sweep={}", "gfs.metadata_ops=2000/s", "gfs.emulate=true"), tmp_path / "out")
     (trace,) = traces(tmp_path / "out")
-    assert trace.about["tiers"] == [{"name": "lfs", "emulated": False}, {"name": "gfs", "emulated": True}]
-    json.dumps(trace.about, allow_nan=False)
+    assert trace.about.tiers == (DescribedTier(name="lfs"), DescribedTier(name="gfs", emulated=True))
+    json.dumps(encode(trace.about), allow_nan=False)
 
 
 @pytest.mark.parametrize("data_loader", ["threads", pytest.param("native", marks=NEEDS_LIBRARY)])
 def test_the_loader_that_was_used_is_in_the_trace(tmp_path: Path, data_loader: str) -> None:
     run(tiny("sweep={}", f"data_loader={data_loader}"), tmp_path / "out")
     (trace,) = traces(tmp_path / "out")
-    assert trace.about["loader"] == data_loader
+    assert as_measured(trace).loader == data_loader
 
 
 def test_a_loader_that_is_missing_is_noticed_before_anything_is_written(
@@ -222,7 +225,7 @@ def test_compute_is_accounted_and_slept_when_ranks_outnumber_cores(tmp_path: Pat
     ranks = len(os.sched_getaffinity(0)) + 1
     run(tiny("sweep={}", "computation_time=5 ms", "nodes=1", f"ranks_per_node={ranks}"), tmp_path / "out")
     (trace,) = traces(tmp_path / "out")
-    assert trace.about["compute"] == "sleep"
+    assert as_measured(trace).compute == "sleep"
     assert float(trace.ranks["compute_seconds"].min()) >= 2 * 0.005  # type: ignore[arg-type]
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.measure.test_run import run, traces
 from tests.tiny import tiny
+from tests.traces import as_measured, checkpoint_of
 from tierscope.analysis.to_json import breakdown_json
 from tierscope.commands.analyze import analyze
 from tierscope.commands.simulate import simulate_study
@@ -35,17 +36,11 @@ def test_a_study_with_checkpoints(tmp_path: Path) -> None:
     out = tmp_path / "out"
     run(saved(EVERY_EPOCH, "verify=true", "mode=all_ranks"), out)
     (trace,) = traces(out)
-    about = trace.about["checkpoint"]
-    assert {key: about[key] for key in ("tier", "count", "bytes", "writers", "verified", "verified_bytes")} == {
-        "tier": "gfs",
-        "count": 3,
-        "bytes": FIVE,
-        "writers": 2,
-        "verified": True,
-        "verified_bytes": FIVE,
-    }
-    assert 0 < about["seconds_median"] <= about["seconds_max"]
-    assert about["recovery_seconds"] > 0
+    about = checkpoint_of(trace)
+    assert (about.tier, about.count, about.bytes, about.writers) == ("gfs", 3, FIVE, 2)
+    assert (about.verified, about.verified_bytes) == (True, FIVE)
+    assert 0 < (about.seconds_median or 0) <= (about.seconds_max or 0)
+    assert (about.recovery_seconds or 0) > 0
     assert all(FIVE / 2 <= nbytes < FIVE / 2 + 3000 for nbytes in written(trace, "gfs").values())
     assert len(written(trace, "gfs")) == 6
     analysis = analyze(str(out))
@@ -59,9 +54,9 @@ def test_a_study_with_checkpoints(tmp_path: Path) -> None:
 def test_without_verification_nothing_is_said_of_a_recovery(tmp_path: Path) -> None:
     run(saved("steps_between_checkpoints=100"), tmp_path / "out")
     (trace,) = traces(tmp_path / "out")
-    about = trace.about["checkpoint"]
-    assert (about["count"], about["bytes"], about["seconds_max"]) == (0, FIVE, None)
-    assert (about["verified"], about["recovery_seconds"]) == (None, None)
+    about = checkpoint_of(trace)
+    assert (about.count, about.bytes, about.seconds_max) == (0, FIVE, None)
+    assert (about.verified, about.recovery_seconds) == (None, None)
     analysis = analyze(str(tmp_path / "out"))
     assert analysis.breakdown.best.checkpoint_seconds is None
     assert "checkpoint_share" not in {finding.kind for finding in analysis.findings}
@@ -72,7 +67,7 @@ def test_every_run_begins_without_those_of_the_one_before(tmp_path: Path) -> Non
     folder = tmp_path / "out" / "tiers" / "lfs" / "0" / "checkpoints"
     assert sorted(os.listdir(folder)) == ["step-000003", "step-000006", "tierscope.json"]
     assert os.listdir(tmp_path / "out" / "tiers" / "lfs" / "1" / "checkpoints") == ["tierscope.json"]
-    assert all(trace.about["checkpoint"]["count"] == 2 for trace in traces(tmp_path / "out"))
+    assert all(checkpoint_of(trace).count == 2 for trace in traces(tmp_path / "out"))
 
 
 def test_checkpoints_are_no_misses_of_first_touch(tmp_path: Path) -> None:
@@ -81,7 +76,7 @@ def test_checkpoints_are_no_misses_of_first_touch(tmp_path: Path) -> None:
     (trace,) = traces(tmp_path / "out")
     plain = saved("policy=first-touch", "cache_rate=100%", "lfs.capacity=null")
     run(plain, tmp_path / "plain")
-    assert trace.about["hit_rate"] == traces(tmp_path / "plain")[0].about["hit_rate"]
+    assert as_measured(trace).hit_rate == as_measured(traces(tmp_path / "plain")[0]).hit_rate
 
 
 def test_a_profiler_does_not_watch_them(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.measure.test_run import Diary, run, traces
 from tests.small_study import NEEDS_LIBRARY
 from tests.tiny import tiny
+from tests.traces import as_measured
 from tierscope.bench.run import RunTask
 from tierscope.measure.crews import Crews
 from tierscope.measure.run import run_study
@@ -49,7 +50,7 @@ def test_all_keys_at_once(tmp_path: Path) -> None:
         in diary.notes
     )
     (trace,) = traces(tmp_path / "out")
-    assert trace.about["loader"] == "threads"
+    assert as_measured(trace).loader == "threads"
     assert trace.ranks["samples"].sum() == 48
     assert trace.ranks["limited_ops"].sum() == 96
     assert seconds(tmp_path / "out", "open") > 48 * 0.001
@@ -70,7 +71,7 @@ def test_what_c_emulates_too_is_read_by_it_and_nothing_is_said(tmp_path: Path) -
     diary = run(tiny(*EMULATED, *settings), tmp_path / "out")
     assert not [note for note in diary.notes if "Python" in note]
     (trace,) = traces(tmp_path / "out")
-    assert trace.about["loader"] == "native"
+    assert as_measured(trace).loader == "native"
     assert seconds(tmp_path / "out", "open") >= 48 * 0.002
 
 

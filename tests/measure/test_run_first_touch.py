@@ -12,6 +12,7 @@ from tests.measure.test_run import Diary, traces
 from tests.measure.test_run import run as run_alone
 from tests.small_study import NEEDS_LIBRARY
 from tests.tiny import tiny
+from tests.traces import as_measured
 from tierscope.bench.overhead import Overhead
 from tierscope.commands.analyze import analyze
 from tierscope.errors import ForeignDirectoryError, UserError
@@ -99,7 +100,7 @@ def check(trace: Trace, study: Study) -> None:
             assert (read_bytes.get(near, 0), read_bytes.get(far, 0)) == (hits * FILE, missed * FILE)
             assert (writes.get(near, 0), written.get(near, 0)) == (fills, fills * FILE)
             assert far not in writes
-        assert trace.about["hit_rate"][str(epoch)] == pytest.approx(simulation.epoch(epoch, "bound").hit_rate)
+        assert (as_measured(trace).hit_rate or {})[epoch] == pytest.approx(simulation.epoch(epoch, "bound").hit_rate)
     assert opens == closes
 
 
@@ -121,8 +122,8 @@ def test_tiers_serve_what_the_policy_decides(tmp_path: Path, run: Run, settings:
     run(study, tmp_path / "out")
     (trace,) = traces(tmp_path / "out")
     check(trace, study)
-    assert trace.about["policy"] == "first-touch"
-    assert trace.about["hit_rate"]["1"] == 0
+    assert as_measured(trace).policy == "first-touch"
+    assert (as_measured(trace).hit_rate or {})[1] == 0
 
 
 def test_copies_are_the_files_themselves_and_a_node_holds_what_it_has_room_for(tmp_path: Path, run: Run) -> None:
@@ -158,12 +159,12 @@ def test_policies_in_one_sweep_do_not_disturb_each_other(tmp_path: Path, run: Ru
     for trace in traces(tmp_path / "out"):
         reads = sums(trace, "read")
         near = [sum(ops for (tier, at, _), ops in reads.items() if (tier, at) == ("lfs", epoch)) for epoch in (1, 2)]
-        if trace.about["sweep"]["policy"] == "pinned":
+        if trace.about.sweep["policy"] == "pinned":
             assert near == [FILES // 2, FILES // 2]
-            assert "hit_rate" not in trace.about
+            assert as_measured(trace).hit_rate is None
         else:
             assert near[0] == 0
-            assert near[1] == round(trace.about["hit_rate"]["2"] * FILES) > 0
+            assert near[1] == round(((as_measured(trace).hit_rate or {})[2] or 0) * FILES) > 0
 
 
 def test_what_a_killed_run_left_is_not_taken_for_data(tmp_path: Path, run: Run) -> None:
@@ -227,7 +228,7 @@ def test_auto_reads_with_threads_and_says_so(tmp_path: Path, run: Run) -> None:
     line = "first-touch: files are copied in Python only, so data_loader: auto reads with its threads there"
     assert line in diary.notes
     (trace,) = traces(tmp_path / "out")
-    assert trace.about["loader"] == "threads"
+    assert as_measured(trace).loader == "threads"
     assert line not in run(touched("epochs=1", "data_loader=threads"), tmp_path / "other").notes
 
 

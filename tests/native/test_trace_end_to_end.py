@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tests.traces import as_traced
 from tierscope.cli.main import _run
 from tierscope.native import library
 from tierscope.output.store import RunStore
@@ -112,8 +113,8 @@ def test_cat_reads_every_byte_once(tracing: Tracing) -> None:
     assert done.sums("read")[1] == 2 * FILE_BYTES
     assert done.result["best"]["io_seconds"] > 0
     assert done.findings == {"no_marks"}
-    assert done.trace.about["processes"][0]["command"] == "cat gfs/0.bin gfs/1.bin"
-    assert done.trace.about["still_running"] == 0
+    assert as_traced(done.trace).records.processes[0].command == "cat gfs/0.bin gfs/1.bin"
+    assert as_traced(done.trace).records.still_running == 0
     assert done.result["overhead"]["recorder_seconds_per_op"] < 1e-5
 
 
@@ -142,7 +143,7 @@ def test_several_processes_add_up(tracing: Tracing) -> None:
     done = tracing("sh", "-c", "for i in 0 1 2; do cat gfs/$i.bin & done; wait; exit 5")
     assert done.code == 5
     assert done.sums("read")[1] == 3 * FILE_BYTES
-    assert done.trace.about["process_count"] == 3
+    assert as_traced(done.trace).records.process_count == 3
     assert sorted(done.trace.io["lane"].unique()) == [0, 1, 2]
     assert "failed_command" in done.findings
 
@@ -197,7 +198,7 @@ def test_loader_workers_belong_to_their_ranks_epoch(tracing: Tracing) -> None:
     done = tracing(*python(program), OMPI_COMM_WORLD_RANK="7")
     reads = done.trace.io.filter(pl.col("kind") == "read").group_by("epoch", "rank").agg(pl.col("bytes").sum())
     assert sorted(reads.rows()) == [(1, 7, 3 * FILE_BYTES), (2, 7, 3 * FILE_BYTES)]
-    assert done.trace.about["process_count"] == 7
+    assert as_traced(done.trace).records.process_count == 7
 
 
 def test_threads_have_lanes_of_their_own(tracing: Tracing) -> None:
@@ -216,7 +217,9 @@ def test_threads_have_lanes_of_their_own(tracing: Tracing) -> None:
     done = tracing(*python(program))
     assert done.sums("read") == (3 * (FILE_BYTES // 1000 + 1), 3 * FILE_BYTES)
     assert done.trace.io["lane"].n_unique() == 3
-    assert done.trace.io["wall_seconds"].sum() <= done.trace.about["span_seconds"] * 1.01  # no instant counts twice
+    assert (
+        done.trace.io["wall_seconds"].sum() <= (as_traced(done.trace).records.span_seconds or 0) * 1.01
+    )  # no instant counts twice
     assert done.trace.io.filter(
         pl.col("wall_seconds") > pl.col("busy_seconds")
     ).is_empty()  # a share is not more than the whole
@@ -319,7 +322,7 @@ def test_what_still_runs_is_counted(gfs: Path) -> None:
         os.kill(int(Path("pid").read_text()), signal.SIGKILL)
     assert done.code == 0
     assert done.sums("read")[1] == FILE_BYTES
-    assert done.trace.about["still_running"] == 1
+    assert as_traced(done.trace).records.still_running == 1
     assert "still_running" in done.findings
 
 

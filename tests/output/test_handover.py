@@ -9,9 +9,17 @@ import numpy as np
 import pytest
 
 from tierscope.errors import ResultError
-from tierscope.output import handover
+from tierscope.output import handed, handover
+from tierscope.trace.provenance import provenance
 from tierscope.trace.rank_trace import CheckpointLog, Phases, RankEpoch, RankTrace, Residency, TrainingLog
 from tierscope.trace.recorder import LaneTable
+
+RUN = handover.HandedRun(
+    point=3,
+    repetition=1,
+    overhead={"recorder_seconds_per_op": 1e-7},
+    provenance=provenance("local", {"gfs": "/"}),
+)
 
 
 def a_rank() -> RankTrace:
@@ -43,9 +51,9 @@ def a_rank() -> RankTrace:
 
 def test_what_is_loaded_is_what_was_saved(tmp_path: Path) -> None:
     path = str(tmp_path / "run.npz")
-    handover.save(path, {"point": 3}, [a_rank()])
-    about, (rank,) = handover.load(path)
-    assert about == {"point": 3}
+    handover.save(path, RUN, [a_rank()])
+    about, (rank,) = handed.load(path)
+    assert about == RUN
     before = a_rank()
     assert (rank.rank, rank.loader, rank.checkpoints, rank.training) == (
         0,
@@ -63,7 +71,7 @@ def test_what_is_loaded_is_what_was_saved(tmp_path: Path) -> None:
 
 def test_every_flipped_byte_is_told_or_harmless(tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
-    handover.save(str(path), {"point": 3}, [a_rank()])
+    handover.save(str(path), RUN, [a_rank()])
     whole = path.read_bytes()
     for place in range(0, len(whole), 37):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
@@ -73,7 +81,7 @@ def test_every_flipped_byte_is_told_or_harmless(tmp_path: Path) -> None:
 
 def refusal(path: Path) -> str | None:
     try:
-        handover.load(str(path))
+        handed.load(str(path))
     except ResultError as error:
         return str(error)
     return None
@@ -81,10 +89,10 @@ def refusal(path: Path) -> str | None:
 
 def test_a_cut_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
-    handover.save(str(path), {}, [a_rank()])
+    handover.save(str(path), RUN, [a_rank()])
     path.write_bytes(path.read_bytes()[:200])
     with pytest.raises(ResultError, match="is no run that was handed over"):
-        handover.load(str(path))
+        handed.load(str(path))
 
 
 def written(path: Path, tree: object) -> str:
@@ -105,8 +113,38 @@ def written(path: Path, tree: object) -> str:
     ],
 )
 def test_other_things_are_refused(tmp_path: Path, tree: object) -> None:
-    with pytest.raises(ResultError):
-        handover.load(written(tmp_path / "run.npz", tree))
+    with pytest.raises(ResultError, match="is no run that was handed over"):
+        handed.load(written(tmp_path / "run.npz", tree))
+
+
+GOOD = {"schema_version": 1, "about": {"point": 3, "repetition": 1}}
+RANK = {"$type": "RankTrace", "rank": 0, "node": 0, "epochs": []}
+
+
+@pytest.mark.parametrize(
+    ("tree", "reason"),
+    [
+        ({**GOOD, "ranks": []}, "ranks must be array of length >= 1"),
+        ({**GOOD, "ranks": [{**RANK, "rank": "0"}]}, r"ranks\[0\].rank must be int, is str"),
+        ({**GOOD, "ranks": [{**RANK, "epochs": [{}]}]}, r"ranks\[0\].epochs\[0\].* is missing"),
+        ({**GOOD, "ranks": [RANK], "about": {"point": 3}}, "about.repetition is missing"),
+        ({**GOOD, "ranks": [RANK], "schema_version": 9}, "is of another version"),
+        ({**GOOD, "ranks": [{**RANK, "training": {"loss": 1}}]}, r"ranks\[0\].training.* is missing"),
+    ],
+)
+def test_the_field_that_does_not_fit_is_named(tmp_path: Path, tree: object, reason: str) -> None:
+    with pytest.raises(ResultError, match=rf"run\.npz: is no run that was handed over \({reason}"):
+        handed.load(written(tmp_path / "run.npz", tree))
+
+
+def test_an_array_that_is_not_there_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    handover.save(str(path), RUN, [a_rank()])
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files if name != "array0"}
+    np.savez(path, **arrays)
+    with pytest.raises(ResultError, match="must be an array of this file"):
+        handed.load(str(path))
 
 
 def test_pickles_are_not_opened(tmp_path: Path) -> None:
@@ -116,4 +154,4 @@ def test_pickles_are_not_opened(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("about.npy", held.getvalue())
     with pytest.raises(ResultError):
-        handover.load(str(path))
+        handed.load(str(path))

@@ -70,13 +70,18 @@ def test_a_directory_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
 
 
 def finish_a_run(out: str) -> None:
-    made_by = identity(next(points(tiny())).study)
-    RunStore(out).save(trace_of({(0, 1): {"GFS-READ": 1.0}}, about={"study": made_by}))
+    save_first(out, identity(next(points(tiny())).study))
+
+
+def save_first(out: str, made_by: str, **sweep: float) -> None:
+    """The run of the study's first point, as made by this study."""
+    swept = {**next(points(tiny())).sweep, **sweep}
+    RunStore(out).save(trace_of({(0, 1): {"GFS-READ": 1.0}}, sweep=swept, about={"study": made_by}))
 
 
 def test_a_run_of_another_study_is_refused(out: str) -> None:
     """Copied in, or left when study.yaml was removed: it must not be taken for one of this study's."""
-    RunStore(out).save(trace_of({(0, 1): {"GFS-READ": 1.0}}, about={"study": "something else"}))
+    save_first(out, "something else")
     claimed = Path(out, "tierscope.json")
     claimed.write_text(json.dumps({"schema_version": 1, "kind": "result"}))
     with pytest.raises(ResultError, match=r"0000-r1\.parquet: was made by a different study"):
@@ -157,3 +162,27 @@ def test_a_directory_in_place_of_the_study_is_named(out: str) -> None:
     os.makedirs(os.path.join(out, "study.yaml"))
     with pytest.raises(ResultError, match=r"study\.yaml: cannot be read"):
         read_study(out)
+
+
+def test_a_study_that_lacks_a_key_of_today_is_the_same_with_its_default(out: str) -> None:
+    """Written before the key was there: then its default was what happened."""
+    text = identity(next(points(tiny())).study)
+    line = "    odirect: false\n"
+    assert line in text
+    save_first(out, text.replace(line, ""))
+    Path(out, "tierscope.json").write_text(json.dumps({"schema_version": 1, "kind": "result"}))
+    claim(out)
+
+
+def test_a_study_with_another_value_is_another_one(out: str) -> None:
+    save_first(out, identity(next(points(tiny())).study).replace("odirect: false", "odirect: true"))
+    Path(out, "tierscope.json").write_text(json.dumps({"schema_version": 1, "kind": "result"}))
+    with pytest.raises(ResultError, match=r"0000-r1\.parquet: was made by a different study"):
+        claim(out)
+
+
+def test_a_run_with_other_swept_values_is_another_one(out: str) -> None:
+    save_first(out, identity(next(points(tiny())).study), cache_rate=0.125)
+    Path(out, "tierscope.json").write_text(json.dumps({"schema_version": 1, "kind": "result"}))
+    with pytest.raises(ResultError, match=r"0000-r1\.parquet: was made by a different study"):
+        claim(out)

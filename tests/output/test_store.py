@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import resource
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,8 +16,11 @@ from polars.testing import assert_frame_equal
 from tests.traces import trace_of, traced
 from tierscope.errors import OutOfSpaceError, ResultError, StoppedError
 from tierscope.output.store import RunStore, read_parquet, write_parquet
+from tierscope.trace.columns import COLUMNS, LATER_COLUMNS
+from tierscope.trace.decode import encode
+from tierscope.trace.description import Traced
 from tierscope.trace.rank_trace import Residency
-from tierscope.trace.trace import COLUMNS, LATER_COLUMNS, SCHEMA_VERSION, RunKey, Trace
+from tierscope.trace.trace import SCHEMA_VERSION, RunKey, Trace
 
 KEY = RunKey(3, 1)
 CLASSES = {(rank, epoch): {"GFS-READ": 0.5, "LFS-META": 0.25} for rank in range(3) for epoch in (1, 2)}
@@ -54,7 +58,7 @@ def rewrite(store: RunStore, change: Callable[[pl.DataFrame], pl.DataFrame]) -> 
 def test_a_saved_run_is_loaded_as_it_was(store: RunStore) -> None:
     loaded, original = store.load(KEY), trace()
     assert loaded.key == original.key
-    assert loaded.about == {"schema_version": SCHEMA_VERSION, **original.about}
+    assert loaded.about == original.about
     assert_frame_equal(loaded.table, original.table)
     assert store.finished() == {KEY}
 
@@ -215,7 +219,7 @@ def test_a_file_without_our_description_is_refused(store: RunStore, about: str |
 
 
 def test_a_newer_schema_asks_for_an_update(store: RunStore) -> None:
-    newer: dict[str, Any] = {**trace().about, "schema_version": SCHEMA_VERSION + 1}
+    newer: dict[str, Any] = {**encode(trace().about), "schema_version": SCHEMA_VERSION + 1}
     write_parquet(store.path(KEY), trace().table, newer)
     message = refusal(store)
     assert f"schema version {SCHEMA_VERSION + 1} is newer than this Tierscope knows ({SCHEMA_VERSION})" in message
@@ -223,27 +227,31 @@ def test_a_newer_schema_asks_for_an_update(store: RunStore) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "field"),
     [
-        {"overhead": {"recorder_seconds_per_op": -1}},
-        {"tiers": [{"name": "gfs"}]},
-        {"command": "python"},
-        {"command": [1]},
-        {"exit_code": "3"},
-        {"span_seconds": "long"},
-        {"damaged_files": [3]},
-        {"mapped": {"gfs": {"ops": 1}}},
-        {"mapped": []},
-        {"process_count": "2"},
-        {"processes": 2},
-        {"processes": [{"rank": 0}]},
-        {"processes": [{"rank": "0", "lanes": 1}]},
-        {"running": 7},
+        ({"overhead": {"recorder_seconds_per_op": -1}}, "recorder_seconds_per_op"),
+        ({"tiers": [{"name": "gfs", "prefixes": "/gfs"}]}, "prefixes"),
+        ({"command": "python"}, "command"),
+        ({"command": [1]}, "command"),
+        ({"exit_code": "3"}, "exit_code"),
+        ({"span_seconds": "long"}, "span_seconds"),
+        ({"damaged_files": [3]}, "damaged_files"),
+        ({"mapped": {"gfs": {"ops": 1}}}, "bytes"),
+        ({"mapped": []}, "mapped"),
+        ({"process_count": "2"}, "process_count"),
+        ({"processes": 2}, "processes"),
+        ({"processes": [{"rank": 0}]}, "lanes"),
+        ({"processes": [{"rank": "0", "lanes": 1}]}, "rank"),
+        ({"running": 7}, "running"),
     ],
 )
-def test_a_traced_commands_description_must_be_one(tmp_path: Path, change: dict[str, Any]) -> None:
+def test_a_traced_commands_description_must_be_one(tmp_path: Path, change: dict[str, Any], field: str) -> None:
+    """As version 1 wrote it, whose keys are those of `change`."""
     store = RunStore(str(tmp_path))
     store.save(trace_of(CLASSES, point=3, about=traced()))
-    assert store.load(KEY).about["kind"] == "traced"
-    store.save(trace_of(CLASSES, point=3, about=traced(**change)))
-    assert refusal(store).endswith(": its description is not one of Tierscope's; move it away and run the study again")
+    assert isinstance(store.load(KEY).about, Traced)
+    whole = {"schema_version": 1, "sweep": {}, **traced(**change)}
+    write_parquet(store.path(KEY), trace_of(CLASSES, point=3).table, whole)
+    assert re.search(
+        rf"its description is damaged: \S*{field}\S* .*; move it away and run the study again", refusal(store)
+    )

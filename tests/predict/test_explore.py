@@ -14,13 +14,14 @@ from tests.predict.predicting import EXACT_PERCENTS, Process, measured, tables
 from tests.traces import CLASSES, times_of
 from tierscope.analysis.breakdown import SweepPoint, break_down
 from tierscope.analysis.times import ClassTimes
+from tierscope.jsonable import cache_rate_of
 from tierscope.predict.explore import GIB, Exploration, Prices, explore
 from tierscope.predict.processes import Processes
 from tierscope.predict.whatif import estimate
 
 
 def rate_of(point: SweepPoint) -> float:
-    return float(point.sweep.get("cache_rate", 0.0))
+    return cache_rate_of(point.sweep)
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def test_options_are_those_that_no_other_beats(question: Question) -> None:
     }
     found = explored(question)
     options = [
-        (*option.improve.values(), float(option.sweep.get("cache_rate", 0.0))) for option in found.options
+        (*option.improve.values(), cache_rate_of(option.sweep)) for option in found.options
     ]  # fmt: skip
     assert len(options) == len(set(options))
     assert set(options) == front
@@ -106,7 +107,7 @@ def test_options_are_those_that_no_other_beats(question: Question) -> None:
         assert option.io_seconds <= question.goal
         assert option.sweep == found.sweeps[option.point]
         assert option.cost is None
-    sums = [(sum(option.improve.values()), float(option.sweep.get("cache_rate", 0.0))) for option in found.options]
+    sums = [(sum(option.improve.values()), cache_rate_of(option.sweep)) for option in found.options]
     assert sums == sorted(sums)
 
 
@@ -138,7 +139,7 @@ def test_the_cheapest_may_be_a_point_of_no_smaller_rate_that_takes_less_room(rat
     ]
     processes = Processes.of(times_of(rows, ["shuffle", "cache_rate"]))
     rooms = {"global": 8 * GIB, "local": 1 * GIB}
-    prices = Prices({}, {"lfs": 1.0}, [{"lfs": rooms[point.sweep["shuffle"]]} for point in processes.points])
+    prices = Prices({}, {"lfs": 1.0}, [{"lfs": rooms[str(point.sweep["shuffle"])]} for point in processes.points])
     option = explore(processes, 4.0, {"GFS-READ": (0.0,)}, prices=prices).options[0]
     assert (option.sweep["shuffle"], option.cost) == ("local", 1.0)
 

@@ -11,6 +11,7 @@ from tests.predict.predicting import EXACT_PERCENTS, WITH_WRITES, improvements, 
 from tests.traces import CLASSES, times_of
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.times import ClassTimes
+from tierscope.jsonable import cache_rate_of
 from tierscope.predict.processes import Processes, factor, largest
 from tierscope.predict.whatif import scaled
 
@@ -95,7 +96,7 @@ def test_points_are_ordered_by_cache_rate_and_equals_as_in_the_breakdown() -> No
         [row(0, 1.0, threads=threads, cache_rate=rate) for threads, rate in grid], ["threads", "cache_rate"]
     )
     sweeps = [point.sweep for point in Processes.of(times).points]
-    assert sweeps == sorted((point.sweep for point in break_down(times).summary), key=lambda sweep: sweep["cache_rate"])
+    assert sweeps == sorted((point.sweep for point in break_down(times).summary), key=cache_rate_of)
     assert [tuple(sweep.values()) for sweep in sweeps[:4]] == [(1, 0.0), (2, 0.0), (16, 0.0), (1, 0.5)]
 
 

@@ -8,18 +8,21 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tests.predict.queueing import Case, case_of, study_of, systems, tier
 from tests.small_study import small_study
-from tests.traces import CLASSES, trace_of
+from tests.traces import CLASSES, as_simulated, nothing_simulated, trace_of
 from tierscope.analysis.times import from_traces
 from tierscope.output.store import RunStore
 from tierscope.predict import bound, events, to_trace
 from tierscope.predict.outcome import Load, Outcome
 from tierscope.predict.simulation import simulate_point
 from tierscope.spec.study import Point
+from tierscope.trace.columns import COLUMNS
+from tierscope.trace.description import DescribedTier
 from tierscope.trace.rank_trace import MAX_STEPS, StepTimes
-from tierscope.trace.trace import COLUMNS, RunKey, Trace
+from tierscope.trace.trace import RunKey, Trace
 
 KEY = RunKey(3, 2)
 EXACT = 1e-9
@@ -35,7 +38,7 @@ def outcome_of(case: Case, method: str = "bound") -> Outcome:
 def trace(case: Case, *epochs: Outcome) -> Trace:
     system = case.study.system
     tiers = [each.name for each in system.tiers]
-    about = {"kind": "simulated", "sweep": {}, "tiers": [{"name": name} for name in tiers], "spread": {}}
+    about = structs.replace(nothing_simulated(), tiers=tuple(DescribedTier(name=name) for name in tiers))
     return to_trace.to_trace(KEY, about, tiers, system.ranks_per_node, epochs)
 
 
@@ -119,16 +122,14 @@ def test_payload_is_what_samples_hold_and_bytes_what_is_read_for_it() -> None:
 def test_a_system_of_latencies_alone_has_no_busiest_station() -> None:
     study = small_study("lfs.latency=10ms", "gfs.latency=20ms")
     found = simulate_point(KEY, Point(0, {}, study), "bound", lambda _: None)
-    assert found.about["stations"] == []
+    assert as_simulated(found).stations == ()
     assert found.ranks["epoch_seconds"].to_list() == pytest.approx([12 * 0.01 + 12 * 0.02] * 2)
 
 
 def test_class_times_are_those_of_the_simulation() -> None:
     case = case_of(study_of(LFS, GFS, **TWO))
     outcome = outcome_of(case)
-    about = {"sweep": {}, "tiers": [{"name": "lfs"}, {"name": "gfs"}], "provides": ["epochs", "busy", "wall"]}
-    table = trace(case, outcome).table
-    times = from_traces([Trace(KEY, about, table)], ["lfs", "gfs"]).table
+    times = from_traces([trace(case, outcome)], ["lfs", "gfs"]).table
     for number, name in enumerate(("LFS", "GFS")):
         for place, kind in enumerate(("META", "READ")):
             seconds = times.filter(pl.col("class") == f"{name}-{kind}").sort("rank")["seconds"].to_list()
@@ -157,7 +158,7 @@ def with_steps(steps: Any) -> Outcome:
 @settings(max_examples=40)
 def test_steps_are_added_up_as_the_recorder_adds_them(count: int, ranks: int) -> None:
     steps = np.random.default_rng(count).integers(0, 1000, (ranks, count, 3)) / 1024  # sums of these are exact
-    found = to_trace.to_trace(KEY, {}, ["gfs"], 1, [with_steps(steps)]).ranks
+    found = to_trace.to_trace(KEY, nothing_simulated(), ["gfs"], 1, [with_steps(steps)]).ranks
     for rank in range(ranks):
         recorded = StepTimes()
         for step in steps[rank].tolist():

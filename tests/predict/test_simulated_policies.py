@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from tests.tiny import tiny
+from tests.traces import as_simulated
 from tierscope.analysis.analysis import Analysis
 from tierscope.analysis.to_json import breakdown_json
 from tierscope.commands.analyze import analyze
@@ -54,8 +55,10 @@ def test_policies_can_be_swept(tmp_path: Path, method: str) -> None:
     assert by_policy["first-touch"].hit_rate == 0.5
     assert by_policy["first-touch"].staging_seconds is None
     assert by_policy["partition"].staging_seconds
-    abouts = {trace.about["policy"]: trace.about["upper_bound"] for trace in RunStore(str(tmp_path / "out")).load_all()}
-    assert abouts == {policy: policy == "clairvoyant" and method == "bound" for policy in POLICIES}
+    abouts = [as_simulated(trace) for trace in RunStore(str(tmp_path / "out")).load_all()]
+    assert {about.policy: about.upper_bound for about in abouts} == {
+        policy: policy == "clairvoyant" and method == "bound" for policy in POLICIES
+    }
 
 
 def shown(analysis: Analysis) -> str:

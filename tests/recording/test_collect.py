@@ -11,7 +11,8 @@ import pytest
 from tests.states import START, Op, epoch_chunk, lane_chunk, list_chunk, write_state
 from tierscope.native.state import StateHead
 from tierscope.recording.collect import Collected, collect, ranks_of
-from tierscope.trace.trace import COLUMNS
+from tierscope.trace.columns import COLUMNS
+from tierscope.trace.description import MappedSums, PhaseSums, RecordedProcess
 
 TIERS = ["lfs", "gfs"]
 READ = Op("read", 100, 0.5, tier=1)
@@ -75,7 +76,7 @@ def test_without_a_launcher_everything_is_one_rank(tmp_path: Path) -> None:
     assert io_of(found)["lane"].to_list() == [0, 1, 2, 3, 4, 5]
     assert io_of(found)["busy_seconds"].sum() == pytest.approx(3.0)
     assert [process.rank for process in found.processes] == [0, 0, 0]
-    assert (found.facts["ranks"], found.facts["nodes"], found.facts["process_count"]) == (1, 1, 3)
+    assert (found.records.ranks, found.records.nodes, found.records.process_count) == (1, 1, 3)
 
 
 def test_workers_fall_under_the_rank_whose_variables_they_inherit(tmp_path: Path) -> None:
@@ -110,7 +111,7 @@ def test_nodes_are_in_the_order_of_their_smallest_rank(tmp_path: Path) -> None:
         write_state(tmp_path, f"r{rank}", lane_chunk([READ]), variables=variables, host=b"login")
     found = collected(tmp_path)
     assert [(row["rank"], row["node"]) for row in rank_rows(found)] == [(0, 0), (1, 1), (2, 1), (3, 0)]
-    assert found.facts["nodes"] == 2
+    assert found.records.nodes == 2
 
 
 def test_a_rank_on_two_hosts_is_where_it_began(tmp_path: Path) -> None:
@@ -130,7 +131,7 @@ def test_clocks_of_two_hosts_are_not_mixed(tmp_path: Path) -> None:
     found = collected(tmp_path)
     assert io_of(found)["ops"].sum() == 4
     assert [row["epoch_seconds"] for row in rank_rows(found)] == [3.0]
-    assert (found.facts["span_seconds"], found.facts["scattered_processes"]) == (4.0, 1)
+    assert (found.records.span_seconds, found.records.scattered_processes) == (4.0, 1)
 
 
 def test_processes_beside_the_ranks_are_kept_without_a_rank(tmp_path: Path) -> None:
@@ -139,7 +140,7 @@ def test_processes_beside_the_ranks_are_kept_without_a_rank(tmp_path: Path) -> N
     found = collected(tmp_path)
     assert io_of(found).filter(pl.col("rank").is_null())["kind"].to_list() == ["open"]
     assert [row["rank"] for row in rank_rows(found)] == [0]
-    assert (found.facts["outside_ops"], found.facts["outside_seconds"]) == (1, 0.25)
+    assert (found.records.outside_ops, found.records.outside_seconds) == (1, 0.25)
 
 
 def test_marked_epochs_have_their_time_and_phases(tmp_path: Path) -> None:
@@ -156,9 +157,9 @@ def test_marked_epochs_have_their_time_and_phases(tmp_path: Path) -> None:
     assert (first["epoch_seconds"], first["compute_seconds"]) == (2.0, 0.5)
     assert (second["epoch_seconds"], second["compute_seconds"]) == (1.5, 0.125)  # to its last operation
     assert (first["samples"], first["stall_seconds"], first["step_read_seconds"]) == (None, None, None)
-    assert found.facts["provides"] == ["lanes", "busy", "wall", "epochs", "compute"]
-    assert found.facts["phases"]["save"] == {"seconds": 0.25, "count": 1}
-    assert found.facts["marked"]
+    assert found.provides == ("lanes", "busy", "wall", "epochs", "compute")
+    assert found.records.phases["save"] == PhaseSums(seconds=0.25, count=1)
+    assert found.records.marked
 
 
 def test_of_a_ranks_processes_the_longest_epoch_counts_and_computing_adds_up(tmp_path: Path) -> None:
@@ -175,16 +176,16 @@ def test_without_marks_no_epoch_has_a_time_but_the_span_is_known(tmp_path: Path)
     found = collected(tmp_path)
     (row,) = rank_rows(found)
     assert (row["epoch_seconds"], row["compute_seconds"]) == (None, None)
-    assert (found.facts["marked"], found.facts["span_seconds"]) == (False, 1.0)
-    assert found.facts["provides"] == ["lanes", "busy", "wall"]
+    assert (found.records.marked, found.records.span_seconds) == (False, 1.0)
+    assert found.provides == ("lanes", "busy", "wall")
 
 
 def test_epochs_that_were_found_by_rereads_have_no_time(tmp_path: Path) -> None:
     write_state(tmp_path, "a", lane_chunk([READ], epoch=1), lane_chunk([READ], epoch=2))
     found = collected(tmp_path)
     assert [row["epoch_seconds"] for row in rank_rows(found)] == [None, None]
-    assert "epochs" in found.facts["provides"]
-    assert not found.facts["marked"]
+    assert "epochs" in found.provides
+    assert not found.records.marked
 
 
 def test_maps_losses_and_punctuality_are_added_up(tmp_path: Path) -> None:
@@ -193,9 +194,9 @@ def test_maps_losses_and_punctuality_are_added_up(tmp_path: Path) -> None:
         counts = {"lost_ops": 3, "lost_rows": 4, "mapped_ops": 2, "unemulated": 1}
         write_state(tmp_path, f"p{number}", chunk, **counts)
     found = collected(tmp_path)
-    assert found.facts["mapped"] == {"gfs": {"ops": 4, "bytes": 2048}}
+    assert found.records.mapped == {"gfs": MappedSums(ops=4, bytes=2048)}
     names = ("lost_ops", "lost_rows", "mapped_ops", "unemulated_processes")
-    assert [found.facts[name] for name in names] == [6, 8, 4, 2]
+    assert [getattr(found.records, name) for name in names] == [6, 8, 4, 2]
     (row,) = rank_rows(found)
     assert (row["limited_ops"], row["late_ops"], row["late_seconds"]) == (4, 2, 1e-6)
 
@@ -209,10 +210,10 @@ def test_damage_costs_what_is_damaged_and_is_named(tmp_path: Path) -> None:
     (tmp_path / "rank-node-0").write_bytes(b"is no state")
     found = collected(tmp_path)
     assert io_of(found)["ops"].sum() == 3
-    assert found.facts["damaged_file_count"] == 2
-    assert found.facts["damaged_files"][0] == "bad.state: its checksum does not fit"
-    assert found.facts["damaged_files"][1].startswith("half.state: cannot be read from byte")
-    assert found.facts["cut_lanes"] == 1
+    assert found.records.damaged_file_count == 2
+    assert found.records.damaged_files[0] == "bad.state: its checksum does not fit"
+    assert found.records.damaged_files[1].startswith("half.state: cannot be read from byte")
+    assert found.records.cut_lanes == 1
 
 
 def test_what_is_no_file_is_damaged_and_nobody_waits_for_it(tmp_path: Path) -> None:
@@ -223,15 +224,15 @@ def test_what_is_no_file_is_damaged_and_nobody_waits_for_it(tmp_path: Path) -> N
     (tmp_path / "link.state").symlink_to("good.state")
     found = collected(tmp_path)
     assert io_of(found)["ops"].sum() == 1
-    assert found.facts["damaged_files"] == [
+    assert found.records.damaged_files == tuple(
         f"{name}: is not a regular file" for name in ("good.names", "good.ops", "link.state", "pipe.state")
-    ]
+    )
 
 
 def test_what_could_not_be_recorded_is_counted(tmp_path: Path) -> None:
     (tmp_path / "lost").write_bytes(struct.pack("<QQ", 2, 70))
-    facts = collected(tmp_path).facts
-    assert (facts["unrecorded_processes"], facts["unrecorded_ops"]) == (2, 70)
+    records = collected(tmp_path).records
+    assert (records.unrecorded_processes, records.unrecorded_ops) == (2, 70)
 
 
 def test_nothing_recorded_is_one_rank_that_did_nothing(tmp_path: Path) -> None:
@@ -239,7 +240,7 @@ def test_nothing_recorded_is_one_rank_that_did_nothing(tmp_path: Path) -> None:
     (row,) = rank_rows(found)
     assert (row["rank"], row["epoch"], row["node"]) == (0, 1, 0)
     assert io_of(found).is_empty()
-    assert (found.facts["ranks"], found.facts["nodes"], found.facts["span_seconds"]) == (1, 1, None)
+    assert (found.records.ranks, found.records.nodes, found.records.span_seconds) == (1, 1, None)
 
 
 def test_processes_are_listed_with_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,16 +249,10 @@ def test_processes_are_listed_with_a_bound(tmp_path: Path, monkeypatch: pytest.M
     for number in range(5):
         write_state(tmp_path, f"p{number}", lane_chunk([READ], number=7), list_chunk(), pid=number, start_realtime_ns=0)
     found = collected(tmp_path, running=(1, 4))
-    assert len(found.facts["processes"]) == 2
-    assert found.facts["process_count"] == 5
-    assert found.facts["still_running"] == 2
-    assert found.facts["processes"][1] == {
-        "pid": 1,
-        "parent": 1,
-        "command": "python train.py",
-        "rank": 0,
-        "host": "node",
-        "start": 0.0,
-        "lanes": 1,
-    }
+    assert len(found.records.processes) == 2
+    assert found.records.process_count == 5
+    assert found.records.still_running == 2
+    assert found.records.processes[1] == RecordedProcess(
+        pid=1, parent=1, command="python train.py", rank=0, host="node", start=0.0, lanes=1
+    )
     assert io_of(found)["ops"].sum() == 5

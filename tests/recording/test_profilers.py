@@ -14,6 +14,7 @@ from tierscope.recording.profilers import Profiler
 from tierscope.recording.recorders import RECORDERS, RecordingRequest
 from tierscope.registry import Registry
 from tierscope.spec.traced import read_tiers
+from tierscope.trace.description import TracedCommand
 
 
 @pytest.fixture
@@ -134,4 +135,6 @@ def test_emulation_is_refused(here: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_without_a_log_there_is_nothing_to_show(here: Path) -> None:
     with pytest.raises(UserError, match="darshan wrote no log"):
-        Darshan().collect(str(here / "record"), str(here), {"tiers": []})
+        Darshan().collect(
+            str(here / "record"), str(here), TracedCommand(recorder="darshan", command=("true",), tiers=())
+        )

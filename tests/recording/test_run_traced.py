@@ -10,6 +10,7 @@ import pytest
 
 from tests.recorded_programs import any_library, recording
 from tests.states import Op, epoch_chunk, lane_chunk, list_chunk, names_bytes, rows, write_state
+from tests.traces import as_traced
 from tierscope.analysis.to_json import breakdown_json
 from tierscope.commands.analyze import analyze
 from tierscope.errors import OutOfSpaceError, ResultError, UserError
@@ -20,8 +21,9 @@ from tierscope.output.result import locked
 from tierscope.output.store import RunStore
 from tierscope.recording import builtin
 from tierscope.recording.recorders import RECORDERS, RecordingRequest
-from tierscope.recording.traced import Traced, finish, is_trace, is_unfinished, run_traced
+from tierscope.recording.traced import EndedCommand, finish, is_trace, is_unfinished, run_traced
 from tierscope.spec.traced import read_tiers
+from tierscope.trace.description import DescribedTier, OwnCost
 from tierscope.trace.trace import RunKey
 from tierscope.watch import Silent
 
@@ -54,7 +56,7 @@ def wanted(*command: str, **changes: Any) -> RecordingRequest:
     return RecordingRequest(**{"command": command, "tiers": read_tiers(["gfs=gfs"]), **changes})
 
 
-def traced(here: Path, then: str = "true", out: str | None = "out", **changes: Any) -> Traced:
+def traced(here: Path, then: str = "true", out: str | None = "out", **changes: Any) -> EndedCommand:
     return run_traced(wanted(*recording(here / "ready", then), **changes), "builtin", out, Silent())
 
 
@@ -66,7 +68,7 @@ def test_every_recorder_loads_and_has_what_it_takes(name: str) -> None:
 
 def test_the_trace_has_everything_the_processes_recorded(here: Path) -> None:
     done = traced(here, "exit 4")
-    assert done == Traced(str(here / "out"), 4)
+    assert done == EndedCommand(str(here / "out"), 4)
     finish(done.out)
     trace = RunStore(done.out).load(RunKey(0, 1))
     assert trace.io["ops"].sum() == 2 * 2 * 2
@@ -74,12 +76,13 @@ def test_the_trace_has_everything_the_processes_recorded(here: Path) -> None:
     assert trace.ranks.select("rank", "epoch", "epoch_seconds", "compute_seconds").rows() == [
         (rank, epoch, 3.0, 1.0) for rank in range(2) for epoch in (1, 2)
     ]
-    about = trace.about
-    assert (about["kind"], about["exit_code"], about["process_count"], about["sweep"]) == ("traced", 4, 2, {})
-    assert about["tiers"] == [{"name": "gfs", "emulated": False, "prefixes": [str(here / "gfs")]}]
-    assert about["command"][:2] == ["sh", "-c"]
-    assert about["provenance"]["filesystems"].keys() == {"gfs"}
-    assert about["overhead"] == {"recorder_seconds_per_op": 1e-7}
+    about = as_traced(trace)
+    assert (about.exit_code, about.records.process_count, about.sweep) == (4, 2, {})
+    assert about.tiers == (DescribedTier(name="gfs", prefixes=(str(here / "gfs"),)),)
+    assert about.command[:2] == ("sh", "-c")
+    assert about.provenance is not None
+    assert about.provenance.filesystems.keys() == {"gfs"}
+    assert about.own_cost == OwnCost(recorder_seconds_per_op=1e-7)
 
 
 def test_nothing_but_the_result_stays(here: Path) -> None:
@@ -121,7 +124,7 @@ def test_a_kill_between_the_commands_end_and_the_trace_loses_nothing(here: Path)
     description = Path(out) / ".scratch" / "trace.json"
     description.write_text(description.read_text().replace('"exit_code": 0', '"exit_code": null'))  # killed before that
     assert analyze(out).breakdown.best.io.median == 1.75
-    assert RunStore(out).load(RunKey(0, 1)).about["exit_code"] is None
+    assert as_traced(RunStore(out).load(RunKey(0, 1))).exit_code is None
 
 
 def test_a_full_disk_keeps_the_records(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,10 +310,10 @@ def test_lists_that_are_no_files_are_left_out_and_named(here: Path) -> None:
     script = 'mkfifo "$TIERSCOPE_RECORD/r0.ops" "$TIERSCOPE_RECORD/r0.names"'
     out = traced(here, script, ops=True).out
     finish(out)
-    assert RunStore(out).load(RunKey(0, 1)).about["damaged_files"] == [
+    assert as_traced(RunStore(out).load(RunKey(0, 1))).records.damaged_files == (
         "r0.names: is not a regular file",
         "r0.ops: is not a regular file",
-    ]
+    )
     assert pl.read_parquet(Path(out) / "ops" / "0000-r1-node0.parquet").is_empty()
 
 

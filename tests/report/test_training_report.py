@@ -103,5 +103,5 @@ def test_the_page_says_first_whether_storage_matters_and_has_a_section_for_it() 
 def test_no_strangers_text_is_markup() -> None:
     for text in HOSTILE:
         log = {"network": text, "device": text, "software": text}
-        whole = made(source(run([10.0], sweep={text: text}, log=log)))
+        whole = made(source(run([10.0], sweep={"data": text}, log=log)))
         assert "<img src=x" not in whole

@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 import tierscope
 from tierscope.trace import provenance as module
-from tierscope.trace.provenance import filesystem_of, provenance
+from tierscope.trace.provenance import Provenance, filesystem_of, provenance
 
 MOUNTS = """\
 20 1 8:1 / / rw - ext4 /dev/sda1 rw
@@ -27,19 +28,20 @@ def mounts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_it_says_who_where_when_and_with_what(tmp_path: Path) -> None:
     found = provenance("local", {"gfs": str(tmp_path)})
-    assert json.loads(json.dumps(found)) == found
-    assert found["launcher"] == "local"
-    assert found["packages"]["tierscope"] == tierscope.__version__
-    assert "numpy" in found["packages"]
-    assert datetime.fromisoformat(found["time"]).utcoffset() is not None
-    assert found["cores"] >= 1
-    assert found["memory_bytes"] > 2**20
-    assert found["filesystems"] == {"gfs": filesystem_of(str(tmp_path))}
+    assert Provenance(**json.loads(json.dumps(asdict(found)))) == found
+    assert found.launcher == "local"
+    assert found.packages["tierscope"] == tierscope.__version__
+    assert "numpy" in found.packages
+    assert found.time is not None
+    assert datetime.fromisoformat(found.time).utcoffset() is not None
+    assert (found.cores or 0) >= 1
+    assert (found.memory_bytes or 0) > 2**20
+    assert found.filesystems == {"gfs": filesystem_of(str(tmp_path))}
 
 
 def test_a_package_that_is_not_there_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PACKAGES", ("numpy", "no-such-package-of-ours"))
-    assert list(provenance("local", {})["packages"]) == ["numpy"]
+    assert list(provenance("local", {}).packages) == ["numpy"]
 
 
 @pytest.mark.usefixtures("mounts")

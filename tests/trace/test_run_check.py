@@ -24,8 +24,9 @@ from tierscope.report.summary import summarise
 from tierscope.spec import sweep
 from tierscope.spec.dlio_making import MetricOptions
 from tierscope.spec.dump import identity
+from tierscope.trace.columns import COLUMNS, LATER_COLUMNS
 from tierscope.trace.rank_trace import Residency
-from tierscope.trace.trace import COLUMNS, LATER_COLUMNS, RunKey, Trace
+from tierscope.trace.trace import RunKey, Trace
 
 KEY = RunKey(0, 1)
 SECONDS = {"GFS-READ": 0.5, "GFS-META": 0.125, "LFS-READ": 0.25, "LFS-META": 0.25}
@@ -69,6 +70,15 @@ def seal(out: Path, table: pl.DataFrame | None = None, **changes: Any) -> None:
     path = RunStore(str(out)).path(KEY)
     about, before = read_parquet(path)
     write_parquet(path, before if table is None else table, {**about, **changes})
+
+
+def seal_first_version(out: Path, **changes: Any) -> None:
+    """The same as schema version 1 had it, in that version's keys."""
+    path = RunStore(str(out)).path(KEY)
+    about, table = read_parquet(path)
+    kept = {name: about[name] for name in ("kind", "study", "point", "sweep", "ranks", "nodes", "metadata_cache")}
+    tiers = [{"name": name, "emulated": False} for name in TIERS]
+    write_parquet(path, table, {"schema_version": 1, "tiers": tiers, **kept, **changes})
 
 
 def all_are(column: str, value: Any) -> pl.Expr:
@@ -141,58 +151,88 @@ def test_one_unknown_record_is_refused(out: Path, capsys: pytest.CaptureFixture[
         assert "has an unknown kind of record" in refused(out, capsys)
 
 
+# What was changed in a description of version 1, and the field (of version 2) that is named.
+IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
+    ({"sweep": {"cache_rate": math.nan}}, "sweep.cache_rate"),
+    ({"sweep": {"cache_rate": {"a": 1}}}, "sweep"),
+    ({"sweep": {"cache_rate": [1]}}, "sweep"),
+    ({"sweep": {"cache_rate": "all"}}, "sweep.cache_rate"),
+    ({"sweep": {"cache_rate": 10**30}}, "sweep.cache_rate"),
+    ({"sweep": {"epoch": 1}}, "sweep.epoch"),
+    ({"sweep": {"^.*$": 1}}, "sweep"),
+    ({"sweep": {"format": "raw\n"}}, "sweep.format"),
+    ({"sweep": []}, "sweep"),
+    ({"kind": "simulated"}, "spread is missing"),
+    ({"kind": "wished"}, "kind"),
+    ({"kind": ["measured"]}, "kind"),
+    ({**SIMULATED, "spread": {"1": [1.0]}}, "spread"),
+    ({**SIMULATED, "spread": {"first": [1.0, 1.0]}}, "a key of spread"),
+    ({**SIMULATED, "spread": {"1": [1.0, math.inf]}}, "spread"),
+    ({**SIMULATED, "hit_rate": {"1": "all"}}, "hit_rate"),
+    ({**SIMULATED, "staging_seconds": "long"}, "staging_seconds"),
+    ({**SIMULATED, "stations": [{"seconds": 1.0}]}, "stations[0].station is missing"),
+    ({"study": 7}, "study"),
+    ({"point": "x"}, "point"),
+    ({"tiers": [{"name": "gfs"}, {"name": "gfs"}]}, "tiers"),
+    ({"tiers": [{"name": f"t{number}"} for number in range(257)]}, "tiers"),
+    ({"tiers": [{"name": "../gfs"}]}, "tiers[0].name"),
+    ({"tiers": {}}, "tiers"),
+    ({"ranks": 0}, "ranks"),
+    ({"nodes": "2"}, "nodes"),
+    ({"overhead": {"threads_seconds_per_op": math.nan}}, "own_cost.threads_seconds_per_op"),
+    ({"overhead": {"threads_seconds_per_op": 1, "recorder_seconds_per_op": "x"}}, "own_cost.recorder_seconds_per_op"),
+    ({"trimmed_samples": -1}, "trimmed_samples"),
+    ({"provenance": "here"}, "provenance"),
+    ({"checkpoint": {"tier": 1}}, "checkpoint.tier"),
+    ({"training": {"network": "x"}}, "training.device is missing"),
+    ({"training": {**TRAINING, "first_loss": "low"}}, "training.first_loss"),
+    ({"profiler": "darshan", "import": {"long_meta": 5}}, "logs.facts.doubts.long_meta"),
+    ({"profiler": "darshan", "import": {"missed_ops": "many"}}, "logs.missed_ops"),
+]
+
+
+@pytest.mark.parametrize(("change", "field"), IMPOSSIBLE)
+def test_impossible_descriptions_are_refused(
+    out: Path, capsys: pytest.CaptureFixture[str], change: dict[str, Any], field: str
+) -> None:
+    seal_first_version(out, **change)
+    assert f"its description is damaged: {field}" in refused(out, capsys)
+
+
 @pytest.mark.parametrize(
-    "change",
+    ("change", "reason"),
     [
-        {"sweep": {"cache_rate": math.nan}},
-        {"sweep": {"cache_rate": {"a": 1}}},
-        {"sweep": {"cache_rate": [1]}},
-        {"sweep": {"cache_rate": "all"}},
-        {"sweep": {"cache_rate": 10**30}},
-        {"sweep": {"epoch": 1}},
-        {"sweep": {"^.*$": 1}},
-        {"sweep": {"format": "raw\n"}},
-        {"sweep": []},
-        {"kind": "simulated"},
-        {"kind": "wished"},
-        {"kind": ["measured"]},
-        {**SIMULATED, "spread": {"1": [1.0]}},
-        {**SIMULATED, "spread": {"first": [1.0, 1.0]}},
-        {**SIMULATED, "spread": {"1": [1.0, math.inf]}},
-        {**SIMULATED, "hit_rate": {"1": "all"}},
-        {**SIMULATED, "staging_seconds": "long"},
-        {**SIMULATED, "stations": [{"seconds": 1.0}]},
-        {"study": 7},
-        {"point": "x"},
-        {"tiers": [{"name": "gfs"}, {"name": "gfs"}]},
-        {"tiers": [{"name": "../gfs"}]},
-        {"tiers": {}},
-        {"ranks": 0},
-        {"nodes": "2"},
-        {"overhead": {"threads_seconds_per_op": math.nan}},
-        {"overhead": {"threads_seconds_per_op": True, "recorder_seconds_per_op": "x"}},
-        {"trimmed_samples": -1},
-        {"habits": 5},
-        {"provenance": "here"},
-        {"checkpoint": {"tier": 1}},
-        {"training": {"network": "x"}},
-        {"training": {**TRAINING, "first_loss": "low"}},
-        {"profiler": "darshan", "import": {"long_meta": 5}},
-        {"profiler": "darshan", "import": {"missed_ops": "many"}},
-        {"process_count": "2"},
+        ({"habits": 5}, "habits is an unknown field"),
+        ({"process_count": "2"}, "process_count is an unknown field"),
+        ({"own_cost": {"recorder_seconds_per_op": True}}, "own_cost.recorder_seconds_per_op must be float"),
+        ({"provenance": {"cores": -1}}, "provenance.cores must be within 0"),
+        ({"kind": "traced", "records": {}}, "study is an unknown field"),
+        ({"schema_version": 0}, "schema_version must be int >= 1"),
+        ({"schema_version": True}, "schema_version must be int >= 1"),
     ],
 )
-def test_impossible_descriptions_are_refused(
-    out: Path, capsys: pytest.CaptureFixture[str], change: dict[str, Any]
+def test_impossible_descriptions_of_this_version_are_refused(
+    out: Path, capsys: pytest.CaptureFixture[str], change: dict[str, Any], reason: str
 ) -> None:
     seal(out, **change)
-    assert "its description is not one of Tierscope's" in refused(out, capsys)
+    assert f"its description is damaged: {reason}" in refused(out, capsys)
 
 
-@pytest.mark.parametrize("change", [SIMULATED, {"training": TRAINING}, {"training": {}}, {"provenance": {}}])
+@pytest.mark.parametrize(
+    "change", [SIMULATED, {"training": TRAINING}, {"training": {}}, {"provenance": {}}, {"ranks": None}]
+)
 def test_possible_descriptions_are_not(out: Path, change: dict[str, Any]) -> None:
-    seal(out, **change)
+    seal_first_version(out, **change)
     RunStore(str(out)).load(KEY)
+
+
+def test_a_loss_that_is_not_a_number_is_kept(out: Path) -> None:
+    seal_first_version(out, training=TRAINING)
+    trace = RunStore(str(out)).load(KEY)
+    RunStore(str(out)).save(trace)
+    again = RunStore(str(out)).load(KEY).about.training
+    assert again is not None
+    assert math.isnan(again.last_loss)
 
 
 def test_runs_of_older_versions_are_opened(out: Path) -> None:

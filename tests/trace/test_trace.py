@@ -5,19 +5,21 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.traces import OP_BYTES, TIERS, Cell, empty_lane, lane_of, rank_epoch
+from tests.traces import OP_BYTES, TIERS, Cell, described_by, empty_lane, lane_of, rank_epoch
+from tierscope.trace.columns import COLUMNS
 from tierscope.trace.ops import KINDS
 from tierscope.trace.rank_trace import RankTrace, Residency
-from tierscope.trace.trace import COLUMNS, RunKey, Trace, gather
+from tierscope.trace.trace import RunKey, Trace, gather
 
 KEY = RunKey(3, 2)
+ABOUT = described_by({"loader": "here"})
 CELLS = st.dictionaries(
     st.tuples(st.sampled_from(TIERS), st.sampled_from(KINDS)), st.integers(0, 10**9).map(lambda ns: ns / 1e9)
 )
 
 
 def gathered(*ranks: RankTrace) -> Trace:
-    return gather(KEY, {"made": "here"}, TIERS, list(ranks))
+    return gather(KEY, ABOUT, TIERS, list(ranks))
 
 
 @settings(max_examples=50)
@@ -59,7 +61,7 @@ def test_a_row_says_which_run_and_who() -> None:
     }
     assert (row["ops"], row["bytes"], row["epoch_seconds"]) == (1, OP_BYTES, None)
     assert trace.key == KEY
-    assert trace.about == {"made": "here"}
+    assert trace.about is ABOUT
 
 
 def test_histograms_end_with_their_last_count() -> None:

@@ -1,96 +1,111 @@
 """What a reader must know about logs that others recorded: what is missing in them, and when not to trust them."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+
+from msgspec import structs
 
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.wording import Finding
+from tierscope.trace.described_logs import LogDoubts, LogFacts
+from tierscope.trace.description import Measured
 
 MOST_NAMED = 5
-_LISTS = ("unreadable_logs", "damaged_logs", "long_meta", "cut_files")
-_COUNTS = (
-    *("negative_times", "impossible_ranks", "broken_lines", "broken_last_lines", "no_names"),
-    *("missed_ops", "missed_bytes"),
-)
 
 
-def about_import(about: dict[str, Any], times: ClassTimes) -> list[Finding]:
+def about_import(facts: LogFacts, times: ClassTimes) -> list[Finding]:
     """What is wrong with it and what is missing; how storage is used is told by `habits`."""
-    return [*doubts(about), *_missing(about, times)]
+    return [*doubts(facts.doubts), *_missing(facts, times)]
 
 
-def doubts(about: dict[str, Any]) -> Iterator[Finding]:
+def doubts(doubted: LogDoubts) -> Iterator[Finding]:
     """Why these logs are not to be trusted."""
-    for kind in ("unreadable_logs", "damaged_logs"):
-        if names := about.get(kind):
-            yield Finding(kind, {"logs": len(names), "names": names[:MOST_NAMED]})
-    for kind in ("negative_times", "impossible_ranks"):
-        if about.get(kind):
-            yield Finding(kind, {"records": about[kind]})
-    for found in about.get("long_meta", []):
-        yield Finding("long_meta", dict(found))
+    for kind, names in (("unreadable_logs", doubted.unreadable_logs), ("damaged_logs", doubted.damaged_logs)):
+        if names:
+            yield Finding(kind, {"logs": len(names), "names": list(names[:MOST_NAMED])})
+    for kind, records in (("negative_times", doubted.negative_times), ("impossible_ranks", doubted.impossible_ranks)):
+        if records:
+            yield Finding(kind, {"records": records})
+    for log in doubted.long_meta:
+        yield Finding("long_meta", structs.asdict(log))
 
 
-def _missing(about: dict[str, Any], times: ClassTimes) -> Iterator[Finding]:
-    if not times.table["ops"].sum() and not about.get("shared"):
-        yield Finding("no_data_files", {"processes": about.get("process_count")})
-    yield from _partial(about)
-    if (unknown := about.get("unknown", {})).get("files"):
-        folders = [folder for folder, _ in unknown["folders"]]
-        evidence = {name: unknown[name] for name in ("files", "bytes", "suggestion")}
-        yield Finding("unknown_paths", {**evidence, "folders": folders[:MOST_NAMED]})
-    spawned = about.get("spawned", {})
-    if spawned.get("by_start"):
-        yield Finding("grouped_by_start", {"processes": spawned["by_start"]})
-    if spawned.get("alone"):
-        yield Finding("lone_workers", {"processes": spawned["alone"]})
-    for shared in about.get("shared", []):
-        if about.get("shared_split"):
-            yield Finding("shared_split", {name: shared[name] for name in ("tier", "files", "slowest_seconds")})
-        else:
-            yield Finding("shared_files", dict(shared))
-    if (program := about.get("program", {})).get("files"):
-        yield Finding("program_files", {"files": program["files"], "seconds": program["seconds"]})
-    if about.get("traced_reads"):
+def _missing(facts: LogFacts, times: ClassTimes) -> Iterator[Finding]:
+    if not times.table["ops"].sum() and not facts.shared:
+        yield Finding("no_data_files", {"processes": facts.process_count})
+    yield from _partial(facts.doubts)
+    unknown = facts.unknown
+    if unknown.files:
+        evidence = {"files": unknown.files, "bytes": unknown.bytes, "suggestion": unknown.suggestion}
+        yield Finding("unknown_paths", {**evidence, "folders": [folder for folder, _ in unknown.folders[:MOST_NAMED]]})
+    if facts.spawned.by_start:
+        yield Finding("grouped_by_start", {"processes": facts.spawned.by_start})
+    if facts.spawned.alone:
+        yield Finding("lone_workers", {"processes": facts.spawned.alone})
+    yield from _shared(facts)
+    if facts.program.files:
+        yield Finding("program_files", {"files": facts.program.files, "seconds": facts.program.seconds})
+    if facts.traced_reads:
         yield Finding("reads_only", {})
-    yield from _about_lines(about)
+    yield from _about_lines(facts.doubts)
+    if facts.outside_epochs.ops:
+        yield Finding("outside_epochs", {"ops": facts.outside_epochs.ops, "seconds": facts.outside_epochs.seconds})
     if times.epochs["epoch"].n_unique() == 1 and times.table["ops"].sum():
         yield Finding("no_epochs", {})
 
 
-def about_profiled(abouts: Sequence[dict[str, Any]]) -> list[Finding]:
+def _shared(facts: LogFacts) -> Iterator[Finding]:
+    for shared in facts.shared:
+        if facts.shared_split:
+            evidence = {"tier": shared.tier, "files": shared.files, "slowest_seconds": shared.slowest_seconds}
+            yield Finding("shared_split", evidence)
+        else:
+            yield Finding("shared_files", structs.asdict(shared))
+
+
+def about_profiled(measured: Sequence[Measured]) -> list[Finding]:
     """The same of runs of ours that another profiler measured, all runs together. What it saw outside of epochs was ours."""
-    facts = [about["import"] for about in abouts if about.get("profiler") and about.get("import")]
-    if not facts:
+    logs = [about.logs for about in measured if about.profiler and about.logs]
+    if not logs:
         return []
-    modules = [one.get("partial_modules") or {} for one in facts]
-    merged: dict[str, Any] = {
-        **{name: [each for one in facts for each in one.get(name) or ()] for name in _LISTS},
-        **{name: sum(int(one.get(name) or 0) for one in facts) for name in _COUNTS},
-        "partial_modules": {name: sum(one.get(name, 0) for one in modules) for one in modules for name in one},
-    }
-    merged["long_meta"] = merged["long_meta"][:MOST_NAMED]
+    merged = _merged([each.facts.doubts for each in logs])
     findings = [*doubts(merged), *_partial(merged), *_about_lines(merged)]
-    if merged["missed_ops"] or merged["missed_bytes"]:
-        profilers = sorted({about["profiler"] for about in abouts if about.get("profiler")})
-        missed = {"ops": merged["missed_ops"], "bytes": merged["missed_bytes"]}
+    missed = {"ops": sum(each.missed_ops for each in logs), "bytes": sum(each.missed_bytes for each in logs)}
+    if any(missed.values()):
+        profilers = sorted({about.profiler for about in measured if about.profiler})
         findings.append(Finding("missed_by_profiler", {"profilers": profilers, **missed}))
     return findings
 
 
-def _partial(about: dict[str, Any]) -> Iterator[Finding]:
-    if partial := about.get("partial_modules"):
+def _merged(all_doubts: Sequence[LogDoubts]) -> LogDoubts:
+    partial: Counter[str] = Counter()
+    for each in all_doubts:
+        partial.update(each.partial_modules)
+    return LogDoubts(
+        unreadable_logs=tuple(name for each in all_doubts for name in each.unreadable_logs),
+        damaged_logs=tuple(name for each in all_doubts for name in each.damaged_logs),
+        negative_times=sum(each.negative_times for each in all_doubts),
+        impossible_ranks=sum(each.impossible_ranks for each in all_doubts),
+        long_meta=tuple(log for each in all_doubts for log in each.long_meta)[:MOST_NAMED],
+        partial_modules=partial,
+        cut_files=tuple(name for each in all_doubts for name in each.cut_files),
+        broken_lines=sum(each.broken_lines for each in all_doubts),
+        broken_last_lines=sum(each.broken_last_lines for each in all_doubts),
+        no_names=sum(each.no_names for each in all_doubts),
+    )
+
+
+def _partial(doubted: LogDoubts) -> Iterator[Finding]:
+    if partial := doubted.partial_modules:
         yield Finding("partial_logs", {"modules": sorted(partial), "logs": max(partial.values())})
 
 
-def _about_lines(about: dict[str, Any]) -> Iterator[Finding]:
+def _about_lines(doubted: LogDoubts) -> Iterator[Finding]:
     """Of logs that are made of lines."""
-    cut = len(about.get("cut_files", [])) + about.get("broken_last_lines", 0)
+    cut = len(doubted.cut_files) + doubted.broken_last_lines
     if cut:
         yield Finding("cut_logs", {"files": cut})
-    if about.get("broken_lines"):
-        yield Finding("broken_lines", {"lines": about["broken_lines"]})
-    if about.get("no_names"):
-        yield Finding("no_names", {"ops": about["no_names"]})
-    if (outside := about.get("outside_epochs", {})).get("ops"):
-        yield Finding("outside_epochs", {"ops": outside["ops"], "seconds": outside["seconds"]})
+    if doubted.broken_lines:
+        yield Finding("broken_lines", {"lines": doubted.broken_lines})
+    if doubted.no_names:
+        yield Finding("no_names", {"ops": doubted.no_names})

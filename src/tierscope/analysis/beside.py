@@ -12,6 +12,7 @@ from tierscope.analysis.breakdown import Breakdown, SweepPoint
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.statistics import ROUNDING, SIMULATED, interval, settled
 from tierscope.errors import UserError
+from tierscope.jsonable import SweepValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class BesidePoint:
     second: SweepPoint
 
     @property
-    def sweep(self) -> dict[str, Any]:
+    def sweep(self) -> SweepValues:
         return self.first.sweep
 
     @property

@@ -14,6 +14,8 @@ import polars as pl
 from tierscope.analysis.staging_costs import with_staging
 from tierscope.analysis.statistics import DIGITS, SIMULATED, Interval, interval, middle, settled
 from tierscope.analysis.times import ClassTimes
+from tierscope.jsonable import SweepValues, cache_rate_of
+from tierscope.trace.description import Simulated, StudyRun
 from tierscope.trace.ops import IO_CATEGORIES
 from tierscope.units import format_fraction
 
@@ -40,7 +42,7 @@ class Slowest:
 class EpochPoint:
     """One epoch at one point of the sweep; the median over repetitions."""
 
-    sweep: dict[str, Any]
+    sweep: SweepValues
     epoch: int
     ranks: int
     repetitions: int
@@ -62,7 +64,7 @@ class EpochPoint:
 class SweepPoint:
     """One point of the sweep: the epochs after the first (or the first, if it is alone) of all repetitions."""
 
-    sweep: dict[str, Any]
+    sweep: SweepValues
     io: Interval
     classes: dict[str, float]
     bottleneck: str | None
@@ -97,7 +99,7 @@ def value_text(name: str, value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def sweep_text(sweep: dict[str, Any]) -> str:
+def sweep_text(sweep: SweepValues) -> str:
     return ", ".join(f"{name} {value_text(name, value)}" for name, value in sweep.items()) or "the only point"
 
 
@@ -135,7 +137,7 @@ def break_down(times: ClassTimes) -> Breakdown:
     )
 
 
-def _slowest(times: ClassTimes) -> list[tuple[dict[str, Any], list[Slowest]]]:
+def _slowest(times: ClassTimes) -> list[tuple[SweepValues, list[Slowest]]]:
     """For each point of the sweep in order, the slowest process of every (repetition, epoch)."""
     keys = times.keys
     io_classes = times.io_classes
@@ -225,9 +227,8 @@ def _simulated_factors(times: ClassTimes) -> dict[tuple[Any, ...], _Factors]:
     """Sweep values → epoch → what low and high are of a simulated time."""
     found: dict[tuple[Any, ...], _Factors] = {}
     for about in times.about:
-        if about.get("kind") == "simulated":
-            of_point = found.setdefault(tuple(about["sweep"].values()), {})
-            of_point.update({int(epoch): (low, high) for epoch, (low, high) in about["spread"].items()})
+        if isinstance(about, Simulated):
+            found.setdefault(tuple(about.sweep.values()), {}).update(about.spread)
     return found
 
 
@@ -235,17 +236,16 @@ def _hit_rates(times: ClassTimes) -> dict[tuple[Any, ...], dict[int, float | Non
     """Sweep values → epoch → hit rate, of simulations."""
     found: dict[tuple[Any, ...], dict[int, float | None]] = {}
     for about in times.about:
-        if about.get("hit_rate"):
-            of_point = found.setdefault(tuple(about["sweep"].values()), {})
-            of_point.update({int(epoch): share for epoch, share in about["hit_rate"].items()})
+        if isinstance(about, StudyRun) and about.hit_rate:
+            found.setdefault(tuple(about.sweep.values()), {}).update(about.hit_rate)
     return found
 
 
 def _staging_seconds(times: ClassTimes) -> dict[tuple[Any, ...], float]:
     return {
-        tuple(about["sweep"].values()): float(about["staging_seconds"])
+        tuple(about.sweep.values()): about.staging_seconds
         for about in times.about
-        if about.get("staging_seconds") is not None
+        if isinstance(about, Simulated) and about.staging_seconds is not None
     }
 
 
@@ -280,7 +280,7 @@ def bottleneck(classes: dict[str, float]) -> str | None:
     return largest if io[largest] > 0 else None
 
 
-def _epoch_point(sweep: dict[str, Any], runs: list[Slowest], factors: _Factors) -> EpochPoint:
+def _epoch_point(sweep: SweepValues, runs: list[Slowest], factors: _Factors) -> EpochPoint:
     times = [run.io_seconds for run in runs]
     epoch = runs[0].epoch
     spread = _with_factors(interval(times), [factors[epoch]] if epoch in factors else [])
@@ -313,7 +313,7 @@ def counted_epochs(epochs: Iterable[int]) -> set[int]:
     return {epoch for epoch in found if epoch >= 2} or found
 
 
-def _sweep_point(sweep: dict[str, Any], runs: list[Slowest], factors: _Factors) -> SweepPoint:
+def _sweep_point(sweep: SweepValues, runs: list[Slowest], factors: _Factors) -> SweepPoint:
     epochs = counted_epochs(run.epoch for run in runs)
     later = [run for run in runs if run.epoch in epochs]
     first = [run.io_seconds for run in runs if run.epoch == 1]
@@ -346,4 +346,4 @@ def _smallest_equal(summary: list[SweepPoint], best: SweepPoint) -> SweepPoint |
         for point in summary
         if all(point.sweep[name] == value for name, value in others.items()) and point.io.overlaps(best.io)
     ]
-    return min(equal, key=lambda point: point.sweep["cache_rate"])
+    return min(equal, key=lambda point: cache_rate_of(point.sweep))

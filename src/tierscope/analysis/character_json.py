@@ -1,6 +1,6 @@
 """A Character and a Similarity as JSON: keys that other people's scripts rely on. Null values stand beside their reason."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,13 +11,12 @@ from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.hidden import BASIS, Hidden
 from tierscope.analysis.similarity import Compared, Similarity
 from tierscope.analysis.wording import Finding, finding_json
+from tierscope.jsonable import JsonObject
 
 SCHEMA_VERSION = 1
 
 
-def character_json(
-    character: Character, run: Mapping[str, Any], findings: Sequence[Finding], given: Conditions
-) -> dict[str, Any]:
+def character_json(character: Character, run: JsonObject, findings: Sequence[Finding], given: Conditions) -> JsonObject:
     """`run`: which one it is."""
     missing = character.missing
     return {
@@ -43,29 +42,29 @@ def character_json(
     }
 
 
-def fact_json(fact: Fact) -> dict[str, Any]:
+def fact_json(fact: Fact) -> JsonObject:
     if fact.value is None:
         return {"value": None, "reason": fact.reason}
     limits = {} if fact.low is None else {"low": fact.low, "high": fact.high}
     return {"value": fact.value, "basis": fact.basis, **limits}
 
 
-def metrics_json(character: Character) -> dict[str, Any]:
+def metrics_json(character: Character) -> JsonObject:
     return {name: {**fact_json(fact), "unit": METRICS[name]} for name, fact in character.metrics.items()}
 
 
-def _part(content: Any, reason: str | None) -> dict[str, Any]:
+def _part(content: Any, reason: str | None) -> JsonObject:
     return {"value": content} if reason is None else {"value": None, "reason": reason}
 
 
-def _timeline(timeline: Timeline | None) -> dict[str, Any] | None:
+def _timeline(timeline: Timeline | None) -> JsonObject | None:
     if timeline is None:
         return None
     starts = [{"epoch": epoch, "seconds": seconds} for epoch, seconds in timeline.epoch_starts.items()]
     return {**asdict(timeline), "epoch_starts": starts}
 
 
-def _hidden(hidden: Hidden) -> dict[str, Any]:
+def _hidden(hidden: Hidden) -> JsonObject:
     if hidden.share is None:
         return {"value": None, "reason": hidden.reason}
     return {
@@ -79,9 +78,9 @@ def _hidden(hidden: Hidden) -> dict[str, Any]:
 
 def similarity_json(
     found: Similarity,
-    runs: tuple[Mapping[str, Any], Mapping[str, Any]],
+    runs: tuple[JsonObject, JsonObject],
     findings: tuple[Sequence[Finding], Sequence[Finding]],
-) -> dict[str, Any]:
+) -> JsonObject:
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "similarity",
@@ -99,7 +98,7 @@ def similarity_json(
     }
 
 
-def _compared(each: Compared) -> dict[str, Any]:
+def _compared(each: Compared) -> JsonObject:
     return {
         "metric": each.name,
         "unit": METRICS[each.name],

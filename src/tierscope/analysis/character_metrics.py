@@ -9,6 +9,8 @@ import polars as pl
 from tierscope.analysis.character_ops import Accesses, SizeBin, log2_bin
 from tierscope.analysis.hidden import IO_KINDS
 from tierscope.spec.study import Study
+from tierscope.trace.described_logs import Habit
+from tierscope.trace.description import Imported, Simulated
 from tierscope.trace.trace import Trace
 
 # name → unit. DLIO's metrics of similarity, in its order.
@@ -81,13 +83,13 @@ def metrics_of(
 
 def unseen(trace: Trace) -> str:
     """Why there are no single operations, nor counts of them, and what to do about it."""
-    if trace.about.get("kind") == "simulated":
+    if isinstance(trace.about, Simulated):
         return "a simulation has no single operations"
-    if trace.about.get("training") and trace.io.is_empty():
+    if trace.about.training and trace.io.is_empty():
         return "nothing was read"
-    if trace.about.get("kind") != "imported":
+    if not isinstance(trace.about, Imported):
         return "single operations were not kept; run or trace with --ops"
-    if trace.about.get("source") == "dftracer":
+    if trace.about.facts.source == "dftracer":
         return "of DFTracer's logs only sums are kept"
     return "only sums were kept, or no file of a tier was read; give the logs themselves"
 
@@ -99,7 +101,7 @@ def _transfers(trace: Trace, sums: Sums, sizes: tuple[SizeBin, ...], seen: Acces
     if seen and seen.exact:
         found = {name: Fact(value, "operations") for name, value in zip(places, seen.exact, strict=True)}
     elif sizes:
-        basis = seen.basis if seen else "counters" if trace.about.get("kind") == "imported" else "histogram"
+        basis = seen.basis if seen else "counters" if isinstance(trace.about, Imported) else "histogram"
         found = dict(zip(places, _within(sizes, mean.value, basis), strict=True))
     else:
         found = {name: Fact(None, reason=mean.reason or unseen(trace)) for name in places}
@@ -136,10 +138,10 @@ def files_of(trace: Trace, study: Study | None, seen: Accesses | None) -> Fact:
         return Fact(float(seen.files), seen.basis)
     if study is not None:
         return Fact(float(study.workload.dataset.num_files_train), "study")
-    habits = trace.about.get("habits")
-    counts = [habit.get("files") for habit in habits.values()] if isinstance(habits, dict) else []
-    if counts and all(isinstance(count, int) for count in counts):
-        return Fact(float(sum(counts)), "counters")
+    counts = [habit.files for habit in _counted_habits(trace)]
+    known = [count for count in counts if count is not None]
+    if known and len(known) == len(counts):
+        return Fact(float(sum(known)), "counters")
     return Fact(None, reason=unseen(trace))
 
 
@@ -159,12 +161,15 @@ def _binned(histograms: pl.Series) -> list[tuple[int, int]]:
     return summed.sort("place").rows()
 
 
+def _counted_habits(trace: Trace) -> list[Habit]:
+    """What an importer counted, by tier; none where nobody did."""
+    return list((trace.about.habits or {}).values()) if isinstance(trace.about, Imported) else []
+
+
 def _counted_sizes(trace: Trace) -> Iterator[SizeBin]:
     """Of an import that was kept: limits and counts of every tier."""
-    habits = trace.about.get("habits")
-    lists = [habit.get("sizes") for habit in habits.values()] if isinstance(habits, dict) else []
     counts: dict[int | None, int] = {}
-    for limit, reads in (pair for each in lists for pair in each or ()):
+    for limit, reads in (pair for habit in _counted_habits(trace) for pair in habit.sizes or ()):
         counts[limit] = counts.get(limit, 0) + reads
     yield from limited(counts)
 

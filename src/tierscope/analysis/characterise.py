@@ -25,6 +25,7 @@ from tierscope.analysis.character_time import TimeBins, Timeline, loop_lengths, 
 from tierscope.analysis.hidden import IO_KINDS, Hidden, hidden_of
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
+from tierscope.trace.description import Imported, StudyRun
 from tierscope.trace.trace import Trace
 
 
@@ -92,7 +93,7 @@ def characterise(trace: Trace, beside: TraceExtras | None = None) -> Character:
     timeline = _timeline(trace, io, beside.ops)
     missing = dict(_missing(trace, sizes, timeline, seen, form))
     return Character(
-        came=str(trace.about.get("kind", "measured")),
+        came=trace.about.kind,
         epochs=trace.ranks["epoch"].n_unique(),
         metrics=metrics_of(trace, sums, sizes, seen, files_of(trace, study, seen)),
         aggregate_bandwidth=_aggregate(io, sums),
@@ -110,8 +111,8 @@ def characterise(trace: Trace, beside: TraceExtras | None = None) -> Character:
 
 
 def _study(trace: Trace) -> Study | None:
-    text = trace.about.get("study")
-    return parse_study(text, "the study of a run") if isinstance(text, str) else None
+    text = trace.about.study if isinstance(trace.about, StudyRun) else None
+    return None if text is None else parse_study(text, "the study of a run")
 
 
 def _basis(io: pl.DataFrame) -> str:
@@ -173,7 +174,7 @@ def _tiers(trace: Trace, io: pl.DataFrame) -> Iterator[TierUse]:
         of(["write"], "bytes").alias("write_bytes"),
         of(["write", "sync"], "busy_seconds").alias("write_seconds"),
     )
-    order = {str(tier["name"]): place for place, tier in enumerate(trace.about.get("tiers", []))}
+    order = {tier.name: place for place, tier in enumerate(trace.about.tiers)}
     rows = sorted(used.iter_rows(named=True), key=lambda row: (order.get(row["tier"], len(order)), row["tier"]))
     yield from (TierUse(**row) for row in rows)
 
@@ -221,7 +222,7 @@ def _missing(
     if not sizes:
         yield "sizes", reason
     if timeline is None:
-        darshan = trace.about.get("source") == "darshan"
+        darshan = isinstance(trace.about, Imported) and trace.about.facts.source == "darshan"
         yield "timeline", "nothing in it says when; Darshan does with extended tracing (DXT)" if darshan else reason
     if seen is None:
         yield "files", reason

@@ -1,10 +1,12 @@
 """Under which conditions times were taken: what a reader needs to know before believing them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import polars as pl
 
 from tierscope.analysis.times import ClassTimes
+from tierscope.trace.description import Description, Imported, Measured, Simulated, StudyRun, Traced
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +38,10 @@ class Conditions:
 
 def conditions(times: ClassTimes, cold: pl.DataFrame) -> Conditions:
     """From the descriptions of the traces, and their rows about the page cache."""
-    tiers = {
-        (str(tier["name"]), bool(tier.get("emulated"))) for about in times.about for tier in about.get("tiers", [])
-    }
+    abouts = times.about
+    tiers = {(tier.name, tier.emulated) for about in abouts for tier in about.tiers}
     emulated = {name for name, is_emulated in tiers if is_emulated}
-    measured = [about for about in times.about if about.get("kind") != "simulated"]
+    measured = [about for about in abouts if not isinstance(about, Simulated)]
     real = sorted({name for name, _ in tiers} - emulated) if measured else []
     resident: dict[str, float | None] = {}
     for tier in real if not cold.is_empty() else ():
@@ -48,23 +49,33 @@ def conditions(times: ClassTimes, cold: pl.DataFrame) -> Conditions:
         if not rows.is_empty():
             unknown = bool(rows["resident_bytes"].null_count())
             resident[tier] = None if unknown else _largest_share(rows)
-    overheads = [about["overhead"] for about in times.about if "overhead" in about]
+    costs = [about.own_cost for about in abouts if about.own_cost is not None]
+    caches = {about.metadata_cache for about in abouts if isinstance(about, Measured)}
+    of_studies = [about for about in abouts if isinstance(about, StudyRun)]
     return Conditions(
-        traced=any(about.get("kind") == "traced" for about in times.about),
+        traced=any(isinstance(about, Traced) for about in abouts),
         emulated=tuple(sorted(emulated)),
         resident=resident,
-        evicted=not real or all(about.get("metadata_cache") != "unknown" for about in times.about),
-        warm_metadata=bool(real) and any(about.get("metadata_cache") == "warm" for about in times.about),
-        recorder_seconds_per_op=_worst(overheads, "recorder_seconds_per_op"),
-        harness_seconds_per_sample=_worst(overheads, "harness_seconds_per_sample"),
-        threads_seconds_per_op=_worst(overheads, "threads_seconds_per_op"),
-        simulated=tuple(
-            sorted({str(about.get("method")) for about in times.about if about.get("kind") == "simulated"})
-        ),
-        policies=tuple(sorted({str(about["policy"]) for about in times.about if about.get("policy")})),
-        profilers=tuple(sorted({str(about["profiler"]) for about in times.about if about.get("profiler")})),
-        processes=sum(int(about.get("process_count") or 0) for about in times.about) or None,
+        evicted=not real or "unknown" not in caches,
+        warm_metadata=bool(real) and "warm" in caches,
+        recorder_seconds_per_op=_worst(cost.recorder_seconds_per_op for cost in costs),
+        harness_seconds_per_sample=_worst(cost.harness_seconds_per_sample for cost in costs),
+        threads_seconds_per_op=_worst(cost.threads_seconds_per_op for cost in costs),
+        simulated=tuple(sorted({str(about.method) for about in abouts if isinstance(about, Simulated)})),
+        policies=tuple(sorted({about.policy for about in of_studies if about.policy})),
+        profilers=tuple(sorted({about.profiler for about in abouts if isinstance(about, Measured) and about.profiler})),
+        processes=sum(_processes(about) for about in abouts) or None,
     )
+
+
+def _processes(about: Description) -> int:
+    match about:
+        case Traced(records=records):
+            return records.process_count or 0
+        case Imported(facts=facts):
+            return facts.process_count or 0
+        case _:
+            return 0
 
 
 def _largest_share(rows: pl.DataFrame) -> float:
@@ -74,5 +85,5 @@ def _largest_share(rows: pl.DataFrame) -> float:
     return max(shares)
 
 
-def _worst(overheads: list[dict[str, float | None]], name: str) -> float | None:
-    return max((float(cost) for overhead in overheads if (cost := overhead.get(name)) is not None), default=None)
+def _worst(costs: Iterable[float | None]) -> float | None:
+    return max((cost for cost in costs if cost is not None), default=None)

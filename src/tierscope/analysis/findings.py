@@ -4,7 +4,7 @@ import shlex
 import signal
 import textwrap
 from collections import Counter
-from typing import Any
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -18,6 +18,16 @@ from tierscope.analysis.stragglers import about_stragglers
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.training import Training, about_training
 from tierscope.analysis.wording import Finding
+from tierscope.trace.description import (
+    Imported,
+    Measured,
+    RecordedCommand,
+    Records,
+    Simulated,
+    StationLoad,
+    StudyRun,
+    Traced,
+)
 
 GOAL_KINDS = ("goal_met", "goal_missed")
 WARM_SHARE = 0.01
@@ -52,20 +62,23 @@ def find(
     findings += _about_tiers(given)
     findings += _about_simulation(times, breakdown, given) if given.simulated else []
     findings += _about_ranks(times, breakdown, given)
-    for about in times.about:
-        findings += _about_tracing(about, times) if about.get("kind") == "traced" else []
-        if about.get("kind") == "imported":
-            findings += _about_end(about) if "exit_code" in about else []
-            findings += about_import(about, times)
-        if about.get("kind") in ("imported", "traced"):
-            findings += about_habits(times, breakdown, about["habits"])
-    if any(about.get("kind") == "measured" for about in times.about):
+    for run in times.runs:
+        match run.about:
+            case Traced() as traced:
+                findings += _about_tracing(traced, times)
+                findings += about_habits(times, breakdown, run.habits)
+            case Imported() as imported:
+                findings += _about_end(imported.command, imported.recorded) if imported.recorded else []
+                findings += about_import(imported.facts, times)
+                findings += about_habits(times, breakdown, run.habits)
+    measured = [about for about in times.about if isinstance(about, Measured)]
+    if measured:
         findings += about_study(times, breakdown)
-    findings += about_profiled(times.about)
-    trimmed = max(int(about.get("trimmed_samples") or 0) for about in times.about)
+    findings += about_profiled(measured)
+    trimmed = max((about.trimmed_samples for about in times.about if isinstance(about, StudyRun)), default=0)
     if trimmed:
         findings.append(Finding("trimmed", {"samples": trimmed}))
-    if any(about.get("compute") == "sleep" for about in times.about):
+    if any(about.compute == "sleep" for about in measured):
         findings.append(Finding("sleeping_compute", {}))
     return findings
 
@@ -86,27 +99,27 @@ def _about_tiers(given: Conditions) -> list[Finding]:
 
 
 def _about_simulation(times: ClassTimes, breakdown: Breakdown, given: Conditions) -> list[Finding]:
-    findings = [Finding("upper_bound", {})] if any(about.get("upper_bound") for about in times.about) else []
-    if any(about.get("checkpoints") for about in times.about):
+    simulated = [about for about in times.about if isinstance(about, Simulated)]
+    findings = [Finding("upper_bound", {})] if any(about.upper_bound for about in simulated) else []
+    if any(about.checkpoints_left_out for about in simulated):
         findings.append(Finding("checkpoints_not_simulated", {}))
     if "bound" in given.simulated and _sum(times.epochs, "compute_seconds") > 0:
         findings.append(Finding("rough_bound", {}))
-    return [*findings, *_about_stations(times, breakdown), *_about_staging(breakdown)]
+    return [*findings, *_about_stations(simulated, breakdown), *_about_staging(breakdown)]
 
 
-def _about_stations(times: ClassTimes, breakdown: Breakdown) -> list[Finding]:
+def _about_stations(simulated: Sequence[Simulated], breakdown: Breakdown) -> list[Finding]:
     """Of the best point, where it was simulated: which station is busiest, and how close the next kind is."""
-    best = next((about for about in times.about if about.get("sweep") == breakdown.best.sweep), {})
-    stations = best.get("stations") or []
-    if not stations or not stations[0]["seconds"]:
+    stations = next((about.stations for about in simulated if about.sweep == breakdown.best.sweep), ())
+    if not stations or not stations[0].seconds:
         return []
-    second: dict[str, Any] = stations[1] if len(stations) > 1 else {"station": "none", "seconds": 0.0}
+    second = stations[1] if len(stations) > 1 else StationLoad(station="none", seconds=0.0)
     evidence = {
         "where": sweep_text(breakdown.best.sweep),
-        "station": stations[0]["station"],
-        "seconds": stations[0]["seconds"],
-        "second": second["station"],
-        "percent": 100 * second["seconds"] / stations[0]["seconds"],
+        "station": stations[0].station,
+        "seconds": stations[0].seconds,
+        "second": second.station,
+        "percent": 100 * second.seconds / stations[0].seconds,
     }
     return [Finding("busiest_station", evidence)]
 
@@ -160,27 +173,28 @@ def _about_ranks(times: ClassTimes, breakdown: Breakdown, given: Conditions) -> 
     return findings
 
 
-def _about_tracing(about: dict[str, Any], times: ClassTimes) -> list[Finding]:
+def _about_tracing(about: Traced, times: ClassTimes) -> list[Finding]:
     """What a preloaded recorder saw of a command, and what it could not see."""
-    findings = _about_end(about)
+    records = about.records
+    findings = _about_end(shlex.join(about.command), about)
     if not times.table["ops"].sum():
-        findings += [] if about.get("unrecorded_processes") else [Finding("nothing_recorded", {})]
-    elif not about.get("marked") and times.epoch is None and times.epochs["epoch"].n_unique() == 1:
-        findings.append(Finding("no_marks", {"span_seconds": about.get("span_seconds")}))
-    for tier in about.get("tiers", []):
-        if "/" in tier["prefixes"]:
-            findings.append(Finding("root_tier", {"tier": tier["name"]}))
+        findings += [] if records.unrecorded_processes else [Finding("nothing_recorded", {})]
+    elif not records.marked and times.epoch is None and times.epochs["epoch"].n_unique() == 1:
+        findings.append(Finding("no_marks", {"span_seconds": records.span_seconds}))
+    for tier in about.tiers:
+        if "/" in tier.prefixes:
+            findings.append(Finding("root_tier", {"tier": tier.name}))
     if times.basis == "wall":
-        findings += _about_wall(about)
-    return findings + _about_unseen(about)
+        findings += _about_wall(records)
+    return findings + _about_unseen(records)
 
 
-def _about_end(about: dict[str, Any]) -> list[Finding]:
+def _about_end(command: str, ended: Traced | RecordedCommand) -> list[Finding]:
     """How the command ended, if there is anything to say about that."""
-    if about.get("running"):
-        command = textwrap.shorten(shlex.join(about["command"]), _COMMAND_WIDTH, placeholder=" …")
-        return [Finding("running", {"command": command, "pids": about["running"][:MOST_NAMED]})]
-    code = about.get("exit_code")
+    if ended.running:
+        shown = textwrap.shorten(command, _COMMAND_WIDTH, placeholder=" …")
+        return [Finding("running", {"command": shown, "pids": list(ended.running[:MOST_NAMED])})]
+    code = ended.exit_code
     if not code:
         return []
     try:
@@ -189,36 +203,36 @@ def _about_end(about: dict[str, Any]) -> list[Finding]:
         return [Finding("failed_command", {"code": code})]
 
 
-def _about_wall(about: dict[str, Any]) -> list[Finding]:
-    with_io = [process["rank"] for process in about.get("processes", []) if process["lanes"]]
+def _about_wall(records: Records) -> list[Finding]:
+    with_io = [process.rank for process in records.processes if process.lanes]
     most = max(Counter(rank for rank in with_io if rank is not None).values(), default=0)
     return [Finding("wall_processes", {"processes": most})] if most > 1 else []
 
 
-def _about_unseen(about: dict[str, Any]) -> list[Finding]:
+def _about_unseen(records: Records) -> list[Finding]:
     findings: list[Finding] = []
-    if about.get("unrecorded_processes"):
-        missing = {"processes": about["unrecorded_processes"], "ops": about.get("unrecorded_ops") or 0}
+    if records.unrecorded_processes:
+        missing = {"processes": records.unrecorded_processes, "ops": records.unrecorded_ops}
         findings.append(Finding("unrecorded", missing))
-    if about.get("outside_ops"):
-        findings.append(Finding("outside", {"ops": about["outside_ops"], "seconds": about["outside_seconds"]}))
-    if about.get("under_way_ops"):
-        findings.append(Finding("under_way", {"ops": about["under_way_ops"], "seconds": about["under_way_seconds"]}))
-    for tier, sums in about["mapped"].items():
-        findings.append(Finding("mapped", {"tier": tier, "ops": sums["ops"], "bytes": sums["bytes"]}))
-    for kind, noun, name in (
-        ("lost_ops", "ops", "lost_ops"),
-        ("lost_rows", "rows", "lost_rows"),
-        ("cut", "lanes", "cut_lanes"),
-        ("still_running", "processes", "still_running"),
-        ("unemulated", "processes", "unemulated_processes"),
-        ("scattered", "processes", "scattered_processes"),
+    if records.outside_ops:
+        findings.append(Finding("outside", {"ops": records.outside_ops, "seconds": records.outside_seconds}))
+    if records.under_way_ops:
+        findings.append(Finding("under_way", {"ops": records.under_way_ops, "seconds": records.under_way_seconds}))
+    for tier, sums in records.mapped.items():
+        findings.append(Finding("mapped", {"tier": tier, "ops": sums.ops, "bytes": sums.bytes}))
+    for kind, noun, count in (
+        ("lost_ops", "ops", records.lost_ops),
+        ("lost_rows", "rows", records.lost_rows),
+        ("cut", "lanes", records.cut_lanes),
+        ("still_running", "processes", records.still_running),
+        ("unemulated", "processes", records.unemulated_processes),
+        ("scattered", "processes", records.scattered_processes),
     ):
-        if about.get(name):
-            findings.append(Finding(kind, {noun: about[name]}))
-    if about.get("damaged_file_count"):
-        names = about["damaged_files"][:MOST_NAMED]
-        findings.append(Finding("damaged", {"files": about["damaged_file_count"], "names": names}))
+        if count:
+            findings.append(Finding(kind, {noun: count}))
+    if records.damaged_file_count:
+        names = list(records.damaged_files[:MOST_NAMED])
+        findings.append(Finding("damaged", {"files": records.damaged_file_count, "names": names}))
     return findings
 
 
@@ -254,10 +268,10 @@ def _about_checkpoints(times: ClassTimes, breakdown: Breakdown) -> list[Finding]
     """Of the point where they take most of the epoch."""
     point = max(breakdown.summary, key=lambda point: point.checkpoint_share or 0.0)
     share = point.checkpoint_share or 0.0
-    about = next((each for each in times.about if each.get("checkpoint") and each["sweep"] == point.sweep), None)
-    if share <= CHECKPOINT_SHARE or about is None:
+    written = next((about.checkpoint for about in times.about if about.checkpoint and about.sweep == point.sweep), None)
+    if share <= CHECKPOINT_SHARE or written is None:
         return []
-    tier = about["checkpoint"]["tier"]
+    tier = written.tier
     here = (pl.col(name).eq_missing(value) for name, value in point.sweep.items())
     rows = times.table.filter(pl.col("class") == f"{tier.upper()}-WRITE", *here)
     epochs = counted_epochs(rows["epoch"].to_list())

@@ -4,16 +4,18 @@ Thresholds stand in one table. Data first: every finding carries the numbers tha
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec import structs
 
 from tierscope.analysis.breakdown import Breakdown
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.wording import Finding
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
+from tierscope.trace.described_logs import Habit
+from tierscope.trace.description import StudyRun, Traced
 
 THRESHOLDS: dict[str, float] = {
     "small_file_bytes": 1 << 20,  # smaller ones cost an open each for little data
@@ -34,9 +36,6 @@ THRESHOLDS: dict[str, float] = {
 }
 
 
-Habit = Mapping[str, Any]  # what is not known is absent
-
-
 def about_habits(times: ClassTimes, breakdown: Breakdown, habits: Mapping[str, Habit]) -> Iterator[Finding]:
     """Of a stranger's program. `habits`: by tier, what an importer counted (trace/imports) or a trace's sums tell (own_habits)."""
     if not breakdown.best.io.median:
@@ -48,8 +47,9 @@ def about_habits(times: ClassTimes, breakdown: Breakdown, habits: Mapping[str, H
         yield from _files(tier, habit)
         yield from _requests(tier, habit)
         yield from _servers(tier, habit)
-        if times.table["epoch"].n_unique() > 1 and _exceeds(habit, "again_files", "read_files", "again_share"):
-            yield Finding("read_again", {"tier": tier, "files": habit["again_files"], "of": habit["read_files"]})
+        again = habit.again_files, habit.read_files
+        if times.table["epoch"].n_unique() > 1 and _exceeds(*again, "again_share"):
+            yield Finding("read_again", {"tier": tier, "files": habit.again_files, "of": habit.read_files})
 
 
 def about_study(times: ClassTimes, breakdown: Breakdown) -> Iterator[Finding]:
@@ -57,28 +57,27 @@ def about_study(times: ClassTimes, breakdown: Breakdown) -> Iterator[Finding]:
 
     All its tiers hold the same files and are read by the same loader, so one of them speaks for all: the one that is read most.
     """
-    at_best = next((about for about in times.about if about["sweep"] == breakdown.best.sweep), None)
-    if at_best is None or "study" not in at_best:
+    at_best = next((run for run in times.runs if run.about.sweep == breakdown.best.sweep), None)
+    if at_best is None or not isinstance(at_best.about, StudyRun) or at_best.about.study is None:
         return
-    study = parse_study(at_best["study"], "the study of a run")
+    study = parse_study(at_best.about.study, "the study of a run")
     yield from _unused(times, study)
-    tier, habit = max(at_best["habits"].items(), key=lambda pair: pair[1]["reads"], default=("", None))
+    tier, habit = max(at_best.habits.items(), key=lambda pair: pair[1].reads, default=("", None))
     if habit is None:
         return
     files = study.workload.dataset.num_files_train
-    alone = study.workload.dataset.num_samples_per_file == 1 and "opens" in habit  # Darshan does not tell them
-    known = {"files": habit["opens"]} if alone else {}
-    yield from _files(tier, {**habit, **known})
-    yield from _requests(tier, {**habit, "transfer_bytes": study.workload.reader.transfer_size})
+    alone = study.workload.dataset.num_samples_per_file == 1  # where opens are told: Darshan does not
+    yield from _files(tier, structs.replace(habit, files=habit.opens) if alone and habit.opens is not None else habit)
+    yield from _requests(tier, structs.replace(habit, transfer_bytes=study.workload.reader.transfer_size))
     for each in study.system.tiers:
-        if each.emulate and each.name in at_best["habits"] and files * each.stripe_count < each.servers:
+        if each.emulate and each.name in at_best.habits and files * each.stripe_count < each.servers:
             evidence = {"tier": each.name, "files": files, "stripe_count": each.stripe_count, "servers": each.servers}
             yield Finding("idle_servers", evidence)
 
 
-def _exceeds(habit: Habit, part: str, whole: str, share: str) -> bool:
+def _exceeds(part: int | None, whole: int | None, share: str) -> bool:
     """Whether the part is known to be more of the whole than the threshold of that name."""
-    return part in habit and whole in habit and bool(habit[part] > THRESHOLDS[share] * habit[whole])
+    return part is not None and whole is not None and part > THRESHOLDS[share] * whole
 
 
 def _metadata(breakdown: Breakdown) -> Iterator[Finding]:
@@ -123,7 +122,9 @@ def _tiers(times: ClassTimes, breakdown: Breakdown) -> Iterator[Finding]:
         return
     best = breakdown.best
     written = _moved(times.table, "WRITE")
-    mapped = {tier for about in times.about for tier in about.get("mapped", ())}  # what is read there is not seen
+    mapped = {
+        tier for about in times.about if isinstance(about, Traced) for tier in about.records.mapped
+    }  # what is read there is not seen
     for tier, nbytes in sorted(moved.items()):
         time = sum(best.classes.get(f"{tier.upper()}-{kind}", 0.0) for kind in ("READ", "META")) / best.io.median
         if nbytes and time - nbytes / total > THRESHOLDS["tier_imbalance"]:
@@ -156,24 +157,25 @@ def _moved(table: pl.DataFrame, category: str) -> dict[str, int]:
 
 def _files(tier: str, habit: Habit) -> Iterator[Finding]:
     """Where nobody counted files, opens tell as much about their cost."""
-    kind, counted = ("small_files", "files") if "files" in habit else ("small_opens", "opens")
-    count = habit.get(counted, 0)
-    if count >= THRESHOLDS["many_files"] and habit["read_bytes"] / count < THRESHOLDS["small_file_bytes"]:
-        yield Finding(kind, {"tier": tier, counted: count, "mean_bytes": habit["read_bytes"] / count})
-    if _exceeds(habit, "stdio_reads", "reads", "stdio_share"):
-        yield Finding("stdio_reads", {"tier": tier, "percent": 100 * habit["stdio_reads"] / habit["reads"]})
+    known = habit.files is not None
+    kind, counted = ("small_files", "files") if known else ("small_opens", "opens")
+    count = (habit.files if known else habit.opens) or 0
+    if count >= THRESHOLDS["many_files"] and habit.read_bytes / count < THRESHOLDS["small_file_bytes"]:
+        yield Finding(kind, {"tier": tier, counted: count, "mean_bytes": habit.read_bytes / count})
+    if habit.stdio_reads and _exceeds(habit.stdio_reads, habit.reads, "stdio_share"):
+        yield Finding("stdio_reads", {"tier": tier, "percent": 100 * habit.stdio_reads / habit.reads})
 
 
 def _requests(tier: str, habit: Habit) -> Iterator[Finding]:
-    if _exceeds(habit, "random_reads", "reads", "random_share"):
-        yield Finding("random_reads", {"tier": tier, "percent": 100 * habit["random_reads"] / habit["reads"]})
-    reads, small = habit["reads"], int(THRESHOLDS["small_request_bytes"])
-    if reads < THRESHOLDS["many_requests"] or not _exceeds(habit, "reads", "opens", "requests_per_open"):
+    if habit.random_reads and _exceeds(habit.random_reads, habit.reads, "random_share"):
+        yield Finding("random_reads", {"tier": tier, "percent": 100 * habit.random_reads / habit.reads})
+    reads, small = habit.reads, int(THRESHOLDS["small_request_bytes"])
+    if reads < THRESHOLDS["many_requests"] or not _exceeds(reads, habit.opens, "requests_per_open"):
         return
-    mean = habit["read_bytes"] / reads
+    mean = habit.read_bytes / reads
     evidence = {"tier": tier, "reads": reads, "mean_bytes": mean}
-    transfer = habit.get("transfer_bytes")
-    smaller = sum(count for limit, count in habit.get("sizes", ()) if limit is not None and limit <= small)
+    transfer = habit.transfer_bytes
+    smaller = sum(count for limit, count in habit.sizes or () if limit is not None and limit <= small)
     if mean < small and transfer is not None and transfer < small and mean > transfer / 2:
         yield Finding("small_transfers", {**evidence, "transfer_bytes": transfer})
     elif mean < small:
@@ -183,17 +185,17 @@ def _requests(tier: str, habit: Habit) -> Iterator[Finding]:
         yield Finding("mostly_small", {"tier": tier, "reads": reads, "percent": percent, "limit_bytes": small})
 
 
-def _limit(habit: Habit) -> dict[str, Any]:
+def _limit(habit: Habit) -> dict[str, str | int]:
     """What a request could be as large as, in words and bytes."""
-    for name, words in (("transfer_bytes", "the transfer size"), ("stripe_bytes", "the stripe size")):
-        if habit.get(name):
-            return {"limit": words, "limit_bytes": habit[name]}
+    for nbytes, words in ((habit.transfer_bytes, "the transfer size"), (habit.stripe_bytes, "the stripe size")):
+        if nbytes:
+            return {"limit": words, "limit_bytes": nbytes}
     return {"limit": "what storage moves at once", "limit_bytes": int(THRESHOLDS["large_request_bytes"])}
 
 
 def _servers(tier: str, habit: Habit) -> Iterator[Finding]:
     """Where Lustre said on which object servers files lie."""
-    if habit.get("striped_files", 0) > 1 and habit["servers"] == 1:
-        yield Finding("one_server", {"tier": tier, "files": habit["striped_files"]})
-    elif habit.get("striped_large_on_one"):
-        yield Finding("large_on_one_server", {"tier": tier, "files": habit["striped_large_on_one"]})
+    if habit.striped_files > 1 and habit.servers == 1:
+        yield Finding("one_server", {"tier": tier, "files": habit.striped_files})
+    elif habit.striped_large_on_one:
+        yield Finding("large_on_one_server", {"tier": tier, "files": habit.striped_large_on_one})

@@ -21,6 +21,7 @@ from typing import Any
 import polars as pl
 
 from tierscope.errors import ResultError
+from tierscope.jsonable import JsonObject, SweepValues
 from tierscope.spec.dlio_making import MetricOptions
 from tierscope.trace.trace import Trace
 
@@ -77,16 +78,16 @@ class PointMetrics:
     """All epochs of all repetitions of one point of a sweep."""
 
     point: int
-    sweep: Mapping[str, Any]
+    sweep: SweepValues
     epochs: tuple[EpochMetrics, ...]
 
 
 def point_metrics(traces: Iterable[Trace], wanted: MetricOptions) -> list[PointMetrics]:
     """Of runs of ours, in the order of points and repetitions."""
-    sweeps: dict[int, Mapping[str, Any]] = {}
+    sweeps: dict[int, SweepValues] = {}
     found: dict[int, list[EpochMetrics]] = {}
     for trace in traces:
-        sweeps[trace.key.point] = trace.about.get("sweep", {})
+        sweeps[trace.key.point] = trace.about.sweep
         found.setdefault(trace.key.point, []).extend(epoch_metrics(trace, wanted))
     return [PointMetrics(point, sweeps[point], tuple(epochs)) for point, epochs in sorted(found.items())]
 
@@ -128,7 +129,7 @@ def _counted_au(row: Mapping[str, Any], wanted: MetricOptions) -> float | None:
     return 100 * max(0.0, compute) / counted if counted > 0 else None
 
 
-def metric_json(point: PointMetrics, au_goal: float | None) -> dict[str, Any]:
+def metric_json(point: PointMetrics, au_goal: float | None) -> JsonObject:
     """DLIO's names, one value per epoch where it has a list; `train_au_goal_percentage`, `train_io_MB_per_second` and `per_epoch` are ours."""
     au = [epoch.au for epoch in point.epochs]
     known = [value for value in au if value is not None]
@@ -151,7 +152,7 @@ def metric_json(point: PointMetrics, au_goal: float | None) -> dict[str, Any]:
     }
 
 
-def _epoch_json(epoch: EpochMetrics) -> dict[str, Any]:
+def _epoch_json(epoch: EpochMetrics) -> JsonObject:
     """What the sums and means above hide: the spread over ranks, and the slowest of them."""
     slowest = epoch.slowest
     return {
@@ -183,7 +184,7 @@ def _spread(values: Sequence[float | None]) -> dict[str, float] | None:
     return {"mean": statistics.fmean(known), "stdev": statistics.pstdev(known), "min": min(known), "max": max(known)}
 
 
-def metric_lines(metric: Mapping[str, Any], accelerators: int) -> list[str]:
+def metric_lines(metric: JsonObject, accelerators: int) -> list[str]:
     """As DLIO prints them, mean and standard deviation over epochs; those of the slowest rank are ours."""
     rule = "=" * 58
     slowest = [epoch["slowest_rank"] for epoch in metric["per_epoch"]]
@@ -215,7 +216,7 @@ def metric_lines(metric: Mapping[str, Any], accelerators: int) -> list[str]:
     return [f"[METRIC] {line}" for line in (*lines, rule)]
 
 
-def _line(label: str, metric: Mapping[str, Any], mean: str, stdev: str) -> str:
+def _line(label: str, metric: JsonObject, mean: str, stdev: str) -> str:
     if metric[mean] is None:
         return f"{label}: unknown (no step is left that counts)"
     return f"{label}: {metric[mean]:.4f} ({metric[stdev]:.4f})"

@@ -1,15 +1,15 @@
 """How tiers are used, as far as the sums of a trace tell: opens, reads, their bytes and sizes in an epoch.
 
-An importer that sees single files counts more (trace/imports). What sums cannot tell is absent, not zero: how many files there are, which of them were
-read again, what went through streams or jumped, on which servers files lie. Opens are absent too where a log has one number for all metadata.
+An importer that sees single files counts more (trace/imports). What sums cannot tell is None, not zero: how many files there are, which of them were
+read again, what went through streams or jumped, on which servers files lie. Opens are None too where a log has one number for all metadata.
 """
-
-from typing import Any
 
 import polars as pl
 
+from tierscope.trace.described_logs import Habit
 
-def habits_of(io: pl.DataFrame) -> dict[str, dict[str, Any]]:
+
+def habits_of(io: pl.DataFrame) -> dict[str, Habit]:
     """By tier, of the epoch in which most was opened and read there. `io` is a trace's."""
     ranked = io.drop_nulls("rank")
     reading, opening = pl.col("kind") == "read", pl.col("kind") == "open"
@@ -25,20 +25,22 @@ def habits_of(io: pl.DataFrame) -> dict[str, dict[str, Any]]:
         .unique("tier", keep="first", maintain_order=True)
     )
     without_opens = set(ranked.filter(pl.col("kind") == "meta")["tier"])
-    found: dict[str, dict[str, Any]] = {}
-    for row in busiest.iter_rows(named=True):
-        tier, epoch = row.pop("tier"), row.pop("epoch")
-        if tier in without_opens:
-            del row["opens"]
+    found: dict[str, Habit] = {}
+    for tier, epoch, opens, reads, read_bytes in busiest.iter_rows():
         histograms = ranked.filter(reading & (pl.col("tier") == tier) & (pl.col("epoch") == epoch))["size_histogram"]
-        found[tier] = {**row, **({} if histograms.has_nulls() else {"sizes": _sizes(histograms)})}
+        found[tier] = Habit(
+            opens=None if tier in without_opens else opens,
+            reads=reads,
+            read_bytes=read_bytes,
+            sizes=None if histograms.has_nulls() else _sizes(histograms),
+        )
     return found
 
 
-def _sizes(histograms: pl.Series) -> list[list[int]]:
+def _sizes(histograms: pl.Series) -> tuple[tuple[int, int], ...]:
     """How many reads were smaller than each limit, and not smaller than the one before."""
     bins = pl.DataFrame(
         {"count": histograms, "bin": pl.select(pl.int_ranges(histograms.list.len())).to_series()}
     ).explode("count", "bin")
     summed = bins.drop_nulls().group_by("bin").agg(pl.col("count").sum()).sort("bin")
-    return [[1 << number, count] for number, count in summed.rows()]
+    return tuple((1 << number, count) for number, count in summed.rows())

@@ -6,9 +6,9 @@ global shuffle; where ranges overlap, seeds differ as much as shuffles do. I/O s
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tierscope.analysis.wording import Finding, finding_json
+from tierscope.jsonable import JsonObject
 
 SCHEMA_VERSION = 1
 KIND = "shuffling"
@@ -98,9 +98,9 @@ class Shuffling:
     seeds: int
     system: str
     sample_bytes: int
-    data: dict[str, Any]
-    training: dict[str, Any]
-    storage: dict[str, Any]
+    data: JsonObject
+    training: JsonObject
+    storage: JsonObject
     rows: tuple[ShuffleRow, ...]
 
     @property
@@ -188,7 +188,7 @@ def _about_io(found: Shuffling) -> Iterator[Finding]:
     yield Finding("shuffle_io_saved" if local.io.median < longest.io.median else "shuffle_io_not_saved", evidence)
 
 
-def shuffling_json(found: Shuffling) -> dict[str, Any]:
+def shuffling_json(found: Shuffling) -> JsonObject:
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": KIND,
@@ -200,7 +200,7 @@ def shuffling_json(found: Shuffling) -> dict[str, Any]:
     }
 
 
-def _row_json(found: Shuffling, row: ShuffleRow) -> dict[str, Any]:
+def _row_json(found: Shuffling, row: ShuffleRow) -> JsonObject:
     return {
         "shuffle": row.shuffle.name,
         "shuffle_nodes": row.shuffle.nodes,

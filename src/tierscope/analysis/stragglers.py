@@ -9,6 +9,7 @@ import polars as pl
 
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.wording import Finding
+from tierscope.trace.description import Measured
 
 FACTOR = 2.0
 MOST = 0.5  # of the epochs, and more
@@ -18,7 +19,7 @@ SHORTEST_SECONDS = 0.05  # that it is behind: shorter epochs are noise
 
 
 def about_stragglers(times: ClassTimes) -> list[Finding]:
-    if not any(about.get("kind") == "measured" for about in times.about):
+    if not any(isinstance(about, Measured) for about in times.about):
         return []
     own = pl.col("epoch_seconds") - pl.col("sync_seconds").fill_null(0.0)
     ranks = times.epochs.drop_nulls(["epoch_seconds", "rank"]).with_columns(own=own)

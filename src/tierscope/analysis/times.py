@@ -7,7 +7,7 @@ is a sweep key.
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -17,8 +17,10 @@ import polars as pl
 from tierscope.analysis.csv_places import line_of, records, refuse_binary, refuse_ragged, shown
 from tierscope.analysis.own_habits import habits_of
 from tierscope.errors import ResultError, UserError
+from tierscope.trace.described_logs import Habit
+from tierscope.trace.description import Description, Imported
 from tierscope.trace.ops import CATEGORIES, CATEGORY, IO_CATEGORIES, MOVES_BYTES
-from tierscope.trace.trace import Trace
+from tierscope.trace.trace import RunKey, Trace
 from tierscope.units import closest
 
 REQUIRED = ("rank", "epoch", "class", "seconds")
@@ -26,6 +28,15 @@ RESERVED = ("node", "repetition", "ops", "bytes")
 _MOST_LISTED = 8  # epochs, in an error
 _MOST_SECONDS = 1e12  # sums of them stay numbers
 _CLASS = re.compile(r"[^\x00-\x1f\x7f-\x9f,\"]{1,32}-(READ|META|WRITE)")
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedRun:
+    """A run that times come from: how it describes itself, and by tier how it uses storage, as its logs or its sums tell."""
+
+    key: RunKey
+    about: Description
+    habits: Mapping[str, Habit]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +48,13 @@ class ClassTimes:
     sweep: tuple[str, ...]
     classes: tuple[str, ...]
     basis: str
-    about: list[dict[str, Any]] = field(default_factory=list)  # of the traces it was made from, with their habits
+    runs: tuple[DescribedRun, ...] = ()  # whose traces it was made from; none: a CSV
     kinds: dict[str, tuple[int, int]] = field(default_factory=dict)  # operations and bytes of each kind in all
     epoch: int | None = None  # the only one that was taken; None: all that there are
+
+    @property
+    def about(self) -> list[Description]:
+        return [run.about for run in self.runs]
 
     @property
     def keys(self) -> list[str]:
@@ -66,21 +81,18 @@ def from_traces(traces: Iterable[Trace], tiers: Iterable[str], basis: str = "bus
     """
     tables: list[pl.DataFrame] = []
     epochs: list[pl.DataFrame] = []
-    about: list[dict[str, Any]] = []
+    runs: list[DescribedRun] = []
     kinds: dict[str, tuple[int, int]] = {}
     sweep: tuple[str, ...] = ()
     for trace in traces:
-        values = trace.about.get("sweep")
-        if not isinstance(values, dict):
-            raise ResultError(
-                f"run {trace.key.point}-r{trace.key.repetition}: has no sweep values in its description; run it again"
-            )
-        if about and tuple(values) != sweep:
+        values = trace.about.sweep
+        if runs and tuple(values) != sweep:
             raise ResultError(
                 f"run {trace.key.point}-r{trace.key.repetition}: was made by another sweep; move it away and run again"
             )
         sweep = tuple(values)
-        about.append({"habits": habits_of(trace.io), **trace.about, "repetition": trace.key.repetition})
+        counted = trace.about.habits if isinstance(trace.about, Imported) else None
+        runs.append(DescribedRun(trace.key, trace.about, habits_of(trace.io) if counted is None else counted))
         columns = [pl.lit(value).alias(name) for name, value in values.items()]
         category = pl.col("kind").replace_strict(CATEGORY, return_dtype=pl.String)
         tables.append(
@@ -102,7 +114,7 @@ def from_traces(traces: Iterable[Trace], tiers: Iterable[str], basis: str = "bus
     # Relaxed: a sweep may hold null, or whole numbers of different sizes.
     table, ranks = (pl.concat(parts, how="vertical_relaxed") for parts in (tables, epochs))
     classes = _class_order(table["class"].unique().to_list(), list(tiers))
-    return ClassTimes(_complete(table, ranks, sweep, classes), ranks, sweep, classes, basis, about, kinds)
+    return ClassTimes(_complete(table, ranks, sweep, classes), ranks, sweep, classes, basis, tuple(runs), kinds)
 
 
 def of_epoch(times: ClassTimes, epoch: int | None) -> ClassTimes:

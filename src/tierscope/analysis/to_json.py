@@ -1,15 +1,14 @@
 """A Breakdown as JSON: keys that other people's scripts rely on."""
 
-from typing import Any
-
 from tierscope.analysis.breakdown import Breakdown, EpochPoint, SweepPoint
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.wording import Finding, finding_json
+from tierscope.jsonable import JsonObject
 
 SCHEMA_VERSION = 1
 
 
-def breakdown_json(breakdown: Breakdown, findings: list[Finding], given: Conditions) -> dict[str, Any]:
+def breakdown_json(breakdown: Breakdown, findings: list[Finding], given: Conditions) -> JsonObject:
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "breakdown",
@@ -41,7 +40,7 @@ def epoch_json(breakdown: Breakdown) -> dict[str, int]:
     return {} if breakdown.epoch is None else {"epoch": breakdown.epoch}
 
 
-def _epoch(point: EpochPoint, basis: str) -> dict[str, Any]:
+def _epoch(point: EpochPoint, basis: str) -> JsonObject:
     steps = point.step_seconds
     return {
         "sweep": point.sweep,
@@ -71,7 +70,7 @@ def _share(part: float | None, whole: float | None) -> float | None:
     return part / whole if part is not None and whole else None
 
 
-def summary_json(point: SweepPoint) -> dict[str, Any]:
+def summary_json(point: SweepPoint) -> JsonObject:
     return {
         "sweep": point.sweep,
         "io_seconds": point.io.median,

@@ -10,10 +10,9 @@ and runs of one repetition are as good as those of another (each has a random or
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
 
 import polars as pl
 
@@ -21,6 +20,8 @@ from tierscope.analysis.breakdown import counted_epochs, sweep_text
 from tierscope.analysis.statistics import Mean, difference_of, mean_of
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.wording import Finding, finding_json
+from tierscope.jsonable import JsonObject, SweepValues
+from tierscope.trace.description import StudyRun, TrainingSummary
 
 SCHEMA_VERSION = 1
 ENOUGH = 5  # repetitions
@@ -38,12 +39,12 @@ _TIERS, _MEMORY, _SYNTHETIC = "tiers", "memory", "synthetic"
 class TrainingPoint:
     """One point of a sweep. `about`: what its runs say of network, device, loss and memory."""
 
-    sweep: dict[str, Any]
+    sweep: SweepValues
     samples_per_second: Mean
     epoch_seconds: tuple[float, ...]  # of each repetition, the mean over epochs
     phases: dict[str, float]  # seconds of an epoch
     beside: dict[str, float]
-    about: dict[str, Any]
+    about: TrainingSummary
 
     @property
     def seconds(self) -> float:
@@ -65,12 +66,12 @@ class TrainingPoint:
     @property
     def by_events(self) -> bool:
         """Phases were timed by the device itself; else by the host's clock."""
-        return bool(self.about["device"] != "cpu")
+        return self.about.device != "cpu"
 
     @property
     def memory_error(self) -> float | None:
         """Predicted over measured, less one; None: the device does not say what it took."""
-        measured, predicted = self.about.get("peak_memory_bytes"), self.about.get("predicted_memory_bytes")
+        measured, predicted = self.about.peak_memory_bytes, self.about.predicted_memory_bytes
         return predicted / measured - 1 if measured and predicted else None
 
     def share(self, phase: str) -> float:
@@ -84,7 +85,7 @@ class StorageStall:
     `storage`: from the tiers less from memory. `input`: from memory (else from the tiers) less made on the device.
     """
 
-    sweep: dict[str, Any]  # that all of them have in common
+    sweep: SweepValues  # that all of them have in common
     seconds: float  # of an epoch from the tiers
     storage: Mean | None
     input: Mean | None
@@ -116,14 +117,17 @@ class Training:
 
 def training_of(times: ClassTimes) -> Training | None:
     """None where nothing was trained for real."""
-    trained = [about for about in times.about if about.get("training")]
-    if not trained:
+    by_point: dict[int, tuple[SweepValues, TrainingSummary]] = {}
+    networks: list[str] = []
+    for about in times.about:
+        if isinstance(about, StudyRun) and about.training is not None:
+            first_sweep, _ = by_point.get(about.point, (about.sweep, None))
+            by_point[about.point] = first_sweep, about.training
+            networks.append(about.training.network)
+    if not networks:
         return None
-    by_point: dict[int, list[dict[str, Any]]] = {}
-    for about in trained:
-        by_point.setdefault(int(about.get("point", 0)), []).append(about)
-    points = tuple(_point(times, abouts) for _, abouts in sorted(by_point.items()))
-    return Training(str(trained[0]["training"]["network"]), points, tuple(_stalls(points)))
+    points = tuple(_point(times, *by_point[number]) for number in sorted(by_point))
+    return Training(networks[0], points, tuple(_stalls(points)))
 
 
 def reading_times(times: ClassTimes) -> tuple[ClassTimes, int]:
@@ -131,25 +135,21 @@ def reading_times(times: ClassTimes) -> tuple[ClassTimes, int]:
 
     Also how many runs that leaves out.
     """
-    unread = [about for about in times.about if _origin(about) not in (None, _TIERS)]
-    if not unread or len(unread) == len(times.about):
+    unread = [about for about in times.about if about.training is not None and about.training.data != _TIERS]
+    if not unread or len(unread) == len(times.runs):
         return times, 0
-    left = [dict(about["sweep"]) for about in unread]
+    left = [about.sweep for about in unread]
     keep = ~reduce(lambda first, second: first | second, (_at(sweep) for sweep in left))
-    about = [each for each in times.about if dict(each["sweep"]) not in left]
-    return replace(times, table=times.table.filter(keep), epochs=times.epochs.filter(keep), about=about), len(unread)
+    runs = tuple(run for run in times.runs if run.about.sweep not in left)
+    return replace(times, table=times.table.filter(keep), epochs=times.epochs.filter(keep), runs=runs), len(unread)
 
 
-def _origin(about: Mapping[str, Any]) -> str | None:
-    return (about.get("training") or {}).get("data")
-
-
-def _at(sweep: Mapping[str, Any]) -> pl.Expr:
+def _at(sweep: SweepValues) -> pl.Expr:
     return pl.all_horizontal(pl.lit(True), *(pl.col(name).eq_missing(value) for name, value in sweep.items()))
 
 
-def _point(times: ClassTimes, abouts: Sequence[dict[str, Any]]) -> TrainingPoint:
-    sweep = dict(abouts[0]["sweep"])
+def _point(times: ClassTimes, sweep: SweepValues, about: TrainingSummary) -> TrainingPoint:
+    """`about`: of its last repetition."""
     rows = times.epochs.filter(_at(sweep))
     rows = rows.filter(pl.col("epoch").is_in(counted_epochs(rows["epoch"].to_list())))
     epochs = rows.group_by("repetition", "epoch").agg(pl.col("samples").sum(), pl.col("epoch_seconds").max())
@@ -167,7 +167,7 @@ def _point(times: ClassTimes, abouts: Sequence[dict[str, Any]]) -> TrainingPoint
             "preprocess": _mean(longest, "preprocess_seconds"),
             "exchange": _mean(longest, "exchange_seconds"),
         },
-        about=dict(abouts[-1]["training"]),
+        about=about,
     )
 
 
@@ -179,7 +179,7 @@ def _stalls(points: Sequence[TrainingPoint]) -> Iterator[StorageStall]:
     """For every combination of the other keys that was trained with samples from the tiers and from elsewhere."""
     alike: dict[str, dict[str, TrainingPoint]] = {}
     for point in points:
-        alike.setdefault(repr(_others(point.sweep)), {})[point.about["data"]] = point
+        alike.setdefault(repr(_others(point.sweep)), {})[point.about.data] = point
     for found in alike.values():
         tiers, memory, synthetic = (found.get(name) for name in (_TIERS, _MEMORY, _SYNTHETIC))
         if tiers is None or len(found) == 1:
@@ -193,7 +193,7 @@ def _stalls(points: Sequence[TrainingPoint]) -> Iterator[StorageStall]:
         )
 
 
-def _others(sweep: Mapping[str, Any]) -> dict[str, Any]:
+def _others(sweep: SweepValues) -> SweepValues:
     return {name: value for name, value in sweep.items() if name.rpartition(".")[2] != "data"}
 
 
@@ -207,15 +207,15 @@ def about_training(training: Training | None) -> list[Finding]:
     if fewest < ENOUGH:
         findings.append(Finding("few_repetitions", {"repetitions": fewest, "enough": ENOUGH}))
     findings += _about_utilisation(points)
-    unread = {point.about["data"]: sweep_text(point.sweep) for point in points if point.about["data"] != _TIERS}
+    unread = {point.about.data: sweep_text(point.sweep) for point in points if point.about.data != _TIERS}
     for origin, why in ((_MEMORY, "all samples are in memory after the first epoch"), (_SYNTHETIC, "samples are made on the device")):  # fmt: skip
         if origin in unread:
             findings.append(Finding("nothing_read", {"where": unread[origin], "why": why}))
-    repeated = max(int(point.about.get("repeated") or 0) for point in points)
+    repeated = max(point.about.repeated or 0 for point in points)
     if repeated > 1:
         findings.append(Finding("sample_repeated", {"times": repeated, "network": training.network}))
     for point in points:
-        first, last = point.about["first_loss"], point.about["last_loss"]
+        first, last = point.about.first_loss, point.about.last_loss
         if abs(first - last) <= SAME_LOSS * abs(first):
             findings.append(Finding("same_loss", {"where": sweep_text(point.sweep), "loss": first}))
             break
@@ -229,7 +229,7 @@ def _about_storage(stalls: Sequence[StorageStall]) -> list[Finding]:
         return []
     most = max(known, key=lambda stall: stall.storage.value / stall.seconds if stall.storage else 0.0)
     assert most.storage is not None
-    evidence: dict[str, Any] = {"where": sweep_text(most.sweep), "percent": 100 * most.storage.value / most.seconds}
+    evidence: JsonObject = {"where": sweep_text(most.sweep), "percent": 100 * most.storage.value / most.seconds}
     if most.storage.limits is None:
         return [Finding("training_wait_unknown", evidence)]
     low, high = (100 * limit / most.seconds for limit in most.storage.limits)
@@ -257,7 +257,7 @@ def _about_utilisation(points: Sequence[TrainingPoint]) -> list[Finding]:
     return [Finding("low_utilisation", {**evidence, "stall_percent": 100 * stall, "clock": clock})]
 
 
-def training_json(study: str, parts: Iterable[tuple[str | None, Training]], findings: Iterable[Finding]) -> dict[str, Any]:  # fmt: skip
+def training_json(study: str, parts: Iterable[tuple[str | None, Training]], findings: Iterable[Finding]) -> JsonObject:  # fmt: skip
     """`parts`: what was varied (None: nothing by itself), and what came out."""
     parts = list(parts)
     answers = [training.answer for _, training in parts if training.answer]
@@ -275,7 +275,7 @@ def training_json(study: str, parts: Iterable[tuple[str | None, Training]], find
     }
 
 
-def _point_json(point: TrainingPoint) -> dict[str, Any]:
+def _point_json(point: TrainingPoint) -> JsonObject:
     about, limits = point.about, point.samples_per_second.limits
     return {
         **point.sweep,
@@ -287,20 +287,20 @@ def _point_json(point: TrainingPoint) -> dict[str, Any]:
         "phases": {**point.phases, **point.beside},
         "utilisation": point.utilisation,
         "clock": "device" if point.by_events else "host",
-        "device": about["device"],
-        "software": about["software"],
-        "precision": about["arithmetic"],
-        "optimizer": about["solver"],
-        "data": about["data"],
-        "first_loss": about["first_loss"],
-        "last_loss": about["last_loss"],
-        "peak_memory_bytes": about.get("peak_memory_bytes"),
-        "predicted_memory_bytes": about.get("predicted_memory_bytes"),
+        "device": about.device,
+        "software": about.software,
+        "precision": about.arithmetic,
+        "optimizer": about.solver,
+        "data": about.data,
+        "first_loss": about.first_loss,
+        "last_loss": about.last_loss,
+        "peak_memory_bytes": about.peak_memory_bytes,
+        "predicted_memory_bytes": about.predicted_memory_bytes,
         "memory_error": point.memory_error,
     }
 
 
-def _stall_json(stall: StorageStall) -> dict[str, Any]:
+def _stall_json(stall: StorageStall) -> JsonObject:
     return {
         "sweep": stall.sweep,
         "answer": stall.answer,
@@ -310,7 +310,7 @@ def _stall_json(stall: StorageStall) -> dict[str, Any]:
     }
 
 
-def _difference_json(found: Mean | None, whole: float) -> dict[str, Any] | None:
+def _difference_json(found: Mean | None, whole: float) -> JsonObject | None:
     if found is None:
         return None
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tierscope.jsonable import JsonObject
 from tierscope.units import about_bytes, about_seconds, counted, format_bytes
 
 # kind → (what was found, what to do about it). How evidence is shown stands behind the colon: seconds by :time, bytes by :size (rounded) or :bytes
@@ -589,7 +590,7 @@ _SHOWN: dict[str, Callable[[Any, str], str]] = {
 @dataclass(frozen=True, slots=True)
 class Finding:
     kind: str
-    evidence: dict[str, Any]
+    evidence: JsonObject
 
     @property
     def text(self) -> str:
@@ -600,7 +601,7 @@ class Finding:
         return _Words().vformat(WORDING[self.kind][1], (), self.evidence)
 
 
-def finding_json(finding: Finding) -> dict[str, Any]:
+def finding_json(finding: Finding) -> JsonObject:
     evidence, text, suggestion = finding.evidence, finding.text, finding.suggestion
     return {"kind": finding.kind, "evidence": evidence, "text": text, "suggestion": suggestion}
 

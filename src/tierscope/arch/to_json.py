@@ -1,16 +1,16 @@
 """Requirements as JSON."""
 
 from dataclasses import asdict
-from typing import Any
 
 from tierscope.arch.networks import shown
 from tierscope.arch.requirements import BatchNeeds, Requirements
 from tierscope.arch.scaling import Scaled, fits_from, matters_from, matters_until
+from tierscope.jsonable import JsonObject
 
 SCHEMA_VERSION = 1
 
 
-def to_json(found: Requirements, layers: bool = False) -> dict[str, Any]:
+def to_json(found: Requirements, layers: bool = False) -> JsonObject:
     """`layers`: every layer too."""
     wish = found.wish
     document = {
@@ -62,11 +62,11 @@ def machine_balances(found: Requirements) -> dict[str, float]:
     return {way: cost * peak / found.machine.device.memory_bandwidth for way, cost in found.byte_costs.items()}
 
 
-def _point(point: Scaled) -> dict[str, Any]:
+def _point(point: Scaled) -> JsonObject:
     return {**asdict(point), "storage_matters": point.storage_matters, "staging_gain": point.staging_gain}
 
 
-def _batch(needs: BatchNeeds) -> dict[str, Any]:
+def _batch(needs: BatchNeeds) -> JsonObject:
     memory = asdict(needs.memory)
     where = memory.pop("peak_at")
     return {

@@ -37,6 +37,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     Same plan, same outputs as `tierscope run`, labelled simulated: analyze, estimate, explore and report take them too.
     """
     from tierscope.cli.progress import watching  # noqa: PLC0415
+    from tierscope.commands.analyze import analyze  # noqa: PLC0415
     from tierscope.commands.simulate import simulate_study  # noqa: PLC0415
     from tierscope.spec.load import load  # noqa: PLC0415
 
@@ -45,5 +46,5 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     target = common.default_out(wanted, out, suffix="-simulated")
     with watching(quiet) as watch:
         common.say_notes(loaded, watch.note)
-        simulate_study(wanted, target, method, watch, loaded.known)
-    common.show_result(target, as_json)
+        store = simulate_study(wanted, target, method, watch, loaded.known)
+    common.show_result(analyze(target, store=store), target, as_json)

@@ -11,7 +11,7 @@ from tierscope.recording.command import holding_signals
 from tierscope.recording.recorders import RECORDERS, RecordingRequest
 
 if TYPE_CHECKING:
-    from tierscope.recording.traced import Traced
+    from tierscope.recording.traced import EndedCommand
 
 
 @click.command("trace", context_settings={"allow_interspersed_args": False})
@@ -77,7 +77,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
             "no command is given; write it behind --, for example: tierscope trace --tier gfs=/lustre -- python train.py"
         )
     _refuse_several()
-    traced: Traced | None = None
+    traced: EndedCommand | None = None
     try:
         with holding_signals():
             from tierscope.cli.progress import PlainProgress  # noqa: PLC0415
@@ -111,7 +111,7 @@ def _refuse_several() -> None:
             )
 
 
-def _finish(traced: "Traced", basis: str, as_json: bool) -> None:
+def _finish(traced: "EndedCommand", basis: str, as_json: bool) -> None:
     """What goes wrong here does not hide that the command failed."""
     from tierscope.recording.traced import finish  # noqa: PLC0415
 

@@ -4,6 +4,7 @@ import os
 import shlex
 import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
 
 import polars as pl
 
@@ -20,20 +21,22 @@ from tierscope.output.result import has_study, read_study, refuse_other_runs
 from tierscope.output.store import RunStore
 from tierscope.recording.traced import finish_or_look, is_trace
 from tierscope.spec import sweep
+from tierscope.trace.description import Imported, Traced
 from tierscope.trace.trace import RunKey, Trace
 
 _NAME_WIDTH = 60
 
 
-def analyze(path: str, basis: str = "busy", epoch: int | None = None) -> Analysis:
-    """`epoch`: which one of every run; None: the median of those after the first."""
+def analyze(path: str, basis: str = "busy", epoch: int | None = None, store: RunStore | None = None) -> Analysis:
+    """`epoch`: which one of every run; None: the median of those after the first. `store`: the runs of a result, where some of them were read before."""
+    store = store or RunStore(path)
     if os.path.isdir(path) and not has_study(path) and is_trace(path):
-        return _analyze_trace(path, basis, epoch)
+        return _analyze_trace(path, basis, epoch, store)
     if os.path.isdir(path) and not has_study(path) and is_import(path):
-        return analyze_import(RunStore(path).load(RunKey(0, 1)), basis, epoch)
+        return replace(analyze_import(store.load(RunKey(0, 1)), basis, epoch), load_run=store.load)
     if os.path.isdir(path):
         _refuse_several(path)
-        return _analyze_result(path, basis, epoch)
+        return _analyze_result(path, basis, epoch, store)
     if not os.path.exists(path):
         raise UserError(
             f"{path}: no such directory or file; give the --out of a 'tierscope run' or 'tierscope trace', or a CSV of times"
@@ -54,37 +57,34 @@ def _refuse_several(path: str) -> None:
         raise UserError(f"{path}: holds a result for each key that was varied; give one of them: {', '.join(parts)}")
 
 
-def _analyze_trace(out: str, basis: str, epoch: int | None) -> Analysis:
+def _analyze_trace(out: str, basis: str, epoch: int | None, store: RunStore) -> Analysis:
     """One run of a stranger's command: no study, no sweep. While it runs, what it did so far."""
     trace = finish_or_look(out)
-    if trace is None and not RunStore(out).finished():
+    if trace is None and not store.finished():
         raise UserError(f"{out}: holds no records; trace the command again, with another --out")
-    trace = trace or RunStore(out).load(RunKey(0, 1))
-    if trace.about.get("kind") == "imported":
-        return analyze_import(trace, basis, epoch)
-    if trace.about.get("kind") != "traced":
-        raise ResultError(f"{RunStore(out).path(trace.key)}: is not the trace of a command; give the --out of one")
-    times = of_epoch(from_traces([trace], [tier["name"] for tier in trace.about["tiers"]], basis), epoch)
+    trace = trace or store.load(RunKey(0, 1))
+    if isinstance(trace.about, Imported):
+        return replace(analyze_import(trace, basis, epoch), load_run=store.load)
+    if not isinstance(trace.about, Traced):
+        raise ResultError(f"{store.path(trace.key)}: is not the trace of a command; give the --out of one")
+    times = of_epoch(from_traces([trace], trace.about.tier_names, basis), epoch)
     breakdown = break_down(times)
     given = conditions(times, _of_epoch(trace.cold, epoch))
-    name = _shortened(shlex.join(trace.about["command"]))
-    return Analysis(name, times, breakdown, find(times, breakdown, given, None, None), given, None)
+    name = _shortened(shlex.join(trace.about.command))
+    findings = find(times, breakdown, given, None, None)
+    return Analysis(name, times, breakdown, findings, given, None, load_run=store.load)
 
 
 def analyze_import(trace: Trace, basis: str = "busy", epoch: int | None = None) -> Analysis:
     """Logs that others recorded."""
     if basis != "busy":
         raise UserError("logs of other profilers have busy seconds only; leave --basis out")
-    times = of_epoch(from_traces([trace], [tier["name"] for tier in trace.about["tiers"]]), epoch)
+    times = of_epoch(from_traces([trace], trace.about.tier_names), epoch)
     breakdown = break_down(times)
     given = conditions(times, _of_epoch(trace.cold, epoch))
-    command = trace.about.get("command") or "logs"
-    name = _shortened(shlex.join(command) if isinstance(command, list) else str(command))
-    try:
-        findings = find(times, breakdown, given, None, None)
-    except (KeyError, TypeError, AttributeError, ValueError):
-        raise ResultError("what is kept about these logs is not as we wrote it; import them again") from None
-    return Analysis(name, times, breakdown, findings, given, None)
+    command = trace.about.command if isinstance(trace.about, Imported) else ""
+    findings = find(times, breakdown, given, None, None)
+    return Analysis(_shortened(command or "logs"), times, breakdown, findings, given, None)
 
 
 def _of_epoch(cold: pl.DataFrame, epoch: int | None) -> pl.DataFrame:
@@ -97,18 +97,18 @@ def _shortened(command: str) -> str:
     return shown if shown.strip(" …") else f"…{command.split(maxsplit=1)[0][1 - _NAME_WIDTH :]}"
 
 
-def _analyze_result(out: str, basis: str, epoch: int | None) -> Analysis:
+def _analyze_result(out: str, basis: str, epoch: int | None, store: RunStore) -> Analysis:
     study = read_study(out)
     cold: list[pl.DataFrame] = []
 
     def traces() -> Iterator[Trace]:
-        for trace in RunStore(out).load_all():
+        for trace in store.load_all():
             cold.append(trace.cold.select("point", "repetition", "epoch", "tier", "checked_bytes", "resident_bytes"))
             yield trace
 
-    if not RunStore(out).finished():
+    if not store.finished():
         raise UserError(f"{out}: no run is finished yet; 'tierscope run' with this --out goes on where it stopped")
-    refuse_other_runs(study, out)
+    refuse_other_runs(study, store)
     every = from_traces(traces(), [tier.name for tier in study.system.tiers], basis)
     training = training_of(every)
     times, unread = reading_times(every)
@@ -118,4 +118,4 @@ def _analyze_result(out: str, basis: str, epoch: int | None) -> Analysis:
         raise UserError(f"{out}: {', '.join(given.profilers)} measured it, with busy seconds only; leave --basis out")
     breakdown = break_down(times)
     findings = find(times, breakdown, given, sweep.runs(study), study.goal, training, unread)
-    return Analysis(study.study, times, breakdown, findings, given, study.goal, study, training)
+    return Analysis(study.study, times, breakdown, findings, given, study.goal, study, training, store.load)

@@ -25,6 +25,7 @@ from tierscope.spec.dump import identity
 from tierscope.spec.figures import KnownFigure, numbers
 from tierscope.spec.known import KnownSystem, dump_system
 from tierscope.spec.study import Study
+from tierscope.trace.description import Simulated
 from tierscope.trace.ops import CATEGORY
 from tierscope.trace.trace import Trace
 from tierscope.units import counted
@@ -54,12 +55,13 @@ def cases_of(outs: Sequence[str]) -> MeasuredCases:
         _refuse_swept_rates(study, out)
         first = first or study
         _refuse_other_tiers(first, study, out)
-        if not RunStore(out).finished():
+        store = RunStore(out)
+        if not store.finished():
             raise UserError(f"{out}: no run is finished yet; run the study first")
-        refuse_other_runs(study, out)
+        refuse_other_runs(study, store)
         points = {point.index: point.study for point in sweep.points(study)}
-        for trace in RunStore(out).load_all():
-            simulated |= trace.about.get("kind") == "simulated"
+        for trace in store.load_all():
+            simulated |= isinstance(trace.about, Simulated)
             cases += _cases(trace, points[trace.key.point], out if len(outs) > 1 else "")
     if first is None:
         raise UserError("no result is named; give the --out of earlier runs")
@@ -105,7 +107,7 @@ def _cases(trace: Trace, study: Study, out: str) -> list[Case]:
     bare = replace(study, system=without_rates(study.system))
     reading = reading_of(study)
     plan = Plan.of(bare, reading.file_bytes)
-    values = dict(trace.about.get("sweep") or {})
+    values = dict(trace.about.sweep)
     where = sweep_text(values)
     name = f"{out}: {where}" if out else where
     ranks = trace.ranks

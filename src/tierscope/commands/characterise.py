@@ -4,9 +4,6 @@ import glob
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import polars as pl
 
 from tierscope.analysis.analysis import Analysis
 from tierscope.analysis.breakdown import break_down, sweep_text
@@ -17,13 +14,14 @@ from tierscope.analysis.findings import find
 from tierscope.analysis.times import from_traces
 from tierscope.analysis.wording import Finding
 from tierscope.commands.analyze import analyze, analyze_import
-from tierscope.errors import ResultError, UserError
+from tierscope.errors import UserError
 from tierscope.imports.darshan_accesses import logs_in, read_accesses
 from tierscope.imports.logs import SUFFIXES, ImportOptions, import_logs, is_import, source_of
 from tierscope.imports.paths import TierRules
-from tierscope.output.op_list import FILES_SCHEMA, SCHEMA
+from tierscope.jsonable import JsonObject, SweepValues
+from tierscope.output.op_list import FILES_SCHEMA, SCHEMA, open_list
 from tierscope.output.result import has_study
-from tierscope.output.store import RunStore, read_about
+from tierscope.output.store import RunStore
 from tierscope.recording.traced import is_trace
 from tierscope.trace.trace import RunKey, Trace
 
@@ -36,13 +34,13 @@ class Characterised:
     path: str
     where: str
     key: RunKey
-    sweep: dict[str, Any]
+    sweep: SweepValues
     character: Character
     findings: list[Finding]
     conditions: Conditions
 
     @property
-    def about(self) -> dict[str, Any]:
+    def about(self) -> JsonObject:
         """For JSON."""
         run = {"name": self.name, "path": self.path, "point": self.key.point, "repetition": self.key.repetition}
         return {**run, "sweep": self.sweep, "where": self.where}
@@ -97,7 +95,7 @@ def characterise_analysis(out: str, analysis: Analysis, point: int | None = None
     if not store.finished():
         raise UserError(f"{out}: the command still runs, and single operations are not collected yet; wait for its end")
     key = _key(out, store.finished(), analysis, point)
-    trace = store.load(key)
+    trace = (analysis.load_run or store.load)(key)
     return _characterised(
         analysis, out, trace, _where(store.finished(), trace, given=point is not None), _beside(out, key)
     )
@@ -106,8 +104,8 @@ def characterise_analysis(out: str, analysis: Analysis, point: int | None = None
 def _key(out: str, finished: set[RunKey], analysis: Analysis, point: int | None) -> RunKey:
     points = sorted({key.point for key in finished})
     if point is None:
-        swept = [about["sweep"] for about in analysis.times.about]  # in the order of the runs
-        point = sorted(finished)[swept.index(analysis.breakdown.best.sweep)].point
+        best = analysis.breakdown.best.sweep
+        point = next(run.key.point for run in analysis.times.runs if run.about.sweep == best)
     if point not in points:
         shown = ", ".join(map(str, points[:8])) + (" …" if len(points) > 8 else "")
         raise UserError(f"--point {point}: {out} has no finished run of it; there are {shown}")
@@ -118,7 +116,7 @@ def _where(finished: set[RunKey], trace: Trace, given: bool) -> str:
     points, key = {one.point for one in finished}, trace.key
     repetitions = sum(one.point == key.point for one in finished)
     parts = [
-        f"point {key.point} ({sweep_text(trace.about['sweep'])}{'' if given else ', the best'})"
+        f"point {key.point} ({sweep_text(trace.about.sweep)}{'' if given else ', the best'})"
         if len(points) > 1
         else "",
         f"repetition {key.repetition} of {repetitions}" if repetitions > 1 else "",
@@ -131,29 +129,13 @@ def _beside(out: str, key: RunKey) -> TraceExtras:
     folder = glob.escape(os.path.join(out, "ops"))
     paths = sorted(glob.glob(os.path.join(folder, f"{key.point:04d}-r{key.repetition}-node*.parquet")))
     names = os.path.join(out, "ops", "files.parquet")
-    known = dict(_checked(names, FILES_SCHEMA).collect().iter_rows()) if paths and os.path.exists(names) else None
-    return TraceExtras([OpList(_checked(path, SCHEMA)) for path in paths], known)
-
-
-def _checked(path: str, schema: pl.Schema) -> pl.LazyFrame:
-    """A list that is whole and has our columns."""
-    read_about(path)
-    rows = pl.scan_parquet(path, glob=False)
-    if rows.collect_schema() != schema:
-        raise ResultError(
-            f"{path}: is no list of ours (other columns); move it away, and single operations are left out"
-        )
-    return rows
+    known = dict(open_list(names, FILES_SCHEMA).collect().iter_rows()) if paths and os.path.exists(names) else None
+    return TraceExtras([OpList(open_list(path, SCHEMA)) for path in paths], known)
 
 
 def _characterised(analysis: Analysis, path: str, trace: Trace, where: str, beside: TraceExtras) -> Characterised:
     """Findings are about this run alone."""
-    times = from_traces([trace], [tier["name"] for tier in trace.about["tiers"]])
+    times = from_traces([trace], trace.about.tier_names)
     given = conditions(times, trace.cold)
-    try:
-        character, findings = characterise(trace, beside), find(times, break_down(times), given, None, None)
-    except (KeyError, TypeError, AttributeError, ValueError):
-        if trace.about.get("kind") != "imported":
-            raise
-        raise ResultError(f"{path}: what is kept about these logs is not as we wrote it; import them again") from None
-    return Characterised(analysis.name, path, where, trace.key, trace.about["sweep"], character, findings, given)
+    character, findings = characterise(trace, beside), find(times, break_down(times), given, None, None)
+    return Characterised(analysis.name, path, where, trace.key, trace.about.sweep, character, findings, given)

@@ -1,7 +1,6 @@
 """`tierscope require`: a network, a system and what is asked, put together to one answer."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from tierscope.analysis.wording import Finding, finding_json
 from tierscope.arch.findings import find
@@ -15,6 +14,7 @@ from tierscope.arch.requirements import Requirements, Wish, requirements
 from tierscope.arch.stations import TRANSFER_BYTES, reading_threads, with_station_times
 from tierscope.arch.to_json import to_json
 from tierscope.errors import UserError
+from tierscope.jsonable import JsonObject
 from tierscope.spec import known, option_values
 from tierscope.spec.study import System
 
@@ -60,7 +60,7 @@ def require(model: str, wanted: RequireOptions) -> Answer:
     return Answer(found, tuple(find(found, has_training_set=is_known or wanted.samples is not None)))
 
 
-def answer_json(answer: Answer, layers: bool = False) -> dict[str, Any]:
+def answer_json(answer: Answer, layers: bool = False) -> JsonObject:
     document = to_json(answer.found, layers)
     document["station_model"] = {
         "read_threads": reading_threads(answer.found.machine),

@@ -10,19 +10,20 @@ from contextlib import contextmanager
 
 from tierscope.errors import UserError
 from tierscope.output.result import open_result
-from tierscope.output.store import RunStore, read_about
+from tierscope.output.store import RunStore
 from tierscope.predict.simulation import check_rates, simulate_point
 from tierscope.predict.unsimulated import left_out, refuse_unsimulated
 from tierscope.spec import sweep
 from tierscope.spec.known import KnownSystem
 from tierscope.spec.study import Study
+from tierscope.trace.description import Simulated
 from tierscope.trace.trace import RunKey, Trace
 from tierscope.watch import Watch
 
 KIND = "simulation"
 
 
-def simulate_study(study: Study, out: str, method: str, watch: Watch, known: KnownSystem | None = None) -> None:
+def simulate_study(study: Study, out: str, method: str, watch: Watch, known: KnownSystem | None = None) -> RunStore:
     """All points of the study; what is finished is not repeated. `known`: its draws of rates that were fitted are for the intervals."""
     points = list(sweep.points(study))
     for point in points:
@@ -30,25 +31,28 @@ def simulate_study(study: Study, out: str, method: str, watch: Watch, known: Kno
         refuse_unsimulated(point.study)
     for line in dict.fromkeys(line for point in points for line in left_out(point.study, method)):
         watch.note(line)
-    with open_result(out, study, kind=KIND):
-        store = RunStore(out)
+    with open_result(out, study, kind=KIND) as store:
         _refuse_other_method(store, method)
         keys = [RunKey(point.index, number) for number in range(1, study.repetitions + 1) for point in points]
         todo = [key for key in keys if key not in store.finished()]
         if not todo:
             watch.note(f"{'the run is' if len(keys) == 1 else f'all {len(keys)} runs are'} simulated")
-            return
+            return store
         watch.phase("simulating", sum(points[key.point].study.workload.train.epochs for key in todo), "epochs")
         with _workers(method) as each:
             for trace in each(lambda key: simulate_point(key, points[key.point], method, watch.advance, known), todo):
                 store.save(trace)
+        return store
 
 
 def _refuse_other_method(store: RunStore, method: str) -> None:
     for key in sorted(store.finished()):
-        found = read_about(store.path(key)).get("method")
-        if found != method:
-            raise UserError(f"{store.path(key)}: was simulated by --method {found}; give another --out, or that method")
+        about = store.describe(key)
+        simulated_by = about.method if isinstance(about, Simulated) else None
+        if simulated_by != method:
+            raise UserError(
+                f"{store.path(key)}: was simulated by --method {simulated_by}; give another --out, or that method"
+            )
         return
 
 

@@ -5,19 +5,20 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from tierscope.analysis.analysis import Analysis
 from tierscope.analysis.training import Training, training_json
 from tierscope.analysis.wording import Finding
 from tierscope.commands.analyze import analyze
 from tierscope.errors import ResultError
+from tierscope.jsonable import JsonObject
 from tierscope.measure.crews import Crews
 from tierscope.measure.run import run_study
 from tierscope.measure.trained import check_training
 from tierscope.output import manifest
 from tierscope.output.durable import write_file
 from tierscope.output.result import locked
+from tierscope.output.store import RunStore
 from tierscope.spec import sweep
 from tierscope.train.training_study import Planned
 from tierscope.tuning.candidates import in_common
@@ -51,20 +52,23 @@ def train(planned: Planned, out: str, crews: Crews, watch: Watch) -> list[Traine
     check_training((point.study for _, study in planned.parts for point in sweep.points(study)), "builtin")
     several = len(planned.parts) > 1
     with _whole(out) if several else _nothing():
+        stores = []
         for key, study in planned.parts:
             if several:
                 watch.note(f"varying {key}")
-            run_study(in_common(study, out) if several else study, _folder(out, key, several), crews, watch)
-    return [_part(out, key, several) for key, _ in planned.parts]
+            folder = _folder(out, key, several)
+            stores.append(run_study(in_common(study, out) if several else study, folder, crews, watch))
+    return [
+        _part(_folder(out, key, several), key, store) for (key, _), store in zip(planned.parts, stores, strict=True)
+    ]
 
 
 def _folder(out: str, key: str | None, several: bool) -> str:
     return os.path.join(out, key) if several and key else out
 
 
-def _part(out: str, key: str | None, several: bool) -> TrainedPart:
-    folder = _folder(out, key, several)
-    return TrainedPart(key, folder, analyze(folder))
+def _part(folder: str, key: str | None, store: RunStore) -> TrainedPart:
+    return TrainedPart(key, folder, analyze(folder, store=store))
 
 
 @contextmanager
@@ -88,10 +92,10 @@ def findings_of(parts: list[TrainedPart]) -> list[Finding]:
     return list(found.values())
 
 
-def described(study: str, parts: list[TrainedPart]) -> dict[str, Any]:
+def described(study: str, parts: list[TrainedPart]) -> JsonObject:
     return training_json(study, [(part.key, part.training) for part in parts], findings_of(parts))
 
 
-def write_training(out: str, content: dict[str, Any]) -> None:
+def write_training(out: str, content: JsonObject) -> None:
     """OUT/training.json, anew by every `train`."""
     write_file(os.path.join(out, _FILE), (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())

@@ -1,13 +1,13 @@
 """How many bytes of our files lie on the near tiers, at every point of a sweep: what a cache rate costs."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from tierscope.dataset.capacity import held_bytes
+from tierscope.jsonable import SweepValues
 from tierscope.spec import sweep
 from tierscope.spec.study import Study
 
-Sweep = dict[str, Any]
+Sweep = SweepValues
 
 
 @dataclass(frozen=True, slots=True)

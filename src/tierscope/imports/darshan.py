@@ -13,11 +13,21 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from tierscope.imports.darshan_habits import Habit
+from tierscope.imports.darshan_habits import HabitCounter
 from tierscope.imports.darshan_job import CLOCK_SECONDS, Placed, place_logs
 from tierscope.imports.darshan_reader import MOST_COUNTED, MOST_SECONDS, DarshanLog, FileRecords, processes_of
-from tierscope.imports.gathered import SUMS, Imported, ImportedEpoch
+from tierscope.imports.gathered import SUMS, GatheredLogs, ImportedEpoch
 from tierscope.imports.paths import PROGRAM, UNKNOWN, TierRules, common_folder
+from tierscope.trace.described_logs import (
+    ApartSums,
+    LogDoubts,
+    LogFacts,
+    LongMeta,
+    SharedFiles,
+    SpawnedWorkers,
+    UnknownPaths,
+    tallied,
+)
 
 SHARED = -1  # the rank of a record that Darshan reduced over all ranks
 MOST_NAMED = 5
@@ -37,7 +47,7 @@ class DarshanOptions:
     traced_reads: bool = False  # take reads from extended tracing (DXT), and nothing else
 
 
-def import_logs(logs: Sequence[DarshanLog], rules: TierRules, options: DarshanOptions) -> Imported:
+def import_logs(logs: Sequence[DarshanLog], rules: TierRules, options: DarshanOptions) -> GatheredLogs:
     gap = None if options.traced_reads else options.epoch_gap_seconds
     placed = list(place_logs(logs, gap))
     gathering = _Gathering(rules, options)
@@ -46,7 +56,7 @@ def import_logs(logs: Sequence[DarshanLog], rules: TierRules, options: DarshanOp
             gathering.add_traced(each)
         else:
             gathering.add(each)
-    return gathering.imported(placed)
+    return gathering.gathered(placed)
 
 
 class _Gathering:
@@ -56,17 +66,15 @@ class _Gathering:
         self._rules, self._options = rules, options
         self._sums: list[pl.DataFrame] = []
         self._tiers: set[str] = set()
-        self._apart: dict[str, dict[str, float]] = {
-            name: {"ops": 0, "bytes": 0, "seconds": 0.0, "files": 0} for name in (PROGRAM, UNKNOWN)
-        }
+        self._apart = {name: ApartSums() for name in (PROGRAM, UNKNOWN)}
         self._unknown: dict[str, int] = defaultdict(int)  # bytes by folder
-        self._shared: list[dict[str, Any]] = []
+        self._shared: list[SharedFiles] = []
         self._negative = 0
         self._strangers = 0
         self._meta_seconds: dict[tuple[int, int], float] = defaultdict(float)
         self._partial: dict[str, int] = defaultdict(int)
-        self._long_meta: list[dict[str, Any]] = []
-        self._habits: dict[str, Habit] = {}
+        self._long_meta: list[LongMeta] = []
+        self._habits: dict[str, HabitCounter] = {}
         self._traced_epochs: set[tuple[int, int]] = set()
 
     def add(self, placed: Placed) -> None:
@@ -135,14 +143,16 @@ class _Gathering:
         done = records.counter("OPENS") + records.counter("READS") + records.counter("WRITES")
         for name, apart in self._apart.items():
             chosen = tiers == name
-            apart["ops"] += int(done[chosen].sum())
-            apart["bytes"] += int(moved[chosen].sum())
-            apart["seconds"] += float(seconds[chosen].sum())
-            apart["files"] += len(np.unique(records.files[chosen]))
+            self._apart[name] = ApartSums(
+                ops=tallied(apart.ops + int(done[chosen].sum())),
+                bytes=tallied(apart.bytes + int(moved[chosen].sum())),
+                seconds=apart.seconds + float(seconds[chosen].sum()),
+                files=apart.files + len(np.unique(records.files[chosen])),
+            )
         for place in np.flatnonzero(tiers == UNKNOWN):
             self._unknown[os.path.dirname(log.paths[records.files[place]]) or NAMELESS] += int(moved[place])
         for name in sorted(set(tiers) - {PROGRAM, UNKNOWN}):
-            self._habits.setdefault(name, Habit()).add(module, records, tiers == name, log)
+            self._habits.setdefault(name, HabitCounter()).add(module, records, tiers == name, log)
 
     def _add_sums(
         self,
@@ -182,15 +192,15 @@ class _Gathering:
         for name in sorted(set(tiers[data])):
             chosen = data & (tiers == name)
             self._shared.append(
-                {
-                    "tier": name,
-                    "files": int(chosen.sum()),
-                    "bytes": int(records.counter("BYTES_READ")[chosen].sum()),
-                    "read_seconds": float(records.seconds("F_READ_TIME")[chosen].sum()),
-                    "meta_seconds": float(records.seconds("F_META_TIME")[chosen].sum()),
-                    "fastest_seconds": float(records.seconds("F_FASTEST_RANK_TIME")[chosen].min()),
-                    "slowest_seconds": float(records.seconds("F_SLOWEST_RANK_TIME")[chosen].max()),
-                }
+                SharedFiles(
+                    tier=name,
+                    files=int(chosen.sum()),
+                    bytes=tallied(int(records.counter("BYTES_READ")[chosen].sum())),
+                    read_seconds=float(records.seconds("F_READ_TIME")[chosen].sum()),
+                    meta_seconds=float(records.seconds("F_META_TIME")[chosen].sum()),
+                    fastest_seconds=float(records.seconds("F_FASTEST_RANK_TIME")[chosen].min()),
+                    slowest_seconds=float(records.seconds("F_SLOWEST_RANK_TIME")[chosen].max()),
+                )
             )
 
     def _doubt_meta(self, placed: Placed, meta: npt.NDArray[np.float64]) -> None:
@@ -199,9 +209,9 @@ class _Gathering:
         rank = int(meta.argmax())
         if meta[rank] > ran:
             name = os.path.basename(placed.log.path)
-            self._long_meta.append({"log": name, "meta_seconds": float(meta[rank]), "run_seconds": float(ran)})
+            self._long_meta.append(LongMeta(log=name, meta_seconds=float(meta[rank]), run_seconds=float(ran)))
 
-    def imported(self, placed: Sequence[Placed]) -> Imported:
+    def gathered(self, placed: Sequence[Placed]) -> GatheredLogs:
         ranks = {
             (each.first_rank + rank, each.epoch): ImportedEpoch(each.first_rank + rank, each.epoch)
             for each in placed
@@ -210,28 +220,39 @@ class _Gathering:
         for rank, epoch in sorted(self._traced_epochs):
             ranks.setdefault((rank, epoch), ImportedEpoch(rank, epoch))
         sums = pl.concat(self._sums) if self._sums else pl.DataFrame(schema=SUMS)
-        program, unknown = self._apart[PROGRAM], self._apart[UNKNOWN]
+        habits = {name: habit.counted() for name, habit in self._habits.items()}
+        return GatheredLogs(sums, list(ranks.values()), self._rules.order(self._tiers), self._facts(placed), habits)
+
+    def _facts(self, placed: Sequence[Placed]) -> LogFacts:
+        unknown = self._apart[UNKNOWN]
         folders = sorted(self._unknown.items(), key=lambda pair: -pair[1])[:MOST_NAMED]
-        facts = {
-            "source": "darshan",
-            "logs": len(placed),
-            "process_count": sum({each.process: processes_of(each.log) for each in placed}.values()),
-            "spawned": {
-                "by_start": len({each.process for each in placed if each.spawned is True}),
-                "alone": len({each.process for each in placed if each.spawned is False}),
-            },
-            "partial_modules": {name: count for name, count in self._partial.items() if count},
-            "negative_times": self._negative,
-            "impossible_ranks": self._strangers,
-            "long_meta": self._long_meta[:MOST_NAMED],
-            "program": program,
-            "unknown": {**unknown, "folders": folders, "suggestion": _suggested([folder for folder, _ in folders])},
-            "shared": self._shared[:MOST_NAMED],
-            "shared_split": self._options.split_shared,
-            "traced_reads": self._options.traced_reads,
-            "habits": {name: habit.as_json() for name, habit in self._habits.items()},
-        }
-        return Imported(sums, list(ranks.values()), self._rules.order(self._tiers), facts)
+        return LogFacts(
+            source="darshan",
+            logs=len(placed),
+            process_count=sum({each.process: processes_of(each.log) for each in placed}.values()),
+            spawned=SpawnedWorkers(
+                by_start=len({each.process for each in placed if each.spawned is True}),
+                alone=len({each.process for each in placed if each.spawned is False}),
+            ),
+            doubts=LogDoubts(
+                partial_modules={name: count for name, count in self._partial.items() if count},
+                negative_times=self._negative,
+                impossible_ranks=self._strangers,
+                long_meta=tuple(self._long_meta[:MOST_NAMED]),
+            ),
+            program=self._apart[PROGRAM],
+            unknown=UnknownPaths(
+                ops=unknown.ops,
+                bytes=unknown.bytes,
+                seconds=unknown.seconds,
+                files=unknown.files,
+                folders=tuple((folder, tallied(size)) for folder, size in folders),
+                suggestion=_suggested([folder for folder, _ in folders]),
+            ),
+            shared=tuple(self._shared[:MOST_NAMED]),
+            shared_split=self._options.split_shared,
+            traced_reads=self._options.traced_reads,
+        )
 
 
 def _split(summed: pl.DataFrame, placed: Placed) -> pl.DataFrame:

@@ -10,7 +10,7 @@ import polars as pl
 
 from tierscope.analysis.character_metrics import limited
 from tierscope.analysis.character_ops import MOST_FILES, Accesses, FileUse, OpList, in_order, suffix_of
-from tierscope.imports.darshan_habits import Habit
+from tierscope.imports.darshan_habits import HabitCounter
 from tierscope.imports.darshan_job import Placed, place_logs
 from tierscope.imports.darshan_reader import MOST_COUNTED, MOST_SECONDS, DarshanLog, FileRecords, read_logs
 from tierscope.imports.paths import PROGRAM, UNKNOWN, TierRules
@@ -38,7 +38,7 @@ class _Counting:
     following: int = 0
     sequential: int = 0
     consecutive: int = 0
-    sizes: Habit = field(default_factory=Habit)
+    sizes: HabitCounter = field(default_factory=HabitCounter)
     files: dict[tuple[str, str], list[float]] = field(default_factory=dict)  # ranks, reads, bytes, seconds
 
     def add(self, log: DarshanLog) -> None:
@@ -90,7 +90,7 @@ class _Counting:
                 for (tier, path), (ranks, reads, moved, seconds) in largest
             ),
             tuple(in_order(formats)),
-            tuple(limited(dict(self.sizes.as_json()["sizes"]))),
+            tuple(limited(dict(self.sizes.counted().sizes or ()))),
         )
 
 

@@ -5,13 +5,13 @@ A first read at the beginning of a file is neither sequential nor random, whatev
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tierscope.imports.darshan_library import COUNTERS
 from tierscope.imports.darshan_reader import DarshanLog, FileRecords, Striped
+from tierscope.trace.described_logs import Habit, tallied
 
 LARGE_FILE_BYTES = 1 << 30
 _SIZES = [name for name in COUNTERS if name.startswith("SIZE_READ_")]
@@ -20,7 +20,7 @@ _AGAIN = 1.5  # a file of which so many times its length was read, was read agai
 
 
 @dataclass(slots=True)
-class Habit:
+class HabitCounter:
     """Sums over the records of one tier."""
 
     files: set[str] = field(default_factory=set)
@@ -66,18 +66,20 @@ class Habit:
         self.striped["on_one"] += on_one
         self.striped["large_on_one"] += on_one and length >= LARGE_FILE_BYTES
 
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "files": len(self.files),
-            "opens": self.opens,
-            "reads": self.reads,
-            "read_bytes": self.read_bytes,
-            "stdio_reads": self.stdio_reads,
-            "random_reads": self.random_reads,
-            "read_files": self.read_files,
-            "again_files": self.again_files,
-            "sizes": [[limit, int(count)] for limit, count in zip(_SIZE_LIMITS, self.sizes, strict=True)],
-            "servers": len(self.servers),
-            **({"stripe_bytes": self.stripe_bytes.most_common(1)[0][0]} if self.stripe_bytes else {}),
-            **{f"striped_{name}": count for name, count in self.striped.items()},
-        }
+    def counted(self) -> Habit:
+        return Habit(
+            files=len(self.files),
+            opens=tallied(self.opens),
+            reads=tallied(self.reads),
+            read_bytes=tallied(self.read_bytes),
+            stdio_reads=tallied(self.stdio_reads),
+            random_reads=tallied(self.random_reads),
+            read_files=self.read_files,
+            again_files=self.again_files,
+            sizes=tuple((limit, tallied(int(count))) for limit, count in zip(_SIZE_LIMITS, self.sizes, strict=True)),
+            servers=len(self.servers),
+            stripe_bytes=self.stripe_bytes.most_common(1)[0][0] if self.stripe_bytes else None,
+            striped_files=self.striped["files"],
+            striped_on_one=self.striped["on_one"],
+            striped_large_on_one=self.striped["large_on_one"],
+        )

@@ -25,8 +25,17 @@ from tierscope.imports.dftracer_files import beginning
 from tierscope.imports.dftracer_job import TracedJob
 from tierscope.imports.dftracer_outline import Outline, outline
 from tierscope.imports.dftracer_sums import OUTSIDE, FileSums, Task, sum_up
-from tierscope.imports.gathered import Imported, ImportedEpoch, sums_of
+from tierscope.imports.gathered import GatheredLogs, ImportedEpoch, sums_of
 from tierscope.imports.paths import PROGRAM, UNKNOWN, TierRules, common_folder
+from tierscope.trace.described_logs import (
+    ApartSums,
+    DFTracerJob,
+    LogDoubts,
+    LogFacts,
+    LoggedProcess,
+    UnknownPaths,
+    tallied,
+)
 from tierscope.trace.ops import KINDS
 from tierscope.units import closest
 
@@ -51,7 +60,7 @@ def is_dftracer(path: str) -> bool:
     return path.endswith(_ENDINGS) or b'"cat":"dftracer"' in beginning(path)[:65536].replace(b" ", b"")
 
 
-def import_traces(paths: Sequence[str], rules: TierRules, options: DFTracerOptions) -> Imported:
+def import_traces(paths: Sequence[str], rules: TierRules, options: DFTracerOptions) -> GatheredLogs:
     if not paths:
         raise UserError("no traces are named; name all that a job wrote: *.pfw*")
     paths = _distinct(paths)
@@ -63,7 +72,7 @@ def import_traces(paths: Sequence[str], rules: TierRules, options: DFTracerOptio
             raise UserError(_no_such_span(options.epoch_span, "epoch", _span_names(paths)))
         sums: list[FileSums] = work(sum_up, [_task(each, job, options) for each in outlines])
     _check(sums, options)
-    return _Gathering(job, sums, rules, wanted).imported()
+    return _Gathering(job, sums, rules, wanted).gathered()
 
 
 def _distinct(paths: Sequence[str]) -> list[str]:
@@ -186,14 +195,15 @@ class _Gathering:
         relative = name and name[0] not in "/<" and ":" not in name
         return os.path.normpath(os.path.join(self._folder, name)) if relative and self._folder else name
 
-    def imported(self) -> Imported:
+    def gathered(self) -> GatheredLogs:
         rows = [
             (epoch, rank, tier, kind, nanoseconds / 1e9, ops, min(size, _MOST))
             for (epoch, rank, tier, kind), (ops, nanoseconds, size) in sorted(self._cells.items())
             if ops
         ]
         found = {tier for tier in self._tiers.values() if tier not in (PROGRAM, UNKNOWN)}
-        return Imported(sums_of(rows), self._rank_epochs(), self._rules.order(found), self._facts())
+        tiers = self._rules.order(found)
+        return GatheredLogs(sums_of(rows), self._rank_epochs(), tiers, self._facts(), command=self._command())
 
     def _rank_epochs(self) -> list[ImportedEpoch]:
         computed: dict[tuple[int, int], int] = defaultdict(int)
@@ -215,57 +225,74 @@ class _Gathering:
             for (rank, epoch), long in sorted(seconds.items())
         ]
 
-    def _facts(self) -> dict[str, Any]:
+    def _command(self) -> str:
+        """Of the process that started first."""
+        started = self._job.started
+        if not started:
+            return ""
+        strings = {key: text for each in self._job.outlines for key, text in each.strings.items()}
+        first = min((start.at_ns, process) for process, start in started.items())[1]
+        return strings.get(started[first].command, "").replace(";", " ")
+
+    def _facts(self) -> LogFacts:
+        job, sums = self._job, self._sums
+        processes = {*self._ranks, *job.started, *(process for each in job.outlines for process in each.processes)}
+        program, unknown = self._apart[PROGRAM], self._apart[UNKNOWN]
+        folders = sorted(self._folders.items(), key=lambda pair: -pair[1])[:MOST_NAMED]
+        return LogFacts(
+            source="dftracer",
+            logs=len(sums),
+            process_count=len(processes),
+            doubts=LogDoubts(
+                broken_lines=sum(each.broken_lines for each in sums),
+                broken_last_lines=sum(each.broken_last_line for each in sums),
+                cut_files=tuple(os.path.basename(each.path) for each in sums if each.cut)[:MOST_LISTED],
+                no_names=self._no_names,
+            ),
+            program=_apart(program, len(self._files[PROGRAM])),
+            unknown=UnknownPaths(
+                ops=tallied(unknown[0]),
+                bytes=tallied(unknown[2]),
+                seconds=unknown[1] / 1e9,
+                files=len(self._files[UNKNOWN]),
+                folders=tuple((folder, tallied(size)) for folder, size in folders),
+                suggestion=common_folder([folder for folder, _ in folders]),
+            ),
+            outside_epochs=_apart(self._outside),
+            dftracer=self._described(processes),
+        )
+
+    def _described(self, processes: set[Process]) -> DFTracerJob:
         job, sums, started = self._job, self._sums, self._job.started
-        begun = sorted((start.at_ns, process) for process, start in started.items())
-        strings = {key: text for each in job.outlines for key, text in each.strings.items()}
-        processes = {*self._ranks, *started, *(process for each in job.outlines for process in each.processes)}
         other_calls: dict[str, int] = defaultdict(int)
         for each in sums:
             for name, count in each.other_calls.items():
                 other_calls[name] += count
-        return {
-            "source": "dftracer",
-            "traces": len(sums),
-            "versions": sorted({start.version for start in started.values() if start.version}),
-            "formats": sorted({version for each in job.outlines for version in each.versions}),
-            "time_unit": "/".join(sorted({each.unit for each in job.outlines})),
-            "processes": [self._described(process) for process in sorted(processes, key=job.order)[:MOST_LISTED]],
-            "process_count": len(processes),
-            "hosts": sorted({job.hosts.get(host, host) for host, _ in processes} - {""})[:MOST_LISTED],
-            "command": strings.get(started[begun[0][1]].command, "").replace(";", " ") if begun else "",
-            "start_seconds": begun[0][0] / 1e9 if begun else None,
-            "unended_processes": len(started.keys() - {process for each in job.outlines for process in each.ended}),
-            "broken_lines": sum(each.broken_lines for each in sums),
-            "broken_last_lines": sum(each.broken_last_line for each in sums),
-            "cut_files": [os.path.basename(each.path) for each in sums if each.cut][:MOST_LISTED],
-            "empty_files": sum(not each.events for each in sums),
-            "nested_calls": sum(each.nested for each in sums),
-            "summed_events": sum(each.summed for each in sums),
-            "other_calls": dict(sorted(other_calls.items(), key=lambda pair: -pair[1])),
-            "no_sizes": sum(each.no_sizes for each in sums),
-            "no_names": self._no_names,
-            "epochs": self._epoch_span if job.has_epochs else None,
-            "compute_spans": sorted({name for each in sums for name in each.compute_spans}),
-            "outside_epochs": _told(self._outside),
-            **self._told_apart(),
-        }
+        return DFTracerJob(
+            versions=tuple(sorted({start.version for start in started.values() if start.version})),
+            formats=tuple(sorted({version for each in job.outlines for version in each.versions})),
+            time_unit="/".join(sorted({each.unit for each in job.outlines})),
+            processes=tuple(map(self._process, sorted(processes, key=job.order)[:MOST_LISTED])),
+            hosts=tuple(sorted({job.hosts.get(host, host) for host, _ in processes} - {""})[:MOST_LISTED]),
+            start_seconds=min((start.at_ns for start in started.values()), default=0) / 1e9 if started else None,
+            unended_processes=len(started.keys() - {process for each in job.outlines for process in each.ended}),
+            empty_files=sum(not each.events for each in sums),
+            nested_calls=sum(each.nested for each in sums),
+            summed_events=sum(each.summed for each in sums),
+            other_calls=dict(sorted(other_calls.items(), key=lambda pair: -pair[1])),
+            no_sizes=sum(each.no_sizes for each in sums),
+            epoch_span=self._epoch_span if job.has_epochs else None,
+            compute_spans=tuple(sorted({name for each in sums for name in each.compute_spans})),
+        )
 
-    def _described(self, process: Process) -> dict[str, Any]:
+    def _process(self, process: Process) -> LoggedProcess:
         host, pid = process
         parent = self._job.started[process].parent if process in self._job.started else None
-        return {"host": self._job.hosts.get(host, host), "pid": pid, "parent": parent, "rank": self._ranks.get(process)}
-
-    def _told_apart(self) -> dict[str, Any]:
-        folders = sorted(self._folders.items(), key=lambda pair: -pair[1])
-        told = {name: {**_told(sums), "files": len(self._files[name])} for name, sums in self._apart.items()}
-        unknown = {
-            "folders": folders[:MOST_NAMED],
-            "suggestion": common_folder([folder for folder, _ in folders[:MOST_NAMED]]),
-        }
-        return {"program": told[PROGRAM], "unknown": {**told[UNKNOWN], **unknown}}
+        return LoggedProcess(
+            host=self._job.hosts.get(host, host), pid=pid, parent=parent, rank=self._ranks.get(process)
+        )
 
 
-def _told(sums: Sequence[int]) -> dict[str, float]:
+def _apart(sums: Sequence[int], files: int = 0) -> ApartSums:
     ops, nanoseconds, size = sums
-    return {"ops": ops, "bytes": size, "seconds": nanoseconds / 1e9}
+    return ApartSums(ops=tallied(ops), bytes=tallied(size), seconds=nanoseconds / 1e9, files=files)

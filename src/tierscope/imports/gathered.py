@@ -4,14 +4,16 @@ META cannot always be told apart into open, close, stat and seek: then its kind 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
+from tierscope.trace.described_logs import Habit, LogFacts
+from tierscope.trace.description import DescribedTier, Imported
 from tierscope.trace.trace import RunKey, Trace, completed
 
-SUMS: dict[str, Any] = {
+SUMS: dict[str, pl.DataType | type[pl.DataType]] = {
     "epoch": pl.Int32,
     "rank": pl.Int32,
     "tier": pl.String,
@@ -33,23 +35,25 @@ class ImportedEpoch:
     compute_seconds: float | None = None
 
 
-@dataclass(slots=True)
-class Imported:
-    """`sums` has the columns of SUMS; `facts` go into the trace's description, where findings look for them."""
+@dataclass(frozen=True, slots=True)
+class GatheredLogs:
+    """`sums` has the columns of SUMS; the rest goes into the trace's description, where findings look for it."""
 
     sums: pl.DataFrame
     ranks: list[ImportedEpoch]
     tiers: list[str]
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: LogFacts
+    habits: dict[str, Habit] | None = None
+    command: str = ""
 
 
-def to_trace(imported: Imported, about: dict[str, Any]) -> Trace:
+def to_trace(gathered: GatheredLogs) -> Trace:
     """One run at one point, as if we had recorded it."""
     nodes = pl.DataFrame(
-        [(one.rank, one.node) for one in imported.ranks], {"rank": pl.Int32, "node": pl.Int32}, orient="row"
+        [(one.rank, one.node) for one in gathered.ranks], {"rank": pl.Int32, "node": pl.Int32}, orient="row"
     ).unique("rank", keep="first", maintain_order=True)
     summed = (
-        imported.sums.group_by("epoch", "rank", "tier", "kind", maintain_order=True)
+        gathered.sums.group_by("epoch", "rank", "tier", "kind", maintain_order=True)
         .agg(pl.col("busy_seconds", "ops", "bytes").sum())
         .filter((pl.col("ops") > 0) | (pl.col("busy_seconds") != 0))
         .join(nodes, on="rank", how="left")
@@ -57,19 +61,23 @@ def to_trace(imported: Imported, about: dict[str, Any]) -> Trace:
     )
     ranks = pl.DataFrame(
         {
-            "record": ["rank"] * len(imported.ranks),
-            "epoch": [one.epoch for one in imported.ranks],
-            "rank": [one.rank for one in imported.ranks],
-            "node": [one.node for one in imported.ranks],
-            "epoch_seconds": [one.seconds for one in imported.ranks],
-            "compute_seconds": [one.compute_seconds for one in imported.ranks],
+            "record": ["rank"] * len(gathered.ranks),
+            "epoch": [one.epoch for one in gathered.ranks],
+            "rank": [one.rank for one in gathered.ranks],
+            "node": [one.node for one in gathered.ranks],
+            "epoch_seconds": [one.seconds for one in gathered.ranks],
+            "compute_seconds": [one.compute_seconds for one in gathered.ranks],
         }
     )
     key = RunKey(0, 1)
     parts = [completed(part, key) for part in (ranks, summed)]
-    tiers = [{"name": name, "emulated": False} for name in imported.tiers]
-    whole = {**about, "kind": "imported", "sweep": {}, "tiers": tiers, **imported.facts}
-    return Trace(key, whole, pl.concat(parts))
+    about = Imported(
+        tiers=tuple(DescribedTier(name=name) for name in gathered.tiers),
+        command=gathered.command,
+        facts=gathered.facts,
+        habits=gathered.habits,
+    )
+    return Trace(key, about, pl.concat(parts))
 
 
 def sums_of(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:

@@ -6,17 +6,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
+from msgspec import structs
 
 from tierscope.analysis.about_import import doubts
 from tierscope.errors import UserError
 from tierscope.imports import darshan, dftracer
 from tierscope.imports.darshan_job import place_logs, process_of
 from tierscope.imports.darshan_reader import OLD, DarshanLog, UnreadableLog, read_logs
-from tierscope.imports.gathered import Imported, to_trace
+from tierscope.imports.gathered import GatheredLogs, to_trace
 from tierscope.imports.paths import TierRules
 from tierscope.output import manifest
 from tierscope.output.result import locked
 from tierscope.output.store import RunStore
+from tierscope.trace.described_logs import LogDoubts
 from tierscope.trace.trace import Trace
 from tierscope.units import about_bytes
 
@@ -49,9 +51,10 @@ def import_logs(paths: Sequence[str], wanted: ImportOptions) -> Trace:
     kinds = {source_of(path) for path in paths}
     if len(kinds) > 1:
         raise UserError("logs of Darshan and of DFTracer together; give those of one profiler")
-    trace = _darshan(paths, wanted) if kinds == {"darshan"} else _dftracer(paths, wanted)
+    gathered = _darshan(paths, wanted) if kinds == {"darshan"} else _dftracer(paths, wanted)
+    trace = _trace(gathered)
     if not wanted.force:
-        _refuse_doubtful(trace.about, paths)
+        _refuse_doubtful(gathered.facts.doubts, paths)
     return trace
 
 
@@ -69,7 +72,7 @@ def _refuse_missing(paths: Sequence[str]) -> None:
             )
 
 
-def _darshan(paths: Sequence[str], wanted: ImportOptions) -> Trace:
+def _darshan(paths: Sequence[str], wanted: ImportOptions) -> GatheredLogs:
     read = list(read_logs(paths, segments=wanted.traced_reads))
     bad = [each for each in read if isinstance(each, UnreadableLog)]
     logs = [each for each in read if isinstance(each, DarshanLog)]
@@ -82,25 +85,22 @@ def _darshan(paths: Sequence[str], wanted: ImportOptions) -> Trace:
     if wanted.traced_reads and all(log.segments is None for log in logs):
         raise UserError("--dxt: no log holds extended tracing (DXT); leave it out, or trace with MOD_ENABLE DXT_POSIX")
     options = darshan.DarshanOptions(wanted.epoch_gap_seconds, wanted.split_shared, wanted.traced_reads)
-    imported = darshan.import_logs(logs, wanted.rules, options)
+    gathered = darshan.import_logs(logs, wanted.rules, options)
     if wanted.ranks:
-        imported = _renumbered(imported, logs, wanted.ranks)
+        gathered = _renumbered(gathered, logs, wanted.ranks)
     first = min(logs, key=lambda log: log.job["start_seconds"])
     said = [
         f"{os.path.basename(log.path)}: {log.complaints[0].removeprefix('Error: ')}" for log in logs if log.complaints
     ]
-    about = {
-        "command": first.job["command"],
-        "job_id": first.job["job_id"],
-        "unreadable_logs": [f"{os.path.basename(each.path)}: {each.reason}" for each in bad],
-        "damaged_logs": said,
-    }
-    if not imported.tiers and not wanted.force:
-        _refuse_doubtful(about, paths)
-    return _trace(imported, about)
+    unreadable = tuple(f"{os.path.basename(each.path)}: {each.reason}" for each in bad)
+    if not gathered.tiers and not wanted.force:
+        _refuse_doubtful(LogDoubts(unreadable_logs=unreadable, damaged_logs=tuple(said)), paths)
+    doubts = structs.replace(gathered.facts.doubts, unreadable_logs=unreadable, damaged_logs=tuple(said))
+    facts = structs.replace(gathered.facts, job_id=first.job["job_id"], doubts=doubts)
+    return replace(gathered, facts=facts, command=first.job["command"])
 
 
-def _renumbered(imported: Imported, logs: Sequence[DarshanLog], ranks: Mapping[int, int]) -> Imported:
+def _renumbered(gathered: GatheredLogs, logs: Sequence[DarshanLog], ranks: Mapping[int, int]) -> GatheredLogs:
     """With the ranks that processes are known to be; what others did is left out."""
     known: dict[Any, int] = dict(ranks)
     numbers = {
@@ -108,16 +108,15 @@ def _renumbered(imported: Imported, logs: Sequence[DarshanLog], ranks: Mapping[i
     }
     if not numbers:
         raise UserError("no log is of a process that was started here; look at what the profiler printed")
-    chosen = imported.sums.filter(pl.col("rank").is_in(list(numbers)))
+    chosen = gathered.sums.filter(pl.col("rank").is_in(list(numbers)))
     renumbered = pl.col("rank").replace_strict(list(numbers), list(numbers.values()), return_dtype=pl.Int32)
-    epochs = [replace(one, rank=numbers[one.rank]) for one in imported.ranks if one.rank in numbers]
-    return replace(imported, sums=chosen.with_columns(renumbered), ranks=epochs)
+    epochs = [replace(one, rank=numbers[one.rank]) for one in gathered.ranks if one.rank in numbers]
+    return replace(gathered, sums=chosen.with_columns(renumbered), ranks=epochs)
 
 
-def _dftracer(paths: Sequence[str], wanted: ImportOptions) -> Trace:
+def _dftracer(paths: Sequence[str], wanted: ImportOptions) -> GatheredLogs:
     options = dftracer.DFTracerOptions(wanted.epoch_span, wanted.compute_span)
-    imported = dftracer.import_traces(paths, wanted.rules, options)
-    return _trace(imported, {"command": imported.facts.get("command") or ""})
+    return dftracer.import_traces(paths, wanted.rules, options)
 
 
 def _refuse_several_jobs(logs: Sequence[DarshanLog]) -> None:
@@ -129,20 +128,20 @@ def _refuse_several_jobs(logs: Sequence[DarshanLog]) -> None:
         )
 
 
-def _trace(imported: Imported, about: dict[str, Any]) -> Trace:
-    if not imported.ranks:
+def _trace(gathered: GatheredLogs) -> Trace:
+    if not gathered.ranks:
         raise UserError("no line of these logs tells of a process; get them again from where they were written")
-    if not imported.tiers:
-        unknown = imported.facts["unknown"]
-        below = f": {about_bytes(unknown['bytes'])} are below {unknown['folders'][0][0]}" if unknown["folders"] else ""
+    if not gathered.tiers:
+        unknown = gathered.facts.unknown
+        below = f": {about_bytes(unknown.bytes)} are below {unknown.folders[0][0]}" if unknown.folders else ""
         raise UserError(
-            f"no file in these logs is on a tier that can be told{below}; say where the data lay, for example --tier gfs={unknown['suggestion']}"
+            f"no file in these logs is on a tier that can be told{below}; say where the data lay, for example --tier gfs={unknown.suggestion}"
         )
-    return to_trace(imported, {"schema_version": 1, **about})
+    return to_trace(gathered)
 
 
-def _refuse_doubtful(about: dict[str, Any], paths: Sequence[str]) -> None:
-    found = list(doubts(about))
+def _refuse_doubtful(doubted: LogDoubts, paths: Sequence[str]) -> None:
+    found = list(doubts(doubted))
     if found:
         where = paths[0] if len(paths) == 1 else f"{len(paths)} logs"
         more = f" (and {len(found) - 1} more such)" if len(found) > 1 else ""

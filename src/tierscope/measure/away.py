@@ -74,10 +74,10 @@ def _stage(study: Study, data: str, staged: set[Any]) -> None:
         staged.add(key)
 
 
-def _about(point: Point, repetition: int, data: str, run: ResolvedRun) -> dict[str, Any]:
-    return {
-        "point": point.index,
-        "repetition": repetition,
-        "overhead": described(measure_overhead(run)),
-        "provenance": provenance("one process, handed over", *filesystems(point.study, data)),
-    }
+def _about(point: Point, repetition: int, data: str, run: ResolvedRun) -> handover.HandedRun:
+    return handover.HandedRun(
+        point=point.index,
+        repetition=repetition,
+        overhead=described(measure_overhead(run)),
+        provenance=provenance("one process, handed over", *filesystems(point.study, data)),
+    )

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from statistics import median
-from typing import Any
 
 from tierscope.dataset.checkpoints import checkpoint_bytes, ranks_together, tier_of
 from tierscope.errors import UserError
 from tierscope.measure.profiled import BUILTIN
 from tierscope.plan.planned import planned
 from tierscope.spec.study import Study
+from tierscope.trace.description import CheckpointSummary
 from tierscope.trace.rank_trace import CheckpointLog, RankTrace
 from tierscope.units import about_bytes
 
@@ -46,23 +46,23 @@ def _check_capacity(study: Study) -> None:
         )
 
 
-def checkpoints_of(study: Study, ranks: Sequence[RankTrace]) -> dict[str, Any]:
+def checkpoints_of(study: Study, ranks: Sequence[RankTrace]) -> CheckpointSummary:
     """How many, how large, and how long each took the rank that took longest; the recovery too, where one was asked for."""
     logs = [rank.checkpoints for rank in ranks if rank.checkpoints and rank.checkpoints.nbytes]
     slowest = [max(each) for each in zip(*(log.seconds for log in logs), strict=True)]
     recovered = [log for log in logs if log.recovery_seconds is not None]
-    return {
-        "tier": study.system.tiers[tier_of(study)].name,
-        "count": max((log.complete for log in logs), default=0),
-        "bytes": sum(log.nbytes for log in logs),
-        "writers": len(logs),
-        "seconds_median": median(slowest) if slowest else None,
-        "seconds_max": max(slowest, default=None),
-        "recovery_seconds": max((log.recovery_seconds or 0.0 for log in recovered), default=None),
-        "verified": True if recovered else None,  # a run that finds damage ends with an error
-        "verified_bytes": sum(log.verified_bytes or 0 for log in recovered) if recovered else None,
-        "recovery_resident_bytes": _resident(recovered),
-    }
+    return CheckpointSummary(
+        tier=study.system.tiers[tier_of(study)].name,
+        count=max((log.complete for log in logs), default=0),
+        bytes=sum(log.nbytes for log in logs),
+        writers=len(logs),
+        seconds_median=median(slowest) if slowest else None,
+        seconds_max=max(slowest, default=None),
+        recovery_seconds=max((log.recovery_seconds or 0.0 for log in recovered), default=None),
+        verified=True if recovered else None,  # a run that finds damage ends with an error
+        verified_bytes=sum(log.verified_bytes or 0 for log in recovered) if recovered else None,
+        recovery_resident_bytes=_resident(recovered),
+    )
 
 
 def _resident(recovered: Sequence[CheckpointLog]) -> int | None:

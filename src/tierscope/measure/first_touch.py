@@ -51,11 +51,11 @@ def staged_as(study: Study) -> Study:
     return replace(study, placement=Placement()) if fills_as_it_reads(study) else study
 
 
-def hit_rates(ranks: Sequence[RankTrace]) -> dict[str, float]:
+def hit_rates(ranks: Sequence[RankTrace]) -> dict[int, float]:
     """By epoch: the share of samples that were not read from the last tier. Each of them is a file of its own."""
-    found: dict[str, float] = {}
+    found: dict[int, float] = {}
     for epochs in zip(*(rank.epochs for rank in ranks), strict=True):
         lanes = [lane for epoch in epochs for lane in epoch.lanes if lane.lane != CHECKPOINTS]
         opens = sum(int(lane.ops.reshape(-1, len(KINDS))[-1, OPEN]) for lane in lanes)
-        found[str(epochs[0].epoch)] = 1 - opens / sum(epoch.samples for epoch in epochs)
+        found[epochs[0].epoch] = 1 - opens / sum(epoch.samples for epoch in epochs)
     return found

@@ -88,5 +88,4 @@ class Preloading:
             repetition=pl.lit(key.repetition, pl.Int32),
             node=(pl.col("rank") // per_node).cast(pl.Int32),
         )
-        about = {"provides": ["epochs", "lanes", "busy", "steps", "cold"], "recorder": PRELOADED}
-        return ProfiledRun(ranks, rows, about)
+        return ProfiledRun(ranks, rows, ("epochs", "lanes", "busy", "steps", "cold"), recorder=PRELOADED)

@@ -10,7 +10,7 @@ import os
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import polars as pl
 
@@ -30,6 +30,7 @@ from tierscope.recording.recorders import RECORDERS, RecordingRequest
 from tierscope.spec.study import Study
 from tierscope.spec.traced import TracedTier
 from tierscope.storage.files import tier_root
+from tierscope.trace.description import Imported, ProfiledLogs
 from tierscope.trace.rank_trace import RankTrace
 from tierscope.trace.trace import RunKey, Trace
 from tierscope.watch import Watch
@@ -37,16 +38,18 @@ from tierscope.watch import Watch
 BUILTIN = "builtin"
 _WRITING_SECONDS = 600.0  # for a profiler to write its logs when its process ends
 _PROVIDES = ("epochs", "busy", "steps", "cold")
-_NOT_OF_THE_RUN = ("kind", "sweep", "tiers", "schema_version", "command", "habits", "processes")
 
 
 @dataclass(frozen=True, slots=True)
 class ProfiledRun:
-    """`io`: rows of a trace; `about`: what its description has beside, and instead of, our own."""
+    """`io`: rows of a trace; the rest is what its description has beside, and instead of, our own."""
 
     ranks: list[RankTrace]
     io: pl.DataFrame
-    about: dict[str, Any]
+    provides: tuple[str, ...]
+    profiler: str | None = None
+    recorder: str | None = None
+    logs: ProfiledLogs | None = None
 
 
 class Profiling:
@@ -97,10 +100,10 @@ class Profiling:
         except UserError as error:
             raise error.prefixed(os.path.dirname(logs[0])) from None
         io = _rows(trace, key, study)
-        seen = self._compare(io, ranks)
-        facts = {each: value for each, value in trace.about.items() if each not in _NOT_OF_THE_RUN}
-        about = {"profiler": self.name, "provides": list(_PROVIDES), "import": {**facts, **seen}}
-        return ProfiledRun(ranks, io, about)
+        assert isinstance(trace.about, Imported)
+        missed_bytes, missed_ops = self._missed_bytes(io, ranks), _unpaired(io)
+        seen = ProfiledLogs(facts=trace.about.facts, missed_ops=missed_ops, missed_bytes=missed_bytes)
+        return ProfiledRun(ranks, io, _PROVIDES, profiler=self.name, logs=seen)
 
     def _keep(self, folder: str, target: str) -> list[str]:
         """The logs where they stay, below the result; what logs a killed run left there go.
@@ -125,7 +128,7 @@ class Profiling:
             raise UserError(f"{self.name} wrote no log; look at what it printed, or leave --profiler out")
         return kept
 
-    def _compare(self, io: pl.DataFrame, ranks: Sequence[RankTrace]) -> dict[str, int]:
+    def _missed_bytes(self, io: pl.DataFrame, ranks: Sequence[RankTrace]) -> int:
         """How much less was seen than ranks did, at least. Nothing at all of an epoch: those sums would be no measurement."""
         reads = io.filter(pl.col("kind") == "read").group_by("rank", "epoch").agg(pl.col("bytes").sum())
         seen = {(rank, epoch): nbytes for rank, epoch, nbytes in reads.iter_rows()}
@@ -139,7 +142,7 @@ class Profiling:
                         "or leave --profiler out"
                     )
                 missed += max(0, epoch.payload_bytes - found)
-        return {"missed_bytes": missed, "missed_ops": _unpaired(io)}
+        return missed
 
 
 def _unpaired(io: pl.DataFrame) -> int:

@@ -24,8 +24,10 @@ from tierscope.units import counted
 from tierscope.watch import Watch
 
 
-def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = False, profiler: str = BUILTIN) -> None:
-    """All runs of the study that are not finished; what is finished is neither repeated nor touched."""
+def run_study(
+    study: Study, out: str, crews: Crews, watch: Watch, ops: bool = False, profiler: str = BUILTIN
+) -> RunStore:
+    """All runs of the study that are not finished; what is finished is neither repeated nor touched. All of them, to be read."""
     points = list(sweep.points(study))
     check_storages((point.study for point in points), out, profiler)
     check_policies((point.study for point in points), profiler)
@@ -38,8 +40,7 @@ def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = Fa
             watch.note(line)
     else:
         check_preload([point.study for point in points], ops, crews.launcher)
-    with open_result(out, study, profiler):
-        store = RunStore(out)
+    with open_result(out, study, profiler) as store:
         todo = _todo(study, points, store)
         total = len(points) * study.repetitions
         if not todo:
@@ -47,7 +48,7 @@ def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = Fa
                 f"{'the run is' if total == 1 else f'all {total} runs are'} finished"
                 + ("; --ops is for runs that are made now" if ops else "")
             )
-            return
+            return store
         if len(todo) < total:
             watch.note(f"resuming: {total - len(todo)} of {counted(total, 'run')} are finished")
         for key in todo:
@@ -66,6 +67,7 @@ def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = Fa
             watch.phase("measuring", sum(_samples(points[key.point].study) for key in todo), "samples")
             for key in todo:
                 store.save(runner.run(key, points[key.point]))
+        return store
 
 
 def _todo(study: Study, points: list[Point], store: RunStore) -> list[RunKey]:

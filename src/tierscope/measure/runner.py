@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import polars as pl
+from msgspec import structs
 
 from tierscope.bench.compute import compute_mode
 from tierscope.bench.overhead import Overhead, described
@@ -15,22 +16,20 @@ from tierscope.bench.run import RunTask, ops_path
 from tierscope.bench.tasks import OverheadTask
 from tierscope.formats import NOTHING
 from tierscope.loaders.choose import choose_loader, fills_as_it_reads
-from tierscope.measure.checkpoints import checkpoints_of
 from tierscope.measure.crews import Crews, crowding
+from tierscope.measure.described import about_run
 from tierscope.measure.first_touch import hit_rates
 from tierscope.measure.preloaded import Preloading, needs_preload
 from tierscope.measure.profiled import Profiling
 from tierscope.measure.storages import filesystems
-from tierscope.measure.trained import meeting, metadata_cache, training_of
+from tierscope.measure.trained import meeting
 from tierscope.output.op_list import collect_ops
 from tierscope.output.result import make_scratch
-from tierscope.plan.file_format import make_format
-from tierscope.plan.plan import Plan
 from tierscope.plan.reading import reading_of
-from tierscope.spec.dump import identity
 from tierscope.spec.study import Point, Study
 from tierscope.storage.background import Background, loads_of
 from tierscope.storage.emulated import Board
+from tierscope.trace.description import Measured, OwnCost
 from tierscope.trace.provenance import provenance
 from tierscope.trace.rank_trace import RankTrace
 from tierscope.trace.trace import RunKey, Trace, gather
@@ -48,29 +47,6 @@ def _others(run: ResolvedRun, board: Board | None) -> AbstractContextManager[obj
         pieces = [nbytes for _, nbytes in reading_of(study).pieces]
         usual = sum(pieces) // max(1, len(pieces))
     return Background(board.path, loads_of(run.stations, usual), study.seed)
-
-
-def about_run(point: Point, mode: str, ranks: list[RankTrace], origin: dict[str, Any]) -> dict[str, Any]:
-    """What a trace says of itself; `origin`: where and with what it was measured."""
-    study = point.study
-    plan = Plan.of(study, make_format(study).file_bytes)
-    return {
-        "kind": "measured",
-        "study": identity(study),
-        "point": point.index,
-        "sweep": dict(point.sweep),
-        "provides": ["epochs", "lanes", "busy", "wall", "steps", "cold"],
-        "tiers": [{"name": tier.name, "emulated": tier.emulate} for tier in study.system.tiers],
-        "ranks": study.system.ranks,
-        "nodes": study.system.nodes,
-        "trimmed_samples": plan.order.undivided,
-        "compute": mode,
-        "loader": ", ".join(sorted({rank.loader for rank in ranks})),
-        **({"checkpoint": checkpoints_of(study, ranks)} if study.workload.checkpoint.wanted else {}),
-        **training_of(study, ranks),
-        "metadata_cache": metadata_cache(study),
-        "provenance": origin,
-    }
 
 
 class Runner:
@@ -113,17 +89,23 @@ class Runner:
                 board.close()
         if scratch:
             self._collect_ops(key, study, scratch)
-        about = {**self._about(point, mode, ranks), "overhead": described(overhead)}
+        about = self._about(point, mode, ranks, OwnCost(**described(overhead)))
         if fills_as_it_reads(study):
-            about |= {"policy": study.placement.policy, "hit_rate": hit_rates(ranks)}
+            about = structs.replace(about, policy=study.placement.policy, hit_rate=hit_rates(ranks))
         return gather(key, about, [tier.name for tier in study.system.tiers], ranks)
 
     def _run_profiled(
         self, key: RunKey, point: Point, run: ResolvedRun, mode: str, profiling: Profiling | Preloading
     ) -> Trace:
-        """What a profiler costs, and what our harness does beside it, nobody measured: there is no `overhead`."""
+        """What a profiler costs, and what our harness does beside it, nobody measured: there is no own cost."""
         measured = profiling.measure(key, run, mode, self._watch)
-        about = {**self._about(point, mode, measured.ranks), **measured.about}
+        about = structs.replace(
+            self._about(point, mode, measured.ranks),
+            provides=measured.provides,
+            profiler=measured.profiler,
+            recorder=measured.recorder,
+            logs=measured.logs,
+        )
         trace = gather(key, about, [tier.name for tier in point.study.system.tiers], measured.ranks)
         return replace(trace, table=pl.concat([trace.table, measured.io]))
 
@@ -142,9 +124,9 @@ class Runner:
             )
         return self._overheads[key]
 
-    def _about(self, point: Point, mode: str, ranks: list[RankTrace]) -> dict[str, Any]:
+    def _about(self, point: Point, mode: str, ranks: list[RankTrace], own_cost: OwnCost | None = None) -> Measured:
         origin = provenance(self._crews.launcher, *filesystems(point.study, self._out))
-        return about_run(point, mode, ranks, origin)
+        return about_run(point, mode, ranks, origin, own_cost)
 
     def _scratch(self, key: RunKey) -> str:
         """A folder of our own for the ranks' raw lists."""

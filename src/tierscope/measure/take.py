@@ -4,13 +4,15 @@ import os
 
 from tierscope.errors import ResultError, UserError
 from tierscope.measure.away import NAME, STUDY
-from tierscope.measure.runner import about_run
-from tierscope.output import handover
+from tierscope.measure.described import about_run
+from tierscope.output.handed import load
+from tierscope.output.handover import HandedRun
 from tierscope.output.result import open_result
-from tierscope.output.store import RunStore
 from tierscope.spec import sweep
 from tierscope.spec.load import load_study
 from tierscope.spec.study import Study
+from tierscope.trace.decode import decode
+from tierscope.trace.description import OwnCost
 from tierscope.trace.trace import RunKey, gather
 
 
@@ -23,20 +25,24 @@ def take_runs(folder: str, out: str) -> Study:
         )
     study = load_study(text)
     points = list(sweep.points(study))
-    with open_result(out, study):
-        store = RunStore(out)
+    with open_result(out, study) as store:
         for repetition in range(1, study.repetitions + 1):
             for point in points:
                 key = RunKey(point.index, repetition)
                 path = os.path.join(folder, NAME.format(point=point.index, repetition=repetition))
                 if key in store.finished() or not os.path.exists(path):
                     continue
-                handed, ranks = handover.load(path)
-                if (handed.get("point"), handed.get("repetition")) != (point.index, repetition):
+                handed, ranks = load(path)
+                if (handed.point, handed.repetition) != (point.index, repetition):
                     raise ResultError(f"{path}: holds another run than its name says; hand it over again")
-                about = {
-                    **about_run(point, "real", ranks, handed.get("provenance", {})),
-                    "overhead": handed.get("overhead", {}),
-                }
+                own_cost = _own_cost(path, handed)
+                about = about_run(point, "real", ranks, handed.provenance, own_cost)
                 store.save(gather(key, about, [tier.name for tier in point.study.system.tiers], ranks))
     return study
+
+
+def _own_cost(path: str, handed: HandedRun) -> OwnCost:
+    try:
+        return decode(dict(handed.overhead), OwnCost, "hand it over again")
+    except ResultError as error:
+        raise error.prefixed(path) from None

@@ -1,18 +1,15 @@
-"""Runs that train a real network: where their ranks meet, what is checked before hours pass, what their traces say."""
+"""Runs that train a real network: where their ranks meet, what is checked before hours pass. Without a decoder or tables: see `away`."""
 
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import Any
 
-from tierscope.arch.networks import build_network, find_network
-from tierscope.arch.precision import PRECISIONS
-from tierscope.arch.step_memory import CUDNN, step_memory
+from tierscope.arch.networks import build_network
 from tierscope.errors import UserError
 from tierscope.spec.study import Model, Study
-from tierscope.trace.rank_trace import RankTrace
 
 BUILTIN = "builtin"
 
@@ -58,38 +55,3 @@ def metadata_cache(study: Study) -> str:
     if study.workload.model.data == "synthetic":
         return "unused"
     return "warm" if study.workload.reader.evict else "unknown"
-
-
-def training_of(study: Study, ranks: Sequence[RankTrace]) -> dict[str, Any]:
-    """For the trace's description: what was trained, where, how it went, and the memory that it should have taken."""
-    logs = [rank.training for rank in ranks if rank.training is not None]
-    if not logs:
-        return {}
-    model, batch = study.workload.model, study.workload.reader.batch_size
-    network = network_of(model)
-    peaks = [log.peak_memory_bytes for log in logs if log.peak_memory_bytes is not None]
-    predicted = step_memory(
-        network,
-        batch,
-        PRECISIONS[model.arithmetic],
-        model.solver,
-        CUDNN,
-        model.recompute,
-        find_network(network.name).data.target_bytes,
-    )
-    return {
-        "training": {
-            "network": logs[0].network,
-            "parameters": logs[0].parameters,
-            "device": logs[0].device,
-            "software": logs[0].software,
-            "arithmetic": model.arithmetic,
-            "solver": model.solver,
-            "data": model.data,
-            "first_loss": logs[0].first_loss,
-            "last_loss": logs[0].last_loss,
-            "peak_memory_bytes": max(peaks) if peaks else None,
-            "predicted_memory_bytes": predicted.peak,
-            "repeated": max(log.repeated for log in logs),
-        }
-    }

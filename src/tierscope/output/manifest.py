@@ -9,16 +9,16 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from tierscope.errors import ForeignDirectoryError, ResultError, UserError
+from tierscope.jsonable import JsonObject
 from tierscope.output.documents import PLAIN, DocumentPlace, DocumentSource
 
 NAME = "tierscope.json"
 SCHEMA_VERSION = 1
 
 
-def claim(directory: str, kind: str, place: DocumentPlace = PLAIN) -> dict[str, Any]:
+def claim(directory: str, kind: str, place: DocumentPlace = PLAIN) -> JsonObject:
     """Make the directory ours: new or empty ones are marked, marked ones are read, all others are refused."""
     with _explained(directory):
         place.make_folder(directory)
@@ -59,7 +59,7 @@ def _explained(directory: str) -> Iterator[None]:
         raise
 
 
-def _of_kind(directory: str, kind: str, place: DocumentPlace) -> dict[str, Any] | None:
+def _of_kind(directory: str, kind: str, place: DocumentPlace) -> JsonObject | None:
     """The marker's content; None: the directory is empty. All that is not ours, or of another kind, is refused."""
     found = read(directory, place)
     if found is None:
@@ -77,7 +77,7 @@ def _of_kind(directory: str, kind: str, place: DocumentPlace) -> dict[str, Any] 
     return found
 
 
-def read(directory: str, place: DocumentSource = PLAIN) -> dict[str, Any] | None:
+def read(directory: str, place: DocumentSource = PLAIN) -> JsonObject | None:
     """The marker's content, or None where there is none."""
     path = os.path.join(directory, NAME)
     try:
@@ -103,6 +103,6 @@ def read(directory: str, place: DocumentSource = PLAIN) -> dict[str, Any] | None
     return content
 
 
-def write(directory: str, kind: str, content: dict[str, Any], place: DocumentPlace = PLAIN) -> None:
+def write(directory: str, kind: str, content: JsonObject, place: DocumentPlace = PLAIN) -> None:
     whole = {"schema_version": SCHEMA_VERSION, "made_by": "tierscope", "kind": kind, **content}
     place.write_document(os.path.join(directory, NAME), (json.dumps(whole, indent=1) + "\n").encode())

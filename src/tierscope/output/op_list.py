@@ -10,11 +10,12 @@ import numpy.typing as npt
 import polars as pl
 from polars.io.plugins import register_io_source
 
+from tierscope.errors import ResultError
 from tierscope.native.state import open_plain
-from tierscope.output.store import write_parquet
+from tierscope.output.store import read_about, write_parquet
 from tierscope.trace.ops import KINDS, OP_ROW
-from tierscope.trace.trace import SCHEMA_VERSION
 
+SCHEMA_VERSION = 1  # the first
 _ROWS = 200_000
 
 SCHEMA = pl.Schema(
@@ -73,6 +74,21 @@ def write_files(path: str, names: Callable[[], Iterator[tuple[int, str]]]) -> No
             yield pl.DataFrame(some, FILES_SCHEMA, orient="row")
 
     _write(path, _lazy(frames, FILES_SCHEMA).unique("file"), "files")
+
+
+def open_list(path: str, schema: pl.Schema) -> pl.LazyFrame:
+    """A list that is whole and has our columns, to be read in parts."""
+    version = read_about(path)["schema_version"]
+    if version > SCHEMA_VERSION:
+        raise ResultError(
+            f"{path}: schema version {version} is newer than this Tierscope knows ({SCHEMA_VERSION}); update Tierscope"
+        )
+    rows = pl.scan_parquet(path, glob=False)
+    if rows.collect_schema() != schema:
+        raise ResultError(
+            f"{path}: is no list of ours (other columns); move it away, and single operations are left out"
+        )
+    return rows
 
 
 def rows_of(name: str) -> Iterator[Rows]:

@@ -12,7 +12,6 @@ from tierscope.output.disk_errors import explained
 from tierscope.output.durable import lock_file, open_plain, remove_leftovers, write_file
 from tierscope.output.store import RunStore
 from tierscope.spec import dump, sweep
-from tierscope.spec.dump import identity
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
 from tierscope.trace.trace import RunKey
@@ -24,14 +23,15 @@ _FOLDERS = ("runs", "ops", "logs", "figures", SCRATCH)
 
 
 @contextmanager
-def open_result(out: str, study: Study, profiler: str | None = None, kind: str = "result") -> Iterator[None]:
-    """Claim and lock the directory for this study; refuse another study's, another profiler's, or one in use."""
+def open_result(out: str, study: Study, profiler: str | None = None, kind: str = "result") -> Iterator[RunStore]:
+    """Claim and lock the directory for this study; refuse another study's, another profiler's, or one in use. Its runs, to be read and added to."""
     manifest.claim(out, kind)
     with explained(out, disk_errors.RESULT, by_name=True), locked(out):
         _remember(out, study)
-        refuse_other_runs(study, out, profiler)
+        store = RunStore(out)
+        refuse_other_runs(study, store, profiler)
         shutil.rmtree(os.path.join(out, SCRATCH), ignore_errors=True)
-        yield
+        yield store
 
 
 def check_result(out: str, study: Study, profiler: str | None = None, kind: str = "result") -> None:
@@ -40,7 +40,7 @@ def check_result(out: str, study: Study, profiler: str | None = None, kind: str 
     if os.path.isdir(out):
         refuse_links(out)
         _refuse_other_study(out, study)
-        refuse_other_runs(study, out, profiler)
+        refuse_other_runs(study, RunStore(out), profiler)
 
 
 @contextmanager
@@ -97,14 +97,13 @@ def _refuse_other_study(out: str, study: Study) -> None:
             )
 
 
-def refuse_other_runs(study: Study, out: str, profiler: str | None = None) -> None:
-    """Every finished run in the directory must be one of this study, measured with this profiler; None: with the same as the others."""
+def refuse_other_runs(study: Study, store: RunStore, profiler: str | None = None) -> None:
+    """Every finished run of the store must be one of this study, measured with this profiler; None: with the same as the others."""
     expected = {
-        RunKey(point.index, repetition): identity(point.study)
+        RunKey(point.index, repetition): point
         for point in sweep.points(study)
         for repetition in range(1, study.repetitions + 1)
     }
-    store = RunStore(out)
     store.refuse_others(expected, profiler)
     if strangers := store.finished() - expected.keys():
         raise ResultError(f"{store.path(min(strangers))}: is no run of this study; move it away, or give another --out")

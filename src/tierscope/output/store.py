@@ -8,27 +8,42 @@ OUT/ops/0003-r1-node0.parquet its operations (`--ops`), one file per node
 
 import errno
 import json
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import polars as pl
 
-from tierscope.errors import OutOfSpaceError, ResultError, StoppedError, UserError
+from tierscope.errors import OutOfSpaceError, ResultError, SpecError, StoppedError, UserError
+from tierscope.jsonable import JsonObject, SweepValue, SweepValues
 from tierscope.output import disk_errors, durable, seal
-from tierscope.trace.check import is_description, wrong_in_table
-from tierscope.trace.trace import COLUMNS, LATER_COLUMNS, SCHEMA_VERSION, RunKey, Trace
+from tierscope.spec.dump import identity
+from tierscope.spec.load import parse_study
+from tierscope.spec.study import Point
+from tierscope.trace.check import wrong_in_table
+from tierscope.trace.columns import COLUMNS, LATER_COLUMNS
+from tierscope.trace.decode import decode_description, encode
+from tierscope.trace.description import Description, Measured, StudyRun
+from tierscope.trace.trace import RunKey, Trace
 
 _ABOUT = "tierscope"
 _NAME = re.compile(r"(\d{4,})-r(\d+)\.parquet")
+_BUILTIN = "builtin"
+_MOST_KEPT_BYTES = 256 << 20  # of tables that were read, for whoever asks again
 
 
 class RunStore:
-    """The finished runs of a study."""
+    """The finished runs of a study. It remembers what it has read: a command that shares one reads every file once.
+
+    Descriptions are kept, and tables as long as all of them are small; a file that has changed meanwhile is read again.
+    """
 
     def __init__(self, out: str) -> None:
         self.folder = os.path.join(out, "runs")
+        self._abouts: dict[RunKey, tuple[_Stamp, Description]] = {}
+        self._traces: dict[RunKey, Trace] = {}
+        self._kept_bytes = 0
 
     def path(self, key: RunKey) -> str:
         return os.path.join(self.folder, f"{key.point:04d}-r{key.repetition}.parquet")
@@ -42,42 +57,108 @@ class RunStore:
     def save(self, trace: Trace) -> None:
         """Durable before it is visible."""
         os.makedirs(self.folder, exist_ok=True)
-        write_parquet(self.path(trace.key), trace.table, {"schema_version": SCHEMA_VERSION, **trace.about})
+        write_parquet(self.path(trace.key), trace.table, encode(trace.about))
 
-    def refuse_others(self, studies: Mapping[RunKey, str], profiler: str | None = None) -> None:
-        """Refuse a finished run that was made by another study than the one given for it, or measured with another profiler."""
-        for key in sorted(self.finished() & studies.keys(), key=lambda run: (run.point, run.repetition)):
-            about = read_about(self.path(key))
-            if about.get("study") != studies[key]:
+    def refuse_others(self, points: Mapping[RunKey, Point], profiler: str | None = None) -> None:
+        """Refuse a finished run that was made at another point than the one given for it, or measured with another profiler."""
+        resolved: dict[str, str | None] = {}
+        for key in sorted(self.finished() & points.keys()):
+            about, point = self.describe(key), points[key]
+            if (
+                not isinstance(about, StudyRun)
+                or not _same_study(about.study, identity(point.study), resolved)
+                or not _same_values(about.sweep, point.sweep)
+            ):
                 raise ResultError(
                     f"{self.path(key)}: was made by a different study; move it away, or give another --out"
                 )
-            found = str(about.get("profiler", "builtin"))
-            profiler = profiler or found
-            if found != profiler:
+            measured_with = (about.profiler if isinstance(about, Measured) else None) or _BUILTIN
+            profiler = profiler or measured_with
+            if measured_with != profiler:
                 raise ResultError(
-                    f"{self.path(key)}: was measured with {found}, and not with {profiler}; times of two profilers do not mix: "
-                    f"give another --out, or --profiler {found}"
+                    f"{self.path(key)}: was measured with {measured_with}, and not with {profiler}; times of two profilers do not mix: "
+                    f"give another --out, or --profiler {measured_with}"
                 )
+
+    def describe(self, key: RunKey) -> Description:
+        """The description of a run whose file is whole; its table is not read."""
+        path = self.path(key)
+        known = self._abouts.get(key)
+        if known is not None and known[0] == _stamp(path):
+            return known[1]
+        self._forget(key)
+        stamp, plain = _stamp(path), read_about(path)
+        try:
+            about = decode_description(plain, _FIX)
+        except ResultError as error:
+            raise error.prefixed(path) from None
+        self._abouts[key] = stamp, about
+        return about
 
     def load(self, key: RunKey) -> Trace:
         path = self.path(key)
-        about, table = read_parquet(path)
-        if not is_description(about):
-            raise ResultError(
-                f"{path}: its description is not one of Tierscope's; move it away and run the study again"
-            )
-        table = _with_later_columns(table)
+        about = self.describe(key)
+        if key in self._traces:
+            return self._traces[key]
+        table = _with_later_columns(_read_table(path))
         if wrong := wrong_in_table(table, key, about):
             raise ResultError(f"{path}: {wrong}; {_FIX}")
-        return Trace(key, about, table.select(list(COLUMNS)))
+        trace = Trace(key, about, table.select(list(COLUMNS)))
+        self._keep(trace)
+        return trace
 
     def load_all(self) -> Iterator[Trace]:
-        for key in sorted(self.finished(), key=lambda run: (run.point, run.repetition)):
+        for key in sorted(self.finished()):
             yield self.load(key)
 
+    def _keep(self, trace: Trace) -> None:
+        size = trace.table.estimated_size()
+        if self._kept_bytes + size <= _MOST_KEPT_BYTES:
+            self._traces[trace.key] = trace
+            self._kept_bytes += int(size)
 
-def write_parquet(path: str, table: pl.DataFrame | pl.LazyFrame, about: dict[str, Any]) -> None:
+    def _forget(self, key: RunKey) -> None:
+        self._abouts.pop(key, None)
+        if trace := self._traces.pop(key, None):
+            self._kept_bytes -= int(trace.table.estimated_size())
+
+
+_Stamp = tuple[int, int, int] | None
+
+
+def _stamp(path: str) -> _Stamp:
+    """What changes when a file is replaced or written to."""
+    try:
+        found = os.stat(path, follow_symlinks=False)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _same_values(first: SweepValues, second: SweepValues) -> bool:
+    """Numbers may have been rounded when a study was written down."""
+    return list(first) == list(second) and all(map(_same_value, first.values(), second.values()))
+
+
+def _same_value(first: SweepValue, second: SweepValue) -> bool:
+    if isinstance(first, int | float) and isinstance(second, int | float):
+        return math.isclose(first, second)
+    return first == second
+
+
+def _same_study(text: str | None, expected: str, resolved: dict[str, str | None]) -> bool:
+    """By what it means: one that was written before a key was there has that key's default. `resolved` remembers texts."""
+    if text is None or text == expected:
+        return text is not None
+    if text not in resolved:
+        try:
+            resolved[text] = identity(parse_study(text, "the study of a run"))
+        except SpecError:
+            resolved[text] = None
+    return resolved[text] == expected
+
+
+def write_parquet(path: str, table: pl.DataFrame | pl.LazyFrame, about: JsonObject) -> None:
     """Description and checksum go into the file's metadata."""
     metadata = {_ABOUT: json.dumps(about), "tierscope_checksum": seal.BLANK}
     try:
@@ -124,8 +205,8 @@ def _number_of(error: Exception) -> int | None:
 _FIX = "move it away and run the study again: only this run is repeated"
 
 
-def read_about(path: str) -> dict[str, Any]:
-    """The description of a file of ours; nothing in it is trusted."""
+def read_about(path: str) -> JsonObject:
+    """The description inside a file of ours, as it is written there; nothing in it is trusted."""
     broken = f"{path}: is not a readable result of Tierscope"
     try:
         if not seal.intact(path):  # before anything else looks into it: a damaged table can even crash its reader
@@ -138,18 +219,17 @@ def read_about(path: str) -> dict[str, Any]:
         raise ResultError(f"{broken}; {_FIX}") from None
     if not isinstance(about, dict) or not isinstance(about.get("schema_version"), int):
         raise ResultError(f"{broken} (no description inside); {_FIX}")
-    if about["schema_version"] > SCHEMA_VERSION:
-        raise ResultError(
-            f"{path}: schema version {about['schema_version']} is newer than this Tierscope knows ({SCHEMA_VERSION}); update Tierscope"
-        )
     return about
 
 
-def read_parquet(path: str) -> tuple[dict[str, Any], pl.DataFrame]:
-    """Description and table of a file of ours, neither of them trusted."""
-    about = read_about(path)
+def read_parquet(path: str) -> tuple[JsonObject, pl.DataFrame]:
+    """Description and table of a file of ours, as they are written there, neither of them trusted."""
+    return read_about(path), _read_table(path)
+
+
+def _read_table(path: str) -> pl.DataFrame:
     try:
-        return about, pl.read_parquet(path, glob=False)
+        return pl.read_parquet(path, glob=False)
     except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException):
         raise ResultError(f"{path}: is not a readable result of Tierscope (damaged table); {_FIX}") from None
 

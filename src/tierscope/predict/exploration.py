@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
+from tierscope.jsonable import SweepValues
+
 
 @dataclass(frozen=True, slots=True)
 class Combination:
     """The smallest cache rate that meets the goal with these settings, or the best that there is."""
 
-    settings: dict[str, Any]  # by short name
+    settings: SweepValues  # by short name
     cache_rate: float
     io_seconds: float
     low_seconds: float

@@ -7,13 +7,13 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tierscope.analysis.statistics import ROUNDING
 from tierscope.analysis.wording import Finding
+from tierscope.jsonable import SweepValues, cache_rate_of
 from tierscope.predict.ceilings import ceilings, exceeded
 from tierscope.predict.hull import Floats, upper_hull
 from tierscope.predict.processes import PointTimes, Processes, factor, largest
@@ -48,7 +48,7 @@ class Option:
 
     improve: dict[str, float]
     point: int
-    sweep: dict[str, Any]
+    sweep: SweepValues
     io_seconds: float
     cost: float | None
     warnings: tuple[Finding, ...]
@@ -62,7 +62,7 @@ class Exploration:
     goal_seconds: float
     vary: dict[str, tuple[float, ...]]
     fixed: dict[str, float]
-    sweeps: tuple[dict[str, Any], ...]  # of the points, ordered by cache rate
+    sweeps: tuple[SweepValues, ...]  # of the points, ordered by cache rate
     chosen: npt.NDArray[np.intp]
     io_seconds: Floats
     options: tuple[Option, ...]  # the Pareto front, cheapest first
@@ -115,7 +115,7 @@ def _choose(times: list[Floats], enough: float, spent: list[float]) -> tuple[npt
 
 
 def _rate(point: PointTimes) -> float:
-    return float(point.sweep.get("cache_rate", 0.0))
+    return cache_rate_of(point.sweep)
 
 
 def _io_seconds(

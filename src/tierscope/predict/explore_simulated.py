@@ -150,6 +150,7 @@ def _priced(found: Combination, prices: Mapping[str, float], names: Mapping[str,
     for path, price in prices.items():
         value, known = found.settings.get(names[path], found.cache_rate), _value(base, path)
         kind = keys.leaf_keys(Study, [tier.name for tier in base.system.tiers])[path].kind
+        assert isinstance(value, int | float)  # what is not a number has no price
         pieces = isinstance(kind, Integer) or not known
         more = value - (known or 0) if pieces else 100 * (value / known - 1)
         total += price * (-more if _less_is_more(path) else more)
@@ -178,7 +179,7 @@ def _front(combinations: Sequence[Combination], order: Mapping[str, int]) -> lis
 
     def spent(each: Combination) -> list[Any]:
         return [
-            *(order[name] * value for name, value in each.settings.items() if not isinstance(value, str)),
+            *(order[name] * value for name, value in each.settings.items() if isinstance(value, int | float)),
             each.cache_rate,
         ]
 

@@ -7,13 +7,14 @@ own time and its bytes are told apart only where files of two sizes were read.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from tierscope.errors import UserError
+from tierscope.jsonable import SweepValues
 from tierscope.plan.reading import Reading
 from tierscope.plan.stations import stations_of
 from tierscope.predict import bound, events
@@ -64,7 +65,7 @@ class Case:
     beside: float = 0.0  # seconds of a rank per sample that are no I/O
     name: str = ""
     point: str = ""  # of the study, however it was reached: what is left out together
-    sweep: Mapping[str, Any] = field(default_factory=dict)
+    sweep: SweepValues = field(default_factory=dict)
 
     @property
     def io(self) -> FloatArray:

@@ -2,16 +2,16 @@
 
 import statistics
 from collections.abc import Sequence
-from typing import Any
 
 from tierscope.analysis.to_json import SCHEMA_VERSION
+from tierscope.jsonable import JsonObject
 from tierscope.predict.calibrate import Calibration, FittedKey, LeftOut
 from tierscope.predict.exploration import Combination, SimulatedExploration
 from tierscope.predict.modelled import ModelAnswer, PointAnswer
 from tierscope.predict.propose import Proposal
 
 
-def calibration_json(found: Calibration, proposals: Sequence[Proposal], epochs: int) -> dict[str, Any]:
+def calibration_json(found: Calibration, proposals: Sequence[Proposal], epochs: int) -> JsonObject:
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "calibration",
@@ -29,7 +29,7 @@ def calibration_json(found: Calibration, proposals: Sequence[Proposal], epochs: 
     }
 
 
-def _estimate(each: FittedKey) -> dict[str, Any]:
+def _estimate(each: FittedKey) -> JsonObject:
     at_least = each.kind == "at_least"
     return {
         "key": each.parameter.path,
@@ -41,7 +41,7 @@ def _estimate(each: FittedKey) -> dict[str, Any]:
     }
 
 
-def _left_out(each: LeftOut) -> dict[str, Any]:
+def _left_out(each: LeftOut) -> JsonObject:
     return {
         "point": each.name,
         "measured_seconds": each.measured_seconds,
@@ -51,7 +51,7 @@ def _left_out(each: LeftOut) -> dict[str, Any]:
     }
 
 
-def validation_json(left_out: Sequence[LeftOut]) -> dict[str, Any]:
+def validation_json(left_out: Sequence[LeftOut]) -> JsonObject:
     errors = sorted(abs(each.error) for each in left_out)
     return {
         "schema_version": SCHEMA_VERSION,
@@ -64,7 +64,7 @@ def validation_json(left_out: Sequence[LeftOut]) -> dict[str, Any]:
     }
 
 
-def model_json(found: ModelAnswer) -> dict[str, Any]:
+def model_json(found: ModelAnswer) -> JsonObject:
     return {
         "shown": found.shown,
         "bottleneck_moved": found.moved,
@@ -74,7 +74,7 @@ def model_json(found: ModelAnswer) -> dict[str, Any]:
     }
 
 
-def _point(each: PointAnswer) -> dict[str, Any]:
+def _point(each: PointAnswer) -> JsonObject:
     return {
         "sweep": each.sweep,
         "before_seconds": each.measured_seconds,
@@ -86,7 +86,7 @@ def _point(each: PointAnswer) -> dict[str, Any]:
     }
 
 
-def simulated_exploration_json(found: SimulatedExploration) -> dict[str, Any]:
+def simulated_exploration_json(found: SimulatedExploration) -> JsonObject:
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "exploration",
@@ -100,7 +100,7 @@ def simulated_exploration_json(found: SimulatedExploration) -> dict[str, Any]:
     }
 
 
-def _combination(each: Combination) -> dict[str, Any]:
+def _combination(each: Combination) -> JsonObject:
     return {
         "settings": each.settings,
         "min_cache_rate": each.cache_rate if each.met else None,

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tierscope.jsonable import SweepValues, cache_rate_of
 from tierscope.predict.fit import Case, simulate
 from tierscope.spec.study import System, Tier
 
@@ -21,7 +22,7 @@ _OF_CLASS = {
 class PointAnswer:
     """The slowest I/O time at a point: measured, by the simple scaling, and by the model."""
 
-    sweep: dict[str, Any]
+    sweep: SweepValues
     measured_seconds: float
     simple_seconds: float
     model_seconds: float
@@ -72,7 +73,7 @@ def _tier(tier: Tier, improvements: Mapping[str, float]) -> Tier:
 class ModelledPoint:
     """A point of a sweep: its epochs, what was measured there, and what the simple scaling makes of it."""
 
-    sweep: dict[str, Any]
+    sweep: SweepValues
     cases: tuple[Case, ...]
     measured_seconds: float
     simple_seconds: float
@@ -82,7 +83,7 @@ class ModelledPoint:
 def answer(points: Sequence[ModelledPoint], system: System, improvements: Mapping[str, float]) -> ModelAnswer:
     """`system` has rates that were fitted; for points that do not have their own."""
     found = tuple(_answer(point, system, improvements) for point in points)
-    by_rate = sorted(found, key=lambda each: float(each.sweep.get("cache_rate", 0.0)))
+    by_rate = sorted(found, key=lambda each: cache_rate_of(each.sweep))
     simple = min(by_rate, key=lambda each: each.simple_seconds)
     model = min(by_rate, key=lambda each: each.model_seconds)
     moved = any(each.bottleneck_before != each.bottleneck_after for each in (simple, model)) or simple != model

@@ -11,6 +11,7 @@ import polars as pl
 from tierscope.analysis.breakdown import counted_epochs
 from tierscope.analysis.statistics import settled
 from tierscope.analysis.times import ClassTimes
+from tierscope.jsonable import SweepValues, cache_rate_of
 from tierscope.predict.hull import Floats, upper_hull
 from tierscope.spec.whatif import LEAST, MOST
 
@@ -38,7 +39,7 @@ class ProcessTimes:
 class PointTimes:
     """One point of the sweep: the epochs that count there."""
 
-    sweep: dict[str, Any]
+    sweep: SweepValues
     epochs: tuple[ProcessTimes, ...]
 
     def slowest_ranks(self, factors: Floats) -> list[int]:
@@ -79,7 +80,7 @@ class Processes:
             PointTimes(dict(zip(times.sweep, values, strict=True)), _counted(epochs))
             for values, epochs in found.items()
         ]
-        return cls(classes, tuple(sorted(points, key=lambda point: point.sweep.get("cache_rate", 0))))
+        return cls(classes, tuple(sorted(points, key=lambda point: cache_rate_of(point.sweep))))
 
     def reduced(self) -> "Processes":
         """Only those that can be the slowest, whatever is improved."""

@@ -5,7 +5,6 @@ OUT looks like that of a run, but is marked as a simulation: measured and simula
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from tierscope.errors import UserError
 from tierscope.plan.plan import Plan
@@ -20,6 +19,7 @@ from tierscope.predict.to_trace import to_trace
 from tierscope.spec.dump import identity
 from tierscope.spec.known import KnownSystem, drawn_systems
 from tierscope.spec.study import STAGED_POLICIES, Point, Study, System
+from tierscope.trace.description import DescribedTier, Simulated, StationLoad
 from tierscope.trace.provenance import provenance
 from tierscope.trace.trace import RunKey, Trace
 
@@ -33,11 +33,11 @@ def simulate_point(
     simulation = Simulation.of(study)
     systems = drawn_systems(study.system, known) if known else ()
     outcomes: list[Outcome] = []
-    factors: dict[str, tuple[float, float]] = {}
+    factors: dict[int, tuple[float, float]] = {}
     for epoch in range(1, study.workload.train.epochs + 1):
         outcome = simulation.epoch(epoch, method, seed=hash_seed(study.seed, key.repetition, epoch))
         outcomes.append(outcome)
-        factors[str(epoch)] = spread.relative(study, simulation.stations, simulation.reading, outcome, systems)
+        factors[epoch] = spread.relative(study, simulation.stations, simulation.reading, outcome, systems)
         advance(1)
     about = _about(point, method, simulation, outcomes, factors)
     tiers = [tier.name for tier in study.system.tiers]
@@ -120,44 +120,43 @@ def _about(
     method: str,
     simulation: Simulation,
     outcomes: Sequence[Outcome],
-    factors: dict[str, tuple[float, float]],
-) -> dict[str, Any]:
+    factors: dict[int, tuple[float, float]],
+) -> Simulated:
     study, last = point.study, outcomes[-1]
-    return {
-        "kind": "simulated",
-        "method": method,
-        "study": identity(study),
-        "point": point.index,
-        "sweep": dict(point.sweep),
-        "provides": ["epochs", "busy", "wall", *(["steps"] if last.steps is not None else [])],
-        "tiers": [{"name": tier.name, "emulated": False} for tier in study.system.tiers],
-        "ranks": study.system.ranks,
-        "nodes": study.system.nodes,
-        "trimmed_samples": simulation.plan.order.undivided,
-        "spread": factors,
-        "policy": study.placement.policy,
-        "upper_bound": study.placement.policy == "clairvoyant" and method == "bound",  # see predict/bound.py
-        "hit_rate": {str(number): outcome.hit_rate for number, outcome in enumerate(outcomes, start=1)},
-        "staging_seconds": simulation.staging_seconds(),
-        "checkpoints": study.workload.checkpoint.wanted,  # which are not simulated
-        "stations": busiest(simulation.stations, last),
-        "provenance": provenance("none", {}),
-    }
+    return Simulated(
+        method=method,
+        study=identity(study),
+        point=point.index,
+        sweep=dict(point.sweep),
+        provides=("epochs", "busy", "wall", *(("steps",) if last.steps is not None else ())),
+        tiers=tuple(DescribedTier(name=tier.name) for tier in study.system.tiers),
+        ranks=study.system.ranks,
+        nodes=study.system.nodes,
+        trimmed_samples=simulation.plan.order.undivided,
+        spread=factors,
+        policy=study.placement.policy,
+        upper_bound=study.placement.policy == "clairvoyant" and method == "bound",  # see predict/bound.py
+        hit_rate={number: outcome.hit_rate for number, outcome in enumerate(outcomes, start=1)},
+        staging_seconds=simulation.staging_seconds(),
+        checkpoints_left_out=study.workload.checkpoint.wanted,
+        stations=tuple(busiest(simulation.stations, last)),
+        provenance=provenance("none", {}),
+    )
 
 
-def busiest(stations: Stations, outcome: Outcome) -> list[dict[str, Any]]:
+def busiest(stations: Stations, outcome: Outcome) -> list[StationLoad]:
     """The most loaded station of each kind, busiest first: seconds of work that the epoch asks of it."""
-    found: list[dict[str, Any]] = []
+    found: list[StationLoad] = []
     ours = outcome.load.seconds / (1 - stations.background) if stations.count else outcome.load.seconds
     ends = [*(first for first, _ in stations.names[1:]), stations.count]
     for (first, _), end in zip(stations.names, ends, strict=False):
         number = first + int(ours[first:end].argmax())
         found.append(
-            {
-                "station": stations.name_of(number),
-                "of": end - first,
-                "seconds": float(ours[number]),
-                "ops": int(outcome.load.ops[number]),
-            }
+            StationLoad(
+                station=stations.name_of(number),
+                stations=end - first,
+                seconds=float(ours[number]),
+                ops=int(outcome.load.ops[number]),
+            )
         )
-    return sorted(found, key=lambda each: -each["seconds"])
+    return sorted(found, key=lambda load: -load.seconds)

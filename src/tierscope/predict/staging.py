@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tierscope.analysis.breakdown import Breakdown
 from tierscope.analysis.staging_costs import rates_at_best
+from tierscope.jsonable import cache_rate_of
 from tierscope.plan.permutation import IndexArray
 from tierscope.plan.plan import Plan
 from tierscope.plan.policies import nodes_per_cache, own_files, room_of
@@ -42,7 +43,7 @@ def stagings(breakdown: Breakdown) -> tuple[Staging, ...]:
     if not any(point.sweep["cache_rate"] == 0 for point in points):
         return ()
     return tuple(
-        Staging(float(point.sweep["cache_rate"]), point.staging_seconds, point.break_even_epochs)
+        Staging(cache_rate_of(point.sweep), point.staging_seconds, point.break_even_epochs)
         for point in points
         if point.staging_seconds is not None
     )

@@ -1,15 +1,14 @@
 """Estimates and explorations as JSON: keys that other people's scripts rely on."""
 
-from typing import Any
-
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.to_json import SCHEMA_VERSION, breakdown_json, summary_json
 from tierscope.analysis.wording import Finding, finding_json
+from tierscope.jsonable import JsonObject
 from tierscope.predict.explore import Exploration, Option
 from tierscope.predict.whatif import Estimate, Sensitivity
 
 
-def estimate_json(estimate: Estimate, findings: list[Finding], given: Conditions) -> dict[str, Any]:
+def estimate_json(estimate: Estimate, findings: list[Finding], given: Conditions) -> JsonObject:
     """The form of a breakdown, of the time after the improvements; what was measured is in `baseline_best`."""
     return {
         **breakdown_json(estimate.after, findings, given),
@@ -25,14 +24,14 @@ def estimate_json(estimate: Estimate, findings: list[Finding], given: Conditions
     }
 
 
-def _sensitivity(each: Sensitivity) -> dict[str, Any]:
+def _sensitivity(each: Sensitivity) -> JsonObject:
     changes = {str(_plain(step)): change for step, change in each.change_percent.items()}
     return {"class": each.class_name, "change_percent": changes, "limit_percent": each.limit_percent}
 
 
 def exploration_json(
     found: Exploration, basis: str, rate: float | None, findings: list[Finding], given: Conditions
-) -> dict[str, Any]:
+) -> JsonObject:
     """`rate`: the cache rate where it was not swept, if it is known."""
     only_rates = all(set(sweep) <= {"cache_rate"} for sweep in found.sweeps)
     return {
@@ -52,7 +51,7 @@ def exploration_json(
     }
 
 
-def _entry(found: Exploration, index: int, rate: float | None, only_rates: bool) -> dict[str, Any]:
+def _entry(found: Exploration, index: int, rate: float | None, only_rates: bool) -> JsonObject:
     point = int(found.chosen[index])
     met = point >= 0
     entry = {
@@ -64,7 +63,7 @@ def _entry(found: Exploration, index: int, rate: float | None, only_rates: bool)
     return entry if only_rates else {**entry, "sweep": found.sweeps[point] if met else None}
 
 
-def _option(option: Option, rate: float | None) -> dict[str, Any]:
+def _option(option: Option, rate: float | None) -> JsonObject:
     return {
         "improve": _percents(option.improve),
         "min_cache_rate": option.sweep.get("cache_rate", rate),

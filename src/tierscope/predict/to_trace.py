@@ -7,14 +7,16 @@ import numpy as np
 import polars as pl
 
 from tierscope.predict.outcome import Outcome
+from tierscope.trace.columns import LATER_COLUMNS
+from tierscope.trace.description import Simulated
 from tierscope.trace.rank_trace import MAX_STEPS
-from tierscope.trace.trace import LATER_COLUMNS, RunKey, Trace, completed
+from tierscope.trace.trace import RunKey, Trace, completed
 
 _KINDS = ("open", "read", "close")
 
 
 def to_trace(
-    key: RunKey, about: dict[str, Any], tiers: Sequence[str], ranks_per_node: int, epochs: Sequence[Outcome]
+    key: RunKey, about: Simulated, tiers: Sequence[str], ranks_per_node: int, epochs: Sequence[Outcome]
 ) -> Trace:
     """Epochs are counted from 1."""
     parts: list[pl.DataFrame] = []

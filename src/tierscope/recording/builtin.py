@@ -5,7 +5,6 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -33,6 +32,7 @@ from tierscope.recording.recorders import RecordingRequest
 from tierscope.spec.study import System
 from tierscope.spec.traced import TracedTier
 from tierscope.storage.stations import StationMap, map_stations
+from tierscope.trace.description import OwnCost, Traced, TracedCommand
 from tierscope.trace.ops import OP_ROW
 from tierscope.trace.trace import RunKey, Trace
 
@@ -62,23 +62,34 @@ class Builtin:
         others = [path for path in os.environ.get("LD_PRELOAD", "").replace(":", " ").split() if path != found]
         return {"LD_PRELOAD": ":".join([found, *others]), "TIERSCOPE_RECORD": folder}
 
-    def running(self, folder: str, about: dict[str, Any]) -> list[int]:
+    def running(self, folder: str, about: TracedCommand) -> list[int]:
         """Those that have not touched a tier yet have no state; those that wrote over their environment are known by it."""
         found = set(processes_recording(folder))
         for name in os.listdir(folder):
             with suppress(ResultError):
-                head = read_head(os.path.join(folder, name), len(about["tiers"])) if name.endswith(".state") else None
+                head = read_head(os.path.join(folder, name), len(about.tiers)) if name.endswith(".state") else None
                 found |= {head.pid} if head and _still_runs(head, folder) else set()
         return sorted(found)
 
-    def collect(self, folder: str, out: str, about: dict[str, Any]) -> Trace:
-        tiers = [str(tier["name"]) for tier in about["tiers"]]
+    def collect(self, folder: str, out: str, about: TracedCommand) -> Trace:
+        tiers = [tier.name for tier in about.tiers]
         key = RunKey(0, 1)
         found = collect(folder, tiers, lambda head: _still_runs(head, folder), time.monotonic_ns())
-        if about.get("ops"):
+        if about.ops:
             _collect_ops(os.path.join(out, "ops"), key, found.processes, tiers)
-        overhead = {"recorder_seconds_per_op": _cost_per_op_seconds()}
-        return Trace(key, {**about, **found.facts, "overhead": overhead}, found.table)
+        described = Traced(
+            recorder=about.recorder,
+            command=about.command,
+            tiers=about.tiers,
+            epochs=about.epochs,
+            ops=about.ops,
+            exit_code=about.exit_code,
+            provenance=about.provenance,
+            provides=found.provides,
+            records=found.records,
+            own_cost=OwnCost(recorder_seconds_per_op=_cost_per_op_seconds()),
+        )
+        return Trace(key, described, found.table)
 
 
 def _still_runs(head: StateHead, folder: str) -> bool:

@@ -9,9 +9,9 @@ Where no process has such a variable, all of them are rank 0.
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import polars as pl
+from msgspec import structs
 
 from tierscope.errors import ResultError
 from tierscope.native.lanes import NativeLane
@@ -26,9 +26,11 @@ from tierscope.native.state import (
     read_unrecorded,
 )
 from tierscope.output.durable import boot_id
+from tierscope.trace.columns import COLUMNS, TraceRow
+from tierscope.trace.description import MappedSums, PhaseSums, RecordedProcess, Records
 from tierscope.trace.native_lanes import lane_table
 from tierscope.trace.ops import KINDS, MMAP
-from tierscope.trace.trace import COLUMNS, RunKey, lane_rows
+from tierscope.trace.trace import RunKey, lane_rows
 
 NUMBERINGS = (  # the first that any process has counts
     "RANK",
@@ -85,10 +87,11 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """`facts` go into the trace's description."""
+    """`records` and `provides` go into the trace's description."""
 
     table: pl.DataFrame
-    facts: dict[str, Any]
+    records: Records
+    provides: tuple[str, ...]
     processes: list[Process]
 
 
@@ -106,20 +109,20 @@ def collect(
         gathering.add(process)
     unrecorded = read_unrecorded(folder)
     running = [process for process in processes if still_running(process.head)]
-    facts = {
-        **gathering.facts(),
-        "ranks": len({process.rank for process in processes if process.rank is not None}) or 1,
-        "nodes": max((process.node for process in processes), default=0) + 1,
-        "processes": [_described(process) for process in processes[:MOST_LISTED]],
-        "process_count": len(processes),
-        "still_running": len(running),
-        "scattered_processes": sum(not process.at_home for process in processes),
-        "unrecorded_processes": unrecorded.processes,
-        "unrecorded_ops": unrecorded.ops,
-        "damaged_files": [f"{name}: {reason}" for name, reason in list(damaged.items())[:MOST_LISTED]],
-        "damaged_file_count": len(damaged),
-    }
-    return Collected(gathering.table(), facts, processes)
+    records = structs.replace(
+        gathering.records(),
+        ranks=len({process.rank for process in processes if process.rank is not None}) or 1,
+        nodes=max((process.node for process in processes), default=0) + 1,
+        processes=tuple(_described(process) for process in processes[:MOST_LISTED]),
+        process_count=len(processes),
+        still_running=len(running),
+        scattered_processes=sum(not process.at_home for process in processes),
+        unrecorded_processes=unrecorded.processes,
+        unrecorded_ops=unrecorded.ops,
+        damaged_files=tuple(f"{name}: {reason}" for name, reason in list(damaged.items())[:MOST_LISTED]),
+        damaged_file_count=len(damaged),
+    )
+    return Collected(gathering.table(), records, gathering.provides(), processes)
 
 
 def _heads(folder: str, tiers: int, damaged: dict[str, str]) -> Iterator[StateHead]:
@@ -161,17 +164,17 @@ def _group(heads: list[StateHead]) -> list[Process]:
     ]
 
 
-def _described(process: Process) -> dict[str, Any]:
+def _described(process: Process) -> RecordedProcess:
     head = process.head
-    return {
-        "pid": head.pid,
-        "parent": head.parent,
-        "command": head.command,
-        "rank": process.rank,
-        "host": head.host,
-        "start": head.start_realtime_ns / 1e9,
-        "lanes": len(process.lanes),
-    }
+    return RecordedProcess(
+        pid=head.pid,
+        parent=head.parent,
+        command=head.command,
+        rank=process.rank,
+        host=head.host,
+        start=head.start_realtime_ns / 1e9,
+        lanes=len(process.lanes),
+    )
 
 
 @dataclass(slots=True)
@@ -200,7 +203,7 @@ class _Gathering:
         self._now_ns, self._under_way_ns = now_ns, 0
         self._tiers, self._damaged = tiers, damaged
         self._frames: list[pl.DataFrame] = []
-        self._rows: list[dict[str, Any]] = []
+        self._rows: list[TraceRow] = []
         self._epochs: dict[tuple[int, int], _RankEpoch] = {}
         self._next_lane: dict[tuple[int | None, int], int] = {}
         self._spans: dict[int, tuple[int, int]] = {}
@@ -317,19 +320,24 @@ class _Gathering:
         self._flush()
         return pl.concat(self._frames)
 
-    def facts(self) -> dict[str, Any]:
+    def provides(self) -> tuple[str, ...]:
         several = len({epoch for _, epoch in self._epochs}) > 1
-        provides = ["lanes", "busy", "wall"]
-        provides += ["epochs"] if self._marked or several else []
-        provides += ["compute"] if COMPUTE in self._phases else []
-        return {
-            "provides": provides,
-            "marked": self._marked,
-            "span_seconds": max(((end - begin) / 1e9 for begin, end in self._spans.values()), default=None),
-            **self._counts,
-            "under_way_seconds": self._under_way_ns / 1e9,
-            "mapped": {tier: {"ops": ops, "bytes": nbytes} for tier, (ops, nbytes) in self._mapped.items()},
-            "phases": {name: {"seconds": ns / 1e9, "count": count} for name, (ns, count) in self._phases.items()},
-            "outside_ops": self._outside["ops"],
-            "outside_seconds": self._outside["busy_ns"] / 1e9,
-        }
+        epochs = ("epochs",) if self._marked or several else ()
+        return ("lanes", "busy", "wall", *epochs, *(("compute",) if COMPUTE in self._phases else ()))
+
+    def records(self) -> Records:
+        return Records(
+            marked=self._marked,
+            span_seconds=max(((end - begin) / 1e9 for begin, end in self._spans.values()), default=None),
+            under_way_seconds=self._under_way_ns / 1e9,
+            mapped={tier: MappedSums(ops=ops, bytes=nbytes) for tier, (ops, nbytes) in self._mapped.items()},
+            phases={name: PhaseSums(seconds=ns / 1e9, count=count) for name, (ns, count) in self._phases.items()},
+            outside_ops=self._outside["ops"],
+            outside_seconds=self._outside["busy_ns"] / 1e9,
+            lost_ops=self._counts["lost_ops"],
+            lost_rows=self._counts["lost_rows"],
+            mapped_ops=self._counts["mapped_ops"],
+            unemulated_processes=self._counts["unemulated_processes"],
+            cut_lanes=self._counts["cut_lanes"],
+            under_way_ops=self._counts["under_way_ops"],
+        )

@@ -5,12 +5,12 @@ import importlib.util
 import json
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from tierscope.errors import UserError
 from tierscope.imports.dftracer_outline import outline
 from tierscope.imports.logs import ImportOptions, import_logs
 from tierscope.imports.paths import TierRules
+from tierscope.jsonable import JsonObject
 from tierscope.recording.profilers import Profiler, Ran
 from tierscope.recording.recorders import RecordingRequest
 from tierscope.trace.trace import Trace
@@ -52,7 +52,7 @@ class DFTracer(Profiler):
         return import_logs([*logs, beside], ImportOptions(rules, epoch_span=EPOCH_SPAN, force=True))
 
 
-def epoch_events(host: str, ran: Sequence[Ran]) -> Iterator[dict[str, Any]]:
+def epoch_events(host: str, ran: Sequence[Ran]) -> Iterator[JsonObject]:
     """Lines of DFTracer, version 2: which rank a process is, and a span for every epoch. `host` as its own lines name it."""
     number = 0
     for one in ran:

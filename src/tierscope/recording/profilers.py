@@ -2,10 +2,12 @@
 
 import glob
 import os
+import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+
+from msgspec import structs
 
 from tierscope.errors import UserError
 from tierscope.imports.logs import ImportOptions as Reading
@@ -14,6 +16,7 @@ from tierscope.imports.paths import TierRules
 from tierscope.native.program import processes_with, why_unseen
 from tierscope.recording.recorders import RecordingRequest
 from tierscope.spec.study import Study
+from tierscope.trace.description import RecordedCommand, TracedCommand
 from tierscope.trace.trace import Trace
 
 
@@ -63,7 +66,7 @@ class Profiler:
         others = [path for path in os.environ.get("LD_PRELOAD", "").replace(":", " ").split() if path != found]
         return {"LD_PRELOAD": ":".join([found, *others]), **self.variables(folder, wanted)}
 
-    def running(self, folder: str, about: dict[str, Any]) -> list[int]:
+    def running(self, folder: str, about: TracedCommand) -> list[int]:
         """`about` is not needed: every process of the command has the variable that says where its log goes."""
         del about
         return processes_with(self.variable, self.place(folder))
@@ -77,16 +80,19 @@ class Profiler:
         logs = sorted(glob.glob(os.path.join(glob.escape(folder), "**", f"*{self.suffix}"), recursive=True))
         return [path for path in logs if os.path.getsize(path)]
 
-    def collect(self, folder: str, out: str, about: dict[str, Any]) -> Trace:
+    def collect(self, folder: str, out: str, about: TracedCommand) -> Trace:
         """Logs stay below `out` as they are: other tools read them too."""
         written = self.written(folder)
         if not written:
             raise UserError(f"{self.name} wrote no log; look at what the command printed, or use --with builtin")
         paths = [_keep(path, os.path.join(out, "logs")) for path in written]
-        rules = TierRules({tier["name"]: tuple(tier["prefixes"]) for tier in about["tiers"]})
+        rules = TierRules({tier.name: tier.prefixes for tier in about.tiers})
         trace = import_logs(paths, Reading(rules, force=True))
-        tiers = trace.about["tiers"]
-        return Trace(trace.key, {**about, **trace.about, "command": about["command"], "tiers": tiers}, trace.table)
+        ran = RecordedCommand(recorder=about.recorder, exit_code=about.exit_code)
+        described = structs.replace(
+            trace.about, command=shlex.join(about.command), recorded=ran, provenance=about.provenance
+        )
+        return Trace(trace.key, described, trace.table)
 
 
 def _keep(path: str, folder: str) -> str:

@@ -1,12 +1,13 @@
 """What can record a stranger's command (`tierscope trace --with`)."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tierscope.registry import Entry, Registry
 
 if TYPE_CHECKING:  # a command line is read before anything that starts threads may be imported
     from tierscope.spec.traced import TracedTier
+    from tierscope.trace.description import TracedCommand
     from tierscope.trace.trace import Trace
 
 
@@ -27,10 +28,10 @@ class Recorder(Protocol):
     def prepare(self, folder: str, wanted: RecordingRequest) -> dict[str, str]:
         """Make the folder ready; variables of the environment under which the command records into it."""
 
-    def running(self, folder: str, about: dict[str, Any]) -> list[int]:
+    def running(self, folder: str, about: "TracedCommand") -> list[int]:
         """Processes that still record into the folder, as far as this host can tell."""
 
-    def collect(self, folder: str, out: str, about: dict[str, Any]) -> "Trace":
+    def collect(self, folder: str, out: str, about: "TracedCommand") -> "Trace":
         """The trace of all that is in the folder; lists of operations go below `out`. `about` describes the command."""
 
 

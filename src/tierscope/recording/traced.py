@@ -15,7 +15,8 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any
+
+from msgspec import structs
 
 from tierscope.errors import CommandError, ResultError, StoppedError, TierscopeError, UserError
 from tierscope.native.program import why_not_run
@@ -24,7 +25,16 @@ from tierscope.output.durable import open_plain, write_file
 from tierscope.output.result import SCRATCH, locked
 from tierscope.output.store import RunStore
 from tierscope.recording.command import find_program, launch
-from tierscope.recording.recorders import RECORDERS, RecordingRequest
+from tierscope.recording.recorders import RECORDERS, Recorder, RecordingRequest
+from tierscope.trace.decode import decode_command, encode
+from tierscope.trace.description import (
+    DescribedTier,
+    Description,
+    Imported,
+    RecordedCommand,
+    Traced,
+    TracedCommand,
+)
 from tierscope.trace.provenance import provenance
 from tierscope.trace.trace import Trace
 from tierscope.watch import Watch
@@ -34,18 +44,19 @@ _RECORD = "record"
 _DESCRIPTION = "trace.json"
 _DEFAULT = "results"
 _MOST_DEFAULTS = 10_000
+_FIX = "trace the command again, with another --out"
 _IN_USE = "its command is being traced, or another analyze collects what it did; wait for that to end"
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
+class EndedCommand:
     out: str
     exit_code: int
 
 
 def run_traced(
     wanted: RecordingRequest, recorder: str, out: str | None, watch: Watch, output_to_stderr: bool = False
-) -> Traced:
+) -> EndedCommand:
     """Run the command and leave its records in the directory: `finish` makes the trace of them."""
     program = find_program(wanted.command[0])
     chosen = RECORDERS.load(recorder)()
@@ -67,8 +78,8 @@ def run_traced(
                 raise CommandError(f"{program}: {reason}") from None
             raise
         with suppress(OSError):  # a full disk must not hide that the command has run
-            _remember(target, {**about, "exit_code": code})
-    return Traced(target, code)
+            _remember(target, structs.replace(about, exit_code=code))
+    return EndedCommand(target, code)
 
 
 @contextmanager
@@ -130,27 +141,22 @@ def _remove_unused(target: str, parent_too: bool) -> None:
                 os.rmdir(os.path.dirname(target))
 
 
-def _describe(wanted: RecordingRequest, recorder: str) -> dict[str, Any]:
-    tiers = wanted.tiers
-    return {
-        "schema_version": 1,
-        "kind": "traced",
-        "recorder": recorder,
-        "command": list(wanted.command),
-        "exit_code": None,
-        "sweep": {},
-        "tiers": [
-            {"name": traced.name, "emulated": traced.tier.emulate, "prefixes": list(traced.prefixes)}
-            for traced in tiers
-        ],
-        "epochs": wanted.epochs,
-        "ops": wanted.ops,
-        "provenance": provenance("none", {traced.name: traced.prefixes[0] for traced in tiers}),
-    }
+def _describe(wanted: RecordingRequest, recorder: str) -> TracedCommand:
+    return TracedCommand(
+        recorder=recorder,
+        command=wanted.command,
+        tiers=tuple(
+            DescribedTier(name=traced.name, emulated=traced.tier.emulate, prefixes=traced.prefixes)
+            for traced in wanted.tiers
+        ),
+        epochs=wanted.epochs,
+        ops=wanted.ops,
+        provenance=provenance("none", {traced.name: traced.prefixes[0] for traced in wanted.tiers}),
+    )
 
 
-def _remember(out: str, about: dict[str, Any]) -> None:
-    write_file(os.path.join(out, SCRATCH, _DESCRIPTION), (json.dumps(about, indent=1) + "\n").encode())
+def _remember(out: str, about: TracedCommand) -> None:
+    write_file(os.path.join(out, SCRATCH, _DESCRIPTION), (json.dumps(encode(about), indent=1) + "\n").encode())
 
 
 def is_trace(out: str) -> bool:
@@ -172,9 +178,9 @@ def finish(out: str, exit_code: int | None = None) -> None:
     with locked(out, _IN_USE):
         about = _read_description(out)
         if exit_code is not None:
-            about["exit_code"] = exit_code
+            about = structs.replace(about, exit_code=exit_code)
         try:
-            trace = RECORDERS.load(about["recorder"])().collect(_record(out), out, about)
+            trace = _recorder(out, about).collect(_record(out), out, about)
             RunStore(out).save(trace)
         except StoppedError as error:
             reason = str(error).rpartition("; ")[0]
@@ -189,35 +195,48 @@ def finish_or_look(out: str) -> Trace | None:
     if is_unfinished(out):
         with locked(out, _IN_USE):
             about = _read_description(out)
-            recorder = RECORDERS.load(about["recorder"])()
+            recorder = _recorder(out, about)
             running = recorder.running(_record(out), about)
             if running:
-                trace = recorder.collect(_record(out), out, {**about, "ops": False})
-                return replace(trace, about={**trace.about, "running": running, "still_running": 0})
+                trace = recorder.collect(_record(out), out, structs.replace(about, ops=False))
+                return replace(trace, about=_still_running(trace.about, tuple(running)))
     finish(out)
     return None
+
+
+def _still_running(about: Description, pids: tuple[int, ...]) -> Description:
+    match about:
+        case Traced(records=records):
+            return structs.replace(about, running=pids, records=structs.replace(records, still_running=0))
+        case Imported(recorded=recorded):
+            return structs.replace(about, recorded=structs.replace(recorded or RecordedCommand(), running=pids))
+        case _:
+            return about
+
+
+def _recorder(out: str, about: TracedCommand) -> Recorder:
+    if about.recorder not in RECORDERS.entries:
+        path = os.path.join(out, SCRATCH, _DESCRIPTION)
+        raise ResultError(f"{path}: recorder = {about.recorder!r} is not known; {_FIX}")
+    return RECORDERS.load(about.recorder)()
 
 
 def _record(out: str) -> str:
     return os.path.join(out, SCRATCH, _RECORD)
 
 
-def _read_description(out: str) -> dict[str, Any]:
+def _read_description(out: str) -> TracedCommand:
     path = os.path.join(out, SCRATCH, _DESCRIPTION)
     try:
         with open_plain(path) as source:
-            about = json.loads(source.read(1 << 24))
+            plain = json.loads(source.read(1 << 24))
     except FileNotFoundError:
-        raise ResultError(f"{out}: the command was never started; trace it again, with another --out") from None
+        raise ResultError(f"{out}: the command was never started; {_FIX}") from None
     except (OSError, ValueError, RecursionError):
-        raise ResultError(f"{path}: cannot be read; trace the command again, with another --out") from None
-    tiers = about.get("tiers") if isinstance(about, dict) else None
-    right = isinstance(tiers, list) and all(
-        isinstance(tier, dict) and isinstance(tier.get("name"), str) and isinstance(tier.get("prefixes"), list)
-        for tier in tiers
-    )
-    command = about.get("command") if isinstance(about, dict) else None
-    right &= isinstance(command, list) and all(isinstance(word, str) for word in command)
-    if not right or not isinstance(about.get("recorder"), str):
-        raise ResultError(f"{path}: is not a description of Tierscope's; trace the command again, with another --out")
-    return dict(about)
+        raise ResultError(f"{path}: cannot be read; {_FIX}") from None
+    if not isinstance(plain, dict):
+        raise ResultError(f"{path}: is not a description of Tierscope's; {_FIX}")
+    try:
+        return decode_command(plain, _FIX)
+    except ResultError as error:
+        raise error.prefixed(path) from None

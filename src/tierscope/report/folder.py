@@ -5,9 +5,9 @@ import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from tierscope.errors import UserError
+from tierscope.jsonable import JsonObject
 from tierscope.output import manifest
 from tierscope.output.disk_errors import explanation, plain
 from tierscope.output.durable import remove_leftovers, write_file
@@ -30,7 +30,7 @@ def claim_folder(out: str, kind: str) -> str:
     return folder
 
 
-def json_bytes(document: Mapping[str, Any]) -> bytes:
+def json_bytes(document: JsonObject) -> bytes:
     """As `--json` prints it."""
     return (json.dumps(document, indent=1, allow_nan=False) + "\n").encode()
 

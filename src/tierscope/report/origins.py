@@ -2,69 +2,75 @@
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
 
 from tierscope.analysis.conditions import Conditions
 from tierscope.report.report_source import ReportSource
+from tierscope.trace.description import Description, Imported, Measured, Records, StudyRun, Traced
+from tierscope.trace.provenance import Provenance
 from tierscope.units import about_bytes, about_seconds, counted
 
 
 def provenance(source: ReportSource) -> list[tuple[str, str]]:
     """What is known, with a name for each."""
     abouts = source.times.about
-    made = [each for about in abouts if isinstance(each := about.get("provenance"), dict)]
+    made = [about.provenance for about in abouts if about.provenance is not None]
     found = [
-        ("Kind", _all(about.get("kind") for about in abouts)),
-        ("Hosts", _all(each.get("host") for each in made)),
-        ("System", _all(each.get("system") for each in made)),
+        ("Kind", _all(about.kind for about in abouts)),
+        ("Hosts", _all(each.host for each in made)),
+        ("System", _all(each.system for each in made)),
         ("Machine", _all(_machine(each) for each in made)),
         ("Sizes", _all(_sizes(about) for about in abouts)),
-        ("Launcher", _all(each.get("launcher") for each in made)),
+        ("Launcher", _all(each.launcher for each in made)),
         ("Profiler", ", ".join(source.conditions.profilers)),
-        ("Loader", _all(about.get("loader") for about in abouts)),
+        ("Loader", _all(about.loader for about in abouts if isinstance(about, Measured))),
         ("Command", _all(_command(about) for about in abouts)),
-        ("Filesystems", _all(_pairs(each.get("filesystems")) for each in made)),
+        ("Filesystems", _all(_pairs(each.filesystems) for each in made)),
         ("Versions", _all(_versions(each) for each in made)),
-        (source.conditions.came.capitalize(), _period([str(each["time"]) for each in made if each.get("time")])),
+        (source.conditions.came.capitalize(), _period([each.time for each in made if each.time])),
         ("Seed", _seed(source.study_yaml)),
         *_conditions(source.conditions),
     ]
     return [(name, value) for name, value in found if value]
 
 
-def _all(values: Iterable[Any]) -> str:
-    return "; ".join(dict.fromkeys(str(value) for value in values if value))
+def _all(values: Iterable[str | None]) -> str:
+    return "; ".join(dict.fromkeys(value for value in values if value))
 
 
-def _machine(made: dict[str, Any]) -> str:
-    cores, memory = made.get("cores"), made.get("memory_bytes")
+def _machine(made: Provenance) -> str:
     parts = [
-        counted(cores, "core") if cores else "",
-        f"{about_bytes(memory)} of memory" if isinstance(memory, int) else "",
+        counted(made.cores, "core") if made.cores else "",
+        "" if made.memory_bytes is None else f"{about_bytes(made.memory_bytes)} of memory",
     ]
     return ", ".join(part for part in parts if part)
 
 
-def _sizes(about: dict[str, Any]) -> str:
-    return ", ".join(counted(about[name], name.removesuffix("s")) for name in ("ranks", "nodes") if about.get(name))
+def _sizes(about: Description) -> str:
+    match about:
+        case StudyRun(ranks=ranks, nodes=nodes) | Traced(records=Records(ranks=ranks, nodes=nodes)):
+            return ", ".join(counted(count, name) for count, name in ((ranks, "rank"), (nodes, "node")) if count)
+        case _:
+            return ""
 
 
-def _command(about: dict[str, Any]) -> str:
-    command = about.get("command")
-    if isinstance(command, str):
-        return command
-    return shlex.join(map(str, command)) if isinstance(command, list) else ""
+def _command(about: Description) -> str:
+    match about:
+        case Traced(command=words):
+            return shlex.join(words)
+        case Imported(command=command):
+            return command
+        case _:
+            return ""
 
 
-def _pairs(values: Any) -> str:
-    return ", ".join(f"{name}: {value}" for name, value in values.items()) if isinstance(values, dict) else ""
+def _pairs(values: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}: {value}" for name, value in values.items())
 
 
-def _versions(made: dict[str, Any]) -> str:
-    packages = made.get("packages")
-    versions = [f"{name} {version}" for name, version in packages.items()] if isinstance(packages, dict) else []
-    return ", ".join([*versions, *([f"Python {made['python']}"] if made.get("python") else [])])
+def _versions(made: Provenance) -> str:
+    versions = [f"{name} {version}" for name, version in made.packages.items()]
+    return ", ".join([*versions, *([f"Python {made.python}"] if made.python else [])])
 
 
 def _period(times: list[str]) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from tierscope.analysis.breakdown import Breakdown, sweep_text, value_text
 from tierscope.analysis.statistics import ROUNDING
 from tierscope.analysis.wording import WORDING
+from tierscope.jsonable import JsonObject, SweepValues
 from tierscope.predict.ceilings import BUSY_SHARE, Ceiling, ceilings, unknown_classes
 from tierscope.predict.processes import LIMITS, PointTimes
 from tierscope.predict.whatif import LITTLE, WARNINGS
@@ -21,7 +22,7 @@ SCHEMA_VERSION = 1
 SLIDER = {"low": -50, "high": 400, "step": 5}  # percent
 
 
-def live_data(source: ReportSource) -> dict[str, Any]:
+def live_data(source: ReportSource) -> JsonObject:
     """All that the estimate and the grid need in the browser. Floats that must be the same as here travel as base64."""
     points = source.processes.reduced().points
     exploration = source.exploration
@@ -71,7 +72,7 @@ def packed(values: Iterable[float]) -> str:
     return base64.b64encode(np.fromiter(values, dtype="<f8").tobytes()).decode("ascii")
 
 
-def _point(point: PointTimes) -> dict[str, Any]:
+def _point(point: PointTimes) -> JsonObject:
     epochs = [
         {
             "repetition": times.repetition,
@@ -85,12 +86,12 @@ def _point(point: PointTimes) -> dict[str, Any]:
     return {"sweep": sweep, "where": sweep_text(point.sweep), "at": _at(point.sweep), "epochs": epochs}
 
 
-def _at(sweep: dict[str, Any]) -> str:
+def _at(sweep: SweepValues) -> str:
     """The point in a column of its own, under the name of the key if it is the only one."""
     return ", ".join(value_text(*item) for item in sweep.items()) if len(sweep) < 2 else sweep_text(sweep)
 
 
-def _ceiling(each: Ceiling) -> dict[str, Any]:
+def _ceiling(each: Ceiling) -> JsonObject:
     numbers = packed([each.per_second, each.share, *each.seconds])
     return {"class": each.class_name, "kind": each.kind, "where": each.where, "numbers": numbers}
 
@@ -110,7 +111,7 @@ def _summary_order(source: ReportSource) -> list[int]:
     return [places[_values(point.sweep)] for point in source.breakdown.summary]
 
 
-def _values(sweep: dict[str, Any], without: str | None = None) -> tuple[str, ...]:
+def _values(sweep: SweepValues, without: str | None = None) -> tuple[str, ...]:
     return tuple(repr(value) for name, value in sweep.items() if name != without)
 
 
@@ -120,10 +121,10 @@ def _axis(breakdown: Breakdown) -> str | None:
     return "cache_rate" if "cache_rate" in keys else keys[0] if keys else None
 
 
-def _slices(breakdown: Breakdown, summary: list[int]) -> list[dict[str, Any]]:
+def _slices(breakdown: Breakdown, summary: list[int]) -> list[JsonObject]:
     """The points along the axis, for every combination of the other keys."""
     axis = _axis(breakdown)
-    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    found: dict[tuple[str, ...], JsonObject] = {}
     for index, point in zip(summary, breakdown.summary, strict=True):
         others = {name: value for name, value in point.sweep.items() if name != axis}
         part = found.setdefault(_values(others), {"text": sweep_text(others), "points": [], "ticks": []})

@@ -1,13 +1,13 @@
 """What was probed, for the terminal and as JSON."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from tierscope.analysis.wording import Finding, shown_evidence
+from tierscope.jsonable import JsonObject
 from tierscope.probe.measure import MeasuredLevel, Series
 from tierscope.probe.probe import Probed, ProbedTier
 from tierscope.probe.rates import ProbedRate
@@ -118,7 +118,7 @@ def _value(key: str, value: float) -> str:
     return f"{value:.2f}" if key.endswith("variation") else about_seconds(value) if value else "0 s"
 
 
-def probe_json(found: Probed, findings: Sequence[Finding]) -> dict[str, Any]:
+def probe_json(found: Probed, findings: Sequence[Finding]) -> JsonObject:
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "probe",
@@ -137,8 +137,8 @@ def probe_json(found: Probed, findings: Sequence[Finding]) -> dict[str, Any]:
     }
 
 
-def _tier_json(tier: ProbedTier) -> dict[str, Any]:
-    derived: dict[str, Any] = {key: _rate_json(rate) for key, rate in tier.derived.items()}
+def _tier_json(tier: ProbedTier) -> JsonObject:
+    derived: JsonObject = {key: _rate_json(rate) for key, rate in tier.derived.items()}
     return {
         "name": tier.name,
         "path": tier.path,
@@ -153,7 +153,7 @@ def _tier_json(tier: ProbedTier) -> dict[str, Any]:
     }
 
 
-def _point_json(point: MeasuredLevel) -> dict[str, Any]:
+def _point_json(point: MeasuredLevel) -> JsonObject:
     is_read = point.kind == "read"
     return {
         "kind": point.kind,
@@ -172,7 +172,7 @@ def _point_json(point: MeasuredLevel) -> dict[str, Any]:
     }
 
 
-def _series_json(series: Series) -> Mapping[str, Any]:
+def _series_json(series: Series) -> JsonObject:
     is_read = series.kind == "read"
     return {
         "kind": series.kind,
@@ -182,7 +182,7 @@ def _series_json(series: Series) -> Mapping[str, Any]:
     }
 
 
-def _rate_json(rate: ProbedRate) -> dict[str, Any]:
+def _rate_json(rate: ProbedRate) -> JsonObject:
     return {
         "value": rate.value,
         "low": rate.low,

@@ -9,10 +9,14 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
 
 from tierscope.analysis.metrics import MB, PointMetrics, metric_json, metric_lines, point_metrics
 from tierscope.errors import UserError
+from tierscope.jsonable import JsonObject
 from tierscope.output.disk_errors import explanation, plain
 from tierscope.output.durable import open_plain, write_file
 from tierscope.output.result import has_study, read_study, refuse_other_runs
@@ -25,19 +29,20 @@ SCHEMA_VERSION = 1
 _NAME = "summary.json"
 
 
-def summarise(out: str, wanted: MetricOptions) -> dict[str, Any]:
-    """Of the runs that are finished."""
+def summarise(out: str, wanted: MetricOptions, store: RunStore | None = None) -> JsonObject:
+    """Of the runs that are finished; `store`: those of this result, where some were read before."""
     if not os.path.isdir(out) or not has_study(out):
         raise UserError(f"{out}: is not the result of a study; --metrics is for the --out of a 'tierscope run'")
-    if not RunStore(out).finished():
+    store = store or RunStore(out)
+    if not store.finished():
         raise UserError(f"{out}: no run is finished yet; 'tierscope run' with this --out goes on where it stopped")
     study = read_study(out)
-    refuse_other_runs(study, out)
+    refuse_other_runs(study, store)
     studies = [point.study for point in sweep.points(study)]
     seen: list[Trace] = []
 
     def traces() -> Iterator[Trace]:
-        for trace in RunStore(out).load_all():
+        for trace in store.load_all():
             seen.append(Trace(trace.key, trace.about, trace.ranks.select("epoch", "epoch_seconds")))
             yield trace
 
@@ -52,12 +57,13 @@ def summarise(out: str, wanted: MetricOptions) -> dict[str, Any]:
             "num_samples_per_file": here.workload.dataset.num_samples_per_file,
         }
     only = points[0] if len(points) == 1 else {}
+    origin = seen[0].about.provenance
     return {
         "schema_version": SCHEMA_VERSION,
         "study": study.study,
-        "kind": seen[0].about.get("kind"),
+        "kind": seen[0].about.kind,
         "emulated_tiers": [tier.name for tier in study.system.tiers if tier.emulate],
-        "hostname": seen[0].about.get("provenance", {}).get("host"),
+        "hostname": origin.host if origin else None,
         "bytes_per_MB": MB,
         "wanted": asdict(wanted),
         **({name: only[name] for name in only if name not in ("point", "sweep")} if only else {"metric": None}),
@@ -65,7 +71,7 @@ def summarise(out: str, wanted: MetricOptions) -> dict[str, Any]:
     }
 
 
-def _point(each: PointMetrics, wanted: MetricOptions, runs: Sequence[Trace]) -> dict[str, Any]:
+def _point(each: PointMetrics, wanted: MetricOptions, runs: Sequence[Trace]) -> JsonObject:
     start, end = _times(runs)
     return {
         "point": each.point,
@@ -81,19 +87,19 @@ def _times(runs: Sequence[Trace]) -> tuple[str | None, str | None]:
     """When the first run began and the last one ended. Its begin is its end less its epochs: what lies between them is not known."""
     spans = []
     for run in runs:
-        try:
-            ended = datetime.fromisoformat(run.about["provenance"]["time"])
-        except (KeyError, TypeError, ValueError):
+        origin = run.about.provenance
+        if origin is None or origin.time is None:
             return None, None
+        ended = datetime.fromisoformat(origin.time)
         slowest = run.table.group_by("epoch").max()["epoch_seconds"]
         spans.append((ended - timedelta(seconds=float(slowest.sum() or 0.0)), ended))
     first, last = min(begin for begin, _ in spans), max(end for _, end in spans)
     return first.isoformat(timespec="seconds"), last.isoformat(timespec="seconds")
 
 
-def write_summary(out: str, wanted: MetricOptions) -> dict[str, Any]:
+def write_summary(out: str, wanted: MetricOptions, store: RunStore | None = None) -> JsonObject:
     """Written anew, whatever was there."""
-    summary = summarise(out, wanted)
+    summary = summarise(out, wanted, store)
     path = os.path.join(out, _NAME)
     try:
         write_file(path, (json.dumps(summary, indent=1, allow_nan=False) + "\n").encode())
@@ -106,16 +112,25 @@ def wanted_before(out: str) -> MetricOptions:
     """How the metrics of a result were wanted when it was run; what cannot be read is as if nobody had said anything."""
     try:
         with open_plain(os.path.join(out, _NAME)) as source:
-            found = json.loads(source.read(1 << 26))["wanted"]
-        au, start, end = found["au"], found["exclude_start_steps"], found["exclude_end_steps"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            found = msgspec.convert(json.loads(source.read(1 << 26)), _WrittenSummary).wanted
+    except (OSError, ValueError, RecursionError, msgspec.ValidationError):
         return MetricOptions()
-    numbers = isinstance(start, int) and isinstance(end, int) and start >= 0 and end >= 0
-    right = au is None or (isinstance(au, int | float) and 0 <= au <= 1)
-    return MetricOptions(au, start, end) if numbers and right else MetricOptions()
+    return MetricOptions(found.au, found.exclude_start_steps, found.exclude_end_steps)
 
 
-def summary_lines(summary: dict[str, Any]) -> list[str]:
+class _WrittenOptions(msgspec.Struct, frozen=True):
+    au: Annotated[float, Meta(ge=0, le=1)] | None
+    exclude_start_steps: Annotated[int, Meta(ge=0)]
+    exclude_end_steps: Annotated[int, Meta(ge=0)]
+
+
+class _WrittenSummary(msgspec.Struct, frozen=True):
+    """As much of summary.json as is read again."""
+
+    wanted: _WrittenOptions
+
+
+def summary_lines(summary: JsonObject) -> list[str]:
     """`[METRIC]` lines, of every point."""
     lines: list[str] = []
     for point in summary["points"]:

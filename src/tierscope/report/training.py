@@ -65,7 +65,7 @@ def variability_text(point: TrainingPoint) -> str:
 
 def memory_texts(point: TrainingPoint) -> tuple[str, str, str]:
     """Measured, predicted, and how far that is off."""
-    peak, predicted = (point.about.get(name) for name in ("peak_memory_bytes", "predicted_memory_bytes"))
+    peak, predicted = point.about.peak_memory_bytes, point.about.predicted_memory_bytes
     error = point.memory_error
     return (
         about_bytes(peak) if peak else "–",
@@ -75,7 +75,7 @@ def memory_texts(point: TrainingPoint) -> tuple[str, str, str]:
 
 
 def has_memory(points: Sequence[TrainingPoint]) -> bool:
-    return any(point.about.get("peak_memory_bytes") for point in points)
+    return any(point.about.peak_memory_bytes for point in points)
 
 
 def sentences(training: Training) -> Iterator[str]:
@@ -92,7 +92,7 @@ def sentences(training: Training) -> Iterator[str]:
     if beside:
         during = ", and all-reduce goes on during backward" if most["exchange"] > 0 else ""
         yield f"Beside the phases, per epoch, batches added up: {', '.join(beside)}; the loader works ahead, on several at once{during}."
-    first, last = points[0].about["first_loss"], points[0].about["last_loss"]
+    first, last = points[0].about.first_loss, points[0].about.last_loss
     yield f"Loss of the first and the last step at {sweep_text(points[0].sweep)}: {first:.4g} and {last:.4g}."
 
 
@@ -117,8 +117,8 @@ def _difference(found: Mean, stall: StorageStall) -> str:
 
 def subtitle(training: Training) -> str:
     about = training.points[0].about
-    devices = ", ".join(dict.fromkeys(str(point.about["device"]) for point in training.points))
-    return f"{training.network} on {devices}, {about['arithmetic']}, {about['solver']}, {about['software']}"
+    devices = ", ".join(dict.fromkeys(point.about.device for point in training.points))
+    return f"{training.network} on {devices}, {about.arithmetic}, {about.solver}, {about.software}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import yaml
 
+from tierscope.jsonable import SweepValues
 from tierscope.spec import keys, schema
 from tierscope.spec.build import build_section
 from tierscope.spec.kinds import Kind
@@ -96,7 +97,7 @@ def to_tree(section: Any, where: str) -> Node:
     return Node(mapping, where)
 
 
-def with_settings(study: Study, settings: Mapping[str, Any]) -> Study:
+def with_settings(study: Study, settings: SweepValues) -> Study:
     """The study with some keys (full paths, typed values) set, checked again, and nothing left to sweep."""
     leaves = _leaves(study)
     texts = {path: _text(leaves[path].kind, value) for path, value in settings.items()}

@@ -3,12 +3,12 @@
 Longer than other modules because every key is declared here, once, with its kind, limits and help.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tierscope.arch.networks import NETWORKS
 from tierscope.formats import FORMATS
+from tierscope.jsonable import SweepValues
 from tierscope.loaders import LOADERS, LoaderEntry
 from tierscope.spec.kinds import (
     Bandwidth,
@@ -387,5 +387,5 @@ class Point:
     """One combination of swept values, and the study with those values filled in."""
 
     index: int
-    sweep: Mapping[str, Any]  # by short name, as in JSON and CSV
+    sweep: SweepValues  # by short name, as in JSON and CSV
     study: Study

@@ -4,72 +4,24 @@
 and histograms; `ranks` has a row per (epoch, rank) with its times; `cold` says what was still cached. All are kept as
 one Parquet table, told apart by the column `record`, so that a run is one file that any engine can read.
 
-Schema history
-    1  first version
+Schema history of the file
+    1  first version; a description was a dictionary, and later columns may be missing
+    2  a description is one of four kinds (trace/description.py): all that an import found is below `facts` or `logs`, what a recorder
+       found below `records`, own cost is `own_cost`, and what is not known is null; read as ever is version 1 (trace/upgrade.py)
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
 
+from tierscope.trace.columns import COLUMNS, PHASES, TraceRow
+from tierscope.trace.description import Description
 from tierscope.trace.ops import BINS, KINDS
 from tierscope.trace.rank_trace import RankEpoch, RankTrace
 from tierscope.trace.recorder import LaneTable
 
-SCHEMA_VERSION = 1
-
-COLUMNS: dict[str, Any] = {
-    "record": pl.String,  # io, rank or cold
-    "point": pl.Int32,
-    "repetition": pl.Int32,
-    "epoch": pl.Int32,
-    "node": pl.Int32,
-    "rank": pl.Int32,
-    "lane": pl.Int32,
-    "tier": pl.String,
-    "kind": pl.String,
-    "busy_seconds": pl.Float64,
-    "wall_seconds": pl.Float64,
-    "ops": pl.Int64,
-    "bytes": pl.Int64,
-    "size_histogram": pl.List(pl.Int64),
-    "latency_histogram": pl.List(pl.Int64),
-    "epoch_seconds": pl.Float64,
-    "samples": pl.Int64,
-    "payload_bytes": pl.Int64,
-    "stall_seconds": pl.Float64,
-    "compute_seconds": pl.Float64,
-    "decode_seconds": pl.Float64,
-    "preprocess_seconds": pl.Float64,
-    "sync_seconds": pl.Float64,
-    "checkpoint_seconds": pl.Float64,
-    "copy_seconds": pl.Float64,
-    "forward_seconds": pl.Float64,
-    "backward_seconds": pl.Float64,
-    "exchange_seconds": pl.Float64,
-    "optimizer_seconds": pl.Float64,
-    "limited_ops": pl.Int64,
-    "late_ops": pl.Int64,
-    "late_seconds": pl.Float64,
-    "order_digest": pl.String,
-    "steps_per_entry": pl.Int64,
-    "step_read_seconds": pl.List(pl.Float64),
-    "step_stall_seconds": pl.List(pl.Float64),
-    "step_compute_seconds": pl.List(pl.Float64),
-    "checked_bytes": pl.Int64,
-    "resident_bytes": pl.Int64,
-}
-
-
-PHASES = ("copy_seconds", "forward_seconds", "backward_seconds", "exchange_seconds", "optimizer_seconds")
-LATER_COLUMNS = (
-    "preprocess_seconds",
-    "sync_seconds",
-    "checkpoint_seconds",
-    *PHASES,
-)  # than the first runs of this schema
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -82,10 +34,10 @@ class RunKey:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """`about` is plain data (JSON): the resolved study, the point, provenance, our own overhead, what it provides."""
+    """`about` says where it comes from: the study and the point, provenance, our own cost, what it provides."""
 
     key: RunKey
-    about: dict[str, Any]
+    about: Description
     table: pl.DataFrame
 
     @property
@@ -110,9 +62,9 @@ def completed(part: pl.DataFrame, key: RunKey) -> pl.DataFrame:
     )
 
 
-def gather(key: RunKey, about: dict[str, Any], tiers: list[str], ranks: list[RankTrace]) -> Trace:
+def gather(key: RunKey, about: Description, tiers: list[str], ranks: list[RankTrace]) -> Trace:
     """One trace from what all ranks handed over."""
-    rows: list[dict[str, Any]] = []
+    rows: list[TraceRow] = []
     for rank in ranks:
         for epoch in rank.epochs:
             common = {
@@ -135,7 +87,7 @@ def gather(key: RunKey, about: dict[str, Any], tiers: list[str], ranks: list[Ran
     return Trace(key, about, pl.DataFrame(rows, schema=COLUMNS))
 
 
-def _rank_row(epoch: RankEpoch) -> dict[str, Any]:
+def _rank_row(epoch: RankEpoch) -> TraceRow:
     read, stall, compute = epoch.steps.T.tolist()
     return {
         "epoch_seconds": epoch.seconds,
@@ -159,7 +111,7 @@ def _rank_row(epoch: RankEpoch) -> dict[str, Any]:
     }
 
 
-def lane_rows(lane: LaneTable, tiers: list[str]) -> list[dict[str, Any]]:
+def lane_rows(lane: LaneTable, tiers: list[str]) -> list[TraceRow]:
     rows = []
     for cell in np.flatnonzero(lane.ops).tolist():
         tier, kind = divmod(cell, len(KINDS))

@@ -1,13 +1,13 @@
 """The hardware-efficiency histogram of one step of a network on the device that is here."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from tierscope.arch.efficiency import BINS, COUNTED, COUNTERS, Histogram, Kernel, histogram, slowest
 from tierscope.arch.layer import Shape
 from tierscope.arch.networks import build_network
 from tierscope.arch.precision import PRECISIONS
 from tierscope.errors import UserError
+from tierscope.jsonable import JsonObject
 
 SCHEMA_VERSION = 1
 
@@ -62,7 +62,7 @@ def measure_efficiency(
     )
 
 
-def to_json(found: Efficiency) -> dict[str, Any]:
+def to_json(found: Efficiency) -> JsonObject:
     shares = found.histogram
     return {
         "schema_version": SCHEMA_VERSION,

@@ -9,6 +9,7 @@ from typing import Any
 
 from tierscope.dataset.capacity import check_capacity
 from tierscope.errors import UserError
+from tierscope.jsonable import SweepValues
 from tierscope.loaders.choose import choose_loader
 from tierscope.measure.checkpoints import check_checkpoints
 from tierscope.measure.collective import check_collective
@@ -33,7 +34,7 @@ class Candidate:
     """Number 0 is the default, without settings. `settings` are by short name, as in JSON; `study` is a whole study."""
 
     number: int
-    settings: dict[str, Any]
+    settings: SweepValues
     study: Study
 
 

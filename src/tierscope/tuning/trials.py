@@ -135,8 +135,7 @@ class Trials:
         return replace(study, workload=replace(study.workload, train=train))
 
     def _measure(self, study: Study, folder: str, share: float, watch: Watch) -> Trial:
-        run_study(study, folder, self._crews, watch)
-        (trace,) = RunStore(folder).load_all()
+        (trace,) = run_study(study, folder, self._crews, watch).load_all()
         has_wall = self._minimised == EPOCH and not trace.io["wall_seconds"].null_count()
         times = from_traces([trace], [tier.name for tier in study.system.tiers], "wall" if has_wall else "busy")
         (point,) = break_down(times).summary

@@ -1,10 +1,10 @@
 """The Tuning: what was tried on the real system, what won, by how much and why; and its JSON, which scripts rely on."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from tierscope.analysis.statistics import Interval
 from tierscope.analysis.to_json import SCHEMA_VERSION
+from tierscope.jsonable import JsonObject, SweepValues
 from tierscope.tuning.halving import LEAST_REPETITIONS
 
 NO_BETTER = "no better than the default, as far as can be told"
@@ -23,7 +23,7 @@ class TriedRound:
 class Tried:
     """A candidate: its settings by short name, and how it did in each round that it took part in."""
 
-    settings: dict[str, Any]
+    settings: SweepValues
     rounds: tuple[TriedRound, ...]
     dropped_in_round: int | None = None  # None: it came to the end
 
@@ -32,7 +32,7 @@ class Tried:
 class Refused:
     """A combination that cannot be run, and the line that says why."""
 
-    settings: dict[str, Any]
+    settings: SweepValues
     line: str
 
 
@@ -51,7 +51,7 @@ class Tuning:
     refused: tuple[Refused, ...]
     budget_seconds: float
     spent_seconds: float
-    equals: tuple[dict[str, Any], ...] = ()  # finalists whose intervals overlap the winner's
+    equals: tuple[SweepValues, ...] = ()  # finalists whose intervals overlap the winner's
     notes: tuple[str, ...] = ()
     emulated: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()  # `--set` of every key of the winner
@@ -66,7 +66,7 @@ class Tuning:
         return self.is_decided and self.speedup.low > 1
 
 
-def tuning_json(found: Tuning) -> dict[str, Any]:
+def tuning_json(found: Tuning) -> JsonObject:
     known = found.is_decided
     return {
         "schema_version": SCHEMA_VERSION,
@@ -108,5 +108,5 @@ def tuning_json(found: Tuning) -> dict[str, Any]:
     }
 
 
-def _round(each: TriedRound) -> dict[str, Any]:
+def _round(each: TriedRound) -> JsonObject:
     return {"steps": each.steps, "repetitions": each.repetitions, "seconds": each.seconds}

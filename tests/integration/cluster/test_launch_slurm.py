@@ -64,7 +64,7 @@ def test_ranks_run_where_the_study_says_and_each_node_has_a_path_of_its_own(
         assert sum(f"/of-{node}/" in path for path in listing) == 8  # half of the files
     traces = list(RunStore(str(out)).load_all())
     assert len(traces) == 2
-    assert {trace.about["provenance"]["launcher"] for trace in traces} == {"mpi"}
+    assert {trace.about.provenance.launcher for trace in traces if trace.about.provenance} == {"mpi"}
     for trace in traces:
         assert trace.ranks.sort("rank")["node"].to_list() == [0, 0, 1, 1, 2, 2, 3, 3]
     assert "\x1b" not in cluster_study.log_of(out).read_text()

@@ -13,8 +13,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.traces import rate_of
 from tierscope.analysis.breakdown import SweepPoint
 from tierscope.commands.analyze import analyze
+from tierscope.jsonable import cache_rate_of
 from tierscope.output.store import RunStore
 from tierscope.storage.cold import cached_pages
 from tools import cluster_study
@@ -71,7 +73,7 @@ class Bench:
 
 def points(out: Path) -> dict[float, SweepPoint]:
     """By cache rate."""
-    return {point.sweep["cache_rate"]: point for point in analyze(str(out)).breakdown.summary}
+    return {cache_rate_of(point.sweep): point for point in analyze(str(out)).breakdown.summary}
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +127,7 @@ def test_classes_explain_the_time_of_an_epoch(one_ost: Path, four_osts: Path) ->
     """One thread, no compute: what epochs take is operations of the rank that ends last (0.97 and more; 0.95 beside other load)."""
     for out in (one_ost, four_osts):
         for trace in RunStore(str(out)).load_all():
-            if trace.about["sweep"]["cache_rate"] == 1.0:
+            if rate_of(trace) == 1.0:
                 continue  # nothing but memory: milliseconds, in which our own loop is seen
             last = trace.ranks.sort("epoch_seconds").group_by("epoch").last().select("epoch", "rank", "epoch_seconds")
             sums = trace.io.group_by("epoch", "rank").agg(pl.col("busy_seconds").sum())
@@ -244,10 +246,10 @@ def test_every_file_is_opened_once_in_an_epoch_on_the_tier_where_it_is(
     """Small and large files, one object server and four, every cache rate: nothing is read twice or left out."""
     for out, files in ((one_ost, 32), (four_osts, 32), (usual_mds, 256), (small_on_one, 256)):
         found = list(RunStore(str(out)).load_all())
-        assert [trace.about["sweep"]["cache_rate"] for trace in found] == [0.0, 0.25, 0.5, 0.75, 1.0]
+        assert [rate_of(trace) for trace in found] == [0.0, 0.25, 0.5, 0.75, 1.0]
         for trace in found:
             opens = trace.io.filter(pl.col("kind") == "open").group_by("epoch", "tier").agg(pl.col("ops").sum())
-            cached = int(files * trace.about["sweep"]["cache_rate"])
+            cached = int(files * rate_of(trace))
             expected = {
                 (epoch, tier): count
                 for epoch in (1, 2, 3)

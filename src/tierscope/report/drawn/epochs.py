@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tierscope.analysis.breakdown import EpochPoint
+from tierscope.jsonable import SweepValues
 from tierscope.report.drawn.looks import DASHES, MARKS_FROM, draw_whisker
 from tierscope.report.drawn.view import (
     Figure,
@@ -78,7 +78,7 @@ def _some(epochs: Sequence[int]) -> list[int]:
     return [epochs[round(index * (len(epochs) - 1) / (_MOST_EPOCHS - 1))] for index in range(_MOST_EPOCHS)]
 
 
-def _at(points: Sequence[EpochPoint], epoch: int, sweeps: Sequence[dict[str, Any]]) -> list[EpochPoint | None]:
+def _at(points: Sequence[EpochPoint], epoch: int, sweeps: Sequence[SweepValues]) -> list[EpochPoint | None]:
     of_epoch = [point for point in points if point.epoch == epoch]
     return [next((point for point in of_epoch if point.sweep == sweep), None) for sweep in sweeps]
 

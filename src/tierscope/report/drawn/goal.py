@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tierscope.analysis.breakdown import sweep_text
+from tierscope.jsonable import cache_rate_of
 from tierscope.predict.explore import Exploration
 from tierscope.report.drawn.looks import STEPS
 from tierscope.report.drawn.view import (
@@ -135,7 +136,7 @@ class _Rates:
     def of(cls, exploration: Exploration, grid: _Grid) -> "_Rates":
         if len({sweep.get("cache_rate") for sweep in exploration.sweeps}) < 2:
             return cls((), {})
-        by_point = {index: float(sweep["cache_rate"]) for index, sweep in enumerate(exploration.sweeps)}
+        by_point = {index: cache_rate_of(sweep) for index, sweep in enumerate(exploration.sweeps)}
         used = sorted({by_point[point] for point in grid.chosen.values() if point >= 0})
         count = min(STEPS, len(used))
         steps: list[list[float]] = [[] for _ in range(count)]

@@ -1,10 +1,10 @@
 """Figure 5: the distribution of times over processes."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from tierscope.jsonable import SweepValues
 from tierscope.predict.hull import Floats
 from tierscope.report.drawn.looks import MARKS_FROM, box, stroke
 from tierscope.report.drawn.view import (
@@ -53,7 +53,7 @@ def draw_processes(source: ReportSource, view: View) -> Figure:
     return Figure("processes", title, caption, canvas.to_text())
 
 
-def _pooled(source: ReportSource, sweep: Mapping[str, Any]) -> Floats:
+def _pooled(source: ReportSource, sweep: SweepValues) -> Floats:
     point = next(point for point in source.processes.points if point.sweep == sweep)
     return np.concatenate([times.seconds.sum(axis=1) for times in point.epochs])
 

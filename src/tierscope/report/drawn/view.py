@@ -7,6 +7,7 @@ from typing import Any
 
 from tierscope.analysis.breakdown import SweepPoint, counted_epochs, sweep_text
 from tierscope.analysis.statistics import SIMULATED
+from tierscope.jsonable import SweepValues
 from tierscope.report.report_source import ReportSource
 from tierscope.report.svg import (
     HEIGHT,
@@ -49,7 +50,7 @@ class View:
 
     key: str | None
     points: tuple[SweepPoint, ...]
-    others: dict[str, Any]
+    others: SweepValues
     stride: int = 1  # every so many points are drawn, and the best ones
 
     @classmethod
@@ -88,7 +89,7 @@ class View:
         return [f"{label(self.key, value)}: " if self.key else "" for value in self.values]
 
 
-def _held(points: Sequence[SweepPoint], others: Mapping[str, Any]) -> dict[str, Any]:
+def _held(points: Sequence[SweepPoint], others: SweepValues) -> SweepValues:
     """Those that have other values elsewhere."""
     return {name: value for name, value in others.items() if any(point.sweep[name] != value for point in points)}
 

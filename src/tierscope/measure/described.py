@@ -1,0 +1,74 @@
+"""What the trace of a measured run says of itself."""
+
+from collections.abc import Sequence
+
+from tierscope.arch.networks import find_network
+from tierscope.arch.precision import PRECISIONS
+from tierscope.arch.step_memory import CUDNN, step_memory
+from tierscope.measure.checkpoints import checkpoints_of
+from tierscope.measure.trained import metadata_cache, network_of
+from tierscope.plan.file_format import make_format
+from tierscope.plan.plan import Plan
+from tierscope.spec.dump import identity
+from tierscope.spec.study import Point, Study
+from tierscope.trace.description import DescribedTier, Measured, OwnCost, TrainingSummary
+from tierscope.trace.provenance import Provenance
+from tierscope.trace.rank_trace import RankTrace
+
+
+def about_run(
+    point: Point, mode: str, ranks: list[RankTrace], origin: Provenance, own_cost: OwnCost | None = None
+) -> Measured:
+    """What a trace says of itself; `origin`: where and with what it was measured."""
+    study = point.study
+    plan = Plan.of(study, make_format(study).file_bytes)
+    return Measured(
+        study=identity(study),
+        point=point.index,
+        sweep=dict(point.sweep),
+        provides=("epochs", "lanes", "busy", "wall", "steps", "cold"),
+        tiers=tuple(DescribedTier(name=tier.name, emulated=tier.emulate) for tier in study.system.tiers),
+        ranks=study.system.ranks,
+        nodes=study.system.nodes,
+        trimmed_samples=plan.order.undivided,
+        compute=mode,
+        loader=", ".join(sorted({rank.loader for rank in ranks})),
+        checkpoint=checkpoints_of(study, ranks) if study.workload.checkpoint.wanted else None,
+        training=training_of(study, ranks),
+        metadata_cache=metadata_cache(study),
+        provenance=origin,
+        own_cost=own_cost,
+    )
+
+
+def training_of(study: Study, ranks: Sequence[RankTrace]) -> TrainingSummary | None:
+    """What was trained, where, how it went, and the memory that it should have taken; None: nothing was."""
+    logs = [rank.training for rank in ranks if rank.training is not None]
+    if not logs:
+        return None
+    model, batch = study.workload.model, study.workload.reader.batch_size
+    network = network_of(model)
+    peaks = [log.peak_memory_bytes for log in logs if log.peak_memory_bytes is not None]
+    predicted = step_memory(
+        network,
+        batch,
+        PRECISIONS[model.arithmetic],
+        model.solver,
+        CUDNN,
+        model.recompute,
+        find_network(network.name).data.target_bytes,
+    )
+    return TrainingSummary(
+        network=logs[0].network,
+        parameters=logs[0].parameters,
+        device=logs[0].device,
+        software=logs[0].software,
+        arithmetic=model.arithmetic,
+        solver=model.solver,
+        data=model.data,
+        first_loss=logs[0].first_loss,
+        last_loss=logs[0].last_loss,
+        peak_memory_bytes=max(peaks) if peaks else None,
+        predicted_memory_bytes=predicted.peak,
+        repeated=max(log.repeated for log in logs),
+    )

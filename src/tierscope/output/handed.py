@@ -1,0 +1,70 @@
+"""What `handover` wrote, read back where there is a decoder. Only these types are made, and no pickles are read."""
+
+import json
+import zipfile
+import zlib
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from tierscope.errors import ResultError
+from tierscope.output.durable import open_plain
+from tierscope.output.handover import ARRAY, SCHEMA_VERSION, TREE, HandedRun
+from tierscope.trace.decode import wrong_field
+from tierscope.trace.rank_trace import RankTrace
+
+_MOST_BYTES = 1 << 30  # unpacked
+# What opening a damaged archive, and arrays in it, raises.
+_BROKEN = (
+    *(OSError, ValueError, EOFError, MemoryError, NotImplementedError, RuntimeError),
+    *(zipfile.BadZipFile, zlib.error),
+)
+_Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+class HandedTree(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything but the arrays."""
+
+    schema_version: int
+    about: HandedRun
+    ranks: Annotated[list[RankTrace], Meta(min_length=1)]
+
+
+def load(path: str) -> tuple[HandedRun, list[RankTrace]]:
+    """A run that was handed over; nothing in the file is trusted."""
+    try:
+        arrays = _arrays(path)
+        plain = json.loads(arrays.pop(TREE, np.zeros(0, np.uint8)).tobytes())
+    except (*_BROKEN, RecursionError) as error:
+        raise _refused(path, str(error).splitlines()[0] if str(error) else type(error).__name__) from None
+    try:
+        tree = msgspec.convert(plain, HandedTree, dec_hook=lambda _, value: _array(value, arrays))
+    except msgspec.ValidationError as error:
+        raise _refused(path, wrong_field(str(error))) from None
+    if tree.schema_version != SCHEMA_VERSION:
+        raise _refused(path, "is of another version")
+    return tree.about, tree.ranks
+
+
+def _refused(path: str, reason: str) -> ResultError:
+    return ResultError(f"{path}: is no run that was handed over ({reason}); copy it again, or measure it again")
+
+
+def _arrays(path: str) -> _Arrays:
+    with open_plain(path) as file:
+        with zipfile.ZipFile(file) as archive:
+            if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:
+                raise ValueError("is too large")
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as found:
+            return {name: found[name] for name in found.files}
+
+
+def _array(value: Any, arrays: _Arrays) -> np.ndarray[Any, Any]:
+    """What stands for an array in the tree is its name."""
+    name = value.get(ARRAY) if isinstance(value, dict) else None
+    if not isinstance(name, str) or name not in arrays:
+        raise ValueError("must be an array of this file")
+    return arrays[name]

@@ -1,0 +1,57 @@
+"""A command reads every run's file once: its checksum, its description and its table."""
+
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.cli.test_commands import run
+from tierscope.output import seal
+
+RESULTS = Path(__file__).parent.parent / "golden" / "results"
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> dict[str, Counter[str]]:
+    """How often each file of a run was summed up, and its table read."""
+    seen: dict[str, Counter[str]] = {"sums": Counter(), "tables": Counter()}
+    intact, read_parquet = seal.intact, pl.read_parquet
+
+    def counted_intact(path: str) -> bool:
+        seen["sums"][path] += "/runs/" in path
+        return intact(path)
+
+    def counted_read(path: str, **more: Any) -> pl.DataFrame:
+        seen["tables"][path] += "/runs/" in path
+        return read_parquet(path, **more)
+
+    monkeypatch.setattr(seal, "intact", counted_intact)
+    monkeypatch.setattr(pl, "read_parquet", counted_read)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("result", "arguments"),
+    [
+        ("measured", ["analyze", "OUT", "--json"]),
+        ("measured", ["analyze", "OUT", "--metrics", "--json"]),
+        ("measured", ["characterise", "OUT", "--json"]),
+        ("measured", ["report", "OUT"]),
+        ("measured", ["estimate", "OUT", "--json"]),
+        ("simulated", ["analyze", "OUT", "--json"]),
+        ("traced", ["report", "OUT"]),
+        ("imported_dftracer", ["characterise", "OUT", "--json"]),
+        ("trained", ["report", "OUT"]),
+    ],
+)
+def test_every_run_is_read_once(
+    tmp_path: Path, reads: dict[str, Counter[str]], result: str, arguments: list[str]
+) -> None:
+    out = shutil.copytree(RESULTS / result, tmp_path / "out")
+    assert run(*(str(out) if word == "OUT" else word for word in arguments)) == 0
+    runs = {str(path) for path in (out / "runs").iterdir()}
+    for counts in reads.values():
+        assert {path: count for path, count in counts.items() if count} == dict.fromkeys(runs, 1)
