@@ -33,6 +33,7 @@ from tierscope.imports import dftracer
 from tierscope.imports.dftracer import DLIO_EPOCH, DFTracerOptions, import_traces, is_dftracer
 from tierscope.imports.gathered import GatheredLogs, to_trace
 from tierscope.imports.paths import TierRules
+from tierscope.trace.decode import decode_description, encode
 from tierscope.trace.described_logs import ApartSums, LogDoubts
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "dftracer"
@@ -118,7 +119,7 @@ def test_an_import_becomes_a_trace() -> None:
     trace = to_trace(imported)
     assert trace.io["ops"].sum() == imported.sums["ops"].sum()
     assert trace.ranks["epoch_seconds"].sum() == pytest.approx(439.442298)
-    json.dumps(trace.about)
+    assert decode_description(encode(trace.about), "") == trace.about
 
 
 # ---- calls ----

@@ -606,7 +606,7 @@ def finding_json(finding: Finding) -> JsonObject:
     return {"kind": finding.kind, "evidence": evidence, "text": text, "suggestion": suggestion}
 
 
-def shown_evidence(finding: Finding) -> dict[str, Any]:
+def shown_evidence(finding: Finding) -> JsonObject:
     """Evidence as its sentences show it: times, sizes and lists as text, numbers as they are."""
     fields = string.Formatter().parse(" ".join(WORDING[finding.kind]))
     specs = {name: spec or "" for _, name, spec, _ in fields if name}

@@ -1,10 +1,10 @@
 """The files of `tierscope require --out`: JSON, page and figures."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from tierscope.analysis.wording import Finding
 from tierscope.arch.requirements import Requirements
+from tierscope.jsonable import JsonObject
 from tierscope.report.drawn.requirements import NAMES, draw_requirements
 from tierscope.report.folder import WrittenReport, claim_folder, figure_files, json_bytes, write_files
 from tierscope.report.png import png_problem
@@ -14,7 +14,7 @@ KIND = "requirements"
 
 
 def write_requirements(
-    requirements: Requirements, findings: Sequence[Finding], answer: dict[str, Any], out: str
+    requirements: Requirements, findings: Sequence[Finding], answer: JsonObject, out: str
 ) -> WrittenReport:
     """`answer`: as JSON. Into a directory that is ours, or can be; what an earlier call wrote there is replaced."""
     folder = claim_folder(out, KIND)
