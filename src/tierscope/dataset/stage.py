@@ -9,12 +9,12 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from tierscope.dataset import content
 from tierscope.errors import ForeignDirectoryError
 from tierscope.formats import LIBRARY, NOTHING, Shape
 from tierscope.formats.raw import Raw
+from tierscope.jsonable import JsonObject
 from tierscope.output import durable, manifest
 from tierscope.output.disk_errors import GENERATING, LOOKING, explained, explanation
 from tierscope.plan.planned import planned
@@ -116,7 +116,7 @@ class Stager:
     def _led(self) -> list[Share]:
         return [share for share in self.shares if share.leads]
 
-    def _trust(self, found: dict[str, Any]) -> bool:
+    def _trust(self, found: JsonObject) -> bool:
         """Whether files of full size really hold their data: not if the host that wrote them went down meanwhile."""
         restarted = found.get("host") == socket.gethostname() and found.get("boot_id") != durable.boot_id()
         return bool(found.get("complete")) or not restarted
@@ -253,7 +253,7 @@ class Stager:
                 self._mark(share, complete=True)
 
 
-def claim_folder(storage: Storage, folder: str, kind: str) -> dict[str, Any]:
+def claim_folder(storage: Storage, folder: str, kind: str) -> JsonObject:
     """A folder on a tier, ours as `manifest.claim` has it; nothing is marked through a link."""
     refuse_link(storage, folder)
     return manifest.claim(folder, kind, storage)
