@@ -104,6 +104,20 @@ def test_a_whole_study_from_data_to_nothing(toy: Path, out: Path, capfd: pytest.
     assert list(toy.iterdir()) == []
 
 
+def test_a_result_goes_whatever_its_study_says_of_tiers_elsewhere(
+    out: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FAR_AWAY", str(out.parent / "far"))
+    sets = ["--set", "gfs.path=$FAR_AWAY/gfs", "--set", "lfs.storage=nobodys", "--set", "sweep={}"]
+    study = str(out.parent / "study.yaml")
+    assert (
+        call("simulate", study, "--out", str(out), *sets, "--set", "gfs.bandwidth=1GB/s", "--set", "lfs.path=/l") == 0
+    )
+    monkeypatch.delenv("FAR_AWAY")
+    assert call("clean", "--yes", str(out)) == 0
+    assert not out.exists()
+
+
 def test_what_is_damaged_there_is_written_again(toy: Path, out: Path, capfd: pytest.CaptureFixture[str]) -> None:
     settings = ("sweep={}", "cache_rate=50%")
     assert on_toy("generate", out, *settings) == 0

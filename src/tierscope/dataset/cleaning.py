@@ -12,7 +12,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
 from tierscope.dataset.cleaning_rules import BETWEEN, KINDS, NO_NAMES, Rules
@@ -22,11 +22,11 @@ from tierscope.output.documents import PLAIN
 from tierscope.output.result import has_study, read_study
 from tierscope.plan.file_format import make_format
 from tierscope.spec import sweep
-from tierscope.spec.study import Tier
+from tierscope.spec.study import System, Tier
 from tierscope.storage.base import FILE, FOLDER, Storage
 from tierscope.storage.files import DatasetFiles, tier_root
 from tierscope.storage.folders import EnteredFolder, enter, hold, remove_root
-from tierscope.storage.opening import open_storage
+from tierscope.storage.opening import open_storage, open_to_clean, storage_type
 
 _LOCK = "lock"
 _OF_ALL = rf"{re.escape(manifest.NAME)}|{_LOCK}"
@@ -106,8 +106,8 @@ def _roots(folder: str, only_data: bool) -> list[_Root]:
     for point in sweep.points(study):
         dataset, suffix = point.study.workload.dataset, make_format(point.study).suffix
         for tier in point.study.system.tiers:
-            for node in range(point.study.system.nodes if tier.visible_to == "node" else 1):
-                storage = open_storage(tier, folder, node)
+            for node in range(_nodes(point.study.system, tier)):
+                storage = open_to_clean(tier, folder, node)
                 paths = [
                     DatasetFiles.of(tier, folder, node, dataset, point.study.seed, suffix, copies=copies).folder
                     for copies in (False, True)
@@ -119,27 +119,34 @@ def _roots(folder: str, only_data: bool) -> list[_Root]:
 def _elsewhere(roots: Sequence[str], found: Sequence[Found]) -> list[_Root]:
     """Tiers of the results that were found whose paths lead into what is cleaned, but whose files are no files of the system."""
     tiers: dict[str, _Root] = {}
-    for result in (one.path for one in found if has_study(one.path)):
-        for tier, node in _tiers_of(result):
-            path = tier_root(tier, result, node)
-            if path in tiers or not any(path.startswith(root + "/") for root in roots):
+    for result in (marked.path for marked in found if has_study(marked.path)):
+        for tier, nodes in _tiers_of(result):
+            if not _leads_into(tier, result, roots) or storage_type(tier).abilities.paths:
                 continue
-            storage = open_storage(tier, result, node)
-            if not storage.abilities.paths and storage.look(path) is not None:
-                tiers[path] = _Root(path, storage)
+            for node in range(nodes):
+                storage = open_storage(tier, result, node)
+                if storage.look(storage.root) is not None:
+                    tiers[storage.root] = _Root(storage.root, storage)
     return list(tiers.values())
 
 
 def _tiers_of(result: str) -> Iterator[tuple[Tier, int]]:
-    """With the nodes that have their own."""
+    """With the number of nodes that have their own. A study that cannot be read is deleted, whatever it says."""
+    with suppress(UserError):
+        systems = {point.study.system for point in sweep.points(read_study(result))}
+        yield from {(tier, _nodes(system, tier)) for system in systems for tier in system.tiers}
+
+
+def _leads_into(tier: Tier, result: str, roots: Sequence[str]) -> bool:
     try:
-        study = read_study(result)
-    except UserError:  # it is deleted, whatever it says
-        return
-    for point in sweep.points(study):
-        system = point.study.system
-        for tier in system.tiers:
-            yield from ((tier, node) for node in range(system.nodes if tier.visible_to == "node" else 1))
+        path = tier_root(tier, result, 0)
+    except UserError:  # a variable that is not set here
+        return False
+    return any(path.startswith(root + "/") for root in roots)
+
+
+def _nodes(system: System, tier: Tier) -> int:
+    return system.nodes if tier.visible_to == "node" else 1
 
 
 def _kind_of(folder: str) -> str:

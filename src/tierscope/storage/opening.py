@@ -7,6 +7,7 @@ from tierscope.native.stations import TierStations
 from tierscope.spec.study import Study, Tier
 from tierscope.storage import STORAGES
 from tierscope.storage.base import QueuedService, Storage, TierPlace
+from tierscope.storage.directory import DirectoryStorage
 from tierscope.storage.files import tier_root
 from tierscope.storage.stations import StationMap
 
@@ -31,6 +32,13 @@ def namespace(tier: Tier) -> str:
 def open_storage(tier: Tier, out: str, node: int, service: QueuedService | None = None) -> Storage:
     """A tier as one node sees it."""
     return storage_type(tier)(TierPlace(tier, tier_root(tier, out, node), service))
+
+
+def open_to_clean(tier: Tier, out: str, node: int) -> Storage:
+    """To delete what lies there: files of the system need no more than a directory, whatever else is asked of the storage in a run."""
+    if storage_type(tier).abilities.paths:
+        return DirectoryStorage(TierPlace(tier, tier_root(tier, out, node)))
+    return open_storage(tier, out, node)
 
 
 def open_storages(
