@@ -8,6 +8,7 @@ from benchmarks.common import Result, memory_folder
 from tierscope.bench.crew import LocalCrew
 from tierscope.bench.run import RunTask
 from tierscope.bench.tasks import ClaimTask, StageTask, SurveyTask
+from tierscope.loaders.choose import choose_loader
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
 from tierscope.storage.emulated import Board
@@ -62,7 +63,7 @@ def _epochs(crew: LocalCrew, study: Study, folder: Path) -> list[float]:
         crew.call(task, lambda _: None)
     board = Board(map_stations(study.system, study.seed).count)
     try:
-        ranks = crew.call(RunTask(study, str(folder), board.path, "none", None), lambda _: None)
+        ranks = crew.call(RunTask(study, choose_loader(study), str(folder), board.path, "none", None), lambda _: None)
     finally:
         board.close()
     return [max(rank.epochs[epoch].seconds for rank in ranks) for epoch in range(EPOCHS)]

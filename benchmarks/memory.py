@@ -9,18 +9,15 @@ from benchmarks.common import Result
 PROGRAM = """
 import re, sys
 from tierscope.bench.loading import make_loader, null_source
-
-from tierscope.plan.plan import Plan
-from tierscope.plan.file_format import make_format
+from tierscope.bench.resolved import ResolvedRun
 from tierscope.spec.load import load_study
 from tierscope.trace.recorder import Recording
 
 
 study = load_study("demo", ["sweep={}", f"num_files_train={sys.argv[1]}", "lfs.capacity=null", "batch_size=12"])
-form = make_format(study)
-plan = Plan.of(study, form.file_bytes)
-loader = make_loader(study, null_source(study, form), Recording(len(study.system.tiers)))
-done = sum(len(batch.samples) for batch in loader.batches(plan.reads(0, 1)))
+run = ResolvedRun.of(study)
+loader = make_loader(run, null_source(run), Recording(len(study.system.tiers)))
+done = sum(len(batch.samples) for batch in loader.batches(run.plan.reads(0, 1)))
 loader.finish()
 print(done, re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])  # maxrss would be the parent's
 """

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from tierscope.storage.access import Punctuality, create
+from tierscope.storage.access import Directory, Punctuality
 
 
 class Counting:
@@ -18,6 +18,7 @@ class Counting:
         self.created: list[str] = []
         self.writes: list[tuple[int, int]] = []  # (offset, bytes that went)
         self.closes = 0
+        self.left = False  # given back
         self.syncs = 0
         self.open_fds: set[int] = set()
         self.threads: set[int] = set()
@@ -32,7 +33,7 @@ class Counting:
         return fd
 
     def create(self, path: str, /) -> int:
-        fd = create(path)
+        fd = Directory.create(path)
         with self.lock:
             self.created.append(path)
             self.open_fds.add(fd)
@@ -55,14 +56,24 @@ class Counting:
             self.reads.append((offset, got))
         return got
 
+    def open_folder(self, path: str, /) -> int:
+        fd = Directory.open_folder(path)
+        with self.lock:
+            self.open_fds.add(fd)
+        return fd
+
+    size = staticmethod(Directory.size)
+    rename = staticmethod(Directory.rename)
+    remove = staticmethod(Directory.remove)
+
+    def leave(self) -> None:
+        self.left = True
+
     def close(self, fd: int, /) -> None:
         with self.lock:
             self.open_fds.remove(fd)
             self.closes += 1
         os.close(fd)
-
-    def stat(self, path: str, /) -> os.stat_result:
-        return os.stat(path)
 
 
 class Short(Counting):

@@ -6,14 +6,14 @@ from typing import Any
 
 import polars as pl
 
-from tests.small_study import plan_of, stage
+from tests.small_study import node_source, plan_of, stage
 from tests.tiny import tiny
-from tierscope.bench.loading import make_loader, make_source
+from tierscope.bench.loading import make_loader
+from tierscope.bench.resolved import ResolvedRun
 from tierscope.dataset.content import payload
 from tierscope.measure.crews import Crews
 from tierscope.measure.run import run_study
 from tierscope.output.store import RunStore
-from tierscope.plan.file_format import make_format
 from tierscope.spec.study import Study
 from tierscope.trace.recorder import Recording
 from tierscope.watch import Silent
@@ -22,15 +22,16 @@ from tierscope.watch import Silent
 def assert_samples_of_the_plan(study: Study, out: Path) -> None:
     """Two epochs, of a framework's loader with one and the same, as ranks use them."""
     stage(study, str(out))
-    form = make_format(study)
-    source = make_source(study, str(out), 0, None, form)
-    lasting = make_loader(study, source, Recording(len(study.system.tiers), silent=True))
+    run = ResolvedRun.of(study)
+    form = run.format
+    source = node_source(study, str(out))
+    lasting = make_loader(run, source, Recording(len(study.system.tiers), silent=True))
     dataset = study.workload.dataset
     for epoch in (1, 2):
         plan = plan_of(study)
         loader = lasting
         if loader.records and epoch > 1:
-            loader = make_loader(study, source, Recording(len(study.system.tiers), silent=True))
+            loader = make_loader(run, source, Recording(len(study.system.tiers), silent=True))
         expected = [sample for block in plan.reads(0, epoch) for sample in block.samples.tolist()]
         found = 0
         for step, batch in enumerate(loader.batches(plan.reads(0, epoch))):

@@ -13,8 +13,8 @@ from typing import Any, Self
 import pytest
 
 from tierscope.bench.crew import LocalCrew, Progress
-from tierscope.bench.loading import pick_loader
 from tierscope.bench.tasks import OverheadTask, Task
+from tierscope.loaders.choose import choose_loader
 from tierscope.spec.study import Study
 
 MOST_KEPT = 3
@@ -68,7 +68,7 @@ def _surroundings(size: int, stall_seconds: float | None) -> Hashable:
 
 
 def _kind_of_loader(study: Study) -> Hashable:
-    return pick_loader(study), min(2, study.workload.reader.read_threads)
+    return choose_loader(study), min(2, study.workload.reader.read_threads)
 
 
 def _taken(surroundings: Hashable) -> LocalCrew | None:

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
+from tierscope.bench.loading import make_source, node_storages
+from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.tasks import place_of
 from tierscope.dataset.stage import Stager
 from tierscope.loaders import LOADERS, Batch, Loader, SampleSource
@@ -94,6 +96,12 @@ def source_of(study: Study, out: str, access: Callable[[], Access] = Directory) 
         samples_per_file=study.workload.dataset.num_samples_per_file,
         open_accesses=lambda: tuple(access() for _ in study.system.tiers),
     )
+
+
+def node_source(study: Study, out: str, node: int = 0, board: str | None = None, rank: int = 0) -> SampleSource:
+    """The study's samples as a rank of a node reaches them in a run."""
+    run = ResolvedRun.of(study)
+    return make_source(run, node_storages(run, out, node, board, rank), out, node, board)
 
 
 def loader_of(study: Study, source: SampleSource, name: str | None = None, sink: OpSink | None = None) -> Loader:

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.test_architecture import MAY_IMPORT
 from tierscope.cli.main import COMMANDS
 from tierscope.spec.load import parse_study
@@ -31,11 +33,18 @@ def test_make_targets_in_the_readme_exist() -> None:
     assert set(re.findall(r"make ([a-z-]+)", README)) <= targets
 
 
-def test_the_import_table_in_the_document_is_the_one_that_is_held() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", ARCHITECTURE, re.MULTILINE)
-    everything = set(MAY_IMPORT)
-    meaning = {"–": set[str](), "all of these": everything - {"studies", "cli"}, "everything": everything - {"cli"}}
-    assert {room: meaning.get(cell, set(cell.split(", "))) for room, cell in rows} == MAY_IMPORT
+def test_the_rooms_in_the_document_are_those_that_are_held_in_their_order() -> None:
+    table = ARCHITECTURE.partition("## Rooms")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "docs").glob("*.md")))
+def test_modules_that_documents_name_exist(name: str) -> None:
+    text = (ROOT / "docs" / name).read_text()
+    rooms = "|".join((*MAY_IMPORT, "tests"))
+    named = set(re.findall(rf"`((?:{rooms})/[a-z_/]+\.py)", text))
+    missing = {path for path in named if not (ROOT / path).is_file() and not (ROOT / "src/tierscope" / path).is_file()}
+    assert not missing
 
 
 def test_constraints_pin_by_name_and_version_only() -> None:

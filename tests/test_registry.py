@@ -1,12 +1,30 @@
+"""What holds for a registry, for every entry of every registry, and for every document that lists their names."""
+
+import importlib
+import re
 import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.test_architecture import REGISTRIES, SOURCE
+from tests.tiny import tiny
+from tierscope.arch.networks import NETWORKS
 from tierscope.errors import UserError
+from tierscope.formats import FORMATS
+from tierscope.launch import LAUNCHERS
+from tierscope.loaders import LOADERS
+from tierscope.recording.recorders import RECORDERS
 from tierscope.registry import Entry, Registry
+from tierscope.spec import systems
+from tierscope.spec.dlio_keys import RULES
 from tierscope.units import parse_bytes
 
-THINGS: Registry[object] = Registry(
+ROOT = Path(__file__).parent.parent
+THINGS: Registry[object, Entry] = Registry(
     "thing",
     {
         "bytes": Entry("tierscope.units:parse_bytes", "a thing that is there"),
@@ -48,3 +66,160 @@ def test_a_missing_extra_is_named_with_its_cure() -> None:
 def test_a_missing_module_that_no_extra_cures_is_our_bug(name: str) -> None:
     with pytest.raises(ModuleNotFoundError):
         THINGS.load(name)
+
+
+def registries() -> Iterator[tuple[str, str, Registry[Any, Any]]]:
+    """Every registry of the package: its module, its name in it, and itself."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        module = ".".join(("tierscope", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+        if "Registry(" in path.read_text() and module != "tierscope.registry":
+            for name, value in vars(importlib.import_module(module)).items():
+                if isinstance(value, Registry):
+                    yield module, name, value
+
+
+ALL = list(registries())
+EVERY_ENTRY = [
+    pytest.param(module, registry, name, id=f"{label}-{name}") for module, label, registry in ALL for name in registry
+]
+
+
+def test_registries_are_those_that_anyone_may_import() -> None:
+    assert {(module, name) for module, name, _ in ALL} >= {
+        (module, name) for module, names in REGISTRIES.items() for name in names if name.isupper() and name != "ALIASES"
+    }
+    assert {module for module, _, _ in ALL} == set(REGISTRIES)
+
+
+@pytest.mark.parametrize(("module", "registry", "name"), EVERY_ENTRY)
+def test_an_entry_names_a_module_of_its_own_room(module: str, registry: Registry[Any, Any], name: str) -> None:
+    room = module.split(".")[1]
+    assert registry[name].target.startswith(f"tierscope.{room}.")
+
+
+@pytest.mark.parametrize(("module", "registry", "name"), EVERY_ENTRY)
+def test_an_entry_loads_or_says_which_extra_is_missing(module: str, registry: Registry[Any, Any], name: str) -> None:
+    del module
+    extra = registry[name].extra
+    try:
+        assert callable(registry.load(name))
+    except UserError as error:
+        assert str(error).endswith(f"pip install 'tierscope[{extra}]'")  # noqa: PT017
+
+
+@pytest.mark.parametrize(("module", "registry", "name"), EVERY_ENTRY)
+def test_an_entry_says_in_a_line_when_to_choose_it(module: str, registry: Registry[Any, Any], name: str) -> None:
+    del module
+    what = registry[name].what
+    assert what.isprintable()
+    assert len(what) > 10
+    assert what[-1] not in ".;"
+
+
+@pytest.mark.parametrize(("module", "registry", "name"), EVERY_ENTRY)
+def test_an_extra_is_one_that_can_be_installed(module: str, registry: Registry[Any, Any], name: str) -> None:
+    del module
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert registry[name].extra in (None, *extras)
+
+
+def test_facts_are_asked_of_the_entries() -> None:
+    assert FORMATS.where(lambda form: form.picture) == ("jpeg", "png")
+    assert len(FORMATS) == len(list(FORMATS))
+    assert "raw" in FORMATS
+    with pytest.raises(UserError, match="format 'row' is unknown; did you mean raw"):
+        FORMATS["row"]
+
+
+def test_only_registries_and_the_command_table_import_by_name() -> None:
+    """`arch/traced.py` imports what the user names: module:function of their own."""
+    allowed = {"registry.py", "cli/main.py", "arch/traced.py"}
+    pattern = re.compile(r"import_module\(|__import__\(")
+    found = {str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if pattern.search(path.read_text())}
+    assert found == allowed
+
+
+def test_modules_are_named_in_text_by_their_own_room_only() -> None:
+    """As the target of a registry, or as a worker that a room starts (`python -m`)."""
+    for path in SOURCE.rglob("*.py"):
+        place = path.relative_to(SOURCE)
+        if str(place) == "cli/main.py":
+            continue
+        for room in re.findall(r'"tierscope\.([a-z_]+)\.[a-z_.]+(?::\w+)?"', path.read_text()):
+            assert room == place.parts[0], f"{place} names tierscope.{room}"
+
+
+@pytest.mark.parametrize("choice", [("workload.reader.data_loader", LOADERS), ("workload.model.network", NETWORKS)])
+def test_a_study_can_name_what_is_registered(choice: tuple[str, Registry[Any, Any]]) -> None:
+    path, registry = choice
+    refused = path + "=nonsense"
+    with pytest.raises(UserError) as caught:
+        tiny(refused)
+    listed = str(caught.value).partition("must be one of ")[2].partition(";")[0].split(", ")
+    named = [name for name in registry if getattr(registry[name], "by_name", True)]
+    assert [name for name in listed if name != "auto"] == named
+
+
+def test_dlio_names_each_format_once() -> None:
+    names = [theirs for form in FORMATS.entries.values() for theirs in form.dlio]
+    assert len(names) == len(set(names))
+    rule = RULES["dataset.format"]
+    assert rule.to == ("workload.dataset.format",)
+    assert {"tfrecord", "hdf5", "csv", "npz", "npy", "jpeg", "png", "synthetic", "parquet"} == set(names)
+
+
+def plain(name: str) -> str:
+    """`ResNet-50` as in a command."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def listed(text: str, begin: str, end: str) -> list[str]:
+    """The names of one list in a document."""
+    (sentence,) = re.findall(re.escape(begin) + "(.*?)" + re.escape(end), text, re.DOTALL)
+    names = re.split(r",| and | or ", re.sub(r"\(.*?\)", "", sentence, flags=re.DOTALL))
+    return [plain(name) for name in names if plain(name)]
+
+
+README = (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("document", "begin", "end"),
+    [("README.md", "Networks that ship: ", ";"), ("docs/training.md", "those of `tierscope require` (", ")")],
+)
+def test_documents_list_every_network(document: str, begin: str, end: str) -> None:
+    assert listed((ROOT / document).read_text(), begin, end) == list(NETWORKS)
+
+
+def test_the_readme_lists_every_format() -> None:
+    assert listed(README, "Formats are ", "(`pip") == list(FORMATS)
+
+
+def test_the_readme_names_every_loader_of_a_framework() -> None:
+    frameworks = LOADERS.where(lambda loader: loader.framework)
+    assert re.findall(r"`data_loader: (\w+)`, extra `(\w+)`", README) == [
+        (name, LOADERS[name].extra) for name in frameworks
+    ]
+
+
+def test_the_readme_lists_every_launcher() -> None:
+    assert listed(README, "launch STUDY --with ", " [") == list(LAUNCHERS)
+    assert listed(README, "--with slurm --nodes 4 --submit      # or ", "\n") == list(LAUNCHERS)[1:]
+
+
+def test_the_document_on_clusters_lists_every_launchers_variables() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (`\$.*) \|$", (ROOT / "docs" / "clusters.md").read_text(), re.MULTILINE)
+    documented = {name: tuple(re.findall(r"`\$(\w+)`", cell)) for name, cell in rows}
+    known = {name: LAUNCHERS.load(name).variables for name in LAUNCHERS}
+    assert documented == {name: variables for name, variables in known.items() if variables}
+
+
+def test_the_readme_lists_every_system() -> None:
+    assert sorted(re.findall(r"`([\w-]+)`", README.partition("Known are ")[2].partition(";")[0])) == sorted(
+        systems.SHELF.names()
+    )
+
+
+def test_the_readme_lists_every_profiler() -> None:
+    profilers = RECORDERS.where(lambda recorder: recorder.profiler)
+    assert sorted(listed(README, "[--profiler ", "]")) == sorted(profilers)

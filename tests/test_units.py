@@ -253,3 +253,20 @@ def test_any_text_is_a_finite_number_or_a_reason(parse: Parse, text: str) -> Non
 )
 def test_closest(word: str, known: list[str], found: str | None) -> None:
     assert units.closest(word, known) == found
+
+
+@pytest.mark.parametrize(
+    ("amount", "noun", "text"),
+    [
+        (1, "file", "1 file"),
+        (0, "file", "0 files"),
+        (2, "process", "2 processes"),
+        (1, "process", "1 process"),
+        (3, "epoch", "3 epochs"),
+        (2, "prefix", "2 prefixes"),
+        (1234, "file", "1234 files"),
+    ],
+)
+def test_an_amount_with_its_noun(amount: int, noun: str, text: str) -> None:
+    assert units.counted(amount, noun) == text
+    assert units.counted(1234, "node", grouped=True) == "1,234 nodes"

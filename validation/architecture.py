@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tierscope.arch.kept import RULES, kept_bytes
+from tierscope.arch.kept_activations import RULES, kept_bytes
 from tierscope.arch.layer import INPUT, JOINS
 from tierscope.arch.machine import Machine, machine_of
 from tierscope.arch.movement import byte_costs

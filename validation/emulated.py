@@ -17,7 +17,7 @@ from tierscope.analysis.breakdown import SweepPoint
 from tierscope.commands.calibrate import cases_of
 from tierscope.predict import spread
 from tierscope.predict.calibrate import Calibration, calibrate
-from tierscope.predict.fit import apply
+from tierscope.predict.rates import apply
 from tierscope.predict.simulation import Simulation
 from tierscope.spec import sweep
 from tierscope.spec.study import Study
@@ -111,7 +111,7 @@ def _point(study: Study, measured: SweepPoint, calibration: Calibration) -> Comp
 
 
 def cases_without_rates(study: Study) -> Study:
-    from tierscope.predict.fit import without_rates  # noqa: PLC0415
+    from tierscope.predict.rates import without_rates  # noqa: PLC0415
 
     return replace(study, system=without_rates(study.system))
 

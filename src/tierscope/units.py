@@ -167,6 +167,12 @@ def format_seconds(value: float) -> str:
     return _exact(value, [f"{_number(scaled)} {unit}"], parse_seconds, " s")
 
 
+def counted(amount: int, noun: str, grouped: bool = False) -> str:
+    """An amount with its noun: 1 → `1 file`, 2 → `2 files`; `grouped`: 1234 → `1,234 files`."""
+    ending = "" if amount == 1 else "es" if noun.endswith(("s", "x")) else "s"
+    return f"{amount:,} {noun}{ending}" if grouped else f"{amount} {noun}{ending}"
+
+
 def about_bytes(value: float) -> str:
     """Rounded, for reading: 201_326_592 → `192 MiB`."""
     for unit, factor in reversed(_BINARY.items()):

@@ -14,6 +14,7 @@ from tests.analysis.test_training import CASES as TRAINING
 from tests.arch.test_require_findings import CASES as REQUIREMENTS
 from tests.finding_cases import Case, finding_tests, of_kind
 from tests.predict.predicting import KINDS_OF_ESTIMATES
+from tests.probe.test_probe_findings import CASES as PROBES
 from tests.small_study import small_study
 from tests.traces import TIERS, empty_lane, times_of, trace_of, traced, without_loop
 from tierscope.analysis.breakdown import break_down
@@ -415,8 +416,9 @@ CASES: dict[str, Case] = {
 
 
 def test_every_kind_has_a_case() -> None:
-    """Those of estimates, requirements, training, shuffling and stragglers have theirs where these are tested."""
+    """Those of estimates, requirements, training, shuffling, stragglers and probes have theirs where these are tested."""
     others = KINDS_OF_ESTIMATES | set(HABITS) | set(REQUIREMENTS) | set(TRAINING) | set(SHUFFLING) | set(STRAGGLERS)
+    others |= set(PROBES)
     assert set(CASES) | others == set(WORDING)
     assert not set(CASES) & others
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tierscope.arch.machine import Machine, Storage, machine_of
+from tierscope.arch.machine import Machine, StorageRates, machine_of
 from tierscope.arch.network import Builder, Network
 from tierscope.arch.roofline import Device
 from tierscope.spec.known import load_system
@@ -14,8 +14,8 @@ def named(name: str) -> Machine:
 
 def storage(
     name: str, node_bandwidth: float | None, device: float | None = None, capacity: int | None = None
-) -> Storage:
-    return Storage(name, node_bandwidth, device, None, None, None, capacity)
+) -> StorageRates:
+    return StorageRates(name, node_bandwidth, device, None, None, None, capacity)
 
 
 # 2 accelerators of 10 operations/s and 5 bytes/s behind a host of 1 byte/s each; round numbers everywhere

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.arch.machines import ROUND, changed, named
-from tierscope.arch.machine import Storage, machine_of
+from tierscope.arch.machine import StorageRates, machine_of
 from tierscope.arch.movement import (
     Compression,
     SampleLoad,
@@ -92,10 +92,10 @@ def test_parameter_servers_by_hand() -> None:
 
 
 def test_gateways_and_devices_are_shared_by_as_many_as_use_them() -> None:
-    tier = Storage("gfs", None, 100.0, None, 10.0, 4, None)
+    tier = StorageRates("gfs", None, 100.0, None, 10.0, 4, None)
     assert [tier.per_node(nodes) for nodes in (1, 2, 4, 8)] == [10, 5, 2.5, 2.5]
     assert tier.per_node(80) == 1.25
-    assert Storage("x", None, None, None, None, None, None).per_node(3) is None
+    assert StorageRates("x", None, None, None, None, None, None).per_node(3) is None
 
 
 @pytest.mark.parametrize("name", ["cori-gpu", "summitdev", "theta", "fugaku", "h200-node"])

@@ -91,7 +91,7 @@ def test_a_library_and_a_label_are_there_all_the_time() -> None:
 
 def test_the_simulated_activations_are_those_of_the_rule() -> None:
     """Beside what blocks of 512 bytes and statistics add, and the output that the loss still reads."""
-    from tierscope.arch.kept import kept_bytes  # noqa: PLC0415
+    from tierscope.arch.kept_activations import kept_bytes  # noqa: PLC0415
 
     for name in ("cosmoflow", "resnet50", "deepcam"):
         network = build_network(name)

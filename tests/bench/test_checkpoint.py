@@ -11,13 +11,14 @@ import pytest
 from tests.accesses import Failing, os_error
 from tests.bench.test_run_rank import staged_run, task_of
 from tests.small_study import small_study, stage, totals
-from tierscope.bench import checkpoint, loading
+from tierscope.bench import checkpoint
 from tierscope.bench.checkpoint_files import LANE
 from tierscope.bench.group import Alone
 from tierscope.bench.recovery import read_back
 from tierscope.bench.run import run_rank
 from tierscope.errors import DamagedDataError, OutOfSpaceError
 from tierscope.spec.study import Study
+from tierscope.storage import directory
 from tierscope.storage.emulated import Board
 from tierscope.storage.stations import map_stations
 from tierscope.trace.rank_trace import RankEpoch, RankTrace
@@ -111,13 +112,13 @@ class TestOneRank:
         assert not (tmp_path / "gfs" / "checkpoints").exists()
 
     def test_a_full_disk_is_one_line(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(loading, "Directory", lambda: Failing("pwrite", os_error(28), after=25))
+        monkeypatch.setattr(directory, "Directory", lambda: Failing("pwrite", os_error(28), after=25))
         with pytest.raises(OutOfSpaceError, match=r"step-000004\.part.*: No space left .* while writing a checkpoint"):
             staged_run(tmp_path, EVERY_TWO, "data_loader=threads", "checkpoint.background=false")
         assert names(tmp_path / "gfs" / "checkpoints") == ["step-000002", "step-000004.part", "tierscope.json"]
 
     def test_a_full_disk_in_the_background(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(loading, "Directory", lambda: Failing("pwrite", os_error(28), after=25))
+        monkeypatch.setattr(directory, "Directory", lambda: Failing("pwrite", os_error(28), after=25))
         with pytest.raises(OutOfSpaceError, match="while writing a checkpoint"):
             staged_run(tmp_path, EVERY_TWO, "data_loader=threads", "checkpoint.background=true")
 

@@ -14,6 +14,7 @@ from tests.small_study import small_study, stage
 from tierscope.bench import run as run_module
 from tierscope.bench.group import Alone
 from tierscope.bench.run import RunTask, run_rank
+from tierscope.loaders.choose import choose_loader
 from tierscope.report.summary import _times
 from tierscope.trace import provenance as provenance_module
 from tierscope.trace.provenance import provenance
@@ -39,7 +40,7 @@ def measured(out: Path, monkeypatch: pytest.MonkeyPatch, steps: Iterator[int]) -
     stage(study, str(out))
     clock = SimpleNamespace(time_ns=Calendar(steps).time_ns, monotonic_ns=time.monotonic_ns)
     monkeypatch.setattr(run_module, "time", clock)
-    return run_rank(RunTask(study, str(out), None, "none", None), Alone())
+    return run_rank(RunTask(study, choose_loader(study), str(out), None, "none", None), Alone())
 
 
 @pytest.mark.parametrize("step", [-HOUR_NS, HOUR_NS, -(10**15)])

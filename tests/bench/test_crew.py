@@ -16,6 +16,7 @@ from tierscope.bench.crew import LocalCrew
 from tierscope.bench.run import RunTask
 from tierscope.bench.tasks import ClaimTask, StageTask, SurveyTask, Task, Who, WhoTask
 from tierscope.errors import StoppedError, UserError, VanishedDataError
+from tierscope.loaders.choose import choose_loader
 
 
 def silent(_amount: int) -> None:
@@ -24,7 +25,7 @@ def silent(_amount: int) -> None:
 
 def run_task(out: Path, *settings: str) -> RunTask:
     study = tiny("sweep={}", *settings)
-    return RunTask(study, str(out), None, "sleep", None)
+    return RunTask(study, choose_loader(study), str(out), None, "sleep", None)
 
 
 def stage(crew: LocalCrew, task: RunTask) -> None:
@@ -107,7 +108,7 @@ def test_a_killed_rank_ends_the_run_promptly(tmp_path: Path) -> None:
 
 
 def test_a_bug_in_a_rank_is_shown_with_its_traceback(tmp_path: Path) -> None:
-    broken: Task = RunTask(tiny("sweep={}"), str(tmp_path), None, "sleep", str(tmp_path / "no" / "folder"))
+    broken: Task = RunTask(tiny("sweep={}"), "threads", str(tmp_path), None, "sleep", str(tmp_path / "no" / "folder"))
     with LocalCrew(2) as crew, pytest.raises(Exception, match=r"FileNotFoundError(.|\n)*Traceback") as caught:
         crew.call(broken, silent)
     assert getattr(caught.value, "exit_code", None) == 1

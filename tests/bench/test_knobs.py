@@ -9,12 +9,13 @@ import pytest
 
 from tests.accesses import Counting
 from tests.small_study import plan_of, planned_samples, small_study, stage, tier_files, totals
-from tierscope.bench import loading
 from tierscope.bench import run as run_module
 from tierscope.bench.group import Alone
 from tierscope.bench.run import RunTask, run_rank
 from tierscope.dataset import memory
 from tierscope.errors import UserError
+from tierscope.loaders.choose import choose_loader
+from tierscope.storage import directory
 from tierscope.trace.rank_trace import RankTrace
 
 
@@ -30,7 +31,9 @@ class Rank(Alone):
 def run(out: Path, *settings: str, repetition: int = 1, group: Rank | None = None) -> RankTrace:
     study = small_study(*settings)
     stage(study, str(out))
-    return run_rank(RunTask(study, str(out), None, "sleep", None, repetition=repetition), group or Rank())
+    return run_rank(
+        RunTask(study, choose_loader(study), str(out), None, "sleep", None, repetition=repetition), group or Rank()
+    )
 
 
 def digests(trace: RankTrace) -> list[str]:
@@ -81,7 +84,7 @@ def test_file_access_multi_opens_fewer_files(tmp_path: Path, monkeypatch: pytest
         settings = (*MANY, "ranks_per_node=2", f"file_access={access}", "data_loader=threads", "epochs=1")
         for rank in (0, 1):
             counting = Counting()
-            monkeypatch.setattr(loading, "Directory", lambda counting=counting: counting)
+            monkeypatch.setattr(directory, "Directory", lambda counting=counting: counting)
             run(tmp_path, *settings, group=Rank(rank, 2))
             found.append(set(counting.opened))
         return found
@@ -140,7 +143,7 @@ def test_read_ahead_all_reads_every_file_in_the_first_epoch_and_nothing_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     access = Counting()
-    monkeypatch.setattr(loading, "Directory", lambda: access)
+    monkeypatch.setattr(directory, "Directory", lambda: access)
     trace = run(tmp_path, "read_ahead=all", "epochs=3", "data_loader=threads")
     assert len(access.opened) == len(set(access.opened)) == 24
     assert [sum(sum(totals([lane], "ops", "read")) for lane in epoch.lanes) for epoch in trace.epochs] == [24, 0, 0]

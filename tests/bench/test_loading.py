@@ -5,13 +5,12 @@ from typing import ClassVar
 
 import pytest
 
-from tests.small_study import NEEDS_LIBRARY, small_study
-from tierscope.bench.loading import make_source, pick_loader
+from tests.small_study import NEEDS_LIBRARY, node_source, small_study
 from tierscope.errors import UserError
+from tierscope.formats import FORMATS
+from tierscope.loaders.choose import choose_loader
 from tierscope.loaders.threads import ThreadLoader
 from tierscope.native import library
-from tierscope.plan.file_format import make_format
-from tierscope.spec.study import NATIVE_FORMATS
 from tierscope.storage.emulated import Board, Emulated
 from tierscope.storage.stations import map_stations
 
@@ -30,29 +29,29 @@ def no_library(monkeypatch: pytest.MonkeyPatch) -> None:
 @NEEDS_LIBRARY
 @pytest.mark.parametrize("threads", [0, 1, 3])
 def test_native_where_it_is_installed(threads: int) -> None:
-    assert pick_loader(small_study(f"read_threads={threads}")) == "native"
-    assert pick_loader(small_study(f"read_threads={threads}", "data_loader=native")) == "native"
+    assert choose_loader(small_study(f"read_threads={threads}")) == "native"
+    assert choose_loader(small_study(f"read_threads={threads}", "data_loader=native")) == "native"
 
 
 @pytest.mark.parametrize(("threads", "name"), [(0, "inline"), (1, "threads"), (3, "threads")])
 def test_threads_where_it_is_not_or_when_asked_for(threads: int, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert pick_loader(small_study(f"read_threads={threads}", "data_loader=threads")) == name
+    assert choose_loader(small_study(f"read_threads={threads}", "data_loader=threads")) == name
     monkeypatch.setattr(library, "load", lambda: None)
-    assert pick_loader(small_study(f"read_threads={threads}")) == name
+    assert choose_loader(small_study(f"read_threads={threads}")) == name
 
 
 @pytest.mark.usefixtures("no_library")
 def test_what_needs_the_library_says_so() -> None:
     fix = "install tierscope again where there is a C compiler, or"
     with pytest.raises(UserError) as caught:
-        pick_loader(small_study("data_loader=native"))
+        choose_loader(small_study("data_loader=native"))
     assert str(caught.value) == (
         "workload.reader.data_loader = native, but the native library is missing or cannot be loaded; "
         f"{fix} set data_loader: threads"
     )
     for setting, words in (("odirect=true", "odirect = true"), ("io_engine=uring", "io_engine = uring")):
         with pytest.raises(UserError) as caught:
-            pick_loader(small_study(setting))
+            choose_loader(small_study(setting))
         assert str(caught.value).startswith(
             f"workload.reader.{words} needs the native loader, whose library is missing"
         )
@@ -62,9 +61,9 @@ def test_what_needs_the_library_says_so() -> None:
 @pytest.mark.parametrize("name", ["pytorch", "tensorflow"])
 def test_another_profiler_does_not_measure_loaders_of_frameworks(name: str) -> None:
     study = small_study(f"data_loader={name}")
-    assert pick_loader(study) == name
+    assert choose_loader(study) == name
     with pytest.raises(UserError) as caught:
-        pick_loader(study, seen=True)
+        choose_loader(study, seen=True)
     assert str(caught.value) == (
         f"workload.reader.data_loader = {name} is measured by our own recorder; leave --profiler out"
     )
@@ -73,8 +72,8 @@ def test_another_profiler_does_not_measure_loaders_of_frameworks(name: str) -> N
 @pytest.mark.parametrize(("threads", "name"), [(0, "inline"), (2, "threads")])
 def test_what_only_python_emulates_is_read_in_python(threads: int, name: str) -> None:
     shared = ("gfs.read_ops=9/s", "gfs.discipline=sharing", f"read_threads={threads}")
-    assert pick_loader(small_study(*shared, "gfs.emulate=true")) == name
-    assert pick_loader(small_study(*shared)) == pick_loader(
+    assert choose_loader(small_study(*shared, "gfs.emulate=true")) == name
+    assert choose_loader(small_study(*shared)) == choose_loader(
         small_study(f"read_threads={threads}")
     )  # nothing acts on it
 
@@ -93,13 +92,13 @@ def test_what_only_python_emulates_is_read_in_python(threads: int, name: str) ->
 )
 @pytest.mark.parametrize(("threads", "name"), [(0, "inline"), (2, "threads")])
 def test_what_only_python_reads_is_read_in_python(setting: str, threads: int, name: str) -> None:
-    assert pick_loader(small_study(setting, f"read_threads={threads}")) == name
+    assert choose_loader(small_study(setting, f"read_threads={threads}")) == name
 
 
 @NEEDS_LIBRARY
-@pytest.mark.parametrize("form", NATIVE_FORMATS)
+@pytest.mark.parametrize("form", FORMATS.where(lambda form: form.natively))
 def test_what_c_can_read_is_read_in_c(form: str) -> None:
-    assert pick_loader(small_study(f"format={form}")) == "native"
+    assert choose_loader(small_study(f"format={form}")) == "native"
 
 
 def test_every_thread_of_every_rank_has_its_own_variation(tmp_path: Path) -> None:
@@ -108,11 +107,12 @@ def test_every_thread_of_every_rank_has_its_own_variation(tmp_path: Path) -> Non
     board = Board(map_stations(study.system, study.seed).count)
 
     def draws(rank: int) -> list[float]:
-        source = make_source(study, str(tmp_path), 0, board.path, make_format(study), rank=rank)
+        source = node_source(study, str(tmp_path), 0, board.path, rank)
         threads = [source.open_accesses() for _ in range(3)]
         found = [access._dice.random() for accesses in threads for access in accesses if isinstance(access, Emulated)]
         for accesses in threads:
-            source.close_accesses(accesses)
+            for access in accesses:
+                access.leave()
         return found
 
     found = {rank: draws(rank) for rank in range(3)}

@@ -14,10 +14,11 @@ import pytest
 from tests.small_study import small_study, stage, totals
 from tierscope.bench.crew import LocalCrew
 from tierscope.bench.group import Alone
-from tierscope.bench.loading import pick_loader
-from tierscope.bench.profiled import DarshanFrames, SeenDirectory, Unframed, Watched, frames_of
+from tierscope.bench.profiled import DarshanFrames, Unframed, Watched, frames_of
 from tierscope.bench.run import RunTask, run_rank
 from tierscope.errors import TierscopeError
+from tierscope.loaders.choose import choose_loader
+from tierscope.storage.access import SeenDirectory
 from tierscope.trace import recorder
 from tierscope.trace.recorder import Recording, SilentLane
 
@@ -113,7 +114,7 @@ def test_a_watched_rank_reads_the_same_and_records_nothing(
 ) -> None:
     study = small_study(f"read_threads={threads}")
     stage(study, str(tmp_path))
-    plain = run_rank(RunTask(study, str(tmp_path), None, "none", None), Alone())
+    plain = run_rank(RunTask(study, choose_loader(study), str(tmp_path), None, "none", None), Alone())
     seen: list[int] = []
     read = SeenDirectory.preadv
 
@@ -122,9 +123,10 @@ def test_a_watched_rank_reads_the_same_and_records_nothing(
         return read(self, fd, buffers, offset)
 
     monkeypatch.setattr(SeenDirectory, "preadv", noted)
-    task = RunTask(study, str(tmp_path), None, "none", None, Watched("dftracer", "/nowhere"))
+    loader, watcher = choose_loader(study, seen=True), Watched("dftracer", "/nowhere")
+    task = RunTask(study, loader, str(tmp_path), None, "none", None, watcher)
     watched = run_rank(task, Alone())
-    assert watched.loader == ("threads" if threads else "inline") == pick_loader(study, seen=True)
+    assert watched.loader == ("threads" if threads else "inline") == choose_loader(study, seen=True)
     for epoch, other in zip(watched.epochs, plain.epochs, strict=True):
         assert (epoch.order_digest, epoch.samples, epoch.payload_bytes) == (
             other.order_digest,

@@ -9,12 +9,12 @@ import pytest
 
 from tests.accesses import Counting
 from tests.small_study import NEEDS_LIBRARY, plan_of, planned_samples, small_study, stage, tier_files, totals
-from tierscope.bench import loading
 from tierscope.bench.group import Alone
 from tierscope.bench.run import RunTask, ops_path, run_rank
 from tierscope.errors import DamagedDataError, VanishedDataError
+from tierscope.loaders.choose import choose_loader
 from tierscope.spec.study import Study
-from tierscope.storage import cold
+from tierscope.storage import cold, directory
 from tierscope.storage.emulated import Board
 from tierscope.trace.ops import OP_ROW
 from tierscope.trace.rank_trace import RankTrace
@@ -26,7 +26,7 @@ RECORD = 1016  # a TFRecord of 1000 bytes
 def task_of(
     study: Study, out: Path, board: Board | None = None, mode: str = "sleep", ops: str | None = None
 ) -> RunTask:
-    return RunTask(study, str(out), board.path if board else None, mode, ops)
+    return RunTask(study, choose_loader(study), str(out), board.path if board else None, mode, ops)
 
 
 def staged_run(out: Path, *settings: str, mode: str = "sleep", ops: str | None = None) -> RankTrace:
@@ -77,10 +77,19 @@ class TestCounts:
             assert [lane.lane for lane in epoch.lanes] == list(range(max(1, threads)))
             assert (epoch.late_ops, epoch.late_seconds) == (0, 0)
 
+    @pytest.mark.parametrize("loader", ["inline", "threads"])
+    def test_the_loader_is_the_one_that_the_director_chose(self, tmp_path: Path, loader: str) -> None:
+        """Whatever this rank's machine would have chosen: all ranks of a run must agree."""
+        study = small_study("data_loader=auto")
+        stage(study, str(tmp_path))
+        trace = run_rank(RunTask(study, loader, str(tmp_path), None, "none", None), Alone())
+        assert trace.loader == loader
+        assert [epoch.samples for epoch in trace.epochs] == [24, 24]
+
     def test_bytes_are_those_really_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Not samples × configured length: an npz sample needs the archive's directory and headers too."""
         access = Counting()
-        monkeypatch.setattr(loading, "Directory", lambda: access)
+        monkeypatch.setattr(directory, "Directory", lambda: access)
         trace = staged_run(
             tmp_path, "format=npz", "num_samples_per_file=4", "num_files_train=6", "epochs=1", "data_loader=threads"
         )
@@ -260,7 +269,7 @@ class TestCold:
         monkeypatch.setattr(cold, "evict", evicted.extend)
         monkeypatch.setattr(cold, "resident", lambda paths: (0, checked.extend(paths)))  # type: ignore[func-returns-value]
         access = Counting()
-        monkeypatch.setattr(loading, "Directory", lambda: access)
+        monkeypatch.setattr(directory, "Directory", lambda: access)
         for rank in range(4):
             run_rank(task_of(study, tmp_path), Rank(rank, 4))
         assert len(evicted) == 24

@@ -35,7 +35,7 @@ def waiting(path: Path) -> tuple[threading.Thread, int]:
 
 
 def run_task(tmp_path: Path) -> RunTask:
-    return RunTask(tiny("sweep={}"), str(tmp_path / "out"), None, "none", None)
+    return RunTask(tiny("sweep={}"), "threads", str(tmp_path / "out"), None, "none", None)
 
 
 def test_what_does_not_answer_is_told_once_with_its_name(tmp_path: Path, silent_file: Path) -> None:

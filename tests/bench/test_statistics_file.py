@@ -11,6 +11,7 @@ from tierscope.bench.group import Alone
 from tierscope.bench.run import RunTask, ops_path, run_rank
 from tierscope.bench.statistics_file import LANE, reads_statistics
 from tierscope.errors import VanishedDataError
+from tierscope.loaders.choose import choose_loader
 from tierscope.output import durable
 from tierscope.spec.study import Study
 from tierscope.storage import cold
@@ -27,7 +28,7 @@ def path_of(study: Study, out: Path) -> Path:
 
 
 def run(study: Study, out: Path, board: str | None = None, ops: str | None = None) -> RankTrace:
-    return run_rank(RunTask(study, str(out), board, "sleep", ops), Alone())
+    return run_rank(RunTask(study, choose_loader(study), str(out), board, "sleep", ops), Alone())
 
 
 def staged_run(out: Path, *settings: str, ops: str | None = None) -> RankTrace:

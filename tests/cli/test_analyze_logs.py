@@ -160,7 +160,7 @@ class TestMistakes:
         self, option: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run("analyze", tmp_path, *option) == 2
-        assert "is no log; --basis, --csv and --json are all that there is for it" in one_line(capsys)
+        assert "is no log; --basis, --epoch, --csv and --json are all that there is for it" in one_line(capsys)
 
     def test_one_result_at_a_time(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert run("analyze", tmp_path, tmp_path / "other") == 2

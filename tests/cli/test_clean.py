@@ -16,16 +16,17 @@ from tests.tiny import TINY
 from tierscope.analysis import shuffling
 from tierscope.cli.main import main
 from tierscope.commands import kernels as kernels_report
-from tierscope.commands import require as require_report
-from tierscope.commands import train
-from tierscope.dataset import cleaning as clean
+from tierscope.commands import simulate, train
+from tierscope.dataset import cleaning_rules
 from tierscope.imports import logs as imports
 from tierscope.output import manifest
-from tierscope.predict import simulation as simulate
 from tierscope.probe import files as probe_files
 from tierscope.recording import traced as trace
-from tierscope.recording.profilers import EPOCH_FILE, Darshan, DFTracer
+from tierscope.recording.darshan import Darshan
+from tierscope.recording.dftracer import EPOCH_FILE, DFTracer
+from tierscope.report import requirements_files as require_report
 from tierscope.report.drawn import character, efficiency, requirements, training
+from tierscope.storage import folders
 
 
 def call(*arguments: str) -> int:
@@ -293,7 +294,7 @@ def test_a_folder_on_another_mount_is_kept_and_named(
     out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mounted = {os.stat(folder).st_ino for folder in (out / "runs", out / "tiers" / "gfs")}
-    monkeypatch.setattr(clean, "_mount_of", lambda fd: str(os.fstat(fd).st_ino in mounted))
+    monkeypatch.setattr(folders, "mount_of", lambda fd: str(os.fstat(fd).st_ino in mounted))
     capsys.readouterr()
     assert call("clean", str(out), "--yes") == 0
     said = capsys.readouterr().out
@@ -372,7 +373,7 @@ def test_every_kind_that_we_give_is_known() -> None:
     kinds = {
         each.KIND for each in (imports, kernels_report, probe_files, require_report, shuffling, simulate, trace, train)
     }
-    assert kinds <= clean._KINDS.keys()
+    assert kinds <= cleaning_rules.KINDS.keys()
 
 
 def test_no_name_is_obeyed_by_the_terminal(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -384,5 +385,5 @@ def test_no_name_is_obeyed_by_the_terminal(out: Path, capsys: pytest.CaptureFixt
     assert call("clean", str(out), "--yes") == 0
     said = capsys.readouterr().out
     assert all(line.isprintable() for line in said.split("\n"))
-    assert "a\\x1b]0;pwn\\x07\\nb\\udcff  report, 1 files" in said
+    assert "a\\x1b]0;pwn\\x07\\nb\\udcff  report, 1 file" in said
     assert (evil / "mi\x1bne").exists()

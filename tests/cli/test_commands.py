@@ -74,8 +74,8 @@ def test_a_profiler_that_is_missing_is_said_before_data_is_made(
     said: str,
 ) -> None:
     monkeypatch.setenv("DARSHAN_LIB", "/nowhere")
-    monkeypatch.setattr("tierscope.recording.profilers.importlib.util.find_spec", lambda _name: None)
-    monkeypatch.setattr("tierscope.recording.profilers.library_path", lambda: "/util.so")
+    monkeypatch.setattr("tierscope.recording.dftracer.importlib.util.find_spec", lambda _name: None)
+    monkeypatch.setattr("tierscope.recording.darshan.library_path", lambda: "/util.so")
     assert run("run", tiny_file, "--profiler", profiler, "--out", tmp_path / "out") == 2
     assert said in one_line(capsys)
     assert not (tmp_path / "out").exists()

@@ -1,5 +1,6 @@
 """`tierscope launch`: what it writes, and what it refuses before a job waits in a queue for it."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from click.testing import CliRunner
 from tierscope.cli.launch import command
 from tierscope.cli.main import main
 from tierscope.errors import UserError
+from tierscope.output.result import locked
 
 STUDY = """
 study: small
@@ -143,3 +145,68 @@ def test_what_the_scheduler_answers_is_said(study: Path, monkeypatch: pytest.Mon
     program.write_text("#!/bin/sh\necho 'sbatch: error: no such partition' >&2\nexit 1\n")
     said = refused(str(study), "--with", "slurm", "--submit", "--script", "other.sh")
     assert said == "sbatch refused the script: sbatch: error: no such partition"
+
+
+RESULTS = Path(__file__).parent.parent / "golden" / "results"
+
+
+@pytest.fixture
+def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A result of ours, whose study it holds."""
+    monkeypatch.chdir(tmp_path)
+    return Path(shutil.copytree(RESULTS / "measured", tmp_path / "out"))
+
+
+def content_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_results_of_the_same_study_are_gone_on_with(measured: Path) -> None:
+    before = content_of(measured)
+    launch(str(measured / "study.yaml"), "--with", "mpirun", "--out", str(measured))
+    assert Path("demo.mpirun.sh").exists()
+    assert content_of(measured) == before
+
+
+def test_a_directory_in_use_is_waited_for_in_the_queue(measured: Path) -> None:
+    with locked(str(measured)):
+        launch(str(measured / "study.yaml"), "--with", "mpirun", "--out", str(measured))
+
+
+def test_results_of_another_study_are_refused_before_a_script_is_written(measured: Path) -> None:
+    study, before = str(measured / "study.yaml"), content_of(measured)
+    said = refused(study, "--with", "mpirun", "--out", str(measured), "--set", "seed=8")
+    assert said == (
+        f"{measured}: holds results of a different study (seed: 42 → 8); give another --out, or undo the change"
+    )
+    assert not list(Path().glob("*.sh"))
+    assert content_of(measured) == before
+
+
+def test_what_run_would_refuse_is_refused_in_the_same_words(measured: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study, other = str(measured / "study.yaml"), str(RESULTS / "simulated")
+    foreign = measured.parent / "mine"
+    foreign.mkdir()
+    (foreign / "thesis.tex").write_text("precious")
+    for out in (str(measured), other, str(foreign), str(foreign / "thesis.tex" / "x")):
+        said = refused(study, "--with", "mpirun", "--out", out, "--set", "seed=8")
+        with pytest.raises(SystemExit) as ended:
+            main(["run", study, "--out", out, "--set", "seed=8", "--quiet"])
+        assert ended.value.code == 2
+        assert capsys.readouterr().err.splitlines()[-1] == f"tierscope: {said}"
+    assert refused(study, "--with", "mpirun", "--out", other) == (
+        f"{other}: holds Tierscope's simulation, not a result; give a directory of its own"
+    )
+    assert refused(study, "--with", "mpirun", "--out", str(foreign)) == (
+        f"{foreign}: is not empty and was not made by Tierscope (it holds thesis.tex); "
+        f"give a new or empty directory, for example {foreign}/tierscope"
+    )
+
+
+def test_a_directory_that_is_not_there_yet_is_not_made(study: Path) -> None:
+    launch(str(study), "--with", "slurm", "--out", "new")
+    assert not Path("new").exists()
+
+
+def test_one_node_is_not_nodes(study: Path) -> None:
+    assert "small.slurm.sh: 1 node x 1 rank; results: " in launch(str(study), "--with", "slurm", "--nodes", "1")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.test_commands import one_line, run
-from tierscope.commands import calibrate
+from tierscope.commands import calibrate, validate
 from tierscope.predict.fit import STARTS, Case, Fit, fit
 from tierscope.spec.known import load_system
 
@@ -68,8 +68,8 @@ def once(simulated: str, found_of_simulated: dict[str, Any], monkeypatch: pytest
 
         return call
 
-    for name in ("calibrate_results", "validate_results"):
-        monkeypatch.setattr(calibrate, name, remembering(name, getattr(calibrate, name)))
+    for module, name in ((calibrate, "calibrate_results"), (validate, "validate_results")):
+        monkeypatch.setattr(module, name, remembering(name, getattr(module, name)))
 
 
 def test_simulate_prints_a_breakdown_with_intervals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

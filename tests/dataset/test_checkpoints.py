@@ -13,7 +13,9 @@ from tierscope.dataset.checkpoints import checkpoint_bytes, parts_of
 from tierscope.dataset.snapshot import Snapshot
 from tierscope.errors import ForeignDirectoryError, UserError
 from tierscope.output import manifest
-from tierscope.spec.study import Checkpoint
+from tierscope.spec.study import Checkpoint, Tier
+from tierscope.storage.base import TierPlace
+from tierscope.storage.directory import DirectoryStorage
 
 PAPER = [1024, 1024, 4096, 65536, 4 << 20]
 SNAPSHOT = Snapshot(7, 4096)
@@ -21,6 +23,10 @@ SNAPSHOT = Snapshot(7, 4096)
 
 def sizes(rank: int, ranks: int, **keys: object) -> dict[str, int]:
     return {part.name: part.nbytes for part in parts_of(Checkpoint(**keys), rank, ranks)}  # type: ignore[arg-type]
+
+
+def folder_on(tier: Path) -> CheckpointFolder:
+    return CheckpointFolder(DirectoryStorage(TierPlace(Tier(name="gfs", path=str(tier)), str(tier))))
 
 
 class TestParts:
@@ -92,7 +98,7 @@ def test_pieces_are_never_larger_than_half_the_pool() -> None:
 class TestFolder:
     @pytest.fixture
     def folder(self, tmp_path: Path) -> CheckpointFolder:
-        found = CheckpointFolder(str(tmp_path))
+        found = folder_on(tmp_path)
         found.begin(0)
         return found
 
@@ -136,7 +142,7 @@ class TestFolder:
         (tmp_path / "checkpoints").mkdir()
         (tmp_path / "checkpoints" / "model.pt").write_text("mine")
         with pytest.raises(ForeignDirectoryError, match=r"model\.pt"):
-            CheckpointFolder(str(tmp_path)).begin(0)
+            folder_on(tmp_path).begin(0)
 
     def test_what_cannot_fit_is_refused_at_once(self, folder: CheckpointFolder) -> None:
         with pytest.raises(UserError, match="is free on that disk"):

@@ -14,7 +14,7 @@ from tests.small_study import plan_of, small_study, stage, stagers, tier_files
 from tierscope.dataset import content
 from tierscope.errors import ForeignDirectoryError, OutOfSpaceError, StoppedError, UserError
 from tierscope.formats import FORMATS, NOTHING
-from tierscope.output import durable, manifest
+from tierscope.output import documents, durable, manifest
 from tierscope.plan.file_format import make_format
 from tierscope.spec.study import Study
 
@@ -441,7 +441,7 @@ class TestFaults:
                 manifest.claim(share.files.folder, "dataset")
         else:
             stage(STUDY, str(tmp_path))
-        monkeypatch.setattr(manifest, "write_file", _full)
+        monkeypatch.setattr(documents, "write_file", _full)
         with pytest.raises(OutOfSpaceError, match="No space left on device while generating"):
             getattr(stager, step)()
 

@@ -12,8 +12,9 @@ from tests.formats.any_file import READ_BY_EXTENTS, WITH_FILES, encoded, payload
 from tierscope.formats import EXTENTS, FORMATS, LIBRARY, NOTHING, Format, Shape
 from tierscope.formats.base import Buffer
 from tierscope.registry import Entry
-from tierscope.spec.study import FORMATS as NAMES_IN_A_STUDY
-from tierscope.spec.study import NATIVE_FORMATS
+from tierscope.spec import schema
+from tierscope.spec.kinds import Choice
+from tierscope.spec.study import Dataset
 
 SIZES = st.tuples(st.integers(1, 20), st.integers(1, 3000))
 every_format = pytest.mark.parametrize("name", list(FORMATS))
@@ -31,7 +32,10 @@ def detected(format_: Format, slot: bytearray) -> bool:
 
 
 def test_a_study_can_name_exactly_the_registered_formats() -> None:
-    assert tuple(FORMATS) == NAMES_IN_A_STUDY
+    (field,) = (field for field in schema.fields(Dataset) if field.name == "format")
+    assert isinstance(field.meta, schema.Key)
+    assert isinstance(field.meta.kind, Choice)
+    assert tuple(FORMATS) == field.meta.kind.names
 
 
 @every_format
@@ -46,7 +50,16 @@ def test_suffixes_differ() -> None:
 
 
 def test_native_formats_are_those_whose_samples_lie_where_c_can_compute_it() -> None:
-    assert set(NATIVE_FORMATS) == set(READ_BY_EXTENTS)
+    assert list(FORMATS.where(lambda form: form.natively)) == READ_BY_EXTENTS
+
+
+@every_format
+def test_an_entry_says_how_its_adapter_reads(name: str) -> None:
+    entry, adapter = FORMATS[name], FORMATS.load(name)
+    assert entry.reading == adapter.reading
+    if entry.library:
+        assert entry.collective == (adapter.open_together is not Format.open_together)
+    assert not entry.picture or not adapter.indexed
 
 
 def came_back(name: str, found: list[bytes], payloads: list[bytes]) -> bool:

@@ -21,7 +21,7 @@ from tierscope.commands.analyze import analyze
 from tierscope.errors import UserError
 from tierscope.imports.darshan_reader import DarshanLog
 from tierscope.output.store import RunStore
-from tierscope.recording.profilers import Darshan
+from tierscope.recording.darshan import Darshan
 from tierscope.trace.trace import Trace
 
 pytestmark = [

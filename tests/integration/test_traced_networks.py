@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tierscope.arch.kept import kept_bytes
+from tierscope.arch.kept_activations import kept_bytes
 from tierscope.arch.layer import JOINS, VIEWS, Layer
 from tierscope.arch.network import Network
 from tierscope.arch.networks import NETWORKS, build_network

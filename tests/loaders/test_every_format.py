@@ -10,6 +10,7 @@ from tests.accesses import Counting, Failing, os_error
 from tests.small_study import (
     NEEDS_LIBRARY,
     loader_of,
+    node_source,
     plan_of,
     planned_samples,
     reading,
@@ -19,13 +20,12 @@ from tests.small_study import (
     tier_files,
     totals,
 )
-from tierscope.bench.loading import make_source
 from tierscope.dataset import content
 from tierscope.errors import DamagedDataError, StoppedError, TierscopeError, UserError, VanishedDataError
 from tierscope.formats import EXTENTS, FORMATS, LIBRARY, NOTHING, WHOLE
 from tierscope.plan.file_format import make_format
 from tierscope.plan.sizes import SampleSizes
-from tierscope.spec.study import NATIVE_FORMATS, Study
+from tierscope.spec.study import Study
 
 SAMPLES = 24
 LAYOUTS = {  # files, samples in each, and who reads them
@@ -70,7 +70,7 @@ CASES = [
     if per_file == 1 or FORMATS.load(name).indexed
     for varies in (False, True)
 ]
-NATIVE = [case for case in CASES if case.format in NATIVE_FORMATS and not case.varies]
+NATIVE = [case for case in CASES if FORMATS[case.format].natively and not case.varies]
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def expected(study: Study, sample: int) -> bytes:
 def delivered(study: Study, out: str, name: str, rank: int = 0) -> list[bytes]:
     """The samples that a rank gets, decoded."""
     form = make_format(study)
-    source = make_source(study, out, 0, None, form, rank=rank)
+    source = node_source(study, out, rank=rank)
     loader, found = loader_of(study, source, name), []
     with reading(loader, plan_of(study).reads(rank, 1)) as batches:
         for batch in batches:
@@ -168,7 +168,7 @@ class TestDamage:
     """Found in every format, and named with the file; never a traceback."""
 
     def fail(self, study: Study, out: Path, name: str = "") -> TierscopeError:
-        loader = loader_of(study, make_source(study, str(out), 0, None, make_format(study)), name or None)
+        loader = loader_of(study, node_source(study, str(out)), name or None)
         with pytest.raises(TierscopeError) as caught, reading(loader, plan_of(study).reads(0, 1)) as batches:
             for _ in batches:
                 pass

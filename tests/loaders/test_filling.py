@@ -19,6 +19,7 @@ from tierscope.plan.first_touch import FirstTouch
 from tierscope.spec.study import Study
 from tierscope.storage.access import Access, Directory
 from tierscope.storage.files import DatasetFiles
+from tierscope.storage.opening import open_storage
 from tierscope.trace.recorder import LaneTable
 
 RECORD = 1016  # a TFRecord of 1000 bytes
@@ -39,7 +40,7 @@ def filling_source(study: Study, out: str, access: Callable[[], Access] = Direct
 def prepared(study: Study, out: Path, access: Callable[[], Access] = Directory) -> tuple[SampleSource, FirstTouch]:
     stage(replace(study, placement=small_study("cache_rate=0").placement), str(out))
     source = filling_source(study, str(out), access)
-    Copies(source.files[0]).begin()
+    Copies(open_storage(study.system.tiers[0], str(out), 0), source.files[0]).begin()
     return source, FirstTouch(study, plan_of(study), make_format(study).file_bytes, 0)
 
 

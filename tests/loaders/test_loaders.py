@@ -29,8 +29,9 @@ from tests.small_study import (
 )
 from tierscope.dataset import content
 from tierscope.errors import DamagedDataError, StoppedError, UserError, VanishedDataError
+from tierscope.formats import FORMATS
 from tierscope.loaders import LOADERS
-from tierscope.spec.study import NATIVE_FORMATS, Study
+from tierscope.spec.study import Study
 from tierscope.storage.access import Access, Directory, Punctuality
 
 # Datasets of 24 samples. Whole files in one read, several samples per file, several extents per sample.
@@ -340,4 +341,6 @@ class TestErrors:
 
 def test_formats_that_are_not_used_here_are_none_of_the_fastest() -> None:
     """All of them: tests/loaders/test_every_format.py."""
-    assert {dataset.split("-")[0] for dataset in DATASETS} | {"npy", "csv"} == set(NATIVE_FORMATS)
+    assert {dataset.split("-")[0] for dataset in DATASETS} | {"npy", "csv"} == set(
+        FORMATS.where(lambda form: form.natively)
+    )

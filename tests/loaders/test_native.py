@@ -26,6 +26,7 @@ from tests.small_study import (
     NEEDS_LIBRARY,
     has_uring,
     loader_of,
+    node_source,
     plan_of,
     planned_samples,
     reading,
@@ -35,15 +36,13 @@ from tests.small_study import (
     tier_files,
     totals,
 )
-from tierscope.bench.loading import make_source
 from tierscope.dataset import content
 from tierscope.errors import TierscopeError, UserError
 from tierscope.formats import FORMATS, Extent, Shape
 from tierscope.loaders import LOADERS, Reach, SampleSource
 from tierscope.loaders.native import NativeLoader, affine_extents
-from tierscope.plan.file_format import make_format
 from tierscope.plan.plan import Block
-from tierscope.spec.study import NATIVE_FORMATS, Study
+from tierscope.spec.study import Study
 from tierscope.storage.access import Directory
 from tierscope.storage.emulated import Board
 from tierscope.storage.files import DatasetFiles
@@ -421,7 +420,7 @@ class TestErrors:
         path = tier_files(study, str(tmp_path))[1].path(3)
         os.unlink(path)
         os.symlink("/proc/version", path)
-        error = self.error(study, make_source(study, str(tmp_path), 0, None, make_format(study)), "native")
+        error = self.error(study, node_source(study, str(tmp_path)), "native")
         assert type(error) is UserError
         assert str(error) == (
             f"{tmp_path}/gfs: reads past the page cache (O_DIRECT) do not work on its filesystem; "
@@ -530,7 +529,7 @@ def emulated(out: Path, *settings: str) -> tuple[Study, SampleSource, Board]:
     study = small_study("gfs.emulate=true", "cache_rate=0", *settings)
     stage(study, str(out))
     board = Board(map_stations(study.system, study.seed).count)
-    return study, make_source(study, str(out), 0, board.path, make_format(study)), board
+    return study, node_source(study, str(out), 0, board.path), board
 
 
 class TestEmulated:
@@ -650,7 +649,7 @@ def test_an_interrupt_is_seen_while_a_batch_is_awaited(tmp_path: Path, threads: 
 
 
 class TestExtents:
-    @pytest.mark.parametrize("name", NATIVE_FORMATS)
+    @pytest.mark.parametrize("name", FORMATS.where(lambda form: form.natively))
     @given(samples=st.integers(1, 50), length=st.integers(1, 10_000), inside=st.integers(0, 49))
     def test_every_format_has_samples_at_equal_distances(
         self, name: str, samples: int, length: int, inside: int

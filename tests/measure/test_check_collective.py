@@ -4,9 +4,9 @@ import h5py
 import pytest
 
 from tests.tiny import tiny
-from tierscope.bench.loading import pick_loader
 from tierscope.errors import UserError
 from tierscope.formats import hdf5
+from tierscope.loaders.choose import choose_loader
 from tierscope.measure.collective import check_collective
 from tierscope.tuning.candidates import check_runnable
 
@@ -37,7 +37,7 @@ def test_one_rank_reads_nothing_together(launcher: str) -> None:
 
 def test_tuning_asks_too() -> None:
     with pytest.raises(UserError) as caught:
-        check_runnable(tiny(*ONE_FILE), "local")
+        check_runnable(tiny(*ONE_FILE), "local", "/out")
     assert str(caught.value) == LOCAL
 
 
@@ -60,4 +60,4 @@ def test_h5py_itself_is_asked() -> None:
 
 @pytest.mark.parametrize("loader", ["auto", "threads"])
 def test_the_rank_reads_inline(loader: str) -> None:
-    assert pick_loader(tiny(*ONE_FILE, f"data_loader={loader}")) == "inline"
+    assert choose_loader(tiny(*ONE_FILE, f"data_loader={loader}")) == "inline"

@@ -6,7 +6,8 @@ import pytest
 
 from tests.tiny import tiny
 from tierscope.errors import UserError
-from tierscope.measure.preloaded import _PACKAGES, check_preload, needs_preload
+from tierscope.loaders import LOADERS
+from tierscope.measure.preloaded import check_preload, needs_preload
 from tierscope.native import library
 
 
@@ -16,7 +17,7 @@ def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library, "load", object)
 
 
-@pytest.mark.parametrize("name", _PACKAGES)
+@pytest.mark.parametrize("name", LOADERS.where(lambda loader: loader.framework))
 def test_only_loaders_of_frameworks_need_it(name: str) -> None:
     assert needs_preload(tiny(f"data_loader={name}"))
     assert not needs_preload(tiny())

@@ -22,7 +22,9 @@ from tierscope.measure.crews import Crews
 from tierscope.measure.profiled import Profiling
 from tierscope.measure.run import run_study
 from tierscope.output.store import RunStore
-from tierscope.recording.profilers import Darshan, DFTracer, Profiler, Ran, epoch_events
+from tierscope.recording.darshan import Darshan
+from tierscope.recording.dftracer import DFTracer, epoch_events
+from tierscope.recording.profilers import Profiler, Ran
 from tierscope.spec.study import Study
 from tierscope.trace.rank_trace import RankTrace
 from tierscope.trace.trace import COLUMNS, RunKey, Trace
@@ -37,7 +39,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     for each in (Darshan, DFTracer):
         monkeypatch.setattr(each, "library", lambda _self: "/lib.so")
     monkeypatch.setattr(Darshan, "begins_anew", lambda _self: True)
-    monkeypatch.setattr("tierscope.recording.profilers.library_path", lambda: "/util.so")
+    monkeypatch.setattr("tierscope.recording.darshan.library_path", lambda: "/util.so")
 
 
 def run(study: Study, out: Path, profiler: str, ops: bool = False) -> Diary:
@@ -94,7 +96,7 @@ def test_a_profiler_that_is_not_there_is_said_before_anything_is_touched(
 
 
 def test_logs_that_nobody_here_can_read_are_not_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tierscope.recording.profilers.library_path", lambda: None)
+    monkeypatch.setattr("tierscope.recording.darshan.library_path", lambda: None)
     with pytest.raises(UserError, match=r"needs PyDarshan's library; pip install 'tierscope\[darshan\]'"):
         run(tiny(), tmp_path / "out", "darshan")
 
@@ -180,7 +182,7 @@ class Fake(DFTracer):
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> type[Fake]:
-    monkeypatch.setattr("tierscope.recording.profilers.DFTracer", Fake)
+    monkeypatch.setattr("tierscope.recording.dftracer.DFTracer", Fake)
     monkeypatch.setattr("tierscope.measure.profiled.LocalCrew", KeptProfiledCrew)
     monkeypatch.setattr(Fake, "library", lambda _self: "/lib.so")
     return Fake

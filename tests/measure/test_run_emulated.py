@@ -57,6 +57,13 @@ def test_all_keys_at_once(tmp_path: Path) -> None:
     assert not any(thread.name == "background" for thread in threading.enumerate())
 
 
+def test_a_tier_with_and_without_emulation_is_staged_and_held_once(tmp_path: Path) -> None:
+    """The same files lie under both."""
+    diary = run(tiny("sweep={gfs.emulate: [true, false]}", "cache_rate=0", "gfs.latency=1 ms"), tmp_path / "out")
+    assert [trace.ranks["limited_ops"].sum() > 0 for trace in traces(tmp_path / "out")] == [True, False]
+    assert sum(phase[0] == "generating data" for phase in diary.phases) == 1
+
+
 @NEEDS_LIBRARY
 def test_what_c_emulates_too_is_read_by_it_and_nothing_is_said(tmp_path: Path) -> None:
     settings = ("gfs.metadata_latency=2 ms", "gfs.node_bandwidth=10 MB/s", "gfs.read_ops=1000/s", "gfs.background=50%")

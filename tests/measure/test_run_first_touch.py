@@ -185,7 +185,7 @@ def test_what_a_killed_run_left_is_not_taken_for_data(tmp_path: Path, run: Run) 
     assert not list(folder.glob("*.part"))
     assert (folder / "notes.txt").read_text() == "a stranger's"
     assert {path.stat().st_size for path in folder.glob("*.tfrecord")} == {FILE}
-    assert any("all 1 runs are finished" in note for note in run(study, tmp_path / "out").notes)
+    assert any("the run is finished" in note for note in run(study, tmp_path / "out").notes)
 
 
 def test_copying_on_an_emulated_tier_takes_its_time(tmp_path: Path, run: Run) -> None:

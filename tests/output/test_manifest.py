@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tierscope.errors import ForeignDirectoryError, ResultError, UserError
-from tierscope.output import manifest
+from tierscope.output import documents, manifest
 
 
 def listing(directory: Path) -> dict[str, bytes | None]:
@@ -136,7 +136,7 @@ def test_no_permission_is_one_line_for_root_too(tmp_path: Path, monkeypatch: pyt
     def refuse(path: str, content: bytes) -> None:
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr(manifest, "write_file", refuse)
+    monkeypatch.setattr(documents, "write_file", refuse)
     directory = tmp_path / "tier"
     directory.mkdir()
     assert "no permission to write here" in str(refused(directory))

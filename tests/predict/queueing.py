@@ -1,5 +1,6 @@
 """Small systems to simulate, the event engine as tests call it, and queueing theory's own answers."""
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +14,7 @@ from tierscope.plan.plan import Plan
 from tierscope.plan.reading import Reading, reading_of
 from tierscope.plan.stations import Stations, stations_of, stripes
 from tierscope.predict import events
+from tierscope.predict.engine.inputs import Requests, StartInputs
 from tierscope.predict.outcome import Load, Outcome
 from tierscope.predict.schedule import Schedule, lay_out
 from tierscope.spec.study import Dataset, Placement, Reader, Study, System, Tier, Train, Workload
@@ -98,14 +100,12 @@ def by_events(case: Case, *, barrier: bool = False, seed: int = 0) -> Outcome:
     """The epoch by events; its ranks begin when the case says."""
     run_epoch = events.engine()
 
-    def staggered(*arguments: Any) -> Any:
-        before, starts, after = arguments[:4], arguments[4], arguments[5:]
-        assert starts.shape == case.starts.shape
-        assert not starts.any()
-        return run_epoch(*before, case.starts, *after)
+    def staggered(requests: Requests, start: StartInputs, *others: Any) -> Any:
+        assert not start.seconds.any()
+        return run_epoch(requests, start._replace(seconds=case.starts), *others)
 
     with mock.patch.object(events, "engine", return_value=staggered):
-        options = events.Options(step_barrier=barrier, seed=seed)
+        options = events.EventOptions(step_barrier=barrier, seed=seed)
         return events.simulate(case.study, case.stations, case.reading, case.schedule, options)
 
 
@@ -158,6 +158,18 @@ def closed_throughput(customers: int, service: float, think: float) -> float:
         throughput = present / (response + think)
         queue = throughput * response
     return throughput
+
+
+def walked_throughput(customers: int, services: Sequence[float], think: float) -> float:
+    """The same of a station that serves one after another, from these very services."""
+    arrivals = [0.0] * customers  # equal times are a heap
+    free = cycles = 0.0
+    for service in services:
+        arrived = heapq.heappop(arrivals)
+        free = max(free, arrived) + service
+        cycles += free - arrived + think
+        heapq.heappush(arrivals, free + think)
+    return customers * len(services) / cycles
 
 
 @st.composite

@@ -1,6 +1,7 @@
 """Simulated epochs beside closed forms, and what must hold for all of them."""
 
 import math
+import random
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -21,12 +22,15 @@ from tests.predict.queueing import (
     study_of,
     systems,
     tier,
+    walked_throughput,
 )
 from tests.small_study import loader_of, plan_of, reading, small_study, source_of, stage, totals
-from tierscope.predict import bound, events
+from tierscope.plan.variation import log_parameters
+from tierscope.predict import demand, events
 from tierscope.predict.outcome import Outcome
 from tierscope.predict.schedule import Schedule, first_of_file, lay_out, part_starts
 from tierscope.predict.simulation import Simulation
+from tierscope.storage.emulated import varied
 
 pytest.importorskip("numba", reason="the event engine needs numba")
 
@@ -36,7 +40,7 @@ SIGMAS = 4  # a right result is farther off once in 16,000 times
 
 def together(case: Case, seed: int = 0) -> Outcome:
     """As studies simulate: all ranks begin at the same time."""
-    return events.simulate(case.study, case.stations, case.reading, case.schedule, events.Options(seed=seed))
+    return events.simulate(case.study, case.stations, case.reading, case.schedule, events.EventOptions(seed=seed))
 
 
 # Without load, and with too much of it
@@ -125,7 +129,7 @@ def test_a_read_is_charged_to_those_servers_only_that_hold_a_part_of_it() -> Non
     case = case_of(study_of(gfs, files=1, record=1024, transfer=512))
     assert case.reading.pieces == ((0, 512), (512, 512))
     assert together(case).load.ops.tolist() == [1, 1]
-    assert bound.loads(case.study, case.stations, case.reading, case.schedule).ops.tolist() == [1, 1]
+    assert demand.loads(case.study, case.stations, case.reading, case.schedule).ops.tolist() == [1, 1]
 
 
 def test_samples_of_one_file_lie_on_different_stripes() -> None:
@@ -171,15 +175,24 @@ def cycles(discipline: str, variation: float, think: float, seed: int) -> tuple[
 
 
 @pytest.mark.parametrize("think", [0.9, 4.5, 20.0])
-@pytest.mark.parametrize(
-    ("discipline", "variation"), [("fifo", 1.0), ("sharing", 1.0), ("sharing", 0.4), ("sharing", 2.5)]
-)
+@pytest.mark.parametrize(("discipline", "variation"), [("sharing", 1.0), ("sharing", 0.4), ("sharing", 2.5)])
 def test_throughput_of_a_closed_network(discipline: str, variation: float, think: float) -> None:
-    """Exact for exponential services; for those at once it does not depend on how services vary."""
+    """For those served at once it does not depend on how services vary: it is that of exponential ones."""
     throughput, error = cycles(discipline, variation, think, seed=round(think * 10 + variation * 100))
     tolerance = SIGMAS * error
     assert tolerance < 0.02
     assert throughput == pytest.approx(closed_throughput(6, 1.0, think), rel=tolerance)
+
+
+@pytest.mark.parametrize("think", [0.9, 4.5])
+@pytest.mark.parametrize("variation", [0.4, 1.0, 2.5])
+def test_throughput_of_varying_services_one_after_another(variation: float, think: float) -> None:
+    """No closed form: beside a queue that is walked through service by service."""
+    throughput, error = cycles("fifo", variation, think, seed=round(think * 10 + variation * 100))
+    services = np.random.default_rng(5).lognormal(*log_parameters(variation), 200_000)
+    other_error = max(1.0, variation) / math.sqrt(len(services))
+    walked = walked_throughput(6, services.tolist(), think)
+    assert throughput == pytest.approx(walked, rel=SIGMAS * math.hypot(error, other_error))
 
 
 def test_one_after_another_services_that_vary_less_give_more() -> None:
@@ -200,9 +213,28 @@ def test_services_have_the_mean_and_the_variation_that_are_asked_for(variation: 
     found = together(case, seed=11).io / 2.0
     assert found.min() > 0
     assert found.mean() == pytest.approx(1.0, abs=SIGMAS * variation / math.sqrt(count))
-    # Of a gamma distribution: excess kurtosis 6 v², so the variance of the sample variance is v⁴ (2 + 6 v²) / n.
-    error = variation**2 * math.sqrt((2 + 6 * variation**2) / count)
+    # Of a lognormal distribution, with w = 1 + v²: excess kurtosis w⁴ + 2 w³ + 3 w² − 6 = k, so the variance of the sample variance is v⁴ (2 + k) / n.
+    wide = 1 + variation**2
+    error = variation**2 * math.sqrt((wide**4 + 2 * wide**3 + 3 * wide**2 - 4) / count)
     assert found.var() == pytest.approx(variation**2, abs=SIGMAS * error)
+
+
+@pytest.mark.parametrize("variation", [0.15, 1.0, 2.0])
+def test_services_vary_as_those_of_an_emulated_tier_do(variation: float) -> None:
+    """Mean, variation, those of logarithms, and the largest difference of the two distributions (Kolmogorov and Smirnov)."""
+    count = 20_000
+    gfs = tier(visible_to="node", read_ops=0.5, service_variation=variation)
+    simulated = np.sort(together(case_of(study_of(gfs, files=count, nodes=count)), seed=12).io / 2.0)
+    dice = random.Random(13)
+    emulated = np.sort([varied(10**9, variation, dice) / 1e9 for _ in range(count)])
+    root = math.sqrt(2 / count)
+    assert simulated.mean() == pytest.approx(emulated.mean(), abs=SIGMAS * variation * root)
+    _, deviation = log_parameters(variation)
+    assert np.log(simulated).mean() == pytest.approx(np.log(emulated).mean(), abs=SIGMAS * float(deviation) * root)
+    assert np.log(simulated).std() == pytest.approx(np.log(emulated).std(), rel=SIGMAS * root / math.sqrt(2))
+    both = np.concatenate([simulated, emulated])
+    shares = [np.searchsorted(some, both, side="right") / count for some in (simulated, emulated)]
+    assert np.abs(shares[0] - shares[1]).max() < 2.15 * root  # more once in 5,000 times
 
 
 # What holds for all
@@ -215,7 +247,7 @@ def test_stations_do_all_that_is_asked_of_them_and_nothing_else(case: Case, seed
     wanted, outcome = asked(case), together(even, seed)
     np.testing.assert_array_equal(outcome.load.ops, wanted.ops)
     np.testing.assert_allclose(outcome.load.seconds, wanted.seconds, rtol=EXACT)
-    by_bound = bound.loads(case.study, case.stations, case.reading, case.schedule)
+    by_bound = demand.loads(case.study, case.stations, case.reading, case.schedule)
     np.testing.assert_array_equal(by_bound.ops, wanted.ops)
     np.testing.assert_allclose(by_bound.seconds, wanted.seconds, rtol=EXACT)
     np.testing.assert_array_equal(together(case, seed).load.ops, wanted.ops)  # services that vary too
@@ -234,7 +266,7 @@ def test_times_of_an_epoch_fit_each_other(case: Case, seed: int) -> None:
     assert outcome.steps is not None
     np.testing.assert_allclose(outcome.steps.sum(axis=1)[:, 1], outcome.stall, rtol=EXACT, atol=EXACT)
     np.testing.assert_allclose(outcome.steps.sum(axis=1)[:, 2], outcome.compute, rtol=EXACT)
-    assert outcome.seconds.max() * slack >= bound.least_seconds(case.stations, outcome.load)
+    assert outcome.seconds.max() * slack >= demand.least_seconds(case.stations, outcome.load)
     samples, pieces = case.schedule.shape[1], len(case.reading.pieces)
     assert (outcome.ops[:, :, 1].sum(axis=1) == samples * pieces).all()
     assert (outcome.nbytes.sum(axis=(1, 2)) == samples * study.workload.dataset.record_length_bytes).all()

@@ -146,6 +146,17 @@ def test_fetches_ahead_hide_behind_compute() -> None:
     assert outcome.ops[0, :, 1].tolist() == [3, 4]
 
 
+def test_a_fetch_asks_those_servers_only_that_hold_a_part_of_what_it_reads() -> None:
+    """Four files of two stripes, read stripe by stripe: one read of each server for each file, by whomever."""
+    last = tier("gfs", read_ops=2.0, servers=2, stripe_count=2, stripe_size=512)
+    study = study_of(near(), last, files=4, record=1024, transfer=512, threads=0, compute=1.0)
+    study = with_policy(study, "clairvoyant")
+    outcome = simulated(study)
+    assert outcome.ops[0, 0, 1] > 0
+    found = by_station(study, outcome)
+    assert (found["gfs server 0"], found["gfs server 1"]) == ((2.0, 4), (2.0, 4))
+
+
 def test_without_room_a_fetch_waits_for_the_one_before_it_to_be_read() -> None:
     """Fetched –2.1, read –2.4; fetched 2.4–3.6, waited for since 3.4, read –3.9, computed –4.9; fetched 3.9–5.1, read –5.4."""
     outcome = fetching(1000)
@@ -185,7 +196,7 @@ def test_no_copies_are_no_change() -> None:
     simulation = Simulation.of(study)
     plain = simulation.schedule(1)
     outcomes = [
-        events.simulate(study, simulation.stations, simulation.reading, schedule, events.Options(seed=3))
+        events.simulate(study, simulation.stations, simulation.reading, schedule, events.EventOptions(seed=3))
         for schedule in (plain, flags(plain))
     ]
     for name in ("seconds", "stall", "busy", "wall", "steps", "ops"):

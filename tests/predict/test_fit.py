@@ -11,19 +11,9 @@ pytest.importorskip("numba")
 pytest.importorskip("scipy")
 
 from tierscope.predict.calibrate import Calibration, calibrate, leave_one_out, same_leader, work
-from tierscope.predict.fit import (
-    PLAIN,
-    STARTS,
-    Case,
-    Fit,
-    Parameter,
-    apply,
-    fit,
-    parameters_of,
-    simulate,
-    without_rates,
-)
+from tierscope.predict.fit import STARTS, Case, Fit, fit, parameters_of, simulate
 from tierscope.predict.propose import propose
+from tierscope.predict.rates import PLAIN, Parameter, apply, without_rates
 from tierscope.predict.simulation import Simulation
 from tierscope.spec.load import load_study
 from tierscope.spec.study import Study

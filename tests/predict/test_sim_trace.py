@@ -29,7 +29,7 @@ def outcome_of(case: Case, method: str = "bound") -> Outcome:
     if method == "bound":
         return bound.simulate(case.study, case.stations, case.reading, case.schedule)
     pytest.importorskip("numba", reason="the event engine needs numba")
-    return events.simulate(case.study, case.stations, case.reading, case.schedule, events.Options())
+    return events.simulate(case.study, case.stations, case.reading, case.schedule, events.EventOptions())
 
 
 def trace(case: Case, *epochs: Outcome) -> Trace:

@@ -19,7 +19,7 @@ def by_bound(case: Case) -> Outcome:
 def by_events(study: Study, seed: int) -> Outcome:
     pytest.importorskip("numba", reason="the event engine needs numba")
     case = case_of(study)
-    return events.simulate(study, case.stations, case.reading, case.schedule, events.Options(seed=seed))
+    return events.simulate(study, case.stations, case.reading, case.schedule, events.EventOptions(seed=seed))
 
 
 def relative(case: Case, outcome: Outcome | None = None) -> tuple[float, float]:

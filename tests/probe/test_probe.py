@@ -233,13 +233,13 @@ def test_a_system_of_it_reads_back_as_the_same() -> None:
 def test_findings(changes: dict[str, Any], kind: str) -> None:
     plain = {each.kind for each in findings_of(Probed((probed_tier("gfs"),), 8, 1.0, 600.0))}
     found = findings_of(Probed((probed_tier("gfs", **changes),), 8, 1.0, 600.0))
-    assert {each.kind for each in found} - plain == {kind}
+    assert {each.kind for each in found} - plain == {f"probe_{kind}"}
     assert all(each.text and each.suggestion for each in found)
 
 
 def test_two_names_for_one_device_and_an_overrun_are_said() -> None:
     found = findings_of(Probed((probed_tier("lfs"), probed_tier("gfs")), 8, 1000.0, 600.0))
-    assert {"same_device", "over_budget"} <= {each.kind for each in found}
+    assert {"probe_same_device", "probe_over_budget"} <= {each.kind for each in found}
 
 
 # Files

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from tierscope.errors import UserError
-from tierscope.recording.profilers import Darshan, DFTracer, Profiler, config_lines
+from tierscope.recording.darshan import Darshan, config_lines
+from tierscope.recording.dftracer import DFTracer
+from tierscope.recording.profilers import Profiler
 from tierscope.recording.recorders import RECORDERS, RecordingRequest
 from tierscope.registry import Registry
 from tierscope.spec.traced import read_tiers

@@ -13,7 +13,7 @@ from tierscope.analysis.times import ClassTimes, from_csv
 from tierscope.predict.explore import explore
 from tierscope.predict.processes import Processes
 from tierscope.predict.whatif import estimate
-from tierscope.report.source import ReportSource
+from tierscope.report.report_source import ReportSource
 
 GRID = tuple(float(percent) for percent in range(0, 201, 10))
 

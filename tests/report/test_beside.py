@@ -21,7 +21,7 @@ from tierscope.commands.report import _differing
 from tierscope.errors import UserError
 from tierscope.report.beside import BesideView, error_text, summary_sentences
 from tierscope.report.figures import Figure, figures, standalone
-from tierscope.report.source import ReportSource
+from tierscope.report.report_source import ReportSource
 from tierscope.report.tables import verdict
 
 MEASURED = ComparedResult("demo", "out", "measured", "measured")

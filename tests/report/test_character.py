@@ -20,7 +20,7 @@ from tierscope.report.character import CharacterView, ComparedRun, SimilarityVie
 from tierscope.report.drawn.character import NAMES, draw_character
 from tierscope.report.figures import figures, standalone
 from tierscope.report.page import page
-from tierscope.report.source import ReportSource
+from tierscope.report.report_source import ReportSource
 
 
 def character(**changes: Any) -> Character:

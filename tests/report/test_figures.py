@@ -14,7 +14,7 @@ from tests.traces import CLASSES, TIERS, times_of, trace_of
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.times import ClassTimes, from_traces
 from tierscope.report.figures import FIGURE_CSS, LIGHT, Figure, class_marks, figures, standalone
-from tierscope.report.source import ReportSource
+from tierscope.report.report_source import ReportSource
 from tierscope.report.svg import HEIGHT, WIDTH, text_width
 
 NAMES = ["time", "breakdown", "estimate", "goal", "processes"]

@@ -20,7 +20,7 @@ def test_provenance_says_what_is_known_and_nothing_else() -> None:
     assert facts["Hosts"] == "n1"
     assert facts["Versions"] == "numpy 2, Python 3.11"
     assert facts["Filesystems"] == "gfs: lustre"
-    assert (facts["Sizes"], facts["Seed"], facts["Measured"]) == ("2 ranks, 1 nodes", "42", "t1")
+    assert (facts["Sizes"], facts["Seed"], facts["Measured"]) == ("2 ranks, 1 node", "42", "t1")
 
 
 @pytest.mark.parametrize("made", [None, "text", {"packages": 3, "filesystems": [], "memory_bytes": "much"}, {}])

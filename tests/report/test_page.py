@@ -15,7 +15,7 @@ from tierscope.analysis.times import from_csv
 from tierscope.analysis.wording import Finding
 from tierscope.report.figures import figures
 from tierscope.report.page import embedded, page
-from tierscope.report.source import ReportSource
+from tierscope.report.report_source import ReportSource
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 OTHER = "</script>'`&\u202ex"

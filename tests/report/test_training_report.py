@@ -14,7 +14,7 @@ from tierscope.analysis.training import about_training
 from tierscope.report.drawn.training import NAMES, draw_training
 from tierscope.report.figures import figures, standalone
 from tierscope.report.page import page
-from tierscope.report.source import ReportSource
+from tierscope.report.report_source import ReportSource
 from tierscope.report.training import TrainingView, rows_of
 from tierscope.report.verdict import verdict
 from tierscope.trace.trace import Trace

@@ -9,7 +9,7 @@ from tests.report.sources import alone, source_of, swept
 from tests.traces import TIERS, times_of, trace_of
 from tierscope.analysis.times import from_traces
 from tierscope.dataset.holdings import HeldBytes
-from tierscope.report.source import ReportSource
+from tierscope.report.report_source import ReportSource
 from tierscope.report.verdict import verdict
 
 

@@ -4,12 +4,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from tierscope.arch.networks import NETWORKS
+from tierscope.formats import FORMATS
 from tierscope.spec import keys, kinds, schema
 from tierscope.spec.study import (
-    FORMATS,
     FRAMEWORKS,
-    NATIVE_FORMATS,
-    NETWORKS,
     Accelerator,
     Axis,
     Checkpoint,
@@ -113,6 +112,7 @@ def tiers(draw: st.DrawFn, name: str, emulate: st.SearchStrategy[bool]) -> Tier:
             lustre_ost=values_of(kinds.Integer(-1, 10**5)) if placed == "ost" else st.none(),
             lustre_pool=values_of(kinds.Name()) if placed == "pool" else st.none(),
             emulate=st.just(emulated),
+            storage=st.sampled_from(["directory", "emulated"] if emulated else ["directory", "memory", "objects"]),
         )
     )
     return tier
@@ -193,7 +193,7 @@ def models(draw: st.DrawFn, reader: Reader, formats: tuple[str, ...]) -> Model:
     """None is trained where what is read is of no use for it."""
     if reader.preprocess == "busy" or (reader.preprocess == "none" and {"jpeg", "png"} & set(formats)):
         return Model(device=draw(st.sampled_from(["auto", "cuda", "cpu"])))
-    model: Model = draw(section(Model, network=st.sampled_from(NETWORKS)))
+    model: Model = draw(section(Model, network=st.sampled_from(list(NETWORKS))))
     return model
 
 
@@ -231,11 +231,9 @@ def studies(draw: st.DrawFn) -> Study:
     # ranks read one file of few formats together, in Python and on real tiers
     collective = not direct and draw(st.integers(0, 5)) == 5
     emulate = st.just(False) if direct or collective else st.booleans()
-    formats = (
-        NATIVE_FORMATS if direct else tuple(name for name in FORMATS if name != "lmdb")
-    )  # whose pages nothing holds up
+    formats = FORMATS.where(lambda form: form.natively if direct else not form.mapped)  # whose pages nothing holds up
     if collective:
-        formats = ("raw", "hdf5")
+        formats = FORMATS.where(lambda form: form.collective)
     system = System(
         nodes=draw(st.integers(1, 8)),
         ranks_per_node=draw(st.integers(1, 8)),

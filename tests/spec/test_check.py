@@ -89,6 +89,18 @@ def test_an_emulated_tier_needs_a_rate(rate: str) -> None:
     assert parsed(edited("emulate: true", f"emulate: true\n      {rate}", emulated)).system.tiers[1].emulate
 
 
+def test_a_tier_is_emulated_in_one_way() -> None:
+    storage = edited('path: "{out}/gfs"', 'path: "{out}/gfs"\n      storage: emulated')
+    assert refusal(storage) == (
+        "my.yaml:18: system.tiers.gfs.storage = emulated, but emulate = false; set emulate: true instead"
+    )
+    rated = edited("storage: emulated", "storage: memory\n      emulate: true\n      latency: 1 ms", storage)
+    assert refusal(rated) == (
+        "my.yaml:18: system.tiers.gfs.storage = memory, but emulate = true, and only directories are emulated; remove one of them"
+    )
+    assert parsed(edited("storage: memory\n", "storage: emulated\n", rated)).system.tiers[1].emulate
+
+
 def test_a_shared_gateway_needs_its_bandwidth() -> None:
     shared = edited('path: "{out}/gfs"', 'path: "{out}/gfs"\n      gateway_shared_by: 192')
     assert refusal(shared) == (

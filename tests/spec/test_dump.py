@@ -52,10 +52,16 @@ def test_every_key_is_printed_in_block_style(name: str, comments: bool) -> None:
     study = load_study(name)
     lines = [line.split("#")[0].rstrip() for line in dump.to_yaml(study, comments).splitlines()]
     leaves = keys.leaf_keys(Study, [tier.name for tier in study.system.tiers])
-    for path in leaves:
+    for path in (path for path, key in leaves.items() if key.dumped or comments):
         depth, last = path.count("."), path.rpartition(".")[2]
         assert any(line.startswith(f"{'  ' * depth}{last}: ") for line in lines), path
     assert not any(line.rpartition(": ")[2].startswith(("{o", "{n", "[")) for line in lines)
+
+
+def test_a_storage_is_written_only_where_it_is_not_the_usual_one() -> None:
+    """So that results of studies that know nothing of it say what they always said."""
+    assert "storage:" not in dump.to_yaml(parsed(SMALL))
+    assert dump.to_yaml(parsed(SMALL, "gfs.storage=memory")).count("      storage: memory\n") == 1
 
 
 def test_comments_are_the_help_of_each_key() -> None:

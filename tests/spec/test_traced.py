@@ -174,7 +174,16 @@ def test_what_is_emulated_for_studies_only_says_so(setting: str) -> None:
 
 
 def test_every_key_that_says_how_a_tier_serves_is_known_to_trace_or_refused_by_name() -> None:
-    others = {"path", "visible_to", "device_shared_by", "gateway_shared_by", "capacity", "emulate", *LUSTRE_KEYS}
+    others = {
+        "path",
+        "visible_to",
+        "device_shared_by",
+        "gateway_shared_by",
+        "capacity",
+        "emulate",
+        "storage",
+        *LUSTRE_KEYS,
+    }
     names = {field.yaml for field in schema.fields(Tier)} - others
     assert names == {*traced.EMULATED_KEYS, *traced._STUDIES_ONLY}
 

@@ -74,9 +74,7 @@ class SweepPoint:
     checkpoint_share: float | None = None  # of the epoch
     hit_rate: float | None = None  # the mean of the counted epochs
     staging_seconds: float | None = None  # to put the files there before training, as simulated
-    break_even_epochs: int | None = (
-        None  # after which it was worth it, against no cached files; None: never, or unknown
-    )
+    break_even_epochs: int | None = None  # after which that paid off, against no cached files; None: never, or unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +87,7 @@ class Breakdown:
     best: SweepPoint
     smallest_equal: SweepPoint | None  # the smallest cache rate that cannot be told from the best
     kinds: dict[str, tuple[int, int]]  # operations and bytes of each kind, of all ranks and epochs; empty: not known
+    epoch: int | None = None  # the only one that was taken; None: those after the first
 
 
 def value_text(name: str, value: Any) -> str:
@@ -132,6 +131,7 @@ def break_down(times: ClassTimes) -> Breakdown:
         best,
         _smallest_equal(summary, best),
         times.kinds,
+        times.epoch,
     )
 
 

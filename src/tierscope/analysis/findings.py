@@ -165,7 +165,7 @@ def _about_tracing(about: dict[str, Any], times: ClassTimes) -> list[Finding]:
     findings = _about_end(about)
     if not times.table["ops"].sum():
         findings += [] if about.get("unrecorded_processes") else [Finding("nothing_recorded", {})]
-    elif not about.get("marked") and times.epochs["epoch"].n_unique() == 1:
+    elif not about.get("marked") and times.epoch is None and times.epochs["epoch"].n_unique() == 1:
         findings.append(Finding("no_marks", {"span_seconds": about.get("span_seconds")}))
     for tier in about.get("tiers", []):
         if "/" in tier["prefixes"]:

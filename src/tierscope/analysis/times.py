@@ -8,7 +8,7 @@ is a sweep key.
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -23,6 +23,7 @@ from tierscope.units import closest
 
 REQUIRED = ("rank", "epoch", "class", "seconds")
 RESERVED = ("node", "repetition", "ops", "bytes")
+_MOST_LISTED = 8  # epochs, in an error
 _MOST_SECONDS = 1e12  # sums of them stay numbers
 _CLASS = re.compile(r"[^\x00-\x1f\x7f-\x9f,\"]{1,32}-(READ|META|WRITE)")
 
@@ -38,6 +39,7 @@ class ClassTimes:
     basis: str
     about: list[dict[str, Any]] = field(default_factory=list)  # of the traces it was made from, with their habits
     kinds: dict[str, tuple[int, int]] = field(default_factory=dict)  # operations and bytes of each kind in all
+    epoch: int | None = None  # the only one that was taken; None: all that there are
 
     @property
     def keys(self) -> list[str]:
@@ -101,6 +103,21 @@ def from_traces(traces: Iterable[Trace], tiers: Iterable[str], basis: str = "bus
     table, ranks = (pl.concat(parts, how="vertical_relaxed") for parts in (tables, epochs))
     classes = _class_order(table["class"].unique().to_list(), list(tiers))
     return ClassTimes(_complete(table, ranks, sweep, classes), ranks, sweep, classes, basis, about, kinds)
+
+
+def of_epoch(times: ClassTimes, epoch: int | None) -> ClassTimes:
+    """Only one epoch of every run, the first too; None: all of them."""
+    if epoch is None:
+        return times
+    runs = times.table.group_by([*times.sweep, "repetition"]).agg(pl.col("epoch").unique())["epoch"].to_list()
+    if not all(epoch in run for run in runs):
+        known = sorted(set.intersection(*map(set, runs)))
+        listed = f"{known[0]} to {known[-1]}" if len(known) > _MOST_LISTED else ", ".join(map(str, known))
+        has = "not every run has that epoch" if any(epoch in run for run in runs) else "there is no such epoch"
+        raise UserError(f"--epoch {epoch}: {has}; give one of {listed or 'those that all runs have'}, or median")
+    table = times.table.filter(pl.col("epoch") == epoch)
+    epochs = times.epochs if times.epochs.is_empty() else times.epochs.filter(pl.col("epoch") == epoch)
+    return replace(times, table=table, epochs=epochs, epoch=epoch)
 
 
 def _kinds(trace: Trace) -> list[tuple[str, int, int]]:

@@ -14,6 +14,7 @@ def breakdown_json(breakdown: Breakdown, findings: list[Finding], given: Conditi
         "schema_version": SCHEMA_VERSION,
         "kind": "breakdown",
         "basis": breakdown.basis,
+        **epoch_json(breakdown),
         "processes": given.processes,
         "simulated": bool(given.simulated),
         "methods": list(given.simulated),
@@ -33,6 +34,11 @@ def breakdown_json(breakdown: Breakdown, findings: list[Finding], given: Conditi
         },
         "findings": [finding_json(finding) for finding in findings],
     }
+
+
+def epoch_json(breakdown: Breakdown) -> dict[str, int]:
+    """Which epoch was taken, where one was asked for."""
+    return {} if breakdown.epoch is None else {"epoch": breakdown.epoch}
 
 
 def _epoch(point: EpochPoint, basis: str) -> dict[str, Any]:

@@ -6,15 +6,17 @@ A finding has a kind, evidence (numbers in base units, and names) and, made from
 """
 
 import string
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tierscope.units import about_bytes, about_seconds
+from tierscope.units import about_bytes, about_seconds, counted, format_bytes
 
-# kind → (what was found, what to do about it). Seconds are shown by :time, bytes by :size, lists with what stands behind the colon.
+# kind → (what was found, what to do about it). How evidence is shown stands behind the colon: seconds by :time, bytes by :size (rounded) or :bytes
+# (exact), amounts with their noun by :count file, words that depend on an amount by :if is|are (# is the amount), and lists with what joins them.
 WORDING: dict[str, tuple[str, str]] = {
     "partial": (
-        "{finished} of {total} runs are finished; all numbers are about those",
+        "{finished} of {total:count run} {total:if is|are} finished; all numbers are about those",
         "run the same command again to go on",
     ),
     "emulated": (
@@ -42,7 +44,7 @@ WORDING: dict[str, tuple[str, str]] = {
         "make sure yourself that caches were dropped, or that the dataset is larger than memory",
     ),
     "trimmed": (
-        "{samples} samples per epoch were left out, because they do not divide over the ranks",
+        "{samples:count sample} per epoch {samples:if was|were} left out, because {samples:if it does|they do} not divide over the ranks",
         "choose num_files_train as a multiple of the ranks",
     ),
     "sleeping_compute": (
@@ -54,11 +56,11 @@ WORDING: dict[str, tuple[str, str]] = {
         "lower the emulated rates or the number of ranks on this machine",
     ),
     "straggler": (
-        "rank {rank} on node {node} is a straggler: {factor:.1f} times the median of the other ranks in {epochs} of {of} epochs; times of the slowest process are mostly its own",
+        "rank {rank} on node {node} is a straggler: {factor:.1f} times the median of the other ranks in {epochs} of {of:count epoch}; times of the slowest process are mostly its own",
         "look at that node (cores, links, disks, other jobs), or run without it",
     ),
     "straggling_node": (
-        "node {node} is a straggler: even its fastest rank takes {factor:.1f} times the median of the other nodes' in {epochs} of {of} epochs; times of the slowest process are mostly its own",
+        "node {node} is a straggler: even its fastest rank takes {factor:.1f} times the median of the other nodes' in {epochs} of {of:count epoch}; times of the slowest process are mostly its own",
         "look at that node (cores, links, disks, other jobs), or run without it",
     ),
     "overhead": (
@@ -120,12 +122,12 @@ WORDING: dict[str, tuple[str, str]] = {
         "let the program read instead of map to see it (for NumPy: mmap_mode=None)",
     ),
     "wall_processes": (
-        "wall seconds are shared within a process only: up to {processes} processes of a rank had I/O, and theirs are added up",
+        "wall seconds are shared within a process only: up to {processes:count process} of a rank had I/O, and theirs are added up",
         "take them as the most that it can have been",
     ),
     "unrecorded": (
         "processes that could not write their records (they changed user or root directory, or their limits forbade it): {processes}; "
-        "at least {ops} operations are missing",
+        "at least {ops:count operation} {ops:if is|are} missing",
         "start them as the user who traces, without chroot, and with room for a file and its mapping (ulimit -f, -v)",
     ),
     "under_way": (
@@ -185,20 +187,20 @@ WORDING: dict[str, tuple[str, str]] = {
         "do not trust this log, unless that process had many threads",
     ),
     "partial_logs": (
-        "Darshan ran out of room for {modules:, } (in {logs} logs): files are missing, and sums are too small",
+        "Darshan ran out of room for {modules:, } (in {logs:count log}): files are missing, and sums are too small",
         "write the lines 'MAX_RECORDS 100000 POSIX,STDIO' and 'MODMEM 512' into a file, and name it in DARSHAN_CONFIG_PATH when the job runs",
     ),
     "no_data_files": (
-        "no file of a tier was touched by any of {processes} processes: if the program has loader workers, they were not captured",
+        "no file of a tier was touched by {processes:if the only process|any of # processes}: if the program has loader workers, they were not captured",
         "check --tier; for workers use a Darshan built without MPI (DARSHAN_ENABLE_NONMPI=1): it writes a log for every process",
     ),
     "unknown_paths": (
-        "{files} files ({bytes:size}) are on no tier that can be told; most of it below {folders:, }",
+        "{files:count file} ({bytes:size}) {files:if is|are} on no tier that can be told; most of it below {folders:, }",
         "say which tier that is, for example with --tier gfs={suggestion}",
     ),
     "program_files": (
-        "{files} files of the program itself (libraries, bytecode, devices) took {seconds:time} over all processes; they are not in the table",
-        "nothing: they are no data",
+        "{files:count file} of the program itself (libraries, bytecode, devices) took {seconds:time} over all processes; {files:if it is|they are} not in the table",
+        "nothing: {files:if it is|they are} no data",
     ),
     "grouped_by_start": (
         "spawned workers whose logs name no parent: {processes}; they count for the only program that ran when they began, which is likely, not certain",
@@ -209,12 +211,12 @@ WORDING: dict[str, tuple[str, str]] = {
         "let the loader fork its workers (multiprocessing_context='fork'): then their logs name their parent",
     ),
     "shared_files": (
-        "{tier}: {files} files that Darshan summed up over all ranks ({bytes:size}; reads {read_seconds:time}, metadata {meta_seconds:time}; the fastest rank "
-        "{fastest_seconds:time}, the slowest {slowest_seconds:time}) are not in the table",
+        "{tier}: {files:count file} that Darshan summed up over all ranks ({bytes:size}; reads {read_seconds:time}, metadata {meta_seconds:time}; the fastest rank "
+        "{fastest_seconds:time}, the slowest {slowest_seconds:time}) {files:if is|are} not in the table",
         "--split-shared gives every rank an equal part; for the truth run with DARSHAN_DISABLE_SHARED_REDUCTION=1",
     ),
     "shared_split": (
-        "{tier}: {files} files that Darshan summed up over all ranks were split evenly; the slowest rank had {slowest_seconds:time}, not the mean",
+        "{tier}: {files:count file} that Darshan summed up over all ranks {files:if was|were} split evenly; the slowest rank had {slowest_seconds:time}, not the mean",
         "for the truth run with DARSHAN_DISABLE_SHARED_REDUCTION=1",
     ),
     "cut_logs": (
@@ -255,7 +257,7 @@ WORDING: dict[str, tuple[str, str]] = {
         "see what is different about its files, its node and its workers",
     ),
     "slow_node": (
-        "the processes of node {node} had {times:.1f} × the I/O time of the median of {nodes} nodes",
+        "the processes of node {node} had {times:.1f} × the I/O time of the median of {nodes:count node}",
         "check that node's disk, network and mounts",
     ),
     "unbalanced_tiers": (
@@ -267,11 +269,11 @@ WORDING: dict[str, tuple[str, str]] = {
         "check that data is there and meant to be read there: by the program's own paths, or by a study's cache_rate and capacities",
     ),
     "small_files": (
-        "{tier}: {files} files of {mean_bytes:size} read from each on average: an open for every few bytes",
+        "{tier}: {files:count file} of {mean_bytes:size} read from each on average: an open for every few bytes",
         "put samples together in larger files",
     ),
     "small_opens": (
-        "{tier}: {opens} opens in an epoch with {mean_bytes:size} read after each on average: an open for every few bytes",
+        "{tier}: {opens:count open} in an epoch with {mean_bytes:size} read after each on average: an open for every few bytes",
         "put samples together in larger files, and read more of a file while it is open",
     ),
     "stdio_reads": (
@@ -279,15 +281,15 @@ WORDING: dict[str, tuple[str, str]] = {
         "read whole samples with one call, or give the stream a larger buffer",
     ),
     "small_requests": (
-        "{tier}: {reads} reads of {mean_bytes:size} on average, several for each open: smaller than {limit} ({limit_bytes:size})",
+        "{tier}: {reads:count read} of {mean_bytes:size} on average, several for each open: smaller than {limit} ({limit_bytes:size})",
         "let each read fetch more: whole files, or samples that lie together, 1 MiB or a stripe at once",
     ),
     "small_transfers": (
-        "{tier}: {reads} reads of {mean_bytes:size} on average, several for each open: the transfer size of {transfer_bytes:size} cuts samples into pieces",
+        "{tier}: {reads:count read} of {mean_bytes:size} on average, several for each open: the transfer size of {transfer_bytes:size} cuts samples into pieces",
         "raise reader.transfer_size to 1 MiB or the stripe size",
     ),
     "mostly_small": (
-        "{tier}: {percent:.0f} % of {reads} reads are smaller than {limit_bytes:size}, several for each open, though others are large",
+        "{tier}: {percent:.0f} % of {reads:count read} {reads:if is|are} smaller than {limit_bytes:size}, several for each open, though others are large",
         "read headers and indexes once and keep them, or whole files with one call",
     ),
     "random_reads": (
@@ -295,19 +297,19 @@ WORDING: dict[str, tuple[str, str]] = {
         "read in the order of the file and shuffle in memory, or store samples apart",
     ),
     "read_again": (
-        "{tier}: {files} of {of} files were read more than once in an epoch",
+        "{tier}: {files} of {of:count file} {files:if was|were} read more than once in an epoch",
         "let each sample be read once: check sharding, validation and restarts",
     ),
     "one_server": (
-        "{tier}: all {files} files lie on the same object server",
+        "{tier}: {files:if the only file lies|all # files lie} on the same object server",
         "spread them: lfs setstripe -c 1 -i -1 on the directory, then copy the files anew",
     ),
     "large_on_one_server": (
-        "{tier}: {files} files of 1 GiB or more lie on a single object server each",
+        "{tier}: {files:count file} of 1 GiB or more {files:if lies|lie} on a single object server each",
         "stripe them: lfs setstripe -c 8 on the directory, then copy the files anew",
     ),
     "idle_servers": (
-        "{tier}: {files} files, each on {stripe_count} of {servers} object servers: others have nothing to do",
+        "{tier}: {files:count file}, each on {stripe_count} of {servers:count object server}: others have nothing to do",
         "spread the samples over more files, or files over more servers",
     ),
     "bottleneck_moves": (
@@ -359,7 +361,7 @@ WORDING: dict[str, tuple[str, str]] = {
         "a faster one helps until the next is the busiest",
     ),
     "staging_pays": (
-        "putting the files on the near tier first pays off soonest at {soonest_where}, after {soonest_epochs} epochs; at {best_where}, where epochs are "
+        "putting the files on the near tier first pays off soonest at {soonest_where}, after {soonest_epochs:count epoch}; at {best_where}, where epochs are "
         "shortest, it takes {staging_seconds:time} and pays off after {best_epochs}",
         "leave the files where they are if you train for fewer; handing them on from node to node may be faster and is not simulated",
     ),
@@ -396,11 +398,11 @@ WORDING: dict[str, tuple[str, str]] = {
         "look at --layers for those that need most",
     ),
     "assumed_samples": (
-        "how many samples there are is not known: {samples} are assumed, each in a file as large as in memory",
+        "how many samples there are is not known: {samples} {samples:if is|are} assumed, each in a file as large as in memory",
         "give --samples and --sample-file-bytes",
     ),
     "beyond_system": (
-        "{system} ends at {nodes}: up to {asked} nodes are the same node more often, behind the same storage",
+        "{system} ends at {nodes}: up to {asked:count node} {asked:if is|are} the same node more often, behind the same storage",
         "take what is beyond it as an estimate of a larger system",
     ),
     "from_peaks": (
@@ -444,7 +446,7 @@ WORDING: dict[str, tuple[str, str]] = {
         "look at points with data: tiers for I/O",
     ),
     "sample_repeated": (
-        "stored samples are smaller than what {network} takes: each is repeated up to {times} times to fill it, so bytes per sample are too few",
+        "stored samples are smaller than what {network} takes: each is repeated up to {times:count time} to fill it, so bytes per sample are too few",
         "set record_length_bytes to what the network takes, or --input to what is stored",
     ),
     "same_loss": (
@@ -452,17 +454,17 @@ WORDING: dict[str, tuple[str, str]] = {
         "look at what is trained before you believe its times",
     ),
     "shuffle_local_costs": (
-        "local shuffle costs accuracy with {network}, files {layout}, batch {batch} on {ranks} ranks: {local_percent:.1f} % against {global_percent:.1f} % of global shuffle "
-        "after the last epoch; the ranges over {seeds} seeds do not meet",
+        "local shuffle costs accuracy with {network}, files {layout}, batch {batch} on {ranks:count rank}: {local_percent:.1f} % against {global_percent:.1f} % of global shuffle "
+        "after the last epoch; the ranges over {seeds:count seed} do not meet",
         "shuffle samples before they are written to files, normalise over several ranks, or shuffle in chunks of nodes",
     ),
     "shuffle_local_enough": (
-        "local shuffle costs no accuracy that {seeds} seeds could show with {network}, files {layout}, batch {batch} on {ranks} ranks: {local_percent:.1f} % against {global_percent:.1f} % of "
+        "local shuffle costs no accuracy that {seeds:count seed} could show with {network}, files {layout}, batch {batch} on {ranks:count rank}: {local_percent:.1f} % against {global_percent:.1f} % of "
         "global shuffle after the last epoch; their ranges meet",
         "a small task says so; try your own before you rely on it",
     ),
     "shuffle_chunk_enough": (
-        "shuffling in groups ({chunk}) cannot be told from global shuffle by {seeds} seeds, with {network}, files {layout}, batch {batch}: {percent:.1f} % against {global_percent:.1f} %, "
+        "shuffling in groups ({chunk}) cannot be told from global shuffle by {seeds:count seed}, with {network}, files {layout}, batch {batch}: {percent:.1f} % against {global_percent:.1f} %, "
         "with {chunk_bytes:size} on each node's near tier instead of {whole_bytes:size}",
         "set reader.shuffle to chunked and shuffle_nodes to {nodes} where that much room is there",
     ),
@@ -480,6 +482,62 @@ WORDING: dict[str, tuple[str, str]] = {
         "seeds: {seeds}; with fewer than {enough} nobody can tell shuffles from seeds",
         "give --seeds 5",
     ),
+    "probe_warm_reads": (
+        "{tier}: {filesystem} keeps files in memory when told to evict them: its reads are warm and show memory, not a device",
+        "give a directory on another filesystem to see a device",
+    ),
+    "probe_unknown_pages": (
+        "{tier}: this kernel cannot say whether files were evicted from the page cache; reads may be warm",
+        "use Linux 6.5 or newer",
+    ),
+    "probe_at_least": (
+        "{tier}: {keys:, }: at least so much; {why}",
+        "{advice:advice}",
+    ),
+    "probe_few_repetitions": (
+        "{tier}: {points:count point} {points:if was|were} measured fewer than 3 times: {points:if its range says|their ranges say} little",
+        "give more --seconds",
+    ),
+    "probe_no_time": (
+        "{tier}: files of {sizes:bytes} are left out: no time to write them",
+        "give more --seconds, or a smaller --size",
+    ),
+    "probe_no_room": (
+        "{tier}: files of {sizes:bytes} are left out: no room for them",
+        "free some space, or give a smaller --size",
+    ),
+    "probe_one_size": (
+        "{tier}: files of one size only: a read's own time and its bytes cannot be told apart, all of it is bandwidth",
+        "give two or more --size",
+    ),
+    "probe_misfit": (
+        "{tier}: reads of {size:bytes} take {percent:.0f} % {more} time than read_ops and bandwidth say: the model is coarse there",
+        "give the --size of your own files, or calibrate with runs of your study",
+    ),
+    "probe_slow_alone": (
+        "{tier}: one process alone takes {measured:time} for a read of {size:bytes}, the rates say {predicted:time}",
+        "trust simulations with several processes per node, not those with one",
+    ),
+    "probe_own_cost": (
+        "{tier}: our own loop takes {own:time} of the {open:time} of an open",
+        "take metadata_ops and metadata_latency as bounds",
+    ),
+    "probe_over_budget": (
+        "took {took:time} instead of {wanted:time}: what had been written went to the device slowly, or operations are slow",
+        "give fewer --size, or probe when the storage is less busy",
+    ),
+    "probe_same_device": (
+        "{tier} and {other} are on one device: they are two names for the same storage",
+        "give directories on different filesystems",
+    ),
+    "probe_left_behind": (
+        "{tier}: the probe's folder stays: it holds {file}, which is not ours",
+        "move it, and remove the folder",
+    ),
+    "probe_warm_metadata": (
+        "names and inodes of our files are in this host's caches, for they were just written; caches of servers and devices are unknown",
+        "take rates of local disks as those of warm metadata",
+    ),
     "goal_met": (
         "the goal of {goal_seconds:time} is met at {where} ({io_seconds:time})",
         "that is the first point of the sweep that meets it",
@@ -491,13 +549,41 @@ WORDING: dict[str, tuple[str, str]] = {
 }
 
 
+# What ended a probe before storage was busy → what to do about it.
+ADVICE = {
+    "processes": "raise --ranks, or probe from several nodes at a time",
+    "time": "give more --seconds",
+    "cores": "probe on a host that has cores to spare",
+}
+
+
 class _Words(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
+        how, _, what = format_spec.partition(" ")
+        if how in _SHOWN:
+            return _SHOWN[how](value, what)
         if isinstance(value, list):
             return format_spec.join(map(str, value))
-        if format_spec == "time":
-            return "an unknown time" if value is None else about_seconds(value)
-        return about_bytes(value) if format_spec == "size" else str(super().format_field(value, format_spec))
+        return str(super().format_field(value, format_spec))
+
+
+def _by_amount(value: int, words: str) -> str:
+    single, _, several = words.partition("|")
+    return (single if value == 1 else several).replace("#", str(value))
+
+
+def _exact_bytes(value: int | list[int], _: str) -> str:
+    return ", ".join(map(format_bytes, value)) if isinstance(value, list) else format_bytes(value)
+
+
+_SHOWN: dict[str, Callable[[Any, str], str]] = {
+    "time": lambda value, _: "an unknown time" if value is None else about_seconds(value),
+    "size": lambda value, _: about_bytes(value),
+    "bytes": _exact_bytes,
+    "count": counted,
+    "if": _by_amount,
+    "advice": lambda value, _: ADVICE[value],
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -517,3 +603,14 @@ class Finding:
 def finding_json(finding: Finding) -> dict[str, Any]:
     evidence, text, suggestion = finding.evidence, finding.text, finding.suggestion
     return {"kind": finding.kind, "evidence": evidence, "text": text, "suggestion": suggestion}
+
+
+def shown_evidence(finding: Finding) -> dict[str, Any]:
+    """Evidence as its sentences show it: times, sizes and lists as text, numbers as they are."""
+    fields = string.Formatter().parse(" ".join(WORDING[finding.kind]))
+    specs = {name: spec or "" for _, name, spec, _ in fields if name}
+    words, as_text = _Words(), ("time", "bytes", "advice", ", ")
+    return {
+        name: words.format_field(value, specs[name]) if specs.get(name) in as_text else value
+        for name, value in finding.evidence.items()
+    }

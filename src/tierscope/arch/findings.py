@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from tierscope.analysis.wording import Finding
 from tierscope.arch.requirements import Requirements
 from tierscope.arch.scaling import UNPACKING, Scaled, fits_from
+from tierscope.units import counted
 
 BOUNDS = {"memory": "its memory's bandwidth", "tensor": "its 16-bit matrix units", "fp32": "its 32-bit units"}
 
@@ -87,5 +88,5 @@ def stretches(points: tuple[Scaled, ...]) -> str:
 
 def _span(nodes: list[int]) -> str:
     if len(nodes) == 1:
-        return f"on {nodes[0]} node{'' if nodes[0] == 1 else 's'}"
+        return f"on {counted(nodes[0], 'node')}"
     return f"from {nodes[0]} to {nodes[-1]} nodes"

@@ -23,12 +23,12 @@ class Machine:
     network_bandwidth: float | None  # of a node
     node_memory: int | None
     cores: int | None  # of a node
-    near: "Storage | None"  # the nearest tier that every node has its own of
-    far: "Storage"
+    near: "StorageRates | None"  # the nearest tier that every node has its own of
+    far: "StorageRates"
 
 
 @dataclass(frozen=True, slots=True)
-class Storage:
+class StorageRates:
     """A tier: links of nodes, devices and gateways, in bytes per second. None: it is no limit; of `..._shared_by`: all nodes do."""
 
     name: str
@@ -83,9 +83,9 @@ def machine_of(name: str, system: System) -> Machine:
     )
 
 
-def _storage(tier: Tier) -> Storage:
+def _storage(tier: Tier) -> StorageRates:
     servers = None if tier.bandwidth is None else tier.bandwidth * tier.servers
-    return Storage(
+    return StorageRates(
         name=tier.name,
         node_bandwidth=tier.node_bandwidth,
         device_bandwidth=min((rate for rate in (servers, tier.device_bandwidth) if rate is not None), default=None),

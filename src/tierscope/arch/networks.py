@@ -6,16 +6,15 @@ Training study (Han et al., CLUSTER 2019) has, of the data sets that it names: I
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tierscope.arch.alexnet import alexnet
-from tierscope.arch.cosmoflow import cosmoflow
-from tierscope.arch.deepcam import deepcam
-from tierscope.arch.layer import Shape
-from tierscope.arch.lenet import lenet5
-from tierscope.arch.network import Network
-from tierscope.arch.resnet import resnet50, resnet101
 from tierscope.errors import UserError
-from tierscope.units import closest
+from tierscope.registry import Entry, Registry
+from tierscope.units import closest, counted
+
+if TYPE_CHECKING:  # a study's choices need the registry only
+    from tierscope.arch.layer import Shape
+    from tierscope.arch.network import Network
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +31,12 @@ class TrainingSet:
     samples_per_file: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    build: Callable[..., Network]  # of a sample's shape, if it is not the usual one
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkEntry(Entry):
+    """Its target builds it, of a sample's shape if that is not the usual one. `aliases`: other names that a command line may use."""
+
     data: TrainingSet
-    summary: str
+    aliases: tuple[str, ...] = ()
 
 
 _IMAGENET = TrainingSet(
@@ -52,29 +52,48 @@ _DEEPCAM = TrainingSet(
 )
 _MNIST = TrainingSet(60_000, 1, 28 * 28, "MNIST: 60,000 images of 28 x 28 bytes in one file", samples_per_file=60_000)
 
-NETWORKS: dict[str, Known] = {
-    "cosmoflow": Known(cosmoflow, _COSMOFLOW, "regression on cubes of 128^3 x 4"),
-    "deepcam": Known(deepcam, _DEEPCAM, "segmentation of climate images of 768 x 1152 x 16"),
-    "resnet50": Known(resnet50, _IMAGENET, "classification of images, 25.6 million parameters"),
-    "resnet101": Known(resnet101, _IMAGENET, "classification of images, 44.5 million parameters"),
-    "alexnet": Known(alexnet, _IMAGENET, "classification of images, 61.1 million parameters"),
-    "lenet5": Known(lenet5, _MNIST, "handwritten digits, 62 thousand parameters"),
-}
-ALIASES = {"lenet": "lenet5"}
+NETWORKS: "Registry[Callable[..., Network], NetworkEntry]" = Registry(
+    "network",
+    {
+        "cosmoflow": NetworkEntry(
+            "tierscope.arch.cosmoflow:cosmoflow", "regression on cubes of 128^3 x 4", data=_COSMOFLOW
+        ),
+        "deepcam": NetworkEntry(
+            "tierscope.arch.deepcam:deepcam", "segmentation of climate images of 768 x 1152 x 16", data=_DEEPCAM
+        ),
+        "resnet50": NetworkEntry(
+            "tierscope.arch.resnet:resnet50", "classification of images, 25.6 million parameters", data=_IMAGENET
+        ),
+        "resnet101": NetworkEntry(
+            "tierscope.arch.resnet:resnet101", "classification of images, 44.5 million parameters", data=_IMAGENET
+        ),
+        "alexnet": NetworkEntry(
+            "tierscope.arch.alexnet:alexnet", "classification of images, 61.1 million parameters", data=_IMAGENET
+        ),
+        "lenet5": NetworkEntry(
+            "tierscope.arch.lenet:lenet5",
+            "handwritten digits, 62 thousand parameters",
+            data=_MNIST,
+            aliases=("lenet",),
+        ),
+    },
+)
+ALIASES = {alias: name for name, entry in NETWORKS.entries.items() for alias in entry.aliases}
 
 
-def build_network(name: str, shape: Shape | None = None) -> Network:
+def build_network(name: str, shape: "Shape | None" = None) -> "Network":
     """Refuses a shape that the network cannot take."""
-    known = find_network(name)
-    usual = known.build()
+    find_network(name)
+    build = NETWORKS.load(ALIASES.get(name, name))
+    usual = build()
     if shape is None or shape == usual.input_shape:
         return usual
     if len(shape) != len(usual.input_shape) or shape[0] != usual.input_shape[0]:
         raise UserError(
-            f"--input {shown(shape)}: {name} takes {usual.input_shape[0]} channels and {len(usual.input_shape) - 1} sides, "
+            f"--input {shown(shape)}: {name} takes {counted(usual.input_shape[0], 'channel')} and {counted(len(usual.input_shape) - 1, 'side')}, "
             f"like {shown(usual.input_shape)}"
         )
-    network = known.build(shape)
+    network = build(shape)
     small = next((layer for layer in network.layers if min(layer.out_shape) < 1), None)
     uneven = network.layers[-1].kind.startswith("ConvTranspose") and network.layers[-1].out_shape[1:] != shape[1:]
     if small or uneven:
@@ -85,16 +104,17 @@ def build_network(name: str, shape: Shape | None = None) -> Network:
     return network
 
 
-def shown(shape: Shape) -> str:
+def shown(shape: "Shape") -> str:
     return "x".join(map(str, shape))
 
 
-def find_network(name: str) -> Known:
+def find_network(name: str) -> NetworkEntry:
+    """What is known of it, by its name or another of its names."""
     if ":" in name:
         raise UserError(f"{name}: only networks that ship are taken here, not module:function: {', '.join(NETWORKS)}")
-    known = NETWORKS.get(ALIASES.get(name, name))
-    if known is None:
+    known = ALIASES.get(name, name)
+    if known not in NETWORKS:
         guess = closest(name, [*NETWORKS, *ALIASES])
         hint = f"did you mean {guess}?" if guess else f"known: {', '.join(NETWORKS)}"
         raise UserError(f"{name}: no such network; {hint}; or give module:function that builds one of torch")
-    return known
+    return NETWORKS[known]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tierscope.arch.kept import kept_bytes
+from tierscope.arch.kept_activations import kept_bytes
 from tierscope.arch.machine import Machine
 from tierscope.arch.movement import (
     Compression,
@@ -27,7 +27,7 @@ MOST_BATCH = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is asked, beside network and machine. `kept`: the rule by which kept activations are counted (`arch/kept.py`)."""
+    """What is asked, beside network and machine. `kept`: the rule by which kept activations are counted (`arch/kept_activations.py`)."""
 
     precision: Precision
     batches: tuple[int, ...] = (1,)

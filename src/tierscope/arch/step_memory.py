@@ -1,7 +1,7 @@
 """Memory of a device over one training step, allocation by allocation, as torch makes them.
 
 Assumptions
-- Outputs are freed when their last reader has run and nothing keeps them for the backward pass (`arch/kept.py`); backward runs in the
+- Outputs are freed when their last reader has run and nothing keeps them for the backward pass (`arch/kept_activations.py`); backward runs in the
   opposite order and frees what a layer kept when it has run. Gradients of weights are made in backward (`zero_grad` sets to none).
 - Under `amp` the sample and every weight of a matrix product are copied to 16 bits; a weight's copy lives until its layer's backward,
   where its gradient is made in 16 bits and then cast.
@@ -13,7 +13,7 @@ Assumptions
 import math
 from dataclasses import dataclass, field
 
-from tierscope.arch.kept import beside_bytes, keeps_input, keeps_output, statistics_bytes, storages
+from tierscope.arch.kept_activations import beside_bytes, keeps_input, keeps_output, statistics_bytes, storages
 from tierscope.arch.layer import CONVOLUTIONS, INPUT, TRANSPOSED, VIEWS, Layer
 from tierscope.arch.network import Network, weight_tensors
 from tierscope.arch.precision import OPTIMIZER_STATES, PARAMETER_BYTES, Precision

@@ -5,7 +5,7 @@ size can be traced on any machine. A module whose building looks at values is bu
 
 Exact: parameters (each once, however often it is used), shapes, and the operations of convolutions, matrix products and attention, forward and
 backward (only those gradients that are needed). Attention counts its two products in full, masked or not, and nothing that a fused kernel
-computes again. Approximate: what `arch/kept.py` says of functions between layers; `saved_bytes_per_sample` is what autograd itself says.
+computes again. Approximate: what `arch/kept_activations.py` says of functions between layers; `saved_bytes_per_sample` is what autograd itself says.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Which kind of layer an operation of torch (aten) is, as `arch/kept.py` and `arch/traffic.py` know kinds.
+"""Which kind of layer an operation of torch (aten) is, as `arch/kept_activations.py` and `arch/traffic.py` know kinds.
 
 Operations that are not in the table: `Elementwise` for functions of one value (their input is kept), `Other` for all else (nothing is kept).
 That is what autograd keeps for most of them, not for all: `saved_bytes_per_sample` asks autograd itself.

@@ -8,7 +8,7 @@ of its weights; a normalisation reads what it normalises twice, first for the st
 import math
 from dataclasses import dataclass
 
-from tierscope.arch.kept import keeps_input, keeps_output
+from tierscope.arch.kept_activations import keeps_input, keeps_output
 from tierscope.arch.layer import INPUT, NORMALISATIONS, VIEWS, Layer
 from tierscope.arch.network import Network
 

@@ -18,10 +18,9 @@ from tierscope.bench.recovery import cool, read_back
 from tierscope.dataset.checkpoint_folder import MANIFEST, CheckpointFolder, receipt_name
 from tierscope.dataset.checkpoints import checkpoint_bytes, parts_of, ranks_together, tier_of
 from tierscope.dataset.snapshot import Snapshot
-from tierscope.loaders import SampleSource
 from tierscope.spec.study import Study
 from tierscope.storage.access import Punctuality
-from tierscope.storage.files import tier_root
+from tierscope.storage.base import Storage
 from tierscope.trace.rank_trace import CheckpointLog, Tally
 from tierscope.trace.recorder import LaneTable, OpSink
 
@@ -34,27 +33,25 @@ class Checkpointer:
     def __init__(
         self,
         study: Study,
-        out: str,
         node: int,
-        source: SampleSource,
+        storage: Storage,
+        transfer_bytes: int,
         group: Group,
         sink: OpSink | None,
         silent: bool = False,
     ) -> None:
-        self._wanted, self._group, self._source = study.workload.checkpoint, group, source
+        """`storage`: of the tier that checkpoints go to."""
+        self._wanted, self._group, self._storage = study.workload.checkpoint, group, storage
         self._study, self._together = study, ranks_together(study, node)
         index, ranks = tier_of(study), study.system.ranks
-        tier = study.system.tiers[index]
-        self._emulated = tier.emulate
-        self._folder = CheckpointFolder(tier_root(tier, out, node))
+        self._folder = CheckpointFolder(storage)
         self._parts = parts_of(self._wanted, group.rank, ranks)
         self._meets = self._wanted.mode == "all_ranks" and ranks > 1
         self._clears = group.rank == self._together[0]
         self._leads = self._clears and (self._meets or group.rank == 0)
         self._notes = CheckpointNotes(index, len(study.system.tiers), sink, silent)
-        self._accesses = source.open_accesses()
-        self._access = self._accesses[index]
-        self._snapshot = Snapshot(study.seed, source.transfer_bytes)
+        self._access = storage.open_access()
+        self._snapshot = Snapshot(study.seed, transfer_bytes)
         self._files = CheckpointFiles(self._folder, self._parts, self._snapshot, self._access, self._notes)
         self._before = self._step = 0  # steps of earlier epochs; of all
         self._complete: list[int] = []
@@ -158,20 +155,22 @@ class Checkpointer:
     def _recover(self, log: CheckpointLog) -> CheckpointLog:
         folder = self._folder.finished(self._last)
         resident = None
-        if not self._emulated and self._study.workload.reader.evict:
-            resident = cool([f"{folder}/{part.name}" for part in self._parts])
+        if not self._storage.abilities.emulated and self._study.workload.reader.evict:
+            resident = cool(self._storage, self._access, [f"{folder}/{part.name}" for part in self._parts])
         self._group.barrier()
         if not self._parts:
             return log
         kept_in = MANIFEST if self._leads else receipt_name(self._group.rank)
-        seconds, nbytes = read_back(folder, self._parts, kept_in, self._access, self._snapshot.piece_bytes)
+        seconds, nbytes = read_back(
+            self._storage, folder, self._parts, kept_in, self._access, self._snapshot.piece_bytes
+        )
         return replace(log, recovery_seconds=seconds, verified_bytes=nbytes, resident_bytes=resident)
 
     def close(self) -> None:
         """However the run ended."""
         if self._under_way:
             self._under_way.stop()
-        self._source.close_accesses(self._accesses)
+        self._access.leave()
 
 
 class _Writing:

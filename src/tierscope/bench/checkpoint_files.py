@@ -4,20 +4,17 @@ A rank writes its files and says what they are in a receipt. Whoever leads write
 all files beside its own checksums; then the folder gets its name. With fsync every file, and both directories, are synced on the way.
 """
 
-import errno
 import json
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from tierscope.dataset.checkpoint_folder import MANIFEST, CheckpointFolder, receipt_name
 from tierscope.dataset.checkpoints import CheckpointFile
 from tierscope.dataset.snapshot import Snapshot
-from tierscope.errors import OutOfSpaceError, TierscopeError, UserError
+from tierscope.output.disk_errors import CHECKPOINT, explained
 from tierscope.storage.access import Access
 from tierscope.trace.ops import CLOSE, OPEN, SYNC, WRITE
 from tierscope.trace.recorder import Lane, LaneTable, OpSink, SilentLane
@@ -68,11 +65,11 @@ class CheckpointFiles:
         self._folder, self._parts, self._snapshot, self._access, self._notes = folder, parts, snapshot, access, notes
 
     def write(self, step: int, fsync: bool, stopped: Callable[[], bool]) -> None:
-        with _explained(self._folder.unfinished(step)):
+        with explained(self._folder.unfinished(step), CHECKPOINT, by_name=True):
             folder = self._folder.make(step)
             for part in self._parts:
                 pieces = self._snapshot.pieces(step, part.number, part.nbytes)
-                self._write_file(os.path.join(folder, part.name), part.number, pieces, fsync, stopped)
+                self._write_file(f"{folder}/{part.name}", part.number, pieces, fsync, stopped)
 
     def write_receipt(self, step: int, rank: int, fsync: bool) -> None:
         """Of a rank that does not lead."""
@@ -80,7 +77,7 @@ class CheckpointFiles:
 
     def commit(self, step: int, whole: dict[str, Any], fsync: bool) -> None:
         """By whoever leads, when all files are there: it counts from now on, or not at all."""
-        with _explained(self._folder.unfinished(step)):
+        with explained(self._folder.unfinished(step), CHECKPOINT, by_name=True):
             folder = self._folder.make(step)
             self._write_json(folder, MANIFEST, {"step": step, **whole, **self._sums(step)}, fsync)
             if fsync:
@@ -90,7 +87,7 @@ class CheckpointFiles:
                 self._sync_folder(self._folder.path)
 
     def prune(self, keep: int) -> None:
-        with _explained(self._folder.path):
+        with explained(self._folder.path, CHECKPOINT, by_name=True):
             self._folder.prune(keep)
 
     def _sums(self, step: int) -> dict[str, Any]:
@@ -106,8 +103,8 @@ class CheckpointFiles:
 
     def _write_json(self, folder: str, name: str, content: dict[str, Any], fsync: bool) -> None:
         data = memoryview((json.dumps(content, indent=1) + "\n").encode())
-        with _explained(folder):
-            self._write_file(os.path.join(folder, name), 0, iter((data,)), fsync, lambda: False)
+        with explained(folder, CHECKPOINT, by_name=True):
+            self._write_file(f"{folder}/{name}", 0, iter((data,)), fsync, lambda: False)
 
     def _write_file(
         self, path: str, number: int, pieces: Iterator[memoryview], fsync: bool, stopped: Callable[[], bool]
@@ -132,24 +129,8 @@ class CheckpointFiles:
                 access.close(fd)
 
     def _sync_folder(self, path: str) -> None:
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fd = self._access.open_folder(path)
         try:
             self._notes.take(SYNC, 0, 0, partial(self._access.sync, fd))
         finally:
-            os.close(fd)
-
-
-@contextmanager
-def _explained(path: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise _explanation(error, error.filename or path) from None
-
-
-def _explanation(error: OSError, path: str) -> TierscopeError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return OutOfSpaceError(
-            f"{path}: {error.strerror} while writing a checkpoint; free some space and run the same command again to go on"
-        )
-    return UserError(f"{path}: a checkpoint cannot be written: {error.strerror}; check the directory")
+            self._access.close(fd)

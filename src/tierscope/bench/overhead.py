@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tierscope.bench.group import Alone
-from tierscope.bench.loading import make_loader, null_source, pick_loader
+from tierscope.bench.loading import make_loader, null_source
 from tierscope.bench.pull import pull
+from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.work import EmulatedWork
 from tierscope.formats import LIBRARY
 from tierscope.formats.raw import Raw
-from tierscope.plan.file_format import make_format
 from tierscope.plan.plan import Block, Plan
-from tierscope.spec.study import Study
+from tierscope.spec.study import Reader
 from tierscope.trace import native_lanes
 from tierscope.trace.recorder import Recording, cost_per_op_seconds
 
@@ -45,43 +45,44 @@ def described(overhead: Overhead) -> dict[str, float]:
     }
 
 
-def measure_overhead(study: Study) -> Overhead:
-    """With the loader that the study really uses."""
-    study = _with_small_batches(study)
-    threads = study.workload.reader.read_threads
-    recorder = min(_recorder_cost(pick_loader(study), threads) for _ in range(_REPEATS))
-    harness = min(_drive(study, "nothing")[0] for _ in range(_REPEATS))
+def measure_overhead(run: ResolvedRun) -> Overhead:
+    """With the loader that the run really uses."""
+    run = _with_small_batches(run)
+    reader = run.study.workload.reader
+    recorder = min(_recorder_cost(run.loader, reader.read_threads) for _ in range(_REPEATS))
+    harness = min(_drive(run, "nothing")[0] for _ in range(_REPEATS))
     lost = 0.0
-    if threads > 1:
-        alone = replace(study.workload.reader, read_threads=1)
-        single = replace(study, workload=replace(study.workload, reader=alone))
-        together, apart = (min(_drive(each, "null device")[1] for _ in range(_REPEATS)) for each in (study, single))
+    if reader.read_threads > 1:
+        alone = _with_reader(run, replace(reader, read_threads=1))
+        together, apart = (min(_drive(each, "null device")[1] for _ in range(_REPEATS)) for each in (run, alone))
         lost = max(0.0, together - apart)
     return Overhead(recorder, harness, lost)
 
 
-def _with_small_batches(study: Study) -> Study:
+def _with_reader(run: ResolvedRun, reader: Reader) -> ResolvedRun:
+    return run.with_study(replace(run.study, workload=replace(run.study.workload, reader=reader)))
+
+
+def _with_small_batches(run: ResolvedRun) -> ResolvedRun:
     """Memory of very large samples takes longer to get than the loop takes that is to be measured: then fewer are held at a time."""
-    reader, sample = study.workload.reader, make_format(study).slot_bytes
+    reader, sample = run.study.workload.reader, run.format.slot_bytes
     if reader.batch_size * (reader.prefetch_size + 1) * sample <= _MOST_BYTES:
-        return study
+        return run
     prefetch = 0 if (reader.prefetch_size + 1) * sample > _MOST_BYTES else reader.prefetch_size
     batch = max(1, min(reader.batch_size, _MOST_BYTES // ((prefetch + 1) * max(1, sample))))
-    light = replace(reader, batch_size=batch, prefetch_size=prefetch)
-    return replace(study, workload=replace(study.workload, reader=light))
+    return _with_reader(run, replace(reader, batch_size=batch, prefetch_size=prefetch))
 
 
 def _recorder_cost(loader: str, threads: int) -> float:
     return native_lanes.cost_per_op_seconds() if loader == "native" else max(cost_per_op_seconds(5000, threads > 1))
 
 
-def _drive(study: Study, storage: str) -> tuple[float, float]:
-    """The study's own loop, loader and plan on storage that does nothing: seconds per sample, busy ones per operation."""
-    form = make_format(study)
-    if form.reading == LIBRARY:  # nobody's library opens a file that is not there: what is left is our own part
-        form = Raw(form.shape)
-    plan = Plan.of(study, form.file_bytes)
-    loader = make_loader(study, null_source(study, form, storage), Recording(len(study.system.tiers)))
+def _drive(run: ResolvedRun, storage: str) -> tuple[float, float]:
+    """The run's own loop, loader and plan on storage that does nothing: seconds per sample, busy ones per operation."""
+    if run.format.reading == LIBRARY:  # nobody's library opens a file that is not there: what is left is our own part
+        run = run.with_study(run.study, Raw(run.format.shape))
+    plan, tiers = run.plan, len(run.study.system.tiers)
+    loader = make_loader(run, null_source(run, storage), Recording(tiers))
     tally = pull(loader.batches(_enough(plan)), EmulatedWork(lambda _: None, lambda: 0.0), Alone())
     tables, _ = loader.finish()
     ops, busy = sum(int(table.ops.sum()) for table in tables), sum(int(table.busy_ns.sum()) for table in tables)

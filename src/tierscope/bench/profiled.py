@@ -1,18 +1,15 @@
-"""A run that a site's profiler watches, seen from one rank: reads that it can see, and epochs that it can tell apart.
+"""A run that a site's profiler watches, seen from one rank: epochs that it can tell apart.
 
 Our own timers are off then: two timers would measure each other.
 """
 
 import ctypes
-import errno
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from tierscope.errors import TierscopeError
-from tierscope.storage.access import Punctuality, create
 
 PRELOADED = "preloaded"  # our own library, in every process of a rank
 NO_EPOCH = 2**31 - 1
@@ -24,34 +21,6 @@ class Watched:
 
     profiler: str
     folder: str
-
-
-class SeenDirectory:
-    """The os module, but for reads: those of `os.preadv` are calls that not every profiler knows (preadv2), and pread is known to all."""
-
-    open = staticmethod(os.open)
-    create = staticmethod(create)
-    pwrite = staticmethod(os.pwrite)
-    sync = staticmethod(os.fsync)
-    close = staticmethod(os.close)
-    stat = staticmethod(os.stat)
-
-    def __init__(self) -> None:
-        self.punctuality = Punctuality()
-        library = ctypes.CDLL(None, use_errno=True)
-        self._pread = getattr(library, "pread64", None) or library.pread
-        self._pread.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64)
-        self._pread.restype = ctypes.c_ssize_t
-
-    def preadv(self, fd: int, buffers: Sequence[memoryview], offset: int, /) -> int:
-        (buffer,) = buffers
-        size = buffer.nbytes
-        memory = (ctypes.c_char * size).from_buffer(buffer)
-        while (got := int(self._pread(fd, memory, size, offset))) < 0:
-            number = ctypes.get_errno()
-            if number != errno.EINTR:
-                raise OSError(number, os.strerror(number))
-        return got
 
 
 class Frames(Protocol):

@@ -4,45 +4,50 @@ No epoch's lane sees these reads.
 """
 
 import json
-import os
 import time
 import zlib
 from typing import Any
 
 from tierscope.dataset.checkpoints import CheckpointFile
 from tierscope.errors import DamagedDataError
-from tierscope.output.durable import open_plain
-from tierscope.storage import cold
 from tierscope.storage.access import READ_FLAGS, Access
+from tierscope.storage.base import Storage
 
 _now = time.monotonic_ns
+_MOST_BYTES = 1 << 28  # of what is written down: a line for every file of every rank
 _ADVICE = "check the tier's storage before you trust it with checkpoints"
 
 
-def cool(paths: list[str]) -> int | None:
-    """Take files out of the page cache, as far as that goes; the bytes that are still there, None: cannot be told."""
+def cool(storage: Storage, access: Access, paths: list[str]) -> int | None:
+    """Take files out of caches, as far as that goes; the bytes that are still there, None: cannot be told."""
     for path in paths:
         try:
-            fd = os.open(path, READ_FLAGS)
+            fd = access.open(path, READ_FLAGS)
         except OSError:
             continue  # its reader will name it
         try:
-            os.fsync(fd)  # pages that are not on the device yet cannot be evicted
+            access.sync(fd)  # pages that are not on the device yet cannot be evicted
         finally:
-            os.close(fd)
-    cold.evict(paths)
-    return cold.resident(paths)[1]
+            access.close(fd)
+    if storage.abilities.evict:
+        storage.evict(paths)
+    return storage.resident(paths)[1]
 
 
 def read_back(
-    folder: str, parts: tuple[CheckpointFile, ...], described_in: str, access: Access, piece_bytes: int
+    storage: Storage,
+    folder: str,
+    parts: tuple[CheckpointFile, ...],
+    described_in: str,
+    access: Access,
+    piece_bytes: int,
 ) -> tuple[float, int]:
     """Seconds of opening, reading and closing, without checking; and bytes."""
-    known = _described(os.path.join(folder, described_in))
+    known = _described(storage, f"{folder}/{described_in}")
     buffer = memoryview(bytearray(piece_bytes))
     busy_ns = nbytes = 0
     for part in parts:
-        path = os.path.join(folder, part.name)
+        path = f"{folder}/{part.name}"
         spent, size, checksum = _read_file(path, buffer, access)
         if known.get(part.name) != {"bytes": size, "crc32": f"{checksum:08x}"} or size != part.nbytes:
             said = known.get(part.name, {})
@@ -73,10 +78,9 @@ def _read_file(path: str, buffer: memoryview, access: Access) -> tuple[int, int,
     return _now() - start - checking, offset, checksum
 
 
-def _described(path: str) -> dict[str, dict[str, Any]]:
+def _described(storage: Storage, path: str) -> dict[str, dict[str, Any]]:
     try:
-        with open_plain(path) as source:
-            files = json.load(source)["files"]
-            return {name: dict(said) for name, said in files.items()}
+        files = json.loads(storage.read_document(path, _MOST_BYTES))["files"]
+        return {name: dict(said) for name, said in files.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise DamagedDataError(f"{path}: does not say any more what was written; {_ADVICE}") from None

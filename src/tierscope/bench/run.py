@@ -7,12 +7,14 @@ from dataclasses import dataclass, fields, replace
 from tierscope.bench.checkpoint import Checkpointer
 from tierscope.bench.compute import make_compute, step_seconds
 from tierscope.bench.group import Group
-from tierscope.bench.loading import fills_as_it_reads, in_memory, make_loader, make_source, pick_loader
+from tierscope.bench.loading import in_memory, make_loader, make_source, node_storages
 from tierscope.bench.mpi_files import together
 from tierscope.bench.profiled import PRELOADED, Watched, frames_of
 from tierscope.bench.pull import pull
+from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.statistics_file import StatisticsReads, reads_statistics, statistics_path
-from tierscope.bench.work import WORKS, EmulatedWork, RankPlace, TrainingSession, Work
+from tierscope.bench.work import EmulatedWork, MakeTraining, RankPlace, TrainingSession, Work
+from tierscope.dataset.checkpoints import tier_of
 from tierscope.dataset.copies import Copies
 from tierscope.dataset.memory import check_memory
 from tierscope.errors import TierscopeError
@@ -20,10 +22,10 @@ from tierscope.formats import NOTHING
 from tierscope.loaders import LOADERS
 from tierscope.loaders.ahead import AheadLoader, SamplesInMemory
 from tierscope.loaders.base import EpochLoader
+from tierscope.loaders.choose import fills_as_it_reads
 from tierscope.loaders.nothing import NoReads
-from tierscope.plan.file_format import make_format
 from tierscope.plan.first_touch import FirstTouch
-from tierscope.plan.plan import Plan, Reads
+from tierscope.plan.plan import Reads
 from tierscope.spec.study import Study
 from tierscope.storage import cold
 from tierscope.storage.emulated import sharpen_sleep
@@ -36,6 +38,7 @@ class RunTask:
     """One run: a study at one point of its sweep, all its epochs."""
 
     study: Study
+    loader: str  # as `choose_loader` has it for all ranks
     out: str
     board: str | None  # path of the emulated tiers' shared queues
     compute_mode: str
@@ -44,6 +47,7 @@ class RunTask:
     repetition: int = 1
     ranks_on_host: int = 0  # 0: all of them
     meeting: str | None = None  # where ranks that train together find one another
+    train: MakeTraining | None = None  # who trains the study's network; needed where it has one
 
 
 def ops_path(folder: str, rank: int) -> str:
@@ -62,12 +66,12 @@ class _Rank:
     def __init__(self, task: RunTask, group: Group, node: int) -> None:
         study = task.study
         self._task, self._group, self._node, self._study = task, group, node, study
-        self._format = make_format(study)
-        self._plan = Plan.of(study, self._format.file_bytes, task.repetition)
+        self._run = ResolvedRun.of(study, task.loader, task.repetition)
+        self._format, self._plan = self._run.format, self._run.plan
         self._silent = task.watched is not None
-        self._seen = task.watched is not None and task.watched.profiler != PRELOADED
-        self._loader_name = pick_loader(study, self._seen)
-        self._source = make_source(study, task.out, node, task.board, self._format, self._seen, group.rank)
+        seen = task.watched is not None and task.watched.profiler != PRELOADED
+        self._storages = node_storages(self._run, task.out, node, task.board, group.rank)
+        self._source = make_source(self._run, self._storages, task.out, node, task.board, seen)
         self._together = together(study, group.rank) if study.workload.reader.file_access == "collective" else ()
         if self._together:
             self._source = replace(self._source, together=self._together)
@@ -75,7 +79,7 @@ class _Rank:
         self._copies: Copies | None = None
         if fills_as_it_reads(study):
             self._reads = FirstTouch(study, self._plan, self._format.file_bytes, node)
-            self._copies = Copies(self._source.files[0])
+            self._copies = Copies(self._storages[0], self._source.files[0])
         self._compute = make_compute(task.compute_mode)
         self._training = self._make_training() if study.workload.model.network else None
         self._held: SamplesInMemory | None = None
@@ -84,14 +88,16 @@ class _Rank:
         self._frames = frames_of(task.watched, self._plan.epochs)
         self._checkpoints: Checkpointer | None = None
         if study.workload.checkpoint.wanted:
-            self._checkpoints = Checkpointer(study, task.out, node, self._source, group, self._sink, self._silent)
+            storage, transfer = self._storages[tier_of(study)], self._source.transfer_bytes
+            self._checkpoints = Checkpointer(study, node, storage, transfer, group, self._sink, self._silent)
         sharpen_sleep()
 
     def _make_training(self) -> TrainingSession:
         group, task = self._group, self._task
+        assert task.train is not None, "a study with a network needs somebody who trains it"
         on_node = group.rank % self._study.system.ranks_per_node
         place = RankPlace(group.rank, group.size, on_node, task.ranks_on_host or group.size, task.meeting)
-        return WORKS.load("torch")(self._study, place)
+        return task.train(self._study, place)
 
     def run(self) -> RankTrace:
         if self._copies and self._leads_near_tier():
@@ -112,7 +118,7 @@ class _Rank:
         for ranks in self._together:
             ranks.leave()
         done = training.finish() if training else None
-        return RankTrace(self._group.rank, self._node, epochs, self._loader_name, log, done)
+        return RankTrace(self._group.rank, self._node, epochs, self._run.loader, log, done)
 
     def _epoch(self, epoch: int) -> RankEpoch:
         evict = self._study.workload.reader.evict and self._study.workload.model.data != "synthetic"
@@ -165,19 +171,19 @@ class _Rank:
     def _loader(self, recording: Recording) -> EpochLoader:
         if self._lasting is not None:
             return self._lasting
-        if not LOADERS.load(self._loader_name).records:
-            self._lasting = make_loader(self._study, self._source, recording)
+        if not LOADERS.load(self._run.loader).records:
+            self._lasting = make_loader(self._run, self._source, recording)
             return self._lasting
         if self._study.workload.model.data == "synthetic":
             return NoReads(self._study.workload.reader.batch_size)
         if not in_memory(self._study):
-            return make_loader(self._study, self._source, recording)
+            return make_loader(self._run, self._source, recording)
         samples, largest = self._plan.order.reachable(self._group.rank), self._format.slot_bytes
         first = self._held is None
         if self._held is None:
             check_memory(len(samples) * largest * (self._task.ranks_on_host or self._group.size))
             self._held = SamplesInMemory(samples, largest)
-        loader = make_loader(self._study, self._source, recording) if first else None
+        loader = make_loader(self._run, self._source, recording) if first else None
         batch = self._study.workload.reader.batch_size
         return AheadLoader(self._held, batch, loader, self._plan.blocks_of(samples))
 
@@ -190,16 +196,19 @@ class _Rank:
         self._group.barrier()  # nobody still reads
         if self._held:
             return ()  # and nobody will
-        real = [index for index, tier in enumerate(self._study.system.tiers) if not tier.emulate]
+        real = [index for index, storage in enumerate(self._storages) if not storage.abilities.emulated]
         if self._copies and epoch > 1 and 0 in real:
             if self._first_of_node:
                 self._copies.sync()
             self._group.barrier()
         for index in real:
-            cold.evict(self._coming(epoch, index))
+            if self._storages[index].abilities.evict:
+                self._storages[index].evict(self._coming(epoch, index))
         self._group.barrier()
         names = self._source.tier_names
-        return tuple(Residency(names[index], *cold.resident(self._coming(epoch, index))) for index in real)
+        return tuple(
+            Residency(names[index], *self._storages[index].resident(self._coming(epoch, index))) for index in real
+        )
 
     @property
     def _first_of_node(self) -> bool:

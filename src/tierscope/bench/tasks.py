@@ -8,6 +8,7 @@ from typing import Any
 
 from tierscope.bench.group import Group
 from tierscope.bench.overhead import measure_overhead
+from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.run import RunTask, run_rank
 from tierscope.dataset.stage import Missing, Stager, StagingPlace
 from tierscope.output.durable import boot_id
@@ -58,6 +59,7 @@ class OverheadTask:
     """What recording and loading cost by themselves (rank 0 measures, the others wait)."""
 
     study: Study
+    loader: str
 
 
 Task = WhoTask | ClaimTask | SurveyTask | StageTask | OverheadTask | RunTask
@@ -80,7 +82,7 @@ def perform(task: Task, group: Group) -> Any:
         case StageTask():
             return _stage(task, group)
         case OverheadTask():
-            result = measure_overhead(task.study) if group.rank == 0 else None
+            result = measure_overhead(ResolvedRun.of(task.study, task.loader)) if group.rank == 0 else None
             group.barrier()
             return result
         case RunTask():

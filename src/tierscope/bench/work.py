@@ -1,6 +1,6 @@
 """What a rank does with a batch once it has it: emulated compute, or a step of real training.
 
-`WORKS` names those that train. They are loaded by name, so that this room knows torch no more than torch's room knows this one.
+Who trains is handed over with the task (`MakeTraining`): this room knows torch no more than torch's room knows this one.
 """
 
 from collections.abc import Callable
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tierscope.loaders import Batch
-from tierscope.registry import Entry, Registry
 from tierscope.spec.study import Study
 from tierscope.trace.rank_trace import Phases, TrainingLog
 
@@ -42,10 +41,6 @@ class RankPlace:
 
 
 MakeTraining = Callable[[Study, RankPlace], TrainingSession]
-
-WORKS: Registry[MakeTraining] = Registry(
-    "training with", {"torch": Entry("tierscope.train.work:TorchWork", "networks of tierscope.arch on torch", "torch")}
-)
 
 
 @dataclass(frozen=True, slots=True)

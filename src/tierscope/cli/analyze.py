@@ -4,6 +4,7 @@ from dataclasses import replace
 import click
 
 from tierscope.cli import common
+from tierscope.cli.epoch import epoch_option, read_epoch
 from tierscope.errors import UserError
 
 
@@ -30,6 +31,7 @@ from tierscope.errors import UserError
 @click.option("--metrics", is_flag=True, help="Of a run: print DLIO's metrics instead, as [METRIC] lines.")
 @common.au_option
 @common.basis_option
+@epoch_option
 @click.option("--csv", "csv_path", type=click.Path(dir_okay=False), help="Also write the class times of every process.")
 @click.option(
     "--export",
@@ -53,6 +55,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     metrics: bool,
     au: str | None,
     basis: str,
+    epoch: str,
     csv_path: str | None,
     exports: tuple[tuple[str, str], ...],
     as_json: bool,
@@ -79,11 +82,12 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
             or dxt
             or split_shared
             or force
+            or epoch != "median"
         ):
             raise UserError("--metrics and --au go with --json only; leave the other options out")
         _show_metrics(results, au, as_json)
         return
-    kept = None
+    kept, chosen = None, read_epoch(epoch)
     if any(source_of(path) for path in results):
         from tierscope.imports.logs import ImportOptions, import_logs, keep  # noqa: PLC0415
         from tierscope.imports.paths import TierRules  # noqa: PLC0415
@@ -93,14 +97,14 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
         gap = read_duration("--epoch-gap", epoch_gap) if epoch_gap else None
         rules = TierRules(read_rules(tiers))
         trace = import_logs(results, ImportOptions(rules, gap, split_shared, dxt, epoch_span, compute_span, force))
-        analysis = analyze_import(trace, basis)
+        analysis = analyze_import(trace, basis, chosen)
         kept = keep(trace, out) if out else None
     elif len(results) > 1:
         raise UserError(f"{results[1]}: one result at a time; several are given only of logs (*.darshan, *.pfw)")
     elif tiers or out or epoch_gap or epoch_span or compute_span or dxt or split_shared or force:
-        raise UserError(f"{results[0]}: is no log; --basis, --csv and --json are all that there is for it")
+        raise UserError(f"{results[0]}: is no log; --basis, --epoch, --csv and --json are all that there is for it")
     else:
-        analysis = analyze(results[0], basis)
+        analysis = analyze(results[0], basis, chosen)
     if csv_path:
         to_csv(analysis.times, csv_path)
     for form, path in exports:

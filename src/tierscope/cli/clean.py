@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tierscope.errors import UserError, escaped
+from tierscope.units import counted
 
 if TYPE_CHECKING:
     from tierscope.dataset.cleaning import Found
@@ -26,14 +27,16 @@ def command(directories: tuple[str, ...], data: bool, yes: bool) -> None:
 
     with cleaning(directories, data) as plan:
         for found in plan.found:
-            click.echo(f"{escaped(found.path)}  {found.kind}, {found.files} files, {about_bytes(found.nbytes)}")
+            click.echo(
+                f"{escaped(found.path)}  {found.kind}, {counted(found.files, 'file')}, {about_bytes(found.nbytes)}"
+            )
             for path in found.kept:
                 click.echo(f"  kept, not ours: {path!r}")
         files, nbytes = _sums(plan.found)
         if not files:
             click.echo("nothing to delete")
             return
-        if not yes and not _agreed(f"delete {files} files, {about_bytes(nbytes)}? [y/N] "):
+        if not yes and not _agreed(f"delete {counted(files, 'file')}, {about_bytes(nbytes)}? [y/N] "):
             click.echo("nothing was deleted")
             return
         deleted = plan.delete()
@@ -45,7 +48,7 @@ def command(directories: tuple[str, ...], data: bool, yes: bool) -> None:
             if path not in shown:
                 click.echo(f"  kept, not ours: {path!r}")
     files, nbytes = _sums(deleted)
-    click.echo(f"deleted: {files} files, {about_bytes(nbytes)}")
+    click.echo(f"deleted: {counted(files, 'file')}, {about_bytes(nbytes)}")
 
 
 def _sums(found: "Sequence[Found]") -> tuple[int, int]:

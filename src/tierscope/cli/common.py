@@ -17,14 +17,15 @@ from tierscope.errors import TierscopeError, UserError
 
 if TYPE_CHECKING:
     from tierscope.analysis.analysis import Analysis
-    from tierscope.commands.report import WrittenReport
     from tierscope.commands.train import TrainedPart
     from tierscope.measure.crews import Crews
+    from tierscope.report.folder import WrittenReport
     from tierscope.spec.dlio_making import MetricOptions
     from tierscope.spec.load import Loaded
     from tierscope.spec.study import Study
 
 WIDTH = 160
+METHODS = ("bound", "events")  # of simulating
 
 out_option = click.option("--out", type=click.Path(file_okay=False), help="Results directory; default ./results/STUDY.")
 set_option = click.option(

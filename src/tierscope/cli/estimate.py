@@ -1,6 +1,7 @@
 import click
 
 from tierscope.cli import common
+from tierscope.cli.epoch import epoch_option, read_epoch
 from tierscope.errors import UserError
 
 
@@ -14,9 +15,16 @@ from tierscope.errors import UserError
 )
 @common.system_option
 @common.basis_option
+@epoch_option
 @common.json_option
 def command(
-    result: str, improve: tuple[str, ...], with_model: bool, system: str | None, basis: str, as_json: bool
+    result: str,
+    improve: tuple[str, ...],
+    with_model: bool,
+    system: str | None,
+    basis: str,
+    epoch: str,
+    as_json: bool,
 ) -> None:
     """Estimate what would change if classes of I/O were faster, and say when not to believe it.
 
@@ -26,7 +34,12 @@ def command(
     from tierscope.commands.analyze import analyze  # noqa: PLC0415
     from tierscope.commands.estimate import estimated  # noqa: PLC0415
 
-    analysis = analyze(result, basis)
+    chosen = read_epoch(epoch)
+    if chosen is not None and with_model:
+        raise UserError(
+            "--epoch is for estimates by scaling; the model has all epochs after the first: leave --with-model out"
+        )
+    analysis = analyze(result, basis, chosen)
     estimate, findings = estimated(analysis, improve)
     if system and not with_model:
         raise UserError("--system is for --with-model; add that, or leave it out")
@@ -38,11 +51,14 @@ def command(
         with watching(as_json) as watch:
             answer = modelled(result, analysis, estimate, system, watch)
     if as_json:
+        from tierscope.analysis.to_json import epoch_json  # noqa: PLC0415
         from tierscope.predict.model_json import model_json  # noqa: PLC0415
         from tierscope.predict.to_json import estimate_json  # noqa: PLC0415
 
         model = {"model": model_json(answer)} if answer else {}
-        common.print_json(estimate_json(estimate, findings, analysis.conditions) | model)
+        common.print_json(
+            estimate_json(estimate, findings, analysis.conditions) | epoch_json(analysis.breakdown) | model
+        )
         return
     from tierscope.report.estimates import EstimateView  # noqa: PLC0415
 

@@ -1,6 +1,7 @@
 import click
 
 from tierscope.cli import common
+from tierscope.cli.epoch import epoch_option, read_epoch
 from tierscope.errors import UserError
 
 
@@ -21,7 +22,7 @@ from tierscope.errors import UserError
     is_flag=True,
     help="OUT is a STUDY: simulate it with other keys, like --vary gfs.servers=1,4,16 --vary nodes=64:256:64.",
 )
-@click.option("--method", type=click.Choice(["bound", "events"]), default="bound", help="Of --simulate; default bound.")
+@click.option("--method", type=click.Choice(common.METHODS), default="bound", help="Of --simulate; default bound.")
 @common.system_option
 @common.set_option
 @click.option(
@@ -31,6 +32,7 @@ from tierscope.errors import UserError
     help="Price of each percent more of a class; TIER-gib=PRICE: of each GiB cached on a tier, over all nodes.",
 )
 @common.basis_option
+@epoch_option
 @common.json_option
 def command(  # noqa: PLR0913, PLR0917  (one per option)
     result: str,
@@ -43,6 +45,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     settings: tuple[str, ...],
     cost: tuple[str, ...],
     basis: str,
+    epoch: str,
     as_json: bool,
 ) -> None:
     """Find the improvements that meet a goal, each with the smallest cache rate that it needs.
@@ -52,8 +55,10 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     Or of a system that nobody built: tierscope explore --simulate STUDY --goal 4s --vary gfs.servers=1,4,16,60
     """
     if simulate:
-        if improve or basis != "busy":
-            raise UserError("--improve and --basis are for measured results; with --simulate use --vary and --set")
+        if improve or basis != "busy" or epoch != "median":
+            raise UserError(
+                "--improve, --basis and --epoch are for measured results; with --simulate use --vary and --set"
+            )
         _simulated(result, settings, system, vary, goal, cost, method, as_json)
         return
     if system or settings:
@@ -61,17 +66,19 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     from tierscope.commands.analyze import analyze  # noqa: PLC0415
     from tierscope.commands.explore import explored  # noqa: PLC0415
 
-    analysis = analyze(result, basis)
+    analysis = analyze(result, basis, read_epoch(epoch))
     found, findings = explored(analysis, goal, vary, improve, cost)
     if as_json:
+        from tierscope.analysis.to_json import epoch_json  # noqa: PLC0415
         from tierscope.predict.to_json import exploration_json  # noqa: PLC0415
 
         rate = analysis.study.placement.cache_rate if analysis.study else None
-        common.print_json(exploration_json(found, basis, rate, findings, analysis.conditions))
+        shown = exploration_json(found, basis, rate, findings, analysis.conditions)
+        common.print_json(shown | epoch_json(analysis.breakdown))
         return
     from tierscope.report.estimates import ExplorationView  # noqa: PLC0415
 
-    common.print_rich(ExplorationView(analysis.name, found, findings, analysis.conditions))
+    common.print_rich(ExplorationView(analysis.name, found, findings, analysis.conditions, analysis.breakdown.epoch))
 
 
 def _simulated(

@@ -1,13 +1,14 @@
 import click
 
 from tierscope.cli import common
+from tierscope.spec.study import DEVICES
 
 
 @click.command("kernels")
 @click.argument("model")
 @click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Samples of the step.")
 @click.option("--precision", type=click.Choice(["fp32", "amp"]), default="fp32", show_default=True)
-@click.option("--device", type=click.Choice(["auto", "cuda", "cpu"]), default="auto", show_default=True)
+@click.option("--device", type=click.Choice(DEVICES), default="auto", show_default=True)
 @click.option("--input", "shape", metavar="CxHxW", help="Shape of a sample; default the network's own.")
 @click.option("--counters", is_flag=True, help="From the hardware's counters, by Nsight Compute (ncu).")
 @click.option("--out", metavar="DIR", help="Write efficiency.json and the figure (SVG, PNG) there.")
@@ -27,7 +28,7 @@ def command(
     A kernel's efficiency is the largest of its use of tensor cores, other cores and memory; time × efficiency is what a perfect
     implementation would take. Needs torch. MODEL is one of those that 'tierscope require' knows.
     """
-    from tierscope.spec.asked import read_shape  # noqa: PLC0415
+    from tierscope.spec.option_values import read_shape  # noqa: PLC0415
     from tierscope.train.kernels import measure_efficiency, to_json  # noqa: PLC0415
 
     sides = read_shape(shape) if shape else None

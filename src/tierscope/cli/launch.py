@@ -1,6 +1,8 @@
 import click
 
 from tierscope.cli import common
+from tierscope.launch import LAUNCHERS
+from tierscope.units import counted
 
 
 @click.command("launch")
@@ -9,7 +11,7 @@ from tierscope.cli import common
 @click.option(
     "--with",
     "launcher",
-    type=click.Choice(["slurm", "pjm", "pbs", "mpirun"]),
+    type=click.Choice(list(LAUNCHERS)),
     required=True,
     help="Whose script it is.",
 )
@@ -84,5 +86,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     if submit:
         click.echo(jobs.submit(launcher, tokens))
         return
-    click.echo(f"{where}: {wanted.system.nodes} nodes x {wanted.system.ranks_per_node} ranks; results: {target}")
+    click.echo(
+        f"{where}: {counted(wanted.system.nodes, 'node')} x {counted(wanted.system.ranks_per_node, 'rank')}; results: {target}"
+    )
     click.echo(f"Submit it: {shlex.join(tokens)}")

@@ -13,8 +13,10 @@ import click
 from tierscope import __version__
 from tierscope.cli.common import output_failed
 from tierscope.errors import TierscopeError
+from tierscope.launch import LAUNCHERS
 from tierscope.units import closest
 
+_LAUNCHERS = ", ".join(launcher.title for launcher in LAUNCHERS.entries.values())
 # name → (module, one line of help): --help must not import what commands need.
 COMMANDS = {
     "run": ("tierscope.cli.run", "Run a study: generate its data, sweep, analyse. Run again to resume."),
@@ -25,7 +27,7 @@ COMMANDS = {
     "validate": ("tierscope.cli.validate", "Leave-one-out errors of the model on measured runs."),
     "trace": ("tierscope.cli.trace", "Run any command and show where its I/O time goes."),
     "convert": ("tierscope.cli.convert", "Print the study that a file of DLIO means."),
-    "launch": ("tierscope.cli.launch", "Write a job script (Slurm, PJM, PBS, mpirun) that runs and resumes a study."),
+    "launch": ("tierscope.cli.launch", f"Write a job script ({_LAUNCHERS}) that runs and resumes a study."),
     "generate": ("tierscope.cli.generate", "Only generate the data of a study."),
     "analyze": ("tierscope.cli.analyze", "Show where the I/O time of the slowest process goes."),
     "characterise": ("tierscope.cli.characterise", "Show how a run reads: sizes, order, files, bandwidth, hidden I/O."),

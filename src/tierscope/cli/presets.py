@@ -2,7 +2,7 @@ import click
 
 from tierscope.errors import UserError
 from tierscope.spec import presets, systems
-from tierscope.spec.shelf import Shelf
+from tierscope.spec.shipped_yaml import Shelf
 from tierscope.units import closest
 
 

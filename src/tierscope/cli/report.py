@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from tierscope.cli import common
+from tierscope.cli.epoch import epoch_option, read_epoch
 from tierscope.errors import UserError
 
 
@@ -16,6 +17,7 @@ from tierscope.errors import UserError
     "--out", type=click.Path(file_okay=False), help="Another directory; default: OUT, or FILE-report of a CSV."
 )
 @common.basis_option
+@epoch_option
 @click.option(
     "--beside",
     metavar="OUT2",
@@ -29,6 +31,7 @@ def command(
     improve: tuple[str, ...],
     out: str | None,
     basis: str,
+    epoch: str,
     beside: str | None,
     show: bool,
 ) -> None:
@@ -41,12 +44,13 @@ def command(
     from tierscope.commands.report import beside_of, report_folder, write_report  # noqa: PLC0415
     from tierscope.spec.whatif import read_goal, read_improvements  # noqa: PLC0415
 
-    analysis = analyze(result, basis)
+    chosen = read_epoch(epoch)
+    analysis = analyze(result, basis, chosen)
     improvements = read_improvements(improve, analysis.times.io_classes)
     seconds = read_goal(goal) if goal is not None else None
     if beside == "":
         raise UserError("--beside is empty; give a result or a CSV, or leave it out")
-    laid = None if beside is None else beside_of(analysis, analyze(beside, basis), (result, beside))
+    laid = None if beside is None else beside_of(analysis, analyze(beside, basis, chosen), (result, beside))
     written = write_report(analysis, report_folder(result, out), seconds, improvements, laid, result=result)
     common.say_page(written)
     if laid is not None:

@@ -68,9 +68,9 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     )
     written = None
     if out is not None:
-        from tierscope.commands.require import write_requirements  # noqa: PLC0415
+        from tierscope.report.requirements_files import write_requirements  # noqa: PLC0415
 
-        written = write_requirements(answer, out, layers)
+        written = write_requirements(answer.found, answer.findings, answer_json(answer, layers), out)
     if as_json:
         common.print_json(answer_json(answer, layers))
         return

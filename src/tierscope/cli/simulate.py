@@ -8,7 +8,7 @@ from tierscope.cli import common
 @common.overrides_argument
 @click.option(
     "--method",
-    type=click.Choice(["bound", "events"]),
+    type=click.Choice(common.METHODS),
     default="bound",
     show_default=True,
     help="bound: what the busiest station allows, at once; events: every operation, the authoritative one.",

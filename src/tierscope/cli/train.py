@@ -1,9 +1,9 @@
 import click
 
+from tierscope.arch.networks import ALIASES, NETWORKS
 from tierscope.cli import common
 from tierscope.errors import UserError
-from tierscope.spec.study import DEVICES, NETWORKS
-from tierscope.train.train_plan import ALIASES
+from tierscope.spec.study import DEVICES
 
 
 @click.command("train")
@@ -59,7 +59,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
 
     For example: tierscope train STUDY --model resnet50 --batch 32 --storage-matters
     """
-    from tierscope.train.train_plan import TrainOptions, all_data, plan_training  # noqa: PLC0415
+    from tierscope.train.training_study import TrainOptions, all_data, plan_training  # noqa: PLC0415
 
     if take is not None:
         if study is not None or hand_over is not None:

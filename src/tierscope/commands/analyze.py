@@ -11,7 +11,7 @@ from tierscope.analysis.analysis import Analysis
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.conditions import Conditions, conditions
 from tierscope.analysis.findings import find
-from tierscope.analysis.times import from_csv, from_traces
+from tierscope.analysis.times import from_csv, from_traces, of_epoch
 from tierscope.analysis.training import reading_times, training_of
 from tierscope.errors import ResultError, UserError
 from tierscope.imports.logs import is_import
@@ -25,21 +25,22 @@ from tierscope.trace.trace import RunKey, Trace
 _NAME_WIDTH = 60
 
 
-def analyze(path: str, basis: str = "busy") -> Analysis:
+def analyze(path: str, basis: str = "busy", epoch: int | None = None) -> Analysis:
+    """`epoch`: which one of every run; None: the median of those after the first."""
     if os.path.isdir(path) and not has_study(path) and is_trace(path):
-        return _analyze_trace(path, basis)
+        return _analyze_trace(path, basis, epoch)
     if os.path.isdir(path) and not has_study(path) and is_import(path):
-        return analyze_import(RunStore(path).load(RunKey(0, 1)), basis)
+        return analyze_import(RunStore(path).load(RunKey(0, 1)), basis, epoch)
     if os.path.isdir(path):
         _refuse_several(path)
-        return _analyze_result(path, basis)
+        return _analyze_result(path, basis, epoch)
     if not os.path.exists(path):
         raise UserError(
             f"{path}: no such directory or file; give the --out of a 'tierscope run' or 'tierscope trace', or a CSV of times"
         )
     if basis != "busy":
         raise UserError(f"{path}: a CSV has one kind of seconds only; leave --basis out")
-    times = from_csv(path)
+    times = of_epoch(from_csv(path), epoch)
     breakdown = break_down(times)
     given = Conditions()
     return Analysis(os.path.basename(path), times, breakdown, find(times, breakdown, given, None, None), given, None)
@@ -53,30 +54,30 @@ def _refuse_several(path: str) -> None:
         raise UserError(f"{path}: holds a result for each key that was varied; give one of them: {', '.join(parts)}")
 
 
-def _analyze_trace(out: str, basis: str) -> Analysis:
+def _analyze_trace(out: str, basis: str, epoch: int | None) -> Analysis:
     """One run of a stranger's command: no study, no sweep. While it runs, what it did so far."""
     trace = finish_or_look(out)
     if trace is None and not RunStore(out).finished():
         raise UserError(f"{out}: holds no records; trace the command again, with another --out")
     trace = trace or RunStore(out).load(RunKey(0, 1))
     if trace.about.get("kind") == "imported":
-        return analyze_import(trace, basis)
+        return analyze_import(trace, basis, epoch)
     if trace.about.get("kind") != "traced":
         raise ResultError(f"{RunStore(out).path(trace.key)}: is not the trace of a command; give the --out of one")
-    times = from_traces([trace], [tier["name"] for tier in trace.about["tiers"]], basis)
+    times = of_epoch(from_traces([trace], [tier["name"] for tier in trace.about["tiers"]], basis), epoch)
     breakdown = break_down(times)
-    given = conditions(times, trace.cold)
+    given = conditions(times, _of_epoch(trace.cold, epoch))
     name = _shortened(shlex.join(trace.about["command"]))
     return Analysis(name, times, breakdown, find(times, breakdown, given, None, None), given, None)
 
 
-def analyze_import(trace: Trace, basis: str = "busy") -> Analysis:
+def analyze_import(trace: Trace, basis: str = "busy", epoch: int | None = None) -> Analysis:
     """Logs that others recorded."""
     if basis != "busy":
         raise UserError("logs of other profilers have busy seconds only; leave --basis out")
-    times = from_traces([trace], [tier["name"] for tier in trace.about["tiers"]])
+    times = of_epoch(from_traces([trace], [tier["name"] for tier in trace.about["tiers"]]), epoch)
     breakdown = break_down(times)
-    given = conditions(times, trace.cold)
+    given = conditions(times, _of_epoch(trace.cold, epoch))
     command = trace.about.get("command") or "logs"
     name = _shortened(shlex.join(command) if isinstance(command, list) else str(command))
     try:
@@ -86,13 +87,17 @@ def analyze_import(trace: Trace, basis: str = "busy") -> Analysis:
     return Analysis(name, times, breakdown, findings, given, None)
 
 
+def _of_epoch(cold: pl.DataFrame, epoch: int | None) -> pl.DataFrame:
+    return cold if epoch is None else cold.filter(pl.col("epoch") == epoch)
+
+
 def _shortened(command: str) -> str:
     """Between words, where there are any; of one long path, the end."""
     shown = textwrap.shorten(command, _NAME_WIDTH, placeholder=" …")
     return shown if shown.strip(" …") else f"…{command.split(maxsplit=1)[0][1 - _NAME_WIDTH :]}"
 
 
-def _analyze_result(out: str, basis: str) -> Analysis:
+def _analyze_result(out: str, basis: str, epoch: int | None) -> Analysis:
     study = read_study(out)
     cold: list[pl.DataFrame] = []
 
@@ -107,7 +112,8 @@ def _analyze_result(out: str, basis: str) -> Analysis:
     every = from_traces(traces(), [tier.name for tier in study.system.tiers], basis)
     training = training_of(every)
     times, unread = reading_times(every)
-    given = conditions(times, pl.concat(cold))
+    times = of_epoch(times, epoch)
+    given = conditions(times, _of_epoch(pl.concat(cold), epoch))
     if basis != "busy" and given.profilers:
         raise UserError(f"{out}: {', '.join(given.profilers)} measured it, with busy seconds only; leave --basis out")
     breakdown = break_down(times)

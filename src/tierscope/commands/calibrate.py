@@ -16,8 +16,9 @@ from tierscope.output.store import RunStore
 from tierscope.plan.plan import Plan
 from tierscope.plan.reading import reading_of
 from tierscope.predict.calibrate import Calibration, calibrate, work
-from tierscope.predict.fit import NO_RATES, RATES, Case, without_rates
+from tierscope.predict.fit import Case
 from tierscope.predict.propose import Proposal, propose
+from tierscope.predict.rates import NO_RATES, RATES, without_rates
 from tierscope.predict.schedule import lay_out
 from tierscope.spec import sweep
 from tierscope.spec.dump import identity
@@ -26,6 +27,7 @@ from tierscope.spec.known import KnownSystem, dump_system
 from tierscope.spec.study import Study
 from tierscope.trace.ops import CATEGORY
 from tierscope.trace.trace import Trace
+from tierscope.units import counted
 from tierscope.watch import Watch
 
 _MOST_CASES = 200
@@ -161,7 +163,7 @@ def write_system(found: Calibrated, path: str) -> None:
     """As `--system` takes it: fitted rates, how far they may be off, and draws of them together."""
     system = found.calibration.system(found.study.system)
     parameters = found.calibration.fit.parameters
-    text = f"to {found.epochs} epochs of {found.name}, by tierscope calibrate"
+    text = f"to {counted(found.epochs, 'epoch')} of {found.name}, by tierscope calibrate"
     figures: dict[str, KnownFigure] = {}
     values = numbers(system)
     for each in found.calibration.estimates:

@@ -19,7 +19,7 @@ from tierscope.storage import cold
 from tierscope.storage.emulated import Board, Queues, sharpen_sleep
 from tierscope.storage.stations import Station
 from tierscope.trace.provenance import filesystem_of
-from tierscope.units import about_bytes, about_seconds
+from tierscope.units import about_bytes, about_seconds, counted
 
 _GIB = 1 << 30
 
@@ -60,8 +60,8 @@ def _attempt(name: str, check: Callable[[], Check]) -> Check:
 def _cores() -> Check:
     cores = len(os.sched_getaffinity(0))
     memory = os.sysconf("SC_PAGESIZE") * os.sysconf("SC_PHYS_PAGES")
-    advice = f"with {cores} ranks or more on this machine emulated compute sleeps, and says so"
-    return Check("cores and memory", "ok", f"{cores} cores, {about_bytes(memory)}", advice)
+    advice = f"with {counted(cores, 'rank')} or more on this machine emulated compute sleeps, and says so"
+    return Check("cores and memory", "ok", f"{counted(cores, 'core')}, {about_bytes(memory)}", advice)
 
 
 def _version(package: str) -> str | None:

@@ -11,7 +11,9 @@ from tierscope.errors import StoppedError, UserError
 from tierscope.launch import LAUNCHERS
 from tierscope.launch.base import Job, script
 from tierscope.launch.slurm import MPIRUN, STEP_VARIABLES
+from tierscope.measure.storages import check_hosts
 from tierscope.output import durable
+from tierscope.output.result import check_result
 from tierscope.spec import sweep
 from tierscope.spec.study import Study
 
@@ -35,8 +37,9 @@ class JobRequest:
 
 
 def write_job(study: Study, wanted: JobRequest, command: Sequence[str], out: str, path: str) -> list[str]:
-    """The script at `path`, which runs `command` for the results in `out`; the tokens that submit it."""
+    """The script at `path`, which runs `command` for the results in `out`; the tokens that submit it. An `out` that the job could not use is refused now."""
     _check(study, wanted)
+    check_result(out, study)
     launcher = LAUNCHERS.load(wanted.launcher)()
     job = Job(
         name=study.study,
@@ -98,8 +101,9 @@ def _check(study: Study, wanted: JobRequest) -> None:
     for line in (*wanted.options, *wanted.setup):
         if "\n" in line or "\r" in line:
             raise UserError(f"{line.splitlines()[0]!r} has more than one line; give one at a time")
-    if wanted.mpi and wanted.launcher != "slurm":
-        raise UserError(f"--mpi = {wanted.mpi} is for Slurm; leave it out with --with {wanted.launcher}")
+    if wanted.mpi and not LAUNCHERS[wanted.launcher].mpi_kinds:
+        theirs = " and ".join(entry.title for entry in LAUNCHERS.entries.values() if entry.mpi_kinds)
+        raise UserError(f"--mpi = {wanted.mpi} is for {theirs}; leave it out with --with {wanted.launcher}")
     _check_tiers(study, wanted.launcher)
     if wanted.mpi == MPIRUN:
         _check_step_variables(study)
@@ -109,10 +113,8 @@ def _check_tiers(study: Study, launcher: str) -> None:
     """Emulated queues are in one host's memory, and variables of one scheduler are nothing to another."""
     theirs = {variable: name for name in LAUNCHERS for variable in LAUNCHERS.load(name).variables}
     for tier in study.system.tiers:
-        if tier.emulate and study.system.nodes > 1 and launcher != "mpirun":
-            raise UserError(
-                f"system.tiers.{tier.name}.emulate = true works on a single host only, because its queues are in memory; use real paths on a cluster"
-            )
+        if study.system.nodes > 1 and not LAUNCHERS[launcher].one_host:
+            check_hosts(tier)
         for variable in _VARIABLE.findall(tier.path):
             if theirs.get(variable, launcher) != launcher:
                 raise UserError(

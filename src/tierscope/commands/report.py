@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from tierscope.analysis.analysis import Analysis
@@ -20,29 +20,19 @@ from tierscope.report.drawn.character import draw_character
 from tierscope.report.drawn.training import NAMES as TRAINING_FIGURES
 from tierscope.report.drawn.training import draw_training
 from tierscope.report.figures import figures
-from tierscope.report.folder import figure_files, put_files
+from tierscope.report.folder import WrittenReport, figure_files, put_files
 from tierscope.report.page import page
 from tierscope.report.png import png_problem
-from tierscope.report.source import ReportSource
+from tierscope.report.report_source import ReportSource
 from tierscope.spec import dump
 from tierscope.spec.study import Study
-from tierscope.units import about_bytes
+from tierscope.units import about_bytes, counted
 
 GRID = tuple(float(percent) for percent in range(0, 201, 10))
 _PAGE = "report.html"
 _BESIDE = "beside"  # the figure that only some reports have
 _SHOWN_IMPROVEMENT = 50.0
 _SUGGESTED_GOAL = 0.8  # of the best, where nobody gave one
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenReport:
-    """`missing`: names of figures that cannot be drawn; `problem`: why there are no PNG files, or empty."""
-
-    page: str
-    figures: tuple[str, ...]
-    missing: tuple[str, ...]
-    problem: str
 
 
 def write_report(
@@ -149,6 +139,6 @@ def _workload(study: Study) -> str:
     each = f", {dataset.num_samples_per_file:,} samples each" if dataset.num_samples_per_file > 1 else ""
     size = about_bytes(dataset.record_length_bytes)
     return (
-        f"{dataset.num_files_train:,} {dataset.format} files{each}, {size} per sample, read {train.epochs} times (epochs) in {study.workload.reader.shuffle} "
-        f"shuffle by {system.ranks:,} processes on {system.nodes:,} nodes, from {' and '.join(tier.name for tier in system.tiers)}."
+        f"{counted(dataset.num_files_train, f'{dataset.format} file', grouped=True)}{each}, {size} per sample, read {counted(train.epochs, 'time')} (epochs) in {study.workload.reader.shuffle} "
+        f"shuffle by {counted(system.ranks, 'process', grouped=True)} on {counted(system.nodes, 'node', grouped=True)}, from {' and '.join(tier.name for tier in system.tiers)}."
     )

@@ -5,7 +5,7 @@ from typing import Any
 
 from tierscope.analysis.wording import Finding, finding_json
 from tierscope.arch.findings import find
-from tierscope.arch.kept import RULES
+from tierscope.arch.kept_activations import RULES
 from tierscope.arch.machine import Machine, machine_of
 from tierscope.arch.movement import Compression
 from tierscope.arch.network import Network
@@ -14,13 +14,8 @@ from tierscope.arch.precision import OPTIMIZER_STATES, PRECISIONS
 from tierscope.arch.requirements import Requirements, Wish, requirements
 from tierscope.arch.stations import TRANSFER_BYTES, reading_threads, with_station_times
 from tierscope.arch.to_json import to_json
-from tierscope.commands.report import WrittenReport
 from tierscope.errors import UserError
-from tierscope.report.drawn.requirements import NAMES, draw_requirements
-from tierscope.report.folder import claim_folder, figure_files, json_bytes, write_files
-from tierscope.report.png import png_problem
-from tierscope.report.requirements_page import requirements_page
-from tierscope.spec import asked, known
+from tierscope.spec import known, option_values
 from tierscope.spec.study import System
 
 UNKNOWN_SAMPLES = 1_000_000  # of a traced network, whose training set nobody named
@@ -55,9 +50,9 @@ class Answer:
 def require(model: str, wanted: RequireOptions) -> Answer:
     """Refuses what cannot be read first, then what cannot be found."""
     wish = _wish(wanted)
-    shape = None if wanted.input is None else asked.read_shape(wanted.input)
+    shape = None if wanted.input is None else option_values.read_shape(wanted.input)
     system, machine = _system(wanted.system)
-    wish = replace(wish, nodes=wish.nodes or tuple(asked.powers(1, machine.nodes)))
+    wish = replace(wish, nodes=wish.nodes or tuple(option_values.powers(1, machine.nodes)))
     network, data, is_known = _network(model, shape)
     data = _changed(data, wanted)
     found = requirements(network, machine, data, wish)
@@ -77,13 +72,13 @@ def answer_json(answer: Answer, layers: bool = False) -> dict[str, Any]:
 
 
 def _wish(wanted: RequireOptions) -> Wish:
-    ratio, decode = (1.0, None) if wanted.compression is None else asked.read_compression(wanted.compression)
+    ratio, decode = (1.0, None) if wanted.compression is None else option_values.read_compression(wanted.compression)
     assert wanted.kept in RULES
     assert wanted.optimizer in OPTIMIZER_STATES
     return Wish(
         precision=PRECISIONS[wanted.precision],
-        batches=asked.read_batches(wanted.batch),
-        nodes=() if wanted.nodes is None else asked.read_nodes(wanted.nodes),
+        batches=option_values.read_batches(wanted.batch),
+        nodes=() if wanted.nodes is None else option_values.read_nodes(wanted.nodes),
         optimizer=wanted.optimizer,
         kept=wanted.kept,
         checkpointed=wanted.checkpointed,
@@ -114,7 +109,7 @@ def _network(model: str, shape: tuple[int, ...] | None) -> tuple[Network, Traini
         network, known_network = build_network(model, shape), find_network(model)
         data = known_network.data
         if shape is not None:
-            share = network.input_elements / known_network.build().input_elements
+            share = network.input_elements / build_network(model).input_elements
             data = replace(data, file_bytes=data.file_bytes * share)
         return network, data, True
     if shape is None:
@@ -132,25 +127,5 @@ def _changed(data: TrainingSet, wanted: RequireOptions) -> TrainingSet:
         data = replace(data, samples=wanted.samples)
     if wanted.sample_file_bytes is None:
         return data
-    size = asked.read_size("--sample-file-bytes", wanted.sample_file_bytes)
+    size = option_values.read_size("--sample-file-bytes", wanted.sample_file_bytes)
     return replace(data, file_bytes=size, samples_per_file=1)
-
-
-KIND = "requirements"
-
-
-_JSON, _PAGE = "requirements.json", "requirements.html"
-
-
-def write_requirements(answer: Answer, out: str, layers: bool = False) -> WrittenReport:
-    """Into a directory that is ours, or can be; what an earlier call wrote there is replaced. `layers`: in the JSON too."""
-    folder = claim_folder(out, KIND)
-    drawn = draw_requirements(answer.found)
-    files = {
-        _PAGE: requirements_page(answer.found, answer.findings, drawn),
-        _JSON: json_bytes(answer_json(answer, layers)),
-        **figure_files(drawn),
-    }
-    page, _, *figures = write_files(folder, files, NAMES)
-    missing = tuple(figure.name for figure in drawn if figure.svg is None)
-    return WrittenReport(page, tuple(figures), missing, png_problem())

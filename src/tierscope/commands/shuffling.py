@@ -25,11 +25,11 @@ from tierscope.predict.shuffling_io import EPOCHS, METHOD, ShufflingLayout, part
 from tierscope.report.drawn.shuffling import draw_shuffling
 from tierscope.report.folder import figure_files, json_bytes, write_files
 from tierscope.report.png import png_problem
-from tierscope.spec import asked
+from tierscope.spec import option_values
 from tierscope.train import digits, perceptron
 from tierscope.train.digits import LAYOUTS, load_digits, one_thread, written_order
 from tierscope.train.learning import GHOST, NETWORKS, learn
-from tierscope.units import closest
+from tierscope.units import closest, counted
 from tierscope.watch import Watch
 
 SHUFFLES = (GLOBAL, CHUNKED, LOCAL)
@@ -134,9 +134,9 @@ def _wish(wanted: ShufflingOptions) -> _Wish:
         )
     if wanted.ranks % wanted.ranks_per_node:
         raise UserError(f"--ranks {wanted.ranks}: is no multiple of --ranks-per-node {wanted.ranks_per_node}")
-    batches, networks = tuple(dict.fromkeys(asked.read_batches(wanted.batch))), _names("--network", wanted.network, NETWORKS)  # fmt: skip
+    batches, networks = tuple(dict.fromkeys(option_values.read_batches(wanted.batch))), _names("--network", wanted.network, NETWORKS)  # fmt: skip
     if max(batches) > share:
-        raise UserError(f"--batch {wanted.batch}: each of {wanted.ranks} ranks has {share} samples; give at most {share}, or fewer ranks")  # fmt: skip
+        raise UserError(f"--batch {wanted.batch}: each of {counted(wanted.ranks, 'rank')} has {counted(share, 'sample')}; give at most {share}, or fewer ranks")  # fmt: skip
     if 1 in batches and GHOST in networks:
         raise UserError("--batch 1: one sample has no variance to normalise by; give 2 or more, or --network plain")
     if math.isnan(wanted.near_room):
@@ -145,7 +145,7 @@ def _wish(wanted: ShufflingOptions) -> _Wish:
     layout = ShufflingLayout(
         ranks=wanted.ranks,
         samples_per_rank=share,
-        sample_bytes=asked.read_size("--sample-bytes", wanted.sample_bytes),
+        sample_bytes=option_values.read_size("--sample-bytes", wanted.sample_bytes),
         epochs=wanted.epochs,
         system=part_of_system(wanted.system, nodes, wanted.ranks_per_node),
         room_shares=wanted.near_room,
@@ -161,9 +161,9 @@ def _shuffles(wanted: ShufflingOptions, nodes: int) -> tuple[Shuffle, ...]:
     if CHUNKED in names:
         chunks = [chunk for chunk in CHUNKS if chunk < nodes] or [1]
         if wanted.shuffle_nodes is not None:
-            chunks = sorted(set(asked.read_counts("--shuffle-nodes", wanted.shuffle_nodes)), reverse=True)
+            chunks = sorted(set(option_values.read_counts("--shuffle-nodes", wanted.shuffle_nodes)), reverse=True)
         if chunks[0] > nodes:
-            raise UserError(f"--shuffle-nodes {wanted.shuffle_nodes}: {wanted.ranks} ranks are on {nodes} nodes; give at most {nodes}")  # fmt: skip
+            raise UserError(f"--shuffle-nodes {wanted.shuffle_nodes}: {counted(wanted.ranks, 'rank')} {'is' if wanted.ranks == 1 else 'are'} on {counted(nodes, 'node')}; give at most {nodes}")  # fmt: skip
         if len(chunks) > MOST_CHUNKS:
             raise UserError(f"--shuffle-nodes {wanted.shuffle_nodes}: at most {MOST_CHUNKS} sizes of a chunk can be told apart; leave some out")  # fmt: skip
         found += [Shuffle(CHUNKED, chunk) for chunk in chunks]

@@ -36,7 +36,7 @@ def simulate_study(study: Study, out: str, method: str, watch: Watch, known: Kno
         keys = [RunKey(point.index, number) for number in range(1, study.repetitions + 1) for point in points]
         todo = [key for key in keys if key not in store.finished()]
         if not todo:
-            watch.note(f"all {len(keys)} runs are simulated")
+            watch.note(f"{'the run is' if len(keys) == 1 else f'all {len(keys)} runs are'} simulated")
             return
         watch.phase("simulating", sum(points[key.point].study.workload.train.epochs for key in todo), "epochs")
         with _workers(method) as each:

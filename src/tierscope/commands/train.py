@@ -19,7 +19,7 @@ from tierscope.output import manifest
 from tierscope.output.durable import write_file
 from tierscope.output.result import locked
 from tierscope.spec import sweep
-from tierscope.train.train_plan import Planned
+from tierscope.train.training_study import Planned
 from tierscope.tuning.candidates import in_common
 from tierscope.watch import Watch
 

@@ -6,6 +6,7 @@ from tierscope.commands.calibrate import cases_of
 from tierscope.errors import UserError
 from tierscope.predict.calibrate import LeftOut, leave_one_out
 from tierscope.predict.fit import fit
+from tierscope.units import counted
 from tierscope.watch import Watch
 
 
@@ -16,6 +17,6 @@ def validate_results(outs: Sequence[str], watch: Watch) -> tuple[str, tuple[Left
     found = leave_one_out(measured.cases, fit(measured.cases).serving, watch.advance)
     if not found:
         raise UserError(
-            f"{points} points are too few to leave one out: what is left must tell of every tier; measure cache rates 0 %, 50 % and 100 %"
+            f"{counted(points, 'point')} {'is' if points == 1 else 'are'} too few to leave one out: what is left must tell of every tier; measure cache rates 0 %, 50 % and 100 %"
         )
     return measured.study.study, found

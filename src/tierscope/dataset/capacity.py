@@ -1,16 +1,15 @@
 """Does it fit? Asked before a byte is written."""
 
-import os
 from collections import defaultdict
 from collections.abc import Iterable
 
 from tierscope.dataset.stage import Missing
 from tierscope.errors import UserError
-from tierscope.plan.file_format import make_format
 from tierscope.plan.plan import Plan
+from tierscope.plan.planned import planned
 from tierscope.plan.policies import nodes_per_cache, room_of
 from tierscope.spec.study import Study
-from tierscope.storage.files import tier_root
+from tierscope.storage.opening import open_storage
 from tierscope.units import about_bytes, format_fraction
 
 _HEADROOM = 0.02  # directories, inodes, journals
@@ -18,8 +17,8 @@ _HEADROOM = 0.02  # directories, inodes, journals
 
 def check_capacity(study: Study) -> None:
     """Refuse a placement that the configured capacity of a tier cannot hold."""
-    file_bytes = make_format(study).file_bytes
-    plan = Plan.of(study, file_bytes)
+    form, plan = planned(study)
+    file_bytes = form.file_bytes
     for index, tier in enumerate(study.system.tiers):
         if tier.capacity is None:
             continue
@@ -42,8 +41,8 @@ def held_bytes(study: Study) -> dict[str, tuple[int | None, int]]:
     Where nodes may read different numbers of files, what they hold is taken as the same share of each: it is, but for chance. A tier that
     is filled as it is read holds in the end what it has room for, or all that its nodes read.
     """
-    file_bytes = make_format(study).file_bytes
-    plan = Plan.of(study, file_bytes)
+    form, plan = planned(study)
+    file_bytes = form.file_bytes
     nodes = study.system.nodes
     if study.placement.policy != "pinned":
         return {study.system.tiers[0].name: _kept_bytes(study, plan, file_bytes)}
@@ -71,19 +70,17 @@ def _kept_bytes(study: Study, plan: Plan, file_bytes: int) -> tuple[int | None, 
 
 def check_disks(study: Study, out: str) -> None:
     """Refuse at once what could not even fit on empty disks: looking at every file first would take for ever."""
-    file_bytes = make_format(study).file_bytes
-    plan = Plan.of(study, file_bytes)
+    form, plan = planned(study)
+    file_bytes = form.file_bytes
     for index, tier in enumerate(study.system.tiers):
         node = 0 if tier.visible_to == "node" else None
         held = plan.files_held(index, node) if node is None or plan.order.group_ranks == plan.ranks else 0
-        folder = tier_root(tier, out, 0)
-        while not os.path.isdir(folder) and folder != "/":
-            folder = os.path.dirname(folder)
-        disk = os.statvfs(folder)
-        if held * file_bytes > disk.f_blocks * disk.f_frsize:
+        storage = open_storage(tier, out, 0)
+        disk = storage.space(storage.root)
+        if held * file_bytes > disk.total_bytes:
             raise UserError(
-                f"{tier.name}: {about_bytes(held * file_bytes)} to be written, but the whole disk at {folder} has only "
-                f"{about_bytes(disk.f_blocks * disk.f_frsize)}; choose another path, or use fewer or smaller files"
+                f"{tier.name}: {about_bytes(held * file_bytes)} to be written, but the whole disk at {disk.place} has only "
+                f"{about_bytes(disk.total_bytes)}; choose another path, or use fewer or smaller files"
             )
 
 
@@ -94,7 +91,7 @@ def check_space(missing: Iterable[tuple[str, Missing]]) -> int:
     """
     pairs = list(missing)
     hosts = {host for host, _ in pairs}
-    disks: dict[tuple[str, int], list[Missing]] = defaultdict(list)
+    disks: dict[tuple[str, int | str], list[Missing]] = defaultdict(list)
     for host, share in pairs:
         disks[(share.directory, 0) if share.shared and len(hosts) > 1 else (host, share.device)].append(share)
     total = 0

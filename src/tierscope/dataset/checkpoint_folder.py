@@ -6,13 +6,13 @@
 A run begins without checkpoints. Only files with names of ours are ever removed, from a folder that carries our mark.
 """
 
-import os
 import re
 from contextlib import suppress
 
-from tierscope.dataset.stage import explained
+from tierscope.dataset.stage import claim_folder
 from tierscope.errors import ForeignDirectoryError, UserError
-from tierscope.output import manifest
+from tierscope.output.disk_errors import GENERATING, explained
+from tierscope.storage.base import FILE, FOLDER, Storage
 from tierscope.units import about_bytes
 
 NAME = "checkpoints"
@@ -30,57 +30,58 @@ def receipt_name(rank: int) -> str:
 class CheckpointFolder:
     """Those of one tier, as one node sees it. All but `make` is for one rank of those that share it."""
 
-    def __init__(self, tier_root: str) -> None:
-        self.path = os.path.join(tier_root, NAME)
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+        self.path = f"{storage.root}/{NAME}"
 
     def finished(self, step: int) -> str:
-        return os.path.join(self.path, f"step-{step:06d}")
+        return f"{self.path}/step-{step:06d}"
 
     def unfinished(self, step: int) -> str:
         return self.finished(step) + _PART
 
     def make(self, step: int) -> str:
         """A folder to write to; every rank may make it."""
-        os.makedirs(self.unfinished(step), exist_ok=True)
+        self.storage.make_folder(self.unfinished(step))
         return self.unfinished(step)
 
     def begin(self, needed_bytes: int) -> None:
         """Empty, and with room for as many bytes."""
-        manifest.claim(self.path, NAME)
-        with explained(self.path):
-            for entry in list(os.scandir(self.path)):
-                found = _STEP.fullmatch(entry.name)
-                if found and entry.is_dir(follow_symlinks=False):
-                    self._remove(entry.path)
-            disk = os.statvfs(self.path)
-        if needed_bytes > disk.f_bavail * disk.f_frsize:
+        claim_folder(self.storage, self.path, NAME)
+        with explained(self.path, GENERATING):
+            for name, kind in self.storage.entries(self.path).items():
+                if _STEP.fullmatch(name) and kind == FOLDER:
+                    self._remove(f"{self.path}/{name}")
+            free_bytes = self.storage.space(self.path).free_bytes
+        if needed_bytes > free_bytes:
             raise UserError(
-                f"{self.path}: checkpoints take up to {about_bytes(needed_bytes)}, but only {about_bytes(disk.f_bavail * disk.f_frsize)} is free "
+                f"{self.path}: checkpoints take up to {about_bytes(needed_bytes)}, but only {about_bytes(free_bytes)} is free "
                 "on that disk; free some, set workload.checkpoint.keep: 1, or choose another tier"
             )
 
     def complete(self) -> list[int]:
         """The steps of those that count, oldest first."""
-        found = (_STEP.fullmatch(name) for name in os.listdir(self.path))
+        found = (_STEP.fullmatch(name) for name in self.storage.entries(self.path))
         return sorted(int(each[1]) for each in found if each and not each[2])
 
     def finish(self, step: int) -> None:
         """From now on it counts."""
-        os.rename(self.unfinished(step), self.finished(step))
+        self.storage.rename(self.unfinished(step), self.finished(step))
 
     def prune(self, keep: int) -> None:
         """Remove all but the last ones. What is being removed does not count any more, should we be killed meanwhile."""
         for step in self.complete()[:-keep]:
-            os.rename(self.finished(step), self.unfinished(step))
+            self.storage.rename(self.finished(step), self.unfinished(step))
             self._remove(self.unfinished(step))
 
     def _remove(self, folder: str) -> None:
-        for entry in list(os.scandir(folder)):
-            if not _OURS.fullmatch(entry.name) or not entry.is_file(follow_symlinks=False):
+        inside = self.storage.entries(folder)
+        for name, kind in inside.items():
+            if not _OURS.fullmatch(name) or kind != FILE:
                 raise ForeignDirectoryError(
-                    f"{entry.path}: was not made by Tierscope, but is in its folder of checkpoints; move it elsewhere"
+                    f"{folder}/{name}: was not made by Tierscope, but is in its folder of checkpoints; move it elsewhere"
                 )
-        for name in os.listdir(folder):
+        for name in inside:
             with suppress(FileNotFoundError):
-                os.unlink(os.path.join(folder, name))
-        os.rmdir(folder)
+                self.storage.remove(f"{folder}/{name}")
+        self.storage.remove_folder(folder)

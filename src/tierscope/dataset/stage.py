@@ -5,38 +5,27 @@ restart of the machine even full-sized files may lack data that never reached th
 was not marked complete in the same boot is written again as a whole.
 """
 
-import errno
-import os
 import socket
-import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from tierscope.dataset import content
-from tierscope.errors import (
-    AWAY,
-    ForeignDirectoryError,
-    OutOfSpaceError,
-    StoppedError,
-    TierscopeError,
-    UserError,
-)
+from tierscope.errors import ForeignDirectoryError
 from tierscope.formats import LIBRARY, NOTHING, Shape
 from tierscope.formats.raw import Raw
 from tierscope.output import durable, manifest
-from tierscope.plan.file_format import make_format
-from tierscope.plan.plan import Plan
+from tierscope.output.disk_errors import GENERATING, LOOKING, explained, explanation
+from tierscope.plan.planned import planned
 from tierscope.spec.study import Study
 from tierscope.storage import striping
+from tierscope.storage.base import FILE, LINK, Piece, Storage
 from tierscope.storage.files import DatasetFiles
+from tierscope.storage.opening import open_storages
 from tierscope.storage.striping import Striping
 
 STATISTICS = 0  # number of the one file that samples made in memory are drawn from
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-_MAX_PIECES = 512
-_BLOCK = 4096  # network filesystems call their transfer size a block
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +45,7 @@ class Share:
 
     tier: int
     tier_name: str
+    storage: Storage
     files: DatasetFiles
     node: int | None  # whose copies; None: shared by all nodes
     part: int
@@ -74,7 +64,7 @@ class Missing:
     tier_name: str
     directory: str
     shared: bool  # by all nodes
-    device: int
+    device: int | str
     sealed: bool  # everything that is there was made durable
     files: int
     nbytes: int  # to be written
@@ -90,34 +80,34 @@ class Stager:
         dataset = study.workload.dataset
         self._study = study
         self._first_of_node = place.rank_on_node == 0
-        form = make_format(study)
-        self._plan = Plan.of(study, form.file_bytes)
+        form, self._plan = planned(study)
         self._statistics = dataset.statistics.file_bytes
         self._format = form if self._statistics is None else Raw(Shape(1, self._statistics))  # of what is written
         self.shares: list[Share] = []
-        for index, tier in enumerate(study.system.tiers):
+        storages = open_storages(study, out, place.node)
+        for index, (tier, storage) in enumerate(zip(study.system.tiers, storages, strict=True)):
             files = DatasetFiles.of(tier, out, place.node, dataset, study.seed, form.suffix)
             node, part, parts = None, place.rank, place.ranks
             if tier.visible_to == "node":
                 node, part, parts = place.node, place.rank_on_node, place.ranks_on_node
-            self.shares.append(Share(index, tier.name, files, node, part, parts, Striping.of(tier)))
+            self.shares.append(Share(index, tier.name, storage, files, node, part, parts, Striping.of(tier)))
 
     def claim(self) -> None:
         """The leading rank of each tier makes and marks the directories. Changes nothing that is there."""
         for share in self._led():
-            manifest.claim(share.files.tier_root, "tier")
-            found = manifest.claim(share.files.folder, "dataset")
+            manifest.claim(share.files.tier_root, "tier", share.storage)
+            found = claim_folder(share.storage, share.files.folder, "dataset")
             if share.striping:
                 place = striping.verify if "complete" in found else striping.fix  # as long as no file can be there
                 place(share.striping, share.files.folder)
-            make_folders(share.files)
+            make_folders(share.storage, share.files)
 
     def distrust(self) -> None:
         """The leading rank of each tier drops what cannot be trusted; only when nobody else uses the tier (a lease)."""
         for share in self._led():
-            with explained(share.files.folder):
-                durable.remove_leftovers(share.files.folder)
-                found = manifest.read(share.files.folder) or {}
+            with explained(share.files.folder, GENERATING):
+                share.storage.tidy(share.files.folder)
+                found = manifest.read(share.files.folder, share.storage) or {}
                 if not self._trust(found):
                     self._discard(share)
                 if not found.get("complete"):
@@ -134,33 +124,35 @@ class Stager:
     def _discard(self, share: Share) -> None:
         """Remove data files that may be hollow; the folder is ours, and so is everything with these names."""
         for folder in share.files.folders():
-            for entry in os.scandir(folder):
-                if share.files.owns(entry.name):
-                    os.unlink(entry.path)
+            for name in share.storage.entries(folder):
+                if share.files.owns(name):
+                    share.storage.remove(f"{folder}/{name}")
 
     def _mark(self, share: Share, complete: bool) -> None:
         state = {"complete": complete, "host": socket.gethostname(), "boot_id": durable.boot_id()}
-        manifest.write(share.files.folder, "dataset", state)
+        manifest.write(share.files.folder, "dataset", state, share.storage)
 
     def missing(self) -> list[Missing]:
         """What this rank will have to write, found by looking at every file of its shares."""
         found = []
         for share in self.shares:
-            count = sum(not self._complete(path, file) for file, path in self._paths(share))
-            disk = os.statvfs(share.files.folder)
-            block = min(disk.f_frsize, _BLOCK)
+            storage, folder = share.storage, share.files.folder
+            count = sum(not self._complete(storage, path, file) for file, path in self._paths(share))
+            with explained(folder, LOOKING):
+                space, device = storage.space(folder), storage.device(folder)
+                sealed = bool((manifest.read(folder, storage) or {}).get("complete"))
             found.append(
                 Missing(
                     tier_name=share.tier_name,
-                    directory=share.files.folder,
+                    directory=folder,
                     shared=share.node is None,
-                    sealed=bool((manifest.read(share.files.folder) or {}).get("complete")),
-                    device=os.stat(share.files.folder).st_dev,
+                    sealed=sealed,
+                    device=device,
                     files=count,
                     nbytes=count * self._format.file_bytes,
-                    disk_bytes=count * -(-self._format.file_bytes // block) * block,
-                    free_bytes=disk.f_bavail * disk.f_frsize,
-                    free_files=disk.f_favail if disk.f_files else None,
+                    disk_bytes=count * -(-self._format.file_bytes // space.block_bytes) * space.block_bytes,
+                    free_bytes=space.free_bytes,
+                    free_files=space.free_files,
                 )
             )
         return found
@@ -176,25 +168,23 @@ class Stager:
             for file in block.tolist():
                 yield file, share.files.path(file)
 
-    def _complete(self, path: str, file: int) -> bool:
+    def _complete(self, storage: Storage, path: str, file: int) -> bool:
         """A file whose size only its content decides gets its name when it is complete."""
         expected = self._format.file_bytes_of(file)
         try:
-            found = os.lstat(path)
-            complete = found.st_size > 0 if expected is None else found.st_size == expected
-            return complete and stat.S_ISREG(found.st_mode)
-        except FileNotFoundError:
-            return False
+            found = storage.look(path)
         except OSError as error:
-            kind = StoppedError if error.errno in AWAY else UserError
-            raise kind(f"{path}: cannot be read: {error.strerror}; check the directory") from None
+            raise explanation(error, path, LOOKING) from None
+        if found is None or found.kind != FILE:
+            return False
+        return found.nbytes > 0 if expected is None else found.nbytes == expected
 
     def write(self, progress: Callable[[int], None]) -> int:
         """Write what is missing, after `reopen` by all; the bytes written."""
         total = 0
         for share in self.shares:
             for file, path in self._paths(share):
-                written = self._write_file(path, share.files.unfinished(file), file)
+                written = self._write_file(share, path, file)
                 total += written
                 if written:
                     progress(written)
@@ -203,45 +193,41 @@ class Stager:
     def reopen(self) -> None:
         """What is added to a complete dataset may be hollow after a restart too: it is not complete until sealed again."""
         for share in self._led():
-            with explained(share.files.folder):
+            with explained(share.files.folder, GENERATING):
                 self._mark(share, complete=False)
 
-    def _write_file(self, path: str, unfinished: str, file: int) -> int:
+    def _write_file(self, share: Share, path: str, file: int) -> int:
         """Write a file unless it is there; the bytes written."""
+        storage = share.storage
         try:
             if self._format.file_bytes_of(file) is None:
-                return self._write_named_last(path, unfinished, file)
+                return self._write_named_last(storage, path, share.files.unfinished(file), file)
             try:
-                fd = os.open(path, _CREATE | os.O_EXCL, 0o644)  # the usual case costs no look
+                return storage.write(path, lambda: self._encoded(file))  # the usual case costs no look
             except FileExistsError:
-                if self._complete(path, file):
+                if self._complete(storage, path, file):
                     return 0
-                fd = os.open(path, _CREATE | os.O_TRUNC, 0o644)
-            return self._fill(fd, file)
+                return storage.write(path, lambda: self._encoded(file), True)
         except OSError as error:
-            raise _explanation(error, path) from None
+            raise explanation(error, path, GENERATING) from None
 
-    def _write_named_last(self, path: str, unfinished: str, file: int) -> int:
+    def _write_named_last(self, storage: Storage, path: str, unfinished: str, file: int) -> int:
         """What is there under the other name was left by a writer that was killed."""
-        if self._complete(path, file):
+        if self._complete(storage, path, file):
             return 0
         with suppress(FileNotFoundError):
-            os.unlink(unfinished)
+            storage.remove(unfinished)
         if self._format.reading == LIBRARY:
             self._format.write(unfinished, self._samples(file))
+            found = storage.look(unfinished)
+            written = found.nbytes if found else 0
         else:
-            self._fill(os.open(unfinished, _CREATE | os.O_EXCL, 0o644), file)
-        written = os.stat(unfinished).st_size
-        os.replace(unfinished, path)
+            written = storage.write(unfinished, lambda: self._encoded(file))
+        storage.rename(unfinished, path)
         return written
 
-    def _fill(self, fd: int, file: int) -> int:
-        try:
-            pieces = self._format.encode(self._samples(file))
-            _write_pieces(fd, pieces)
-        finally:
-            os.close(fd)
-        return sum(len(piece) for piece in pieces)
+    def _encoded(self, file: int) -> list[Piece]:
+        return self._format.encode(self._samples(file))
 
     def _samples(self, file: int) -> list[list[bytes | bytearray | memoryview]]:
         dataset, seed = self._study.workload.dataset, self._study.seed
@@ -255,55 +241,34 @@ class Stager:
     def sync(self) -> None:
         """After the ranks of this node wrote: one of them makes durable what the node wrote, on every tier."""
         for share in self.shares if self._first_of_node else ():
-            with explained(share.files.folder):
-                durable.sync_filesystem(share.files.folder)
+            with explained(share.files.folder, GENERATING):
+                share.storage.sync(share.files.folder)
 
     def seal(self) -> None:
         """After every node synced: the leading rank says that the data is complete."""
         for share in self._led():
             if share.striping and (first := next(self._paths(share), None)):
                 striping.verify(share.striping, first[1])
-            with explained(share.files.folder):
+            with explained(share.files.folder, GENERATING):
                 self._mark(share, complete=True)
 
 
-def make_folders(files: DatasetFiles) -> None:
+def claim_folder(storage: Storage, folder: str, kind: str) -> dict[str, Any]:
+    """A folder on a tier, ours as `manifest.claim` has it; nothing is marked through a link."""
+    refuse_link(storage, folder)
+    return manifest.claim(folder, kind, storage)
+
+
+def make_folders(storage: Storage, files: DatasetFiles) -> None:
     """All that must be there before files are written."""
-    with explained(files.folder):
-        for folder in files.folders():
-            os.makedirs(folder, exist_ok=True)
-            if os.path.islink(folder):
-                raise ForeignDirectoryError(f"{folder}: is a symbolic link; replace it by a directory or remove it")
+    for folder in files.folders():
+        with explained(files.folder, GENERATING):
+            storage.make_folder(folder)
+        refuse_link(storage, folder)
 
 
-@contextmanager
-def explained(path: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise _explanation(error, path) from None
-
-
-def _explanation(error: OSError, path: str) -> TierscopeError:
-    """A full disk and servers that fail can be resumed from; whatever else the system refuses is the user's to mend."""
-    said = os.strerror(error.errno) if error.errno else str(error).partition("\n")[0]  # a library's own words are long
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return OutOfSpaceError(
-            f"{path}: {said} while generating; free some space and run the same command again to go on"
-        )
-    if error.errno in AWAY:
-        return StoppedError(
-            f"{path}: cannot be written: {said}; run the same command again when the storage is back: what is there stays"
-        )
-    return UserError(f"{path}: cannot be written: {said}; check the directory")
-
-
-def _write_pieces(fd: int, pieces: list[bytes | bytearray | memoryview]) -> None:
-    for start in range(0, len(pieces), _MAX_PIECES):
-        some = pieces[start : start + _MAX_PIECES]
-        left = sum(len(piece) for piece in some)
-        written = os.writev(fd, some)
-        if written < left:  # a signal, a quota or a very large write: finish byte by byte count
-            rest = memoryview(b"".join(some))[written:]
-            while len(rest):
-                rest = rest[os.write(fd, rest) :]
+def refuse_link(storage: Storage, folder: str) -> None:
+    with explained(folder, LOOKING):
+        found = storage.look(folder)
+    if found is not None and found.kind == LINK:
+        raise ForeignDirectoryError(f"{folder}: is a symbolic link; replace it by a directory or remove it")

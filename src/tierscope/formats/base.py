@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from tierscope.formats import EXTENTS
+
 Buffer = bytes | bytearray | memoryview
 Sizes = npt.NDArray[np.int64]
-
-EXTENTS, WHOLE, LIBRARY, NOTHING = "extents", "whole", "library", "nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +134,9 @@ class Format:
     def open_together(self, path: str, communicator: Any) -> Handle:
         """By the library, with all ranks of MPI's communicator, each of whose reads is a call that all of them make; errors as above."""
         raise NotImplementedError
+
+    def check_together(self) -> None:
+        """ValueError with what is missing here for ranks to read one file together, and what to do about it."""
 
     def check(self, slot: memoryview) -> None:
         """Raise ValueError with what is wrong if the memory does not hold an intact sample."""

@@ -10,7 +10,8 @@ from typing import Any
 import h5py
 import numpy as np
 
-from tierscope.formats.base import LIBRARY, Buffer, Format, Handle, Opened, Shape
+from tierscope.formats import LIBRARY
+from tierscope.formats.base import Buffer, Format, Handle, Opened, Shape
 
 _USUAL_CHUNK = 256 * 1024  # of a compressed file whose study says nothing
 _OWN_BYTES = 4096  # of the library in a file, about
@@ -66,6 +67,13 @@ class Hdf5(Format):
 
     def open_together(self, path: str, communicator: Any) -> Handle:
         return _Together(h5py.File(path, "r", driver="mpio", comm=communicator), self.shape.samples_per_file)
+
+    def check_together(self) -> None:
+        if not reads_together():
+            raise ValueError(
+                "needs an h5py with MPI, and this one was built without; build one on a parallel HDF5: "
+                "CC=mpicc HDF5_MPI=ON pip install --no-binary=h5py h5py, or set format: raw"
+            )
 
 
 def reads_together() -> bool:

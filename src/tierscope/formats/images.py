@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 
 from PIL import Image
 
-from tierscope.formats.base import WHOLE, Buffer, Format, Shape
+from tierscope.formats import WHOLE
+from tierscope.formats.base import Buffer, Format, Shape
 
 _NUMBER = 8
 _MOST_SIDE = 65_500  # of a JPEG

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 
 import lmdb
 
-from tierscope.formats.base import LIBRARY, Buffer, Format, Handle, Opened, Shape
+from tierscope.formats import LIBRARY
+from tierscope.formats.base import Buffer, Format, Handle, Opened, Shape
+from tierscope.units import counted
 
 _KEY = struct.Struct(">Q")
 _PAGE = 4096
@@ -108,7 +110,9 @@ class _Handle:
         entries = database.stat()["entries"]
         if entries != samples:
             databases.give_back(opened.path)
-            raise ValueError(f"it has {entries} entries, not {samples} samples of this dataset")
+            raise ValueError(
+                f"it has {entries} {'entry' if entries == 1 else 'entries'}, not {counted(samples, 'sample')} of this dataset"
+            )
         self._transaction = database.begin(buffers=True)
 
     def read(self, inside: int, slot: memoryview) -> int:

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import pyarrow
 from pyarrow import parquet
 
-from tierscope.formats.base import LIBRARY, Buffer, Format, Handle, Opened
+from tierscope.formats import LIBRARY
+from tierscope.formats.base import Buffer, Format, Handle, Opened
+from tierscope.units import counted
 
 _OWN_BYTES = 1024  # of the library in a file, and in a row group some more
 _OWN_BYTES_OF_GROUP = 160
@@ -50,7 +52,7 @@ class _Handle:
         if self._file.num_row_groups != samples or self._file.schema_arrow != _SCHEMA:
             self._file.close()
             raise ValueError(
-                f"it has {self._file.num_row_groups} row groups of other columns, not {samples} samples of this dataset"
+                f"it has {counted(self._file.num_row_groups, 'row group')} of other columns, not {counted(samples, 'sample')} of this dataset"
             )
 
     def read(self, inside: int, slot: memoryview) -> int:

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from tierscope.formats.base import NOTHING, Buffer, Extent, Format
+from tierscope.formats import NOTHING
+from tierscope.formats.base import Buffer, Extent, Format
 
 
 class Synthetic(Format):

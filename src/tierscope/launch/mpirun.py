@@ -4,6 +4,7 @@ import shlex
 from typing import ClassVar
 
 from tierscope.launch.base import Job, Shell
+from tierscope.units import counted
 
 
 class Mpirun:
@@ -14,7 +15,7 @@ class Mpirun:
     stopped: ClassVar = '[ -n "$told" ]'
 
     def directives(self, job: Job) -> list[str]:
-        return [f"# {job.name}: {job.nodes} nodes x {job.ranks_per_node} ranks"]
+        return [f"# {job.name}: {counted(job.nodes, 'node')} x {counted(job.ranks_per_node, 'rank')}"]
 
     def start(self, job: Job) -> list[str]:
         options = [word for option in job.options for word in shlex.split(option)]

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from tierscope.launch.base import Job, Shell
-from tierscope.launch.clock import hours
+from tierscope.launch.time_limits import hours
 
 
 class Pbs:

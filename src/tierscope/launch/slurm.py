@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from tierscope.launch.base import Job, Shell, margin_seconds
-from tierscope.launch.clock import hours
+from tierscope.launch.time_limits import hours
 
 MPIRUN = "mpirun"  # as --mpi: for an MPI that Slurm's own ways do not start
 STEP_VARIABLES = ("SLURM_NODEID",)  # count a step's nodes; mpirun's step on the others has not the first of them

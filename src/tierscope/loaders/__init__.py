@@ -1,21 +1,83 @@
-"""How a rank pulls batches: which loaders there are."""
+"""How a rank pulls batches: one module per loader. This is their registry."""
 
-from tierscope.loaders.base import Batch, Loader, Reach, SampleSource
-from tierscope.loaders.choose import choose_loader
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
 from tierscope.registry import Entry, Registry
 
-LOADERS: Registry[type[Loader]] = Registry(
+if TYPE_CHECKING:
+    from tierscope.loaders.base import Batch, Loader, Reach, SampleSource
+    from tierscope.loaders.choose import choose_loader
+
+__all__ = ["LOADERS", "Batch", "Loader", "LoaderEntry", "Reach", "SampleSource", "choose_loader"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoaderEntry(Entry):
+    """`by_name`: a study's `data_loader` can ask for it. `in_c`: reads without Python, so O_DIRECT and io_uring are its to do. `framework`: it reads in
+    processes and threads of its own, where only a preloaded library can see it. `workers`: it starts processes (`multiprocessing_context`) and
+    pins memory. `in_order`: it reads many samples of a file from beginning to end only. `package`: what it imports, of its extra. `dlio`: DLIO's
+    names for it.
+    """
+
+    by_name: bool = True
+    in_c: bool = False
+    framework: bool = False
+    workers: bool = False
+    in_order: bool = False
+    package: str | None = None
+    dlio: tuple[str, ...] = ()
+
+    @property
+    def in_python(self) -> bool:
+        """Our own, and its reads pass through Python."""
+        return not self.in_c and not self.framework
+
+
+LOADERS: "Registry[type[Loader], LoaderEntry]" = Registry(
     "loader",
     {
-        "inline": Entry(
+        "inline": LoaderEntry(
             "tierscope.loaders.inline:InlineLoader",
-            "reads in the rank's own thread when a batch is asked for",
+            "reads in the rank's own thread when a batch is asked for; what others are without reading threads",
+            by_name=False,
         ),
-        "threads": Entry("tierscope.loaders.threads:ThreadLoader", "own threads read ahead while the rank computes"),
-        "native": Entry("tierscope.loaders.native:NativeLoader", "both in C: without the interpreter's lock"),
-        "pytorch": Entry("tierscope.loaders.pytorch:TorchLoader", "torch's DataLoader, with its workers", "torch"),
-        "tensorflow": Entry("tierscope.loaders.tf_data:TfDataLoader", "TensorFlow's tf.data", "tensorflow"),
+        "native": LoaderEntry(
+            "tierscope.loaders.native:NativeLoader", "both in C: without the interpreter's lock", in_c=True
+        ),
+        "threads": LoaderEntry(
+            "tierscope.loaders.threads:ThreadLoader", "own threads read ahead while the rank computes"
+        ),
+        "pytorch": LoaderEntry(
+            "tierscope.loaders.pytorch:TorchLoader",
+            "torch's DataLoader, with its workers",
+            "torch",
+            framework=True,
+            workers=True,
+            package="torch",
+            dlio=("pytorch",),
+        ),
+        "tensorflow": LoaderEntry(
+            "tierscope.loaders.tf_data:TfDataLoader",
+            "TensorFlow's tf.data",
+            "tensorflow",
+            framework=True,
+            in_order=True,
+            package="tensorflow",
+            dlio=("tensorflow",),
+        ),
     },
 )
 
-__all__ = ["LOADERS", "Batch", "Loader", "Reach", "SampleSource", "choose_loader"]
+
+def __getattr__(name: str) -> Any:
+    """What loaders are made of, loaded when it is first asked for: a study's choices need the registry only."""
+    if name == "choose_loader":
+        from tierscope.loaders import choose  # noqa: PLC0415
+
+        return choose.choose_loader
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tierscope.loaders import base  # noqa: PLC0415
+
+    return getattr(base, name)

@@ -3,7 +3,7 @@
 import contextlib
 import mmap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -62,7 +62,6 @@ class SampleSource:
     transfer_bytes: int
     samples_per_file: int
     open_accesses: Callable[[], tuple[Access, ...]]  # one thread's ways to the tiers
-    close_accesses: Callable[[tuple[Access, ...]], None] = field(default=lambda _: None)
     check: bool = True  # verify what was read, where the format can
     reach: Reach = Reach()
     preprocess: Preprocess | None = None

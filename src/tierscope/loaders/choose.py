@@ -1,16 +1,58 @@
-"""Which registered loader a study's `data_loader` means here."""
+"""Which registered loader a study's `data_loader` means on this machine. Decided once for a run; everybody else is told."""
 
 from tierscope.errors import UserError
 from tierscope.native import library
+from tierscope.spec.emulation import python_only, reads_in_python
+from tierscope.spec.study import FRAMEWORKS, Study
+from tierscope.storage.opening import storage_type
+
+_INSTALL = "install tierscope again where there is a C compiler, or"
 
 
-def choose_loader(data_loader: str, read_threads: int) -> str:
-    """`auto` is native where its library can be loaded; threads without any thread read inline."""
+def choose_loader(study: Study, seen: bool = False) -> str:
+    """`auto` is native where that one can do all that the study asks; threads without any thread read inline.
+
+    `seen`: another profiler must see what it reads. Refuses a loader that cannot do what the study asks.
+    """
+    reader = study.workload.reader
+    if reader.data_loader in FRAMEWORKS:
+        if seen:
+            raise UserError(
+                f"workload.reader.data_loader = {reader.data_loader} is measured by our own recorder; leave --profiler out"
+            )
+        return reader.data_loader
+    name = _ours("threads" if seen or _only_in_python(study) else reader.data_loader, reader.read_threads)
+    wanted = "odirect = true" if reader.odirect else "io_engine = uring" if reader.io_engine == "uring" else None
+    if wanted and name != "native":
+        raise UserError(
+            f"workload.reader.{wanted} needs the native loader, whose library is missing or cannot be loaded; "
+            f"{_INSTALL} leave the key out"
+        )
+    return name
+
+
+def fills_as_it_reads(study: Study) -> bool:
+    """Whether ranks copy what they read to the near tier."""
+    return study.placement.policy == "first-touch"
+
+
+def _only_in_python(study: Study) -> bool:
+    """The native loader opens paths itself. It does not emulate all that a tier may be, copy files, or read through MPI."""
+    reader, tiers = study.workload.reader, study.system.tiers
+    return (
+        fills_as_it_reads(study)
+        or any(python_only(tier) or not storage_type(tier).abilities.paths for tier in tiers)
+        or reader.file_access == "collective"
+        or (reader.data_loader == "auto" and reads_in_python(study) is not None)
+    )
+
+
+def _ours(data_loader: str, read_threads: int) -> str:
     available = library.load() is not None
     if data_loader == "native" and not available:
         raise UserError(
             "workload.reader.data_loader = native, but the native library is missing or cannot be loaded; "
-            "install tierscope again where there is a C compiler, or set data_loader: threads"
+            f"{_INSTALL} set data_loader: threads"
         )
     if data_loader == "native" or (data_loader == "auto" and available):
         return "native"

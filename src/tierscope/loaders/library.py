@@ -30,7 +30,7 @@ class RecordedFile(io.RawIOBase):
         super().__init__()
         self._failed = failed
         self._access, self._lane, self._tier, self._file, self._fd = access, lane, tier, file, fd
-        self._at, self._size = 0, os.fstat(fd).st_size
+        self._at, self._size = 0, access.size(fd)
 
     def readable(self) -> bool:
         return True

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from tierscope.errors import (
     AWAY,
     DamagedDataError,
-    OutOfSpaceError,
     StoppedError,
     TierscopeError,
     UserError,
@@ -16,6 +15,7 @@ from tierscope.errors import (
 )
 from tierscope.loaders.base import SampleSource
 from tierscope.loaders.preprocess import Floats
+from tierscope.output.disk_errors import COPYING, explanation
 
 _now = time.monotonic_ns
 Places = Iterable[tuple[int, int, int]]
@@ -42,14 +42,9 @@ def explain(error: OSError, path: str) -> TierscopeError:
     return UserError(f"{path}: cannot be read: {name}; check the tier with 'tierscope doctor' or the system's log")
 
 
-def explain_copy(error: OSError, path: str) -> TierscopeError:
+def explain_copy(error: OSError, path: str) -> Exception:
     """What the system said about a file that was to be written."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return OutOfSpaceError(
-            f"{path}: {error.strerror} while copying it here; free some space and run the same command again to go on"
-        )
-    kind = StoppedError if error.errno in AWAY else UserError
-    return kind(f"{path}: cannot be written: {error.strerror}; check the directory")
+    return explanation(error, path, COPYING)
 
 
 def damaged(path: str, inside: int, what: str) -> TierscopeError:

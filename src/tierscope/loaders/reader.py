@@ -6,7 +6,6 @@ their copies, which only take time of the tier's stations.
 """
 
 import contextlib
-import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -65,7 +64,7 @@ class SampleReader:
         punctuality = Punctuality()
         for access in self._accesses:
             punctuality.add(access.punctuality)
-        self._source.close_accesses(self._accesses)
+            access.leave()
         return punctuality
 
     def part(self) -> None:
@@ -180,12 +179,12 @@ class SampleReader:
             lane.begin()
             closing, fd = fd, -1
             access.close(closing)
-            os.replace(unfinished, path)
+            access.rename(unfinished, path)
             lane.end(_NEAREST, CLOSE, file, 0, 0)
         except OSError as error:
             lane.abandon()
             with contextlib.suppress(OSError):
-                os.unlink(unfinished)
+                access.remove(unfinished)
             raise explain_copy(error, path) from None
         finally:
             if fd >= 0:

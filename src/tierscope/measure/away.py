@@ -12,15 +12,17 @@ from typing import Any
 
 from tierscope.bench.group import Alone
 from tierscope.bench.overhead import described, measure_overhead
+from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.run import RunTask, run_rank
 from tierscope.bench.tasks import ClaimTask, StageTask, SurveyTask, perform
 from tierscope.errors import UserError
+from tierscope.measure.storages import check_storages, filesystems
 from tierscope.measure.trained import check_training
 from tierscope.output import handover
 from tierscope.spec import dump, sweep
 from tierscope.spec.study import Point, Study
-from tierscope.storage.files import tier_root
 from tierscope.trace.provenance import provenance
+from tierscope.train.start import start_training
 
 STUDY = "study.yaml"
 NAME = "{point:04d}-r{repetition}.npz"
@@ -29,7 +31,7 @@ NAME = "{point:04d}-r{repetition}.npz"
 def run_away(study: Study, folder: str, data: str, say: Callable[[str], None]) -> None:
     """All points and repetitions into the folder; `data`: where tiers with {out} in their paths lie."""
     points = list(sweep.points(study))
-    _check(study, points)
+    _check(study, points, data)
     os.makedirs(folder, exist_ok=True)
     if os.path.exists(os.path.join(folder, STUDY)):
         raise UserError(f"{folder}: holds runs already; give an empty folder")
@@ -40,16 +42,19 @@ def run_away(study: Study, folder: str, data: str, say: Callable[[str], None]) -
         for point in points:
             _stage(point.study, data, staged)
             begin = time.monotonic()
-            ranks = [run_rank(RunTask(point.study, data, None, "real", None, repetition=repetition), Alone())]
-            about = _about(point, repetition, data)
+            run = ResolvedRun.of(point.study)
+            task = RunTask(run.study, run.loader, data, None, "real", None, repetition=repetition, train=start_training)
+            ranks = [run_rank(task, Alone())]
+            about = _about(point, repetition, data, run)
             handover.save(os.path.join(folder, NAME.format(point=point.index, repetition=repetition)), about, ranks)
             say(
                 f"point {point.index} {json.dumps(dict(point.sweep))} repetition {repetition}: {time.monotonic() - begin:.1f} s"
             )
 
 
-def _check(study: Study, points: list[Point]) -> None:
+def _check(study: Study, points: list[Point], data: str) -> None:
     check_training((point.study for point in points), "builtin")
+    check_storages((point.study for point in points), data)
     for point in points:
         if point.study.system.ranks != 1:
             raise UserError(
@@ -69,11 +74,10 @@ def _stage(study: Study, data: str, staged: set[Any]) -> None:
         staged.add(key)
 
 
-def _about(point: Point, repetition: int, data: str) -> dict[str, Any]:
-    roots = {tier.name: tier_root(tier, data, 0) for tier in point.study.system.tiers}
+def _about(point: Point, repetition: int, data: str, run: ResolvedRun) -> dict[str, Any]:
     return {
         "point": point.index,
         "repetition": repetition,
-        "overhead": described(measure_overhead(point.study)),
-        "provenance": provenance("one process, handed over", roots),
+        "overhead": described(measure_overhead(run)),
+        "provenance": provenance("one process, handed over", *filesystems(point.study, data)),
     }

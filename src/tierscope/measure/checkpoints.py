@@ -7,8 +7,7 @@ from typing import Any
 from tierscope.dataset.checkpoints import checkpoint_bytes, ranks_together, tier_of
 from tierscope.errors import UserError
 from tierscope.measure.profiled import BUILTIN
-from tierscope.plan.file_format import make_format
-from tierscope.plan.plan import Plan
+from tierscope.plan.planned import planned
 from tierscope.spec.study import Study
 from tierscope.trace.rank_trace import CheckpointLog, RankTrace
 from tierscope.units import about_bytes
@@ -36,8 +35,8 @@ def _check_capacity(study: Study) -> None:
     if tier.capacity is None or study.placement.policy != "pinned":
         return
     alone = tier.visible_to == "node"
-    file_bytes = make_format(study).file_bytes
-    staged = Plan.of(study, file_bytes).files_held(index, 0 if alone else None) * file_bytes
+    form, plan = planned(study)
+    staged = plan.files_held(index, 0 if alone else None) * form.file_bytes
     wanted = study.workload.checkpoint
     needed = (wanted.keep + 1) * checkpoint_bytes(wanted, ranks_together(study, 0), study.system.ranks)
     if staged + needed > tier.capacity:

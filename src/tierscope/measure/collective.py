@@ -1,4 +1,4 @@
-"""`file_access: collective` in a benchmark: ranks that MPI started, and an h5py that reads with them."""
+"""`file_access: collective` in a benchmark: ranks that MPI started, and a format that they can read together."""
 
 from collections.abc import Iterable
 
@@ -28,13 +28,8 @@ def check_collective(studies: Iterable[Study], launcher: str) -> None:
 
 
 def _check_format(study: Study) -> None:
-    if study.workload.dataset.format != "hdf5":
-        return
-    make_format(study)  # says what to install, if there is no h5py at all
-    from tierscope.formats import hdf5  # noqa: PLC0415  (an extra)
-
-    if not hdf5.reads_together():
-        raise UserError(
-            f"{_KEY} of format hdf5 needs an h5py with MPI, and this one was built without; build one on a parallel HDF5: "
-            "CC=mpicc HDF5_MPI=ON pip install --no-binary=h5py h5py, or set format: raw"
-        )
+    adapter = make_format(study)  # says what to install, if its library is missing
+    try:
+        adapter.check_together()
+    except ValueError as error:
+        raise UserError(f"{_KEY} of format {study.workload.dataset.format} {error}") from None

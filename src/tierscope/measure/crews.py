@@ -6,7 +6,9 @@ from tierscope.bench.crew import Crew, LocalCrew
 from tierscope.bench.mpi import MpiCrew
 from tierscope.bench.tasks import Who, WhoTask
 from tierscope.errors import UserError
+from tierscope.measure.storages import check_hosts
 from tierscope.spec.study import Study
+from tierscope.units import counted
 
 
 class Crews:
@@ -33,7 +35,7 @@ class Crews:
                 self._crew = MpiCrew(self._world, self._stall_seconds)
                 if self._crew.size != ranks:
                     raise UserError(
-                        f"the study asks for {ranks} ranks (system.nodes × system.ranks_per_node), but {self._crew.size} were "
+                        f"the study asks for {counted(ranks, 'rank')} (system.nodes × system.ranks_per_node), but {self._crew.size} were "
                         f"started; start {ranks}, or set system.nodes and system.ranks_per_node to match"
                     )
             self._who = self._crew.call(WhoTask(), lambda _: None)
@@ -58,16 +60,15 @@ def check_layout(study: Study, who: list[Who]) -> None:
                     "the directory: put {node} into the path"
                 )
         return
-    if len({(rank.host, rank.boot) for rank in who}) > 1 and any(tier.emulate for tier in system.tiers):
-        raise UserError(
-            "emulate: true works on a single host only, because its queues are in memory; use real paths on a cluster"
-        )
+    if len({(rank.host, rank.boot) for rank in who}) > 1:
+        for tier in system.tiers:
+            check_hosts(tier)
     nodes = [places[node * system.ranks_per_node : (node + 1) * system.ranks_per_node] for node in range(system.nodes)]
     if any(len(set(node)) != 1 for node in nodes) or len(set(places)) != system.nodes:
         hosts = len(set(places))
         raise UserError(
-            f"the study says {system.nodes} nodes with {system.ranks_per_node} ranks each, but the launcher spread {len(who)} ranks "
-            f"over {hosts} nodes differently; place ranks in blocks (mpirun --map-by ppr:{system.ranks_per_node}:node, srun -m block) "
+            f"the study says {counted(system.nodes, 'node')} with {counted(system.ranks_per_node, 'rank')} each, but the launcher spread {counted(len(who), 'rank')} "
+            f"over {counted(hosts, 'node')} differently; place ranks in blocks (mpirun --map-by ppr:{system.ranks_per_node}:node, srun -m block) "
             "or set system.nodes and system.ranks_per_node to match"
         )
 

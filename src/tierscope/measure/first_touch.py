@@ -4,12 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tierscope.bench.checkpoint_files import LANE as CHECKPOINTS
-from tierscope.bench.loading import fills_as_it_reads
 from tierscope.errors import UserError
+from tierscope.loaders.choose import fills_as_it_reads
 from tierscope.measure.natively import refuse_native
 from tierscope.measure.profiled import BUILTIN
-from tierscope.plan.file_format import make_format
-from tierscope.plan.plan import Plan
+from tierscope.plan.planned import planned
 from tierscope.plan.policies import Caches
 from tierscope.spec.study import Placement, Study
 from tierscope.trace.ops import KINDS, OPEN
@@ -32,7 +31,7 @@ def check_policies(studies: Iterable[Study], profiler: str = BUILTIN) -> None:
 
 def _check_first_touch(study: Study, profiler: str) -> None:
     dataset = study.workload.dataset
-    form = make_format(study)
+    form, plan = planned(study)
     if dataset.num_samples_per_file > 1 or form.slot_bytes != form.file_bytes:
         raise UserError(
             f"{_KEY} = first-touch, but workload.dataset.num_samples_per_file = {dataset.num_samples_per_file} (format {dataset.format}); "
@@ -44,7 +43,7 @@ def _check_first_touch(study: Study, profiler: str) -> None:
         raise UserError(
             f"--profiler {profiler} is for {_KEY} = pinned; this study has first-touch: set pinned, or leave --profiler out"
         )
-    Caches(study, Plan.of(study, form.file_bytes), form.file_bytes, node=0)  # refuses what cannot be followed
+    Caches(study, plan, form.file_bytes, node=0)  # refuses what cannot be followed
 
 
 def staged_as(study: Study) -> Study:

@@ -13,6 +13,7 @@ import polars as pl
 
 from tierscope.bench.crew import LocalCrew
 from tierscope.bench.profiled import PRELOADED, Watched
+from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.run import RunTask
 from tierscope.errors import UserError
 from tierscope.loaders import LOADERS
@@ -28,7 +29,6 @@ from tierscope.trace.trace import RunKey
 from tierscope.watch import Watch
 
 _ENDING_SECONDS = 60.0
-_PACKAGES = {"pytorch": "torch", "tensorflow": "tensorflow"}
 
 
 def needs_preload(study: Study) -> bool:
@@ -43,10 +43,9 @@ def check_preload(studies: Sequence[Study], ops: bool, launcher: str) -> None:
         return
     name = wanting[0].workload.reader.data_loader
     key = f"workload.reader.data_loader = {name}"
-    if importlib.util.find_spec(_PACKAGES[name]) is None:
-        raise UserError(
-            f"{key} needs the package {_PACKAGES[name]}; pip install 'tierscope[{LOADERS.entries[name].extra}]'"
-        )
+    package = LOADERS[name].package
+    if package and importlib.util.find_spec(package) is None:
+        raise UserError(f"{key} needs the package {package}; pip install 'tierscope[{LOADERS[name].extra}]'")
     if library.load() is None:
         raise UserError(f"{key} is recorded by our C library, which was not built; {library.BUILD_ADVICE}")
     if launcher != "local":
@@ -69,12 +68,14 @@ class Preloading:
     def __init__(self, out: str) -> None:
         self._out = out
 
-    def measure(self, key: RunKey, study: Study, compute: str, watch: Watch) -> ProfiledRun:
+    def measure(self, key: RunKey, run: ResolvedRun, compute: str, watch: Watch) -> ProfiledRun:
+        study = run.study
         folder = make_scratch(self._out, f"preload-{key.point:04d}-r{key.repetition}")
         tiers = tier_prefixes(study, self._out)
         variables = Builtin().prepare(folder, RecordingRequest(command=(), tiers=tiers))
         with LocalCrew(study.system.ranks, variables, numbered=True) as crew:
-            task = RunTask(study, self._out, None, compute, None, Watched(PRELOADED, folder), key.repetition)
+            watched = Watched(PRELOADED, folder)
+            task = RunTask(study, run.loader, self._out, None, compute, None, watched, key.repetition)
             ranks: list[RankTrace] = crew.call(task, watch.advance)
             crew.leave(_ENDING_SECONDS)
         found = collect(folder, [tier.name for tier in tiers], lambda _: False, time.monotonic_ns())

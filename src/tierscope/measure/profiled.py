@@ -10,17 +10,18 @@ import os
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
 from tierscope.bench.crew import LocalCrew
-from tierscope.bench.loading import pick_loader
 from tierscope.bench.profiled import Watched, is_epoch_folder
+from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.run import RunTask
 from tierscope.bench.tasks import WhoTask
 from tierscope.errors import ForeignDirectoryError, StoppedError, UserError
 from tierscope.imports.paths import TierRules
+from tierscope.loaders.choose import choose_loader
 from tierscope.measure.natively import refuse_native
 from tierscope.output.durable import remove_files
 from tierscope.output.result import LOG_NAMES, SCRATCH
@@ -50,10 +51,9 @@ class ProfiledRun:
 
 class Profiling:
     def __init__(self, name: str, out: str) -> None:
-        found = RECORDERS.load(name)()
-        if not isinstance(found, Profiler):
+        if not RECORDERS[name].profiler:
             raise UserError(f"--profiler {name}: measures by itself; leave --profiler out")
-        self.name, self._out, self._profiler = name, out, found
+        self.name, self._out, self._profiler = name, out, cast(Profiler, RECORDERS.load(name)())
 
     def check(self, studies: Sequence[Study], ops: bool, launcher: str) -> list[str]:
         """Before anything is touched: refuse what cannot work; lines worth saying about the rest."""
@@ -68,12 +68,13 @@ class Profiling:
         notes = self._profiler.check_study(studies)
         for study in studies:
             _refuse_unseen(study, name)
-        instead = {pick_loader(study, seen=True) for study in studies if pick_loader(study) == "native"}
+        instead = {choose_loader(study, seen=True) for study in studies if choose_loader(study) == "native"}
         if instead:
             notes.append(f"{name} does not see what the native loader reads: {', '.join(sorted(instead))} instead")
         return notes
 
-    def measure(self, key: RunKey, study: Study, compute: str, watch: Watch) -> ProfiledRun:
+    def measure(self, key: RunKey, run: ResolvedRun, compute: str, watch: Watch) -> ProfiledRun:
+        study = run.study
         name = f"{key.point:04d}-r{key.repetition}"
         folder = os.path.join(self._out, SCRATCH, f"profile-{name}")
         os.makedirs(folder)
@@ -81,7 +82,8 @@ class Profiling:
         variables = self._profiler.prepare(folder, RecordingRequest(command=(), tiers=tiers))
         with LocalCrew(study.system.ranks, variables) as crew:
             who = crew.call(WhoTask(), lambda _: None)
-            task = RunTask(study, self._out, None, compute, None, Watched(self.name, folder), key.repetition)
+            watched = Watched(self.name, folder)
+            task = RunTask(study, run.loader, self._out, None, compute, None, watched, key.repetition)
             ranks: list[RankTrace] = crew.call(task, watch.advance)
             if bad := crew.leave(_WRITING_SECONDS):
                 raise StoppedError(

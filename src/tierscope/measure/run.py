@@ -3,7 +3,7 @@
 import random
 from contextlib import ExitStack
 
-from tierscope.bench.loading import fills_as_it_reads, pick_loader
+from tierscope.loaders.choose import choose_loader, fills_as_it_reads
 from tierscope.measure.checkpoints import check_checkpoints
 from tierscope.measure.collective import COLLECTIVE_NOTE, check_collective
 from tierscope.measure.crews import Crews
@@ -11,7 +11,8 @@ from tierscope.measure.first_touch import check_policies
 from tierscope.measure.preloaded import check_preload
 from tierscope.measure.profiled import BUILTIN, Profiling
 from tierscope.measure.runner import Runner
-from tierscope.measure.staging import Staging
+from tierscope.measure.staging import StudyStaging
+from tierscope.measure.storages import check_storages, storage_notes
 from tierscope.measure.trained import check_training
 from tierscope.output.result import open_result
 from tierscope.output.store import RunStore
@@ -19,12 +20,14 @@ from tierscope.spec import sweep
 from tierscope.spec.emulation import has_rate, python_only
 from tierscope.spec.study import Point, Study
 from tierscope.trace.trace import RunKey
+from tierscope.units import counted
 from tierscope.watch import Watch
 
 
 def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = False, profiler: str = BUILTIN) -> None:
     """All runs of the study that are not finished; what is finished is neither repeated nor touched."""
     points = list(sweep.points(study))
+    check_storages((point.study for point in points), out, profiler)
     check_policies((point.study for point in points), profiler)
     check_checkpoints((point.study for point in points), profiler)
     check_collective((point.study for point in points), crews.launcher)
@@ -40,19 +43,24 @@ def run_study(study: Study, out: str, crews: Crews, watch: Watch, ops: bool = Fa
         todo = _todo(study, points, store)
         total = len(points) * study.repetitions
         if not todo:
-            watch.note(f"all {total} runs are finished" + ("; --ops is for runs that are made now" if ops else ""))
+            watch.note(
+                f"{'the run is' if total == 1 else f'all {total} runs are'} finished"
+                + ("; --ops is for runs that are made now" if ops else "")
+            )
             return
         if len(todo) < total:
-            watch.note(f"resuming: {total - len(todo)} of {total} runs are finished")
+            watch.note(f"resuming: {total - len(todo)} of {counted(total, 'run')} are finished")
         for key in todo:
-            pick_loader(points[key.point].study, seen=profiling is not None)  # or refuse it now, and not after hours
+            choose_loader(points[key.point].study, seen=profiling is not None)  # or refuse it now, and not after hours
         _say_trimmed(points, watch)
         _say_idle_rates(study, watch)
         _say_python(points, watch)
+        for line in storage_notes((points[key.point].study for key in todo), out):
+            watch.note(line)
         if any(point.study.workload.reader.file_access == "collective" for point in points):
             watch.note(COLLECTIVE_NOTE)
         with ExitStack() as leases:
-            staging = Staging(points, out, crews, watch, leases)
+            staging = StudyStaging(points, out, crews, watch, leases)
             staging.stage_for(points[key.point].study for key in todo)
             runner = Runner(out, crews, watch, ops, profiling)
             watch.phase("measuring", sum(_samples(points[key.point].study) for key in todo), "samples")
@@ -79,7 +87,9 @@ def _samples(study: Study) -> int:
 def _say_trimmed(points: list[Point], watch: Watch) -> None:
     for ranks, samples in sorted({(p.study.system.ranks, p.study.workload.dataset.samples) for p in points}):
         if samples % ranks:
-            watch.note(f"{samples} samples do not divide over {ranks} ranks: {samples % ranks} left out of every epoch")
+            watch.note(
+                f"{counted(samples, 'sample')} do not divide over {counted(ranks, 'rank')}: {samples % ranks} left out of every epoch"
+            )
 
 
 def _say_idle_rates(study: Study, watch: Watch) -> None:
@@ -107,6 +117,7 @@ def _say_python(points: list[Point], watch: Watch) -> None:
 def generate_data(study: Study, out: str, crews: Crews, watch: Watch) -> int:
     """Only stage the data; the bytes written."""
     points = list(sweep.points(study))
+    check_storages((point.study for point in points), out)
     check_policies(point.study for point in points)
     with open_result(out, study), ExitStack() as leases:
-        return Staging(points, out, crews, watch, leases).stage_for(point.study for point in points)
+        return StudyStaging(points, out, crews, watch, leases).stage_for(point.study for point in points)

@@ -9,16 +9,18 @@ from typing import Any
 import polars as pl
 
 from tierscope.bench.compute import compute_mode
-from tierscope.bench.loading import fills_as_it_reads, pick_loader
 from tierscope.bench.overhead import Overhead, described
+from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.run import RunTask, ops_path
 from tierscope.bench.tasks import OverheadTask
 from tierscope.formats import NOTHING
+from tierscope.loaders.choose import choose_loader, fills_as_it_reads
 from tierscope.measure.checkpoints import checkpoints_of
 from tierscope.measure.crews import Crews, crowding
 from tierscope.measure.first_touch import hit_rates
 from tierscope.measure.preloaded import Preloading, needs_preload
 from tierscope.measure.profiled import Profiling
+from tierscope.measure.storages import filesystems
 from tierscope.measure.trained import meeting, metadata_cache, training_of
 from tierscope.output.op_list import collect_ops
 from tierscope.output.result import make_scratch
@@ -29,23 +31,23 @@ from tierscope.spec.dump import identity
 from tierscope.spec.study import Point, Study
 from tierscope.storage.background import Background, loads_of
 from tierscope.storage.emulated import Board
-from tierscope.storage.files import tier_root
-from tierscope.storage.stations import StationMap, map_stations
 from tierscope.trace.provenance import provenance
 from tierscope.trace.rank_trace import RankTrace
 from tierscope.trace.trace import RunKey, Trace, gather
+from tierscope.train.start import start_training
 from tierscope.watch import Watch
 
 
-def _others(study: Study, stations: StationMap, board: Board | None) -> AbstractContextManager[object]:
+def _others(run: ResolvedRun, board: Board | None) -> AbstractContextManager[object]:
     """Those who use emulated servers beside us."""
+    study = run.study
     if board is None:
         return nullcontext()
     usual = study.workload.reader.transfer_size
-    if make_format(study).reading != NOTHING:
+    if run.format.reading != NOTHING:
         pieces = [nbytes for _, nbytes in reading_of(study).pieces]
         usual = sum(pieces) // max(1, len(pieces))
-    return Background(board.path, loads_of(stations, usual), study.seed)
+    return Background(board.path, loads_of(run.stations, usual), study.seed)
 
 
 def about_run(point: Point, mode: str, ranks: list[RankTrace], origin: dict[str, Any]) -> dict[str, Any]:
@@ -83,25 +85,27 @@ class Runner:
         crew, who = self._crews.of(study)
         trained = study.workload.model.network is not None
         mode = compute_mode(*crowding(who)) if study.workload.train.computation_time else "real" if trained else "none"
+        run = ResolvedRun.of(study, choose_loader(study, seen=self._profiling is not None))
         if self._profiling:
-            return self._run_profiled(key, point, mode, self._profiling)
+            return self._run_profiled(key, point, run, mode, self._profiling)
         if needs_preload(study):
-            return self._run_profiled(key, point, mode, Preloading(self._out))
-        stations = map_stations(study.system, study.seed, study.workload.reader.read_threads)
-        board = Board(stations.count) if any(view for view in stations.views) else None
+            return self._run_profiled(key, point, run, mode, Preloading(self._out))
+        board = Board(run.stations.count) if any(view for view in run.stations.views) else None
         scratch = self._scratch(key) if self._ops else None
-        overhead = self._overhead(study)
+        overhead = self._overhead(run)
         task = RunTask(
             study,
+            run.loader,
             self._out,
             board.path if board else None,
             mode,
             scratch,
             repetition=key.repetition,
             ranks_on_host=crowding(who)[0],
+            train=start_training if trained else None,
         )
         try:
-            with meeting(study, self._out) as place, _others(study, stations, board):
+            with meeting(study, self._out) as place, _others(run, board):
                 task = replace(task, meeting=place)
                 ranks: list[RankTrace] = crew.call(task, self._watch.advance)
         finally:
@@ -114,18 +118,21 @@ class Runner:
             about |= {"policy": study.placement.policy, "hit_rate": hit_rates(ranks)}
         return gather(key, about, [tier.name for tier in study.system.tiers], ranks)
 
-    def _run_profiled(self, key: RunKey, point: Point, mode: str, profiling: Profiling | Preloading) -> Trace:
+    def _run_profiled(
+        self, key: RunKey, point: Point, run: ResolvedRun, mode: str, profiling: Profiling | Preloading
+    ) -> Trace:
         """What a profiler costs, and what our harness does beside it, nobody measured: there is no `overhead`."""
-        measured = profiling.measure(key, point.study, mode, self._watch)
+        measured = profiling.measure(key, run, mode, self._watch)
         about = {**self._about(point, mode, measured.ranks), **measured.about}
         trace = gather(key, about, [tier.name for tier in point.study.system.tiers], measured.ranks)
         return replace(trace, table=pl.concat([trace.table, measured.io]))
 
-    def _overhead(self, study: Study) -> Overhead:
-        key = (study.workload.reader, study.workload.dataset, pick_loader(study))
+    def _overhead(self, run: ResolvedRun) -> Overhead:
+        study = run.study
+        key = (study.workload.reader, study.workload.dataset, run.loader)
         if key not in self._overheads:
             crew, _ = self._crews.of(study)
-            self._overheads[key] = crew.call(OverheadTask(study), lambda _: None)[0]
+            self._overheads[key] = crew.call(OverheadTask(study, run.loader), lambda _: None)[0]
             cost = self._overheads[key]
             if len(self._overheads) > 1:
                 return cost
@@ -136,8 +143,8 @@ class Runner:
         return self._overheads[key]
 
     def _about(self, point: Point, mode: str, ranks: list[RankTrace]) -> dict[str, Any]:
-        roots = {tier.name: tier_root(tier, self._out, 0) for tier in point.study.system.tiers}
-        return about_run(point, mode, ranks, provenance(self._crews.launcher, roots))
+        origin = provenance(self._crews.launcher, *filesystems(point.study, self._out))
+        return about_run(point, mode, ranks, origin)
 
     def _scratch(self, key: RunKey) -> str:
         """A folder of our own for the ranks' raw lists."""

@@ -11,11 +11,12 @@ from tierscope.dataset.stage import Missing
 from tierscope.measure.crews import Crews, nodes_here
 from tierscope.measure.first_touch import staged_as
 from tierscope.spec.study import Point, Study
+from tierscope.storage.opening import namespace
 from tierscope.storage.striping import Striping
 from tierscope.watch import Watch
 
 
-class Staging:
+class StudyStaging:
     """Data for points: the largest cache rate once for all points that share a dataset. First-touch points need the last tier only."""
 
     def __init__(self, points: list[Point], out: str, crews: Crews, watch: Watch, leases: ExitStack) -> None:
@@ -38,7 +39,8 @@ class Staging:
         """All that decides which files lie where, but for the cache rate."""
         reader = study.workload.reader
         paths = tuple(
-            (tier.name, tier.path, tier.visible_to, tier.capacity, Striping.of(tier)) for tier in study.system.tiers
+            (tier.name, namespace(tier), tier.path, tier.visible_to, tier.capacity, Striping.of(tier))
+            for tier in study.system.tiers
         )
         layout = (study.system.nodes, study.system.ranks_per_node, reader.shuffle, reader.shuffle_nodes)
         return study.workload.dataset, study.seed, paths, layout

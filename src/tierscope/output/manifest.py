@@ -1,31 +1,50 @@
-"""The marker that says a directory is ours. We write into a directory, or delete from it, only if it carries one."""
+"""The marker that says a directory is ours. We write into a directory, or delete from it, only if it carries one.
+
+`place`: what the directory lies on, where that is a tier's storage.
+"""
 
 import errno
 import json
 import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tierscope.errors import ForeignDirectoryError, ResultError, UserError
-from tierscope.output.durable import open_plain, write_file
+from tierscope.output.documents import PLAIN, DocumentPlace, DocumentSource
 
 NAME = "tierscope.json"
 SCHEMA_VERSION = 1
 
 
-def claim(directory: str, kind: str) -> dict[str, Any]:
+def claim(directory: str, kind: str, place: DocumentPlace = PLAIN) -> dict[str, Any]:
     """Make the directory ours: new or empty ones are marked, marked ones are read, all others are refused."""
-    try:
-        os.makedirs(directory, exist_ok=True)
-        found = read(directory)
+    with _explained(directory):
+        place.make_folder(directory)
+        found = _of_kind(directory, kind, place)
         if found is None:
-            entries = [name for name in os.listdir(directory) if not name.startswith(f"{NAME}.")]
-            if entries:
-                raise ForeignDirectoryError(
-                    f"{directory}: is not empty and was not made by Tierscope (it holds {entries[0]}); "
-                    f"give a new or empty directory, for example {os.path.join(directory, 'tierscope')}"
-                )
-            write(directory, kind, {})
-            return {}
+            write(directory, kind, {}, place)
+        return found or {}
+
+
+def check(directory: str, kind: str) -> None:
+    """Refuse what `claim` would refuse; nothing is made or written."""
+    with _explained(directory):
+        try:
+            is_directory = stat.S_ISDIR(os.stat(directory).st_mode)
+        except FileNotFoundError:
+            return
+        if not is_directory:
+            raise FileExistsError
+        _of_kind(directory, kind, PLAIN)
+
+
+@contextmanager
+def _explained(directory: str) -> Iterator[None]:
+    """What the system says of a directory that cannot be used, with what to do about it."""
+    try:
+        yield
     except FileExistsError:
         raise UserError(f"{directory}: is a file, not a directory; give a directory") from None
     except NotADirectoryError:
@@ -38,6 +57,19 @@ def claim(directory: str, kind: str) -> dict[str, Any]:
         if isinstance(error, FileNotFoundError) or error.errno is not None:
             raise UserError(f"{directory}: cannot be used: {error.strerror}; give another directory") from None
         raise
+
+
+def _of_kind(directory: str, kind: str, place: DocumentPlace) -> dict[str, Any] | None:
+    """The marker's content; None: the directory is empty. All that is not ours, or of another kind, is refused."""
+    found = read(directory, place)
+    if found is None:
+        entries = [name for name in place.entries(directory) if not name.startswith(f"{NAME}.")]
+        if entries:
+            raise ForeignDirectoryError(
+                f"{directory}: is not empty and was not made by Tierscope (it holds {entries[0]}); "
+                f"give a new or empty directory, for example {os.path.join(directory, 'tierscope')}"
+            )
+        return None
     if found.get("kind") != kind:
         raise ForeignDirectoryError(
             f"{directory}: holds Tierscope's {found.get('kind')}, not a {kind}; give a directory of its own"
@@ -45,12 +77,11 @@ def claim(directory: str, kind: str) -> dict[str, Any]:
     return found
 
 
-def read(directory: str) -> dict[str, Any] | None:
+def read(directory: str, place: DocumentSource = PLAIN) -> dict[str, Any] | None:
     """The marker's content, or None where there is none."""
     path = os.path.join(directory, NAME)
     try:
-        with open_plain(path) as source:
-            content = json.loads(source.read(1 << 20))
+        content = json.loads(place.read_document(path))
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -72,6 +103,6 @@ def read(directory: str) -> dict[str, Any] | None:
     return content
 
 
-def write(directory: str, kind: str, content: dict[str, Any]) -> None:
+def write(directory: str, kind: str, content: dict[str, Any], place: DocumentPlace = PLAIN) -> None:
     whole = {"schema_version": SCHEMA_VERSION, "made_by": "tierscope", "kind": kind, **content}
-    write_file(os.path.join(directory, NAME), (json.dumps(whole, indent=1) + "\n").encode())
+    place.write_document(os.path.join(directory, NAME), (json.dumps(whole, indent=1) + "\n").encode())

@@ -1,14 +1,14 @@
 """The directory of a study's results: ours, locked while in use, and about one study only."""
 
-import errno
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from tierscope.errors import AWAY, ForeignDirectoryError, OutOfSpaceError, ResultError, StoppedError, UserError
-from tierscope.output import manifest
+from tierscope.errors import ForeignDirectoryError, ResultError, UserError
+from tierscope.output import disk_errors, manifest
+from tierscope.output.disk_errors import explained
 from tierscope.output.durable import lock_file, open_plain, remove_leftovers, write_file
 from tierscope.output.store import RunStore
 from tierscope.spec import dump, sweep
@@ -27,26 +27,20 @@ _FOLDERS = ("runs", "ops", "logs", "figures", SCRATCH)
 def open_result(out: str, study: Study, profiler: str | None = None, kind: str = "result") -> Iterator[None]:
     """Claim and lock the directory for this study; refuse another study's, another profiler's, or one in use."""
     manifest.claim(out, kind)
-    with _explained(out), locked(out):
+    with explained(out, disk_errors.RESULT, by_name=True), locked(out):
         _remember(out, study)
         refuse_other_runs(study, out, profiler)
         shutil.rmtree(os.path.join(out, SCRATCH), ignore_errors=True)
         yield
 
 
-@contextmanager
-def _explained(out: str) -> Iterator[None]:
-    """A directory whose disk is full, or whose servers fail it, while it is in use."""
-    try:
-        yield
-    except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        if not full and error.errno not in AWAY:
-            raise
-        fix = "free some space" if full else "have that mended"
-        raise (OutOfSpaceError if full else StoppedError)(
-            f"{error.filename or out}: cannot be written: {error.strerror}; finished runs are kept, {fix} and run the same command again"
-        ) from None
+def check_result(out: str, study: Study, profiler: str | None = None, kind: str = "result") -> None:
+    """Refuse what `open_result` would refuse, but for one in use, which may be free later; nothing is made or written."""
+    manifest.check(out, kind)
+    if os.path.isdir(out):
+        refuse_links(out)
+        _refuse_other_study(out, study)
+        refuse_other_runs(study, out, profiler)
 
 
 @contextmanager
@@ -89,15 +83,18 @@ def make_scratch(out: str, name: str = "") -> str:
 
 def _remember(out: str, study: Study) -> None:
     """The study is written down; another one may take its place only while there is no result of it."""
-    path = os.path.join(out, _STUDY)
-    if os.path.exists(path) and RunStore(out).finished():
+    _refuse_other_study(out, study)
+    write_file(os.path.join(out, _STUDY), dump.to_yaml(study).encode())
+
+
+def _refuse_other_study(out: str, study: Study) -> None:
+    if os.path.exists(os.path.join(out, _STUDY)) and RunStore(out).finished():
         changes = dump.differences(replace(read_study(out), goal=study.goal), study)
         if changes:
             shown = "; ".join(changes[:5]) + (f"; and {len(changes) - 5} more" if len(changes) > 5 else "")
             raise UserError(
                 f"{out}: holds results of a different study ({shown}); give another --out, or undo the change"
             )
-    write_file(path, dump.to_yaml(study).encode())
 
 
 def refuse_other_runs(study: Study, out: str, profiler: str | None = None) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 
 import polars as pl
 
-from tierscope.errors import OutOfSpaceError, ResultError, StoppedError
-from tierscope.output import durable, seal
+from tierscope.errors import OutOfSpaceError, ResultError, StoppedError, UserError
+from tierscope.output import disk_errors, durable, seal
 from tierscope.trace.check import is_description, wrong_in_table
 from tierscope.trace.trace import COLUMNS, LATER_COLUMNS, SCHEMA_VERSION, RunKey, Trace
 
@@ -92,12 +92,19 @@ def write_parquet(path: str, table: pl.DataFrame | pl.LazyFrame, about: dict[str
                 raise
             seal.stamp(temporary)
     except (OSError, pl.exceptions.ComputeError) as error:  # Polars meets a full disk as the latter
-        number = _number_of(error)
+        raise _explanation(error, path) from None
+
+
+def _explanation(error: Exception, path: str) -> Exception:
+    """Of some errors Polars has the system's number in its words only, and of some not even that."""
+    number = _number_of(error)
+    if number == errno.EFBIG or (number is None and not isinstance(error, OSError)):  # a limit, or room that ran out
         reason = os.strerror(number) if number else str(error).splitlines()[0]
-        full = number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or (not number and not isinstance(error, OSError))
-        fix = "free some space" if full else "check the directory"
-        kind = OutOfSpaceError if full else StoppedError
-        raise kind(f"{path}: cannot be written: {reason}; {fix} and run the same command again") from None
+        return OutOfSpaceError(f"{path}: {disk_errors.TABLE.full.replace('{said}', reason)}")
+    found = disk_errors.explanation(
+        OSError(number, str(error)) if number else OSError(str(error)), path, disk_errors.TABLE
+    )
+    return StoppedError(str(found)) if isinstance(found, UserError) else found  # the run is lost, and the study goes on
 
 
 def _meet_again(path: str) -> None:

@@ -11,19 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tierscope.errors import UserError
-from tierscope.predict.fit import (
-    Case,
-    Fit,
-    Parameter,
-    Problem,
-    Serving,
-    apply,
-    fit,
-    served,
-    simulate,
-    with_serving,
-)
+from tierscope.predict.fit import Case, Fit, FitProblem, fit, served, simulate
 from tierscope.predict.outcome import FloatArray
+from tierscope.predict.rates import Parameter, Serving, apply, with_serving
 from tierscope.spec.study import System
 
 DRAWS = 24
@@ -37,7 +27,7 @@ _SEED = 7919
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class FittedKey:
     """A fitted key. `kind`: fitted, or at_least: nothing is known above `low`, and `value` is no more than one that fits."""
 
     parameter: Parameter
@@ -65,7 +55,7 @@ class LeftOut:
 @dataclass(frozen=True, slots=True)
 class Calibration:
     fit: Fit
-    estimates: tuple[Estimate, ...]
+    estimates: tuple[FittedKey, ...]
     draws: tuple[tuple[float, ...], ...]  # of all parameters together
     left_out: tuple[LeftOut, ...]
     model_error: float
@@ -89,7 +79,7 @@ def calibrate(cases: Sequence[Case], advance: Callable[[int], None] = lambda _: 
     cases = served(cases, best.serving)
     advance(1)
     logs = np.log(best.values)
-    problem = Problem(cases, best.parameters)
+    problem = FitProblem(cases, best.parameters)
     draws = []
     for number in range(DRAWS):
         draws.append(_bootstrap(cases, best.parameters, logs, number))
@@ -112,7 +102,7 @@ def _group(case: Case) -> str:
     return case.point or case.name
 
 
-def _known(draw: FloatArray, estimates: Sequence[Estimate]) -> list[float]:
+def _known(draw: FloatArray, estimates: Sequence[FittedKey]) -> list[float]:
     """A draw of what was determined; the rest stays as it is."""
     return [
         each.value if each.kind == "at_least" else float(np.exp(value))
@@ -132,37 +122,37 @@ def _bootstrap(cases: Sequence[Case], parameters: Sequence[Parameter], logs: Flo
         system = case.study.system
         times = np.bincount(rng.integers(system.nodes, size=system.nodes), minlength=system.nodes)
         weights.append(np.repeat(times, system.ranks_per_node).astype(np.float64))
-    found, _ = Problem(chosen, parameters, weights).solve(logs, _FEW_ROUNDS)
+    found, _ = FitProblem(chosen, parameters, weights).solve(logs, _FEW_ROUNDS)
     return found
 
 
-def _estimate(problem: Problem, best: Fit, logs: FloatArray, draws: FloatArray, place: int) -> Estimate:
+def _estimate(problem: FitProblem, best: Fit, logs: FloatArray, draws: FloatArray, place: int) -> FittedKey:
     parameter = best.parameters[place]
     low, high = np.exp(np.quantile(draws[:, place], [(1 - SHARE) / 2, (1 + SHARE) / 2]))
     sensitivity = _sensitivity(problem, logs, place)
     value = best.values[place]
     low, high = min(float(low), value), max(float(high), value)
     if not parameter.is_rate:
-        return Estimate(parameter, "fitted", value, low, high, sensitivity)
+        return FittedKey(parameter, "fitted", value, low, high, sensitivity)
     enough = max(best.loss, _LEAST_LOSS) * WORSE
     if _refitted(problem, logs, place, MUCH) > enough:
-        return Estimate(parameter, "fitted", value, low, high, sensitivity)
+        return FittedKey(parameter, "fitted", value, low, high, sensitivity)
     least = value
     for factor in (1.5, 2.0, 3.0, 5.0, 10.0):
         if _refitted(problem, logs, place, 1 / factor) > enough:
             break
         least = value / factor
-    return Estimate(parameter, "at_least", value, least, None, sensitivity)
+    return FittedKey(parameter, "at_least", value, least, None, sensitivity)
 
 
-def _refitted(problem: Problem, logs: FloatArray, place: int, factor: float) -> float:
+def _refitted(problem: FitProblem, logs: FloatArray, place: int, factor: float) -> float:
     """The loss with one parameter moved and all others fitted anew."""
     moved = logs.copy()
     moved[place] += np.log(factor)
     return problem.solve(moved, _FEW_ROUNDS, fixed=[place])[1]
 
 
-def _sensitivity(problem: Problem, logs: FloatArray, place: int) -> float:
+def _sensitivity(problem: FitProblem, logs: FloatArray, place: int) -> float:
     more = logs.copy()
     more[place] += np.log(1.1)
     changes = []
@@ -207,7 +197,7 @@ def _tiers_seen(cases: Sequence[Case]) -> set[int]:
     return {int(tier) for case in cases for tier in np.unique(case.schedule.tiers)}
 
 
-def _model_error(problem: Problem, logs: FloatArray, left_out: Sequence[LeftOut]) -> float:
+def _model_error(problem: FitProblem, logs: FloatArray, left_out: Sequence[LeftOut]) -> float:
     """Root mean square of the errors at points that were left out; of the fit itself where none could be."""
     if left_out:
         return float(np.sqrt(np.mean([each.error**2 for each in left_out])))

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from tierscope.plan.reading import Reading
 from tierscope.plan.stations import NONE, Stations
+from tierscope.plan.variation import mean_factors
 from tierscope.predict.copies import copy_of
 from tierscope.predict.events import piece_bytes
 from tierscope.predict.outcome import FloatArray, Load
@@ -59,8 +60,7 @@ def load_of(
                 _add(ops, seconds, stations, first, visits, 1, reading.sample_bytes / len(reading.pieces))
     if copies is not None:
         _add_copies(ops, seconds, study, stations, reading, copies, rng)
-    noise = stations.variation / np.sqrt(np.maximum(ops, 1))
-    worked = seconds * np.maximum(0.0, rng.normal(1.0, noise))
+    worked = seconds * mean_factors(stations.variation, ops, rng)
     return Load(seconds=worked, ops=np.ceil(ops).astype(np.int64))
 
 

@@ -1,6 +1,7 @@
 """Simulate an epoch with the discrete-event engine."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,10 @@ import numpy as np
 from tierscope.errors import UserError
 from tierscope.plan.permutation import IndexArray
 from tierscope.plan.reading import Reading
-from tierscope.plan.stations import Stations, stripes
+from tierscope.plan.stations import Stations, TierQueues, stripes
+from tierscope.plan.variation import log_parameters
 from tierscope.predict.copies import copy_of
+from tierscope.predict.engine.inputs import TIER, EpochTimes, LoaderInputs, Records, Requests, StartInputs, SystemInputs
 from tierscope.predict.outcome import FloatArray, Load, Outcome
 from tierscope.predict.schedule import Schedule
 from tierscope.spec.study import Study
@@ -18,62 +21,34 @@ MOST_STEPS = 4_000_000  # of all ranks; beyond, steps are not kept
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class EventOptions:
     step_barrier: bool = False
     seed: int = 0
 
 
-def simulate(study: Study, stations: Stations, reading: Reading, schedule: Schedule, options: Options) -> Outcome:
-    reader, train, system = study.workload.reader, study.workload.train, study.system
-    ranks, samples = schedule.shape
-    threads, prefetch = (reader.read_threads, reader.prefetch_size) if reader.read_threads else (1, 0)
-    batches = -(-samples // reader.batch_size)
-    keep_steps = ranks * batches <= MOST_STEPS
-    copy = copy_of(study, stations, reading.file_bytes, reading.sample_bytes)
-    nothing = np.zeros((0, 0), np.bool_)
+def simulate(study: Study, stations: Stations, reading: Reading, schedule: Schedule, options: EventOptions) -> Outcome:
+    train = study.workload.train
+    samples = schedule.shape[1]
     if schedule.fetched is not None:  # what comes of it depends on who is first
         schedule = replace(schedule, tiers=schedule.tiers.copy(), fetched=schedule.fetched.copy())
-    seconds, stall, busy, wall, steps, worked, served = engine()(
-        schedule.tiers,
-        schedule.files,
-        schedule.opens,
-        np.arange(ranks, dtype=np.int64) // system.ranks_per_node,
-        np.zeros(ranks),
-        np.random.default_rng(options.seed).permutation(ranks),  # all begin together: nobody is always first
-        _queues(stations),
-        np.array([(tier.metadata_latency, tier.latency) for tier in stations.tiers]),
-        piece_bytes(stations, reading),
-        stations.per_op,
-        stations.per_byte,
-        stations.variation,
-        stations.sharing,
-        1.0 - stations.background,
-        reader.batch_size,
-        threads,
-        prefetch,
-        train.computation_time,
-        system.process_overhead,
-        options.step_barrier,
-        keep_steps,
-        options.seed & 0xFFFFFFFF,
-        nothing if schedule.fills is None else schedule.fills,
-        nothing if schedule.fetched is None else schedule.fetched,
-        np.zeros(0, np.int64) if schedule.window is None else schedule.window,
-        copy.nbytes,
-        copy.ops,
-        first_stripes(stations, reading, schedule),
+    loader = _loader(study, schedule, options)
+    result: EpochTimes = engine()(
+        _requests(stations, reading, schedule),
+        _start(study, schedule, options),
+        _system(study, stations, reading),
+        loader,
     )
     ops, nbytes = counted(schedule, len(stations.tiers), reading)
     return Outcome(
-        seconds=seconds,
-        stall=stall,
-        compute=train.computation_time * batches,
-        busy=busy,
-        wall=wall,
+        seconds=result.seconds,
+        stall=result.stall,
+        compute=train.computation_time * -(-samples // loader.batch),
+        busy=result.busy,
+        wall=result.wall,
         ops=ops,
         nbytes=nbytes,
-        steps=steps if keep_steps else None,
-        load=Load(seconds=worked, ops=served),
+        steps=result.steps if loader.keep_steps else None,
+        load=Load(seconds=result.worked, ops=result.served),
         copies=schedule.copies,
         samples=samples,
         payload_bytes=samples * study.workload.dataset.record_length_bytes,
@@ -83,7 +58,7 @@ def simulate(study: Study, stations: Stations, reading: Reading, schedule: Sched
 
 def engine() -> Any:
     try:
-        from tierscope.predict.engine import run_epoch  # noqa: PLC0415  (numba is an extra, and slow to import)
+        from tierscope.predict.engine.loop import run_epoch  # noqa: PLC0415  (numba is an extra, and slow to import)
     except ModuleNotFoundError as error:
         if error.name not in ("numba", "llvmlite"):
             raise
@@ -93,24 +68,66 @@ def engine() -> Any:
     return run_epoch
 
 
-def _queues(stations: Stations) -> Any:
-    return np.array(
-        [
-            (
-                tier.nodes_per_device,
-                tier.nodes_per_gateway,
-                tier.metadata,
-                tier.metadata_servers,
-                tier.servers_first,
-                tier.servers,
-                tier.node_link,
-                tier.device_link,
-                tier.gateway,
-                tier.stripe_count,
-            )
-            for tier in stations.tiers
-        ],
-        np.int64,
+def _requests(stations: Stations, reading: Reading, schedule: Schedule) -> Requests:
+    nothing = np.zeros((0, 0), np.bool_)
+    return Requests(
+        tiers=schedule.tiers,
+        files=schedule.files,
+        opens=schedule.opens,
+        first_stripes=first_stripes(stations, reading, schedule),
+        fills=nothing if schedule.fills is None else schedule.fills,
+        fetched=nothing if schedule.fetched is None else schedule.fetched,
+    )
+
+
+def _start(study: Study, schedule: Schedule, options: EventOptions) -> StartInputs:
+    """All ranks begin together: who is first depends on the seed, so that nobody always is."""
+    ranks = schedule.shape[0]
+    return StartInputs(
+        nodes=np.arange(ranks, dtype=np.int64) // study.system.ranks_per_node,
+        seconds=np.zeros(ranks),
+        order=np.random.default_rng(options.seed).permutation(ranks),
+        window=np.zeros(0, np.int64) if schedule.window is None else schedule.window,
+    )
+
+
+def _system(study: Study, stations: Stations, reading: Reading) -> SystemInputs:
+    copy = copy_of(study, stations, reading.file_bytes, reading.sample_bytes)
+    tiers, reads = len(stations.tiers), len(reading.pieces)
+    nbytes, ops = np.empty((tiers, reads + 1, copy.nbytes.shape[1])), np.ones((tiers, reads + 1))
+    nbytes[:, :reads], nbytes[:, reads], ops[:, reads] = piece_bytes(stations, reading), copy.nbytes, copy.ops
+    log_mean, log_deviation = log_parameters(stations.variation)
+    return SystemInputs(
+        tiers=_tiers(stations.tiers),
+        nbytes=nbytes,
+        ops=ops,
+        per_op=stations.per_op,
+        per_byte=stations.per_byte,
+        log_mean=log_mean,
+        log_deviation=log_deviation,
+        sharing=stations.sharing,
+        speed=1.0 - stations.background,
+    )
+
+
+@lru_cache(maxsize=64)
+def _tiers(tiers: tuple[TierQueues, ...]) -> Records:
+    return np.array([tuple(getattr(tier, name) for name in TIER.fields or ()) for tier in tiers], TIER)
+
+
+def _loader(study: Study, schedule: Schedule, options: EventOptions) -> LoaderInputs:
+    reader = study.workload.reader
+    ranks, samples = schedule.shape
+    threads, prefetch = (reader.read_threads, reader.prefetch_size) if reader.read_threads else (1, 0)
+    return LoaderInputs(
+        batch=reader.batch_size,
+        threads=threads,
+        prefetch=prefetch,
+        compute=float(study.workload.train.computation_time),
+        overhead=float(study.system.process_overhead),
+        step_barrier=options.step_barrier,
+        keep_steps=ranks * -(-samples // reader.batch_size) <= MOST_STEPS,
+        seed=options.seed & 0xFFFFFFFF,
     )
 
 

@@ -18,22 +18,23 @@ from tierscope.plan.reading import Reading
 from tierscope.plan.stations import stations_of
 from tierscope.predict import bound, events
 from tierscope.predict.outcome import FloatArray, Outcome
+from tierscope.predict.rates import (
+    LEAST_LATENCY,
+    PLAIN,
+    Parameter,
+    Serving,
+    apply,
+    with_serving,
+)
 from tierscope.predict.schedule import Schedule
 from tierscope.spec.study import Study, System, Tier
 
-RATES = ("metadata_ops", "read_ops", "bandwidth", "node_bandwidth", "device_bandwidth", "gateway_bandwidth")
-NO_RATES = ("metadata_latency", "latency", "metadata_variation", "service_variation", "variation", "background")
-_LEAST_LATENCY = 1e-6
-NEGLIGIBLE = 1.5 * _LEAST_LATENCY  # a latency that is none
 _SLOWEST_WEIGHT = 1.0
 _PROCESS_WEIGHT = 0.5
 _LATENCY_WEIGHT = 0.05  # of a latency's share of an operation: where waiting could be either, it is a queue's
 _CLEARLY = 0.9  # of the plain servers' loss: then others are taken
-_FEW_THROWS, _MANY_THROWS = (
-    3,
-    12,
-)  # of the dice for each case, where services vary by more than hardly: to search with, and to choose by
-_HARDLY = 0.2
+_HARDLY = 0.2  # a variation of services that one throw of the dice is enough for; more throws for larger ones,
+_FEW_THROWS, _MANY_THROWS = 3, 12  # to search with, and to choose by
 _STEP = 2e-2  # of a logarithm, for differences: smaller ones drown in the order of events
 _FIRST_ROUNDS = 15
 _GOOD = 0.005  # a loss that leaves nothing to be explained
@@ -48,13 +49,8 @@ _EXCHANGED = (  # of a tier: what can stand in for one another, and the sign of 
     ("metadata_ops", "metadata_latency", 1),
 )
 _LATENCY_STRIDE = 6.0  # times as long: latencies may be next to nothing
-
-
-def without_rates(system: System) -> System:
-    """The system's shape alone: who shares what, how many servers."""
-    nothing: dict[str, Any] = {**dict.fromkeys(RATES), **dict.fromkeys(NO_RATES, 0.0), "discipline": "fifo"}
-    tiers = tuple(replace(tier, **nothing) for tier in system.tiers)
-    return replace(system, tiers=tiers, process_overhead=0.0)
+# What else is tried. Sharing needs some variation: with none at all, those who came together would stay together for ever.
+OTHERS_TRIED = (Serving("fifo", 0.7), Serving("fifo", 1.5), Serving("sharing", 0.1), Serving("sharing", 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,38 +73,6 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
-    """A key of a tier, its first guess, and what it may be."""
-
-    tier: str
-    key: str
-    guess: float
-    low: float
-    high: float
-
-    @property
-    def path(self) -> str:
-        return f"tiers.{self.tier}.{self.key}"
-
-    @property
-    def is_rate(self) -> bool:
-        return self.key in RATES
-
-
-@dataclass(frozen=True, slots=True)
-class Serving:
-    """How servers serve: one after another or all at once, and how much their services vary."""
-
-    discipline: str
-    variation: float
-
-
-PLAIN = Serving("fifo", 0.0)
-# What else is tried. Sharing needs some variation: with none at all, those who came together would stay together for ever.
-OTHERS_TRIED = (Serving("fifo", 0.7), Serving("fifo", 1.5), Serving("sharing", 0.1), Serving("sharing", 1.0))
-
-
-@dataclass(frozen=True, slots=True)
 class Fit:
     """`values` belong to `parameters`; `loss` is the root mean square residual, relative to the I/O time."""
 
@@ -120,25 +84,6 @@ class Fit:
 
     def system(self, system: System) -> System:
         return apply(with_serving(system, self.serving), self.parameters, self.values)
-
-
-def apply(system: System, parameters: Sequence[Parameter], values: Sequence[float]) -> System:
-    """The system with these rates; latencies that are next to nothing are nothing."""
-    changes: dict[str, dict[str, float]] = {}
-    for parameter, value in zip(parameters, values, strict=True):
-        kept = 0.0 if not parameter.is_rate and value <= NEGLIGIBLE else float(value)
-        changes.setdefault(parameter.tier, {})[parameter.key] = kept
-    tiers = tuple(replace(tier, **changes.get(tier.name, {})) for tier in system.tiers)  # type: ignore[arg-type]
-    return replace(system, tiers=tiers)
-
-
-def with_serving(system: System, serving: Serving) -> System:
-    changes: dict[str, Any] = {
-        "discipline": serving.discipline,
-        "service_variation": serving.variation,
-        "metadata_variation": serving.variation,
-    }
-    return replace(system, tiers=tuple(replace(tier, **changes) for tier in system.tiers))
 
 
 def served(cases: Sequence[Case], serving: Serving) -> list[Case]:
@@ -186,8 +131,8 @@ def _servers(study: Study, tier: Tier) -> tuple[int, int]:
 
 
 def _latency(tier: str, key: str, seconds: float) -> Parameter:
-    most = max(seconds, 10 * _LEAST_LATENCY)
-    return Parameter(tier, key, max(2 * _LEAST_LATENCY, most / 10), _LEAST_LATENCY, most)
+    most = max(seconds, 10 * LEAST_LATENCY)
+    return Parameter(tier, key, max(2 * LEAST_LATENCY, most / 10), LEAST_LATENCY, most)
 
 
 def simulate(case: Case, system: System, seed: int = 0) -> Outcome:
@@ -195,7 +140,7 @@ def simulate(case: Case, system: System, seed: int = 0) -> Outcome:
     study = replace(case.study, system=replace(system, process_overhead=case.beside))
     stations = stations_of(study.system, seed)
     if _has_numba():
-        return events.simulate(study, stations, case.reading, case.schedule, events.Options(seed=seed))
+        return events.simulate(study, stations, case.reading, case.schedule, events.EventOptions(seed=seed))
     return bound.simulate(study, stations, case.reading, case.schedule)
 
 
@@ -207,7 +152,7 @@ def _has_numba() -> bool:
     return True
 
 
-class Problem:
+class FitProblem:
     """Residuals of cases as a function of the parameters' logarithms."""
 
     def __init__(
@@ -318,7 +263,7 @@ def _least_squares() -> Callable[..., Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class FitStart:
     """Where a search begins: rates and latencies times these; whether a read's time is its operation's, not its bytes'."""
 
     rates: float
@@ -339,10 +284,10 @@ class Start:
         return parameter.guess * self.rates * (exchanged if self.by_operation else 1.0)
 
 
-STARTS = (Start(1.0, 1.0), Start(3.0, 3.0), Start(0.8, 1e-3))  # the last: all waiting is a queue's
+STARTS = (FitStart(1.0, 1.0), FitStart(3.0, 3.0), FitStart(0.8, 1e-3))  # the last: all waiting is a queue's
 
 
-def fit(cases: Sequence[Case], starts: Sequence[Start] = STARTS, servings: Sequence[Serving] | None = None) -> Fit:
+def fit(cases: Sequence[Case], starts: Sequence[FitStart] = STARTS, servings: Sequence[Serving] | None = None) -> Fit:
     """The first way of serving is taken unless another fits clearly better; None: plain servers, and all others that are tried."""
     servings = (PLAIN, *OTHERS_TRIED) if servings is None else servings
     parameters = parameters_of(cases)
@@ -363,7 +308,7 @@ def _fit_served(
     cases: Sequence[Case],
     parameters: Sequence[Parameter],
     serving: Serving,
-    starts: Sequence[Start],
+    starts: Sequence[FitStart],
     unless: float = math.inf,
 ) -> tuple[FloatArray, float]:
     """From every start with long strides; on from the best two with short ones, and many throws of the dice where services vary.
@@ -371,11 +316,11 @@ def _fit_served(
     `unless`: its loss is more than this with few throws.
     """
     cases = served(cases, serving)
-    problem = Problem(cases, parameters)
+    problem = FitProblem(cases, parameters)
     first = [problem.solve(start.of(parameters), _FIRST_ROUNDS)[0] for start in starts]
     tries = sorted((problem.polish(logs, _LONG_STRIDES) for logs in first), key=lambda found: found[1])
     if tries[0][1] > unless:
         return tries[0]
     if serving.variation > _HARDLY:
-        problem = Problem(cases, parameters, throws=_MANY_THROWS)
+        problem = FitProblem(cases, parameters, throws=_MANY_THROWS)
     return min((problem.polish(logs) for logs, _ in tries[:2]), key=lambda found: found[1])

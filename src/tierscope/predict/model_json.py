@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tierscope.analysis.to_json import SCHEMA_VERSION
-from tierscope.predict.calibrate import Calibration, Estimate, LeftOut
+from tierscope.predict.calibrate import Calibration, FittedKey, LeftOut
 from tierscope.predict.exploration import Combination, SimulatedExploration
 from tierscope.predict.modelled import ModelAnswer, PointAnswer
 from tierscope.predict.propose import Proposal
@@ -29,7 +29,7 @@ def calibration_json(found: Calibration, proposals: Sequence[Proposal], epochs: 
     }
 
 
-def _estimate(each: Estimate) -> dict[str, Any]:
+def _estimate(each: FittedKey) -> dict[str, Any]:
     at_least = each.kind == "at_least"
     return {
         "key": each.parameter.path,

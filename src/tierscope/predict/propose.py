@@ -9,7 +9,8 @@ import numpy as np
 from tierscope.plan.plan import Plan
 from tierscope.plan.reading import Reading
 from tierscope.predict.calibrate import Calibration
-from tierscope.predict.fit import Case, apply, simulate, with_serving
+from tierscope.predict.fit import Case, simulate
+from tierscope.predict.rates import apply, with_serving
 from tierscope.predict.schedule import lay_out
 from tierscope.spec.study import Study
 

@@ -84,8 +84,8 @@ class Simulation:
             return events.simulate(self.study, self.stations, self.reading, schedule, self._options(seed))
         return bound.simulate(self.study, self.stations, self.reading, schedule)
 
-    def _options(self, seed: int) -> events.Options:
-        return events.Options(self.study.workload.train.sync == "step", seed)
+    def _options(self, seed: int) -> events.EventOptions:
+        return events.EventOptions(self.study.workload.train.sync == "step", seed)
 
     def staging_seconds(self) -> float | None:
         """To put the files on the near tiers before training; None: not known, or nothing is staged."""

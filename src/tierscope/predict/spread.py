@@ -1,7 +1,7 @@
 """How far an epoch's time may be from what was simulated: other shuffles, other devices of the same kind, other services, other rates.
 
 Each draw shuffles anew, draws the speeds of servers, the work of each station and, where rates were fitted, the rates; what
-becomes of the bound (bound.py) stands for what becomes of the epoch.
+becomes of the bound (demand.py) stands for what becomes of the epoch.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tierscope.plan.reading import Reading
 from tierscope.plan.stations import NONE, Stations, stations_of
-from tierscope.predict.bound import least_seconds
+from tierscope.predict.demand import least_seconds
 from tierscope.predict.drawn import load_of, shuffled
 from tierscope.predict.events import piece_bytes
 from tierscope.predict.outcome import Outcome

@@ -19,8 +19,8 @@ from tierscope.plan.permutation import IndexArray
 from tierscope.plan.plan import Plan
 from tierscope.plan.policies import nodes_per_cache, own_files, room_of
 from tierscope.plan.stations import NONE, Stations, TierQueues
-from tierscope.predict.bound import least_seconds
 from tierscope.predict.copies import Copy, copy_of
+from tierscope.predict.demand import least_seconds
 from tierscope.predict.outcome import Load
 from tierscope.spec.study import STAGED_POLICIES, Study
 

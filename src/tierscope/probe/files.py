@@ -22,7 +22,7 @@ from tierscope.errors import ForeignDirectoryError, UserError
 from tierscope.output import manifest
 from tierscope.output.durable import lock_file, remove_leftovers
 from tierscope.trace.provenance import filesystem_of
-from tierscope.units import about_bytes
+from tierscope.units import about_bytes, counted
 
 KIND = "probe"
 IN_MEMORY = ("tmpfs", "ramfs")
@@ -163,7 +163,7 @@ def refuse_too_small(tier: str, path: str, room: FreeSpace, wished: dict[int, in
     if all(count < LEAST_FILES for count in wished.values()):
         least = LEAST_FILES * len(wished) * max(_BLOCK, min(wished))
         raise UserError(
-            f"--tier {tier}={path}: {about_bytes(room.free_bytes)} and {room.usable_files * 2:,} files are free, too little to probe "
+            f"--tier {tier}={path}: {about_bytes(room.free_bytes)} and {counted(room.usable_files * 2, 'file', grouped=True)} are free, too little to probe "
             f"(at least {about_bytes(least / _SHARE_OF_FREE)}); free some, give another directory or a smaller --size"
         )
 

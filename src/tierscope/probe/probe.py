@@ -33,7 +33,7 @@ from tierscope.spec.figures import KnownFigure
 from tierscope.spec.known import KnownSystem, dump_system
 from tierscope.spec.study import System, Tier
 from tierscope.trace.provenance import filesystem_of
-from tierscope.units import format_bytes
+from tierscope.units import counted, format_bytes
 from tierscope.watch import Watch
 
 _WRITING = 0.25  # of a tier's time
@@ -190,7 +190,7 @@ class _TierProbe:
         most = found.most
         what = f"read of {format_bytes(size)}" if kind == "read" else kind
         self._watch.note(
-            f"{self._name}: {what}: {most.ops_per_second:,.0f}/s with {most.processes} of {levels[-1]} processes, n={most.n}"
+            f"{self._name}: {what}: {most.ops_per_second:,.0f}/s with {most.processes} of {counted(levels[-1], 'process')}, n={most.n}"
         )
         return found
 
@@ -250,7 +250,7 @@ def known_system(found: Probed, name: str = "probed") -> KnownSystem:
             )
         )
         servers = (
-            f"told by --servers; what {tier.servers} servers did together is divided evenly"
+            f"told by --servers; what {counted(tier.servers, 'server')} did together is divided evenly"
             if tier.servers_told
             else "a client cannot see servers: one with the rates of all of them"
         )

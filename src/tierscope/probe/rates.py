@@ -17,6 +17,7 @@ import numpy as np
 
 from tierscope.probe.measure import FLAT, NO_TIME, Series
 from tierscope.spec.study import MOST_VARIATION
+from tierscope.units import counted
 
 _LEAST_RATE = 0.001
 _LONGEST_LATENCY = 60.0
@@ -80,13 +81,13 @@ def why_at_least(series: Series) -> str:
         return ""
     processes = series.points[-1].processes
     ends = "and there was no time for more" if series.stopped == NO_TIME else "and more were not tried"
-    return f"throughput still grew with {processes} process{'es' if processes > 1 else ''}, {ends}"
+    return f"throughput still grew with {counted(processes, 'process')}, {ends}"
 
 
 def _metadata(opens: Series) -> dict[str, ProbedRate]:
     most, alone = opens.most, opens.alone
     why = why_at_least(opens)
-    about = f"by tierscope probe: opens with {_processes(most.processes)}, n={most.n}, median"
+    about = f"by tierscope probe: opens with {counted(most.processes, 'process')}, n={most.n}, median"
     rate = _ranged(most.ops_per_second, most.rates, most.n, about, why)
     rate = _bounded(rate, _LEAST_RATE)
     service = 1 / rate.value
@@ -105,12 +106,11 @@ def _reads(reads: Sequence[Series], servers: int) -> dict[str, ProbedRate]:
     laws = [fit_law(sizes, [1 / each.most.rates[turn] for each in reads]) for turn in range(n)]
     divided = f"; divided evenly between {servers} servers, as told" if servers > 1 else ""
     about = (
-        f"by tierscope probe: reads of {len(sizes)} size{'s' if len(sizes) > 1 else ''} with {_span(reads)}, "
-        f"n={n} each, median{divided}"
+        f"by tierscope probe: reads of {counted(len(sizes), 'size')} with {_span(reads)}, n={n} each, median{divided}"
     )
     smallest, largest = why_at_least(reads[0]), why_at_least(reads[-1])
     if (most := max(each.points[-1].processes for each in reads)) < servers:
-        smallest = largest = f"{_processes(most)} cannot keep {servers} servers busy"
+        smallest = largest = f"{counted(most, 'process')} cannot keep {counted(servers, 'server')} busy"
     found = {}
     if law.per_op > 0:
         others = [1 / each.per_op if each.per_op else None for each in laws]
@@ -175,10 +175,6 @@ def _variation(found: Sequence[float], what: str) -> ProbedRate:
     return ProbedRate(statistics.median(capped), min(capped), max(capped), len(found), text)
 
 
-def _processes(count: int) -> str:
-    return f"{count} process{'es' if count > 1 else ''}"
-
-
 def _span(reads: Sequence[Series]) -> str:
     least, most = min(each.most.processes for each in reads), max(each.most.processes for each in reads)
-    return _processes(most) if least == most else f"{least}–{most} processes"
+    return counted(most, "process") if least == most else f"{least}–{most} processes"

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tierscope.registry import Entry, Registry
-from tierscope.spec.traced import TracedTier
 
 if TYPE_CHECKING:  # a command line is read before anything that starts threads may be imported
+    from tierscope.spec.traced import TracedTier
     from tierscope.trace.trace import Trace
 
 
@@ -15,7 +15,7 @@ class RecordingRequest:
     """What is to be recorded of a command."""
 
     command: tuple[str, ...]
-    tiers: tuple[TracedTier, ...]
+    tiers: "tuple[TracedTier, ...]"
     ops: bool = False
     epochs: str = "marks"
 
@@ -34,13 +34,27 @@ class Recorder(Protocol):
         """The trace of all that is in the folder; lists of operations go below `out`. `about` describes the command."""
 
 
-RECORDERS: Registry[type[Recorder]] = Registry(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecorderEntry(Entry):
+    """`profiler`: somebody else's, with logs of its own; it can measure our runs in place of our recorder (`run --profiler`)."""
+
+    profiler: bool = False
+
+
+RECORDERS: Registry[type[Recorder], RecorderEntry] = Registry(
     "recorder",
     {
-        "builtin": Entry("tierscope.recording.builtin:Builtin", "our own preloaded library: any program, any tier"),
-        "darshan": Entry(
-            "tierscope.recording.profilers:Darshan", "the site's Darshan, a log for every process", "darshan"
+        "builtin": RecorderEntry(
+            "tierscope.recording.builtin:Builtin", "our own preloaded library: any program, any tier"
         ),
-        "dftracer": Entry("tierscope.recording.profilers:DFTracer", "DFTracer, every call as a line", "dftracer"),
+        "darshan": RecorderEntry(
+            "tierscope.recording.darshan:Darshan",
+            "the site's Darshan, a log for every process",
+            "darshan",
+            profiler=True,
+        ),
+        "dftracer": RecorderEntry(
+            "tierscope.recording.dftracer:DFTracer", "DFTracer, every call as a line", "dftracer", profiler=True
+        ),
     },
 )

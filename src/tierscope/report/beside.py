@@ -9,7 +9,8 @@ from rich.text import Text
 from tierscope.analysis.beside import Beside, BesidePoint
 from tierscope.analysis.breakdown import sweep_text, value_text
 from tierscope.analysis.statistics import Interval
-from tierscope.report.parts import Column, Unit, counted, fitting, table
+from tierscope.report.parts import Column, Unit, fitting, table
+from tierscope.units import counted
 
 ORDINALS = ("first", "second")
 _MOST_KEYS = 4  # that are named where studies differ

@@ -13,8 +13,18 @@ from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.wording import Finding
 from tierscope.predict.explore import Exploration, Option
 from tierscope.predict.whatif import LITTLE, Estimate
-from tierscope.report.parts import Column, Unit, colour, finding_lines, fitting, table, title_label, wasted_sentence
-from tierscope.units import about_seconds
+from tierscope.report.parts import (
+    Column,
+    Unit,
+    basis_text,
+    colour,
+    finding_lines,
+    fitting,
+    table,
+    title_label,
+    wasted_sentence,
+)
+from tierscope.units import about_seconds, counted
 
 MOST_OPTIONS = 12
 _CELL = 5  # of the grid
@@ -37,7 +47,7 @@ class EstimateView:
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         estimate = self.estimate
-        title = f"{self.name}: estimate by scaling ({estimate.after.basis} seconds){title_label(self.given)}"
+        title = f"{self.name}: estimate by scaling ({basis_text(estimate.before)}){title_label(self.given)}"
         yield Text(title, style="bold")
         if any(estimate.improvements.values()):
             yield table(fitting(_before_and_after(estimate, self.given), options.max_width))
@@ -112,13 +122,15 @@ class ExplorationView:
     found: Exploration
     findings: list[Finding]
     given: Conditions
+    epoch: int | None = None  # the only one that was taken
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         found = self.found
+        per = "per epoch" if self.epoch is None else f"in epoch {self.epoch}"
         fixed = f", with {improvements_text(found.fixed)}" if any(found.fixed.values()) else ""
         goal = about_seconds(found.goal_seconds)
         yield Text(
-            f"{self.name}: {goal} of I/O per epoch, estimated by scaling{fixed}{title_label(self.given)}",
+            f"{self.name}: {goal} of I/O {per}, estimated by scaling{fixed}{title_label(self.given)}",
             style="bold",
         )
         if len(found.vary) == 2 and found.met_without is None and found.options:
@@ -153,7 +165,7 @@ def exploration_sentence(found: Exploration) -> str:
             f"with {improvements_text(found.combination(nearest))}."
         )
     by = "cheapest" if found.options[0].cost is not None else "smallest in sum"
-    return f"{met:,} of {len(found.chosen):,} combinations meet it; the {by}: {_option_text(found.options[0])}."
+    return f"{met:,} of {counted(len(found.chosen), 'combination', grouped=True)} meet it; the {by}: {_option_text(found.options[0])}."
 
 
 def _option_text(option: Option) -> str:

@@ -21,7 +21,7 @@ from tierscope.report.drawn.looks import class_marks as class_marks
 from tierscope.report.drawn.processes import draw_processes
 from tierscope.report.drawn.view import Figure as Figure
 from tierscope.report.drawn.view import View
-from tierscope.report.source import ReportSource
+from tierscope.report.report_source import ReportSource
 from tierscope.report.svg import HEIGHT, WIDTH, clean
 from tierscope.units import about_seconds
 

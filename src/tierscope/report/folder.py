@@ -1,14 +1,15 @@
 """A directory of ours into which a command writes JSON, a page and figures."""
 
-import errno
 import json
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
-from tierscope.errors import OutOfSpaceError, UserError
+from tierscope.errors import UserError
 from tierscope.output import manifest
+from tierscope.output.disk_errors import explanation, plain
 from tierscope.output.durable import remove_leftovers, write_file
 from tierscope.output.result import locked, refuse_links
 from tierscope.report.drawn.view import Figure
@@ -75,7 +76,15 @@ def _write(path: str, content: bytes, fix: str) -> str:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         write_file(path, content)
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        fix = "free some space" if full else fix
-        raise (OutOfSpaceError if full else UserError)(f"{path}: cannot be written: {error.strerror}; {fix}") from None
+        raise explanation(error, path, plain(fix)) from None
     return path
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenReport:
+    """`missing`: names of figures that cannot be drawn; `problem`: why there are no PNG files, or empty."""
+
+    page: str
+    figures: tuple[str, ...]
+    missing: tuple[str, ...]
+    problem: str

@@ -6,7 +6,8 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from tierscope.arch.efficiency import BINS, Histogram, Kernel
-from tierscope.report.parts import Column, Unit, counted, fitting, table
+from tierscope.report.parts import Column, Unit, fitting, table
+from tierscope.units import counted
 
 _WIDTH = 40
 _NAME = 48

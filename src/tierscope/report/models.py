@@ -8,13 +8,13 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from tierscope.analysis.breakdown import sweep_text, value_text
-from tierscope.predict.calibrate import Calibration, Estimate, LeftOut
+from tierscope.predict.calibrate import Calibration, FittedKey, LeftOut
 from tierscope.predict.exploration import Combination, SimulatedExploration
-from tierscope.predict.fit import NEGLIGIBLE, PLAIN, Serving
 from tierscope.predict.modelled import ModelAnswer
 from tierscope.predict.propose import Proposal
+from tierscope.predict.rates import NEGLIGIBLE, PLAIN, Serving
 from tierscope.report.parts import Column, Unit, fitting, table
-from tierscope.units import about_seconds, format_bandwidth, format_rate, format_seconds
+from tierscope.units import about_seconds, counted, format_bandwidth, format_rate, format_seconds
 
 MOST_OPTIONS = 12
 
@@ -30,7 +30,7 @@ class CalibrationView:
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         found = self.found
-        yield Text(f"{self.name}: rates fitted to {self.epochs} epochs, per class and process", style="bold")
+        yield Text(f"{self.name}: rates fitted to {counted(self.epochs, 'epoch')}, per class and process", style="bold")
         columns = [
             Column("", [Text(each.parameter.path.removeprefix("tiers.")) for each in found.estimates], right=False),
             Column("fitted", [Text(estimate_text(each)) for each in found.estimates], "bold"),
@@ -62,14 +62,14 @@ def _serving_text(serving: Serving) -> str:
     return f"Servers that serve {how} with services that vary by {100 * serving.variation:.0f} % fit better than steady ones in turn."
 
 
-def estimate_text(each: Estimate) -> str:
+def estimate_text(each: FittedKey) -> str:
     if not each.parameter.is_rate and each.value <= NEGLIGIBLE:
         return "none seen"
     value = each.low if each.kind == "at_least" else each.value
     return ("at least " if each.kind == "at_least" else "") + _value(each.parameter.key, value)
 
 
-def _range(each: Estimate) -> str:
+def _range(each: FittedKey) -> str:
     if each.high is None:
         return "not determined above"
     if not each.parameter.is_rate and each.value <= NEGLIGIBLE:
@@ -159,7 +159,9 @@ class SimulatedExplorationView:
             )
             return
         by = "cheapest" if found.pareto[0].cost is not None else "smallest"
-        yield Text(f"{len(met)} of {len(found.combinations)} combinations meet it; the {by} first:", style="bold")
+        yield Text(
+            f"{len(met)} of {counted(len(found.combinations), 'combination')} meet it; the {by} first:", style="bold"
+        )
         shown = found.pareto[:MOST_OPTIONS]
         time = Unit.of(max(each.io_seconds for each in shown))
         columns = [
@@ -190,7 +192,7 @@ class SimulatedExplorationView:
 def _pays(each: Combination) -> str:
     if each.break_even_epochs is None:
         return "never" if each.compared and each.cache_rate else "–"
-    return f"{each.break_even_epochs} epochs"
+    return counted(each.break_even_epochs, "epoch")
 
 
 def _settings(each: Combination) -> str:

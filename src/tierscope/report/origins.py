@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tierscope.analysis.conditions import Conditions
-from tierscope.report.source import ReportSource
-from tierscope.units import about_bytes, about_seconds
+from tierscope.report.report_source import ReportSource
+from tierscope.units import about_bytes, about_seconds, counted
 
 
 def provenance(source: ReportSource) -> list[tuple[str, str]]:
@@ -39,12 +39,15 @@ def _all(values: Iterable[Any]) -> str:
 
 def _machine(made: dict[str, Any]) -> str:
     cores, memory = made.get("cores"), made.get("memory_bytes")
-    parts = [f"{cores} cores" if cores else "", f"{about_bytes(memory)} of memory" if isinstance(memory, int) else ""]
+    parts = [
+        counted(cores, "core") if cores else "",
+        f"{about_bytes(memory)} of memory" if isinstance(memory, int) else "",
+    ]
     return ", ".join(part for part in parts if part)
 
 
 def _sizes(about: dict[str, Any]) -> str:
-    return ", ".join(f"{about[name]} {name}" for name in ("ranks", "nodes") if about.get(name))
+    return ", ".join(counted(about[name], name.removesuffix("s")) for name in ("ranks", "nodes") if about.get(name))
 
 
 def _command(about: dict[str, Any]) -> str:

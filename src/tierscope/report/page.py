@@ -24,8 +24,8 @@ from tierscope.report.markup import Html, css, escaped, figure_of, join, named, 
 from tierscope.report.origins import provenance
 from tierscope.report.page_data import SLIDER, live_data
 from tierscope.report.page_tables import _sweep_headers, beside_table, numbers
-from tierscope.report.parts import WASTED_PERCENT, wasted_sentence
-from tierscope.report.source import ReportSource
+from tierscope.report.parts import WASTED_PERCENT, basis_text, wasted_sentence
+from tierscope.report.report_source import ReportSource
 from tierscope.report.training import (
     has_memory,
     interval_text,
@@ -103,7 +103,7 @@ def _header(source: ReportSource) -> Html:
     badges = [
         *([tag("li", f"emulated: {', '.join(emulated)}", class_="emulated")] if emulated else []),
         *([tag("li", f"simulated ({', '.join(simulated)})", class_="emulated")] if simulated else []),
-        tag("li", f"{source.breakdown.basis} seconds", title=_BASES[source.breakdown.basis]),
+        tag("li", basis_text(source.breakdown), title=_BASES[source.breakdown.basis]),
     ]
     workload = [tag("p", source.workload, class_="lead")] if source.workload else []
     return join([tag("h1", source.name), *workload, tag("ul", *badges, class_="badges")])

@@ -14,7 +14,7 @@ from tierscope.predict.ceilings import BUSY_SHARE, Ceiling, ceilings, unknown_cl
 from tierscope.predict.processes import LIMITS, PointTimes
 from tierscope.predict.whatif import LITTLE, WARNINGS
 from tierscope.report.figures import class_marks
-from tierscope.report.source import ReportSource
+from tierscope.report.report_source import ReportSource
 from tierscope.units import about_seconds, format_seconds
 
 SCHEMA_VERSION = 1

@@ -79,8 +79,10 @@ def colour(index: int) -> str:
     return _COLOURS[index % len(_COLOURS)]
 
 
-def counted(amount: int, noun: str, plural: str = "") -> str:
-    return f"{amount} {noun if amount == 1 else plural or f'{noun}s'}"
+def basis_text(breakdown: "Breakdown") -> str:
+    """Which seconds a title is about, and of which epoch where one was asked for."""
+    only = "" if breakdown.epoch is None else f" of epoch {breakdown.epoch}"
+    return f"{breakdown.basis} seconds{only}"
 
 
 def finding_lines(findings: Iterable[Finding]) -> Iterator[Text]:

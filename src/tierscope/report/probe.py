@@ -7,12 +7,12 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from tierscope.probe.findings import ProbeFinding
+from tierscope.analysis.wording import Finding, shown_evidence
 from tierscope.probe.measure import MeasuredLevel, Series
 from tierscope.probe.probe import Probed, ProbedTier
 from tierscope.probe.rates import ProbedRate
-from tierscope.report.parts import Column, fitting, table
-from tierscope.units import about_bytes, about_seconds, format_bytes
+from tierscope.report.parts import Column, finding_lines, fitting, table
+from tierscope.units import about_bytes, about_seconds, counted, format_bytes
 
 SCHEMA_VERSION = 1
 
@@ -22,25 +22,21 @@ class ProbeView:
     """A table of throughputs and one of rates for each tier, then what to know about them."""
 
     found: Probed
-    findings: Sequence[ProbeFinding]
+    findings: Sequence[Finding]
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         for tier in self.found.tiers:
             yield Text(_title(tier), style="bold")
             yield table(fitting(_throughputs(tier), options.max_width))
             yield table(fitting(_rates(tier), options.max_width))
-        for finding in self.findings:
-            line = Text("• ", style="dim")
-            line.append(finding.text)
-            line.append(f" → {finding.suggestion}", style="dim")
-            yield line
+        yield from finding_lines(self.findings)
         yield Text(f"Took {about_seconds(self.found.seconds)}; all of the probe's files are removed.", style="dim")
 
 
 def _title(tier: ProbedTier) -> str:
     pages = {True: "reads are cold", False: "reads are WARM", None: "reads may be warm"}[tier.cold]
     total = sum(size * count for size, count in tier.files.items())
-    return f"{tier.name}: {tier.path} ({tier.filesystem}) · {pages} · {sum(tier.files.values()):,} files, {about_bytes(total)}"
+    return f"{tier.name}: {tier.path} ({tier.filesystem}) · {pages} · {counted(sum(tier.files.values()), 'file', grouped=True)}, {about_bytes(total)}"
 
 
 def _throughputs(tier: ProbedTier) -> list[Column]:
@@ -49,7 +45,7 @@ def _throughputs(tier: ProbedTier) -> list[Column]:
     for place, level in enumerate(levels):
         cells = [_cell(series, level) for series in tier.series]
         between = 0 < place < len(levels) - 1
-        columns.append(Column(f"{level} process{'es' if level > 1 else ''}", cells, drop=1 + place if between else 0))
+        columns.append(Column(counted(level, "process"), cells, drop=1 + place if between else 0))
     columns.append(
         Column("range of the most", [Text(_range_of(series.most)) for series in tier.series], "dim", drop=99)
     )
@@ -105,7 +101,7 @@ def _rates(tier: ProbedTier) -> list[Column]:
 
 def _servers(tier: ProbedTier) -> str:
     if tier.servers_told:
-        return f"each of {tier.servers} servers as told"
+        return f"each of {counted(tier.servers, 'server')} as told"
     return "all servers as one"
 
 
@@ -122,7 +118,7 @@ def _value(key: str, value: float) -> str:
     return f"{value:.2f}" if key.endswith("variation") else about_seconds(value) if value else "0 s"
 
 
-def probe_json(found: Probed, findings: Sequence[ProbeFinding]) -> dict[str, Any]:
+def probe_json(found: Probed, findings: Sequence[Finding]) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "probe",
@@ -131,8 +127,8 @@ def probe_json(found: Probed, findings: Sequence[ProbeFinding]) -> dict[str, Any
         "tiers": [_tier_json(tier) for tier in found.tiers],
         "findings": [
             {
-                "kind": finding.kind,
-                "evidence": finding.evidence,
+                "kind": finding.kind.removeprefix("probe_"),
+                "evidence": shown_evidence(finding),
                 "text": finding.text,
                 "suggestion": finding.suggestion,
             }

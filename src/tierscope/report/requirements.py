@@ -10,8 +10,8 @@ from tierscope.analysis.wording import Finding
 from tierscope.arch.networks import shown
 from tierscope.arch.requirements import MOST_BATCH, Requirements, Wish
 from tierscope.arch.scaling import MEMORY, Scaled
-from tierscope.report.parts import Column, Unit, counted, finding_lines, fitting, table
-from tierscope.units import about_bytes, about_flops, about_seconds
+from tierscope.report.parts import Column, Unit, finding_lines, fitting, table
+from tierscope.units import about_bytes, about_flops, about_seconds, counted
 
 _NAMES = {"memory": "its memory", "tensor": "its 16-bit matrix units", "fp32": "its 32-bit units"}
 _WAYS = {"memory": "device memory", "host": "host", "network": "network"}
@@ -71,7 +71,7 @@ def network_sentences(found: Requirements) -> Iterator[str]:
     network, device = found.network, found.machine.device
     yield (
         f"{network.parameters:,} parameters; a sample is {shown(network.input_shape)}, {_size(found.sample_bytes)} in memory and "
-        f"{_size(found.data.file_bytes)} on storage; {found.data.samples:,} samples."
+        f"{_size(found.data.file_bytes)} on storage; {counted(found.data.samples, 'sample', grouped=True)}."
     )
     yield (
         f"For each sample: {about_flops(network.forward_flops)} forward, {about_flops(network.backward_flops)} backward "
@@ -204,5 +204,5 @@ def storage_sentence(found: Requirements) -> str:
             f"epochs wait for {waits}{modelled}."
         )
     until = f"up to {waiting[-1].nodes:,}" if waiting[-1] is not points[-1] else "on"
-    since = f"from {waiting[0].nodes:,} {'node' if waiting[0].nodes == 1 else 'nodes'} {until}"
+    since = f"from {counted(waiting[0].nodes, 'node', grouped=True)} {until}"
     return f"Does storage matter? Yes, {since}: epochs wait for {' and '.join(dict.fromkeys(point.waits_for for point in waiting))}{modelled}."

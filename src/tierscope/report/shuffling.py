@@ -7,8 +7,8 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from tierscope.analysis.shuffling import TARGET, ShuffleRow, Shuffling, about_shuffling, network_text
-from tierscope.report.parts import Column, Unit, counted, finding_lines, fitting, table
-from tierscope.units import about_bytes
+from tierscope.report.parts import Column, Unit, finding_lines, fitting, table
+from tierscope.units import about_bytes, counted
 
 
 def percent(share: float) -> str:
@@ -33,7 +33,7 @@ class ShufflingView:
         yield Text(
             f"Accuracy: median and range over seeds after the last epoch, on {found.data['test_samples']} digits that nobody trained on. "
             f"To {100 * TARGET:.0f} %: epochs until the median reaches it, and their I/O. "
-            f"Files: {found.data['files']} of {found.data['samples_per_file']} samples, written class by class (sorted) or shuffled before (random).",
+            f"Files: {found.data['files']} of {counted(found.data['samples_per_file'], 'sample')}, written class by class (sorted) or shuffled before (random).",
             style="dim",
         )
         yield Text(

@@ -4,7 +4,6 @@ Schema history
     1  first version
 """
 
-import errno
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from tierscope.analysis.metrics import MB, PointMetrics, metric_json, metric_lines, point_metrics
-from tierscope.errors import OutOfSpaceError, UserError
+from tierscope.errors import UserError
+from tierscope.output.disk_errors import explanation, plain
 from tierscope.output.durable import open_plain, write_file
 from tierscope.output.result import has_study, read_study, refuse_other_runs
 from tierscope.output.store import RunStore
@@ -98,9 +98,7 @@ def write_summary(out: str, wanted: MetricOptions) -> dict[str, Any]:
     try:
         write_file(path, (json.dumps(summary, indent=1, allow_nan=False) + "\n").encode())
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        fix = "free some space" if full else "make it writable"
-        raise (OutOfSpaceError if full else UserError)(f"{path}: cannot be written: {error.strerror}; {fix}") from None
+        raise explanation(error, path, plain("make it writable")) from None
     return summary
 
 

@@ -13,16 +13,16 @@ from tierscope.analysis.wording import Finding
 from tierscope.report.parts import (
     Column,
     Unit,
+    basis_text,
     bottleneck_stretches,
     colour,
-    counted,
     finding_lines,
     fitting,
     table,
     title_label,
 )
 from tierscope.trace.ops import IO_CATEGORIES, KINDS, MOVES_BYTES
-from tierscope.units import about_bytes, about_seconds
+from tierscope.units import about_bytes, about_seconds, counted
 
 _BAR = 24
 _LEAST_SECONDS, _LEAST_SHARE = 1e-9, 1e-6  # of a difference between epoch and I/O time
@@ -41,7 +41,7 @@ class BreakdownView:
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         breakdown = self.breakdown
         title = (
-            f"{self.name}: I/O time{_whose(breakdown, self.given)} ({breakdown.basis} seconds){title_label(self.given)}"
+            f"{self.name}: I/O time{_whose(breakdown, self.given)} ({basis_text(breakdown)}){title_label(self.given)}"
         )
         yield Text(title, style="bold")
         yield table(fitting(_columns(breakdown, self.given), options.max_width))
@@ -97,8 +97,9 @@ def _columns(breakdown: Breakdown, given: Conditions) -> list[Column]:
     columns += [
         Column("bottleneck", [Text(point.bottleneck or "–") for point in points], right=False),
         Column(f"epoch {time.name}", [time.text(value) for value in epochs], drop=4),
-        Column(f"epoch 1 I/O {time.name}", [time.text(value) for value in firsts], "dim", drop=1),
     ]
+    if breakdown.epoch is None:
+        columns.append(Column(f"epoch 1 I/O {time.name}", [time.text(value) for value in firsts], "dim", drop=1))
     if not _alone(breakdown):
         best = [Text("◀ best" if point is breakdown.best else "") for point in points]
         columns += [
@@ -134,19 +135,20 @@ def verdict(breakdown: Breakdown, processes: int | None = None, has_wall: bool =
     time = Unit.of(best.io.median)
     spread = f"{time.span(best.io)}, {best.io.kind}, n={best.io.n}" if best.io.has_spread else f"n={best.io.n}"
     io = f"{time.text(best.io.median)} {time.name}"
+    per, more = ("per epoch", "repetitions or epochs") if breakdown.epoch is None else (f"in epoch {breakdown.epoch}", "repetitions")  # fmt: skip
     if _alone(breakdown):
         ranks = counted(max(point.ranks for point in breakdown.points), "rank")
-        whole = ranks if processes is None else f"{ranks}, {counted(processes, 'process', 'processes')}"
-        yield Text(f"I/O: {io} per epoch ({spread}); {whole}.", style="bold")
+        whole = ranks if processes is None else f"{ranks}, {counted(processes, 'process')}"
+        yield Text(f"I/O: {io} {per} ({spread}); {whole}.", style="bold")
     else:
-        yield Text(f"Best: {sweep_text(best.sweep)} with {io} of I/O per epoch ({spread}).", style="bold")
+        yield Text(f"Best: {sweep_text(best.sweep)} with {io} of I/O {per} ({spread}).", style="bold")
     equal = breakdown.smallest_equal
     if equal is not None and equal is not best:
         theirs = f"{time.text(equal.io.median)} {time.name}"
         yield Text(f"The smallest that cannot be told from it: {sweep_text(equal.sweep)} ({theirs}).")
     if best.io.n < FEW and best.io.kind != SIMULATED and len(breakdown.summary) > 1:
         yield Text(
-            f"n={best.io.n} is too few to tell near neighbours apart: raise repetitions or epochs for that.",
+            f"n={best.io.n} is too few to tell near neighbours apart: raise {more} for that.",
             style="dim",
         )
     moves = list(bottleneck_stretches(breakdown))
@@ -165,7 +167,9 @@ def _epoch_lines(breakdown: Breakdown, has_wall: bool) -> Iterator[Text]:
     computed = f"computing took {_span(computing)} of the epoch" if computing else ""
     shorter = sum(seconds < 0 for seconds in rest)
     if shorter:
-        where = "The sum exceeds" if _alone(breakdown) else f"At {shorter} of {len(rest)} points the sums exceed"
+        where = (
+            "The sum exceeds" if _alone(breakdown) else f"At {shorter} of {counted(len(rest), 'point')} the sums exceed"
+        )
         hint = ": see --basis wall" if breakdown.basis == "busy" and has_wall else ""
         yield Text(f"{where} the epoch, since several threads or processes read at once{hint}.")
     elif rest:

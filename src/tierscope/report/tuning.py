@@ -6,9 +6,9 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from tierscope.analysis.breakdown import sweep_text, value_text
-from tierscope.report.parts import Column, Unit, counted, fitting, table
+from tierscope.report.parts import Column, Unit, fitting, table
 from tierscope.tuning.tuning import NO_BETTER, Tried, Tuning
-from tierscope.units import about_seconds
+from tierscope.units import about_seconds, counted
 
 MOST_ROWS = 12
 _WHAT = {"epoch_seconds": "epoch", "io_seconds": "I/O of the slowest process"}

@@ -6,7 +6,7 @@ from tierscope.analysis.breakdown import Breakdown, SweepPoint, counted_epochs, 
 from tierscope.analysis.findings import GOAL_KINDS, HIDDEN_SHARE
 from tierscope.dataset.holdings import HeldBytes
 from tierscope.report.parts import WASTED_PERCENT, bottleneck_stretches
-from tierscope.report.source import ReportSource
+from tierscope.report.report_source import ReportSource
 from tierscope.units import about_bytes, about_seconds
 
 _HELPING_STEP = 50.0

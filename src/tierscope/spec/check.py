@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from tierscope.formats import FORMATS
 from tierscope.spec.collective_check import collective_problems
 from tierscope.spec.emulation import GIVE_RATES, has_rate, python_only, reads_in_python, said, servers_limit
 from tierscope.spec.framework_check import framework_problems
@@ -9,6 +10,7 @@ from tierscope.spec.lustre_check import lustre_problems
 from tierscope.spec.model_check import model_problems
 from tierscope.spec.problem import Problem
 from tierscope.spec.study import Dataset, Hdf5Layout, Reader, Statistics, Study, Tier
+from tierscope.units import counted
 
 MAX_SAMPLES = 2**60  # a sample's number must fit into 64 bits, with room for arithmetic
 
@@ -24,13 +26,13 @@ def _problems(study: Study) -> Iterator[Problem]:
     if dataset.samples > MAX_SAMPLES:
         yield Problem(
             files,
-            f"{files} = {dataset.num_files_train} makes {dataset.samples} samples with num_samples_per_file; "
+            f"{files} = {dataset.num_files_train} makes {counted(dataset.samples, 'sample')} with num_samples_per_file; "
             f"at most {MAX_SAMPLES}: lower one of them",
         )
     if dataset.samples < system.ranks:
         yield Problem(
             files,
-            f"{files} = {dataset.num_files_train} makes {dataset.samples} samples for {system.ranks} ranks "
+            f"{files} = {dataset.num_files_train} makes {counted(dataset.samples, 'sample')} for {counted(system.ranks, 'rank')} "
             "(nodes × ranks_per_node); every rank needs at least one: raise it or lower the ranks",
         )
     if placement.cache_rate > 0 and len(system.tiers) == 1:
@@ -56,7 +58,8 @@ def _problems(study: Study) -> Iterator[Problem]:
 def _dataset_problems(study: Study) -> Iterator[Problem]:
     dataset, reader, ranks = study.workload.dataset, study.workload.reader, study.system.ranks
     key = "workload.dataset"
-    if dataset.format != "hdf5" and dataset.hdf5 != Hdf5Layout():
+    form = FORMATS[dataset.format]
+    if form.options != "hdf5" and dataset.hdf5 != Hdf5Layout():
         yield Problem(
             f"{key}.hdf5",
             f"{key}.hdf5 says how HDF5 files are laid out, but format = {dataset.format}; set hdf5, or remove it",
@@ -69,10 +72,10 @@ def _dataset_problems(study: Study) -> Iterator[Problem]:
             "and no sample has less than a byte; lower it",
         )
     mapped = next((tier.name for tier in study.system.tiers if tier.emulate), None)
-    if dataset.format == "lmdb" and mapped:
+    if form.mapped and mapped:
         yield Problem(
             f"{key}.format",
-            f"{key}.format = lmdb, but tier {mapped} is emulated: LMDB maps its files, and nothing can hold up a page; set another format",
+            f"{key}.format = {dataset.format}, but tier {mapped} is emulated: {dataset.format.upper()} maps its files, and nothing can hold up a page; set another format",
         )
     if reader.file_access == "multi" and dataset.num_files_train % ranks:
         yield Problem(
@@ -87,7 +90,7 @@ def _statistics_problems(dataset: Dataset) -> Iterator[Problem]:
     key, wanted = "workload.dataset.statistics", dataset.statistics
     if wanted == Statistics():
         return
-    if dataset.format != "synthetic":
+    if not FORMATS[dataset.format].in_memory:
         yield Problem(
             key,
             f"{key} is what samples made in memory are drawn from, but format = {dataset.format}; set synthetic, or remove it",
@@ -196,7 +199,8 @@ def _policy_problems(study: Study) -> Iterator[Problem]:
 
 def _reader_problems(study: Study) -> Iterator[Problem]:
     reader, key = study.workload.reader, "workload.reader"
-    if reader.data_loader == "threads" and reader.odirect:
+    in_python = reader.loader is not None and reader.loader.in_python
+    if in_python and reader.odirect:
         yield Problem(
             f"{key}.odirect", f"{key}.odirect = true needs the native loader; set data_loader: native or odirect: false"
         )
@@ -207,7 +211,7 @@ def _reader_problems(study: Study) -> Iterator[Problem]:
         return
     name, text = f"{key}.io_engine", f"{key}.io_engine = uring"
     emulated = next((tier.name for tier in study.system.tiers if tier.emulate), None)
-    if reader.data_loader == "threads":
+    if in_python:
         yield Problem(name, f"{text} needs the native loader; set data_loader: native or io_engine: pread")
     if reader.read_threads == 0:
         yield Problem(name, f"{text} needs reading threads, but read_threads = 0; raise it or set io_engine: pread")
@@ -222,7 +226,7 @@ def _native_problems(study: Study) -> Iterator[Problem]:
     """The native loader does not emulate all that Python does."""
     reader = study.workload.reader
     wanted, fix = "data_loader", "auto or threads"
-    if reader.data_loader != "native":
+    if reader.loader is None or not reader.loader.in_c:
         wanted, fix = ("odirect", "false") if reader.odirect else ("io_engine", "pread")
         if not reader.odirect and reader.io_engine == "pread":
             return
@@ -252,6 +256,13 @@ def _tier_problems(tier: Tier, nearer: tuple[Tier, ...]) -> Iterator[Problem]:
         )
     if tier.emulate and not has_rate(tier):
         yield Problem(f"{key}.emulate", f"{key}.emulate = true, but the tier has no rate; {GIVE_RATES}")
+    if tier.emulate and tier.storage not in ("directory", "emulated"):
+        yield Problem(
+            f"{key}.storage",
+            f"{key}.storage = {tier.storage}, but emulate = true, and only directories are emulated; remove one of them",
+        )
+    if tier.storage == "emulated" and not tier.emulate:
+        yield Problem(f"{key}.storage", f"{key}.storage = emulated, but emulate = false; set emulate: true instead")
     if tier.gateway_shared_by is not None and tier.gateway_bandwidth is None:
         yield Problem(
             f"{key}.gateway_shared_by",
@@ -268,8 +279,7 @@ def _server_problems(tier: Tier) -> Iterator[Problem]:
         return Problem(f"{key}.{name}", f"{key}.{said(tier, name)}, but {text}")
 
     if tier.stripe_count > tier.servers:
-        servers = f"{tier.servers} server{'s' if tier.servers > 1 else ''}"
-        yield problem("stripe_count", f"a device has {servers}; lower it or raise servers")
+        yield problem("stripe_count", f"a device has {counted(tier.servers, 'server')}; lower it or raise servers")
     if tier.metadata_variation and not tier.metadata_ops:
         yield problem("metadata_variation", "metadata_ops is not given, so nothing can vary; add it")
     if tier.service_variation and not servers_limit(tier):

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 
+from tierscope.formats import FORMATS
+from tierscope.loaders import LOADERS
 from tierscope.spec.problem import Problem
 from tierscope.spec.study import Study
 
 _READER, _DATASET = "workload.reader", "workload.dataset"
-_FORMATS = ("raw", "hdf5")
+_IN_PYTHON = LOADERS.where(lambda loader: loader.by_name and loader.in_python)
 
 
 def collective_problems(study: Study) -> Iterator[Problem]:
@@ -22,10 +24,10 @@ def collective_problems(study: Study) -> Iterator[Problem]:
     if dataset.num_files_train > 1:
         why = "all ranks read one file together"
         yield problem(f"{_DATASET}.num_files_train", dataset.num_files_train, why, "1 and more num_samples_per_file")
-    if dataset.format not in _FORMATS:
-        fix = " or ".join(_FORMATS)
+    if not FORMATS[dataset.format].collective:
+        fix = " or ".join(FORMATS.where(lambda form: form.collective))
         yield problem(f"{_DATASET}.format", dataset.format, f"only {fix} files are read", fix)
-    wanted = {"read_threads": (0,), "data_loader": ("auto", "threads"), "read_ahead": ("batches",)}
+    wanted = {"read_threads": (0,), "data_loader": ("auto", *_IN_PYTHON), "read_ahead": ("batches",)}
     wanted |= {"odirect": (False,), "io_engine": ("pread",)}
     for name, values in wanted.items():
         value = getattr(reader, name)

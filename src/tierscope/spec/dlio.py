@@ -14,7 +14,7 @@ from tierscope.spec.dlio_keys import DEFAULTS, FAMILIES, RULES
 from tierscope.spec.dlio_making import Making, MetricOptions
 from tierscope.spec.study import Study
 from tierscope.spec.tree import Node, parse_yaml
-from tierscope.units import closest
+from tierscope.units import closest, counted
 
 _SHAPE = ("model", "framework", "workflow", "dataset")
 _OURS = ("study", "system", "placement", "sweep")
@@ -65,7 +65,7 @@ def notes_of(study: Study) -> Iterator[str]:
     dataset, reader = study.workload.dataset, study.workload.reader
     left = dataset.samples // study.system.ranks % reader.batch_size
     if left and study.workload.train.total_training_steps is None:
-        yield f"reader.batch_size: the last step of a rank has {left} samples; DLIO leaves such a step out"
+        yield f"reader.batch_size: the last step of a rank has {counted(left, 'sample')}; DLIO leaves such a step out"
 
 
 def _unwrapped(root: Node) -> Node:

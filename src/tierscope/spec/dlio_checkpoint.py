@@ -2,6 +2,7 @@
 
 from tierscope.spec.dlio_making import MAPPED, NOTED, REFUSED, Making, Rule, whole
 from tierscope.spec.kinds import Choice, Integer
+from tierscope.units import counted
 
 _OURS = "workload.checkpoint"
 _SIZE = ("model.model_size_bytes", "model.model_size", "checkpoint.model_size")
@@ -129,7 +130,10 @@ def _when(making: Making) -> None:
     first = making.read(after_path, Integer(1, 10**6), "epoch of the first checkpoint", 1)
     between = making.read(between_path, Integer(1, 10**6), "epochs between two checkpoints", 1)
     if first > epochs:
-        making.note(after_path, f"there are {epochs} epochs, so no checkpoint is written")
+        making.note(
+            after_path,
+            f"there {'is' if epochs == 1 else 'are'} {counted(epochs, 'epoch')}, so no checkpoint is written",
+        )
         return
     if first != between and min(first, between) + first <= epochs:
         path = after_path if after_path in making.given else between_path

@@ -9,11 +9,14 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 
+from tierscope.formats import FORMATS
+from tierscope.loaders import LOADERS
 from tierscope.spec import dlio_checkpoint
 from tierscope.spec.dlio_making import MAPPED, NOTED, REFUSED, Making, MetricOptions, Rule, is_off, product, whole
 from tierscope.spec.dlio_times import read_time
 from tierscope.spec.kinds import Fraction, Integer
 from tierscope.spec.tree import Node
+from tierscope.units import counted
 
 TIER = "gfs"
 _DATASET, _READER, _TRAIN = "workload.dataset", "workload.reader", "workload.train"
@@ -116,16 +119,18 @@ def _framework_noted(making: Making, _node: Node) -> None:
 
 
 def _in_memory(making: Making, node: Node) -> None:
-    making.put(f"{_DATASET}.format", "synthetic", node.where)
+    making.put(f"{_DATASET}.format", _IN_MEMORY, node.where)
 
 
-_FORMATS = ("tfrecord", "hdf5", "csv", "npz", "npy", "jpeg", "png", "synthetic", "parquet")
+_FORMATS = {theirs: name for name, form in FORMATS.entries.items() for theirs in form.dlio}
+_LOADERS = [theirs for loader in LOADERS.entries.values() for theirs in loader.dlio]
+_IN_MEMORY = FORMATS.where(lambda form: form.in_memory)[0]
 _DALI = "NVIDIA's DALI is not used here; set ++workload.reader.data_loader=pytorch to read the same files without it"
 
 
 def _format(making: Making, node: Node) -> None:
     if making.text("reader.data_loader") != "synthetic":
-        making.put(f"{_DATASET}.format", making.text("dataset.format"), node.where)
+        making.put(f"{_DATASET}.format", _FORMATS[making.text("dataset.format")], node.where)
     else:
         making.note("dataset.format", "reader.data_loader is synthetic: there are no files")
 
@@ -203,7 +208,7 @@ _READER_RULES = (
             "synthetic: format synthetic; pytorch and tensorflow: read by our own loader; others refused",
             (f"{_DATASET}.format",),
         ),
-        {"pytorch": _loader_noted, "tensorflow": _loader_noted, "synthetic": _in_memory},
+        {**dict.fromkeys(_LOADERS, _loader_noted), "synthetic": _in_memory},
         {
             "dali": _DALI,
             "native_dali": _DALI,
@@ -277,7 +282,7 @@ _TRAIN_RULES = (
 _OTHER_RULES = (
     Rule("model.name", MAPPED, "names the results", ("study",)),
     _noted("model.type", "says nothing about what is read"),
-    _choice(Rule("framework", NOTED, _OWN_LOADER, ()), dict.fromkeys(("pytorch", "tensorflow"), _framework_noted), {}),
+    _choice(Rule("framework", NOTED, _OWN_LOADER, ()), dict.fromkeys(_LOADERS, _framework_noted), {}),
     _noted_flag("workflow.generate_data", "data that is missing is always generated first, and is not generated twice"),
     Rule("workflow.train", REFUSED, "False: a study always trains", (), _trained),
     _refused_if_on(
@@ -358,7 +363,7 @@ def _record_length(making: Making) -> None:
     ):
         text = making.text(found, usual)
         if whole(text) != text:
-            making.note(found, f"rounded to {whole(text)} bytes")
+            making.note(found, f"rounded to {counted(int(whole(text)), 'byte')}")
         making.put(f"{_DATASET}.{name}", whole(text), making.where(found))
 
 
@@ -371,7 +376,8 @@ def _one_of(making: Making, names: tuple[str, str]) -> str:
 
 
 def _hdf5(making: Making) -> None:
-    is_hdf5 = making.text("dataset.format", "tfrecord") == "hdf5"
+    ours = _FORMATS.get(making.text("dataset.format", "tfrecord"))
+    is_hdf5 = ours is not None and FORMATS[ours].options == "hdf5"
     compression = making.text("dataset.compression", "none")
     if compression != "none":
         if not is_hdf5 or compression not in ("gzip", "lzf"):

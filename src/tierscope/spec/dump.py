@@ -33,6 +33,8 @@ def section_lines(section: Any, depth: int = 0, comments: bool = False) -> Itera
     for field in schema.fields(type(section)):
         value = getattr(section, field.name)
         match field.meta:
+            case Key(dumped=False) if value == field.default and not comments:
+                continue
             case Key(kind=kind, help=help_):
                 yield _commented(f"{pad}{field.yaml}: {scalar(_text(kind, value))}", help_, comments)
             case Section(help=help_):

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
+from tierscope.formats import FORMATS
 from tierscope.spec import schema
 from tierscope.spec.schema import Key
-from tierscope.spec.study import NATIVE_FORMATS, Study, Tier
+from tierscope.spec.study import Study, Tier
 
 RATES = (
     "metadata_ops",
@@ -61,7 +62,7 @@ def _python_only(tier: Tier) -> Iterator[str]:
 def reads_in_python(study: Study) -> str | None:
     """The key whose value the C library's reader does not do, as the user writes it; None: it does all."""
     dataset = study.workload.dataset
-    if dataset.format not in NATIVE_FORMATS:
+    if not FORMATS[dataset.format].natively:
         return f"workload.dataset.format = {dataset.format}"
     if dataset.record_length_bytes_stdev:
         return f"workload.dataset.record_length_bytes_stdev = {dataset.record_length_bytes_stdev}"

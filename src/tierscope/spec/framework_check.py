@@ -2,23 +2,26 @@
 
 from collections.abc import Iterator
 
+from tierscope.formats import FORMATS
+from tierscope.loaders import LOADERS
 from tierscope.spec.emulation import python_only
 from tierscope.spec.problem import Problem
-from tierscope.spec.study import FRAMEWORKS, Reader, Study
+from tierscope.spec.study import Reader, Study
 
 _KEY = "workload.reader"
-_ONLY_TORCH = ("multiprocessing_context", "pin_memory")
+_OF_WORKERS = ("multiprocessing_context", "pin_memory")
 _NOT_THEIRS = ("read_ahead", "odirect", "io_engine", "computation_threads")
 
 
 def framework_problems(study: Study) -> Iterator[Problem]:
     reader = study.workload.reader
-    if reader.data_loader != "pytorch":
-        for name, value in _unusual(reader, _ONLY_TORCH):
+    if reader.loader is None or not reader.loader.workers:
+        theirs = " or ".join(LOADERS.where(lambda entry: entry.workers))
+        for name, value in _unusual(reader, _OF_WORKERS):
             yield Problem(
-                f"{_KEY}.{name}", f"{_KEY}.{name} = {value} is for data_loader: pytorch; set that, or remove the key"
+                f"{_KEY}.{name}", f"{_KEY}.{name} = {value} is for data_loader: {theirs}; set that, or remove the key"
             )
-    if reader.data_loader not in FRAMEWORKS:
+    if reader.loader is None or not reader.loader.framework:
         return
     loader = f"{_KEY}.data_loader = {reader.data_loader}"
     for name, value in _unusual(reader, _NOT_THEIRS):
@@ -48,13 +51,14 @@ def _unusual(reader: Reader, names: tuple[str, ...]) -> Iterator[tuple[str, str]
 
 def _format_problems(study: Study, loader: str) -> Iterator[Problem]:
     reader, dataset = study.workload.reader, study.workload.dataset
-    if dataset.format == "synthetic":
+    form = FORMATS[dataset.format]
+    if form.in_memory:
         path = "workload.dataset.format"
-        yield Problem(path, f"{path} = synthetic, but {loader}; set data_loader: auto")
-    if reader.data_loader != "tensorflow":
+        yield Problem(path, f"{path} = {dataset.format}, but {loader}; set data_loader: auto")
+    if reader.loader is None or not reader.loader.in_order:
         return
-    runs = dataset.format == "tfrecord" and reader.sample_shuffle == "off" and reader.file_access == "multi"
-    if dataset.format in ("hdf5", "lmdb", "parquet") or (dataset.num_samples_per_file > 1 and not runs):
+    runs = form.records and reader.sample_shuffle == "off" and reader.file_access == "multi"
+    if form.library or (dataset.num_samples_per_file > 1 and not runs):
         yield Problem(
             f"{_KEY}.data_loader",
             f"{loader} reads TFRecord files from begin to end (sample_shuffle: off, file_access: multi), or files of one sample; "

@@ -5,7 +5,7 @@ read text, not what YAML made of it, so that `off`, `1e3` and `0:30` mean what t
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from tierscope import units
@@ -145,6 +145,17 @@ class Choice:
 
     def format(self, value: str) -> str:
         return value
+
+
+class Registered(Choice):
+    """One of the names that a registry holds when the value is read."""
+
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        self._names = names
+
+    @property
+    def names(self) -> Sequence[str]:  # type: ignore[override]
+        return tuple(self._names())
 
 
 class Dimensions:

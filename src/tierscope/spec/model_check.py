@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from tierscope.formats import FORMATS
 from tierscope.spec.problem import Problem
-from tierscope.spec.study import FRAMEWORKS, Model, Study
+from tierscope.spec.study import Model, Study
 
 _KEY = "workload.model"
-_IMAGES = ("jpeg", "png")
 
 
 def model_problems(study: Study) -> Iterator[Problem]:
@@ -24,13 +24,13 @@ def model_problems(study: Study) -> Iterator[Problem]:
     if train.computation_time or train.computation_time_stdev:
         path = "workload.train.computation_time"
         yield Problem(path, f"{path} is emulated compute, but {trained} computes for real; remove one of them")
-    if reader.data_loader in FRAMEWORKS:
+    if reader.loader is not None and reader.loader.framework:
         path = "workload.reader.data_loader"
         yield Problem(path, f"{path} = {reader.data_loader}, but training takes its samples from our loaders; set auto")
     if reader.preprocess == "busy":
         path = "workload.reader.preprocess"
         yield Problem(path, f"{path} = busy gives training nothing; set none or decode")
-    if study.workload.dataset.format in _IMAGES and reader.preprocess != "decode" and model.data != "synthetic":
+    if FORMATS[study.workload.dataset.format].picture and reader.preprocess != "decode" and model.data != "synthetic":
         path = "workload.reader.preprocess"
         yield Problem(
             path,

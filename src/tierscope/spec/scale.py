@@ -15,10 +15,11 @@ Bytes of a sample, a file of statistics and its reads, epochs, compute time and 
 from dataclasses import replace
 
 from tierscope.errors import UserError
+from tierscope.formats import FORMATS
 from tierscope.spec import sweep
 from tierscope.spec.check import find_problem
 from tierscope.spec.study import Dataset, Study, System
-from tierscope.units import about_bytes
+from tierscope.units import about_bytes, counted
 
 _SHRINKS = (
     "workload.dataset.num_files_train",
@@ -71,7 +72,7 @@ def _system(system: System, share: float) -> System:
 
 def _with_data(small: Study, full: Study, share: float) -> Study:
     workload, ranks = full.workload, small.system.ranks
-    of_data = ranks / full.system.ranks if workload.dataset.format == "synthetic" else share
+    of_data = ranks / full.system.ranks if FORMATS[workload.dataset.format].in_memory else share
     dataset = _dataset(workload.dataset, of_data, ranks, workload.reader.file_access == "multi")
     own = dataset.samples // ranks
     reader = replace(workload.reader, batch_size=min(workload.reader.batch_size, own))
@@ -103,16 +104,15 @@ def _part(count: int, share: float) -> int:
 
 def _figures(study: Study) -> str:
     dataset, checkpoint = study.workload.dataset, study.workload.checkpoint
-    parts = [_count(study.system.ranks, "rank")]
-    if dataset.format == "synthetic":
-        parts.append(f"{_count(dataset.samples, 'sample')} made in memory")
+    parts = [counted(study.system.ranks, "rank", grouped=True)]
+    if FORMATS[dataset.format].in_memory:
+        parts.append(f"{counted(dataset.samples, 'sample', grouped=True)} made in memory")
     else:
-        parts += [_count(dataset.num_files_train, "file"), _count(dataset.samples, "sample")]
+        parts += [
+            counted(dataset.num_files_train, "file", grouped=True),
+            counted(dataset.samples, "sample", grouped=True),
+        ]
         parts.append(about_bytes(dataset.samples * dataset.record_length_bytes))
     if checkpoint.wanted and checkpoint.model_parameters is not None:
-        parts.append(f"a model of {_count(checkpoint.model_parameters, 'parameter')}")
+        parts.append(f"a model of {counted(checkpoint.model_parameters, 'parameter', grouped=True)}")
     return ", ".join(parts)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -13,10 +13,11 @@ from tierscope.spec.kinds import Kind
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A scalar setting."""
+    """A scalar setting. `dumped`: written also where it has its default, as all are that results have always had."""
 
     kind: Kind
     help: str
+    dumped: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,8 @@ _REQUIRED = dataclasses.MISSING
 _META = "tierscope"
 
 
-def key(kind: Kind, help: str, default: Any = _REQUIRED, yaml: str | None = None) -> Any:  # noqa: A002
-    return dataclasses.field(default=default, metadata={_META: Key(kind, help), "yaml": yaml})
+def key(kind: Kind, help: str, default: Any = _REQUIRED, yaml: str | None = None, dumped: bool = True) -> Any:  # noqa: A002
+    return dataclasses.field(default=default, metadata={_META: Key(kind, help, dumped), "yaml": yaml})
 
 
 def section(type_: type, help: str, default: Any = _REQUIRED) -> Any:  # noqa: A002

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tierscope.arch.networks import NETWORKS
+from tierscope.formats import FORMATS
+from tierscope.loaders import LOADERS, LoaderEntry
 from tierscope.spec.kinds import (
     Bandwidth,
     Bytes,
@@ -20,14 +23,13 @@ from tierscope.spec.kinds import (
     Optional,
     PathPattern,
     Rate,
+    Registered,
     Seconds,
 )
 from tierscope.spec.schema import key, named_sections, section
 
-FORMATS = ("raw", "tfrecord", "npz", "npy", "hdf5", "csv", "lmdb", "parquet", "jpeg", "png", "synthetic")
 COMPRESSIONS = ("none", "gzip", "lzf")
-DATA_LOADERS = ("auto", "native", "threads", "pytorch", "tensorflow")
-FRAMEWORKS = ("pytorch", "tensorflow")  # loaders that read in processes and threads of their own
+FRAMEWORKS = LOADERS.where(lambda loader: loader.framework)
 CONTEXTS = ("fork", "spawn", "forkserver")
 FILE_SHUFFLES = ("off", "seed", "random")
 SAMPLE_SHUFFLES = ("off", "seed", "random", "offset")
@@ -36,12 +38,10 @@ READ_AHEADS = ("batches", "all")
 PREPROCESSES = ("none", "busy", "decode")
 DISTRIBUTIONS = ("constant", "normal", "uniform", "exponential")
 SYNCS = ("epoch", "step")
-NETWORKS = ("cosmoflow", "deepcam", "resnet50", "resnet101", "alexnet", "lenet5")  # those of `arch`
 DEVICES = ("auto", "cuda", "cpu")
 TRAINING_DATA = ("tiers", "memory", "synthetic")
 CHECKPOINT_MODES = ("rank_zero", "all_ranks")
 IO_ENGINES = ("pread", "uring")
-NATIVE_FORMATS = ("raw", "tfrecord", "npz", "npy", "csv")  # whose samples lie where C can compute it
 SHUFFLES = ("global", "local", "chunked", "off")
 DISCIPLINES = ("fifo", "sharing")
 POLICIES = ("pinned", "first-touch", "lru", "partition", "clairvoyant")
@@ -73,7 +73,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    format: str = key(Choice(*FORMATS), "on-disk format", "tfrecord")
+    format: str = key(Registered(lambda: FORMATS), "on-disk format", "tfrecord")
     num_files_train: int = key(Integer(1, 10**12), "files in the training set")
     num_samples_per_file: int = key(Integer(1, 10**9), "samples in each file", 1)
     record_length_bytes: int = key(Bytes(1, 2**40), "payload of one sample")
@@ -140,7 +140,7 @@ class Reader:
     )
     shuffle_nodes: int = key(Integer(1, 10**6), "nodes that share a chunk when shuffle is chunked", 1)
     data_loader: str = key(
-        Choice(*DATA_LOADERS),
+        Registered(lambda: ("auto", *LOADERS.where(lambda loader: loader.by_name))),
         "native: reads in C, without the interpreter's lock; threads: in Python; auto: the first where it can; pytorch: torch's DataLoader; tensorflow: tf.data",
         "auto",
     )
@@ -150,6 +150,11 @@ class Reader:
         "pread: one operation of a thread at a time; uring: many, with io_uring; needs the native loader",
         "pread",
     )
+
+    @property
+    def loader(self) -> LoaderEntry | None:
+        """What the loader that was asked for can do; None: it is chosen later (auto)."""
+        return LOADERS.entries.get(self.data_loader)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +183,7 @@ class Model:
     """A real network, trained on what is read, instead of emulated compute. Without `network`: none is."""
 
     network: str | None = key(
-        Optional(Choice(*NETWORKS)), "trained for real with torch; null: compute is emulated", None
+        Optional(Registered(lambda: NETWORKS)), "trained for real with torch; null: compute is emulated", None
     )
     input: str | None = key(
         Optional(Dimensions()), "shape of a sample, channels first, like 3x64x64; null: the network's own", None
@@ -287,6 +292,12 @@ class Tier:
     )
     background: float = key(Fraction(0, 0.9), "share of every server's time that others take", 0.0)
     emulate: bool = key(Flag(), "slow the tier down to these rates", False)
+    storage: str = key(
+        Name(),
+        "what its files lie on: directory; memory: a directory in memory, such as /dev/shm; or one that an installed package adds",
+        "directory",
+        dumped=False,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,6 @@ is always behind its lock, and the library never touches one.
 
 import contextlib
 import fcntl
-import math
 import mmap
 import os
 import random
@@ -26,7 +25,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tierscope.native import queues as native_queues
 from tierscope.plan.stations import stripes
-from tierscope.storage.access import Punctuality, create
+from tierscope.plan.variation import factor
+from tierscope.storage.access import Punctuality, create, open_folder, size
 from tierscope.storage.sharing import Present
 from tierscope.storage.stations import Station, TierStations
 
@@ -131,9 +131,8 @@ def server_index(path: str, servers: int) -> int:
 
 
 def varied(service: int, variation: float, dice: random.Random) -> int:
-    """A service around this one: lognormal, because real ones have a long tail; its mean is the one given."""
-    spread = math.log1p(variation * variation)
-    return round(service * dice.lognormvariate(-spread / 2, math.sqrt(spread)))
+    """A service around this one; its mean is the one given."""
+    return round(service * factor(variation, dice))
 
 
 class Emulated:
@@ -247,6 +246,15 @@ class Emulated:
     def close(self, fd: int, /) -> None:
         self._servers_of.pop(fd, None)
         os.close(fd)
+
+    # A folder is opened to be synced, and a name is given as part of a close: neither takes time of its own.
+    open_folder = staticmethod(open_folder)
+    size = staticmethod(size)
+    rename = staticmethod(os.replace)
+    remove = staticmethod(os.unlink)
+
+    def leave(self) -> None:
+        self.queues.close()
 
     def stat(self, path: str, /) -> os.stat_result:
         done = self._join_metadata(file_number(path))

@@ -22,6 +22,11 @@ def tier_root(tier: Tier, out: str, node: int) -> str:
     return os.path.abspath(expanded.replace("{node}", str(node)).replace("{out}", out))
 
 
+def real_root(tier: Tier, out: str, node: int) -> str:
+    """The same, wherever links lead."""
+    return os.path.realpath(tier_root(tier, out, node))
+
+
 def dataset_name(dataset: Dataset, seed: int) -> str:
     """Names everything that the files' content and place depend on."""
     name = f"{dataset.format}-{dataset.num_files_train}x{dataset.num_samples_per_file}-{dataset.record_length_bytes}B-seed{seed}"

@@ -3,6 +3,7 @@
 import os
 import platform
 import socket
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 PACKAGES = ("tierscope", "numpy", "polars", "mpi4py")
 
 
-def provenance(launcher: str, directories: dict[str, str]) -> dict[str, Any]:
-    """`directories`: a tier's name → its directory on this host."""
+def provenance(launcher: str, directories: dict[str, str], others: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """`directories`: a tier's name → its directory on this host; `others`: tiers that are none → what they are."""
     return {
         "host": socket.gethostname(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
@@ -21,7 +22,7 @@ def provenance(launcher: str, directories: dict[str, str]) -> dict[str, Any]:
         "packages": {name: version for name in PACKAGES if (version := _version(name))},
         "launcher": launcher,
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "filesystems": {name: filesystem_of(path) for name, path in directories.items()},
+        "filesystems": {name: filesystem_of(path) for name, path in directories.items()} | dict(others or {}),
     }
 
 

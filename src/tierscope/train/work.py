@@ -16,6 +16,7 @@ from tierscope.arch.network import Network
 from tierscope.arch.networks import build_network, find_network
 from tierscope.arch.precision import PRECISIONS
 from tierscope.errors import StoppedError, UserError
+from tierscope.formats import FORMATS
 from tierscope.loaders import Batch
 from tierscope.plan.file_format import make_format
 from tierscope.spec.study import Study
@@ -24,10 +25,10 @@ from tierscope.train.clock import StepClock
 from tierscope.train.exchange import Exchange
 from tierscope.train.model import NetworkModule
 from tierscope.train.samples import Samples
+from tierscope.units import counted
 
 _RATE = 1e-3
 _MOMENTUM = 0.9
-_IMAGES = ("jpeg", "png")
 
 
 class TorchWork:
@@ -48,8 +49,8 @@ class TorchWork:
         self._optimizer = make_optimizer(model.solver, self._module)
         self._precision = PRECISIONS[model.arithmetic]
         self._batch_size = reader.batch_size
-        form = make_format(study)
-        decode = form.decode if form.suffix.lstrip(".") in (*_IMAGES, "jpg") else None
+        picture = FORMATS[study.workload.dataset.format].picture
+        decode = make_format(study).decode if picture else None
         self._samples = Samples(
             self.network.input_shape, known.data.element_bytes, reader.batch_size, self._device, decode
         )
@@ -133,7 +134,7 @@ def pick_device(wanted: str, number: int, key: str = "workload.model.device =") 
     if found and wanted != "cpu":
         if number >= found:
             raise UserError(
-                f"system.ranks_per_node asks for {number + 1} devices on a node and torch sees {found}; set ranks_per_node = {found}"
+                f"system.ranks_per_node asks for {counted(number + 1, 'device')} on a node and torch sees {found}; set ranks_per_node = {found}"
             )
         return torch.device("cuda", number)
     return torch.device("cpu")

@@ -7,19 +7,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tierscope.bench.loading import pick_loader
 from tierscope.dataset.capacity import check_capacity
 from tierscope.errors import UserError
+from tierscope.loaders.choose import choose_loader
 from tierscope.measure.checkpoints import check_checkpoints
 from tierscope.measure.collective import check_collective
 from tierscope.measure.first_touch import check_policies, staged_as
 from tierscope.measure.preloaded import check_preload
+from tierscope.measure.storages import check_storages
 from tierscope.spec import dump, keys
 from tierscope.spec.check import find_problem
 from tierscope.spec.study import Axis, Study
 from tierscope.spec.vary import EXAMPLE
 from tierscope.spec.vary import read_vary as read_axes
 from tierscope.tuning.tuning import Refused
+from tierscope.units import counted
 
 MOST_COMBINATIONS = 10_000
 _FIXED = ("workload.train.", "workload.reader.preprocess_time", "seed")  # what training is, not how it reads
@@ -51,7 +53,7 @@ def read_vary(base: Study, vary: Sequence[str]) -> tuple[Axis, ...]:
 def candidates_of(base: Study, axes: Sequence[Axis], out: str, launcher: str) -> tuple[list[Candidate], list[Refused]]:
     """The default first, then all that can be run and is not the default. Tiers are under OUT for all of them, so data is written once."""
     plain = replace(base, sweep=(), goal=None, repetitions=1)
-    check_runnable(plain, launcher)
+    check_runnable(plain, launcher, out)
     found, refused = [Candidate(0, {}, in_common(plain, out))], list[Refused]()
     names = keys.short_names([axis.path for axis in axes])
     for values in itertools.product(*(axis.values for axis in axes)):
@@ -62,28 +64,29 @@ def candidates_of(base: Study, axes: Sequence[Axis], out: str, launcher: str) ->
             if study == plain:
                 continue
             _check_same_work(plain, study)
-            check_runnable(study, launcher)
+            check_runnable(study, launcher, out)
         except UserError as error:
             refused.append(Refused(short, str(error)))
             continue
         found.append(Candidate(len(found), short, in_common(study, out)))
     if len(found) == 1:
         if refused:
-            raise UserError(f"none of {len(refused)} combinations can be run; the first: {refused[0].line}")
+            raise UserError(f"none of {counted(len(refused), 'combination')} can be run; the first: {refused[0].line}")
         raise UserError("nothing varies: the only combination is the study as it is; give other values with --vary")
     return found, refused
 
 
-def check_runnable(study: Study, launcher: str) -> None:
+def check_runnable(study: Study, launcher: str, out: str) -> None:
     """All that is refused before anything is touched."""
     problem = find_problem(study)
     if problem is not None:
         raise UserError(problem.text)
+    check_storages([study], out)
     check_policies([study])
     check_checkpoints([study])
     check_collective([study], launcher)
     check_preload([study], ops=False, launcher=launcher)
-    pick_loader(study)
+    choose_loader(study)
     check_capacity(staged_as(study))
 
 

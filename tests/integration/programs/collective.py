@@ -9,13 +9,14 @@ import os
 import sys
 from dataclasses import replace
 
-from tests.small_study import plan_of, small_study, stage, tier_files, totals
-from tierscope.bench.loading import make_loader, make_source
+from tests.small_study import node_source, plan_of, small_study, stage, tier_files, totals
+from tierscope.bench.loading import make_loader
 from tierscope.bench.mpi import MpiCrew, connect, serve
 from tierscope.bench.mpi_files import together
+from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.run import RunTask
 from tierscope.dataset import content
-from tierscope.plan.file_format import make_format
+from tierscope.loaders.choose import choose_loader
 from tierscope.plan.sizes import SampleSizes
 from tierscope.spec.study import Study
 from tierscope.trace.recorder import Recording
@@ -23,10 +24,10 @@ from tierscope.trace.recorder import Recording
 
 def read(study: Study, out: str, rank: int) -> dict[str, object]:
     sizes = SampleSizes.of(study.workload.dataset, study.seed, ragged=True)
-    node, form = rank // study.system.ranks_per_node, make_format(study)
+    node = rank // study.system.ranks_per_node
     ways = together(study, rank)
-    source = replace(make_source(study, out, node, None, form, rank=rank), together=ways)
-    loader = make_loader(study, source, Recording(len(source.files)))
+    source = replace(node_source(study, out, node, rank=rank), together=ways)
+    loader = make_loader(ResolvedRun.of(study), source, Recording(len(source.files)))
     samples, right = [], True
     for batch in loader.batches(plan_of(study).reads(rank, 1)):
         for sample, payload in zip(batch.samples, batch.payloads, strict=True):
@@ -55,7 +56,7 @@ def main(what: str, out: str, *settings: str) -> None:
         if rank == 0:
             print(json.dumps(found))
     elif rank == 0:
-        MpiCrew(world).call(RunTask(study, out, None, "none", None), lambda _: None)
+        MpiCrew(world).call(RunTask(study, choose_loader(study), out, None, "none", None), lambda _: None)
     else:
         serve(world)
 

@@ -80,7 +80,8 @@
     }
     const [least] = found.pareto;
     const how = `${improvementsText(least.improve)} at ${least.where} (${wording.aboutSeconds(least.io_seconds)})`;
-    return `${met.length} of ${found.grid.length} combinations meet it; the smallest in sum: ${how}${ifNot(least)}.`;
+    const combinations = found.grid.length === 1 ? 'combination' : 'combinations';
+    return `${met.length} of ${found.grid.length} ${combinations} ${met.length === 1 ? 'meets' : 'meet'} it; the smallest in sum: ${how}${ifNot(least)}.`;
   }
 
   // ---- what is shown ----

@@ -11,15 +11,15 @@ from tierscope.report.drawn.view import (
     View,
     brief,
     class_text,
-    counted,
     epochs_text,
     improvements_text,
     kind_text,
     processes_text,
     sentences,
+    shown_epochs,
     too_little,
 )
-from tierscope.report.source import ReportSource
+from tierscope.report.report_source import ReportSource
 from tierscope.report.svg import (
     HEIGHT,
     WIDTH,
@@ -52,7 +52,7 @@ def draw_breakdown(source: ReportSource, view: View) -> Figure:
         source,
         view,
         f"I/O time of the slowest of {processes_text(source)} by class ({source.breakdown.basis} seconds), "
-        f"median over {epochs_text(counted(source))} ({_spread_text(view.points)}).",
+        f"median over {epochs_text(shown_epochs(source))} ({_spread_text(view.points)}).",
         f"The triangle marks the best: {brief(sweep_text(best.sweep), 80)} with {about_seconds(best.io.median)}."
         if view.key
         else "",
@@ -96,7 +96,7 @@ def draw_estimate(source: ReportSource, view: View) -> Figure:
         source,
         view,
         f"I/O time of the slowest of {processes_text(source)} by class if there were {improved}: an estimate by scaling the {came} times of "
-        f"every process, no measurement; median over {epochs_text(counted(source))} ({_spread_text(bars.points)}). Outlines: as {came}.",
+        f"every process, no measurement; median over {epochs_text(shown_epochs(source))} ({_spread_text(bars.points)}). Outlines: as {came}.",
         f"Best: {brief(sweep_text(then.sweep), 80)} with {about_seconds(then.io.median)} (filled triangle{'' if inside else ', not in this slice'}); "
         f"as {came}: {brief(sweep_text(now.sweep), 80)} with {about_seconds(now.io.median)} (hollow)."
         if view.key

@@ -10,7 +10,7 @@ from tierscope.analysis.statistics import SIMULATED, Interval, settled
 from tierscope.report.beside import error_text, full_names, headings, title_of
 from tierscope.report.drawn.looks import MARKS_FROM, box, draw_whisker
 from tierscope.report.drawn.view import Figure, SecondsAxis, View, brief, kind_text, sentences, too_little
-from tierscope.report.source import ReportSource
+from tierscope.report.report_source import ReportSource
 from tierscope.report.svg import SAMPLE, WIDTH, Canvas, Legend, LegendEntry, Scale, SweptAxis, draw_x_axis, fit
 from tierscope.units import about_seconds
 

@@ -11,7 +11,7 @@ from tierscope.analysis.hidden import weighted
 from tierscope.report.character import size_text, when_text
 from tierscope.report.drawn.looks import box, stroke
 from tierscope.report.drawn.view import Figure, brief
-from tierscope.report.source import ReportSource
+from tierscope.report.report_source import ReportSource
 from tierscope.report.svg import (
     HEIGHT,
     WIDTH,
@@ -27,7 +27,7 @@ from tierscope.report.svg import (
     nice_ticks,
     text_width,
 )
-from tierscope.units import BYTE_UNITS, about_bytes, about_seconds
+from tierscope.units import BYTE_UNITS, about_bytes, about_seconds, counted
 
 NAMES = ("reads-sizes", "reads-ranks", "reads-time", "reads-hidden")
 _MOST_BARS = 64  # more ranks are a curve
@@ -113,11 +113,11 @@ def _sizes(character: Character) -> Figure | None:
         (
             about_bytes(one.low),
             100 * one.reads / total,
-            f"{size_text(one)}: {one.reads:,} reads, {100 * one.reads / total:.1f} %",
+            f"{size_text(one)}: {counted(one.reads, 'read', grouped=True)}, {100 * one.reads / total:.1f} %",
         )
         for one in character.sizes
     ]
-    caption = f"How large {total:,} reads were; each bar is a bin that begins at the size under it, and empty ones are left out."
+    caption = f"How large {counted(total, 'read', grouped=True)} {'was' if total == 1 else 'were'}; each bar is a bin that begins at the size under it, and empty ones are left out."
     values = _Values(max(share for _, share, _ in bars) * 1.03, "share of reads (%)")
     return _bars(NAMES[0], "Transfer sizes", caption, values, bars, "bytes of a read, from")
 
@@ -128,7 +128,7 @@ def _ranks(character: Character) -> Figure | None:
         return None
     name, title = NAMES[1], "Bytes read by each rank"
     values = _Values.of_bytes(most * 1.03, "read")
-    caption = f"Bytes that each of {len(ranks):,} ranks read in all epochs."
+    caption = f"Bytes that each of {counted(len(ranks), 'rank', grouped=True)} read in all epochs."
     if len(ranks) <= _MOST_BARS:
         bars = [
             (str(one.rank), float(one.read_bytes), _rank_tip(one.rank, one.read_bytes, one.bandwidth)) for one in ranks
@@ -143,7 +143,7 @@ def _ranks(character: Character) -> Figure | None:
     canvas.path([(frame.left, frame.bottom), *places, (frame.right, frame.bottom)], "band", closed=True)
     canvas.path(places, "median")
     axis = SweptAxis.of("", ["fewest bytes", "most bytes"], frame.left, frame.right)
-    draw_x_axis(canvas, frame, axis, f"{len(ranks):,} ranks")
+    draw_x_axis(canvas, frame, axis, counted(len(ranks), "rank", grouped=True))
     return Figure(name, title, caption, canvas.to_text())
 
 

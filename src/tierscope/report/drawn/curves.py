@@ -20,9 +20,8 @@ from tierscope.report.drawn.logs import (
 )
 from tierscope.report.drawn.looks import stroke
 from tierscope.report.drawn.view import Figure
-from tierscope.report.parts import counted
 from tierscope.report.svg import HEIGHT, WIDTH, Canvas, Frame, Legend, LegendEntry, Sample, text_width
-from tierscope.units import about_bytes, about_seconds
+from tierscope.units import about_bytes, about_seconds, counted
 
 _BOTTOM = HEIGHT - 58
 _EDGE = 1.25  # room beside the first and the last place of an axis, as a factor
@@ -259,7 +258,7 @@ def _mark_fits(drawing: _Drawing, nodes: int) -> None:
 
 def _scaling_sentences(found: Requirements) -> Iterator[str]:
     points, wish = found.scaling, found.wish
-    yield f"Modelled, lower bounds: an epoch of {found.data.samples:,} samples takes the longest of compute, exchange of gradients (ring) and input, perfectly overlapped"
+    yield f"Modelled, lower bounds: an epoch of {counted(found.data.samples, 'sample', grouped=True)} takes the longest of compute, exchange of gradients (ring) and input, perfectly overlapped"
     yield f"(batch {wish.batches[0]:,} on each accelerator, {found.machine.accelerators} in a node)."
     if any(point.storage_seconds is not None for point in points):
         yield "Reads are those that the stations of the tiers need; from main memory there are none."

@@ -2,9 +2,8 @@
 
 from tierscope.arch.efficiency import BINS, Histogram
 from tierscope.report.drawn.view import Figure, SecondsAxis, brief
-from tierscope.report.parts import counted
 from tierscope.report.svg import HEIGHT, WIDTH, Canvas, Frame, Scale, text_width
-from tierscope.units import about_seconds
+from tierscope.units import about_seconds, counted
 
 NAME = "efficiency"
 _ROW = 26.0  # of the two bars above the histogram

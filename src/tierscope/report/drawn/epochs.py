@@ -10,14 +10,14 @@ from tierscope.report.drawn.view import (
     Figure,
     SecondsAxis,
     View,
-    counted,
     kind_text,
     nothing_swept,
     processes_text,
     sentences,
+    shown_epochs,
     too_little,
 )
-from tierscope.report.source import ReportSource
+from tierscope.report.report_source import ReportSource
 from tierscope.report.svg import SAMPLE, Canvas, Legend, LegendEntry, Scale, SweptAxis, draw_x_axis
 from tierscope.units import about_seconds
 
@@ -35,7 +35,7 @@ def draw_time(source: ReportSource, view: View) -> Figure:
     if missing := too_little(longest):
         return Figure("time", title, sentences(source, view), None, missing)
     epochs = sorted({point.epoch for point in points})
-    apart = {1} - counted(source)
+    apart = {1} - shown_epochs(source)
     lines = [
         _EpochLine(number, index, number in apart, _at(points, number, sweeps))
         for index, number in enumerate(_some(epochs))

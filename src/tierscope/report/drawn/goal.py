@@ -15,14 +15,14 @@ from tierscope.report.drawn.view import (
     View,
     brief,
     class_text,
-    counted,
     epochs_text,
     improvements_text,
     processes_text,
     sentences,
+    shown_epochs,
     too_little,
 )
-from tierscope.report.source import ReportSource
+from tierscope.report.report_source import ReportSource
 from tierscope.report.svg import (
     FONT,
     HEIGHT,
@@ -68,7 +68,7 @@ def draw_goal(source: ReportSource, view: View) -> Figure:
         f"Also improved: {improvements_text(exploration.fixed)}." if exploration.fixed else "",
         f"Not varied here: {improvements_text(grid.held)}." if grid.held else "",
         "Of the values, only some are drawn." if grid.thinned else "",
-        f"An estimate by scaling, no measurement; {processes_text(source)}, median over {epochs_text(counted(source))}.",
+        f"An estimate by scaling, no measurement; {processes_text(source)}, median over {epochs_text(shown_epochs(source))}.",
     )
     canvas = Canvas("goal", title, caption)
     _draw_grid(canvas, grid, rates, options)

@@ -11,14 +11,14 @@ from tierscope.report.drawn.view import (
     Figure,
     SecondsAxis,
     View,
-    counted,
     epochs_text,
     nothing_swept,
     processes_text,
     sentences,
+    shown_epochs,
     too_little,
 )
-from tierscope.report.source import ReportSource
+from tierscope.report.report_source import ReportSource
 from tierscope.report.svg import Canvas, Legend, LegendEntry, Scale, SweptAxis, draw_x_axis
 from tierscope.units import about_seconds
 
@@ -37,7 +37,7 @@ def draw_processes(source: ReportSource, view: View) -> Figure:
     caption = sentences(
         source,
         view,
-        f"I/O time of {processes_text(source)} in {epochs_text(counted(source))}, all runs together (n = {n} at each point): "
+        f"I/O time of {processes_text(source)} in {epochs_text(shown_epochs(source))}, all runs together (n = {n} at each point): "
         "the lightest area holds all of them, the darker one the middle half, the thick line is the median and the line with dots the slowest.",
     )
     canvas = Canvas("processes", title, caption)

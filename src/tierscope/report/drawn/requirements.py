@@ -10,10 +10,9 @@ from tierscope.report.drawn.logs import LogAxis, draw_log_y, seconds_word
 from tierscope.report.drawn.looks import box
 from tierscope.report.drawn.roofline import draw_roofline
 from tierscope.report.drawn.view import Figure, SecondsAxis, brief
-from tierscope.report.parts import counted
 from tierscope.report.requirements import how
 from tierscope.report.svg import HEIGHT, WIDTH, Canvas, Frame, Legend, LegendEntry, SweptAxis, draw_x_axis
-from tierscope.units import about_seconds
+from tierscope.units import about_seconds, counted
 
 NAMES = ("memory", "roofline", "movement", "scaling", "decomposition")
 _MOST_BATCHES = 6  # more hues cannot be told apart

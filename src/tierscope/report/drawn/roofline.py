@@ -17,9 +17,8 @@ from tierscope.report.drawn.logs import (
     short_word,
 )
 from tierscope.report.drawn.view import Figure, brief
-from tierscope.report.parts import counted
 from tierscope.report.svg import HEIGHT, WIDTH, Canvas, Frame, Legend, LegendEntry, Sample, fit, text_width
-from tierscope.units import about_flops, about_seconds
+from tierscope.units import about_flops, about_seconds, counted
 
 _NAME = 150.0  # the most room that a tier's name gets
 _RADII = (6.0, 7.0, 5.8, 4.2)  # of marks: each is seen under the next
@@ -159,7 +158,7 @@ def _sentences(found: Requirements, marks: Sequence[_Mark], dots: Sequence[_Dot]
     device = found.wish.batches[0] / found.step_seconds
     seconds = found.data.samples / device / machine.accelerators / nodes
     yield (
-        f"Layer by layer an accelerator does at most {device:,.4g} samples/s: an epoch of {found.data.samples:,} samples takes at least "
+        f"Layer by layer an accelerator does at most {device:,.4g} samples/s: an epoch of {counted(found.data.samples, 'sample', grouped=True)} takes at least "
         f"{about_seconds(seconds)} on all of them."
     )
     missing = _missing(found, marks)

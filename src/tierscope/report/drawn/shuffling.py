@@ -7,7 +7,7 @@ from tierscope.analysis.shuffling import KIND, Shuffle, ShuffleRow, Shuffling, n
 from tierscope.report.drawn.looks import box
 from tierscope.report.drawn.view import Figure, SecondsAxis, brief
 from tierscope.report.svg import FONT, HEIGHT, WIDTH, Canvas, Frame, Legend, LegendEntry, Scale, fit, text_width
-from tierscope.units import about_bytes, about_seconds
+from tierscope.units import about_bytes, about_seconds, counted
 
 _MOST_BATCHES = 3  # more do not fit beside one another
 _HUES = (0, 5, 2, 3, 1)  # one for each shuffle; as the dashes of `looks` go
@@ -43,7 +43,7 @@ def _figure(found: Shuffling, network: str) -> Figure:
     rows = [row for row in rows if row.batch in batches]
     name, title = f"{KIND}-{network}", "What shuffling buys"
     caption = (
-        f"Accuracy on held-out digits after each epoch: median and range over {found.seeds} seeds, {found.ranks} emulated ranks, {network_text(network)}. "
+        f"Accuracy on held-out digits after each epoch: median and range over {counted(found.seeds, 'seed')}, {counted(found.ranks, 'emulated rank')}, {network_text(network)}. "
         f"Beside it the I/O of the slowest process in an epoch of the same order, simulated on {found.system} with samples of {about_bytes(found.sample_bytes)}.{left_out}"
     )
     canvas = Canvas(name, title, caption)
@@ -57,7 +57,7 @@ def _figure(found: Shuffling, network: str) -> Figure:
     panels = Frame(44 + text_width("100"), io.top, io.left - ticks_width - 34, io.bottom)
     _draw_panels(drawn, rows, panels, batches, layouts)
     _draw_io(drawn, rows, io, batches, seconds)
-    note = f"{network_text(network)} · {found.ranks} ranks, {found.seeds} seeds · I/O simulated on {found.system}"
+    note = f"{network_text(network)} · {counted(found.ranks, 'rank')}, {counted(found.seeds, 'seed')} · I/O simulated on {found.system}"
     return Figure(name, title, caption, canvas.to_text(), note=brief(note, 96))
 
 

@@ -7,7 +7,7 @@ from tierscope.analysis.statistics import Interval
 from tierscope.analysis.training import Training, TrainingPoint
 from tierscope.report.drawn.looks import box, draw_whisker
 from tierscope.report.drawn.view import Figure, SecondsAxis, brief
-from tierscope.report.source import ReportSource
+from tierscope.report.report_source import ReportSource
 from tierscope.report.svg import (
     HEIGHT,
     WIDTH,
@@ -23,7 +23,7 @@ from tierscope.report.svg import (
     text_width,
 )
 from tierscope.report.training import interval_text, percent, rate_digits, shown_phases, subtitle
-from tierscope.units import about_seconds
+from tierscope.units import about_seconds, counted
 
 NAMES = ("training-throughput", "training-phases")
 _MOST = 24  # points; more are too many for a figure of theirs
@@ -61,7 +61,7 @@ def draw_training(source: ReportSource) -> list[Figure]:
 def _more(training: Training, emulated: Sequence[str]) -> Iterator[str]:
     yield f"{subtitle(training)}."
     if len(training.points) > _MOST:
-        yield f"Of {len(training.points)} points, the first {_MOST} are drawn."
+        yield f"Of {counted(len(training.points), 'point')}, the first {_MOST} are drawn."
     if emulated:
         yield f"Emulated tiers: {', '.join(emulated)}."
 

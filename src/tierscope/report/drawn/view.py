@@ -7,7 +7,7 @@ from typing import Any
 
 from tierscope.analysis.breakdown import SweepPoint, counted_epochs, sweep_text
 from tierscope.analysis.statistics import SIMULATED
-from tierscope.report.source import ReportSource
+from tierscope.report.report_source import ReportSource
 from tierscope.report.svg import (
     HEIGHT,
     WIDTH,
@@ -156,7 +156,7 @@ def epochs_text(epochs: set[int]) -> str:
     return f"{len(ordered)} epochs"
 
 
-def counted(source: ReportSource) -> set[int]:
+def shown_epochs(source: ReportSource) -> set[int]:
     return counted_epochs(point.epoch for point in source.breakdown.points)
 
 

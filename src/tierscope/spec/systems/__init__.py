@@ -4,7 +4,7 @@ Every number in a file is a figure with a source, or assumed or fitted within an
 cited study ran, or all of a small machine; a study sets its own.
 """
 
-from tierscope.spec.shelf import Shelf
+from tierscope.spec.shipped_yaml import Shelf
 
 SHELF = Shelf(__name__)
 names, text, preamble, summary = SHELF.names, SHELF.text, SHELF.preamble, SHELF.summary

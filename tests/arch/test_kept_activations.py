@@ -3,7 +3,7 @@
 import pytest
 
 from tests.arch.machines import small
-from tierscope.arch.kept import RULES, kept_bytes, kept_elements, storages
+from tierscope.arch.kept_activations import RULES, kept_bytes, kept_elements, storages
 from tierscope.arch.layer import INPUT
 from tierscope.arch.networks import NETWORKS, build_network
 

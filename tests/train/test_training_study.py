@@ -7,7 +7,7 @@ import pytest
 from tests.tiny import TINY
 from tierscope.errors import UserError
 from tierscope.spec.study import Axis
-from tierscope.train.train_plan import Planned, TrainOptions, plan_training
+from tierscope.train.training_study import Planned, TrainOptions, plan_training
 
 BATCH, DATA = "workload.reader.batch_size", "workload.model.data"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tierscope.errors import UserError
-from tierscope.spec.asked import powers, read_batches, read_compression, read_nodes, read_shape, read_size
+from tierscope.spec.option_values import powers, read_batches, read_compression, read_nodes, read_shape, read_size
 
 
 @pytest.mark.parametrize(

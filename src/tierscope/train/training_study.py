@@ -4,19 +4,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tierscope.arch.networks import ALIASES, NETWORKS
 from tierscope.errors import UserError
+from tierscope.formats import FORMATS
 from tierscope.spec import keys, sweep
 from tierscope.spec.check import find_problem
 from tierscope.spec.load import Loaded, load
-from tierscope.spec.study import FRAMEWORKS, NETWORKS, TRAINING_DATA, Axis, Study
+from tierscope.spec.study import FRAMEWORKS, TRAINING_DATA, Axis, Study
 from tierscope.spec.vary import read_vary, value_at
 
-ALIASES = {"lenet": "lenet5"}
 ENOUGH_REPETITIONS = 5
 _EPOCHS = 2  # the first is apart
 _MODEL = "workload.model"
 _BATCH, _DATA = "workload.reader.batch_size", f"{_MODEL}.data"
-_IMAGES = ("jpeg", "png")
 _REFUSED = {
     "workload.train.computation_time": "is emulated compute, and train computes for real; leave it out",
     f"{_MODEL}.network": "is one network at a time; give --model",
@@ -101,7 +101,7 @@ def _real_work(plain: Study) -> Iterator[tuple[list[str], str]]:
             [f"{key}=0", f"{key}_stdev=0", f"{key}_distribution=constant"],
             "the study's compute time is left out: train computes for real",
         )
-    image = plain.workload.dataset.format in _IMAGES
+    image = FORMATS[plain.workload.dataset.format].picture
     if reader.preprocess == "busy" or (image and reader.preprocess == "none"):
         said = "emulated" if reader.preprocess == "busy" else "nothing is decoded"
         yield (

@@ -1,0 +1,115 @@
+"""What tiers lie on, before anything is touched: refuse what a storage declares that it cannot do, and say what a reader of times should know."""
+
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+
+from tierscope.errors import UserError
+from tierscope.formats import FORMATS, LIBRARY
+from tierscope.spec.lustre_check import placed_by
+from tierscope.spec.study import FRAMEWORKS, Study, Tier
+from tierscope.storage.base import Abilities
+from tierscope.storage.files import tier_root
+from tierscope.storage.opening import open_storage, storage_name, storage_type
+
+_BUILTIN = "builtin"
+
+
+def check_storages(studies: Iterable[Study], out: str, profiler: str = _BUILTIN) -> None:
+    for study in studies:
+        for tier in study.system.tiers:
+            abilities = storage_type(tier).abilities
+            for asked, ability in _asked(study, tier, profiler):
+                if not getattr(abilities, ability):
+                    raise UserError(_refusal(tier, asked, ability, abilities))
+            open_storage(tier, out, 0)  # refuses a path that it cannot use
+
+
+def _asked(study: Study, tier: Tier, profiler: str) -> Iterator[tuple[tuple[str, str, str], str]]:
+    """What the study asks of the storage of a tier: key, value and another value; and the ability that it takes."""
+    reader, dataset = study.workload.reader, study.workload.dataset
+    key = "workload.reader"
+    if reader.data_loader == "native" or reader.data_loader in FRAMEWORKS:
+        yield (f"{key}.data_loader", reader.data_loader, "auto or threads"), "paths"
+    if reader.odirect:
+        yield (f"{key}.odirect", "true", "false"), "paths"
+        yield (f"{key}.odirect", "true", "false"), "direct_io"
+    if reader.io_engine != "pread":
+        yield (f"{key}.io_engine", reader.io_engine, "pread"), "paths"
+    if reader.file_access == "collective":
+        yield (f"{key}.file_access", "collective", "shared"), "paths"
+    if FORMATS.load(dataset.format).reading == LIBRARY:
+        yield ("workload.dataset.format", dataset.format, "raw"), "paths"
+    if name := placed_by(tier):
+        yield (f"system.tiers.{tier.name}.{name}", str(getattr(tier, name)), "null"), "striping"
+    if profiler != _BUILTIN:
+        yield ("--profiler", profiler, _BUILTIN), "paths"
+
+
+def _refusal(tier: Tier, asked: tuple[str, str, str], ability: str, abilities: Abilities) -> str:
+    key, value, other = asked
+    return (
+        f"{key} = {value}, but tier {tier.name} is on storage {storage_name(tier)}, which cannot do that because "
+        f"{abilities.why[ability]}; set {key.rpartition('.')[2]}: {other}, or another storage"
+    )
+
+
+def check_hosts(tier: Tier) -> None:
+    """Refuse a storage that does not do for several hosts."""
+    abilities = storage_type(tier).abilities
+    what = f"system.tiers.{tier.name}.{'emulate = true' if tier.emulate else f'storage = {tier.storage}'}"
+    if not abilities.many_hosts:
+        raise UserError(
+            f"{what} works on a single host only, because {abilities.why['many_hosts']}; use real paths on a cluster"
+        )
+    if tier.visible_to == "global" and not abilities.share_hosts:
+        raise UserError(
+            f"{what}, but visible_to = global and ranks run on several hosts, which cannot share it because "
+            f"{abilities.why['share_hosts']}; use another storage there"
+        )
+
+
+def filesystems(study: Study, out: str) -> tuple[dict[str, str], dict[str, str]]:
+    """By tier: directories of this system; and the names of storages that are none."""
+    roots = {tier.name: tier_root(tier, out, 0) for tier in study.system.tiers}
+    others = {tier.name: storage_name(tier) for tier in study.system.tiers if not storage_type(tier).abilities.paths}
+    return {name: root for name, root in roots.items() if name not in others}, others
+
+
+def storage_notes(studies: Iterable[Study], out: str) -> list[str]:
+    """Lines worth saying before times are taken, each once."""
+    found: dict[str, None] = {}
+    for study in studies:
+        found |= dict.fromkeys(_by_threads(study))
+        found |= dict.fromkeys(_warm(study))
+        found |= dict.fromkeys(_one_device(study, out))
+    return list(found)
+
+
+def _by_threads(study: Study) -> Iterator[str]:
+    """Where `auto` does not mean what it usually does."""
+    for tier in study.system.tiers if study.workload.reader.data_loader == "auto" else ():
+        abilities = storage_type(tier).abilities
+        if not abilities.paths:
+            yield (
+                f"{tier.name}: storage {storage_name(tier)} is read in Python only because {abilities.why['paths']}: "
+                "data_loader: auto reads with its threads there"
+            )
+
+
+def _warm(study: Study) -> Iterator[str]:
+    for tier in study.system.tiers:
+        abilities = storage_type(tier).abilities
+        if study.workload.reader.evict and not abilities.evict and not abilities.emulated:
+            yield (
+                f"{tier.name}: storage {storage_name(tier)} cannot evict files because {abilities.why['evict']}: its reads may be warm"
+            )
+
+
+def _one_device(study: Study, out: str) -> Iterator[str]:
+    """As the first node sees them. Emulated tiers take their time from queues, whatever is underneath."""
+    real = [tier for tier in study.system.tiers if not storage_type(tier).abilities.emulated]
+    storages = [(tier.name, open_storage(tier, out, 0)) for tier in real]
+    devices = [(name, storage.device(storage.root)) for name, storage in storages]
+    for (name, device), (other, behind) in combinations(devices, 2):
+        if device == behind:
+            yield f"{name} and {other} are on one device: they are two names for the same storage"

@@ -1,0 +1,91 @@
+"""What the system says about files, as errors of ours: one translation for data, checkpoints, copies and results.
+
+A full disk or quota is an OutOfSpaceError and storage that is away a StoppedError: the same command resumes after both. Whatever else the system
+refuses is the user's to mend. The sentences differ by what was being done; all of them are here.
+"""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from tierscope.errors import AWAY, OutOfSpaceError, StoppedError, TierscopeError, UserError
+
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_GO_ON = "free some space and run the same command again to go on"
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What follows the path, by what went wrong; `{said}` is the system's word for it. `other` None: not for us to explain."""
+
+    full: str
+    away: str
+    other: str | None
+
+
+GENERATING = Wording(
+    f"{{said}} while generating; {_GO_ON}",
+    "cannot be written: {said}; run the same command again when the storage is back: what is there stays",
+    "cannot be written: {said}; check the directory",
+)
+LOOKING = Wording(*(["cannot be read: {said}; check the directory"] * 3))
+COPYING = Wording(
+    f"{{said}} while copying it here; {_GO_ON}",
+    "cannot be written: {said}; check the directory",
+    "cannot be written: {said}; check the directory",
+)
+CHECKPOINT = Wording(
+    f"{{said}} while writing a checkpoint; {_GO_ON}",
+    "a checkpoint cannot be written: {said}; finished runs are kept, run the same command again when the storage is back",
+    "a checkpoint cannot be written: {said}; check the directory",
+)
+RESULT = Wording(
+    "cannot be written: {said}; finished runs are kept, free some space and run the same command again",
+    "cannot be written: {said}; finished runs are kept, have that mended and run the same command again",
+    None,
+)
+TABLE = Wording(
+    "cannot be written: {said}; free some space and run the same command again",
+    "cannot be written: {said}; check the directory and run the same command again",
+    "cannot be written: {said}; check the directory and run the same command again",
+)
+
+
+def plain(fix: str) -> Wording:
+    """For a file that the user asked for: what to do about it, unless the disk is full."""
+    other = f"cannot be written: {{said}}; {fix}"
+    return Wording("cannot be written: {said}; free some space", other, other)
+
+
+def said(error: OSError) -> str:
+    """The system's word for it; a library's own words are long."""
+    return os.strerror(error.errno) if error.errno else str(error).partition("\n")[0]
+
+
+def is_full(error: OSError) -> bool:
+    return error.errno in FULL
+
+
+def explanation(error: OSError, path: str, wording: Wording) -> TierscopeError | OSError:
+    """The error itself where the wording has no sentence for it."""
+    kind: type[TierscopeError]
+    if is_full(error):
+        kind, sentence = OutOfSpaceError, wording.full
+    elif error.errno in AWAY:
+        kind, sentence = StoppedError, wording.away
+    elif wording.other is not None:
+        kind, sentence = UserError, wording.other
+    else:
+        return error
+    return kind(f"{path}: {sentence.replace('{said}', said(error))}")
+
+
+@contextmanager
+def explained(path: str, wording: Wording, by_name: bool = False) -> Iterator[None]:
+    """`by_name`: the error's own file is named where it knows one, and `path` where it does not."""
+    try:
+        yield
+    except OSError as error:
+        raise explanation(error, (error.filename if by_name else None) or path, wording) from None

@@ -1,0 +1,106 @@
+"""A site's Darshan as a recorder: a log of sums for every process. Choose it where others will read the logs too; it costs least of all."""
+
+import glob
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from tierscope.bench.profiled import make_days
+from tierscope.errors import UserError
+from tierscope.imports.darshan_library import INSTALL, library_path
+from tierscope.imports.logs import ImportOptions, import_logs
+from tierscope.imports.paths import TierRules
+from tierscope.recording.profilers import Profiler, Ran
+from tierscope.recording.recorders import RecordingRequest
+from tierscope.spec.study import Study
+from tierscope.trace.trace import Trace
+
+MOST_RECORDS = 100_000
+MEMORY_MIB = 512
+_LIBRARY = "libdarshan.so"
+_ROOTS = ("DARSHAN_RUNTIME_DIR", "DARSHAN_DIR", "DARSHAN_ROOT", "DARSHAN_PREFIX", "DARSHAN_PATH")
+_PLACES = (
+    *("/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/local/lib", "/usr/local/lib64"),
+    *("/opt/cray/pe/darshan*/lib", "/opt/darshan*/lib", "/soft/perftools/darshan/*/lib"),
+)
+
+
+class Darshan(Profiler):
+    name, variable, suffix = "darshan", "DARSHAN_LOGPATH", ".darshan"
+
+    def library(self) -> str:
+        if given := os.environ.get("DARSHAN_LIB"):
+            if not os.path.isfile(given):
+                raise UserError(f"DARSHAN_LIB = {given}; there is no such file: name Darshan's {_LIBRARY}")
+            return os.path.abspath(given)
+        roots = [os.path.join(os.environ[name], "lib*") for name in _ROOTS if os.environ.get(name)]
+        loaded = [folder for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
+        for folder in (*roots, *loaded, *_PLACES):
+            if found := sorted(glob.glob(os.path.join(folder, _LIBRARY))):
+                return found[-1]
+        raise UserError(
+            f"Darshan's runtime library is not found; load its module, or name {_LIBRARY} in DARSHAN_LIB (no package index has it)"
+        )
+
+    def check_study(self, studies: Sequence[Study]) -> list[str]:
+        if library_path() is None:
+            raise UserError(f"reading Darshan's logs needs PyDarshan's library; {INSTALL}")
+        if self.begins_anew():
+            return []
+        for study in studies:
+            epochs, evict = study.workload.train.epochs, study.workload.reader.evict
+            if epochs > 1 or evict:
+                told = f"workload.train.epochs = {epochs}" if epochs > 1 else "workload.reader.evict = true"
+                fix = "train.epochs: 1 and reader.evict: false"
+                raise UserError(
+                    f"{told}, but {self.library()} cannot begin a log anew (no darshan_core_initialize), so epochs are not told apart; "
+                    f"set {fix}, or use --profiler dftracer"
+                )
+        return ["this Darshan cannot begin a log anew: one log for all that a rank does"]
+
+    def begins_anew(self) -> bool:
+        """Whether a process can end its log and begin another. Asked elsewhere: loading the library may start it."""
+        found = self.library()
+        wanted = "lib.darshan_core_initialize, lib.darshan_core_shutdown"
+        code = (
+            f"import ctypes, sys; lib = ctypes.CDLL(sys.argv[1]); print('loaded', flush=True); {wanted}; print('both')"
+        )
+        asked = subprocess.run(
+            [sys.executable, "-c", code, found],
+            env={**os.environ, "DARSHAN_DISABLE": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if "loaded" not in asked.stdout:
+            reason = asked.stderr.strip().rpartition("\n")[2].removeprefix("OSError: ")[:200]
+            raise UserError(f"{found}: cannot be loaded ({reason}); name another in DARSHAN_LIB")
+        return "both" in asked.stdout
+
+    def trace_of(self, logs: Sequence[str], rules: TierRules, ran: Sequence[Ran]) -> Trace:
+        return import_logs(logs, ImportOptions(rules, ranks={one.pid: one.rank for one in ran}, force=True))
+
+    def variables(self, folder: str, wanted: RecordingRequest) -> dict[str, str]:
+        """Logs of every process, with room for all files, also of places that Darshan leaves out by itself."""
+        make_days(folder)
+        config = os.path.join(folder, "darshan.conf")
+        with open(config, "w", encoding="utf-8") as out:
+            out.write("\n".join(config_lines(wanted)) + "\n")
+        return {
+            "DARSHAN_ENABLE_NONMPI": "1",
+            "DARSHAN_DISABLE_SHARED_REDUCTION": "1",
+            self.variable: self.place(folder),
+            "DARSHAN_CONFIG_PATH": config,
+        }
+
+
+def config_lines(wanted: RecordingRequest) -> list[str]:
+    """What a configuration of Darshan must say for these tiers."""
+    prefixes = [prefix for traced in wanted.tiers for prefix in traced.prefixes]
+    return [
+        f"MAX_RECORDS {MOST_RECORDS} POSIX,STDIO",
+        f"MODMEM {MEMORY_MIB}",
+        *(f"NAME_INCLUDE ^{re.escape(prefix)} POSIX,STDIO" for prefix in prefixes),
+    ]

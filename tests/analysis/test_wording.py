@@ -1,0 +1,62 @@
+"""Sentences of findings: how evidence is shown, and one of a thing in the singular."""
+
+import re
+import string
+from typing import Any
+
+import pytest
+
+from tierscope.analysis.wording import ADVICE, WORDING, Finding, shown_evidence
+
+NAMES = {"tier", "filesystem", "class", "system", "network", "before", "after", "before_where", "after_where"}
+NOT_PLURAL = {"is", "was", "has", "process", "does", "needs"}
+
+
+def one_of_everything(kind: str) -> dict[str, Any]:
+    """Evidence with every amount 1."""
+    evidence: dict[str, Any] = {}
+    for _, name, spec, _ in string.Formatter().parse(" ".join(WORDING[kind])):
+        if name is None or spec is None:
+            continue
+        how = spec.partition(" ")[0]
+        if how in ("count", "if"):
+            evidence[name] = 1
+        elif how == "advice":
+            evidence[name] = next(iter(ADVICE))
+        elif spec and not re.search(r"[a-z]$", spec):  # what joins a list
+            evidence[name] = ["x"]
+        else:
+            evidence.setdefault(name, "x" if name in NAMES else 1)
+    return evidence
+
+
+@pytest.mark.parametrize("kind", WORDING)
+def test_one_of_a_thing_has_no_plural(kind: str) -> None:
+    finding = Finding(kind, one_of_everything(kind))
+    found = re.findall(r"(?<![.,\d])\b1 (?:object |more )?([a-z]+s)\b", f"{finding.text}; {finding.suggestion}")
+    assert not set(found) - NOT_PLURAL
+
+
+@pytest.mark.parametrize(
+    ("files", "text"),
+    [
+        (1, "gfs: the only file lies on the same object server"),
+        (3, "gfs: all 3 files lie on the same object server"),
+    ],
+)
+def test_words_follow_an_amount(files: int, text: str) -> None:
+    assert Finding("one_server", {"tier": "gfs", "files": files}).text == text
+
+
+def test_amounts_stand_with_their_noun() -> None:
+    trimmed = [Finding("trimmed", {"samples": samples}).text for samples in (1, 2)]
+    assert trimmed == [
+        "1 sample per epoch was left out, because it does not divide over the ranks",
+        "2 samples per epoch were left out, because they do not divide over the ranks",
+    ]
+    assert "up to 2 processes of a rank" in Finding("wall_processes", {"processes": 2}).text
+
+
+def test_evidence_can_be_shown_as_in_the_sentence() -> None:
+    finding = Finding("probe_misfit", {"tier": "gfs", "size": 4096, "percent": 30.4, "more": "less"})
+    assert shown_evidence(finding) == {"tier": "gfs", "size": "4 KiB", "percent": 30.4, "more": "less"}
