@@ -312,8 +312,8 @@ def empty_log() -> bytes:
         "metadata": {},
         "command": "",
     }
-    empty = [np.zeros((0, 2), np.int64), np.zeros((len(COUNTERS), 0), np.int64), np.zeros((len(TIMES), 0))]
-    named = [np.zeros(0, np.uint64), np.zeros(0, np.uint8)]
+    empty: list[Any] = [np.zeros((0, 2), np.int64), np.zeros((len(COUNTERS), 0), np.int64), np.zeros((len(TIMES), 0))]
+    named: list[Any] = [np.zeros(0, np.uint64), np.zeros(0, np.uint8)]
     head = {"job": job, "mounts": [], "modules": {}, "stripes": {}, "complaints": []}
     out = io.BytesIO()
     send(out, head, [*empty * len(FILE_MODULES), *named])
