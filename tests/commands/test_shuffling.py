@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -17,7 +18,8 @@ from tierscope.train.learning import learn
 from tierscope.train.perceptron import batches
 from tierscope.watch import Silent
 
-pytest.importorskip("sklearn")
+# Not importorskip: it would import what takes a second into every process that only collects these tests.
+pytestmark = pytest.mark.skipif(find_spec("sklearn") is None, reason="scikit-learn is not installed")
 
 GLOBAL, LOCAL, CHUNKED, NODE = Shuffle("global"), Shuffle("local"), Shuffle("chunked", 4), Shuffle("chunked", 1)
 RANKS, SHARE = 64, 20

@@ -1,5 +1,6 @@
 """Logs as they are: the same numbers as Darshan's own programs give, and nothing that a log holds can hurt us."""
 
+import io
 import json
 import math
 import os
@@ -26,8 +27,9 @@ from tests.imports.darshan_logs import (
 )
 from tierscope.errors import UserError
 from tierscope.imports import darshan_reader
-from tierscope.imports.darshan_library import COUNTERS, TIMES
+from tierscope.imports.darshan_library import COUNTERS, FILE_MODULES, TIMES
 from tierscope.imports.darshan_reader import DarshanLog, UnreadableLog, read_logs
+from tierscope.imports.darshan_worker import send
 
 INTEGERS = ("OPENS", "READS", "BYTES_READ")
 SECONDS = ("F_READ_TIME", "F_META_TIME")
@@ -291,27 +293,40 @@ for line in sys.stdin:
         out.write(b"\\xff" * 4096)
         out.flush()
         continue
-    import numpy as np  # here, since those that crash need none of it
-    from tierscope.imports.darshan_worker import send
-    from tierscope.imports.darshan_library import COUNTERS, FILE_MODULES, TIMES
-    if name.startswith("error"):
-        send(out, {"error": "has no end", "complaints": ["Error: it is so.", "Error: more."]}, [])
-        continue
     if name.startswith("slow"):
         time.sleep(0.3)
     poisoned = name.startswith("poison")
-    job = {"start_seconds": 0.0, "end_seconds": 1.0, "processes": 1, "job_id": os.getpid(), "metadata": {}, "command": ""}
-    empty = [np.zeros((0, 2), np.int64), np.zeros((len(COUNTERS), 0), np.int64), np.zeros((len(TIMES), 0))]
-    named = [np.zeros(0, np.uint64), np.zeros(0, np.uint8)]
-    head = {"job": job, "mounts": [], "modules": {}, "stripes": {}, "complaints": []}
-    send(out, head, [*empty * len(FILE_MODULES), *named])
+    answer = open(os.path.join(os.path.dirname(__file__), "error" if name.startswith("error") else "log"), "rb").read()
+    out.write(answer.replace(b"111111111111", str(os.getpid()).rjust(12).encode()))
+    out.flush()
 """
+
+
+def empty_log() -> bytes:
+    """What a worker says of a log without files: made here, since it takes packages that are slow to import. Its job is the worker's process."""
+    job = {
+        "start_seconds": 0.0,
+        "end_seconds": 1.0,
+        "processes": 1,
+        "job_id": 111111111111,
+        "metadata": {},
+        "command": "",
+    }
+    empty: list[Any] = [np.zeros((0, 2), np.int64), np.zeros((len(COUNTERS), 0), np.int64), np.zeros((len(TIMES), 0))]
+    named: list[Any] = [np.zeros(0, np.uint64), np.zeros(0, np.uint8)]
+    head = {"job": job, "mounts": [], "modules": {}, "stripes": {}, "complaints": []}
+    out = io.BytesIO()
+    send(out, head, [*empty * len(FILE_MODULES), *named])
+    return out.getvalue()
 
 
 class TestWorkers:
     @pytest.fixture(autouse=True)
     def fake(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "fake.py").write_text(FAKE)
+        (tmp_path / "log").write_bytes(empty_log())
+        with (tmp_path / "error").open("wb") as out:
+            send(out, {"error": "has no end", "complaints": ["Error: it is so.", "Error: more."]}, [])
         (tmp_path / "python").write_text(f"#!/bin/sh\nexec '{sys.executable}' '{tmp_path}/fake.py'\n")
         (tmp_path / "python").chmod(0o755)
         monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))

@@ -119,7 +119,7 @@ def test_others_take_their_share_of_a_busy_server(
     clock: VirtualTime, queues_on: QueuesOn, discipline: str, share: float, clients: int
 ) -> None:
     stations = mapped(metadata_ops=1000, discipline=discipline, background=share)
-    found = shares(clock, stations, queues_on(stations), clients, 6000 // clients)
+    found = shares(clock, stations, queues_on(stations), clients, 3000 // clients)
     assert found.ours + found.theirs == pytest.approx(1, abs=0.01)  # it is never idle, and nothing is lost
     assert found.theirs == pytest.approx(share, rel=0.05)
     assert found.ours == pytest.approx(1 - share, rel=0.12)
