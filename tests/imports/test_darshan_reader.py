@@ -357,7 +357,7 @@ class TestWorkers:
 
     @pytest.mark.parametrize("workers", [1, 3])
     def test_one_that_hangs_costs_one_log_and_its_time(self, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(darshan_reader, "PATIENCE_SECONDS", 3.0)
+        monkeypatch.setattr(darshan_reader, "PATIENCE_SECONDS", 2.0)
         began = time.monotonic()
         found = read(*self.logs("a", "hang", "b"), workers=workers)
         assert time.monotonic() - began < 10
@@ -365,7 +365,7 @@ class TestWorkers:
         assert isinstance(first, DarshanLog)
         assert isinstance(last, DarshanLog)
         assert isinstance(hung, UnreadableLog)
-        assert hung.reason == "took longer than 1 s: it is damaged"
+        assert hung.reason == "took longer than 2 s: it is damaged"
 
     def test_what_hangs_is_never_called_a_crash(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(darshan_reader, "PATIENCE_SECONDS", 0.25)
