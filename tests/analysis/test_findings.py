@@ -25,6 +25,7 @@ from tierscope.analysis.times import from_traces
 from tierscope.analysis.wording import WORDING, Finding
 from tierscope.spec.dump import identity
 from tierscope.trace.columns import COLUMNS
+from tierscope.trace.description import DescribedTier
 from tierscope.trace.ops import KINDS
 from tierscope.trace.trace import Trace
 
@@ -55,6 +56,12 @@ def run(
 ) -> Trace:
     """One rank that did one read in the given seconds, in an epoch of ten."""
     return trace_of({(0, 1): {"GFS-READ": seconds}}, point=point, sweep={"cache_rate": rate}, about=about, **changes)
+
+
+def on_tiers(*tiers: DescribedTier) -> Trace:
+    trace = run()
+    others = tuple(tier for tier in trace.about.tiers if tier.name not in {given.name for given in tiers})
+    return replace(trace, about=structs.replace(trace.about, tiers=(*tiers, *others)))
 
 
 def staged(*points: tuple[float, float, float]) -> list[Trace]:
@@ -213,6 +220,16 @@ CASES: dict[str, Case] = {
         lambda: found(cold=[("gfs", 100, 50), ("gfs", 100, None)]),
         {"tier": "gfs"},
         lambda: found(cold=[("gfs", 100, 50), ("gfs", 0, None)]),
+    ),
+    "warm_storage": Case(
+        lambda: found(on_tiers(DescribedTier(name="lfs", evictable=False)), cold=[("lfs", 100, None)]),
+        {"tier": "lfs"},
+        lambda: found(on_tiers(DescribedTier(name="lfs")), cold=[("lfs", 100, None)]),
+    ),
+    "same_device": Case(
+        lambda: found(on_tiers(DescribedTier(name="lfs", device="8"), DescribedTier(name="gfs", device="8"))),
+        {"tier": "lfs", "other": "gfs"},
+        lambda: found(on_tiers(DescribedTier(name="lfs", device="8"), DescribedTier(name="gfs", device="9"))),
     ),
     "warm_metadata": Case(
         lambda: found(run(about={"metadata_cache": "warm"})), {}, lambda: found(run(about={"metadata_cache": "cold"}))

@@ -3,11 +3,13 @@
 import json
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests import toy_storage
+from tests.kept_ranks import kept_ranks  # noqa: F401  (a fixture: ranks go on from study to study)
 from tests.tiny import TINY, tiny
 from tierscope.cli.main import main
 from tierscope.errors import UserError
@@ -21,21 +23,35 @@ ON_TOY = ("lfs.storage=toy", "gfs.storage=toy")
 CHECKPOINTS = ("epochs_between_checkpoints=1", "model_parameters=20000", "verify=true", "mode=all_ranks")
 
 
-@pytest.fixture
-def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Installed as a package would be, for this process and all that it starts; where it keeps its files."""
-    packages, home = tmp_path / "packages", tmp_path / "databases"
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """As a package would be, for this process and the ranks of all these tests; where it keeps its files."""
+    folder = tmp_path_factory.mktemp("toy")
+    packages, home = folder / "packages", folder / "databases"
+    home.mkdir()
+    install(packages, "toy = toy_storage_package:ToyStorage")
+    inherited = [path for path in sys.path if path.endswith("src")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", ":".join([str(packages), *inherited]))
+        patch.syspath_prepend(str(packages))
+        patch.setenv(toy_storage.HOME, str(home))
+        yield home
+
+
+def install(packages: Path, entry: str) -> None:
     about = packages / "toy_storage-1.0.dist-info"
     about.mkdir(parents=True)
-    home.mkdir()
     shutil.copy(toy_storage.__file__, packages / "toy_storage_package.py")
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-storage\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[tierscope.storages]\ntoy = toy_storage_package:ToyStorage\n")
-    inherited = [path for path in sys.path if path.endswith("src")]
-    monkeypatch.setenv("PYTHONPATH", ":".join([str(packages), *inherited]))
-    monkeypatch.syspath_prepend(str(packages))
-    monkeypatch.setenv(toy_storage.HOME, str(home))
-    return home
+    (about / "entry_points.txt").write_text(f"[tierscope.storages]\n{entry}\n")
+
+
+@pytest.fixture
+def toy(installed: Path) -> Path:
+    """Where it keeps its files: none are left by other tests."""
+    for left in installed.iterdir():
+        left.unlink()
+    return installed
 
 
 @pytest.fixture
@@ -213,10 +229,9 @@ def test_an_unknown_name_is_refused_with_a_guess() -> None:
     )
 
 
-def test_a_package_that_is_broken_is_named(toy: Path, tmp_path: Path) -> None:
-    (tmp_path / "packages" / "toy_storage-1.0.dist-info" / "entry_points.txt").write_text(
-        "[tierscope.storages]\nbroken = toy_storage_package:Gone\n"
-    )
+def test_a_package_that_is_broken_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path / "packages", "broken = toy_storage_package:Gone")
+    monkeypatch.syspath_prepend(str(tmp_path / "packages"))
     with pytest.raises(UserError, match=r"storage 'broken' \(toy_storage_package:Gone\) cannot be loaded: .*Gone"):
         STORAGES.load("broken")
 

@@ -1,7 +1,8 @@
 """Under which conditions times were taken: what a reader needs to know before believing them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import polars as pl
 
@@ -28,6 +29,8 @@ class Conditions:
     processes: int | None = None
     simulated: tuple[str, ...] = ()  # by which methods, where nothing was measured
     policies: tuple[str, ...] = ()  # of placement, where they are known
+    warm_storages: tuple[str, ...] = ()  # tiers whose storage cannot evict
+    one_device: tuple[tuple[str, str], ...] = ()  # tiers that are two names for the same storage
     profilers: tuple[str, ...] = ()  # of others, that measured runs of ours in place of our recorder
 
     @property
@@ -64,8 +67,16 @@ def conditions(times: ClassTimes, cold: pl.DataFrame) -> Conditions:
         simulated=tuple(sorted({str(about.method) for about in abouts if isinstance(about, Simulated)})),
         policies=tuple(sorted({about.policy for about in of_studies if about.policy})),
         profilers=tuple(sorted({about.profiler for about in abouts if isinstance(about, Measured) and about.profiler})),
+        warm_storages=tuple(sorted({tier.name for about in abouts for tier in about.tiers if not tier.evictable})),
+        one_device=tuple(sorted({pair for about in abouts for pair in _on_one_device(about)})),
         processes=sum(_processes(about) for about in abouts) or None,
     )
+
+
+def _on_one_device(about: Description) -> Iterator[tuple[str, str]]:
+    for near, far in combinations(about.tiers, 2):
+        if near.device is not None and near.device == far.device:
+            yield near.name, far.name
 
 
 def _processes(about: Description) -> int:

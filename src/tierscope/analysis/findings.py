@@ -86,7 +86,11 @@ def find(
 def _about_tiers(given: Conditions) -> list[Finding]:
     findings = [Finding("emulated", {"tiers": list(given.emulated)})] if given.emulated else []
     findings += [Finding("simulated", {"methods": list(given.simulated)})] if given.simulated else []
+    findings += [Finding("same_device", {"tier": tier, "other": other}) for tier, other in given.one_device]
+    findings += [Finding("warm_storage", {"tier": tier}) for tier in given.warm_storages]
     for tier, share in given.resident.items():
+        if tier in given.warm_storages:
+            continue
         if share is None:
             findings.append(Finding("unknown_pages", {"tier": tier}))
         elif share > WARM_SHARE:

@@ -36,6 +36,14 @@ WORDING: dict[str, tuple[str, str]] = {
         "{tier}: this kernel cannot say whether files were in the page cache; reads may be warm",
         "use Linux 6.5 or newer, or a dataset larger than memory",
     ),
+    "warm_storage": (
+        "{tier}: its storage cannot evict files: reads may be warm",
+        "use a storage that can evict (docs/storage.md), or a dataset larger than memory",
+    ),
+    "same_device": (
+        "{tier} and {other} are on one device: caching moves reads to the same hardware",
+        "put the near tier on a device of its own",
+    ),
     "warm_metadata": (
         "META is warm: every file was opened before the epoch to evict its pages; caches of servers are unknown",
         "set reader.evict to false and drop the caches or renew the mount yourself to see cold metadata",

@@ -1,6 +1,6 @@
 """What the trace of a measured run says of itself."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tierscope.arch.networks import find_network
 from tierscope.arch.precision import PRECISIONS
@@ -10,16 +10,22 @@ from tierscope.measure.trained import metadata_cache, network_of
 from tierscope.plan.file_format import make_format
 from tierscope.plan.plan import Plan
 from tierscope.spec.dump import identity
-from tierscope.spec.study import Point, Study
+from tierscope.spec.study import Point, Study, Tier
+from tierscope.storage.opening import storage_type
 from tierscope.trace.description import DescribedTier, Measured, OwnCost, TrainingSummary
 from tierscope.trace.provenance import Provenance
 from tierscope.trace.rank_trace import RankTrace
 
 
 def about_run(
-    point: Point, mode: str, ranks: list[RankTrace], origin: Provenance, own_cost: OwnCost | None = None
+    point: Point,
+    mode: str,
+    ranks: list[RankTrace],
+    origin: Provenance,
+    own_cost: OwnCost | None = None,
+    devices: Mapping[str, str] | None = None,
 ) -> Measured:
-    """What a trace says of itself; `origin`: where and with what it was measured."""
+    """What a trace says of itself; `origin`: where and with what it was measured; `devices`: what is behind tiers, where that is known."""
     study = point.study
     plan = Plan.of(study, make_format(study).file_bytes)
     return Measured(
@@ -27,7 +33,7 @@ def about_run(
         point=point.index,
         sweep=dict(point.sweep),
         provides=("epochs", "lanes", "busy", "wall", "steps", "cold"),
-        tiers=tuple(DescribedTier(name=tier.name, emulated=tier.emulate) for tier in study.system.tiers),
+        tiers=tuple(_described(tier, devices or {}) for tier in study.system.tiers),
         ranks=study.system.ranks,
         nodes=study.system.nodes,
         trimmed_samples=plan.order.undivided,
@@ -39,6 +45,12 @@ def about_run(
         provenance=origin,
         own_cost=own_cost,
     )
+
+
+def _described(tier: Tier, devices: Mapping[str, str]) -> DescribedTier:
+    able = storage_type(tier).abilities
+    evictable = able.evict or able.emulated
+    return DescribedTier(name=tier.name, emulated=tier.emulate, evictable=evictable, device=devices.get(tier.name))
 
 
 def training_of(study: Study, ranks: Sequence[RankTrace]) -> TrainingSummary | None:

@@ -21,7 +21,7 @@ from tierscope.measure.described import about_run
 from tierscope.measure.first_touch import hit_rates
 from tierscope.measure.preloaded import Preloading, needs_preload
 from tierscope.measure.profiled import Profiling
-from tierscope.measure.storages import filesystems
+from tierscope.measure.storages import devices_of, filesystems
 from tierscope.measure.trained import meeting
 from tierscope.output.op_list import collect_ops
 from tierscope.output.result import make_scratch
@@ -126,7 +126,7 @@ class Runner:
 
     def _about(self, point: Point, mode: str, ranks: list[RankTrace], own_cost: OwnCost | None = None) -> Measured:
         origin = provenance(self._crews.launcher, *filesystems(point.study, self._out))
-        return about_run(point, mode, ranks, origin, own_cost)
+        return about_run(point, mode, ranks, origin, own_cost, devices_of(point.study, self._out))
 
     def _scratch(self, key: RunKey) -> str:
         """A folder of our own for the ranks' raw lists."""

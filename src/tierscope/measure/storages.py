@@ -105,11 +105,14 @@ def _warm(study: Study) -> Iterator[str]:
             )
 
 
-def _one_device(study: Study, out: str) -> Iterator[str]:
-    """As the first node sees them. Emulated tiers take their time from queues, whatever is underneath."""
+def devices_of(study: Study, out: str) -> dict[str, str]:
+    """What is behind each tier, as the first node sees it. Emulated tiers take their time from queues, whatever is underneath."""
     real = [tier for tier in study.system.tiers if not storage_type(tier).abilities.emulated]
-    storages = [(tier.name, open_storage(tier, out, 0)) for tier in real]
-    devices = [(name, storage.device(storage.root)) for name, storage in storages]
-    for (name, device), (other, behind) in combinations(devices, 2):
+    storages = {tier.name: open_storage(tier, out, 0) for tier in real}
+    return {name: str(storage.device(storage.root)) for name, storage in storages.items()}
+
+
+def _one_device(study: Study, out: str) -> Iterator[str]:
+    for (name, device), (other, behind) in combinations(devices_of(study, out).items(), 2):
         if device == behind:
             yield f"{name} and {other} are on one device: they are two names for the same storage"

@@ -33,6 +33,8 @@ _TAKEN = {*COLUMNS, "class", "seconds"} - {"tier"}  # columns that analyses meet
 class DescribedTier(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: TierName
     emulated: bool = False
+    evictable: bool = True  # its storage can take files out of caches
+    device: str | None = None  # what is behind it on the first node; None: not known
     prefixes: tuple[str, ...] = ()  # of paths on it, where a command was traced
 
 
