@@ -23,13 +23,13 @@ resource.setrlimit(resource.RLIMIT_AS, ({MEMORY_BYTES}, {MEMORY_BYTES}))
 from tierscope.analysis.to_json import breakdown_json
 from tierscope.errors import UserError
 from tierscope.commands.analyze import analyze_import
-from tierscope.imports.logs import Wanted, import_logs
+from tierscope.imports.logs import ImportOptions, import_logs
 from tierscope.imports.paths import TierRules
 
 for line in sys.stdin:
     path = line.rstrip("\\n")
     try:
-        found = analyze_import(import_logs([path], Wanted(TierRules({{"gfs": ("/gfs",)}}), force=True)))
+        found = analyze_import(import_logs([path], ImportOptions(TierRules({{"gfs": ("/gfs",)}}), force=True)))
         json.dumps(breakdown_json(found.breakdown, found.findings, found.conditions), allow_nan=False)
         print("shown", flush=True)
     except UserError as error:
