@@ -10,7 +10,9 @@ import pytest
 
 from tests.cli.test_commands import one_line, run
 from tests.imports.darshan_logs import REAL, needs_library, needs_real_logs, real_log, wheel_log
+from tests.kept_readers import kept_readers
 
+__all__ = ["kept_readers"]
 pytestmark = needs_library
 LUSTRE = "sample-goodost.darshan"  # of PyDarshan's wheel: 48 ranks on Lustre
 

@@ -2,23 +2,26 @@
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.test_commands import one_line, run
+from tests.compiled_once import compiled_once
 from tierscope.commands import calibrate, validate
 from tierscope.jsonable import cache_rate_of
 from tierscope.predict.fit import STARTS, Case, Fit, fit
+from tierscope.predict.rates import Serving
 from tierscope.spec.known import load_system
 
+__all__ = ["compiled_once"]
 pytest.importorskip("numba")
 pytest.importorskip("scipy")
 
 SMALL = ["--set", "num_files_train=128", "--set", "sweep={}", "--set", "sweep.cache_rate=[0%, 50%, 100%]"]
+TWO_EPOCHS = ["--set", "epochs=2"]  # one of them is counted
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
@@ -33,20 +36,33 @@ def text(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     return capsys.readouterr().out
 
 
+_fits: dict[Hashable, Fit] = {}
+
+
+def remembered_fit(cases: Sequence[Case], servings: Sequence[Serving] | None = None) -> Fit:
+    """From the first start; once for the same measured times: commands leave the same points out."""
+    times = tuple((case.name, case.busy.tobytes()) for case in cases)
+    key = (times, servings and tuple(servings))
+    if key not in _fits:
+        _fits[key] = fit(cases, STARTS[:1], servings)
+    return _fits[key]
+
+
 @pytest.fixture(autouse=True)
 def _quick_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All ways to serve, all starts and draws are for tests/predict/test_fit.py: they take long."""
+    """All ways to serve, all starts and more draws are for tests/predict/test_fit.py: they take long."""
     monkeypatch.setattr("tierscope.predict.fit.OTHERS_TRIED", ())
-    monkeypatch.setattr("tierscope.predict.calibrate.DRAWS", 6)
+    monkeypatch.setattr("tierscope.predict.calibrate.DRAWS", 3)
     for module in ("predict.calibrate", "commands.estimate", "commands.validate"):
-        monkeypatch.setattr(f"tierscope.{module}.fit", partial(fit, starts=STARTS[:1]))
+        monkeypatch.setattr(f"tierscope.{module}.fit", remembered_fit)
 
 
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> str:
     """By events, with rates that calibration is to find."""
     out = str(tmp_path_factory.mktemp("simulated") / "out")
-    assert run("simulate", "demo", *SMALL, "--set", "gfs.servers=1", "--method", "events", "--out", out) == 0
+    settings = [*SMALL, *TWO_EPOCHS, "--set", "gfs.servers=1"]
+    assert run("simulate", "demo", *settings, "--method", "events", "--out", out) == 0
     return out
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,22 @@ from tests.bench.test_crew import wait_until_dead
 from tests.cli.test_commands import one_line, run
 from tests.tiny import TINY
 from tierscope.probe import files as probe_files
+from tierscope.probe.request import ProbeRequest, read_wanted
 from tierscope.spec.known import load_system
 
 SMALL = ("--seconds", "1", "--ranks", "2", "--size", "4KiB", "--size", "64KiB")
 SMALLEST = ("--seconds", "1", "--ranks", "2", "--size", "4KiB")
+
+
+@pytest.fixture(autouse=True)
+def _half_a_second_for_a_tier(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second is the least that a user can ask for, and all of it is spent reading."""
+
+    def shorter(*arguments: Any) -> ProbeRequest:
+        wanted = read_wanted(*arguments)
+        return replace(wanted, seconds=min(wanted.seconds, 0.5 * len(wanted.tiers)))
+
+    monkeypatch.setattr("tierscope.probe.request.read_wanted", shorter)
 
 
 @pytest.fixture

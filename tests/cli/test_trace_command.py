@@ -211,27 +211,66 @@ def test_the_way_to_see_it_again_can_be_pasted(here: Path, capfd: pytest.Capture
     assert capfd.readouterr().out.splitlines()[-1] == "Results: 'o u:t ü' · again: tierscope analyze 'o u:t ü'"
 
 
-@pytest.mark.parametrize("code", [0, 7])
-@pytest.mark.parametrize("shape", [[], ["--json"]])
-@pytest.mark.parametrize("full", [False, True])
-def test_output_that_nobody_takes_leaves_the_commands_code(here: Path, code: int, shape: list[str], full: bool) -> None:
-    """A pipe without a reader, or a disk without room."""
+# Imports once what every one of the commands needs, then is each of them in turn: standard output, standard error, arguments.
+FORKED = """
+import json, os, sys
+import tierscope.cli.trace, tierscope.commands.analyze, tierscope.recording.traced
+from tierscope.cli.main import main
+
+for number, (output, error, arguments) in enumerate(json.loads(sys.argv[1])):
+    if os.fork() == 0:
+        os.dup2(output, 1)
+        os.dup2(os.open(error, os.O_WRONLY | os.O_CREAT), 2)
+        main(arguments)
+    print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
+"""
+UNTAKEN = [(code, shape, full) for code in (0, 7) for shape in ("", "--json") for full in (False, True)]
+
+
+@pytest.fixture(scope="module")
+def untaken(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, str, bool], tuple[int, str]]:
+    """Exit code and standard error of commands that write into a pipe without a reader, or to a disk without room."""
+    folder = tmp_path_factory.mktemp("untaken")
+    (folder / "gfs").mkdir()
     reader, writer = os.pipe()
     os.close(reader)
-    target = os.open("/dev/full", os.O_WRONLY) if full else writer
-    command = [sys.executable, "-m", "tierscope.cli.main", "trace", "--tier", "gfs=gfs", *shape]
+    room = os.open("/dev/full", os.O_WRONLY)
+    commands = [
+        (
+            room if full else writer,
+            str(folder / f"error-{number}"),
+            ["trace", "--tier", "gfs=gfs", *([shape] if shape else []), "--", "sh", "-c", f"exit {code}"],
+        )
+        for number, (code, shape, full) in enumerate(UNTAKEN)
+    ]
     done = subprocess.run(
-        [*command, "--", "sh", "-c", f"exit {code}"],
+        [sys.executable, "-c", FORKED, json.dumps(commands)],
         env={**os.environ, "TIERSCOPE_LIBRARY": any_library()},
-        stdout=target,
-        stderr=subprocess.PIPE,
+        cwd=folder,
+        pass_fds=(writer, room),
+        capture_output=True,
         text=True,
-        check=False,
+        check=True,
+        timeout=120,
     )
-    os.close(writer)
-    assert done.returncode == code
+    for descriptor in (writer, room):
+        os.close(descriptor)
+    codes = map(int, done.stdout.split())
+    return {
+        case: (code, Path(error).read_text())
+        for case, code, (_, error, _) in zip(UNTAKEN, codes, commands, strict=True)
+    }
+
+
+@pytest.mark.parametrize(("code", "shape", "full"), UNTAKEN)
+def test_output_that_nobody_takes_leaves_the_commands_code(
+    untaken: dict[tuple[int, str, bool], tuple[int, str]], code: int, shape: str, full: bool
+) -> None:
+    """A pipe without a reader, or a disk without room."""
+    ended, said = untaken[code, shape, full]
+    assert ended == code
     room = "tierscope: cannot write the output: No space left on device; results on disk are kept\n"
-    assert done.stderr == (room if full else "")
+    assert said == (room if full else "")
 
 
 def test_nothing_recorded_is_explained(here: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.test_commands import run
 from tests.imports.darshan_logs import made_log, needs_library, needs_real_logs, reading, real_log
+from tests.kept_readers import kept_readers
 from tests.tiny import TINY
 from tierscope.analysis.similarity import similarity
 from tierscope.commands.characterise import characterise_path
@@ -22,6 +23,7 @@ from tierscope.spec.load import load_study
 from tierscope.trace.trace import RunKey
 from tierscope.watch import Silent
 
+__all__ = ["kept_readers"]
 TWO = TierRules({"lfs": ("/lfs",), "gfs": ("/gfs",)})
 
 

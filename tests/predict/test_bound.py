@@ -3,6 +3,7 @@
 import sys
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -135,14 +136,14 @@ def test_it_needs_no_numba_and_events_say_that_they_do(monkeypatch: pytest.Monke
 
 
 @cache
-def at(preset: str, rate: float) -> Study:
-    return {point.sweep["cache_rate"]: point.study for point in sweep.points(load_study(preset))}[rate]
+def by_rate(preset: str) -> dict[Any, Study]:
+    return {point.sweep["cache_rate"]: point.study for point in sweep.points(load_study(preset))}
 
 
 @cache
 def both(preset: str, rate: float) -> tuple[Outcome, Outcome]:
     pytest.importorskip("numba", reason="the event engine needs numba")
-    simulation = Simulation.of(at(preset, rate))
+    simulation = Simulation.of(by_rate(preset)[rate])
     return simulation.epoch(EPOCH, "bound"), simulation.epoch(EPOCH, "events", seed=1)
 
 

@@ -67,7 +67,7 @@ def explored(question: Question, prices: Prices | None = None) -> Exploration:
     return explore(Processes.of(question.times), question.goal, question.vary, question.fixed, prices)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(questions())
 def test_every_combination_is_its_estimate(question: Question) -> None:
     found = explored(question)
@@ -80,7 +80,7 @@ def test_every_combination_is_its_estimate(question: Question) -> None:
     assert list(found.sweeps) == [point.sweep for point in question.answers[0][1]]
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(questions())
 def test_options_are_those_that_no_other_beats(question: Question) -> None:
     """The Pareto front by its definition: improvements and the smallest rate, all of them no more and one less."""
@@ -111,7 +111,7 @@ def test_options_are_those_that_no_other_beats(question: Question) -> None:
     assert sums == sorted(sums)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(questions(), st.data())
 def test_the_first_option_is_the_cheapest_of_all(question: Question, data: st.DataObject) -> None:
     """Where more cached files take more room, as they do for one kind of shuffle on one number of nodes."""

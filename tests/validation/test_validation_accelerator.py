@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from tierscope.arch.machine import machine_of
-from tierscope.arch.networks import build_network
+from tierscope.arch.networks import NETWORKS, build_network
 from tierscope.arch.precision import PRECISIONS
 from tierscope.arch.roofline import layer_costs, roofline_seconds
 from tierscope.arch.step_memory import CUDNN, step_memory
@@ -35,6 +35,15 @@ def test_the_policy_that_ships_is_the_fitted_one() -> None:
 def test_no_measured_peak_is_far_from_the_prediction(row: dict[str, object]) -> None:
     """Also of networks, optimizers and recomputation that nothing was fitted on."""
     assert abs(accelerator.predicted(row, CUDNN).error) <= accelerator.GOAL
+
+
+def test_what_libraries_take_is_added_to_the_peak() -> None:
+    """As the model has it for every row."""
+    for row in accelerator.table("steps.json")["rows"]:
+        network, precision = build_network(row["network"]), PRECISIONS[row["precision"]]
+        target_bytes = NETWORKS[row["network"]].data.target_bytes
+        memory = step_memory(network, row["batch"], precision, row["solver"], CUDNN, row["recompute"], target_bytes)
+        assert accelerator.predicted(row, CUDNN).predicted == memory.peak
 
 
 def test_kept_activations_are_those_of_the_allocator() -> None:
