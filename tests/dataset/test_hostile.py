@@ -148,7 +148,7 @@ STUDIES = {
     "bomb": BOMB,
     "itself": "a: &a [*a]",
     "object": "study: !!python/object/apply:os.system ['id']",
-    "deep": "[" * 2_000,
+    "deep": "[\n" * 5_000,
     "huge number": TINY.replace("seed: 7", "seed: " + "9" * 10_000),
     "up": TINY.replace("study: tiny", "study: ../../up"),
     "endless text": TINY.replace("seed: 7", "seed: 7 #" + "x" * (1 << 20)),
