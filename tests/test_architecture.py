@@ -85,7 +85,8 @@ def module_of(path: Path) -> Module:
     text = path.read_text()
     tree = ast.parse(text)
     rooms: set[str] = set()
-    relative, function_lines = False, {}
+    relative = False
+    function_lines: dict[str, int] = {}
     for node in ast.walk(tree):
         names: list[str] = []
         match node:

@@ -333,7 +333,7 @@ class TestWorkers:
         (tmp_path / "log").write_bytes(empty_log())
         with (tmp_path / "error").open("wb") as out:
             send(out, {"error": "has no end", "complaints": ["Error: it is so.", "Error: more."]}, [])
-        (tmp_path / "python").write_text(f"#!/bin/sh\nexec '{sys.executable}' '{tmp_path}/fake.py'\n")
+        (tmp_path / "python").write_text(f"#!/bin/sh\nexec '{sys.executable}' -I -S '{tmp_path}/fake.py'\n")
         (tmp_path / "python").chmod(0o755)
         monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
         monkeypatch.setattr(darshan_reader, "library_path", lambda: "unused")
