@@ -4,6 +4,7 @@ import ctypes
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 
 import numpy as np
 import pytest
@@ -51,8 +52,9 @@ placement: {cache_rate: 50%}
 """
 
 
+@cache
 def small_study(*settings: str) -> Study:
-    """The study, with `key=value` settings as on the command line."""
+    """The study, with `key=value` settings as on the command line; nobody can change it, so each is made once."""
     return parse_study(TEXT, "test", settings)
 
 

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -64,26 +66,84 @@ EXCUSE = "Longer than other modules because"
 HEAVY = {"numpy", "polars", "msgspec", "rich", "yaml", "torch", "tensorflow", "scipy", "mpi4py", "crc32c"}
 
 
-def imported_rooms(path: Path) -> set[str]:
-    """The rooms of tierscope that a module imports, anywhere in it; registries are open to all."""
-    rooms = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+@dataclass(frozen=True, slots=True)
+class Module:
+    """What tests ask of a module: every file is parsed once for all of them."""
+
+    path: str  # below the source folder
+    lines: int
+    docstring: str
+    rooms: set[str]  # of tierscope that it imports, anywhere in it; registries are open to all
+    relative_imports: bool
+    function_lines: dict[str, int]
+    classes: list[str]
+    annotations: list[tuple[str, str]]
+
+
+@cache
+def module_of(path: Path) -> Module:
+    text = path.read_text()
+    tree = ast.parse(text)
+    rooms: set[str] = set()
+    relative = False
+    function_lines: dict[str, int] = {}
+    for node in ast.walk(tree):
         names: list[str] = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative imports hide which room is meant"
-            open_to_all = REGISTRIES.get(node.module or "", set())
-            names = [f"{node.module}.{alias.name}" for alias in node.names if alias.name not in open_to_all]
+        match node:
+            case ast.Import():
+                names = [alias.name for alias in node.names]
+            case ast.ImportFrom():
+                relative |= node.level > 0
+                open_to_all = REGISTRIES.get(node.module or "", set())
+                names = [f"{node.module}.{alias.name}" for alias in node.names if alias.name not in open_to_all]
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                length = (node.end_lineno or node.lineno) - node.lineno + 1
+                function_lines[node.name] = max(length, function_lines.get(node.name, 0))
         rooms |= {parts[1] for name in names if (parts := name.split("."))[0] == "tierscope" and len(parts) > 1}
-    return rooms
+    return Module(
+        str(path.relative_to(SOURCE)),
+        len(text.splitlines()),
+        ast.get_docstring(tree) or "",
+        rooms,
+        relative,
+        function_lines,
+        [node.name for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")],
+        public_annotations(tree),
+    )
 
 
-def modules() -> Iterator[tuple[str, ast.Module, int]]:
-    """Every module of the package: its path below the source folder, what is in it, and its lines."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        text = path.read_text()
-        yield str(path.relative_to(SOURCE)), ast.parse(text), len(text.splitlines())
+def public_annotations(module: ast.Module) -> list[tuple[str, str]]:
+    """(name, annotation) of what other modules may use: functions, methods and fields without an underscore."""
+    found: list[tuple[str, str]] = []
+
+    def visit(body: list[ast.stmt], inside: str) -> None:
+        for node in body:
+            name = getattr(node, "name", "")
+            if name.startswith("_"):
+                continue
+            match node:
+                case ast.ClassDef():
+                    visit(node.body, f"{name}.")
+                case ast.FunctionDef():
+                    arguments = [*node.args.args, *node.args.kwonlyargs]
+                    parts = [*(each.annotation for each in arguments), node.returns]
+                    found.extend((inside + name, ast.unparse(part)) for part in parts if part is not None)
+                case ast.AnnAssign(target=ast.Name(id=field)) if inside and not field.startswith("_"):
+                    found.append((inside + field, ast.unparse(node.annotation)))
+
+    visit(module.body, "")
+    return found
+
+
+def imported_rooms(path: Path) -> set[str]:
+    module = module_of(path)
+    assert not module.relative_imports, f"{path}: relative imports hide which room is meant"
+    return module.rooms
+
+
+def modules() -> Iterator[Module]:
+    """Every module of the package."""
+    return map(module_of, sorted(SOURCE.rglob("*.py")))
 
 
 def test_every_room_is_in_the_table() -> None:
@@ -136,20 +196,19 @@ def test_reading_the_registries_costs_no_import() -> None:
 
 def test_no_module_is_long_without_a_reason() -> None:
     too_long = [
-        f"{path}: {lines} lines"
-        for path, module, lines in modules()
-        if lines > MOST_MODULE_LINES and EXCUSE not in (ast.get_docstring(module) or "")
+        f"{module.path}: {module.lines} lines"
+        for module in modules()
+        if module.lines > MOST_MODULE_LINES and EXCUSE not in module.docstring
     ]
     assert not too_long
 
 
 def test_no_function_is_long() -> None:
     too_long = [
-        f"{path}: {node.name}: {length} lines"
-        for path, module, _ in modules()
-        for node in ast.walk(module)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (length := (node.end_lineno or node.lineno) - node.lineno + 1) > MOST_FUNCTION_LINES
+        f"{module.path}: {name}: {length} lines"
+        for module in modules()
+        for name, length in module.function_lines.items()
+        if length > MOST_FUNCTION_LINES
     ]
     assert not too_long
 
@@ -157,10 +216,9 @@ def test_no_function_is_long() -> None:
 def test_public_classes_have_names_of_their_own() -> None:
     """A search for a name finds one thing."""
     places: defaultdict[str, list[str]] = defaultdict(list)
-    for path, module, _ in modules():
-        for node in module.body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append(path)
+    for module in modules():
+        for name in module.classes:
+            places[name].append(module.path)
     assert not {name: paths for name, paths in places.items() if len(paths) > 1}
 
 
@@ -204,33 +262,10 @@ PLAIN_INSIDE = {
 }
 
 
-def public_annotations(path: Path) -> list[tuple[str, str]]:
-    """(name, annotation) of what other modules may use: functions, methods and fields without an underscore."""
-    found: list[tuple[str, str]] = []
-
-    def visit(body: list[ast.stmt], inside: str) -> None:
-        for node in body:
-            name = getattr(node, "name", "")
-            if name.startswith("_"):
-                continue
-            match node:
-                case ast.ClassDef():
-                    visit(node.body, f"{name}.")
-                case ast.FunctionDef():
-                    arguments = [*node.args.args, *node.args.kwonlyargs]
-                    parts = [*(each.annotation for each in arguments), node.returns]
-                    found.extend((inside + name, ast.unparse(part)) for part in parts if part is not None)
-                case ast.AnnAssign(target=ast.Name(id=field)) if inside and not field.startswith("_"):
-                    found.append((inside + field, ast.unparse(node.annotation)))
-
-    visit(ast.parse(path.read_text()).body, "")
-    return found
-
-
 def test_no_unnamed_dictionary_crosses_a_border() -> None:
     """What a dictionary holds is said by a type, or by an alias (`JsonObject`, `SweepValues`, `TraceRow`)."""
-    for path in SOURCE.rglob("*.py"):
-        if str(path.relative_to(SOURCE)) in PLAIN_INSIDE:
+    for module in modules():
+        if module.path in PLAIN_INSIDE:
             continue
-        for name, annotation in public_annotations(path):
-            assert "[str, Any]" not in annotation, f"{path.relative_to(SOURCE)}: {name}: {annotation}"
+        for name, annotation in module.annotations:
+            assert "[str, Any]" not in annotation, f"{module.path}: {name}: {annotation}"

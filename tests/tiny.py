@@ -1,5 +1,7 @@
 """A small study on plain directories: 24 files of 1 KiB, 2 ranks on 2 nodes, 3 cache rates."""
 
+from functools import cache
+
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
 
@@ -21,6 +23,7 @@ sweep:
 """
 
 
+@cache
 def tiny(*settings: str) -> Study:
-    """The study with some keys set, as by `--set`."""
+    """The study with some keys set, as by `--set`; nobody can change it, so each is made once."""
     return parse_study(TINY, "tiny.yaml", settings)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,13 @@ def wait_until_dead(pids: list[int], seconds: float = 20) -> list[int]:
     return left
 
 
+@pytest.fixture(scope="module")
+def pair() -> Iterator[LocalCrew]:
+    """For tests that ask what ranks do, not how they start and end."""
+    with LocalCrew(2) as crew:
+        yield crew
+
+
 def test_all_ranks_answer_in_order_and_leave() -> None:
     with LocalCrew(3) as crew:
         who: list[Who] = crew.call(WhoTask(), silent)
@@ -57,29 +65,27 @@ def test_all_ranks_answer_in_order_and_leave() -> None:
     assert not wait_until_dead([rank.pid for rank in who])
 
 
-def test_ranks_wait_for_one_another_after_every_step_if_asked(tmp_path: Path) -> None:
+def test_ranks_wait_for_one_another_after_every_step_if_asked(tmp_path: Path, pair: LocalCrew) -> None:
     """The one that computes less waits for the other: together they take what the slower takes, step by step."""
     varying = ("computation_time=4 ms", "computation_time_distribution=exponential", "batch_size=2", "epochs=1")
     waits = {}
-    with LocalCrew(2) as crew:
-        for sync in ("epoch", "step"):
-            task = run_task(tmp_path / "out", *varying, f"sync={sync}")
-            stage(crew, task)
-            epochs = [rank.epochs[0] for rank in crew.call(task, silent)]
-            waits[sync] = sum(epoch.sync_seconds for epoch in epochs)
-            slower = np.maximum(*(epoch.steps[:, 2] for epoch in epochs)).sum()
-            if sync == "step":
-                assert min(epoch.seconds for epoch in epochs) >= slower
+    for sync in ("epoch", "step"):
+        task = run_task(tmp_path / "out", *varying, f"sync={sync}")
+        stage(pair, task)
+        epochs = [rank.epochs[0] for rank in pair.call(task, silent)]
+        waits[sync] = sum(epoch.sync_seconds for epoch in epochs)
+        slower = np.maximum(*(epoch.steps[:, 2] for epoch in epochs)).sum()
+        if sync == "step":
+            assert min(epoch.seconds for epoch in epochs) >= slower
     assert waits["epoch"] == 0
     assert waits["step"] > 0.005
 
 
-def test_a_run_reads_every_sample_once_per_epoch(tmp_path: Path) -> None:
+def test_a_run_reads_every_sample_once_per_epoch(tmp_path: Path, pair: LocalCrew) -> None:
     task = run_task(tmp_path / "out")
     amounts: list[int] = []
-    with LocalCrew(2) as crew:
-        stage(crew, task)
-        ranks = crew.call(task, amounts.append)
+    stage(pair, task)
+    ranks = pair.call(task, amounts.append)
     assert [[epoch.samples for epoch in rank.epochs] for rank in ranks] == [[12, 12], [12, 12]]
     assert sum(amounts) == 48
 

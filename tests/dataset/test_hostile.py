@@ -29,7 +29,7 @@ MARKS = {
     "newer": '{"schema_version": 99}',
     "binary": "\x00\xff",
     "empty": "",
-    "huge": '{"schema_version": 1, "kind": "' + "x" * (2 << 20) + '"}',
+    "huge": '{"schema_version": 1, "kind": "' + "x" * (1 << 20) + '"}',
 }
 
 
@@ -148,10 +148,10 @@ STUDIES = {
     "bomb": BOMB,
     "itself": "a: &a [*a]",
     "object": "study: !!python/object/apply:os.system ['id']",
-    "deep": "[" * 5_000,
+    "deep": "[\n" * 5_000,
     "huge number": TINY.replace("seed: 7", "seed: " + "9" * 10_000),
     "up": TINY.replace("study: tiny", "study: ../../up"),
-    "endless text": TINY.replace("seed: 7", "seed: 7 #" + "x" * (2 << 20)),
+    "endless text": TINY.replace("seed: 7", "seed: 7 #" + "x" * (1 << 20)),
 }
 
 

@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -46,6 +47,7 @@ def real(*names: str) -> list[DarshanLog]:
     return logs
 
 
+@cache
 def folder(name: str) -> list[DarshanLog]:
     return real(*(f"{name}/{path.name}" for path in sorted(real_log(name).iterdir())))
 

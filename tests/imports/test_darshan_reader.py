@@ -160,13 +160,19 @@ def witness() -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
+@pytest.fixture(scope="module")
+def wheel() -> dict[str, DarshanLog | UnreadableLog]:
+    """All of them at once: a worker reads one after another, and starting it takes longest."""
+    return {log.path: log for log in read(*wheel_logs(), workers=1)}
+
+
 @needs_library
 class TestBesidePyDarshan:
     """PyDarshan reads the logs that it brings along, in a process of its own: it may warn of what it likes."""
 
     @pytest.mark.parametrize("path", wheel_logs(), ids=lambda path: path.name)
-    def test_it_says_the_same(self, path: Path, witness: dict[str, Any]) -> None:
-        log, theirs = read_one(path), witness[str(path)]
+    def test_it_says_the_same(self, path: Path, witness: dict[str, Any], wheel: dict[str, DarshanLog]) -> None:
+        log, theirs = wheel[str(path)], witness[str(path)]
         assert not log.complaints
         ours = sums_of(log)
         assert ours.keys() == theirs["sums"].keys()
@@ -327,7 +333,7 @@ class TestWorkers:
         (tmp_path / "log").write_bytes(empty_log())
         with (tmp_path / "error").open("wb") as out:
             send(out, {"error": "has no end", "complaints": ["Error: it is so.", "Error: more."]}, [])
-        (tmp_path / "python").write_text(f"#!/bin/sh\nexec '{sys.executable}' '{tmp_path}/fake.py'\n")
+        (tmp_path / "python").write_text(f"#!/bin/sh\nexec '{sys.executable}' -I -S '{tmp_path}/fake.py'\n")
         (tmp_path / "python").chmod(0o755)
         monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
         monkeypatch.setattr(darshan_reader, "library_path", lambda: "unused")

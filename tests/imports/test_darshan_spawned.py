@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -22,8 +23,11 @@ ALONE, BY_START = SpawnedWorkers(alone=1), SpawnedWorkers(by_start=1)
 
 
 def worker(pid: int = 11, start: float = 105.0, pipe: int = 28, **more: Any) -> DarshanLog:
-    command = f"{PYTHON} -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd={pipe}, pipe_handle=32) --multiprocessing-fork"
-    return made_log([reading("/gfs/a", READS=pid)], **{"pid": pid, "start": start, "command": command, **more})
+    return made_log([reading("/gfs/a", READS=pid)], **{"pid": pid, "start": start, "command": spawned(pipe), **more})
+
+
+def spawned(pipe: int = 28) -> str:
+    return f"{PYTHON} -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd={pipe}, pipe_handle=32) --multiprocessing-fork"
 
 
 def program(pid: int = 10, start: float = 100.0, seconds: float = 10.0, **more: Any) -> DarshanLog:
@@ -139,7 +143,9 @@ def test_a_program_with_such_a_word_in_a_path_is_no_worker() -> None:
 
 
 def test_a_job_of_very_many_processes_takes_no_time() -> None:
-    logs = [program(pid) for pid in range(1, 251)] + [worker(pid) for pid in range(1001, 2001)]
+    """To find out whose they are, that is: these read nothing."""
+    logs = [made_log(pid=pid) for pid in range(1, 251)]
+    logs += [made_log(pid=pid, start=105.0, command=spawned()) for pid in range(1001, 2001)]
     assert imported(*logs).facts.spawned == SpawnedWorkers(by_start=0, alone=1000)
 
 
@@ -149,6 +155,7 @@ class TestOneRealJob:
     """4 programs at once, each with a tracker and, one after another, 4 workers."""
 
     @staticmethod
+    @cache
     def logs() -> list[DarshanLog]:
         paths = sorted(real_log("dlio_polaris").iterdir())
         return [log for log in read_logs([str(path) for path in paths]) if isinstance(log, DarshanLog)]

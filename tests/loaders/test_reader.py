@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from tierscope.errors import DamagedDataError
 from tierscope.loaders import reader as reader_module
 from tierscope.loaders.base import Slots, StepSamples
 from tierscope.loaders.reader import SampleReader
+from tierscope.native import library
 from tierscope.trace import recorder as recorder_module
 from tierscope.trace.ops import OP_ROW
 from tierscope.trace.recorder import Lane, OpSink, WallClock
@@ -136,17 +138,24 @@ def test_each_epoch_s_steps_are_noted(staged: str, tmp_path: Path) -> None:
     assert set(rows["lane"].tolist()) == {5}
 
 
-READ_ONE_EPOCH = """
+READ_ONE_EPOCH_OF_EACH = """
 import json, sys
 from tests.small_study import loader_of, plan_of, small_study, source_of, totals
-out, name, *settings = sys.argv[1:]
-study = small_study(*settings)
-loader = loader_of(study, source_of(study, out), name or None)
-for _ in loader.batches(plan_of(study).reads(0, 1)):
-    pass
-tables, _ = loader.finish()
-print(json.dumps({kind: totals(tables, "ops", kind) for kind in ("open", "read", "close")} | {"bytes": totals(tables, "nbytes", "read")}))
+for out, name, settings in json.loads(sys.argv[1]):
+    study = small_study(*settings)
+    loader = loader_of(study, source_of(study, out), name or None)
+    for _ in loader.batches(plan_of(study).reads(0, 1)):
+        pass
+    tables, _ = loader.finish()
+    counts = {kind: totals(tables, "ops", kind) for kind in ("open", "read", "close")}
+    print(json.dumps(counts | {"bytes": totals(tables, "nbytes", "read")}))
 """
+WATCHED = {
+    "inline": ("read_threads=0",),
+    "one": ("read_threads=1",),
+    "threads": ("read_threads=3", "transfer_size=512"),
+    "extents": ("read_threads=1", "format=npz", "num_files_train=6", "num_samples_per_file=4"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -184,33 +193,43 @@ def calls_seen(log: str, folder: str) -> dict[str, list[tuple[str, int]]]:
     return seen
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        ("read_threads=0",),
-        ("read_threads=1",),
-        ("read_threads=3", "transfer_size=512"),
-        ("read_threads=1", "format=npz", "num_files_train=6", "num_samples_per_file=4"),
-    ],
-    ids=["inline", "one", "threads", "extents"],
-)
-@pytest.mark.parametrize("name", ["", pytest.param("native", marks=NEEDS_LIBRARY)])
-def test_the_system_saw_what_was_recorded(strace: str, tmp_path: Path, settings: tuple[str, ...], name: str) -> None:
-    out = tmp_path / "data"
-    stage(small_study(*settings), str(out))
-    log = tmp_path / "log"
+class Watched(NamedTuple):
+    """What the system saw of an epoch, and what was recorded of it."""
+
+    out: Path
+    log: str
+    recorded: dict[str, list[int]]
+
+
+@pytest.fixture(scope="module")
+def watched(strace: str, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Watched]:
+    """By setting and loader: one process reads them all, each from a folder of its own, as starting it takes longest."""
+    folder = tmp_path_factory.mktemp("watched")
+    loaders = ["", *(["native"] if library.load() is not None else [])]
+    cases = {(case, name): folder / f"{case}-{name or 'any'}" for case in WATCHED for name in loaders}
+    for (case, _), out in cases.items():
+        stage(small_study(*WATCHED[case]), str(out))
+    log = folder / "log"
     traced = [strace, "-f", "-y", "-e", "trace=file,desc", "-o", str(log)]
+    asked = json.dumps([(str(out), name, WATCHED[case]) for (case, name), out in cases.items()])
     done = subprocess.run(
-        [*traced, sys.executable, "-c", READ_ONE_EPOCH, str(out), name, *settings],
+        [*traced, sys.executable, "-c", READ_ONE_EPOCH_OF_EACH, asked],
         capture_output=True,
         text=True,
         check=True,
         timeout=60,
         cwd=Path(__file__).parents[2],
     )
-    recorded = json.loads(done.stdout)
+    lines, seen = done.stdout.splitlines(), log.read_text()
+    return {key: Watched(out, seen, json.loads(line)) for (key, out), line in zip(cases.items(), lines, strict=True)}
+
+
+@pytest.mark.parametrize("case", WATCHED)
+@pytest.mark.parametrize("name", ["", pytest.param("native", marks=NEEDS_LIBRARY)])
+def test_the_system_saw_what_was_recorded(watched: dict[tuple[str, str], Watched], case: str, name: str) -> None:
+    out, log, recorded = watched[case, name]
     for tier, folder in enumerate(("lfs", "gfs")):
-        seen = calls_seen(log.read_text(), str(out / folder))
+        seen = calls_seen(log, str(out / folder))
         assert 0 < len(seen["openat"]) == recorded["open"][tier]
         assert len(seen["preadv"]) == recorded["read"][tier]
         assert sum(got for _, got in seen["preadv"]) == recorded["bytes"][tier]

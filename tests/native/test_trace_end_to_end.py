@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tests.small_study import small_study, stage
 from tests.traces import as_traced
 from tierscope.cli.main import _run
 from tierscope.native import library
@@ -283,26 +285,26 @@ def test_processes_share_an_emulated_server(tracing: Tracing) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_killed_command_keeps_its_records(gfs: Path, number: signal.Signals) -> None:
+def test_a_killed_command_keeps_its_records(tracing: Tracing, number: signal.Signals) -> None:
     program = f"""
         import os, signal
         for n in range(3): open(f"gfs/{{n}}.bin", "rb").read()
         os.kill(os.getpid(), {int(number)})
     """
-    done = ended(start(command=python(program)))
+    done = tracing(*python(program))
     assert done.code == 128 + number
     assert done.sums("read")[1] == 3 * FILE_BYTES
 
 
-def test_a_killed_tierscope_keeps_the_records_too(gfs: Path) -> None:
+def test_a_killed_tierscope_keeps_the_records_too(gfs: Path, capfd: pytest.CaptureFixture[str]) -> None:
     ours = start(command=["sh", "-c", "cat gfs/0.bin > /dev/null; echo $$ > pid.new; mv pid.new pid; exec sleep 60"])
     while not Path("pid").exists():
         time.sleep(0.02)
     ours.kill()
     os.kill(int(Path("pid").read_text()), signal.SIGKILL)  # the command outlives it
     ours.communicate()
-    again = [sys.executable, "-m", "tierscope.cli.main", "analyze", "out", "--json"]
-    told = json.loads(subprocess.run(again, capture_output=True, text=True, check=True).stdout)
+    assert _run(["analyze", "out", "--json"]) == 0
+    told = json.loads(capfd.readouterr().out)
     assert told["best"]["classes"]["GFS-READ"] > 0
 
 
@@ -334,38 +336,31 @@ def test_the_program_may_have_its_own_preloaded_library(tracing: Tracing, tmp_pa
     assert done.sums("read")[1] == FILE_BYTES
 
 
-def test_an_operation_that_never_ended_is_named(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    data.mkdir()
-    (data / "x").write_bytes(bytes(1000))
-    command = ["trace", "--tier", f"gfs={data}", "--out", str(tmp_path / "out"), "--json"]
-    command += ["--emulate", "gfs.latency=60s", "--", "timeout", "-s", "KILL", "1", "cat", str(data / "x")]
-    done = subprocess.run(
-        [sys.executable, "-m", "tierscope.cli.main", *command], capture_output=True, text=True, check=False
-    )
-    (found,) = (finding for finding in json.loads(done.stdout)["findings"] if finding["kind"] == "under_way")
+def test_an_operation_that_never_ended_is_named(tracing: Tracing) -> None:
+    command = ["timeout", "-s", "KILL", "1", "cat", "gfs/0.bin"]
+    done = tracing(*command, options=("--emulate", "gfs.latency=60s"))
+    (found,) = (finding for finding in done.result["findings"] if finding["kind"] == "under_way")
     assert found["evidence"]["ops"] == 1
     assert 0.5 < found["evidence"]["seconds"] < 60
 
 
-def test_the_native_loaders_own_reads_are_seen(tmp_path: Path) -> None:
-    study = [
-        "run",
-        "demo",
-        "--out",
-        str(tmp_path / "study"),
-        "--quiet",
-        "--set",
-        "sweep={}",
-        "--set",
-        "data_loader=native",
-    ]
-    study += ["--set", "num_files_train=32", "--set", "nodes=1", "--set", "ranks_per_node=2", "--set", "epochs=1"]
-    tierscope = [sys.executable, "-m", "tierscope.cli.main"]
-    command = ["trace", "--tier", f"all={tmp_path}", "--out", str(tmp_path / "out"), "--json", "--", *tierscope, *study]
-    done = subprocess.run([*tierscope, *command], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    io = RunStore(str(tmp_path / "out")).load(RunKey(0, 1)).io
-    read = io.filter(pl.col("kind") == "read")["bytes"].sum()
-    own = RunStore(str(tmp_path / "study")).load(RunKey(0, 1)).io
-    assert read >= own.filter(pl.col("kind") == "read")["bytes"].sum() > 0
+def test_the_native_loaders_own_reads_are_seen(tracing: Tracing, tmp_path: Path) -> None:
+    """They are made by threads of C, in the same library that records."""
+    settings = ("read_threads=2", "cache_rate=0")
+    stage(small_study(*settings), str(tmp_path / "staged"))
+    shutil.copytree(tmp_path / "staged" / "gfs", tmp_path / "gfs", dirs_exist_ok=True)
+    program = f"""
+        import json, sys
+        sys.path.insert(0, {os.fspath(Path(__file__).parents[2])!r})
+        from tests.small_study import loader_of, plan_of, small_study, source_of, totals
+        study = small_study(*{settings!r})
+        loader = loader_of(study, source_of(study, "."), "native")
+        assert sum(len(batch.samples) for batch in loader.batches(plan_of(study).reads(0, 1))) > 0
+        tables, _ = loader.finish()
+        json.dump([sum(totals(tables, what, "read")) for what in ("ops", "nbytes")], open("own", "w"))
+    """
+    done = tracing(*python(program))
+    assert done.code == 0, done.err
+    ops, nbytes = json.loads(Path("own").read_text())
+    assert done.sums("read") == (ops, nbytes)
+    assert nbytes > 0

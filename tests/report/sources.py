@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from tests.traces import CLASSES, times_of
 from tierscope.analysis.breakdown import break_down
@@ -72,14 +73,17 @@ def alone() -> ClassTimes:
 
 def random_times(path: Path, rates: int, ranks: int, epochs: int) -> ClassTimes:
     dice = np.random.default_rng(3)
-    lines = ["rank,epoch,class,seconds,cache_rate"]
+    parts: list[pl.DataFrame] = []
     for rate in np.linspace(0, 1, rates):
         for epoch in range(1, epochs + 1):
             times = dice.gamma(40, 0.1, (ranks, 4)) * (1 - rate, 1 - rate, rate, rate)
-            lines += [
-                f"{rank},{epoch},{name},{times[rank, column]},{rate}"
-                for rank in range(ranks)
-                for column, name in enumerate(CLASSES)
-            ]
-    path.write_text("\n".join(lines) + "\n")
+            columns = {
+                "rank": np.repeat(np.arange(ranks), len(CLASSES)),
+                "epoch": np.full(times.size, epoch),
+                "class": list(CLASSES) * ranks,
+                "seconds": times.ravel(),
+                "cache_rate": np.full(times.size, rate),
+            }
+            parts.append(pl.DataFrame(columns))
+    pl.concat(parts).write_csv(path)
     return from_csv(str(path))

@@ -1,3 +1,5 @@
+from functools import cache
+
 import pytest
 from hypothesis import Phase, example, given, settings
 
@@ -8,6 +10,7 @@ from tierscope.spec.load import load_study, parse_study
 from tierscope.spec.study import Study
 
 PRESETS = presets.names()
+load_preset = cache(load_study)
 
 # Making a failing study smaller takes minutes; the first one found says enough.
 quick = settings(phases=(Phase.explicit, Phase.generate))
@@ -20,7 +23,7 @@ def assert_round_trip(study: Study) -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_round_trip(name: str) -> None:
-    assert_round_trip(load_study(name))
+    assert_round_trip(load_preset(name))
 
 
 @given(studies())
@@ -49,7 +52,7 @@ def test_odd_paths_are_quoted_as_they_must_be(path: str) -> None:
 @pytest.mark.parametrize("comments", [False, True])
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_key_is_printed_in_block_style(name: str, comments: bool) -> None:
-    study = load_study(name)
+    study = load_preset(name)
     lines = [line.split("#")[0].rstrip() for line in dump.to_yaml(study, comments).splitlines()]
     leaves = keys.leaf_keys(Study, [tier.name for tier in study.system.tiers])
     for path in (path for path, key in leaves.items() if key.dumped or comments):

@@ -1,5 +1,6 @@
 import itertools
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from hypothesis import given
@@ -17,9 +18,15 @@ SHARES = (1e-4, 0.001, 0.01, 0.1, 1)
 PRESETS = presets.names()
 
 
+@cache
 def plain(name: str) -> Study:
     """Without a sweep, which is about other keys."""
     return replace(load_study(name), sweep=())
+
+
+@cache
+def scaled(name: str, share: float) -> Study:
+    return scale_study(plain(name), share)
 
 
 def stored_as_asked(full: Study, small: Study, share: float) -> bool:
@@ -33,7 +40,7 @@ def stored_as_asked(full: Study, small: Study, share: float) -> bool:
 @pytest.mark.parametrize("share", SHARES)
 def test_every_preset_at_every_scale_is_possible_and_that_large(name: str, share: float) -> None:
     full = plain(name)
-    small = scale_study(full, share)
+    small = scaled(name, share)
     assert find_problem(small) is None
     assert small.workload.dataset.record_length_bytes == full.workload.dataset.record_length_bytes
     assert 2 <= small.system.ranks <= full.system.ranks
@@ -46,8 +53,7 @@ def test_every_preset_at_every_scale_is_possible_and_that_large(name: str, share
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_more_of_a_study_is_never_less(name: str) -> None:
-    scaled = [scale_study(plain(name), share) for share in SHARES]
-    for less, more in itertools.pairwise(scaled):
+    for less, more in itertools.pairwise(scaled(name, share) for share in SHARES):
         assert less.system.ranks <= more.system.ranks
         assert less.workload.dataset.samples <= more.workload.dataset.samples
         assert less.workload.dataset.num_files_train <= more.workload.dataset.num_files_train

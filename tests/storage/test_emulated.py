@@ -450,7 +450,7 @@ class TestSharing:
         with pytest.raises(FileNotFoundError):
             Queues(gone)
 
-    @pytest.mark.parametrize("processes", [6])
+    @pytest.mark.parametrize("processes", [3])
     def test_a_saturated_station_serves_at_its_rate(
         self, new_queues: Callable[[], Queues], board: Board, start_child: Starter, tmp_path: Path, processes: int
     ) -> None:
@@ -466,7 +466,7 @@ while sys.stdin.readline():
         access.close(access.open({str(tmp_path / "0.raw")!r}, 0))
     print(start, time.monotonic_ns(), flush=True)
 """
-        children = [start_child(script, board.path, 50, MS) for _ in range(processes)]
+        children = [start_child(script, board.path, 100, MS) for _ in range(processes)]
         errors: list[float] = []
         for child in children:
             assert child.stdout is not None
@@ -481,7 +481,7 @@ while sys.stdin.readline():
                 assert child.stdout is not None
                 spans.append([int(word) for word in child.stdout.readline().split()])
             seconds = (max(end for _, end in spans) - min(start for start, _ in spans)) / 1e9
-            errors.append(processes * 50 / seconds / 1000 - 1)
+            errors.append(processes * 100 / seconds / 1000 - 1)
             if abs(errors[-1]) < 0.1:
                 return
         pytest.fail(f"rate off by {errors}")
