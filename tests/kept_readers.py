@@ -4,7 +4,9 @@ Which of them die of a log, hang or are ended is for tests/imports/test_darshan_
 """
 
 import atexit
+import os
 import subprocess
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +14,8 @@ import pytest
 
 from tierscope.imports.darshan_reader import _Workers
 
-_idle: list[subprocess.Popen[bytes]] = []
+MOST_KEPT = 4
+_idle: list[tuple[str, subprocess.Popen[bytes]]] = []  # with the working directory: paths may be relative
 
 
 class KeptWorkers(_Workers):
@@ -21,11 +24,12 @@ class KeptWorkers(_Workers):
     def __init__(self, library: str, segments: bool) -> None:
         super().__init__(library, segments)
         self._asked: set[subprocess.Popen[bytes]] = set()
+        self._place = os.getcwd()
 
     def _worker(self) -> subprocess.Popen[bytes]:
         if not hasattr(self._mine, "worker"):
-            kept = _idle.pop() if _idle else None
-            if kept is not None and kept.poll() is None:
+            kept = _taken(self._place)
+            if kept is not None:
                 self._mine.worker = kept
                 self._all.append(kept)
                 self._served.add(kept)
@@ -41,16 +45,29 @@ class KeptWorkers(_Workers):
     def close(self) -> None:
         well = [worker for worker in self._all if worker not in self._asked and worker.poll() is None]
         self._all = [worker for worker in self._all if worker not in well]
-        _idle.extend(well)
+        _idle.extend((self._place, worker) for worker in well)
+        _end_all_but(MOST_KEPT)
         super().close()
 
 
+_taking = threading.Lock()
+
+
+def _taken(place: str) -> subprocess.Popen[bytes] | None:
+    with _taking:
+        for kept in _idle:
+            if kept[0] == place and kept[1].poll() is None:
+                _idle.remove(kept)
+                return kept[1]
+    return None
+
+
 @atexit.register
-def _end_all() -> None:
-    while _idle:
-        worker = _idle.pop()
+def _end_all_but(most: int = 0) -> None:
+    while len(_idle) > most:
+        _, worker = _idle.pop(0)
         worker.kill()
-        worker.wait()
+        worker.communicate()
 
 
 @pytest.fixture(scope="module", autouse=True)
