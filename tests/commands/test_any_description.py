@@ -33,7 +33,7 @@ def changed(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     return name, mutate(draw, copy.deepcopy(WHOLE[name]))
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(changed())
 def test_it_is_shown_or_refused_with_a_line(results: Path, change: tuple[str, dict[str, Any]]) -> None:
     name, plain = change

@@ -1,11 +1,15 @@
 """The shim counts what strace counts: operations and bytes per tier and kind, for programs of many kinds."""
 
+import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tests.native_truth import INSIDE, Case, compare, python, shell
+from tierscope.output.store import RunStore
+from tierscope.trace.trace import RunKey
 
 pytestmark = pytest.mark.native
 
@@ -281,3 +285,25 @@ def test_pools_that_start_anew(method: str, tmp_path: Path) -> None:
     program = tmp_path / "pool.py"
     program.write_text(f"import os, sys\nroot = sys.argv[1]\n{POOL.replace('METHOD', method)}")
     compare(Case(lambda root: [sys.executable, str(program), str(root)]), tmp_path)
+
+
+def test_ranks_of_a_traced_study_are_seen(tmp_path: Path) -> None:
+    """Processes that are started under the recorder and read with the native loader."""
+    tierscope = [sys.executable, "-m", "tierscope.cli.main"]
+    keys = ("sweep={}", "data_loader=native", "num_files_train=32", "nodes=1", "ranks_per_node=2", "epochs=1")
+    study = [
+        "run",
+        "demo",
+        "--out",
+        str(tmp_path / "study"),
+        "--quiet",
+        *(word for key in keys for word in ("--set", key)),
+    ]
+    command = ["trace", "--tier", f"all={tmp_path}", "--out", str(tmp_path / "out"), "--json", "--", *tierscope, *study]
+    done = subprocess.run([*tierscope, *command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    seen, own = (
+        RunStore(str(tmp_path / name)).load(RunKey(0, 1)).io.filter(pl.col("kind") == "read")["bytes"].sum()
+        for name in ("out", "study")
+    )
+    assert seen >= own > 0
