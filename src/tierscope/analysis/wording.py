@@ -38,7 +38,7 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "warm_storage": (
         "{tier}: its storage cannot evict files: reads may be warm",
-        "use a storage that can evict (docs/storage.md), or a dataset larger than memory",
+        "take its reads as warm ones, or use a storage that can evict (docs/storage.md)",
     ),
     "same_device": (
         "{tier} and {other} are on one device: caching moves reads to the same hardware",
