@@ -272,7 +272,7 @@ def test_a_directory_of_another_tune_or_kind_is_refused(tmp_path: Path, pretend:
     (tmp_path / "foreign" / "mine").touch()
     with pytest.raises(UserError, match="was not made by Tierscope"):
         tuned(planted(), tmp_path / "foreign", "read_threads=1,2")
-    for text in ("{", "[" * 100_000):
+    for text in ("{", "[" * 100_000, "[]", "{}", '{"asked": {}, "rounds": [{"entrants": "many"}]}'):
         (tmp_path / "out" / "tune.json").write_text(text)
         with pytest.raises(UserError, match=r"tune\.json: is damaged"):
             tuned(planted(), tmp_path / "out", "read_threads=1,2")

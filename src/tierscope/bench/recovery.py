@@ -80,7 +80,10 @@ def _read_file(path: str, buffer: memoryview, access: Access) -> tuple[int, int,
 
 def _described(storage: Storage, path: str) -> dict[str, dict[str, Any]]:
     try:
-        files = json.loads(storage.read_document(path, _MOST_BYTES))["files"]
-        return {name: dict(said) for name, said in files.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise DamagedDataError(f"{path}: does not say any more what was written; {_ADVICE}") from None
+        whole = json.loads(storage.read_document(path, _MOST_BYTES))
+    except (OSError, ValueError, RecursionError):
+        whole = None
+    files = whole.get("files") if isinstance(whole, dict) else None
+    if not isinstance(files, dict) or not all(isinstance(said, dict) for said in files.values()):
+        raise DamagedDataError(f"{path}: does not say any more what was written; {_ADVICE}")
+    return files

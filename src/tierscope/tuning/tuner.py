@@ -8,8 +8,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import msgspec
+
 from tierscope.analysis.statistics import interval
 from tierscope.errors import DamagedDataError, ForeignDirectoryError, ResultError, UserError
+from tierscope.jsonable import JsonObject
 from tierscope.measure.crews import Crews
 from tierscope.output import manifest
 from tierscope.output.durable import open_plain, write_file
@@ -47,9 +50,22 @@ def tune(base: Study, vary: Sequence[str], minimised: str, budget: float, out: s
             state.save()
 
 
-def _asked(base: Study, axes: Sequence[Axis], minimised: str) -> dict[str, Any]:
+def _asked(base: Study, axes: Sequence[Axis], minimised: str) -> JsonObject:
     varied = {axis.path: [str(value) for value in axis.values] for axis in axes}
     return {"study": dump.to_yaml(replace(base, goal=None)), "vary": varied, "minimised": minimised}
+
+
+class _KeptState(msgspec.Struct, frozen=True, kw_only=True):
+    """OUT/tune.json as it is read back."""
+
+    asked: JsonObject
+    rounds: list[Round]
+    overhead_seconds: float | None
+    again_seconds: float
+    staging_seconds: float
+    spent_seconds: float
+    result: JsonObject | None
+    notes: list[str]
 
 
 @dataclass(slots=True)
@@ -57,37 +73,42 @@ class _State:
     """OUT/tune.json: what was asked, what was decided so far, and in the end the result."""
 
     path: str
-    asked: dict[str, Any]
+    asked: JsonObject
     rounds: list[Round] = field(default_factory=list)
     overhead_seconds: float | None = None  # of a candidate's first run
     again_seconds: float = 0.0  # and of the next ones
     staging_seconds: float = 0.0
     spent_before: float = 0.0
-    result: dict[str, Any] | None = None
+    result: JsonObject | None = None
     notes: list[str] = field(default_factory=list)  # about what was decided
     began: float = field(default_factory=time.monotonic)
 
     @classmethod
-    def open(cls, out: str, asked: dict[str, Any]) -> "_State":
+    def open(cls, out: str, asked: JsonObject) -> "_State":
         path = os.path.join(out, STATE)
         try:
             with open_plain(path) as source:
-                found = json.loads(source.read(_MOST_BYTES))
-            if found["asked"] != asked:
-                changed = ", ".join(name for name in asked if found["asked"].get(name) != asked[name])
-                raise UserError(f"{out}: holds a tune of another kind ({changed} differs); give another --out")
-            rounds = [Round(**each) for each in found["rounds"]]
-            seconds = (
-                found["overhead_seconds"],
-                found["again_seconds"],
-                found["staging_seconds"],
-                found["spent_seconds"],
-            )
-            return cls(path, asked, rounds, *seconds, found["result"], found["notes"])
+                kept = msgspec.convert(json.loads(source.read(_MOST_BYTES)), _KeptState)
         except FileNotFoundError:
             return cls(path, asked)
-        except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError):
-            raise ResultError(f"{path}: is damaged; remove it, and finished trials are kept if the rest is as it was") from None  # fmt: skip
+        except (ValueError, OSError, RecursionError):  # msgspec's errors are ValueErrors
+            raise ResultError(
+                f"{path}: is damaged; remove it, and finished trials are kept if the rest is as it was"
+            ) from None
+        if kept.asked != asked:
+            changed = ", ".join(name for name in asked if kept.asked.get(name) != asked[name])
+            raise UserError(f"{out}: holds a tune of another kind ({changed} differs); give another --out")
+        return cls(
+            path,
+            asked,
+            kept.rounds,
+            kept.overhead_seconds,
+            kept.again_seconds,
+            kept.staging_seconds,
+            kept.spent_seconds,
+            kept.result,
+            kept.notes,
+        )
 
     @property
     def spent_seconds(self) -> float:
