@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.accesses import wait_until
+from tests.queue_ways import way  # noqa: F401  (a fixture)
 from tests.virtual_time import VirtualTime, use
-from tierscope.native import queues as native_queues
 from tierscope.spec.study import System, Tier
 from tierscope.storage import background
 from tierscope.storage.background import Arrivals, Background, BackgroundLoad, loads_of
@@ -24,15 +24,6 @@ from tierscope.storage.stations import Station, StationMap, map_stations
 MS = 1_000_000
 START = 50 * MS
 DISCIPLINES = pytest.mark.parametrize("discipline", ["fifo", "sharing"])
-
-
-@pytest.fixture(params=["swap", "locks"], autouse=True)
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the native library and without it."""
-    if request.param == "swap" and not native_queues.available():
-        pytest.skip("the native library is not built")
-    if request.param == "locks":
-        monkeypatch.setattr(native_queues, "available", lambda: False)
 
 
 @pytest.fixture

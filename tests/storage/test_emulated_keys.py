@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests.queue_ways import way  # noqa: F401  (a fixture)
 from tests.virtual_time import VirtualTime, use
-from tierscope.native import queues as native_queues
 from tierscope.spec.study import System, Tier
 from tierscope.storage import emulated
 from tierscope.storage.access import READ_FLAGS, Punctuality
@@ -26,15 +26,6 @@ MS = 1_000_000
 START = 50 * MS
 FILES = 8
 FILE_BYTES = 8192
-
-
-@pytest.fixture(params=["swap", "locks"], autouse=True)
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the native library and without it."""
-    if request.param == "swap" and not native_queues.available():
-        pytest.skip("the native library is not built")
-    if request.param == "locks":
-        monkeypatch.setattr(native_queues, "available", lambda: False)
 
 
 @pytest.fixture
