@@ -62,6 +62,7 @@ REGISTRIES = {
 }
 MOST_MODULE_LINES = 350
 MOST_FUNCTION_LINES = 80
+MOST_ENGINE_LINES = 60
 EXCUSE = "Longer than other modules because"
 HEAVY = {"numpy", "polars", "msgspec", "rich", "yaml", "torch", "tensorflow", "scipy", "mpi4py", "crc32c"}
 
@@ -208,7 +209,7 @@ def test_no_function_is_long() -> None:
         f"{module.path}: {name}: {length} lines"
         for module in modules()
         for name, length in module.function_lines.items()
-        if length > MOST_FUNCTION_LINES
+        if length > (MOST_ENGINE_LINES if "predict/engine/" in module.path else MOST_FUNCTION_LINES)
     ]
     assert not too_long
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import MutableMapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -10,6 +11,8 @@ from click.testing import CliRunner
 
 from tests.small_study import small_study
 from tierscope.bench.group import Alone
+from tierscope.bench.loading import make_loader, null_source
+from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.run import RunTask, run_rank
 from tierscope.bench.tasks import ClaimTask, StageTask, SurveyTask, perform
 from tierscope.cli.main import cli
@@ -17,9 +20,13 @@ from tierscope.formats import FORMATS, FormatEntry
 from tierscope.formats.raw import Raw
 from tierscope.launch import LAUNCHERS, LauncherEntry
 from tierscope.launch.base import Job
+from tierscope.loaders import LOADERS, LoaderEntry
+from tierscope.loaders.choose import choose_loader
+from tierscope.loaders.inline import InlineLoader
 from tierscope.registry import Registry
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
+from tierscope.trace.recorder import Recording
 
 
 class ToyLauncher:
@@ -71,6 +78,22 @@ def test_a_new_launcher_is_offered_and_writes_scripts(tmp_path: Path, monkeypatc
     assert "#TOY nodes=2" in text
     assert "toyrun 2 tierscope run" in text
     assert "$TOY_TMPDIR is set by toy, and not by slurm" in str(other.exception)
+
+
+class ToyLoader(InlineLoader):
+    pass
+
+
+def test_a_new_loader_is_the_one_that_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = LoaderEntry("tests.test_extension_points:ToyLoader", "a toy for tests")
+    register(monkeypatch, LOADERS, entry)
+    study = small_study()
+    reader = replace(study.workload.reader, data_loader="toy")
+    study = replace(study, workload=replace(study.workload, reader=reader))
+    assert [choose_loader(study), choose_loader(study, seen=True)] == ["toy", "toy"]
+    run = ResolvedRun.of(study)
+    assert run.loader == "toy"
+    assert type(make_loader(run, null_source(run), Recording(2))).__name__ == "ToyLoader"
 
 
 def toy_study(*settings: str) -> Study:

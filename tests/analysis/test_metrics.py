@@ -120,7 +120,7 @@ def test_the_goal_is_met_or_missed(goal: float, verdict: str, word: str) -> None
     (point,) = point_metrics([trace([epoch(1, [(1.0, 1.0), (1.0, 3.0)])])], MetricOptions(goal))
     metric = metric_json(point, goal)
     assert metric["train_au_meet_expectation"] == verdict
-    lines = metric_lines(metric, 1)
+    lines = metric_lines(point, 1, goal)
     assert all(line.startswith("[METRIC] ") for line in lines)
     assert f"[METRIC] train_au_meet_expectation: {verdict}" in lines
     assert f"[METRIC] goal of AU, {100 * goal:g} %: {word}" in lines
@@ -131,7 +131,7 @@ def test_a_single_step_leaves_nothing_to_count() -> None:
     (point,) = point_metrics([trace([epoch(1, [(1.0, 1.0)])])], MetricOptions(0.9))
     metric = metric_json(point, 0.9)
     assert (metric["train_au_percentage"], metric["train_au_meet_expectation"]) == ([None], None)
-    assert any("unknown (no step is left that counts)" in line for line in metric_lines(metric, 1))
+    assert any("unknown (no step is left that counts)" in line for line in metric_lines(point, 1, 0.9))
 
 
 def test_who_did_not_see_the_loop_has_no_metrics() -> None:

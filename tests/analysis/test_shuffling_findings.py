@@ -1,7 +1,16 @@
 """Findings about shuffling: each appears when it should, and only then."""
 
 from tests.finding_cases import Case, finding_tests
-from tierscope.analysis.shuffling import Io, Shuffle, ShuffleRow, Shuffling, about_shuffling
+from tierscope.analysis.shuffling import (
+    Io,
+    LearningSetup,
+    LearntData,
+    Shuffle,
+    ShuffleRow,
+    Shuffling,
+    SimulatedPart,
+    about_shuffling,
+)
 from tierscope.analysis.wording import Finding
 
 GLOBAL, CHUNKED, LOCAL = Shuffle("global"), Shuffle("chunked", 2), Shuffle("local")
@@ -17,9 +26,10 @@ def row(shuffle: Shuffle, last: tuple[float, ...], seconds: float = 1.0, network
 
 def made(*rows: ShuffleRow) -> Shuffling:
     seeds = len(rows[0].accuracy)
-    storage = {"simulated": "bound", "nodes": 4, "near_room_shares": 2.0}
-    data = {"name": "digits", "test_samples": 517, "files": 8, "samples_per_file": 160}
-    return Shuffling(8, 2, 2, seeds, "fugaku", 4096, data, {}, storage, rows)
+    storage = SimulatedPart("bound", "fugaku", nodes=4, sample_bytes=4096, near_room_shares=2.0, epochs=2)
+    data = LearntData("digits", 1280, test_samples=517, split_seed=1, files=8, samples_per_file=160)
+    training = LearningSetup(hidden=32, learning_rate=0.1, momentum=0.9, epochs=2, ranks_per_node=2)
+    return Shuffling(8, 2, 2, seeds, "fugaku", 4096, data, training, storage, rows)
 
 
 def found(*rows: ShuffleRow) -> list[Finding]:

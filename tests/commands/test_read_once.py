@@ -41,6 +41,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> dict[str, Counter[str]]:
         ("measured", ["characterise", "OUT", "--json"]),
         ("measured", ["report", "OUT"]),
         ("measured", ["estimate", "OUT", "--json"]),
+        ("simulated", ["estimate", "OUT", "--improve", "GFS-READ=50", "--with-model", "--json"]),
         ("simulated", ["analyze", "OUT", "--json"]),
         ("traced", ["report", "OUT"]),
         ("imported_dftracer", ["characterise", "OUT", "--json"]),

@@ -199,7 +199,7 @@ def test_ranks_that_do_not_divide_the_samples_leave_some_out() -> None:
     some = shuffling(
         ShufflingOptions(ranks=48, batch="4", epochs=1, seeds=1, shuffle="global,local", layout="sorted"), Silent()
     )
-    assert (some.data["train_samples"], some.data["samples_per_file"]) == (48 * 26, 26)
+    assert (some.data.train_samples, some.data.samples_per_file) == (48 * 26, 26)
     assert [row.shuffle.name for row in some.rows] == ["global", "local"] * 2
 
 

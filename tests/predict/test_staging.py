@@ -11,7 +11,7 @@ from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.staging_costs import break_even_epochs
 from tierscope.analysis.times import from_traces
 from tierscope.predict.simulation import Simulation
-from tierscope.predict.staging import Staging, staging_seconds, stagings
+from tierscope.predict.staging import staging_seconds
 from tierscope.spec.study import Placement, Study, Tier
 
 
@@ -133,12 +133,8 @@ def test_every_rate_against_the_bare_point_of_its_kind() -> None:
         (0.5, 2): 5,
         (1.0, 2): None,
     }
-    assert stagings(found) == (Staging(0.0, 0.0, 0), Staging(0.5, 5.0, 5), Staging(1.0, 9.0, None))
 
 
 def test_nothing_is_known_without_a_bare_point_or_a_simulation() -> None:
     found = swept(({"cache_rate": 0.25}, 10.0, 2.0), ({"cache_rate": 0.5}, 8.0, 5.0))
     assert [(point.staging_seconds, point.break_even_epochs) for point in found.summary] == [(2.0, None), (5.0, None)]
-    assert stagings(found) == ()
-    assert stagings(swept(({"cache_rate": 0.0}, 10.0, None), ({"cache_rate": 0.5}, 8.0, None))) == ()
-    assert stagings(swept(({"nodes": 1}, 10.0, 1.0))) == ()

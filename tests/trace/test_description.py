@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,45 @@ def test_what_is_written_is_read_as_it_was(name: str) -> None:
     about = decoded(first_version(name))
     assert stored(about)["schema_version"] == SCHEMA_VERSION
     assert decoded(stored(about)) == about
+
+
+MAPS = (
+    *("spread", "hit_rate", "sweep", "packages", "filesystems", "phases", "mapped", "habits"),
+    *("partial_modules", "other_calls"),
+)  # whose keys are data
+
+
+def fields(value: Any, path: str = "") -> Iterator[tuple[dict[str, Any], str, str]]:
+    """Every object of a description, each of its names, and where that is."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            place = f"{path}.{name}" if path else name
+            if path.rpartition(".")[2] not in MAPS:
+                yield value, name, place
+            yield from fields(part, place)
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            yield from fields(part, f"{path}[{index}]")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_no_field_may_be_missing_and_none_may_be_added(name: str) -> None:
+    """One with a default, too: "emulated", left out, would turn emulated times into those of a machine."""
+    whole = stored(decoded(first_version(name)))
+    places = [place for _, _, place in fields(whole)]
+    for number, place in enumerate(places):
+        if place == "schema_version":
+            continue
+        plain = copy.deepcopy(whole)
+        inside, missing, _ = list(fields(plain))[number]
+        del inside[missing]
+        with pytest.raises(ResultError, match=re.escape(f"{place} is missing") if place != "kind" else "kind"):
+            decoded(plain)
+    if name == "measured":
+        plain = copy.deepcopy(whole)
+        plain["provenance"]["colour"] = "blue"
+        with pytest.raises(ResultError, match=r"provenance\.colour is an unknown field"):
+            decoded(plain)
 
 
 def leaves(value: Any) -> Iterator[Any]:

@@ -206,9 +206,9 @@ def _epoch_figures(times: ClassTimes) -> dict[tuple[Any, ...], _Figures]:
         .drop_nulls("step_read_seconds")
         .with_columns(pl.int_ranges(pl.col("step_read_seconds").list.len()).alias("step"))
         .explode("step_read_seconds", "step")
-        .group_by([*keys, "step"])
+        .group_by([*keys, "step"], maintain_order=True)  # or sums would differ in their last digit from call to call
         .agg(pl.col("step_read_seconds").max())
-        .group_by(keys)
+        .group_by(keys, maintain_order=True)
         .agg(pl.col("step_read_seconds").sum().alias("none"))
     )
     joined = longest.join(per_step, on=keys, how="left", nulls_equal=True)

@@ -81,6 +81,11 @@ class PointMetrics:
     sweep: SweepValues
     epochs: tuple[EpochMetrics, ...]
 
+    @property
+    def au(self) -> list[float]:
+        """Of every epoch in which a step counts."""
+        return [epoch.au for epoch in self.epochs if epoch.au is not None]
+
 
 def point_metrics(traces: Iterable[Trace], wanted: MetricOptions) -> list[PointMetrics]:
     """Of runs of ours, in the order of points and repetitions."""
@@ -131,17 +136,15 @@ def _counted_au(row: Mapping[str, Any], wanted: MetricOptions) -> float | None:
 
 def metric_json(point: PointMetrics, au_goal: float | None) -> JsonObject:
     """DLIO's names, one value per epoch where it has a list; `train_au_goal_percentage`, `train_io_MB_per_second` and `per_epoch` are ours."""
-    au = [epoch.au for epoch in point.epochs]
-    known = [value for value in au if value is not None]
+    known = point.au
     samples = [epoch.samples_per_second for epoch in point.epochs]
     moved = [epoch.mb_per_second for epoch in point.epochs]
-    mean_au = statistics.fmean(known) if known else None
     return {
-        "train_au_percentage": au,
-        "train_au_mean_percentage": mean_au,
+        "train_au_percentage": [epoch.au for epoch in point.epochs],
+        "train_au_mean_percentage": statistics.fmean(known) if known else None,
         "train_au_stdev_percentage": _stdev(known),
         "train_au_goal_percentage": None if au_goal is None else 100 * au_goal,
-        "train_au_meet_expectation": _verdict(mean_au, au_goal),
+        "train_au_meet_expectation": _verdict(known, au_goal),
         "train_throughput_samples_per_second": samples,
         "train_throughput_mean_samples_per_second": statistics.fmean(samples),
         "train_throughput_stdev_samples_per_second": _stdev(samples),
@@ -184,49 +187,35 @@ def _spread(values: Sequence[float | None]) -> dict[str, float] | None:
     return {"mean": statistics.fmean(known), "stdev": statistics.pstdev(known), "min": min(known), "max": max(known)}
 
 
-def metric_lines(metric: JsonObject, accelerators: int) -> list[str]:
+def metric_lines(point: PointMetrics, accelerators: int, au_goal: float | None) -> list[str]:
     """As DLIO prints them, mean and standard deviation over epochs; those of the slowest rank are ours."""
     rule = "=" * 58
-    slowest = [epoch["slowest_rank"] for epoch in metric["per_epoch"]]
-    whole = [each["whole_epoch_au_percentage"] for each in slowest]
+    label = "Training Accelerator Utilization [AU]"
     lines = [
         rule,
         f"Number of Simulated Accelerators: {accelerators}",
-        _line(
-            "Training Accelerator Utilization [AU] (%)", metric, "train_au_mean_percentage", "train_au_stdev_percentage"
-        ),
-        f"Training Accelerator Utilization [AU] of the slowest rank, whole epochs (%): {statistics.fmean(whole):.4f} ({_stdev(whole):.4f})",
-        _line(
-            "Training Throughput (samples/second)",
-            metric,
-            "train_throughput_mean_samples_per_second",
-            "train_throughput_stdev_samples_per_second",
-        ),
-        _line(
-            "Training I/O Throughput (MB/second)", metric, "train_io_mean_MB_per_second", "train_io_stdev_MB_per_second"
-        ),
+        _line(f"{label} (%)", point.au),
+        _line(f"{label} of the slowest rank, whole epochs (%)", [epoch.slowest.whole_au for epoch in point.epochs]),
+        _line("Training Throughput (samples/second)", [epoch.samples_per_second for epoch in point.epochs]),
+        _line("Training I/O Throughput (MB/second)", [epoch.mb_per_second for epoch in point.epochs]),
     ]
-    if metric["train_au_meet_expectation"]:
-        goal = metric["train_au_goal_percentage"]
-        met = "met" if metric["train_au_meet_expectation"] == "success" else "missed"
-        lines += [
-            f"train_au_meet_expectation: {metric['train_au_meet_expectation']}",
-            f"goal of AU, {goal:g} %: {met}",
-        ]
+    if au_goal is not None and (verdict := _verdict(point.au, au_goal)):
+        met = "met" if verdict == "success" else "missed"
+        lines += [f"train_au_meet_expectation: {verdict}", f"goal of AU, {100 * au_goal:g} %: {met}"]
     return [f"[METRIC] {line}" for line in (*lines, rule)]
 
 
-def _line(label: str, metric: JsonObject, mean: str, stdev: str) -> str:
-    if metric[mean] is None:
+def _line(label: str, values: Sequence[float]) -> str:
+    if not values:
         return f"{label}: unknown (no step is left that counts)"
-    return f"{label}: {metric[mean]:.4f} ({metric[stdev]:.4f})"
+    return f"{label}: {statistics.fmean(values):.4f} ({_stdev(values):.4f})"
 
 
-def _verdict(mean: float | None, goal: float | None) -> str | None:
+def _verdict(au: Sequence[float], goal: float | None) -> str | None:
     """In DLIO's words; None: nobody gave a goal, or nothing is known."""
-    if mean is None or goal is None:
+    if not au or goal is None:
         return None
-    return "success" if mean >= 100 * goal else "fail"
+    return "success" if statistics.fmean(au) >= 100 * goal else "fail"
 
 
 def _stdev(values: Sequence[float]) -> float:

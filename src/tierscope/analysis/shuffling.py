@@ -5,7 +5,7 @@ global shuffle; where ranges overlap, seeds differ as much as shuffles do. I/O s
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from tierscope.analysis.wording import Finding, finding_json
 from tierscope.jsonable import JsonObject
@@ -89,18 +89,51 @@ class ShuffleRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Shuffling:
-    """`data`, `training`, `storage`: what was learnt, by what, and where its I/O was simulated; for whoever reads the JSON."""
+class LearntData:
+    """What was learnt from."""
 
+    name: str
+    train_samples: int
+    test_samples: int
+    split_seed: int
+    files: int
+    samples_per_file: int
+
+
+@dataclass(frozen=True, slots=True)
+class LearningSetup:
+    """By what it was learnt."""
+
+    hidden: int
+    learning_rate: float
+    momentum: float
+    epochs: int
+    ranks_per_node: int
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedPart:
+    """Where its I/O was simulated; `simulated`: by which method."""
+
+    simulated: str
+    system: str
+    nodes: int
+    sample_bytes: int
+    near_room_shares: float
+    epochs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffling:
     ranks: int
     ranks_per_node: int
     epochs: int
     seeds: int
     system: str
     sample_bytes: int
-    data: JsonObject
-    training: JsonObject
-    storage: JsonObject
+    data: LearntData
+    training: LearningSetup
+    storage: SimulatedPart
     rows: tuple[ShuffleRow, ...]
 
     @property
@@ -192,9 +225,9 @@ def shuffling_json(found: Shuffling) -> JsonObject:
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": KIND,
-        "data": found.data,
-        "training": found.training,
-        "io": found.storage,
+        "data": asdict(found.data),
+        "training": asdict(found.training),
+        "io": asdict(found.storage),
         "rows": [_row_json(found, row) for row in found.rows],
         "findings": [finding_json(finding) for finding in about_shuffling(found)],
     }

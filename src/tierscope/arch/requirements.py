@@ -1,6 +1,5 @@
 """What a network demands of a machine, all in one: memory, operations, bytes, movement, scaling."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tierscope.arch.kept_activations import kept_bytes
@@ -163,13 +162,3 @@ def movements(found: Requirements) -> dict[int, Movement]:
     shares = (found.hbm_limit_bytes, found.network.parameters, found.sample_bytes, found.data.file_bytes)
     nodes, packed = found.wish.nodes[-1], found.wish.compression
     return {batch: movement(SampleLoad(*shares, batch), found.machine, nodes, packed) for batch in found.wish.batches}
-
-
-def refuse_batches(found: Requirements, wanted: Sequence[int]) -> None:
-    """For those who must have it fit."""
-    for batch in wanted:
-        if batch > found.max_batch:
-            raise UserError(
-                f"batch {batch} of {found.network.name} does not fit the {found.machine.memory / 2**30:.1f} GiB of an accelerator of "
-                f"{found.machine.name}; the largest that does is {found.max_batch}"
-            )

@@ -12,6 +12,7 @@ from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.work import EmulatedWork
 from tierscope.formats import LIBRARY
 from tierscope.formats.raw import Raw
+from tierscope.loaders import LOADERS
 from tierscope.plan.plan import Block, Plan
 from tierscope.spec.study import Reader
 from tierscope.trace import native_lanes
@@ -74,7 +75,7 @@ def _with_small_batches(run: ResolvedRun) -> ResolvedRun:
 
 
 def _recorder_cost(loader: str, threads: int) -> float:
-    return native_lanes.cost_per_op_seconds() if loader == "native" else max(cost_per_op_seconds(5000, threads > 1))
+    return native_lanes.cost_per_op_seconds() if LOADERS[loader].in_c else max(cost_per_op_seconds(5000, threads > 1))
 
 
 def _drive(run: ResolvedRun, storage: str) -> tuple[float, float]:

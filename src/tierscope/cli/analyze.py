@@ -83,6 +83,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
             or split_shared
             or force
             or epoch != "median"
+            or basis != "busy"
         ):
             raise UserError("--metrics and --au go with --json only; leave the other options out")
         _show_metrics(results, au, as_json)

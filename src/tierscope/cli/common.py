@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tierscope.errors import TierscopeError, UserError
-from tierscope.jsonable import JsonObject
 
 if TYPE_CHECKING:
     from tierscope.analysis.analysis import Analysis
     from tierscope.commands.train import TrainedPart
     from tierscope.measure.crews import Crews
     from tierscope.report.folder import WrittenReport
+    from tierscope.report.summary import Summary
     from tierscope.spec.load import Loaded
     from tierscope.spec.study import Study
 
@@ -242,26 +242,22 @@ def run_and_show(
         with watching(quiet) as watch:
             say_notes(loaded, watch.note)
             store = run_study(loaded.study, target, crews, watch, ops, profiler)
-    from tierscope.commands.analyze import analyze  # noqa: PLC0415  (after the ranks are gone)
-    from tierscope.report.summary import wanted_before, write_summary  # noqa: PLC0415
+    from tierscope.commands.run import conclude  # noqa: PLC0415  (after the ranks are gone)
 
-    wanted = loaded.wanted or wanted_before(target)  # what nobody says now is as it was said before
-    summary = write_summary(target, wanted if goal is None else replace(wanted, au=goal), store)
-    show_result(analyze(target, store=store), target, as_json, summary if given.metrics else None)
+    analysis, summary = conclude(target, store, loaded.wanted, goal)
+    show_result(analysis, target, as_json, summary if given.metrics else None)
 
 
-def show_metrics(summary: JsonObject, as_json: bool) -> None:
+def show_metrics(summary: "Summary", as_json: bool) -> None:
     """DLIO's `[METRIC]` lines, or all of summary.json."""
-    from tierscope.report.summary import summary_lines  # noqa: PLC0415
-
     if as_json:
-        print_json(summary)
+        print_json(summary.document)
         return
-    for line in summary_lines(summary):
+    for line in summary.lines():
         click.echo(line)
 
 
-def show_result(analysis: "Analysis", target: str, as_json: bool, summary: JsonObject | None = None) -> None:
+def show_result(analysis: "Analysis", target: str, as_json: bool, summary: "Summary | None" = None) -> None:
     """What `run` and `simulate` end with: the breakdown, and where results and page are. `summary`: DLIO's metrics, if they are to be shown."""
     from tierscope.commands.report import write_report  # noqa: PLC0415
 

@@ -31,15 +31,14 @@ def command(
     Every time of a class is divided by 1 + N/100, for every process; then the slowest process and the best point are found again. Without
     --improve: only what each class by itself could give. OUT is the results directory of a study or a trace, or a CSV of times.
     """
-    from tierscope.commands.analyze import analyze  # noqa: PLC0415
-    from tierscope.commands.estimate import estimated  # noqa: PLC0415
+    from tierscope.commands.estimate import analyze_and_keep, estimated  # noqa: PLC0415
 
     chosen = read_epoch(epoch)
     if chosen is not None and with_model:
         raise UserError(
             "--epoch is for estimates by scaling; the model has all epochs after the first: leave --with-model out"
         )
-    analysis = analyze(result, basis, chosen)
+    analysis, store = analyze_and_keep(result, basis, chosen)
     estimate, findings = estimated(analysis, improve)
     if system and not with_model:
         raise UserError("--system is for --with-model; add that, or leave it out")
@@ -49,7 +48,7 @@ def command(
         from tierscope.commands.estimate import modelled  # noqa: PLC0415
 
         with watching(as_json) as watch:
-            answer = modelled(result, analysis, estimate, system, watch)
+            answer = modelled(store, analysis, estimate, system, watch)
     if as_json:
         from tierscope.analysis.to_json import epoch_json  # noqa: PLC0415
         from tierscope.predict.model_json import model_json  # noqa: PLC0415

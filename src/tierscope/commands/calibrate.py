@@ -1,7 +1,7 @@
 """From result directories to a calibrated system: what was measured, without what was configured."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,8 +44,8 @@ class MeasuredCases:
     simulated: bool  # some of it was
 
 
-def cases_of(outs: Sequence[str]) -> MeasuredCases:
-    """Every counted epoch of every run. Rates that a study configures are removed before anything looks."""
+def cases_of(outs: Sequence[str], stores: Mapping[str, RunStore] | None = None) -> MeasuredCases:
+    """Every counted epoch of every run. Rates that a study configures are removed before anything looks. `stores`: of results that were read before."""
     cases: list[Case] = []
     first: Study | None = None
     simulated = False
@@ -55,7 +55,7 @@ def cases_of(outs: Sequence[str]) -> MeasuredCases:
         _refuse_swept_rates(study, out)
         first = first or study
         _refuse_other_tiers(first, study, out)
-        store = RunStore(out)
+        store = (stores or {}).get(out) or RunStore(out)
         if not store.finished():
             raise UserError(f"{out}: no run is finished yet; run the study first")
         refuse_other_runs(study, store)

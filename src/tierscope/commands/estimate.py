@@ -6,8 +6,10 @@ from dataclasses import replace
 from tierscope.analysis.analysis import Analysis
 from tierscope.analysis.findings import GOAL_KINDS, about_goal
 from tierscope.analysis.wording import Finding
+from tierscope.commands.analyze import analyze
 from tierscope.commands.calibrate import MeasuredCases, cases_of
 from tierscope.errors import UserError
+from tierscope.output.store import RunStore
 from tierscope.predict.fit import fit
 from tierscope.predict.modelled import ModelAnswer, ModelledPoint, answer
 from tierscope.predict.whatif import Estimate, estimate
@@ -30,8 +32,15 @@ def without_goal(findings: list[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.kind not in GOAL_KINDS]
 
 
-def modelled(out: str, analysis: Analysis, estimate: Estimate, system: str | None, watch: Watch) -> ModelAnswer:
+def analyze_and_keep(out: str, basis: str, epoch: int | None) -> tuple[Analysis, RunStore]:
+    """The runs go with the analysis, for `modelled`: none is read twice."""
+    store = RunStore(out)
+    return analyze(out, basis, epoch, store), store
+
+
+def modelled(store: RunStore, analysis: Analysis, estimate: Estimate, system: str | None, watch: Watch) -> ModelAnswer:
     """`estimate`: by the simple scaling, to lay beside it."""
+    out = store.out
     if analysis.study is None:
         raise UserError(
             f"{out}: --with-model needs the result of a study: the model has to know who reads what from where"
@@ -40,7 +49,7 @@ def modelled(out: str, analysis: Analysis, estimate: Estimate, system: str | Non
         raise UserError(
             "--with-model: nothing is improved; say which class and by how much, for example --improve GFS-META=50"
         )
-    measured = cases_of([out])
+    measured = cases_of([out], {out: store})
     points = points_of(measured, estimate)
     if system is None and measured.simulated:  # the rates are those that it was made with
         own = {_key(point.sweep): point.study.system for point in sweep.points(analysis.study)}

@@ -11,7 +11,7 @@ from tierscope.errors import StoppedError, UserError
 from tierscope.launch import LAUNCHERS
 from tierscope.launch.base import Job, script
 from tierscope.launch.slurm import MPIRUN, STEP_VARIABLES
-from tierscope.measure.storages import check_hosts
+from tierscope.measure.storages import check_hosts, check_known
 from tierscope.output import durable
 from tierscope.output.result import check_result
 from tierscope.spec import sweep
@@ -111,6 +111,7 @@ def _check(study: Study, wanted: JobRequest) -> None:
 
 def _check_tiers(study: Study, launcher: str) -> None:
     """Emulated queues are in one host's memory, and variables of one scheduler are nothing to another."""
+    check_known(study)
     theirs = {variable: name for name in LAUNCHERS for variable in LAUNCHERS.load(name).variables}
     for tier in study.system.tiers:
         if study.system.nodes > 1 and not LAUNCHERS[launcher].one_host:

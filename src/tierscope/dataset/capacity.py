@@ -10,7 +10,7 @@ from tierscope.plan.planned import planned
 from tierscope.plan.policies import nodes_per_cache, room_of
 from tierscope.spec.study import Study
 from tierscope.storage.opening import open_storage
-from tierscope.units import about_bytes, format_fraction
+from tierscope.units import about_bytes, counted, format_fraction
 
 _HEADROOM = 0.02  # directories, inodes, journals
 
@@ -107,6 +107,6 @@ def check_space(missing: Iterable[tuple[str, Missing]]) -> int:
             )
         if disk.free_files is not None and files > disk.free_files:
             raise UserError(
-                f"{disk.directory}: {files} files to be written, but only {disk.free_files} inodes are free on that disk; {fix}"
+                f"{disk.directory}: {counted(files, 'file')} to be written, but only {disk.free_files} inodes are free on that disk; {fix}"
             )
     return total

@@ -1,9 +1,10 @@
 """Which registered loader a study's `data_loader` means on this machine. Decided once for a run; everybody else is told."""
 
 from tierscope.errors import UserError
+from tierscope.loaders import LOADERS
 from tierscope.native import library
 from tierscope.spec.emulation import python_only, reads_in_python
-from tierscope.spec.study import FRAMEWORKS, Study
+from tierscope.spec.study import FRAMEWORKS, Reader, Study
 from tierscope.storage.opening import storage_type
 
 _INSTALL = "install tierscope again where there is a C compiler, or"
@@ -21,9 +22,9 @@ def choose_loader(study: Study, seen: bool = False) -> str:
                 f"workload.reader.data_loader = {reader.data_loader} is measured by our own recorder; leave --profiler out"
             )
         return reader.data_loader
-    name = _ours("threads" if seen or _only_in_python(study) else reader.data_loader, reader.read_threads)
+    name = _in_python(reader) if seen or _only_in_python(study) else _available(reader)
     wanted = "odirect = true" if reader.odirect else "io_engine = uring" if reader.io_engine == "uring" else None
-    if wanted and name != "native":
+    if wanted and not LOADERS[name].in_c:
         raise UserError(
             f"workload.reader.{wanted} needs the native loader, whose library is missing or cannot be loaded; "
             f"{_INSTALL} leave the key out"
@@ -47,13 +48,21 @@ def _only_in_python(study: Study) -> bool:
     )
 
 
-def _ours(data_loader: str, read_threads: int) -> str:
-    available = library.load() is not None
-    if data_loader == "native" and not available:
-        raise UserError(
-            "workload.reader.data_loader = native, but the native library is missing or cannot be loaded; "
-            f"{_INSTALL} set data_loader: threads"
-        )
-    if data_loader == "native" or (data_loader == "auto" and available):
-        return "native"
-    return "threads" if read_threads else "inline"
+def _in_python(reader: Reader) -> str:
+    """The loader that is asked for, if its reads pass through Python; threads for one that is not of this kind."""
+    name = reader.data_loader
+    if name in LOADERS and LOADERS[name].in_python and name != "threads":
+        return name
+    return "threads" if reader.read_threads else "inline"
+
+
+def _available(reader: Reader) -> str:
+    name = "native" if reader.data_loader == "auto" else reader.data_loader
+    if not LOADERS[name].in_c or library.load() is not None:
+        return name if LOADERS[name].in_c else _in_python(reader)
+    if reader.data_loader == "auto":
+        return _in_python(reader)
+    raise UserError(
+        f"workload.reader.data_loader = {name}, but the native library is missing or cannot be loaded; "
+        f"{_INSTALL} set data_loader: threads"
+    )

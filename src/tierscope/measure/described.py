@@ -49,8 +49,8 @@ def about_run(
 
 def _described(tier: Tier, devices: Mapping[str, str]) -> DescribedTier:
     able = storage_type(tier).abilities
-    evictable = able.evict or able.emulated
-    return DescribedTier(name=tier.name, emulated=tier.emulate, evictable=evictable, device=devices.get(tier.name))
+    evictable = able.evict or able.emulated  # nothing is evicted where queues make the time, and nothing is warm
+    return DescribedTier(name=tier.name, emulated=able.emulated, evictable=evictable, device=devices.get(tier.name))
 
 
 def training_of(study: Study, ranks: Sequence[RankTrace]) -> TrainingSummary | None:

@@ -21,6 +21,7 @@ from tierscope.bench.run import RunTask
 from tierscope.bench.tasks import WhoTask
 from tierscope.errors import ForeignDirectoryError, StoppedError, UserError
 from tierscope.imports.paths import TierRules
+from tierscope.loaders import LOADERS
 from tierscope.loaders.choose import choose_loader
 from tierscope.measure.natively import refuse_native
 from tierscope.output.durable import remove_files
@@ -71,7 +72,7 @@ class Profiling:
         notes = self._profiler.check_study(studies)
         for study in studies:
             _refuse_unseen(study, name)
-        instead = {choose_loader(study, seen=True) for study in studies if choose_loader(study) == "native"}
+        instead = {choose_loader(study, seen=True) for study in studies if LOADERS[choose_loader(study)].in_c}
         if instead:
             notes.append(f"{name} does not see what the native loader reads: {', '.join(sorted(instead))} instead")
         return notes

@@ -5,8 +5,9 @@ from itertools import combinations
 
 from tierscope.errors import UserError
 from tierscope.formats import FORMATS, LIBRARY
+from tierscope.loaders import LOADERS
 from tierscope.spec.lustre_check import placed_by
-from tierscope.spec.study import FRAMEWORKS, Study, Tier
+from tierscope.spec.study import Study, Tier
 from tierscope.storage.base import Abilities
 from tierscope.storage.files import tier_root
 from tierscope.storage.opening import open_storage, storage_name, storage_type
@@ -28,7 +29,7 @@ def _asked(study: Study, tier: Tier, profiler: str) -> Iterator[tuple[tuple[str,
     """What the study asks of the storage of a tier: key, value and another value; and the ability that it takes."""
     reader, dataset = study.workload.reader, study.workload.dataset
     key = "workload.reader"
-    if reader.data_loader == "native" or reader.data_loader in FRAMEWORKS:
+    if reader.data_loader in LOADERS and not LOADERS[reader.data_loader].in_python:
         yield (f"{key}.data_loader", reader.data_loader, "auto or threads"), "paths"
     if reader.odirect:
         yield (f"{key}.odirect", "true", "false"), "paths"
@@ -51,6 +52,12 @@ def _refusal(tier: Tier, asked: tuple[str, str, str], ability: str, abilities: A
         f"{key} = {value}, but tier {tier.name} is on storage {storage_name(tier)}, which cannot do that because "
         f"{abilities.why[ability]}; set {key.rpartition('.')[2]}: {other}, or another storage"
     )
+
+
+def check_known(study: Study) -> None:
+    """Refuse a storage that nobody knows, before a job waits for it."""
+    for tier in study.system.tiers:
+        storage_type(tier)
 
 
 def check_hosts(tier: Tier) -> None:

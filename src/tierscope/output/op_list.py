@@ -76,18 +76,21 @@ def write_files(path: str, names: Callable[[], Iterator[tuple[int, str]]]) -> No
     _write(path, _lazy(frames, FILES_SCHEMA).unique("file"), "files")
 
 
+_FIX_LIST = "move it away, and single operations are left out"
+
+
 def open_list(path: str, schema: pl.Schema) -> pl.LazyFrame:
     """A list that is whole and has our columns, to be read in parts."""
-    version = read_about(path)["schema_version"]
+    version = read_about(path).get("schema_version")
+    if not isinstance(version, int):
+        raise ResultError(f"{path}: its description is damaged: schema_version must be int >= 1; {_FIX_LIST}")
     if version > SCHEMA_VERSION:
         raise ResultError(
             f"{path}: schema version {version} is newer than this Tierscope knows ({SCHEMA_VERSION}); update Tierscope"
         )
     rows = pl.scan_parquet(path, glob=False)
     if rows.collect_schema() != schema:
-        raise ResultError(
-            f"{path}: is no list of ours (other columns); move it away, and single operations are left out"
-        )
+        raise ResultError(f"{path}: is no list of ours (other columns); {_FIX_LIST}")
     return rows
 
 

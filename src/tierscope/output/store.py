@@ -40,6 +40,7 @@ class RunStore:
     """
 
     def __init__(self, out: str) -> None:
+        self.out = out
         self.folder = os.path.join(out, "runs")
         self._abouts: dict[RunKey, tuple[_Stamp, Description]] = {}
         self._traces: dict[RunKey, Trace] = {}
@@ -217,7 +218,7 @@ def read_about(path: str) -> JsonObject:
         about = json.loads(pl.read_parquet_metadata(path).get(_ABOUT, "null"))
     except (pl.exceptions.PolarsError, OSError, ValueError, RecursionError, pl.exceptions.PanicException):
         raise ResultError(f"{broken}; {_FIX}") from None
-    if not isinstance(about, dict) or not isinstance(about.get("schema_version"), int):
+    if not isinstance(about, dict):
         raise ResultError(f"{broken} (no description inside); {_FIX}")
     return about
 

@@ -13,9 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tierscope.analysis.breakdown import Breakdown
-from tierscope.analysis.staging_costs import rates_at_best
-from tierscope.jsonable import cache_rate_of
 from tierscope.plan.permutation import IndexArray
 from tierscope.plan.plan import Plan
 from tierscope.plan.policies import nodes_per_cache, own_files, room_of
@@ -26,27 +23,6 @@ from tierscope.predict.outcome import Load
 from tierscope.spec.study import STAGED_POLICIES, Study
 
 Counts = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Staging:
-    """Of one cache rate: `break_even_epochs` None means that staging never pays."""
-
-    cache_rate: float
-    seconds: float
-    break_even_epochs: int | None
-
-
-def stagings(breakdown: Breakdown) -> tuple[Staging, ...]:
-    """Of every cache rate that was simulated, where all else is as at the best point and there is a point without cached files."""
-    points = rates_at_best(breakdown)
-    if not any(point.sweep["cache_rate"] == 0 for point in points):
-        return ()
-    return tuple(
-        Staging(cache_rate_of(point.sweep), point.staging_seconds, point.break_even_epochs)
-        for point in points
-        if point.staging_seconds is not None
-    )
 
 
 def staging_seconds(

@@ -22,7 +22,7 @@ class ShufflingView:
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         found = self.found
         yield Text(
-            f"What shuffling buys: {found.data['name']}, {counted(found.ranks, 'emulated rank')}, {counted(found.epochs, 'epoch')}, "
+            f"What shuffling buys: {found.data.name}, {counted(found.ranks, 'emulated rank')}, {counted(found.epochs, 'epoch')}, "
             f"{counted(found.seeds, 'seed')}; I/O simulated on {found.system}",
             style="bold",
         )
@@ -31,15 +31,15 @@ class ShufflingView:
             rows = [row for row in found.rows if row.network == network]
             yield table(fitting(_columns(rows), options.max_width))
         yield Text(
-            f"Accuracy: median and range over seeds after the last epoch, on {found.data['test_samples']} digits that nobody trained on. "
+            f"Accuracy: median and range over seeds after the last epoch, on {found.data.test_samples} digits that nobody trained on. "
             f"To {100 * TARGET:.0f} %: epochs until the median reaches it, and their I/O. "
-            f"Files: {found.data['files']} of {counted(found.data['samples_per_file'], 'sample')}, written class by class (sorted) or shuffled before (random).",
+            f"Files: {found.data.files} of {counted(found.data.samples_per_file, 'sample')}, written class by class (sorted) or shuffled before (random).",
             style="dim",
         )
         yield Text(
-            f"I/O: simulated ({found.storage['simulated']}), of the slowest process in an epoch of the same plan with samples of {about_bytes(found.sample_bytes)}, on "
-            f"{counted(found.storage['nodes'], 'node')} with their part of what all share. Needs: of a node's near tier, to read nothing from the far one; its room here is "
-            f"{found.storage['near_room_shares']:g} times a node's part of the data (pinned files are drawn: on average), and near is the share of samples read from there.",
+            f"I/O: simulated ({found.storage.simulated}), of the slowest process in an epoch of the same plan with samples of {about_bytes(found.sample_bytes)}, on "
+            f"{counted(found.storage.nodes, 'node')} with their part of what all share. Needs: of a node's near tier, to read nothing from the far one; its room here is "
+            f"{found.storage.near_room_shares:g} times a node's part of the data (pinned files are drawn: on average), and near is the share of samples read from there.",
             style="dim",
         )
         yield from finding_lines(about_shuffling(found))

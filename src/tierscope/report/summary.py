@@ -7,7 +7,7 @@ Schema history
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Annotated
 
@@ -29,7 +29,26 @@ SCHEMA_VERSION = 1
 _NAME = "summary.json"
 
 
-def summarise(out: str, wanted: MetricOptions, store: RunStore | None = None) -> JsonObject:
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """`document`: what summary.json holds. `accelerators`: of each of its points."""
+
+    wanted: MetricOptions
+    points: tuple[PointMetrics, ...]
+    accelerators: tuple[int, ...]
+    document: JsonObject
+
+    def lines(self) -> list[str]:
+        """DLIO's `[METRIC]` lines, of every point."""
+        lines: list[str] = []
+        for point, accelerators in zip(self.points, self.accelerators, strict=True):
+            if point.sweep:
+                lines.append("[METRIC] " + ", ".join(f"{name} = {value}" for name, value in point.sweep.items()))
+            lines += metric_lines(point, accelerators, self.wanted.au)
+        return lines
+
+
+def summarise(out: str, wanted: MetricOptions, store: RunStore | None = None) -> Summary:
     """Of the runs that are finished; `store`: those of this result, where some were read before."""
     if not os.path.isdir(out) or not has_study(out):
         raise UserError(f"{out}: is not the result of a study; --metrics is for the --out of a 'tierscope run'")
@@ -58,7 +77,7 @@ def summarise(out: str, wanted: MetricOptions, store: RunStore | None = None) ->
         }
     only = points[0] if len(points) == 1 else {}
     origin = seen[0].about.provenance
-    return {
+    document = {
         "schema_version": SCHEMA_VERSION,
         "study": study.study,
         "kind": seen[0].about.kind,
@@ -69,6 +88,7 @@ def summarise(out: str, wanted: MetricOptions, store: RunStore | None = None) ->
         **({name: only[name] for name in only if name not in ("point", "sweep")} if only else {"metric": None}),
         "points": points,
     }
+    return Summary(wanted, tuple(found), tuple(studies[each.point].system.ranks for each in found), document)
 
 
 def _point(each: PointMetrics, wanted: MetricOptions, runs: Sequence[Trace]) -> JsonObject:
@@ -97,12 +117,12 @@ def _times(runs: Sequence[Trace]) -> tuple[str | None, str | None]:
     return first.isoformat(timespec="seconds"), last.isoformat(timespec="seconds")
 
 
-def write_summary(out: str, wanted: MetricOptions, store: RunStore | None = None) -> JsonObject:
+def write_summary(out: str, wanted: MetricOptions, store: RunStore | None = None) -> Summary:
     """Written anew, whatever was there."""
     summary = summarise(out, wanted, store)
     path = os.path.join(out, _NAME)
     try:
-        write_file(path, (json.dumps(summary, indent=1, allow_nan=False) + "\n").encode())
+        write_file(path, (json.dumps(summary.document, indent=1, allow_nan=False) + "\n").encode())
     except OSError as error:
         raise explanation(error, path, plain("make it writable")) from None
     return summary
@@ -128,13 +148,3 @@ class _WrittenSummary(msgspec.Struct, frozen=True):
     """As much of summary.json as is read again."""
 
     wanted: _WrittenOptions
-
-
-def summary_lines(summary: JsonObject) -> list[str]:
-    """`[METRIC]` lines, of every point."""
-    lines: list[str] = []
-    for point in summary["points"]:
-        if point["sweep"]:
-            lines.append("[METRIC] " + ", ".join(f"{name} = {value}" for name, value in point["sweep"].items()))
-        lines += metric_lines(point["metric"], point["num_accelerators"])
-    return lines

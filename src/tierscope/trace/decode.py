@@ -20,7 +20,12 @@ _MOST_TEXT = 200
 def decode_description(plain: JsonObject, fix: str) -> Description:
     """`plain`: of a file of ours, with its schema version; `fix`: what to do about one that is damaged."""
     version, content = _versioned(plain, fix)
-    return decode(upgraded(content) if version == 1 else content, Description, fix)
+    if version == 1:
+        return decode(upgraded(content), Description, fix)
+    described: Description = decode(content, Description, fix)
+    if wrong := _other_fields(content, msgspec.to_builtins(described, str_keys=True)):
+        raise ResultError(f"its description is damaged: {wrong[:_MOST_TEXT]}; {fix}")
+    return described
 
 
 def decode_command(plain: JsonObject, fix: str) -> TracedCommand:
@@ -53,6 +58,24 @@ def decode(plain: object, of: type[T] | Any, fix: str) -> T:
     except UnicodeEncodeError:
         raise ResultError(f"its description is damaged: a name in it is no Unicode; {fix}") from None
     return decoded
+
+
+def _other_fields(plain: Any, whole: Any, path: str = "") -> str | None:
+    """The first field that only one of both has. Defaults are for those who build a description: a writer writes every field, and one
+    that went missing ("emulated", say) would change what a result says."""
+    if isinstance(whole, dict):
+        inside = f"{path}." if path else ""
+        if missing := next((name for name in whole if name not in plain), None):
+            return f"{inside}{missing} is missing"
+        if unknown := next((name for name in plain if name not in whole), None):
+            return f"{inside}{unknown} is an unknown field"
+        parts = ((plain[name], value, f"{inside}{name}") for name, value in whole.items())
+    elif isinstance(whole, list | tuple):
+        pairs = zip(plain, whole, strict=True)
+        parts = ((item, value, f"{path}[{index}]") for index, (item, value) in enumerate(pairs))
+    else:
+        return None
+    return next((wrong for part in parts if (wrong := _other_fields(*part))), None)
 
 
 def wrong_field(message: str) -> str:

@@ -239,10 +239,9 @@ def _shade(drawing: _Drawing, points: Sequence[Scaled], first: int, last: int) -
     frame, places = drawing.frame, [drawing.along(point.nodes) for point in points]
     left = frame.left if first == 0 else (places[first - 1] + places[first]) / 2
     right = frame.right if last == len(points) - 1 else (places[last] + places[last + 1]) / 2
-    nodes = f"{points[first].nodes:,} to {points[last].nodes:,}"
-    drawing.canvas.rect(
-        left, frame.top, right - left, frame.bottom - frame.top, "band", f"storage matters: {nodes} nodes"
-    )
+    least, most = points[first].nodes, points[last].nodes
+    nodes = f"{least:,} to {most:,} nodes" if least < most else counted(most, "node", grouped=True)
+    drawing.canvas.rect(left, frame.top, right - left, frame.bottom - frame.top, "band", f"storage matters: {nodes}")
 
 
 def _mark_fits(drawing: _Drawing, nodes: int) -> None:
