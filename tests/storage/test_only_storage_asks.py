@@ -1,4 +1,6 @@
-"""Files of a tier are asked for through its storage only: no other room that works on them calls the system."""
+"""Files of a tier are asked for through its storage only: no other room that works on them calls the system.
+
+`probe` is no such room: it measures plain calls on a directory that a user names, before there is any tier."""
 
 import ast
 from pathlib import Path

@@ -1,8 +1,8 @@
 """The one rule by which services vary: times a lognormal factor of mean 1 with the given coefficient of variation.
 
 Lognormal, because real services have a long tail and are never negative. With variation v the factor's logarithm is normal with the variance
-ln(1 + v²) and the mean −ln(1 + v²)/2. What emulates a tier, what simulates it by events or by its bound, and so what is calibrated all draw
-by this rule; nothing else in the package draws services.
+ln(1 + v²) and the mean −ln(1 + v²)/2. What emulates a tier draws here; what simulates it by events draws the same in compiled code (`predict/engine/stations.py`);
+the bound and calibration assume it.
 """
 
 import random
