@@ -3,7 +3,6 @@
 import copy
 import json
 import math
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
