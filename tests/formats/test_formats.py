@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.formats.any_file import READ_BY_EXTENTS, WITH_FILES, encoded, payloads_of, read, shape_of, slot_of, write
 from tierscope.formats import EXTENTS, FORMATS, LIBRARY, NOTHING, Format, Shape
 from tierscope.formats.base import Buffer
@@ -76,7 +77,7 @@ def came_back(name: str, found: list[bytes], payloads: list[bytes]) -> bool:
 @given(sizes=SIZES)
 @example(sizes=(1, 1))
 @example(sizes=(20, 1))
-@settings(one_folder, max_examples=25)
+@settings(one_folder, max_examples=examples(25))
 def test_every_sample_comes_back(name: str, sizes: tuple[int, int], tmp_path: Path) -> None:
     shape = shape_of(name, *sizes)
     format_, payloads, path = FORMATS.load(name)(shape), payloads_of(shape), tmp_path / "file"
@@ -92,7 +93,7 @@ def test_every_sample_comes_back(name: str, sizes: tuple[int, int], tmp_path: Pa
 
 @pytest.mark.parametrize("name", [name for name in WITH_FILES if FORMATS.load(name).ragged])
 @given(sizes=st.lists(st.integers(1, 3000), min_size=1, max_size=12))
-@settings(one_folder, max_examples=25)
+@settings(one_folder, max_examples=examples(25))
 def test_samples_of_any_sizes_come_back(name: str, sizes: list[int], tmp_path: Path) -> None:
     files = [np.array(sizes), np.array(sizes[::-1])]
     shape = Shape(len(sizes), sum(sizes) // len(sizes) or 1, max(sizes), lambda file: files[file])
@@ -107,7 +108,7 @@ def test_samples_of_any_sizes_come_back(name: str, sizes: list[int], tmp_path: P
 
 @pytest.mark.parametrize("name", [name for name in WITH_FILES if not FORMATS.load(name).ragged])
 @given(sizes=st.lists(st.integers(1, 3000), min_size=2, max_size=2), samples=st.integers(1, 9))
-@settings(one_folder, max_examples=25)
+@settings(one_folder, max_examples=examples(25))
 def test_files_of_any_sizes_come_back(name: str, sizes: list[int], samples: int, tmp_path: Path) -> None:
     samples = samples if FORMATS.load(name).indexed else 1
     shape = Shape(samples, sum(sizes) // 2, max(sizes), lambda file: np.full(samples, sizes[file]))
@@ -133,7 +134,7 @@ def test_sizes_that_only_content_decides_are_foretold_well_enough(
 
 @by_extents
 @given(sizes=SIZES)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_extents_lie_inside_the_file_and_samples_do_not_overlap(name: str, sizes: tuple[int, int]) -> None:
     format_ = FORMATS.load(name)(Shape(*sizes))
     starts = set()
