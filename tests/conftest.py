@@ -10,6 +10,9 @@ import pytest
 import yaml
 
 from tests import examples
+from tests.no_disk_waits import no_disk_waits
+
+__all__ = ["no_disk_waits"]
 
 examples.register()
 
