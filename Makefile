@@ -19,6 +19,7 @@ help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 # Not with -j: some of them measure.
+nightly: PROFILE := --hypothesis-profile=nightly
 nightly: check test test-demo test-native test-sanitizers test-browser test-imports test-faults test-mpi test-cluster test-tensorflow test-torch validate validate-cluster soak  ## everything in its full form, hours: what .ci/run shortens and what it leaves out
 	@echo "nightly: all is well"
 
@@ -26,7 +27,7 @@ demo: $(STAMPS)-core  ## a whole study on two emulated tiers, and its table
 	$(BIN)/tierscope demo
 
 test: $(STAMPS)-dev  ## the plain test suite: no root, no MPI, no torch
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(SLOWEST)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(PROFILE) $(SLOWEST)
 
 check: $(STAMPS)-dev  ## style and types
 	$(BIN)/ruff check src tests benchmarks validation tools

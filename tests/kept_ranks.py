@@ -2,7 +2,7 @@
 
 A crew that ends well is given to the next study that would start the same one: the same size, environment and working directory. One
 that failed is gone, as it always is. How ranks start, end and die is for tests/bench/test_crew.py and tests/integration, which start
-their own. What we cost by ourselves is measured once for every loader, not for every study: that is tests/bench/test_overhead.py's.
+their own. What we cost by ourselves is measured once, not for every study and loader: that is tests/bench/test_overhead.py's.
 """
 
 import atexit
@@ -14,12 +14,10 @@ import pytest
 
 from tierscope.bench.crew import LocalCrew, Progress
 from tierscope.bench.tasks import OverheadTask, Task
-from tierscope.loaders.choose import choose_loader
-from tierscope.spec.study import Study
 
-MOST_KEPT = 3
+MOST_KEPT = 5
 _kept: list[tuple[Hashable, LocalCrew]] = []
-_own_costs: dict[Hashable, list[Any]] = {}
+_own_costs: list[Any] = []
 
 
 class KeptCrew:
@@ -33,10 +31,9 @@ class KeptCrew:
     def call(self, task: Task, progress: Progress) -> list[Any]:
         if not isinstance(task, OverheadTask):
             return self._crew.call(task, progress)
-        loader = _kind_of_loader(task.study)
-        if loader not in _own_costs:
-            _own_costs[loader] = self._crew.call(task, progress)
-        return _own_costs[loader]
+        if not _own_costs:
+            _own_costs.extend(self._crew.call(task, progress))
+        return _own_costs
 
     def close(self) -> None:
         _kept.append((self._surroundings, self._crew))
@@ -65,10 +62,6 @@ def _surroundings(size: int, stall_seconds: float | None) -> Hashable:
     """All that a rank inherits and that tests change."""
     variables = frozenset((name, value) for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST")
     return size, stall_seconds, os.getcwd(), variables
-
-
-def _kind_of_loader(study: Study) -> Hashable:
-    return choose_loader(study), min(2, study.workload.reader.read_threads)
 
 
 def _taken(surroundings: Hashable) -> LocalCrew | None:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.traces import CLASSES, TIERS, times_of, trace_of, without_loop
 from tierscope.analysis.breakdown import Breakdown, bottleneck, break_down
 from tierscope.analysis.times import ClassTimes, from_traces
@@ -216,14 +217,14 @@ def by_hand(rows: list[Row]) -> dict[tuple[float, int], float]:
     return {key: float(np.median(values)) for key, values in maxima.items()}
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(tables())
 def test_the_breakdown_is_what_plain_python_finds(rows: list[Row]) -> None:
     found = {(point.sweep["cache_rate"], point.epoch): point.io_seconds for point in broken_down(rows).points}
     assert found == by_hand(rows)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(tables())
 def test_classes_add_up_to_the_io_time(rows: list[Row]) -> None:
     found = broken_down(rows)
@@ -234,14 +235,14 @@ def test_classes_add_up_to_the_io_time(rows: list[Row]) -> None:
         assert math.fsum(value for name, value in classes.items() if name != "GFS-WRITE") == pytest.approx(seconds)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(tables(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_does_not_matter(rows: list[Row], generator: random.Random) -> None:
     shuffled = generator.sample(rows, len(rows))
     assert broken_down(shuffled) == broken_down(rows)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(tables(), st.permutations(range(4)))
 def test_names_of_ranks_do_not_matter(rows: list[Row], names: list[int]) -> None:
     renamed = broken_down([{**item, "rank": names[item["rank"]]} for item in rows])
@@ -249,7 +250,7 @@ def test_names_of_ranks_do_not_matter(rows: list[Row], names: list[int]) -> None
         assert (point.io_seconds, point.ranks, point.spread) == (original.io_seconds, original.ranks, original.spread)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(tables(), st.sampled_from([0.25, 2.0, 1024.0]))
 def test_twice_the_seconds_are_twice_the_result(rows: list[Row], factor: float) -> None:
     scaled = broken_down([{**item, "seconds": item["seconds"] * factor} for item in rows])

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.traces import CLASSES, OP_BYTES, TIERS, Cell, described_by, lane_of, rank_epoch, times_of, trace_of
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.times import ClassTimes, from_csv, from_traces, to_csv
@@ -25,7 +26,7 @@ CELLS = st.dictionaries(
 
 
 class TestFromTraces:
-    @settings(max_examples=50)
+    @settings(max_examples=examples(50))
     @given(st.lists(st.lists(CELLS, max_size=3), min_size=1, max_size=3), st.sampled_from(["busy", "wall"]))
     def test_seconds_operations_and_bytes_are_conserved(self, ranks: list[list[dict[Cell, float]]], basis: str) -> None:
         handed = [
@@ -361,7 +362,7 @@ def class_times(draw: st.DrawFn) -> ClassTimes:
 
 
 class TestToCsv:
-    @settings(max_examples=40)
+    @settings(max_examples=examples(40))
     @given(class_times())
     def test_what_is_written_reads_back_as_the_same_breakdown(
         self, tmp_path_factory: pytest.TempPathFactory, times: ClassTimes

@@ -42,7 +42,10 @@ def test_what_does_not_answer_is_told_once_with_its_name(tmp_path: Path, silent_
     told: list[str] = []
     thread, fd = waiting(silent_file)
     with watched(run_task(tmp_path), 1, 0.2, told.append):
-        time.sleep(1.0)
+        deadline = time.monotonic() + 10
+        while not told and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.3)  # for a second time
     os.write(fd, b"x")
     thread.join()
     os.close(fd)
@@ -54,11 +57,11 @@ def test_what_does_not_answer_is_told_once_with_its_name(tmp_path: Path, silent_
 def test_an_answer_now_and_then_is_progress(tmp_path: Path, silent_file: Path) -> None:
     told: list[str] = []
     fd = os.open(silent_file, os.O_RDWR)
-    thread = threading.Thread(target=lambda: [os.read(fd, 1) for _ in range(10)], daemon=True)
+    thread = threading.Thread(target=lambda: [os.read(fd, 1) for _ in range(6)], daemon=True)
     thread.start()
-    with watched(run_task(tmp_path), 0, 0.6, told.append):
-        for _ in range(10):
-            time.sleep(0.15)
+    with watched(run_task(tmp_path), 0, 0.5, told.append):
+        for _ in range(6):
+            time.sleep(0.12)
             os.write(fd, b"x")
     thread.join()
     os.close(fd)
@@ -84,7 +87,7 @@ def test_waiting_for_anything_else_is_not_told(limit: float | None, tmp_path: Pa
     os.mkfifo(other)
     thread, fd = waiting(other)
     with watched(run_task(tmp_path), 0, limit, told.append), watched(WhoTask(), 0, limit, told.append):
-        time.sleep(0.4)
+        time.sleep(0.3 if limit else 0.05)
     os.write(fd, b"x")
     thread.join()
     os.close(fd)

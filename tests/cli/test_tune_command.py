@@ -24,7 +24,7 @@ def test_a_winner_is_printed_and_again_as_json(
     planted_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ("--vary", "transfer_size=64KiB", "--goal", "io", "--budget", "3s", "--quiet")
-    arguments = ("tune", planted_file, *options, "--out", tmp_path / "out")
+    arguments = ("tune", planted_file, *options, "--set", "num_files_train=16", "--out", tmp_path / "out")
     assert run(*arguments) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "emulated tiers: gfs" in said

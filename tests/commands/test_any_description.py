@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.trace.test_description import KINDS, RESULTS, mutate, stored_results
 from tierscope.commands.analyze import analyze
 from tierscope.commands.characterise import characterise_analysis
@@ -33,7 +34,7 @@ def changed(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     return name, mutate(draw, copy.deepcopy(WHOLE[name]))
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(changed())
 def test_it_is_shown_or_refused_with_a_line(results: Path, change: tuple[str, dict[str, Any]]) -> None:
     name, plain = change

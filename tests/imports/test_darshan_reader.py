@@ -363,7 +363,7 @@ class TestWorkers:
 
     @pytest.mark.parametrize("workers", [1, 3])
     def test_one_that_hangs_costs_one_log_and_its_time(self, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(darshan_reader, "PATIENCE_SECONDS", 2.0)
+        monkeypatch.setattr(darshan_reader, "PATIENCE_SECONDS", 1.0)
         began = time.monotonic()
         found = read(*self.logs("a", "hang", "b"), workers=workers)
         assert time.monotonic() - began < 10
@@ -371,7 +371,7 @@ class TestWorkers:
         assert isinstance(first, DarshanLog)
         assert isinstance(last, DarshanLog)
         assert isinstance(hung, UnreadableLog)
-        assert hung.reason == "took longer than 2 s: it is damaged"
+        assert hung.reason == "took longer than 1 s: it is damaged"
 
     def test_what_hangs_is_never_called_a_crash(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(darshan_reader, "PATIENCE_SECONDS", 0.25)
@@ -418,7 +418,7 @@ class TestWorkers:
         monkeypatch.setattr(darshan_reader, "PATIENCE_SECONDS", 6.0)
         reading = read_logs(self.logs("a", "hang"), 2)
         next(reading)
-        time.sleep(0.5)
+        time.sleep(0.2)
         began = time.monotonic()
         reading.close()  # type: ignore[attr-defined]
         assert time.monotonic() - began < 3

@@ -22,6 +22,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from tests.accesses import wait_until
+from tests.examples import examples
 from tests.small_study import (
     NEEDS_LIBRARY,
     has_uring,
@@ -271,7 +272,7 @@ class TestTimes:
         sink._file.close()
 
 
-@hypothesis_settings(max_examples=20)
+@hypothesis_settings(max_examples=examples(20))
 @given(
     st.lists(st.integers(0, 10**12) | st.integers(0, 2000), min_size=1, max_size=8, unique=True),
     st.sampled_from([0, 1, 7, 10**6]),

@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 from tests.measure.test_run import Diary, traces
-from tests.measure.test_run import run as run_alone
 from tests.small_study import NEEDS_LIBRARY
 from tests.tiny import tiny
 from tests.traces import as_measured
@@ -43,7 +42,7 @@ def crews() -> Iterator[Crews]:
 
 @pytest.fixture
 def run(crews: Crews, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """On these ranks, without measuring our own cost, which takes long; `run_alone` starts its own and measures it."""
+    """On these ranks, without measuring our own cost, which takes long."""
 
     def one_more(study: Study, out: Path) -> Diary:
         diary = Diary()
@@ -167,7 +166,7 @@ def test_policies_in_one_sweep_do_not_disturb_each_other(tmp_path: Path, run: Ru
             assert near[1] == round(((as_measured(trace).hit_rate or {})[2] or 0) * FILES) > 0
 
 
-def test_what_a_killed_run_left_is_not_taken_for_data(tmp_path: Path, run: Run) -> None:
+def test_what_a_killed_run_left_is_not_taken_for_data(tmp_path: Path, crews: Crews, run: Run) -> None:
     study = touched()
     run(study, tmp_path / "out")
     (tmp_path / "out" / "runs" / "0000-r1.parquet").unlink()
@@ -180,7 +179,8 @@ def test_what_a_killed_run_left_is_not_taken_for_data(tmp_path: Path, run: Run) 
     (folder / beside[0]).write_bytes(b"of another run, and no longer held")
     (folder / f"{beside[1]}.part").write_bytes(b"half a")
     (folder / "notes.txt").write_text("a stranger's")
-    run_alone(study, tmp_path / "out")
+    crews.close()  # other ranks
+    run(study, tmp_path / "out")
     (trace,) = traces(tmp_path / "out")
     check(trace, study)
     assert not list(folder.glob("*.part"))

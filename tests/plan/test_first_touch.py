@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.plan.planning import make_study, near_tier
 from tierscope.errors import UserError
 from tierscope.plan import policies
@@ -38,7 +39,7 @@ def small(draw: st.DrawFn) -> Study:
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(study=small(), rate=st.floats(0, 1))
 def test_blocks_carry_what_the_policy_decides(study: Study, rate: float) -> None:
     study = with_policy(study, rate)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.plan.planning import dealt, make_study, sequence
 from tests.plan.statistics_of_order import pair_excess, position_excess, successor_excess
 from tierscope.plan.order import BLOCK, Order
@@ -58,7 +59,7 @@ def test_who_shuffles_together(shuffle: str, shuffle_nodes: int, group_ranks: in
 
 
 @given(orders(), st.sampled_from(EPOCHS))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_no_sample_is_read_twice_in_an_epoch_and_only_the_remainder_is_left_out(order: Order, epoch: int) -> None:
     read = np.concatenate([sequence(order, rank, epoch) for rank in range(order.ranks)]).tolist()
     assert len(set(read)) == len(read)
@@ -73,7 +74,7 @@ def test_the_groups_own_every_sample_once(order: Order) -> None:
 
 
 @given(orders(("global", "off")), st.sampled_from(EPOCHS))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_before_trimming_every_sample_is_there_once(order: Order, epoch: int) -> None:
     """One rank alone reads the whole order, and any number of ranks together read the front of it."""
     whole = sequence(replace(order, ranks=1, group_ranks=1), 0, epoch).tolist()
@@ -83,7 +84,7 @@ def test_before_trimming_every_sample_is_there_once(order: Order, epoch: int) ->
 
 
 @given(orders(), st.sampled_from(EPOCHS))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_every_rank_reads_the_same_number(order: Order, epoch: int) -> None:
     assert {len(sequence(order, rank, epoch)) for rank in range(order.ranks)} == {order.samples // order.ranks}
 
@@ -91,7 +92,7 @@ def test_every_rank_reads_the_same_number(order: Order, epoch: int) -> None:
 @given(
     st.integers(1, 400), st.integers(1, 5), st.integers(1, 24), st.integers(1, 24), st.sampled_from(["global", "off"])
 )
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_the_global_order_is_the_same_for_any_number_of_ranks(
     files: int, per_file: int, some: int, others: int, shuffle: str
 ) -> None:
@@ -111,7 +112,7 @@ def test_ranks_on_one_node_or_on_many_read_the_same() -> None:
 
 
 @given(orders(("local", "chunked")))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_a_group_stays_in_its_chunk_for_ever(order: Order) -> None:
     for group in groups(order):
         own = chunk(order, group)
@@ -124,7 +125,7 @@ def test_a_group_stays_in_its_chunk_for_ever(order: Order) -> None:
 
 
 @given(st.integers(1, 16), st.integers(1, 30), st.integers(1, 3))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_local_a_rank_reads_the_same_set_in_every_epoch_when_nothing_is_left_over(
     ranks: int, share: int, per_file: int
 ) -> None:

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.plan.planning import make_study, near_tier, sequence
 from tierscope.plan.order import BLOCK
 from tierscope.plan.plan import Plan
@@ -52,7 +53,7 @@ def nodes_that_keep(study: Study, tier: int) -> list[int | None]:
 
 
 @given(studies(), st.data())
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_reads_follow_the_order_in_whole_batches(study: Study, data: st.DataObject) -> None:
     plan = plan_of(study)
     rank, epoch = data.draw(st.integers(0, plan.ranks - 1)), data.draw(st.sampled_from(EPOCHS))
@@ -83,7 +84,7 @@ def test_ranks_are_counted_node_by_node() -> None:
 
 
 @given(studies(), st.integers(1, 6))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_parts_are_disjoint_and_complete(study: Study, parts: int) -> None:
     plan = plan_of(study)
     for tier in range(len(study.system.tiers)):
@@ -94,7 +95,7 @@ def test_parts_are_disjoint_and_complete(study: Study, parts: int) -> None:
 
 
 @given(studies())
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_files_held_is_how_many_there_are(study: Study) -> None:
     plan = plan_of(study)
     for tier in range(len(study.system.tiers)):
@@ -103,7 +104,7 @@ def test_files_held_is_how_many_there_are(study: Study) -> None:
 
 
 @given(studies())
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_what_a_node_keeps_is_enough_for_all_that_its_ranks_read(study: Study) -> None:
     plan = plan_of(study)
     kept = {
@@ -120,7 +121,7 @@ def test_what_a_node_keeps_is_enough_for_all_that_its_ranks_read(study: Study) -
 
 
 @given(studies())
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_the_last_tier_holds_every_file_and_a_shared_near_one_all_that_are_pinned(study: Study) -> None:
     plan = plan_of(study)
     files = study.workload.dataset.num_files_train

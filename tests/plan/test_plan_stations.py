@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tierscope.plan.stations import NONE, Stations, TierQueues, stations_of, stripes
 from tierscope.spec.study import System, Tier
 
@@ -81,7 +82,7 @@ def everybodys(queues: TierQueues, nodes: int, files: int) -> list[tuple[str, in
     visible_to=st.sampled_from(["node", "global"]),
     given_rates=st.sets(st.sampled_from(sorted(ALL_RATES))),
 )
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_every_station_is_somebodys_and_belongs_to_one_kind(
     nodes: int, device: int | None, gateway: int | None, given_rates: set[str], **keys: Any
 ) -> None:
@@ -198,7 +199,7 @@ def byte_by_byte(offset: int, nbytes: int, count: int, size: int) -> list[int]:
 
 
 @given(st.integers(0, 300), st.integers(0, 300), st.integers(1, 7), st.integers(1, 40))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_stripes_are_dealt_in_turn(offset: int, nbytes: int, count: int, size: int) -> None:
     assert stripes(offset, nbytes, count, size) == byte_by_byte(offset, nbytes, count, size)
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.plan.planning import make_study, near_tier
 from tierscope.errors import UserError
 from tierscope.plan import caches as rules
@@ -123,7 +124,7 @@ def small(draw: st.DrawFn) -> Study:
 
 
 @pytest.mark.parametrize(("policy", "rule"), [("first-touch", first_touch), ("lru", lru)])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(study=small(), rate=st.floats(0, 1))
 def test_as_the_plain_rule_has_it(
     policy: str, rule: Callable[[list[int], int], tuple[list[bool], list[bool]]], study: Study, rate: float
@@ -138,14 +139,14 @@ def test_as_the_plain_rule_has_it(
     assert not any(epoch.fetched.any() for epoch in found)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(reads=st.lists(st.integers(0, 5), min_size=1, max_size=10), room=st.integers(0, 4))
 def test_no_rule_hits_more_often_than_the_clairvoyant_one(reads: list[int], room: int) -> None:
     hits, _, _ = rules.foresee(np.array([reads]), room, 1, 6)
     assert hits.sum() == most_hits(reads, room)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(study=small(), rate=st.floats(0, 1))
 def test_a_clairvoyant_cache_hits_at_least_as_often_as_the_others_and_holds_what_fits(
     study: Study, rate: float

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.plan.planning import make_study, sequence
 from tierscope.plan.order import BLOCK, Order
 from tierscope.plan.permutation import Permutations
@@ -63,7 +64,7 @@ def rows(order: Order, epoch: int) -> list[list[int]]:
 
 
 @given(studies(), st.integers(1, 3), st.integers(1, 3))
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 def test_no_sample_twice_and_none_beyond_what_is_trimmed(study: Study, epoch: int, repetition: int) -> None:
     order = Order.of(study, repetition)
     read = [sample for row in rows(order, epoch) for sample in row]
@@ -78,7 +79,7 @@ def test_no_sample_twice_and_none_beyond_what_is_trimmed(study: Study, epoch: in
 
 
 @given(studies(), st.integers(1, 3))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_a_rank_reads_only_what_it_can_reach(study: Study, epoch: int) -> None:
     order = Order.of(study)
     for rank in range(order.ranks):
@@ -86,7 +87,7 @@ def test_a_rank_reads_only_what_it_can_reach(study: Study, epoch: int) -> None:
 
 
 @given(studies(file_access="multi"), st.integers(1, 3))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_multi_a_file_is_read_by_one_rank(study: Study, epoch: int) -> None:
     order, owners = Order.of(study), dict[int, int]()
     for rank, row in enumerate(rows(order, epoch)):
@@ -94,7 +95,7 @@ def test_multi_a_file_is_read_by_one_rank(study: Study, epoch: int) -> None:
 
 
 @given(studies(file_access="multi"), st.integers(1, 3))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_multi_a_file_is_read_to_its_end_before_the_next(study: Study, epoch: int) -> None:
     order = Order.of(study)
     for row in rows(order, epoch):
@@ -108,7 +109,7 @@ def assert_one_visit(files: list[int]) -> None:
 
 
 @given(studies(sample_shuffle="off"), st.integers(1, 3))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_samples_off_each_file_from_begin_to_end(study: Study, epoch: int) -> None:
     assume(study.workload.reader.shuffle != "off")
     order = Order.of(study)
@@ -120,7 +121,7 @@ def test_samples_off_each_file_from_begin_to_end(study: Study, epoch: int) -> No
 
 
 @given(studies(file_shuffle="off", sample_shuffle="seed"), st.integers(1, 3))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_files_off_they_come_in_order_and_their_samples_do_not(study: Study, epoch: int) -> None:
     assume(study.workload.reader.shuffle != "off")
     order = Order.of(study)
@@ -146,7 +147,7 @@ def test_neither_is_file_order() -> None:
 
 
 @given(studies(sample_shuffle="offset"), st.integers(1, 3))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_offset_grows_by_batches_of_neighbours(study: Study, epoch: int) -> None:
     order, batch = Order.of(study), study.workload.reader.batch_size
     for row in rows(order, epoch):
@@ -166,7 +167,7 @@ def test_offset_jumps_differ_between_epochs_and_ranks_share_every_stretch() -> N
 
 
 @given(studies(), st.integers(1, 3))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_the_same_seed_gives_the_same_order(study: Study, epoch: int) -> None:
     assert rows(Order.of(study), epoch) == rows(Order.of(study), epoch)
 
@@ -235,7 +236,7 @@ def test_beyond_a_block(walk: dict[str, Any]) -> None:
 
 
 @given(st.integers(1, 400), st.integers(0, 2**32), st.binary(min_size=1, max_size=8))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_every_label_has_a_permutation_of_its_own(n: int, label: int, key: bytes) -> None:
     indices, permutations = np.arange(n), Permutations(n, key)
     for number in (label, label + 1):

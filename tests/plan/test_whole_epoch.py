@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.plan.planning import make_study, sequence
 from tierscope.plan.order import BLOCK, Order
 from tierscope.spec.study import SHUFFLES
@@ -24,7 +25,7 @@ def stacked(order: Order, epoch: int) -> list[list[int]]:
     seed=st.integers(0, 2**63 - 1),
     epoch=st.integers(1, 5),
 )
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_it_is_every_ranks_own_order(epoch: int, **study: int | str) -> None:
     """Also where ranks do not divide into groups, samples not over ranks, or there are fewer samples than ranks."""
     order = Order.of(make_study(**study))  # type: ignore[arg-type]

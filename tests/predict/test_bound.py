@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from tests.examples import examples
 from tests.predict.queueing import Case, case_of, study_of, systems, tier, visits, work
 from tierscope.errors import UserError
 from tierscope.predict import bound, demand, events
@@ -46,14 +47,14 @@ def alone(case: Case, rank: int) -> float:
 
 
 @given(systems())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_it_is_never_below_what_the_busiest_station_needs(case: Case) -> None:
     outcome = by_bound(case)
     assert outcome.seconds.max() >= demand.least_seconds(case.stations, outcome.load) * (1 - EXACT)
 
 
 @given(systems())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_its_times_fit_each_other(case: Case) -> None:
     outcome, threads = by_bound(case), max(1, case.study.workload.reader.read_threads)
     assert np.isfinite(outcome.busy).all()
@@ -67,7 +68,7 @@ def test_its_times_fit_each_other(case: Case) -> None:
 
 
 @given(systems())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_no_process_is_done_before_its_own_operations_are_were_it_alone(case: Case) -> None:
     """Of servers that are alike: it knows a file's servers on average only."""
     study = replace(

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.predict.predicting import measured, tables
 from tests.traces import times_of
 from tierscope.analysis.times import ClassTimes
@@ -165,7 +166,7 @@ def test_where_there_was_no_io_there_is_nothing_to_exceed() -> None:
     assert warned(times, 1, 0.0, GFS_META=50.0) == []
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(tables(), st.integers(-90, 0))
 def test_what_was_measured_is_never_beyond_what_was_seen(times: ClassTimes, percent: int) -> None:
     processes = Processes.of(times)
@@ -176,7 +177,7 @@ def test_what_was_measured_is_never_beyond_what_was_seen(times: ClassTimes, perc
         assert list(exceeded(known, point, float(io_seconds) * factor(percent), improve)) == []
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(tables(), st.floats(0.01, 1.0))
 def test_every_class_that_is_known_and_busiest_here_is_beyond_when_the_time_is_cut(
     times: ClassTimes, share: float

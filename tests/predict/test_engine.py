@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.predict.queueing import (
     RECORD,
     Case,
@@ -241,7 +242,7 @@ def test_services_vary_as_those_of_an_emulated_tier_do(variation: float) -> None
 
 
 @given(systems(), st.integers(0, 2**63 - 1))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_stations_do_all_that_is_asked_of_them_and_nothing_else(case: Case, seed: int) -> None:
     even = replace(case, stations=replace(case.stations, variation=np.zeros(case.stations.count)))
     wanted, outcome = asked(case), together(even, seed)
@@ -254,7 +255,7 @@ def test_stations_do_all_that_is_asked_of_them_and_nothing_else(case: Case, seed
 
 
 @given(systems(), st.integers(0, 2**63 - 1))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_times_of_an_epoch_fit_each_other(case: Case, seed: int) -> None:
     outcome, study = together(case, seed), case.study
     threads, slack = max(1, study.workload.reader.read_threads), 1 + EXACT
@@ -278,7 +279,7 @@ def arrays(outcome: Outcome) -> list[Any]:
 
 
 @given(systems(), st.integers(0, 2**63 - 1))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_the_same_seed_gives_the_same_epoch(case: Case, seed: int) -> None:
     first, second = together(case, seed), together(case, seed)
     for one, other in zip(arrays(first), arrays(second), strict=True):
@@ -314,7 +315,7 @@ def test_who_comes_first_depends_on_the_seed() -> None:
     st.floats(0, 0.5),
     st.sampled_from(["fifo", "sharing"]),
 )
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_a_faster_station_alone_never_makes_the_epoch_longer(
     ranks: int, each: int, rate: float, factor: float, latency: float, discipline: str
 ) -> None:
@@ -326,7 +327,7 @@ def test_a_faster_station_alone_never_makes_the_epoch_longer(
 
 
 @given(systems(), st.sampled_from([0.25, 3.0, 8.0]))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_when_everything_is_slower_so_is_the_epoch(case: Case, factor: float) -> None:
     """Time has no unit of its own."""
     stations, study = case.stations, case.study
@@ -357,7 +358,7 @@ def test_when_everything_is_slower_so_is_the_epoch(case: Case, factor: float) ->
 
 
 @given(systems())
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_the_schedule_is_the_plan(case: Case) -> None:
     plan = Simulation.of(case.study).plan
     for rank in range(plan.ranks):

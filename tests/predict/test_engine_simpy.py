@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.predict.queueing import Case, FloatArray, by_events, case_of, study_of, tier, visits, work
 from tierscope.predict.outcome import Outcome
 
@@ -360,6 +361,6 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 @given(cases(), st.booleans())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_small_systems_of_any_kind(case: Case, barrier: bool) -> None:
     agree(case, barrier)

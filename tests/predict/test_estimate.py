@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.finding_cases import Case, it_appears, it_does_not_appear, its_words_are_one_line_with_its_evidence, of_kind
 from tests.predict.predicting import (
     EXACT_PERCENTS,
@@ -49,7 +50,7 @@ class TestScaling:
         assert found.change_percent == pytest.approx(-100 / 3)
 
     @given(st.floats(0.001, 1000), st.floats(-99, 100_000))
-    @settings(max_examples=30)
+    @settings(max_examples=examples(30))
     def test_only_the_class_itself_is_faster(self, seconds: float, percent: float) -> None:
         found = estimated(alone(GFS_READ=seconds, LFS_META=2.0), {"GFS-READ": percent})
         assert found.after.best.classes == {
@@ -60,7 +61,7 @@ class TestScaling:
         }
 
     @given(tables(), st.dictionaries(st.sampled_from(CLASSES), st.just(0.0)))
-    @settings(max_examples=30)
+    @settings(max_examples=examples(30))
     def test_nothing_improved_changes_nothing(self, times: ClassTimes, improve: dict[str, float]) -> None:
         found = estimated(times, improve)
         assert found.after == found.before
@@ -70,7 +71,7 @@ class TestScaling:
         assert found.warnings == ()
 
     @given(tables(), improvements(st.floats(0, 10_000)))
-    @settings(max_examples=40)
+    @settings(max_examples=examples(40))
     def test_more_throughput_never_takes_longer(self, times: ClassTimes, improve: dict[str, float]) -> None:
         found = estimated(times, improve)
         for before, after in zip(io_seconds(found.before), io_seconds(found.after), strict=True):
@@ -79,7 +80,7 @@ class TestScaling:
         assert found.change_percent <= 1e-9
 
     @given(tables(), improvements(st.floats(-99, 0)))
-    @settings(max_examples=40)
+    @settings(max_examples=examples(40))
     def test_less_throughput_is_never_faster(self, times: ClassTimes, improve: dict[str, float]) -> None:
         found = estimated(times, improve)
         for before, after in zip(io_seconds(found.before), io_seconds(found.after), strict=True):
@@ -88,7 +89,7 @@ class TestScaling:
         assert {warning.kind for warning in found.warnings} <= {"bottleneck_moves", "no_ceilings"}
 
     @given(tables(), st.sampled_from(EXACT_PERCENTS))
-    @settings(max_examples=30)
+    @settings(max_examples=examples(30))
     def test_all_classes_alike_is_the_whole_alike(self, times: ClassTimes, percent: float) -> None:
         found = estimated(times, dict.fromkeys(CLASSES, percent))
         assert io_seconds(found.after) == [seconds * 100 / (100 + percent) for seconds in io_seconds(found.before)]
@@ -96,7 +97,7 @@ class TestScaling:
         assert (found.bottleneck_moved, found.slowest_rank_changed) == (False, False)
 
     @given(tables(), st.sampled_from(CLASSES), st.sampled_from(EXACT_PERCENTS))
-    @settings(max_examples=30)
+    @settings(max_examples=examples(30))
     def test_there_and_back_again(self, times: ClassTimes, name: str, percent: float) -> None:
         back = 100 * (100 / (100 + percent) - 1)
         assert break_down(scaled(scaled(times, {name: percent}), {name: back})) == break_down(times)
@@ -172,7 +173,7 @@ class TestWhatMoves:
 
 class TestSensitivity:
     @given(tables())
-    @settings(max_examples=30)
+    @settings(max_examples=examples(30))
     def test_more_gains_more_and_no_time_at_all_gains_most(self, times: ClassTimes) -> None:
         found = list(sensitivity(Processes.of(times)))
         assert [each.class_name for each in found] == list(CLASSES)
@@ -181,7 +182,7 @@ class TestSensitivity:
             assert all(less >= more - 1e-9 for less, more in itertools.pairwise(changes))
 
     @given(tables(), st.sampled_from(CLASSES))
-    @settings(max_examples=15)
+    @settings(max_examples=examples(15))
     def test_it_is_what_the_estimate_of_one_class_says(self, times: ClassTimes, name: str) -> None:
         (found,) = (each for each in sensitivity(Processes.of(times)) if each.class_name == name)
         expected = {step: estimated(times, {name: step}).change_percent for step in (10.0, 50.0, 100.0)}

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.predict.predicting import EXACT_PERCENTS, Process, measured, tables
 from tests.traces import CLASSES, times_of
 from tierscope.analysis.breakdown import SweepPoint, break_down
@@ -67,7 +68,7 @@ def explored(question: Question, prices: Prices | None = None) -> Exploration:
     return explore(Processes.of(question.times), question.goal, question.vary, question.fixed, prices)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(questions())
 def test_every_combination_is_its_estimate(question: Question) -> None:
     found = explored(question)
@@ -80,7 +81,7 @@ def test_every_combination_is_its_estimate(question: Question) -> None:
     assert list(found.sweeps) == [point.sweep for point in question.answers[0][1]]
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(questions())
 def test_options_are_those_that_no_other_beats(question: Question) -> None:
     """The Pareto front by its definition: improvements and the smallest rate, all of them no more and one less."""
@@ -111,7 +112,7 @@ def test_options_are_those_that_no_other_beats(question: Question) -> None:
     assert sums == sorted(sums)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(questions(), st.data())
 def test_the_first_option_is_the_cheapest_of_all(question: Question, data: st.DataObject) -> None:
     """Where more cached files take more room, as they do for one kind of shuffle on one number of nodes."""
@@ -144,7 +145,7 @@ def test_the_cheapest_may_be_a_point_of_no_smaller_rate_that_takes_less_room(rat
     assert (option.sweep["shuffle"], option.cost) == ("local", 1.0)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(questions())
 def test_met_without_is_the_first_point_that_meets_the_goal_as_it_is(question: Question) -> None:
     points = sorted(break_down(question.times).summary, key=rate_of)

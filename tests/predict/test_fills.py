@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.predict.queueing import study_of, tier
 from tierscope.plan import caches
 from tierscope.predict import bound, events
@@ -97,7 +98,7 @@ def systems(draw: st.DrawFn) -> Study:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(study=systems(), policy=st.sampled_from(["first-touch", "lru"]), epoch=st.integers(1, 3))
 def test_what_the_engine_serves_is_what_the_bound_counts(study: Study, policy: str, epoch: int) -> None:
     study = with_policy(study, policy, study.placement.cache_rate, epochs=3)
@@ -109,7 +110,7 @@ def test_what_the_engine_serves_is_what_the_bound_counts(study: Study, policy: s
     assert outcome.hit_rate == counted.hit_rate == outcome.ops[:, 0, 1].sum() / outcome.ops[:, :, 1].sum()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(study=systems(), epoch=st.integers(1, 3))
 def test_every_miss_of_a_clairvoyant_cache_is_read_once_from_the_last_tier(study: Study, epoch: int) -> None:
     """By the reader or ahead of it; and all batches are consumed."""

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tierscope.predict.hull import Floats, upper_hull
 
 Generator = np.random.Generator
@@ -55,7 +56,7 @@ def some_factors(generator: Generator, times: Floats, count: int = 64) -> Floats
     return np.vstack([factors / tops, np.eye(classes), np.ones((1, classes)), 1 / tops[None]])
 
 
-@settings(max_examples=100, deadline=None)  # where all of them stay, it takes longest
+@settings(max_examples=examples(100), deadline=None)  # where all of them stay, it takes longest
 @given(st.sampled_from(sorted(KINDS_OF_TIMES)), st.integers(1, 150), st.integers(1, 6), st.integers(0, 2**32))
 def test_the_largest_sum_stays(kind: str, rows: int, classes: int, seed: int) -> None:
     generator = np.random.default_rng(seed)
@@ -67,7 +68,7 @@ def test_the_largest_sum_stays(kind: str, rows: int, classes: int, seed: int) ->
     )
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.sampled_from([2, 10, 1000, 2**20]), st.integers(1, 150), st.integers(1, 5), st.integers(0, 2**32))
 def test_the_largest_sum_of_whole_numbers_stays_to_the_last_bit(below: int, rows: int, classes: int, seed: int) -> None:
     generator = np.random.default_rng(seed)
@@ -77,7 +78,7 @@ def test_the_largest_sum_of_whole_numbers_stays_to_the_last_bit(below: int, rows
     assert (times[kept] @ factors.T).max(axis=0).tolist() == (times @ factors.T).max(axis=0).tolist()
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.sampled_from(sorted(KINDS_OF_TIMES)), st.integers(1, 60), st.integers(1, 4), st.integers(0, 2**32))
 def test_rows_are_named_once_and_in_order(kind: str, rows: int, classes: int, seed: int) -> None:
     kept = upper_hull(KINDS_OF_TIMES[kind](np.random.default_rng(seed), rows, classes)).tolist()

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.predict.predicting import EXACT_PERCENTS, WITH_WRITES, improvements, tables
 from tests.traces import CLASSES, times_of
 from tierscope.analysis.breakdown import break_down
@@ -31,19 +32,19 @@ def by_processes(processes: Processes, improve: dict[str, float]) -> dict[tuple[
     return dict(zip(sweeps, seconds[:, 0].tolist(), strict=True))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(tables(), improvements(st.sampled_from(EXACT_PERCENTS)))
 def test_io_seconds_are_those_of_the_scaled_breakdown(times: ClassTimes, improve: dict[str, float]) -> None:
     assert by_processes(Processes.of(times), improve) == by_breakdown(times, improve)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(tables(), improvements(st.floats(-90, 10_000)))
 def test_any_improvement_gives_the_same_up_to_rounding(times: ClassTimes, improve: dict[str, float]) -> None:
     assert by_processes(Processes.of(times), improve) == pytest.approx(by_breakdown(times, improve), rel=1e-12)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(tables(), st.lists(st.sampled_from([0.0, 0.125, 1.0, 4.0]), min_size=4, max_size=4))
 def test_those_that_can_be_the_slowest_give_the_same(times: ClassTimes, factors: list[float]) -> None:
     processes = Processes.of(times)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from tests.examples import examples
 from tests.predict.queueing import Case, case_of, study_of, systems, tier
 from tests.small_study import small_study
 from tests.traces import CLASSES, as_simulated, nothing_simulated, trace_of
@@ -76,7 +77,7 @@ def test_it_can_be_stored_and_read_back(tmp_path: Path, method: str) -> None:
 
 
 @given(systems())
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_sums_are_those_of_the_simulation(case: Case) -> None:
     outcome = outcome_of(case)
     found = trace(case, outcome, outcome)
@@ -155,7 +156,7 @@ def with_steps(steps: Any) -> Outcome:
 
 
 @given(st.integers(1, 5 * MAX_STEPS), st.integers(1, 3))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_steps_are_added_up_as_the_recorder_adds_them(count: int, ranks: int) -> None:
     steps = np.random.default_rng(count).integers(0, 1000, (ranks, count, 3)) / 1024  # sums of these are exact
     found = to_trace.to_trace(KEY, nothing_simulated(), ["gfs"], 1, [with_steps(steps)]).ranks

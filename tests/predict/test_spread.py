@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from tests.examples import examples
 from tests.predict.queueing import Case, case_of, study_of, systems, tier
 from tierscope.predict import bound, events, spread
 from tierscope.predict.outcome import Outcome
@@ -27,7 +28,7 @@ def relative(case: Case, outcome: Outcome | None = None) -> tuple[float, float]:
 
 
 @given(systems())
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_the_simulated_time_is_in_its_own_interval(case: Case) -> None:
     low, high = relative(case)
     assert 0 < low <= 1 <= high < np.inf

@@ -3,6 +3,7 @@ from functools import cache
 import pytest
 from hypothesis import Phase, example, given, settings
 
+from tests.examples import examples
 from tests.spec.studies import studies
 from tests.spec.texts import SMALL, edited, parsed, swept
 from tierscope.spec import dump, keys, presets, sweep
@@ -27,13 +28,13 @@ def test_presets_round_trip(name: str) -> None:
 
 
 @given(studies())
-@settings(quick, max_examples=30)
+@settings(quick, max_examples=examples(30))
 def test_any_study_round_trips(study: Study) -> None:
     assert_round_trip(study)
 
 
 @given(studies())
-@settings(quick, max_examples=20)
+@settings(quick, max_examples=examples(20))
 def test_every_point_of_any_study_is_a_study_that_round_trips(study: Study) -> None:
     for point in sweep.points(study):
         assert parse_study(dump.to_yaml(point.study), "again") == point.study
@@ -92,7 +93,7 @@ def test_values_are_written_as_people_write_them() -> None:
 
 @given(studies())
 @example(parsed(SMALL))
-@settings(quick, max_examples=20)
+@settings(quick, max_examples=examples(20))
 def test_a_study_does_not_differ_from_itself(study: Study) -> None:
     assert dump.differences(study, study) == []
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.spec.studies import section, tiers, values_of
 from tests.spec.texts import edited
 from tierscope.errors import SpecError, UserError
@@ -312,13 +313,13 @@ def _plain(kind: kinds.Kind) -> kinds.Kind:
 
 
 @given(known_systems())
-@settings(max_examples=60, phases=(Phase.explicit, Phase.generate))
+@settings(max_examples=examples(60), phases=(Phase.explicit, Phase.generate))
 def test_any_system_round_trips(known: KnownSystem) -> None:
     assert parsed(dump_system(known)) == known
 
 
 @given(known_systems())
-@settings(max_examples=20, phases=(Phase.explicit, Phase.generate))
+@settings(max_examples=examples(20), phases=(Phase.explicit, Phase.generate))
 def test_any_draw_is_in_its_system(known: KnownSystem) -> None:
     drawn = drawn_systems(known.system, known)
     if not known.draws:
@@ -332,7 +333,7 @@ YAML_LIKE = st.text(alphabet="abst: -\n\t{}[],&*!|>'\"%#?0159.e~<=\\/é\x00\u202
 
 
 @given(st.data())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_any_spoilt_file_is_a_system_or_a_users_mistake(data: st.DataObject) -> None:
     text = SYSTEM
     for _ in range(data.draw(st.integers(1, 3))):

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.spec.texts import SMALL, edited, parsed, refusal
 from tierscope.errors import UserError
 from tierscope.spec import presets
@@ -197,7 +198,7 @@ def mutated(draw: st.DrawFn) -> str:
 
 
 @given(mutated())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_any_spoilt_preset_is_a_study_or_a_users_mistake(text: str) -> None:
     load_or_refuse(text)
 
@@ -214,6 +215,6 @@ KEYS = st.sampled_from(
 
 
 @given(st.lists(st.tuples(KEYS, VALUES | YAML_LIKE).map("=".join), min_size=1, max_size=3))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_any_settings_make_a_study_or_a_users_mistake(changes: list[str]) -> None:
     load_or_refuse(SMALL, *changes)

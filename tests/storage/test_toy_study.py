@@ -10,6 +10,7 @@ import pytest
 
 from tests import toy_storage
 from tests.kept_ranks import kept_ranks  # noqa: F401  (a fixture: ranks go on from study to study)
+from tests.small_pictures import small_pictures  # noqa: F401  (the same)
 from tests.tiny import TINY, tiny
 from tierscope.cli.main import main
 from tierscope.errors import UserError

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.traces import TIERS, described_by, traced
 from tierscope.errors import ResultError
 from tierscope.output.store import RunStore, read_about
@@ -237,7 +238,7 @@ def decoded_or_line(plain: dict[str, Any]) -> Description | str:
         return str(error)
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(400), suppress_health_check=[HealthCheck.too_slow])
 @given(mutated())
 def test_any_change_is_refused_with_a_line_or_leaves_a_description(plain: dict[str, Any]) -> None:
     about = decoded_or_line(plain)
@@ -249,7 +250,7 @@ def test_any_change_is_refused_with_a_line_or_leaves_a_description(plain: dict[s
     assert stored(decoded(again)) == again or "NaN" in json.dumps(again)  # NaN is not equal to itself
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(200), suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(["kind", "sweep", "tiers", "command", "facts", "records", "study"]), GARBAGE))
 def test_garbage_is_never_a_crash(plain: dict[str, Any]) -> None:
     for version in (1, SCHEMA_VERSION):

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.tiny import tiny
 from tests.traces import TIERS, trace_of, traced
 from tierscope.cli.main import main
@@ -294,7 +295,7 @@ CELLS = st.sampled_from(list(COLUMNS)).flatmap(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(cell=CELLS)
 def test_any_cell_is_refused_or_of_no_harm(made: Path, cell: tuple[str, Any, int]) -> None:
     name, value, row = cell

@@ -5,6 +5,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.traces import OP_BYTES, TIERS, Cell, described_by, empty_lane, lane_of, rank_epoch
 from tierscope.trace.columns import COLUMNS
 from tierscope.trace.ops import KINDS
@@ -22,7 +23,7 @@ def gathered(*ranks: RankTrace) -> Trace:
     return gather(KEY, ABOUT, TIERS, list(ranks))
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.lists(st.lists(CELLS, max_size=3), max_size=4))
 def test_nothing_is_lost_or_added(ranks: list[list[dict[Cell, float]]]) -> None:
     trace = gathered(

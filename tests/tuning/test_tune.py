@@ -96,7 +96,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch) -> Callable[[Model], list[str]]:
 
 @pytest.mark.usefixtures("quick")
 def test_a_planted_optimum_is_found_and_explained(tmp_path: Path) -> None:
-    study = planted("num_files_train=16")
+    study = planted("num_files_train=8")
     found = tuned(study, tmp_path / "out", "reader.transfer_size=4KiB,16KiB,64KiB", "read_threads=1,4", budget=20.0)
     assert found.winner.settings == {"transfer_size": 65536, "read_threads": 4}
     assert found.is_better
@@ -112,7 +112,7 @@ def test_a_planted_optimum_is_found_and_explained(tmp_path: Path) -> None:
     assert all(len(each["rounds"]) == 1 and each["rounds"][0]["repetitions"] == 1 for each in dropped)
     assert json.loads((tmp_path / "out" / "tune.json").read_text())["result"]["winner"] == result["winner"]
     assert [entry.name for entry in (tmp_path / "out" / "tiers" / "gfs").iterdir() if entry.is_dir()] == [
-        "raw-16x1-65536B-seed7"
+        "raw-8x1-65536B-seed7"
     ]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.small_pictures import small_pictures  # noqa: F401  (a fixture)
 from tierscope.arch.machine import machine_of
 from tierscope.arch.networks import NETWORKS, build_network
 from tierscope.arch.precision import PRECISIONS
