@@ -14,7 +14,7 @@ import pytest
 from tierscope.cli.main import COMMANDS
 
 SOURCE = Path(__file__).parent.parent / "src" / "tierscope"
-ANYONE = {"errors", "jsonable", "units", "registry", "watch", "__init__"}
+ANYONE = {"errors", "helper_process", "jsonable", "plain_files", "registry", "shortage", "units", "watch", "__init__"}
 # From the bottom up: a room imports only rooms above it in this table.
 MAY_IMPORT: dict[str, set[str]] = {
     "spec": set(),
@@ -167,7 +167,7 @@ def test_no_rooms_import_one_another() -> None:
 
 def test_shared_modules_import_no_room() -> None:
     for name in ANYONE:
-        assert imported_rooms(SOURCE / f"{name}.py") <= ANYONE
+        assert imported_rooms(SOURCE / f"{name}.py") - {"__version__"} <= ANYONE
 
 
 def runs_at_import(module: ast.Module) -> Iterator[ast.stmt]:

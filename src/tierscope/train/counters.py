@@ -6,13 +6,13 @@ One step of a program is profiled between the calls that start and stop the prof
 import csv
 import io
 import subprocess
-import sys
 from collections.abc import Iterable
 
 from tierscope.arch.efficiency import Kernel
 from tierscope.arch.network import Network
 from tierscope.arch.networks import shown
 from tierscope.errors import StoppedError, UserError
+from tierscope.helper_process import helper_command, helper_environment
 
 TIME = "gpu__time_duration.sum"
 MEMORY = "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"
@@ -40,10 +40,11 @@ def profile_step(
     network: Network, batch: int, precision: str, solver: str = "sgd", seconds: float = 600
 ) -> list[Kernel]:
     """The kernels of one step, in a process of its own."""
-    program = [sys.executable, "-m", "tierscope.train.one_step", network.name, str(batch), precision, solver]
+    words = (network.name, str(batch), precision, solver, shown(network.input_shape))
     try:
         done = subprocess.run(
-            command([*program, shown(network.input_shape)]),
+            command(helper_command("tierscope.train.one_step", *words)),
+            env=helper_environment(),
             capture_output=True,
             text=True,
             timeout=seconds,
