@@ -29,7 +29,7 @@ from tests.imports.dftracer_lines import (
 )
 from tests.traces import dftracer_job
 from tierscope.errors import UserError
-from tierscope.imports import dftracer
+from tierscope.imports import dftracer_readers
 from tierscope.imports.dftracer import DLIO_EPOCH, DFTracerOptions, import_traces, is_dftracer
 from tierscope.imports.gathered import GatheredLogs, to_trace
 from tierscope.imports.paths import TierRules
@@ -525,7 +525,7 @@ def test_paths_that_cannot_be_read_are_errors(tmp_path: Path) -> None:
     for path, said in [
         (str(tmp_path), r"is a folder; name.*\*\.pfw"),
         (str(tmp_path / "gone"), "No such file"),
-        ("/dev/null", "regular"),
+        ("/dev/null", "is not a plain file but a device"),
         ("a\0b", "no name"),
     ]:
         with pytest.raises(UserError, match=said):
@@ -576,7 +576,7 @@ def test_files_are_read_by_several_processes_with_the_same_result(
 ) -> None:
     files = [[*began(pid), *named(FAR), call("read", FAR, 5, 5, pid, ret=pid), epoch(0, 100, pid)] for pid in (1, 2, 3)]
     alone = of(tmp_path, *files)
-    monkeypatch.setattr(dftracer, "LARGE_BYTES", 0)
+    monkeypatch.setattr(dftracer_readers, "LARGE_BYTES", 0)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
     together = of(tmp_path, *files)
     assert together.sums.equals(alone.sums)
