@@ -14,8 +14,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import IO, Self
 
 from tierscope import __version__
@@ -47,6 +47,21 @@ def helper_environment(variables: Mapping[str, str] | None = None) -> dict[str, 
     if folders:
         environment["PYTHONPATH"] = os.pathsep.join(folders)
     return environment
+
+
+@contextmanager
+def isolated_children() -> Iterator[None]:
+    """Python processes that a library of others starts meanwhile look into the current folder as little as ours."""
+    before = dict(os.environ)
+    wanted = {**helper_environment(), "PYTHONSAFEPATH": "1"}
+    os.environ.update({name: wanted[name] for name in ("PYTHONPATH", "PYTHONSAFEPATH") if name in wanted})
+    try:
+        yield
+    finally:
+        for name in ("PYTHONPATH", "PYTHONSAFEPATH"):
+            os.environ.pop(name, None)
+            if name in before:
+                os.environ[name] = before[name]
 
 
 class Helper:
@@ -97,7 +112,7 @@ class Helper:
                     )
                 piece = os.read(self.output.fileno(), _MOST_GREETING)
                 if not piece:
-                    raise self._no_greeting()
+                    raise could_not_start(self._module, self._needed_for, self.process.wait(), self.said())
                 greeting += piece
             if greeting != _greeting_of(self._module):
                 told = greeting.decode("utf-8", "replace").strip()
@@ -162,17 +177,21 @@ class Helper:
         what = f"{self._needed_for}: {self._module} could not start"
         return missing_resource(what, error) or UserError(f"{what}: {sys.executable}: {error.strerror or error}")
 
-    def _no_greeting(self) -> TierscopeError:
-        """It ended before it was asked anything."""
-        code = self.process.wait()
-        what = f"{self._needed_for}: {self._module} could not start"
-        said = self.said()
-        if short := shortage(said):
-            return MissingResourceError(f"{what}: {short}")
-        if code == -signal.SIGKILL:
-            return MissingResourceError(f"{what}: it was killed; if that was for want of memory, {memory_advice()}")
-        lines = said.strip().splitlines()
-        return UserError(f"{what}: {lines[-1][:200] if lines else how_it_ended(code)}")
+
+def could_not_start(module: str, needed_for: str, code: int, said: str) -> TierscopeError:
+    """The error about a helper that ended before it greeted; `said`: on standard error."""
+    what = f"{needed_for}: {module} could not start"
+    if short := shortage(said):
+        return MissingResourceError(f"{what}: {short}")
+    if code == -signal.SIGKILL:
+        return MissingResourceError(f"{what}: it was killed; if that was for want of memory, {memory_advice()}")
+    lines = said.strip().splitlines()
+    return UserError(f"{what}: {lines[-1][:200] if lines else how_it_ended(code)}")
+
+
+def has_greeted(module: str, output: str) -> bool:
+    """Of a helper that somebody else started for us, by all that it wrote."""
+    return _greeting_of(module).decode() in output
 
 
 def how_it_ended(code: int) -> str:

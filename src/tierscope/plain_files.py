@@ -12,8 +12,9 @@ from typing import BinaryIO
 
 from tierscope.units import about_bytes
 
+DIRECTORY = "a directory"
 _KINDS = (
-    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISDIR, DIRECTORY),
     (stat.S_ISFIFO, "a pipe"),
     (stat.S_ISSOCK, "a socket"),
     (stat.S_ISCHR, "a device"),

@@ -120,4 +120,3 @@ def _no_utf8(content: bytes) -> int | None:
         except UnicodeDecodeError as error:
             return start - pending + error.start
     return None
-

@@ -203,7 +203,9 @@ def _table(text: CsvText) -> pl.DataFrame:
         reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
         raise UserError(f"{path}: is not a readable CSV: {reason}") from None
     if [name.strip() for name in table.columns] != text.header():
-        raise UserError(f"{path}:1: its columns can be read in two ways; write their names without quotes and line breaks")
+        raise UserError(
+            f"{path}:1: its columns can be read in two ways; write their names without quotes and line breaks"
+        )
     if table[:, -1].null_count():  # perhaps a row is too short
         text.refuse_ragged()
     return table.rename(str.strip).filter(~pl.all_horizontal(pl.all().fill_null("") == ""))

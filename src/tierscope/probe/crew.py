@@ -1,6 +1,8 @@
 """The processes of the probe, seen from whoever directs them. They never outlive their director."""
 
+import os
 import socket
+import subprocess
 import time
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
@@ -9,9 +11,11 @@ from typing import Any
 from tierscope import errors
 from tierscope.bench.crew import Children
 from tierscope.errors import StoppedError, TierscopeError
-from tierscope.helper_process import ONE_THREAD, START_SECONDS, Helper
+from tierscope.helper_process import ONE_THREAD, helper_command, helper_environment
 from tierscope.probe.work import ProbeJob, ProbeTimes
 
+_START_SECONDS = 120
+_STOP_SECONDS = 5
 _GO_DELAY_NS = 2_000_000  # for everybody to be told in time, and so much more for each
 _GO_DELAY_EACH_NS = 50_000
 
@@ -21,11 +25,10 @@ class ProbeCrew(Children):
 
     def __init__(self, size: int) -> None:
         super().__init__()
-        self._helpers: list[Helper] = []
         try:
             for _ in range(size):
                 self._start()
-            deadline = time.monotonic() + START_SECONDS
+            deadline = time.monotonic() + _START_SECONDS
             self.files_each = min(self._greeting(number, deadline) for number in range(size))
         except BaseException:
             self._kill()
@@ -33,23 +36,22 @@ class ProbeCrew(Children):
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
-        self._connections.append(Connection(ours.detach()))
+        command = helper_command("tierscope.probe.worker", str(theirs.fileno()), str(os.getpid()))
+        environment = helper_environment(ONE_THREAD)
+        connection = Connection(ours.detach())
+        self._connections.append(connection)
         with theirs:
-            fd = theirs.fileno()
-            what = "measuring this storage"
-            helper = Helper("tierscope.probe.worker", [str(fd)], needed_for=what, variables=ONE_THREAD, pass_fds=[fd])
-        self._helpers.append(helper)
-        self._processes.append(helper.process)
+            self._processes.append(
+                subprocess.Popen(
+                    command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL, process_group=0
+                )
+            )
 
     def _greeting(self, number: int, deadline: float) -> int:
-        self._helpers[number].expect_greeting(deadline)
+        if not self._connections[number].poll(max(0.0, deadline - time.monotonic())):
+            raise StoppedError(f"process {number} did not start within {_START_SECONDS} s; is the machine overloaded?")
         found: int = self._receive(number)[1]
         return found
-
-    def _kill(self) -> None:
-        super()._kill()
-        while self._helpers:
-            self._helpers.pop().close()
 
     def run(self, jobs: Sequence[ProbeJob]) -> list[ProbeTimes]:
         """A job for each of the first processes: they prepare, begin together, and all end."""

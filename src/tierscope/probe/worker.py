@@ -1,4 +1,4 @@
-"""A process of the probe: `tierscope.probe.worker FD`, started by ProbeCrew."""
+"""A process of the probe: `python -m tierscope.probe.worker FD PARENT`, started by ProbeCrew."""
 
 import contextlib
 import signal
@@ -7,15 +7,14 @@ import time
 import traceback
 from multiprocessing.connection import Connection
 
+from tierscope.bench.rank import die_with
 from tierscope.errors import StoppedError, TierscopeError
-from tierscope.helper_process import end_with_starter, greet
 from tierscope.probe.work import open_files_limit, perform
 
 
-def main(fd: int) -> None:
+def main(fd: int, parent: int) -> None:
+    die_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the director decides
-    end_with_starter()
-    greet()
     connection = Connection(fd)
     connection.send(("hello", open_files_limit()))
 
@@ -41,4 +40,4 @@ def main(fd: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(*(int(argument) for argument in sys.argv[1:3]))
