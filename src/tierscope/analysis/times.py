@@ -16,6 +16,7 @@ import polars as pl
 from tierscope.analysis.csv_places import FIRST_LINE, CsvText, read_text, shown
 from tierscope.analysis.own_habits import habits_of
 from tierscope.errors import ResultError, UserError
+from tierscope.plain_files import open_plain
 from tierscope.shortage import missing_resource
 from tierscope.trace.described_logs import Habit
 from tierscope.trace.description import Description, Imported
@@ -300,7 +301,7 @@ def to_csv(times: ClassTimes, path: str) -> None:
     columns = ["rank", "epoch", "class", "seconds", "ops", "bytes", "node", "repetition", *times.sweep]
     try:
         if os.path.exists(path):
-            with open(path, "rb") as old:
+            with open_plain(path, follow=True) as old:
                 if not old.readline().startswith(b"rank,epoch,class,seconds"):
                     raise UserError(f"{path}: is there and no table of times; give another name, or remove it first")
         times.table.select(columns).write_csv(path)
