@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tierscope.analysis import csv_places
 from tierscope.analysis.csv_places import CsvText, read_text, shown
 from tierscope.errors import UserError
 
@@ -66,3 +67,38 @@ def test_a_cell_is_shown_in_one_plain_line(text: str | None, expected: str) -> N
 
 def test_a_long_cell_is_cut() -> None:
     assert shown("x" * 61) == "x" * 57 + "…"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"a,b\r1,2\r3,4\r", "has lines that end in CR only; save it with line ends LF or CRLF"),
+        (b"a,b\r1,2\n3,4\n", "has lines that end in CR only"),
+        ("a,b\n1,2\n".encode("utf-16"), "is not UTF-8 text"),
+        (b"a," * 5000 + b"b\n", "has 5,001 columns, and at most 4,096 are read"),
+        (b"a" * (2 << 20), "is longer than 1 MiB; the first line must be rank,"),
+        (b",".join(b"c%d" % place for place in range(2000)) + b"\n" + b"1\n" * 2000, "has 1 cells where the header"),
+        (b",".join(b"c%d" % place for place in range(2000)) + b"\n" * 2000, "has more blank lines than rows can be"),
+    ],
+)
+def test_what_is_no_table_is_refused_before_it_is_read(content: bytes, told: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"x\.csv[:\d]*: ") as caught:
+        written(tmp_path, content)
+    assert told in str(caught.value)
+
+
+def test_line_ends_of_windows_are_lines(tmp_path: Path) -> None:
+    assert written(tmp_path, b"a,b\r\n1,2\r\n").header() == ["a", "b"]
+
+
+def test_text_may_lie_across_the_pieces_that_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_places, "_PIECE_BYTES", 4)
+    assert written(tmp_path, "a,b\n1,€€€\n".encode()).content
+    with pytest.raises(UserError, match=r"x\.csv:3: is not UTF-8 text"):
+        written(tmp_path, "a,b\n1,€€€\n".encode() + b"1,\xe2\x82\n")
+
+
+def test_a_table_beyond_the_limit_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_places, "MOST_BYTES", 10)
+    with pytest.raises(UserError, match=r"x\.csv: cannot be read: is too large \(12 B, and at most 10 B are read\)"):
+        written(tmp_path, b"a,b\n1,2\n1,2\n")

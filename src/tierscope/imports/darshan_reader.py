@@ -17,7 +17,7 @@ from tierscope.helper_process import ONE_THREAD, Helper
 from tierscope.imports.darshan_library import COUNTERS, FILE_MODULES, INSTALL, SEGMENT, TIMES, library_path
 from tierscope.imports.darshan_worker import HEAD, ROOM_BYTES, ROOM_PER_BYTE
 from tierscope.plain_files import open_plain
-from tierscope.shortage import address_space, memory_advice
+from tierscope.shortage import address_space, memory_advice, shortage
 
 PATIENCE_SECONDS = 120.0  # for one log
 MOST_COUNTED = 1 << 50  # of bytes or operations in one record; sums of them stay numbers
@@ -216,6 +216,8 @@ def _how_it_died(worker: Helper, path: str) -> str:
     """Of a log, unless memory was short: a library that gets none may crash as well."""
     if worker.ended_by(signal.SIGKILL):
         return f"its reader was killed, as happens for want of memory; {memory_advice()}"
+    if lacking := shortage(worker.said()):
+        return f"cannot be read: {lacking}"
     allowed, wanted = address_space(), 2 * ROOM_BYTES + ROOM_PER_BYTE * _size(path)
     short = f", or it was short of memory: {memory_advice()}" if allowed is not None and allowed < wanted else ""
     return CRASHED + short

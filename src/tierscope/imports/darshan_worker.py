@@ -36,7 +36,8 @@ ROOM_PER_BYTE = 256
 MOST_COMPLAINTS = 4096
 HEAD = struct.Struct("<Q")
 _MOST_WRITTEN_BYTES = 1 << 20  # to a file: only complaints are
-_CLOSE_BYTES = 32 << 20  # to the limit: what a healthy log asks for at once
+_LARGEST_REQUEST_BYTES = 32 << 20  # of memory for a healthy log; and for the rest of one that is nearly read
+_LAST_REQUEST_BYTES = 4 << 20
 
 
 def main() -> None:
@@ -46,7 +47,7 @@ def main() -> None:
     if path is None:
         sys.exit(f"PyDarshan's library is missing; {INSTALL}")
     library = load(path)
-    memory = _Memory()
+    memory = Memory()
     end_with_starter()
     greet()
     out = sys.stdout.buffer
@@ -58,7 +59,7 @@ def main() -> None:
             return  # the peak would be taken for that of later logs
 
 
-class _Memory:
+class Memory:
     """How much of it a log may take: by its own size, within what the user allows (`ulimit -v`)."""
 
     def __init__(self) -> None:
@@ -69,15 +70,20 @@ class _Memory:
         wanted = min(MOST_MEMORY_BYTES, self._before + ROOM_BYTES + ROOM_PER_BYTE * log_bytes)
         self.by_us = self._given == resource.RLIM_INFINITY or wanted < self._given
         self.allowed = wanted if self.by_us else self._given
+        self._peak = _address_space("VmPeak")
         resource.setrlimit(resource.RLIMIT_AS, (self.allowed, self._hard))
 
-    def was_short(self) -> bool:
-        """Whether so much was taken that what the user allows may not have been enough; the library does not tell."""
-        return not self.by_us and self.allowed - _address_space("VmPeak") < _CLOSE_BYTES
+    def release(self) -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (self._given, self._hard))
+
+    def was_short(self, request_bytes: int) -> bool:
+        """Whether a request of so many bytes may have been refused. The library does not tell: it stops, as at the end of a log."""
+        peak = _address_space("VmPeak")
+        return self.allowed - peak < request_bytes and (peak > self._peak or not self.by_us)
 
 
 def answer(
-    library: ctypes.CDLL, memory: _Memory, path: str, segments: bool
+    library: ctypes.CDLL, memory: Memory, path: str, segments: bool
 ) -> tuple[dict[str, Any], list[npt.NDArray[Any]]]:
     """What `read` gives; or an error: what is wrong with the log, that it changed meanwhile, or that memory was short."""
     complaints: list[str] = []
@@ -91,17 +97,20 @@ def answer(
         try:
             with _complaining(complaints):
                 head, arrays = read(library, f"/proc/self/fd/{file.fileno()}", segments)
+            short = memory.was_short(_LAST_REQUEST_BYTES)
         except (ValueError, MemoryError, OSError) as error:
             head, arrays = {"error": str(error)}, []
-            if isinstance(error, MemoryError) or memory.was_short():
-                head = {"error": _too_large(memory), "short": not memory.by_us}
-                complaints.clear()
+            short = isinstance(error, MemoryError) or memory.was_short(_LARGEST_REQUEST_BYTES)
+        finally:
+            memory.release()
+        if short:
+            head, arrays, complaints = {"error": _too_large(memory), "short": not memory.by_us}, [], []
         if FileState.of(file.fileno()) != before:
             head, arrays = {"error": "changed while it was read; wait until the job that writes it has ended"}, []
     return {**head, "complaints": complaints}, arrays
 
 
-def _too_large(memory: _Memory) -> str:
+def _too_large(memory: Memory) -> str:
     return f"takes more than {memory.allowed >> 20} MiB of memory to read" + (
         ", which no log of its size needs" if memory.by_us else ""
     )
