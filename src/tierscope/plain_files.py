@@ -25,7 +25,14 @@ _KINDS = (
 def open_plain(
     path: str, *, follow: bool = False, most_bytes: int | None = None, dir_fd: int | None = None
 ) -> BinaryIO:
-    """A file to read. It is looked at before it is opened: to open a device or a pipe may already do something."""
+    """A file to read."""
+    return os.fdopen(plain_descriptor(path, follow=follow, most_bytes=most_bytes, dir_fd=dir_fd), "rb")
+
+
+def plain_descriptor(
+    path: str, *, follow: bool = False, most_bytes: int | None = None, dir_fd: int | None = None
+) -> int:
+    """The same as a descriptor. It is looked at before it is opened: to open a device or a pipe may already do something."""
     _refuse_others(os.stat(path, dir_fd=dir_fd, follow_symlinks=follow), path)
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     fd = os.open(path, flags, dir_fd=dir_fd)
@@ -35,10 +42,10 @@ def open_plain(
         if most_bytes is not None and found.st_size > most_bytes:
             sizes = f"{about_bytes(found.st_size)}, and at most {about_bytes(most_bytes)} are read"
             raise OSError(errno.EFBIG, f"is too large ({sizes})", path)
-        return os.fdopen(fd, "rb")
     except BaseException:
         os.close(fd)
         raise
+    return fd
 
 
 def read_plain(path: str, most_bytes: int, *, follow: bool = False, dir_fd: int | None = None) -> bytes:

@@ -17,7 +17,7 @@ from tierscope.helper_process import ONE_THREAD, Helper
 from tierscope.imports.darshan_library import COUNTERS, FILE_MODULES, INSTALL, SEGMENT, TIMES, library_path
 from tierscope.imports.darshan_worker import HEAD, ROOM_BYTES, ROOM_PER_BYTE
 from tierscope.plain_files import open_plain
-from tierscope.shortage import address_space, memory_advice, shortage
+from tierscope.shortage import address_space, memory_advice, missing_resource, shortage
 
 PATIENCE_SECONDS = 120.0  # for one log
 MOST_COUNTED = 1 << 50  # of bytes or operations in one record; sums of them stay numbers
@@ -204,6 +204,8 @@ def _at_first_sight(path: str) -> str:
         with open_plain(path, follow=True) as log:
             start = log.read(4)
     except OSError as error:
+        if lacking := missing_resource(f"{path}: cannot be read", error):
+            raise lacking from None
         return f"cannot be read: {error.strerror}"
     if not start:
         return "is empty"

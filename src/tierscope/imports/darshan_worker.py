@@ -38,6 +38,7 @@ HEAD = struct.Struct("<Q")
 _MOST_WRITTEN_BYTES = 1 << 20  # to a file: only complaints are
 _LARGEST_REQUEST_BYTES = 32 << 20  # of memory for a healthy log; and for the rest of one that is nearly read
 _LAST_REQUEST_BYTES = 4 << 20
+_LARGE_BYTES = 16 << 20  # of arrays; what is smaller has not taken all of the room
 
 
 def main() -> None:
@@ -63,14 +64,13 @@ class Memory:
     """How much of it a log may take: by its own size, within what the user allows (`ulimit -v`)."""
 
     def __init__(self) -> None:
-        self._before = _address_space("VmSize")
+        self._before = self._peak = _most_address_space()
         self._given, self._hard = resource.getrlimit(resource.RLIMIT_AS)
 
     def allow(self, log_bytes: int) -> None:
         wanted = min(MOST_MEMORY_BYTES, self._before + ROOM_BYTES + ROOM_PER_BYTE * log_bytes)
         self.by_us = self._given == resource.RLIM_INFINITY or wanted < self._given
         self.allowed = wanted if self.by_us else self._given
-        self._peak = _address_space("VmPeak")
         resource.setrlimit(resource.RLIMIT_AS, (self.allowed, self._hard))
 
     def release(self) -> None:
@@ -78,8 +78,8 @@ class Memory:
 
     def was_short(self, request_bytes: int) -> bool:
         """Whether a request of so many bytes may have been refused. The library does not tell: it stops, as at the end of a log."""
-        peak = _address_space("VmPeak")
-        return self.allowed - peak < request_bytes and (peak > self._peak or not self.by_us)
+        before, self._peak = self._peak, _most_address_space()
+        return self.allowed - self._peak < request_bytes and (self._peak > before or not self.by_us)
 
 
 def answer(
@@ -97,7 +97,8 @@ def answer(
         try:
             with _complaining(complaints):
                 head, arrays = read(library, f"/proc/self/fd/{file.fileno()}", segments)
-            short = memory.was_short(_LAST_REQUEST_BYTES)
+            large = not memory.by_us or sum(array.nbytes for array in arrays) > _LARGE_BYTES
+            short = large and memory.was_short(_LAST_REQUEST_BYTES)
         except (ValueError, MemoryError, OSError) as error:
             head, arrays = {"error": str(error)}, []
             short = isinstance(error, MemoryError) or memory.was_short(_LARGEST_REQUEST_BYTES)
@@ -116,10 +117,10 @@ def _too_large(memory: Memory) -> str:
     )
 
 
-def _address_space(name: str) -> int:
-    """Bytes: VmSize is now, VmPeak the most so far."""
+def _most_address_space() -> int:
+    """Bytes that this process had mapped at most."""
     with open("/proc/self/status", encoding="ascii", errors="replace") as status:
-        return next((int(line.split()[1]) << 10 for line in status if line.startswith(f"{name}:")), 0)
+        return next((int(line.split()[1]) << 10 for line in status if line.startswith("VmPeak:")), 0)
 
 
 def send(out: BinaryIO, head: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> None:
