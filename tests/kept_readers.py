@@ -5,28 +5,28 @@ Which of them die of a log, hang or are ended is for tests/imports/test_darshan_
 
 import atexit
 import os
-import subprocess
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tierscope.helper_process import Helper
 from tierscope.imports.darshan_reader import _Workers
 
 MOST_KEPT = 4
-_idle: list[tuple[str, subprocess.Popen[bytes]]] = []  # with the working directory: paths may be relative
+_idle: list[tuple[str, Helper]] = []  # with the working directory: paths may be relative
 
 
 class KeptWorkers(_Workers):
     """Workers that answered all that they were asked wait for the next command; as a thread's own, they served before."""
 
-    def __init__(self, library: str, segments: bool) -> None:
-        super().__init__(library, segments)
-        self._asked: set[subprocess.Popen[bytes]] = set()
+    def __init__(self, segments: bool) -> None:
+        super().__init__(segments)
+        self._asked: set[Helper] = set()
         self._place = os.getcwd()
 
-    def _worker(self) -> subprocess.Popen[bytes]:
+    def _worker(self) -> Helper:
         if not hasattr(self._mine, "worker"):
             kept = _taken(self._place)
             if kept is not None:
@@ -43,7 +43,7 @@ class KeptWorkers(_Workers):
         return answer
 
     def close(self) -> None:
-        well = [worker for worker in self._all if worker not in self._asked and worker.poll() is None]
+        well = [worker for worker in self._all if worker not in self._asked and worker.alive()]
         self._all = [worker for worker in self._all if worker not in well]
         _idle.extend((self._place, worker) for worker in well)
         _end_all_but(MOST_KEPT)
@@ -53,10 +53,10 @@ class KeptWorkers(_Workers):
 _taking = threading.Lock()
 
 
-def _taken(place: str) -> subprocess.Popen[bytes] | None:
+def _taken(place: str) -> Helper | None:
     with _taking:
         for kept in _idle:
-            if kept[0] == place and kept[1].poll() is None:
+            if kept[0] == place and kept[1].alive():
                 _idle.remove(kept)
                 return kept[1]
     return None
@@ -66,8 +66,7 @@ def _taken(place: str) -> subprocess.Popen[bytes] | None:
 def _end_all_but(most: int = 0) -> None:
     while len(_idle) > most:
         _, worker = _idle.pop(0)
-        worker.kill()
-        worker.communicate()
+        worker.close()
 
 
 @pytest.fixture(scope="module", autouse=True)

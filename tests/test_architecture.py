@@ -1,6 +1,7 @@
 """The import table of docs/architecture.md, held; what an import may cost; and what keeps a stranger oriented: sizes and names."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -14,7 +15,7 @@ import pytest
 from tierscope.cli.main import COMMANDS
 
 SOURCE = Path(__file__).parent.parent / "src" / "tierscope"
-ANYONE = {"errors", "jsonable", "units", "registry", "watch", "__init__"}
+ANYONE = {"errors", "helper_process", "jsonable", "plain_files", "registry", "shortage", "units", "watch", "__init__"}
 # From the bottom up: a room imports only rooms above it in this table.
 MAY_IMPORT: dict[str, set[str]] = {
     "spec": set(),
@@ -168,7 +169,7 @@ def test_no_rooms_import_one_another() -> None:
 
 def test_shared_modules_import_no_room() -> None:
     for name in ANYONE:
-        assert imported_rooms(SOURCE / f"{name}.py") <= ANYONE
+        assert imported_rooms(SOURCE / f"{name}.py") - {"__version__"} <= ANYONE
 
 
 def runs_at_import(module: ast.Module) -> Iterator[ast.stmt]:
@@ -270,3 +271,51 @@ def test_no_unnamed_dictionary_crosses_a_border() -> None:
             continue
         for name, annotation in module.annotations:
             assert "[str, Any]" not in annotation, f"{module.path}: {name}: {annotation}"
+
+
+# What starts Python by other means than `helper_process`, and so would look into the current folder first.
+_OTHER_STARTS = {
+    "sys.executable": "the interpreter's name",
+    "sys._base_executable": "the interpreter's name",
+    "multiprocessing": "processes of multiprocessing",
+    "multiprocessing.context": "processes of multiprocessing",
+    "multiprocessing.pool": "processes of multiprocessing",
+    "multiprocessing.process": "processes of multiprocessing",
+    "concurrent.futures.ProcessPoolExecutor": "processes of multiprocessing",
+    "concurrent.futures.process": "processes of multiprocessing",
+    "runpy": "modules run as programs",
+}
+
+
+def starts_of_python(tree: ast.Module) -> Iterator[str]:
+    """Names that a module uses; commands that begin with the name of an interpreter count as its name."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import():
+                yield from (alias.name for alias in node.names)
+            case ast.ImportFrom(module=str(module)):
+                yield module
+                yield from (f"{module}.{alias.name}" for alias in node.names)
+            case ast.Attribute():
+                yield ast.unparse(node)
+            case ast.List(elts=[ast.Constant(value=str(text)), *_]) if re.fullmatch(r"(.*/)?python[0-9.]*", text):
+                yield "sys.executable"
+
+
+def test_only_one_module_starts_python() -> None:
+    found = {
+        str(path.relative_to(SOURCE)): used
+        for path in sorted(SOURCE.rglob("*.py"))
+        if (used := set(starts_of_python(ast.parse(path.read_text()))) & _OTHER_STARTS.keys())
+    }
+    assert found == {"helper_process.py": {"sys.executable"}}
+
+
+def test_only_one_module_opens_what_may_be_no_file() -> None:
+    """Logs and tables are opened as plain files: a pipe of that name is never waited for."""
+    for room in ("analysis", "imports"):
+        for path in sorted((SOURCE / room).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Call) and ast.unparse(node.func) in {"open", "os.open", "io.open", "gzip.open"}:
+                    kernel = ast.unparse(node.args[0]).strip("f'\"").startswith("/proc/")
+                    assert kernel, f"{path.relative_to(SOURCE)}:{node.lineno}: open; use plain_files"

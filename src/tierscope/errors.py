@@ -9,7 +9,8 @@
     │   └── DamagedDataError       a data file with wrong content
     └── StoppedError               stopped, and the same command resumes it, exit code 3
         ├── VanishedDataError      a data file that is gone or too short
-        └── OutOfSpaceError        the disk or quota is full
+        ├── OutOfSpaceError        the disk or quota is full
+        └── MissingResourceError   memory, threads or open files that the system does not give
 
 A message is one line that names what was found where, and what to do about it.
 """
@@ -101,4 +102,8 @@ class VanishedDataError(StoppedError):
 
 
 class OutOfSpaceError(StoppedError):
+    pass
+
+
+class MissingResourceError(StoppedError):
     pass

@@ -4,6 +4,9 @@ import io
 import json
 import math
 import os
+import re
+import resource
+import shutil
 import subprocess
 import sys
 import time
@@ -25,8 +28,9 @@ from tests.imports.darshan_logs import (
     wheel_log,
     wheel_logs,
 )
-from tierscope.errors import UserError
-from tierscope.imports import darshan_reader
+from tierscope import __version__
+from tierscope.errors import MissingResourceError, UserError
+from tierscope.imports import darshan_reader, darshan_worker
 from tierscope.imports.darshan_library import COUNTERS, FILE_MODULES, TIMES
 from tierscope.imports.darshan_reader import DarshanLog, UnreadableLog, read_logs
 from tierscope.imports.darshan_worker import send
@@ -277,10 +281,84 @@ def test_without_the_library_it_is_said_how_to_get_it(monkeypatch: pytest.Monkey
         list(read_logs([str(tmp_path / "a.darshan")]))
 
 
+def limited(tmp_path: Path, kilobytes: int) -> str:
+    """An interpreter that gets so much address space, and cannot raise it again, as users cannot."""
+    held = "setpriv --bounding-set=-sys_resource " if os.geteuid() == 0 else ""
+    if held and not shutil.which("setpriv"):
+        pytest.skip("setpriv is missing")
+    target = tmp_path / "limited"
+    target.write_text(f"#!/bin/sh\nulimit -v {kilobytes}\nexec {held}'{sys.executable}' \"$@\"\n")
+    target.chmod(0o755)
+    return str(target)
+
+
+@needs_library
+class TestLittleMemory:
+    """What is short is said; no log is called damaged for it."""
+
+    def test_eight_gigabytes_are_enough(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sys, "executable", limited(tmp_path, 8_000_000))
+        assert len(read_one(wheel_log("example.darshan")).records["POSIX"]) == 1
+
+    def test_a_worker_that_cannot_start(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sys, "executable", limited(tmp_path, 60_000))
+        with pytest.raises(MissingResourceError, match=r"darshan_worker could not start: not enough memory; "):
+            read(wheel_log("example.darshan"))
+
+    @pytest.mark.parametrize(
+        ("given", "told"),
+        [
+            (resource.RLIM_INFINITY, {"error": r"takes more than \d+ MiB of memory .* no log of its size needs"}),
+            (1 << 28, {"error": r"takes more than 256 MiB of memory to read$", "short": True}),
+        ],
+    )
+    def test_a_log_that_takes_more_than_there_is(
+        self, given: int, told: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def take_all(*_: object) -> None:
+            raise MemoryError
+
+        monkeypatch.setattr(darshan_worker, "read", take_all)
+        monkeypatch.setattr(resource, "getrlimit", lambda _: (given, resource.RLIM_INFINITY))
+        monkeypatch.setattr(resource, "setrlimit", lambda *_: None)
+        (tmp_path / "a.darshan").write_bytes(b"log")
+        head, arrays = darshan_worker.answer(None, darshan_worker.Memory(), str(tmp_path / "a.darshan"), False)  # type: ignore[arg-type]
+        assert re.search(str(told["error"]), head["error"])
+        assert (head["short"], arrays) == (told.get("short", False), [])
+
+    def test_a_short_answer_ends_the_command(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def answer(*_: object) -> tuple[dict[str, Any], list[Any]]:
+            return {"error": "takes more than 9 MiB of memory to read", "short": True, "complaints": []}, []
+
+        monkeypatch.setattr(darshan_reader._Workers, "_ask_twice", answer)
+        (tmp_path / "a.darshan").write_bytes(b"log")
+        with pytest.raises(MissingResourceError, match=r"a\.darshan: takes more than 9 MiB of memory to read; "):
+            read(tmp_path / "a.darshan")
+
+
+@pytest.mark.parametrize("change", [b"longer than before", b"x"])
+def test_a_log_that_changes_while_it_is_read(change: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.darshan"
+    path.write_bytes(b"a log")
+
+    def read_and_change(*_: object) -> tuple[dict[str, Any], list[Any]]:
+        path.write_bytes(change)
+        return {}, []
+
+    monkeypatch.setattr(darshan_worker, "read", read_and_change)
+    monkeypatch.setattr(resource, "setrlimit", lambda *_: None)
+    head, _ = darshan_worker.answer(None, darshan_worker.Memory(), str(path), False)  # type: ignore[arg-type]
+    assert head["error"] == "changed while it was read; wait until the job that writes it has ended"
+
+
 # A worker that does what the name of the file says.
-FAKE = """
+FAKE = (
+    f"""
 import json, os, signal, sys, time
 
+os.write(1, b"{darshan_reader.WORKER} {__version__}\\n")
+"""
+    + """
 out = sys.stdout.buffer
 poisoned = False
 for line in sys.stdin:
@@ -306,6 +384,7 @@ for line in sys.stdin:
     out.write(answer.replace(b"111111111111", str(os.getpid()).rjust(12).encode()))
     out.flush()
 """
+)
 
 
 def empty_log() -> bytes:
@@ -359,7 +438,8 @@ class TestWorkers:
         assert [os.path.basename(log.path) for log in found] == [f"{name}.darshan" for name in names]
         assert [isinstance(log, DarshanLog) for log in found] == [not name.startswith(bad) for name in names]
         reasons = {log.reason for log in found if isinstance(log, UnreadableLog)}
-        assert reasons == {"made Darshan's own library crash: it is damaged"}
+        killed = "its reader was killed, as happens for want of memory; use a machine with more, or end other programs"
+        assert reasons == {killed if bad == "memory" else "made Darshan's own library crash: it is damaged"}
 
     @pytest.mark.parametrize("workers", [1, 3])
     def test_one_that_hangs_costs_one_log_and_its_time(self, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:

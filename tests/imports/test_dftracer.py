@@ -29,7 +29,7 @@ from tests.imports.dftracer_lines import (
 )
 from tests.traces import dftracer_job
 from tierscope.errors import UserError
-from tierscope.imports import dftracer
+from tierscope.imports import dftracer_files, dftracer_readers, dftracer_sums
 from tierscope.imports.dftracer import DLIO_EPOCH, DFTracerOptions, import_traces, is_dftracer
 from tierscope.imports.gathered import GatheredLogs, to_trace
 from tierscope.imports.paths import TierRules
@@ -513,6 +513,35 @@ def test_what_expands_to_anything_takes_little_memory(tmp_path: Path) -> None:
     assert peak < 16 << 20
 
 
+def test_what_expands_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dftracer_files, "MOST_INFLATED_BYTES", 1 << 20)
+    path = tmp_path / "t.pfw.gz"
+    path.write_bytes(gzip.compress(text_of(GOOD) * 40_000, compresslevel=9))
+    with pytest.raises(UserError, match=r"t\.pfw\.gz: unpacks to more than 100 times its size, as no trace does; "):
+        import_traces([str(path)], RULES, ANY)
+
+
+def test_a_trace_of_more_threads_than_any_program_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dftracer_sums, "MOST_THREADS", 10)
+    for compact in (True, False):
+        lines = [call("read", FAR, 10 * tid, 5, tid=tid, ret=100) for tid in range(1, 12)]
+        with pytest.raises(UserError, match=r"t\.pfw: tells of more than 10 threads"):
+            import_traces([write(tmp_path / "t.pfw", [*began(), *lines], compact)], RULES, ANY)
+
+
+def test_a_trace_that_grows_is_read_up_to_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that writes faster than we read would be followed for ever."""
+    path = tmp_path / "t.pfw"
+    path.write_bytes(text_of(GOOD))
+    monkeypatch.setattr(dftracer_files, "BLOCK_BYTES", 64)
+    given = 0
+    for block in dftracer_files.blocks(str(path), dftracer_files.FileDamage()):
+        given += len(block)
+        with path.open("ab") as more:
+            more.write(text_of(GOOD))
+    assert given == len(text_of(GOOD))
+
+
 @pytest.mark.parametrize("content", [bytes(range(256)) * 50, b"\x1f\x8b" + bytes(100), b"PK\x03\x04", b"a,b\n1,2\n"])
 def test_what_is_no_trace_is_an_error_that_names_it(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "no.pfw"
@@ -525,7 +554,7 @@ def test_paths_that_cannot_be_read_are_errors(tmp_path: Path) -> None:
     for path, said in [
         (str(tmp_path), r"is a folder; name.*\*\.pfw"),
         (str(tmp_path / "gone"), "No such file"),
-        ("/dev/null", "regular"),
+        ("/dev/null", "is not a plain file but a device"),
         ("a\0b", "no name"),
     ]:
         with pytest.raises(UserError, match=said):
@@ -576,7 +605,7 @@ def test_files_are_read_by_several_processes_with_the_same_result(
 ) -> None:
     files = [[*began(pid), *named(FAR), call("read", FAR, 5, 5, pid, ret=pid), epoch(0, 100, pid)] for pid in (1, 2, 3)]
     alone = of(tmp_path, *files)
-    monkeypatch.setattr(dftracer, "LARGE_BYTES", 0)
+    monkeypatch.setattr(dftracer_readers, "LARGE_BYTES", 0)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
     together = of(tmp_path, *files)
     assert together.sums.equals(alone.sums)

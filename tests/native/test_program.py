@@ -152,3 +152,9 @@ def test_processes_are_known_by_the_folder_they_were_given(tmp_path: Path, monke
         finally:
             child.kill()
     assert processes_recording(str(tmp_path / "record")) == []
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x", 0o755)
+    assert why_unseen(str(tmp_path / "x")) is None
+    assert why_not_run(str(tmp_path / "x")) is None

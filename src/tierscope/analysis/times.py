@@ -9,14 +9,15 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any
 
 import polars as pl
 
-from tierscope.analysis.csv_places import line_of, records, refuse_binary, refuse_ragged, shown
+from tierscope.analysis.csv_places import FIRST_LINE, CsvText, read_text, shown
 from tierscope.analysis.own_habits import habits_of
 from tierscope.errors import ResultError, UserError
+from tierscope.plain_files import open_plain
+from tierscope.shortage import missing_resource
 from tierscope.trace.described_logs import Habit
 from tierscope.trace.description import Description, Imported
 from tierscope.trace.ops import CATEGORIES, CATEGORY, IO_CATEGORIES, MOVES_BYTES
@@ -155,29 +156,30 @@ def _complete(
 
 def from_csv(path: str) -> ClassTimes:
     """Times from any profiler. Nothing in the file is trusted; errors name the line."""
-    table = _read_text(path)
-    _check_columns(path, table.columns)
+    text = read_text(path)
+    table = _table(text)
+    _check_columns(text, table.columns)
     sweep = tuple(name for name in table.columns if name not in REQUIRED and name not in RESERVED)
     if table.is_empty():
         raise UserError(f"{path}: has a header but no rows; give at least one time")
     table = table.with_columns(
-        _numbers(path, table, "rank", pl.Int64, low=0),
-        _numbers(path, table, "epoch", pl.Int64, low=1),
-        _numbers(path, table, "seconds", pl.Float64, low=0),
-        _numbers(path, table, "repetition", pl.Int64, low=1)
+        _numbers(text, table, "rank", pl.Int64, low=0),
+        _numbers(text, table, "epoch", pl.Int64, low=1),
+        _numbers(text, table, "seconds", pl.Float64, low=0),
+        _numbers(text, table, "repetition", pl.Int64, low=1)
         if "repetition" in table.columns
         else pl.lit(1).alias("repetition"),
         *(
-            _numbers(path, table, name, pl.Int64, low=0, empty=True)
+            _numbers(text, table, name, pl.Int64, low=0, empty=True)
             if name in table.columns
             else pl.lit(None, pl.Int64).alias(name)
             for name in ("node", "ops", "bytes")
         ),
-        *(_sweep_column(path, table, name) for name in sweep),
+        *(_sweep_column(text, table, name) for name in sweep),
         table["class"].str.strip_chars(),
     )
-    _check_classes(path, table)
-    _check_unique(path, table, sweep)
+    _check_classes(text, table)
+    _check_unique(text, table, sweep)
     classes = _csv_class_order(table["class"].unique().to_list())
     if not any(name.endswith(IO_CATEGORIES) for name in classes):
         raise UserError(f"{path}: has writes only; I/O time is reads and metadata: give TIER-READ or TIER-META too")
@@ -187,32 +189,33 @@ def from_csv(path: str) -> ClassTimes:
     return ClassTimes(table.select(columns), pl.DataFrame(), sweep, classes, "busy")
 
 
-def _read_text(path: str) -> pl.DataFrame:
+def _table(text: CsvText) -> pl.DataFrame:
+    path = text.path
+    _check_header(text)
     try:
-        table = pl.read_csv(path, infer_schema=False, truncate_ragged_lines=False, glob=False)
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
+        table = pl.read_csv(text.content, infer_schema=False, truncate_ragged_lines=False)
     except pl.exceptions.NoDataError:
-        raise UserError(f"{path}: is empty; the first line must be rank,epoch,class,seconds[,…]") from None
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise UserError(f"{path}: is empty; {FIRST_LINE}") from None
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        refuse_binary(path)
-        _check_columns(path, [name.strip() for _, cells in islice(records(path), 1) for name in cells])
-        refuse_ragged(path)
+        if short := missing_resource(f"{path}: cannot be read", error):
+            raise short from None
+        _check_columns(text, text.header())
+        text.refuse_ragged()
         reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
         raise UserError(f"{path}: is not a readable CSV: {reason}") from None
-    _check_header(path)
+    if [name.strip() for name in table.columns] != text.header():
+        raise UserError(
+            f"{path}:1: its columns can be read in two ways; write their names without quotes and line breaks"
+        )
     if table[:, -1].null_count():  # perhaps a row is too short
-        refuse_ragged(path)
+        text.refuse_ragged()
     return table.rename(str.strip).filter(~pl.all_horizontal(pl.all().fill_null("") == ""))
 
 
-def _check_header(path: str) -> None:
-    names = [name.strip() for _, cells in islice(records(path), 1) for name in cells]
+def _check_header(text: CsvText) -> None:
+    path, names = text.path, text.header()
     for number, name in enumerate(names, start=1):
         if not name or not name.isprintable() or "\ufffd" in name:
-            refuse_binary(path)
             raise UserError(f"{path}:1: column {number} has no name that can be shown; name it or remove it")
         if name == "*" or name.startswith("^"):
             raise UserError(f"{path}:1: column {name} has the name of a pattern; rename it")
@@ -220,15 +223,15 @@ def _check_header(path: str) -> None:
             raise UserError(f"{path}:1: column {name} is there twice; rename one")
 
 
-def _check_columns(path: str, columns: list[str]) -> None:
+def _check_columns(csv: CsvText, columns: list[str]) -> None:
     for name in REQUIRED:
         if name not in columns:
             guess = closest(name, [column for column in columns if column not in REQUIRED])
-            hint = f"rename {shown(guess)}" if guess else "the first line must be rank,epoch,class,seconds[,…]"
-            raise UserError(f"{path}:1: column {name} is missing; {hint}")
+            hint = f"rename {shown(guess)}" if guess else FIRST_LINE
+            raise UserError(f"{csv.path}:1: column {name} is missing; {hint}")
 
 
-def _numbers(path: str, table: pl.DataFrame, name: str, dtype: Any, low: int, empty: bool = False) -> pl.Series:
+def _numbers(csv: CsvText, table: pl.DataFrame, name: str, dtype: Any, low: int, empty: bool = False) -> pl.Series:
     text = table[name].str.strip_chars()
     values = text.cast(dtype, strict=False)
     bad = values.is_null() & ((text.is_not_null() & (text != "")) | (not empty))
@@ -240,21 +243,21 @@ def _numbers(path: str, table: pl.DataFrame, name: str, dtype: Any, low: int, em
         kind = (
             f"a number within {low} – {_MOST_SECONDS:g}" if dtype == pl.Float64 else f"a whole number of at least {low}"
         )
-        raise UserError(f"{path}:{line_of(path, row)}: {name} = {shown(text[row])}; must be {kind}")
+        raise UserError(f"{csv.path}:{csv.line_of(row)}: {name} = {shown(text[row])}; must be {kind}")
     return values
 
 
-def _sweep_column(path: str, table: pl.DataFrame, name: str) -> pl.Series:
+def _sweep_column(csv: CsvText, table: pl.DataFrame, name: str) -> pl.Series:
     """Numbers where all are numbers or percentages, else text."""
     text = table[name].str.strip_chars().fill_null("")
     unprintable = text.str.contains(r"\p{Cc}")
     if unprintable.any():
-        line = line_of(path, int(unprintable.arg_true()[0]))
-        raise UserError(f"{path}:{line}: {name} holds a line break or a control character; write it as plain text")
+        line = csv.line_of(int(unprintable.arg_true()[0]))
+        raise UserError(f"{csv.path}:{line}: {name} holds a line break or a control character; write it as plain text")
     empty = text == ""
     if empty.any():
-        line = line_of(path, int(empty.arg_true()[0]))
-        raise UserError(f"{path}:{line}: {name} is empty; give a value in every row, or leave the column out")
+        line = csv.line_of(int(empty.arg_true()[0]))
+        raise UserError(f"{csv.path}:{line}: {name} is empty; give a value in every row, or leave the column out")
     percent = text.str.ends_with("%")
     numbers = text.str.strip_suffix("%").str.strip_chars().cast(pl.Float64, strict=False)
     numbers = numbers / pl.select(pl.when(percent).then(100.0).otherwise(1.0)).to_series()
@@ -263,26 +266,26 @@ def _sweep_column(path: str, table: pl.DataFrame, name: str) -> pl.Series:
         if bad.any():
             row = int(bad.arg_true()[0])
             raise UserError(
-                f"{path}:{line_of(path, row)}: cache_rate = {shown(text[row])}; must be within 0 – 1, or 0% – 100%"
+                f"{csv.path}:{csv.line_of(row)}: cache_rate = {shown(text[row])}; must be within 0 – 1, or 0% – 100%"
             )
     return text if numbers.is_null().any() or not numbers.is_finite().all() else numbers
 
 
-def _check_classes(path: str, table: pl.DataFrame) -> None:
+def _check_classes(csv: CsvText, table: pl.DataFrame) -> None:
     for name in table["class"].unique(maintain_order=True).to_list():
         if name is None or not _CLASS.fullmatch(name):
-            line = line_of(path, int(table["class"].eq_missing(name).arg_true()[0]))
+            line = csv.line_of(int(table["class"].eq_missing(name).arg_true()[0]))
             kinds = ", ".join(f"TIER-{category}" for category in CATEGORIES)
-            raise UserError(f"{path}:{line}: class = {shown(name)}; must be {kinds}, for example GFS-META")
+            raise UserError(f"{csv.path}:{line}: class = {shown(name)}; must be {kinds}, for example GFS-META")
 
 
-def _check_unique(path: str, table: pl.DataFrame, sweep: tuple[str, ...]) -> None:
+def _check_unique(csv: CsvText, table: pl.DataFrame, sweep: tuple[str, ...]) -> None:
     keys = table.select([*sweep, "repetition", "epoch", "rank", "class"]).to_struct()
     twice = ~keys.is_first_distinct()
     if twice.any():
-        line = line_of(path, int(twice.arg_true()[0]))
+        line = csv.line_of(int(twice.arg_true()[0]))
         raise UserError(
-            f"{path}:{line}: this rank, epoch and class was given before; add the times up or tell them apart with a column"
+            f"{csv.path}:{line}: this rank, epoch and class was given before; add the times up or tell them apart with a column"
         )
 
 
@@ -298,7 +301,7 @@ def to_csv(times: ClassTimes, path: str) -> None:
     columns = ["rank", "epoch", "class", "seconds", "ops", "bytes", "node", "repetition", *times.sweep]
     try:
         if os.path.exists(path):
-            with open(path, "rb") as old:
+            with open_plain(path, follow=True) as old:
                 if not old.readline().startswith(b"rank,epoch,class,seconds"):
                     raise UserError(f"{path}: is there and no table of times; give another name, or remove it first")
         times.table.select(columns).write_csv(path)

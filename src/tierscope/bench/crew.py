@@ -11,7 +11,6 @@ import resource
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection, wait
@@ -21,6 +20,7 @@ from typing import Any, Protocol, Self
 from tierscope import errors
 from tierscope.bench.tasks import Task
 from tierscope.errors import StoppedError, TierscopeError, UserError
+from tierscope.helper_process import ONE_THREAD, helper_command, helper_environment
 
 MAX_LOCAL_RANKS = 512
 _START_SECONDS = 120
@@ -122,18 +122,15 @@ class LocalCrew(Children):
 
     def _start(self, rank: int) -> None:
         ours, theirs = socket.socketpair()
-        command = [
-            sys.executable,
-            "-P",
-            "-m",
+        command = helper_command(
             "tierscope.bench.rank",
             str(theirs.fileno()),
             str(rank),
             str(self.size),
             str(os.getpid()),
             str(self._stall_seconds or 0),
-        ]
-        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **self._variables}
+        )
+        environment = helper_environment({**ONE_THREAD, **self._variables})
         if self._numbered:
             environment |= {"RANK": str(rank), "WORLD_SIZE": str(self.size)}
         with theirs:

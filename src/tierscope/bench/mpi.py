@@ -24,6 +24,7 @@ from tierscope.errors import StoppedError, TierscopeError, UserError
 
 _TURN_SECONDS, _LAST_TURN_SECONDS = 1.0, 3.0
 _DAEMONS = {"prted", "prterun", "orted", "orterun", "mpirun", "mpiexec", "mpiexec.hydra", "hydra_pmi_proxy"}
+_STEP_DAEMONS = {"slurmstepd", "palsd", "flux-shell", "pbs_demux", "jsmd", "srun", "aprun"}  # a scheduler's own
 _PATIENCE_SECONDS = 10  # with ranks that are to end
 
 # What launchers set: (number of ranks, this rank).
@@ -63,20 +64,46 @@ def connect() -> Any:
     try:
         from mpi4py import MPI  # noqa: PLC0415  (an extra; MPI starts on import)
     except ImportError:
-        if rank != 0:
-            sys.exit(2)
+        _leave_it_to_rank_0(rank)
         raise UserError(
-            f"started as {size} ranks, but mpi4py is missing; pip install 'tierscope[mpi]' or your site's mpi4py"
+            f"started as {size} ranks, but mpi4py is missing; pip install 'tierscope[mpi]' or your site's mpi4py{_or_left_over()}"
         ) from None
     world = MPI.COMM_WORLD
     if world.Get_size() != size:
-        if rank != 0:
-            sys.exit(2)
+        _leave_it_to_rank_0(rank)
         raise UserError(
             f"the launcher started {size} ranks, but MPI sees {world.Get_size()}: launcher and mpi4py belong to different "
-            "MPI installations; use the mpirun of the MPI that mpi4py was built for"
+            f"MPI installations; use the mpirun of the MPI that mpi4py was built for{_or_left_over()}"
         )
     return world
+
+
+def _leave_it_to_rank_0(rank: int) -> None:
+    """One line is enough for a job; but where no launcher is to be seen there may be no rank 0 to say it."""
+    if rank != 0 and _has_launcher():
+        sys.exit(2)
+
+
+def _or_left_over() -> str:
+    if _has_launcher():
+        return ""
+    names = next(names for names in _LAUNCHERS if all(name in os.environ for name in names))
+    return f"; if no launcher started this, unset {' and '.join(names)}"
+
+
+def _has_launcher() -> bool:
+    """Whether one is among the processes that this one comes from."""
+    process = os.getppid()
+    while process > 1:
+        try:
+            with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as source:
+                name, _, rest = source.read().partition("(")[2].rpartition(")")
+        except OSError:
+            return False
+        if name in _DAEMONS or name in _STEP_DAEMONS:
+            return True
+        process = int(rest.split()[1])
+    return False
 
 
 def _leave_when_told(rank: int) -> None:

@@ -14,6 +14,7 @@ from tierscope import __version__
 from tierscope.cli.common import output_failed
 from tierscope.errors import TierscopeError
 from tierscope.launch import LAUNCHERS
+from tierscope.shortage import shortage_of
 from tierscope.units import closest
 
 _LAUNCHERS = ", ".join(launcher.title for launcher in LAUNCHERS.entries.values())
@@ -133,15 +134,26 @@ def _run(arguments: Sequence[str] | None) -> int:  # noqa: PLR0911  (one for eac
         return 2
     except (KeyboardInterrupt, click.Abort):
         return _stopped()
-    except MemoryError:
-        _say("there is not enough memory for this; use fewer files, ranks or points, or a machine with more")
-        return 3
+    except (MemoryError, ImportError) as error:
+        return _short_of_something(error)
     except OSError as error:
         return _stopped() if _interrupted(error) else output_failed(error)
     except Exception as error:
         if not _interrupted(error):
             raise
         return _stopped()
+
+
+def _short_of_something(error: MemoryError | ImportError) -> int:
+    """Also a library that could not be loaded may only have got no memory."""
+    short = shortage_of(error)
+    if short is None:
+        raise error
+    if isinstance(error, ImportError):
+        _say(f"{error.name or 'a library'} could not be loaded: {short}")
+    else:
+        _say("there is not enough memory for this; use fewer files, ranks or points, or a machine with more")
+    return 3
 
 
 def _interrupted(error: BaseException | None) -> bool:

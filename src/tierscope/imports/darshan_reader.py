@@ -2,29 +2,31 @@
 
 import json
 import os
-import subprocess
-import sys
+import signal
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tierscope.errors import UserError
+from tierscope.errors import MissingResourceError, UserError
+from tierscope.helper_process import ONE_THREAD, Helper
 from tierscope.imports.darshan_library import COUNTERS, FILE_MODULES, INSTALL, SEGMENT, TIMES, library_path
-from tierscope.imports.darshan_worker import HEAD
+from tierscope.imports.darshan_worker import HEAD, ROOM_BYTES, ROOM_PER_BYTE
+from tierscope.plain_files import open_plain
+from tierscope.shortage import address_space, memory_advice, missing_resource, shortage
 
 PATIENCE_SECONDS = 120.0  # for one log
 MOST_COUNTED = 1 << 50  # of bytes or operations in one record; sums of them stay numbers
 MOST_SECONDS = 1e9
 MOST_RANKS = 1 << 20
 OLD = "is a log of Darshan 1 or 2, which the library of Darshan 3 does not read"
+CRASHED = "made Darshan's own library crash: it is damaged"
 _MOST_HEAD_BYTES = 1 << 28
-_PIPE_BYTES = 1 << 20
+WORKER = "tierscope.imports.darshan_worker"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +104,10 @@ def read_logs(
     paths: Sequence[str], workers: int | None = None, segments: bool = False
 ) -> Iterator[DarshanLog | UnreadableLog]:
     """In the order of the paths. `segments`: with every read that extended tracing (DXT) recorded."""
-    library = library_path()
-    if library is None:
+    if library_path() is None:
         raise UserError(f"reading Darshan logs needs PyDarshan's library; {INSTALL}")
     count = max(1, min(len(paths), workers or len(os.sched_getaffinity(0))))
-    pool = _Workers(library, segments)
+    pool = _Workers(segments)
     with ThreadPoolExecutor(count) as threads:
         try:
             yield from threads.map(pool.read, paths)
@@ -124,10 +125,10 @@ class _DeadWorkerError(Exception):
 class _Workers:
     """One worker for each thread that reads; a dead one is replaced."""
 
-    def __init__(self, library: str, segments: bool) -> None:
-        self._library, self._segments = library, segments
+    def __init__(self, segments: bool) -> None:
+        self._segments = segments
         self._mine = threading.local()
-        self._all: list[subprocess.Popen[bytes]] = []
+        self._all: list[Helper] = []
 
     def read(self, path: str) -> DarshanLog | UnreadableLog:
         if problem := _at_first_sight(path):
@@ -135,7 +136,9 @@ class _Workers:
         try:
             head, arrays = self._ask_twice(path)
         except _DeadWorkerError as died:
-            return UnreadableLog(path, f"{died}: it is damaged")
+            return UnreadableLog(path, str(died))
+        if head.get("short"):
+            raise MissingResourceError(f"{path}: {head['error']}; {memory_advice()}")
         if "error" in head:
             said = (line.removeprefix("Error: ").rstrip(".") for line in head["complaints"][:1])
             return UnreadableLog(path, "; ".join([head["error"], *said]))
@@ -157,71 +160,76 @@ class _Workers:
 
         def give_up() -> None:
             slow.set()
-            worker.kill()
+            worker.process.kill()
 
         patience = threading.Timer(PATIENCE_SECONDS, give_up)
         patience.start()
         try:
-            assert worker.stdin is not None
-            assert worker.stdout is not None
-            worker.stdin.write(json.dumps({"path": path, "segments": self._segments}).encode() + b"\n")
-            worker.stdin.flush()
-            answer = _receive(worker.stdout)
-        except (EOFError, OSError, ValueError):
-            worker.kill()
-            worker.wait()  # else it might be taken for alive, and asked again
-            reason = f"took longer than {PATIENCE_SECONDS:g} s" if slow.is_set() else "made Darshan's own library crash"
-            raise _DeadWorkerError(reason) from None
+            worker.input.write(json.dumps({"path": path, "segments": self._segments}).encode() + b"\n")
+            worker.input.flush()
+            answer = _receive(worker.output)
+        except (EOFError, OSError, ValueError) as error:
+            crashed = CRASHED if isinstance(error, ValueError) else _how_it_died(worker, path)
+            worker.kill()  # else it might be taken for alive, and asked again
+            hung = f"took longer than {PATIENCE_SECONDS:g} s: it is damaged"
+            raise _DeadWorkerError(hung if slow.is_set() else crashed) from None
         finally:
             patience.cancel()
         self._served.add(worker)
         return answer
 
     @property
-    def _served(self) -> set[subprocess.Popen[bytes]]:
+    def _served(self) -> set[Helper]:
         """This thread's workers that answered before."""
-        found: set[subprocess.Popen[bytes]] = self._mine.__dict__.setdefault("served", set())
+        found: set[Helper] = self._mine.__dict__.setdefault("served", set())
         return found
 
-    def _worker(self) -> subprocess.Popen[bytes]:
-        worker: subprocess.Popen[bytes] | None = getattr(self._mine, "worker", None)
-        if worker is None or worker.poll() is not None:
-            command = [sys.executable, "-m", "tierscope.imports.darshan_worker", self._library]
-            worker = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                process_group=0,
-                pipesize=_PIPE_BYTES,
-            )
-            self._mine.worker = worker
+    def _worker(self) -> Helper:
+        worker: Helper | None = getattr(self._mine, "worker", None)
+        if worker is None or not worker.alive():
+            worker = Helper(WORKER, needed_for="reading Darshan logs", variables=ONE_THREAD)
             self._all.append(worker)
+            worker.expect_greeting()
+            self._mine.worker = worker
         return worker
 
     def close(self) -> None:
         while self._all:
-            worker = self._all.pop()
-            worker.kill()
-            worker.wait()
-            for pipe in (worker.stdin, worker.stdout):
-                with suppress(OSError):
-                    if pipe is not None:
-                        pipe.close()
+            self._all.pop().close()
 
 
 def _at_first_sight(path: str) -> str:
     """What is wrong with a file that is no log of today; empty: nothing."""
     try:
-        with open(path, "rb") as log:
+        with open_plain(path, follow=True) as log:
             start = log.read(4)
     except OSError as error:
+        if lacking := missing_resource(f"{path}: cannot be read", error):
+            raise lacking from None
         return f"cannot be read: {error.strerror}"
     if not start:
         return "is empty"
     if start.startswith((b"\x1f\x8b", b"BZh")):
         return OLD
     return ""
+
+
+def _how_it_died(worker: Helper, path: str) -> str:
+    """Of a log, unless memory was short: a library that gets none may crash as well."""
+    if worker.ended_by(signal.SIGKILL):
+        return f"its reader was killed, as happens for want of memory; {memory_advice()}"
+    if lacking := shortage(worker.said()):
+        return f"cannot be read: {lacking}"
+    allowed, wanted = address_space(), 2 * ROOM_BYTES + ROOM_PER_BYTE * _size(path)
+    short = f", or it was short of memory: {memory_advice()}" if allowed is not None and allowed < wanted else ""
+    return CRASHED + short
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
 
 
 def _receive(source: IO[bytes]) -> tuple[dict[str, Any], list[npt.NDArray[Any]]]:

@@ -16,26 +16,111 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from tierscope.imports.darshan_library import COUNTERS, FILE_MODULES, TIMES, Log, load, read_segments, stripes
+from tierscope.helper_process import end_with_starter, greet
+from tierscope.imports.darshan_library import (
+    COUNTERS,
+    FILE_MODULES,
+    INSTALL,
+    TIMES,
+    Log,
+    library_path,
+    load,
+    read_segments,
+    stripes,
+)
+from tierscope.plain_files import FileState, open_plain
 
 MOST_MEMORY_BYTES = 8 << 30
+ROOM_BYTES = 512 << 20  # for any log, and so much more for each byte of it: a few bytes can claim to be terabytes
+ROOM_PER_BYTE = 256
 MOST_COMPLAINTS = 4096
 HEAD = struct.Struct("<Q")
+_MOST_WRITTEN_BYTES = 1 << 20  # to a file: only complaints are
+_LARGEST_REQUEST_BYTES = 32 << 20  # of memory for a healthy log; and for the rest of one that is nearly read
+_LAST_REQUEST_BYTES = 4 << 20
+_LARGE_BYTES = 16 << 20  # of arrays; what is smaller has not taken all of the room
 
 
 def main() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    library = load(sys.argv[1])
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_MOST_WRITTEN_BYTES, _MOST_WRITTEN_BYTES))
+    path = library_path()
+    if path is None:
+        sys.exit(f"PyDarshan's library is missing; {INSTALL}")
+    library = load(path)
+    memory = Memory()
+    end_with_starter()
+    greet()
     out = sys.stdout.buffer
     for line in sys.stdin:
-        complaints: list[str] = []
+        request = json.loads(line)
+        head, arrays = answer(library, memory, request["path"], request["segments"])
+        send(out, head, arrays)
+        if head.get("short"):
+            return  # the peak would be taken for that of later logs
+
+
+class Memory:
+    """How much of it a log may take: by its own size, within what the user allows (`ulimit -v`)."""
+
+    def __init__(self) -> None:
+        self._before = self._peak = _most_address_space()
+        self._given, self._hard = resource.getrlimit(resource.RLIMIT_AS)
+
+    def allow(self, log_bytes: int) -> None:
+        wanted = min(MOST_MEMORY_BYTES, self._before + ROOM_BYTES + ROOM_PER_BYTE * log_bytes)
+        self.by_us = self._given == resource.RLIM_INFINITY or wanted < self._given
+        self.allowed = wanted if self.by_us else self._given
+        resource.setrlimit(resource.RLIMIT_AS, (self.allowed, self._hard))
+
+    def release(self) -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (self._given, self._hard))
+
+    def was_short(self, request_bytes: int) -> bool:
+        """Whether a request of so many bytes may have been refused. The library does not tell: it stops, as at the end of a log."""
+        before, self._peak = self._peak, _most_address_space()
+        return self.allowed - self._peak < request_bytes and (self._peak > before or not self.by_us)
+
+
+def answer(
+    library: ctypes.CDLL, memory: Memory, path: str, segments: bool
+) -> tuple[dict[str, Any], list[npt.NDArray[Any]]]:
+    """What `read` gives; or an error: what is wrong with the log, that it changed meanwhile, or that memory was short."""
+    complaints: list[str] = []
+    try:
+        file = open_plain(path, follow=True)
+    except OSError as error:
+        return {"error": f"cannot be read: {error.strerror}", "complaints": []}, []
+    with file:
+        before = FileState.of(file.fileno())
+        memory.allow(before.size)
         try:
             with _complaining(complaints):
-                head, arrays = read(library, **json.loads(line))
-        except (ValueError, MemoryError, UnicodeError) as error:
-            head, arrays = {"error": str(error) or type(error).__name__}, []
-        send(out, {**head, "complaints": complaints}, arrays)
+                head, arrays = read(library, f"/proc/self/fd/{file.fileno()}", segments)
+            large = not memory.by_us or sum(array.nbytes for array in arrays) > _LARGE_BYTES
+            short = large and memory.was_short(_LAST_REQUEST_BYTES)
+        except (ValueError, MemoryError, OSError) as error:
+            head, arrays = {"error": str(error)}, []
+            short = isinstance(error, MemoryError) or memory.was_short(_LARGEST_REQUEST_BYTES)
+        finally:
+            memory.release()
+        if short:
+            head, arrays, complaints = {"error": _too_large(memory), "short": not memory.by_us}, [], []
+        if FileState.of(file.fileno()) != before:
+            head, arrays = {"error": "changed while it was read; wait until the job that writes it has ended"}, []
+    return {**head, "complaints": complaints}, arrays
+
+
+def _too_large(memory: Memory) -> str:
+    return f"takes more than {memory.allowed >> 20} MiB of memory to read" + (
+        ", which no log of its size needs" if memory.by_us else ""
+    )
+
+
+def _most_address_space() -> int:
+    """Bytes that this process had mapped at most."""
+    with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+        return next((int(line.split()[1]) << 10 for line in status if line.startswith("VmPeak:")), 0)
 
 
 def send(out: BinaryIO, head: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> None:

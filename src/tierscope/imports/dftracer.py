@@ -11,20 +11,16 @@ outer one, where a thread's lines are in order. DFTracer leaves out names of fil
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from multiprocessing import get_context
-from typing import Any
 
 from tierscope.errors import UserError
 from tierscope.imports.dftracer_events import LINE, Process
 from tierscope.imports.dftracer_files import beginning
 from tierscope.imports.dftracer_job import TracedJob
-from tierscope.imports.dftracer_outline import Outline, outline
-from tierscope.imports.dftracer_sums import OUTSIDE, FileSums, Task, sum_up
+from tierscope.imports.dftracer_outline import Outline
+from tierscope.imports.dftracer_readers import readers
+from tierscope.imports.dftracer_sums import OUTSIDE, FileSums, Task
 from tierscope.imports.gathered import GatheredLogs, ImportedEpoch, sums_of
 from tierscope.imports.paths import PROGRAM, UNKNOWN, TierRules, common_folder
 from tierscope.trace.described_logs import (
@@ -40,7 +36,6 @@ from tierscope.trace.ops import KINDS
 from tierscope.units import closest
 
 DLIO_EPOCH = "DLIOBenchmark._train"
-LARGE_BYTES = 32 << 20  # of all files; below, starting processes takes longer than reading
 MOST_NAMED = 5
 MOST_LISTED = 64
 _ENDINGS = (".pfw", ".pfw.gz")
@@ -64,13 +59,13 @@ def import_traces(paths: Sequence[str], rules: TierRules, options: DFTracerOptio
     if not paths:
         raise UserError("no traces are named; name all that a job wrote: *.pfw*")
     paths = _distinct(paths)
-    with _workers(paths) as work:
+    with readers(paths) as read:
         wanted = options.epoch_span or DLIO_EPOCH
-        outlines: list[Outline] = work(_outline, [(path, wanted) for path in paths])
+        outlines: list[Outline] = read("outline", [(path, (path, wanted)) for path in paths])
         job = TracedJob(outlines)
         if options.epoch_span and not job.has_epochs:
             raise UserError(_no_such_span(options.epoch_span, "epoch", _span_names(paths)))
-        sums: list[FileSums] = work(sum_up, [_task(each, job, options) for each in outlines])
+        sums: list[FileSums] = read("sum_up", [(each.path, (_task(each, job, options),)) for each in outlines])
     _check(sums, options)
     return _Gathering(job, sums, rules, wanted).gathered()
 
@@ -78,35 +73,6 @@ def import_traces(paths: Sequence[str], rules: TierRules, options: DFTracerOptio
 def _distinct(paths: Sequence[str]) -> list[str]:
     """No file twice, by whichever name."""
     return list({path if "\0" in path else os.path.realpath(path): path for path in paths}.values())
-
-
-def _outline(task: tuple[str, str]) -> Outline:
-    return outline(*task)
-
-
-@contextmanager
-def _workers(paths: Sequence[str]) -> Iterator[Any]:
-    """How to do the same for every file: here, or in other processes where that is worth their start."""
-    count = min(len(paths), len(os.sched_getaffinity(0)))
-    if count < 2 or sum(map(_size, paths)) < LARGE_BYTES:
-        yield lambda function, tasks: list(map(function, tasks))
-        return
-    with ProcessPoolExecutor(count, get_context("spawn")) as pool:
-        try:
-            yield lambda function, tasks: list(pool.map(function, tasks))
-        except BrokenProcessPool:
-            raise UserError(
-                f"{os.path.dirname(paths[0]) or '.'}: a process that read traces was killed; is memory short?"
-            ) from None
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except (OSError, ValueError):
-        return 0
 
 
 def _task(each: Outline, job: TracedJob, options: DFTracerOptions) -> Task:

@@ -1,17 +1,20 @@
 """A trace file of DFTracer as blocks of whole lines, plain or compressed, in little memory whatever its size."""
 
+import errno
 import os
-import stat
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from tierscope.errors import UserError
+from tierscope.plain_files import open_plain
 
 BLOCK_BYTES = 1 << 20
 MOST_LINE_BYTES = 1 << 20  # DFTracer writes at most 16 KiB
 _COMPRESSED_BYTES = 1 << 16  # that are read at once
+MOST_INFLATED_BYTES = 128 << 20  # from however few, and from each byte of a larger file
+MOST_INFLATED_PER_BYTE = 100
 GZIP = b"\x1f\x8b"
 
 
@@ -60,36 +63,53 @@ def beginning(path: str) -> bytes:
 def _pieces(path: str, damage: FileDamage) -> Iterator[bytes]:
     try:
         with _opened(path) as file:
+            size = os.fstat(file.fileno()).st_size  # a file that grows is read up to here
             magic = file.read(len(GZIP))
             file.seek(0)
             if magic == GZIP:
-                yield from _inflated(file, damage)
-                return
-            while piece := file.read(BLOCK_BYTES):
-                yield piece
+                yield from _plausible(path, _inflated(_up_to(file, size, _COMPRESSED_BYTES), damage), size)
+            else:
+                yield from _up_to(file, size, BLOCK_BYTES)
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
 def _opened(path: str) -> BinaryIO:
     try:
-        mode = os.stat(path).st_mode
+        return open_plain(path, follow=True)
     except ValueError:  # a NUL in the name
         raise UserError(f"{path}: is no name of a file") from None
-    if stat.S_ISDIR(mode):
-        raise UserError(f"{path}: is a folder; name the traces in it: {os.path.join(path, '*.pfw*')}")
-    if not stat.S_ISREG(mode):
-        raise UserError(f"{path}: is not a regular file, and traces are read twice; save it to a file first")
-    return open(path, "rb")
+    except OSError as error:
+        if error.errno == errno.EINVAL and os.path.isdir(path):
+            raise UserError(f"{path}: is a folder; name the traces in it: {os.path.join(path, '*.pfw*')}") from None
+        raise
 
 
-def _inflated(file: BinaryIO, damage: FileDamage) -> Iterator[bytes]:
+def _up_to(file: BinaryIO, size: int, at_once: int) -> Iterator[bytes]:
+    while size > 0 and (piece := file.read(min(size, at_once))):
+        size -= len(piece)
+        yield piece
+
+
+def _plausible(path: str, pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
+    """Unless there are more of them than lines of events can be compressed to: a few bytes can claim to be terabytes."""
+    most = max(MOST_INFLATED_BYTES, MOST_INFLATED_PER_BYTE * size)
+    for piece in pieces:
+        most -= len(piece)
+        if most < 0:
+            raise UserError(
+                f"{path}: unpacks to more than {MOST_INFLATED_PER_BYTE} times its size, as no trace does; get it again from where it was written"
+            )
+        yield piece
+
+
+def _inflated(compressed: Iterator[bytes], damage: FileDamage) -> Iterator[bytes]:
     """All members of a gzip file, one after another; up to where it is damaged."""
     inflater = zlib.decompressobj(wbits=31)
     pending, fresh = b"", True
     while True:
         if not pending:
-            pending = file.read(_COMPRESSED_BYTES)
+            pending = next(compressed, b"")
             if not pending:
                 damage.cut = not fresh
                 return

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tierscope.errors import UserError
 from tierscope.imports.dftracer_events import (
     CALLS,
     COMPLETE,
@@ -36,6 +37,7 @@ from tierscope.imports.dftracer_files import FileDamage, blocks
 
 MOST_NAMES = 256  # of calls or spans that are told
 NESTED_CALLS = 64  # that are remembered in case a call around them follows
+MOST_THREADS = 1 << 16  # of a file
 OUTSIDE = 0  # the number of no epoch
 
 Interval = tuple[int, int, int]  # start and end in nanoseconds, number of the epoch
@@ -100,6 +102,9 @@ class _Running:
         self.starts = [start for start, _, _ in self.intervals]
         self.low, self.high, self.epoch = (0, LATEST_NS + 1, 1) if intervals is None else (0, 0, OUTSIDE)
 
+    def knows(self, tid: bytes) -> bool:
+        return tid in self._threads
+
     def recent(self, tid: bytes) -> Recent:
         """Of a thread. Thread 0: threads are not told apart, and any two calls may overlap."""
         if tid not in self._threads:
@@ -125,6 +130,7 @@ class _Summing:
         self._latest, self._longest = LATEST_NS // task.unit_ns, LONGEST_NS // task.unit_ns
         self._running: dict[Process, _Running] = {}
         self._lanes: dict[tuple[bytes, bytes, bytes | None], tuple[_Running | None, Recent]] = {}
+        self._threads = 0
         self._skipped: set[bytes] = set()  # names of spans that are neither epochs nor compute
 
     def add(self, block: bytes) -> None:
@@ -186,11 +192,21 @@ class _Summing:
             return None, deque()
         name = (host or b"").strip(b'"').decode("utf-8", "replace") or self._task.host
         running = self._of((name, number_of))
-        return running, running.recent(tid)
+        return running, self._recent(running, tid)
+
+    def _recent(self, running: _Running, tid: bytes) -> Recent:
+        """Of a thread, unless there are more of them than any program has: each takes memory."""
+        if not running.knows(tid):
+            self._threads += 1
+            if self._threads > MOST_THREADS:
+                raise UserError(
+                    f"{self._task.path}: tells of more than {MOST_THREADS:,} threads; name traces as DFTracer wrote them, one for each process"
+                )
+        return running.recent(tid)
 
     def _count(self, running: _Running, tid: bytes, start: int, ticks: int, kind: int, file: bytes, size: int) -> None:
         """The same as in `add`, for what came by way of JSON."""
-        recent = running.recent(tid)
+        recent = self._recent(running, tid)
         if self._is_nested(recent, start, start + ticks):
             return
         if not running.low <= start < running.high:

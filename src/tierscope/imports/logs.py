@@ -18,6 +18,7 @@ from tierscope.imports.paths import TierRules
 from tierscope.output import manifest
 from tierscope.output.result import locked
 from tierscope.output.store import RunStore
+from tierscope.plain_files import DIRECTORY, not_plain
 from tierscope.trace.described_logs import LogDoubts
 from tierscope.trace.trace import Trace
 from tierscope.units import about_bytes
@@ -60,12 +61,16 @@ def import_logs(paths: Sequence[str], wanted: ImportOptions) -> Trace:
 
 def _refuse_missing(paths: Sequence[str]) -> None:
     for path in paths:
-        if not os.path.exists(path):
-            raise UserError(f"{path}: no such file; give the logs of one job")
-        if os.path.isdir(path):
+        try:
+            kind = not_plain(os.stat(path).st_mode)
+        except (OSError, ValueError):
+            raise UserError(f"{path}: no such file; give the logs of one job") from None
+        if kind == DIRECTORY:
             raise UserError(
                 f"{path}: is a directory; give the logs in it, for example {os.path.join(path, '*.darshan')}"
             )
+        if kind:
+            raise UserError(f"{path}: is {kind}, and logs are read more than once; save it to a file first")
         if source_of(path) is None:
             raise UserError(
                 f"{path}: is no log that is known; Darshan's end in .darshan, DFTracer's in .pfw or .pfw.gz"

@@ -16,6 +16,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from tierscope.formats import Format
+from tierscope.helper_process import isolated_children
 from tierscope.loaders.base import Batch, SampleSource, Slots, StepSamples
 from tierscope.loaders.preprocess import Floats, Preprocess
 from tierscope.loaders.reader import SampleReader
@@ -138,8 +139,9 @@ class TorchLoader:
             pin_memory=options.pin_memory and torch.cuda.is_available(),
             **workers,
         )
-        for _ in self._loader:  # of nothing: workers start, and stay
-            pass
+        with isolated_children():
+            for _ in self._loader:  # of nothing: workers start, and stay
+                pass
 
     def batches(self, blocks: Iterator[Block]) -> Iterator[Batch]:
         self._steps.blocks = blocks

@@ -5,6 +5,8 @@ import shutil
 import stat
 import struct
 
+from tierscope.plain_files import open_plain
+
 _ELF = b"\x7fELF"
 _PT_INTERP = 3
 _DEEPEST = 4  # scripts whose interpreter is a script
@@ -14,7 +16,7 @@ def why_unseen(path: str) -> str | None:
     """Why the operations of this program would not be recorded, or None when they will. For a script: of its interpreter."""
     for _ in range(_DEEPEST):
         try:
-            with open(path, "rb") as file:
+            with open_plain(path, follow=True) as file:
                 start = file.read(4096)
                 about = os.fstat(file.fileno())
                 if start.startswith(_ELF):
@@ -60,7 +62,7 @@ def _interpreter(start: bytes) -> str | None:
 def why_not_run(path: str) -> str | None:
     """Why the system would not start this file, with what to do about it; None: for no reason that can be seen in it."""
     try:
-        with open(path, "rb") as file:
+        with open_plain(path, follow=True) as file:
             start = file.read(4096)
     except OSError:
         return None

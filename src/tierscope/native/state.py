@@ -16,6 +16,7 @@ import numpy as np
 
 from tierscope.errors import ResultError
 from tierscope.native.lanes import BINS, KINDS, NativeLane, lane_bytes, read_lane
+from tierscope.plain_files import plain_descriptor
 
 VERSION = 1
 MAX_TIERS = 8
@@ -92,15 +93,11 @@ _BLOCK = 1 << 20
 def open_plain(path: str) -> int:
     """A descriptor for reading a regular file. A program may have put anything in its place: a pipe to wait on, a link to elsewhere."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        return plain_descriptor(path)
     except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link, a socket
+        if error.errno in (errno.ELOOP, errno.EINVAL):  # a link, or no file
             raise OSError(errno.EINVAL, NOT_PLAIN) from None
         raise
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        raise OSError(errno.EINVAL, NOT_PLAIN)
-    return fd
 
 
 def is_plain(path: str) -> bool:

@@ -6,7 +6,8 @@ Results lie in plain directories, tiers on storages of any kind; both are marked
 import os
 from typing import Protocol
 
-from tierscope.output.durable import open_plain, write_file
+from tierscope.output.durable import write_file
+from tierscope.plain_files import open_plain
 
 MOST_BYTES = 1 << 20  # of a document, unless its reader expects more
 FILE, FOLDER, LINK, OTHER = "file", "folder", "link", "other"  # what an entry of a folder can be

@@ -10,8 +10,8 @@ import numpy as np
 from msgspec import Meta
 
 from tierscope.errors import ResultError
-from tierscope.output.durable import open_plain
 from tierscope.output.handover import ARRAY, SCHEMA_VERSION, TREE, HandedRun
+from tierscope.plain_files import open_plain
 from tierscope.trace.decode import wrong_field
 from tierscope.trace.rank_trace import RankTrace
 

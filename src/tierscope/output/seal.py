@@ -5,7 +5,7 @@ import re
 
 from crc32c import crc32c
 
-from tierscope.output.durable import open_plain
+from tierscope.plain_files import open_plain
 
 _MARK = "tierscope-crc32c="
 BLANK = f"{_MARK}00000000"

@@ -3,7 +3,6 @@
 import os
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
@@ -12,6 +11,7 @@ from typing import Any
 from tierscope import errors
 from tierscope.bench.crew import Children
 from tierscope.errors import StoppedError, TierscopeError
+from tierscope.helper_process import ONE_THREAD, helper_command, helper_environment
 from tierscope.probe.work import ProbeJob, ProbeTimes
 
 _START_SECONDS = 120
@@ -36,8 +36,8 @@ class ProbeCrew(Children):
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
-        command = [sys.executable, "-P", "-m", "tierscope.probe.worker", str(theirs.fileno()), str(os.getpid())]
-        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        command = helper_command("tierscope.probe.worker", str(theirs.fileno()), str(os.getpid()))
+        environment = helper_environment(ONE_THREAD)
         connection = Connection(ours.detach())
         self._connections.append(connection)
         with theirs:

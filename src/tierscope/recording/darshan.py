@@ -4,14 +4,15 @@ import glob
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Sequence
 
 from tierscope.bench.profiled import make_days
 from tierscope.errors import UserError
+from tierscope.helper_process import Helper
 from tierscope.imports.darshan_library import INSTALL, library_path
 from tierscope.imports.logs import ImportOptions, import_logs
 from tierscope.imports.paths import TierRules
+from tierscope.recording.darshan_question import BEGINS_ANEW, LOADED
 from tierscope.recording.profilers import Profiler, Ran
 from tierscope.recording.recorders import RecordingRequest
 from tierscope.spec.study import Study
@@ -19,6 +20,8 @@ from tierscope.trace.trace import Trace
 
 MOST_RECORDS = 100_000
 MEMORY_MIB = 512
+QUESTION = "tierscope.recording.darshan_question"
+_LOAD_SECONDS = 60
 _LIBRARY = "libdarshan.so"
 _ROOTS = ("DARSHAN_RUNTIME_DIR", "DARSHAN_DIR", "DARSHAN_ROOT", "DARSHAN_PREFIX", "DARSHAN_PATH")
 _PLACES = (
@@ -63,21 +66,19 @@ class Darshan(Profiler):
     def begins_anew(self) -> bool:
         """Whether a process can end its log and begin another. Asked elsewhere: loading the library may start it."""
         found = self.library()
-        wanted = "lib.darshan_core_initialize, lib.darshan_core_shutdown"
-        code = (
-            f"import ctypes, sys; lib = ctypes.CDLL(sys.argv[1]); print('loaded', flush=True); {wanted}; print('both')"
-        )
-        asked = subprocess.run(
-            [sys.executable, "-c", code, found],
-            env={**os.environ, "DARSHAN_DISABLE": "1"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if "loaded" not in asked.stdout:
-            reason = asked.stderr.strip().rpartition("\n")[2].removeprefix("OSError: ")[:200]
+        environment = {"DARSHAN_DISABLE": "1"}
+        with Helper(QUESTION, needed_for="looking at Darshan's library", variables=environment) as asked:
+            asked.expect_greeting()
+            try:
+                answer, _ = asked.process.communicate(os.fsencode(found) + b"\n", timeout=_LOAD_SECONDS)
+            except subprocess.TimeoutExpired:
+                raise UserError(
+                    f"{found}: was not loaded within {_LOAD_SECONDS} s; name another in DARSHAN_LIB"
+                ) from None
+            reason = asked.said().strip().rpartition("\n")[2][:200]
+        if LOADED not in answer:
             raise UserError(f"{found}: cannot be loaded ({reason}); name another in DARSHAN_LIB")
-        return "both" in asked.stdout
+        return BEGINS_ANEW in answer
 
     def trace_of(self, logs: Sequence[str], rules: TierRules, ran: Sequence[Ran]) -> Trace:
         return import_logs(logs, ImportOptions(rules, ranks={one.pid: one.rank for one in ran}, force=True))

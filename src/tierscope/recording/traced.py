@@ -21,9 +21,10 @@ from msgspec import structs
 from tierscope.errors import CommandError, ResultError, StoppedError, TierscopeError, UserError
 from tierscope.native.program import why_not_run
 from tierscope.output import manifest
-from tierscope.output.durable import open_plain, write_file
+from tierscope.output.durable import write_file
 from tierscope.output.result import SCRATCH, locked
 from tierscope.output.store import RunStore
+from tierscope.plain_files import open_plain
 from tierscope.recording.command import find_program, launch
 from tierscope.recording.recorders import RECORDERS, Recorder, RecordingRequest
 from tierscope.trace.decode import decode_command, encode

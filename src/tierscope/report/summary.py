@@ -18,9 +18,10 @@ from tierscope.analysis.metrics import MB, PointMetrics, metric_json, metric_lin
 from tierscope.errors import UserError
 from tierscope.jsonable import JsonObject
 from tierscope.output.disk_errors import explanation, plain
-from tierscope.output.durable import open_plain, write_file
+from tierscope.output.durable import write_file
 from tierscope.output.result import has_study, read_study, refuse_other_runs
 from tierscope.output.store import RunStore
+from tierscope.plain_files import open_plain
 from tierscope.spec import sweep
 from tierscope.spec.dlio_making import MetricOptions
 from tierscope.trace.trace import Trace

@@ -6,18 +6,20 @@ One step of a program is profiled between the calls that start and stop the prof
 import csv
 import io
 import subprocess
-import sys
 from collections.abc import Iterable
 
 from tierscope.arch.efficiency import Kernel
 from tierscope.arch.network import Network
 from tierscope.arch.networks import shown
 from tierscope.errors import StoppedError, UserError
+from tierscope.helper_process import could_not_start, has_greeted, helper_command, helper_environment
 
 TIME = "gpu__time_duration.sum"
 MEMORY = "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"
 FP32 = "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_elapsed"
 TENSOR = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"
+ONE_STEP = "tierscope.train.one_step"
+_ERROR = "==ERROR=="
 _SECONDS = {
     "nsecond": 1e-9,
     "ns": 1e-9,
@@ -40,10 +42,11 @@ def profile_step(
     network: Network, batch: int, precision: str, solver: str = "sgd", seconds: float = 600
 ) -> list[Kernel]:
     """The kernels of one step, in a process of its own."""
-    program = [sys.executable, "-m", "tierscope.train.one_step", network.name, str(batch), precision, solver]
+    words = (network.name, str(batch), precision, solver, shown(network.input_shape))
     try:
         done = subprocess.run(
-            command([*program, shown(network.input_shape)]),
+            command(helper_command(ONE_STEP, *words)),
+            env=helper_environment(),
             capture_output=True,
             text=True,
             timeout=seconds,
@@ -53,6 +56,8 @@ def profile_step(
         raise UserError("ncu is not on the PATH; install NVIDIA's Nsight Compute, or leave --counters out") from None
     except subprocess.TimeoutExpired:
         raise StoppedError(f"ncu took more than {seconds:g} s; try a smaller batch, or leave --counters out") from None
+    if not has_greeted(ONE_STEP, done.stdout) and _ERROR not in done.stdout:  # else ncu says it better
+        raise could_not_start(ONE_STEP, "--counters", done.returncode, done.stderr)
     return kernels_of(done.stdout)
 
 
@@ -61,8 +66,8 @@ def kernels_of(text: str) -> list[Kernel]:
     lines = text.splitlines()
     start = next((number for number, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
-        reason = next((line for line in lines if line.startswith("==ERROR==")), "no table in its output")
-        raise UserError(f"ncu gave no counters: {reason.removeprefix('==ERROR==').strip()}")
+        reason = next((line for line in lines if line.startswith(_ERROR)), "no table in its output")
+        raise UserError(f"ncu gave no counters: {reason.removeprefix(_ERROR).strip()}")
     values: dict[str, dict[str, float]] = {}
     names: dict[str, str] = {}
     for row in csv.DictReader(io.StringIO("\n".join(lines[start:]))):

@@ -15,8 +15,9 @@ from tierscope.errors import DamagedDataError, ForeignDirectoryError, ResultErro
 from tierscope.jsonable import JsonObject
 from tierscope.measure.crews import Crews
 from tierscope.output import manifest
-from tierscope.output.durable import open_plain, write_file
+from tierscope.output.durable import write_file
 from tierscope.output.result import locked
+from tierscope.plain_files import open_plain
 from tierscope.spec import dump, keys
 from tierscope.spec.study import Axis, Study
 from tierscope.tuning.candidates import Candidate, candidates_of, read_vary

@@ -1,0 +1,232 @@
+"""The one way to start a process of our own: a module of this package, run by this interpreter, away from the current folder.
+
+Python looks for modules in the current folder first, and folders of logs are filled by strangers: a `json.py` there would be executed. A helper
+is therefore started with `-P`, and without those entries of PYTHONPATH that depend on the current folder.
+
+A helper greets after its imports and before it is asked anything. One that does not could not start: for want of memory, of a library, of time.
+One that dies later died of what it was asked.
+"""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import IO, Self
+
+from tierscope import __version__
+from tierscope.errors import MissingResourceError, StoppedError, TierscopeError, UserError
+from tierscope.shortage import memory_advice, missing_resource, shortage
+
+START_SECONDS = 120.0
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # each more reserves memory, and has nothing to do
+_STOP_SECONDS = 5.0
+_PIPE_BYTES = 1 << 20
+_MOST_SAID = 4096
+_MOST_GREETING = 256
+_STACK_BYTES = 256 << 10
+_PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # the folder that this package is in
+_INSTALLED = ("site-packages", "dist-packages")  # folders that every interpreter looks into by itself
+
+
+def helper_command(module: str, *arguments: str) -> list[str]:
+    """What starts a module of ours; to be run with `helper_environment`."""
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
+def helper_environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Our own environment and these variables, without what would have Python look into the current folder."""
+    environment = {**os.environ, **(variables or {})}
+    folders = [folder for folder in environment.pop("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(folder)]
+    if os.path.basename(_PACKAGES) not in _INSTALLED and _PACKAGES not in folders:
+        folders.insert(0, _PACKAGES)  # run from a clone
+    if folders:
+        environment["PYTHONPATH"] = os.pathsep.join(folders)
+    return environment
+
+
+@contextmanager
+def isolated_children() -> Iterator[None]:
+    """Python processes that a library of others starts meanwhile look into the current folder as little as ours."""
+    before = dict(os.environ)
+    wanted = {**helper_environment(), "PYTHONSAFEPATH": "1"}
+    os.environ.update({name: wanted[name] for name in ("PYTHONPATH", "PYTHONSAFEPATH") if name in wanted})
+    try:
+        yield
+    finally:
+        for name in ("PYTHONPATH", "PYTHONSAFEPATH"):
+            os.environ.pop(name, None)
+            if name in before:
+                os.environ[name] = before[name]
+
+
+class Helper:
+    """A process of ours, with pipes to it and from it, in a group of its own: Ctrl-C reaches only us. What it says on standard error is kept.
+
+    `needed_for`: what cannot be done without it, for an error. After the start `expect_greeting` must be called once; several helpers are best
+    started first and greeted then.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        arguments: Sequence[str] = (),
+        *,
+        needed_for: str,
+        variables: Mapping[str, str] | None = None,
+        pass_fds: Iterable[int] = (),
+    ) -> None:
+        self._module, self._needed_for = module, needed_for
+        try:
+            self._said = os.memfd_create("said", os.MFD_CLOEXEC)
+        except OSError as error:
+            raise self._not_started(error) from None
+        try:
+            self.process = subprocess.Popen(
+                helper_command(module, *arguments),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._said,
+                env=helper_environment(variables),
+                process_group=0,
+                pass_fds=list(pass_fds),
+                pipesize=_PIPE_BYTES,
+            )
+        except OSError as error:
+            os.close(self._said)
+            raise self._not_started(error) from None
+
+    def expect_greeting(self, deadline: float | None = None) -> None:
+        """`deadline`: of the monotonic clock. Whoever has not greeted by then is ended."""
+        until = time.monotonic() + START_SECONDS if deadline is None else deadline
+        greeting = b""
+        try:
+            while b"\n" not in greeting and len(greeting) < _MOST_GREETING:
+                if not _readable(self.output.fileno(), until):
+                    raise StoppedError(
+                        f"{self._needed_for}: {self._module} did not start within {START_SECONDS:g} s; is the machine overloaded? run again"
+                    )
+                piece = os.read(self.output.fileno(), _MOST_GREETING)
+                if not piece:
+                    raise could_not_start(self._module, self._needed_for, self.process.wait(), self.said())
+                greeting += piece
+            if greeting != _greeting_of(self._module):
+                told = greeting.decode("utf-8", "replace").strip()
+                raise UserError(
+                    f"{self._needed_for}: {self._module} of {__version__} was started, but {told!r} came up; is another Tierscope in PYTHONPATH?"
+                )
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def input(self) -> IO[bytes]:
+        assert self.process.stdin is not None
+        return self.process.stdin
+
+    @property
+    def output(self) -> IO[bytes]:
+        assert self.process.stdout is not None
+        return self.process.stdout
+
+    def said(self) -> str:
+        """The end of what it wrote to standard error."""
+        try:
+            size = os.fstat(self._said).st_size
+            return os.pread(self._said, _MOST_SAID, max(0, size - _MOST_SAID)).decode("utf-8", "replace")
+        except OSError:  # closed
+            return ""
+
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def ended_by(self, number: signal.Signals) -> bool:
+        """Of one that has closed its pipes: whether such a signal was its end."""
+        try:
+            return self.process.wait(_STOP_SECONDS) == -number
+        except subprocess.TimeoutExpired:
+            return False
+
+    def kill(self) -> None:
+        """And see it gone, unless it hangs in the kernel; its pipes stay until `close`."""
+        self.process.kill()
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(_STOP_SECONDS)
+
+    def close(self) -> None:
+        """At once, whatever it is doing. May be called twice."""
+        self.kill()
+        for pipe in (self.input, self.output):
+            with suppress(OSError):
+                pipe.close()
+        if self._said >= 0:
+            os.close(self._said)
+            self._said = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def _not_started(self, error: OSError) -> TierscopeError:
+        what = f"{self._needed_for}: {self._module} could not start"
+        return missing_resource(what, error) or UserError(f"{what}: {sys.executable}: {error.strerror or error}")
+
+
+def could_not_start(module: str, needed_for: str, code: int, said: str) -> TierscopeError:
+    """The error about a helper that ended before it greeted; `said`: on standard error."""
+    what = f"{needed_for}: {module} could not start"
+    if short := shortage(said):
+        return MissingResourceError(f"{what}: {short}")
+    if code == -signal.SIGKILL:
+        return MissingResourceError(f"{what}: it was killed; if that was for want of memory, {memory_advice()}")
+    lines = said.strip().splitlines()
+    return UserError(f"{what}: {lines[-1][:200] if lines else how_it_ended(code)}")
+
+
+def has_greeted(module: str, output: str) -> bool:
+    """Of a helper that somebody else started for us, by all that it wrote."""
+    return _greeting_of(module).decode() in output
+
+
+def how_it_ended(code: int) -> str:
+    if code >= 0:
+        return f"ended with exit code {code}"
+    known = {each.value: each.name for each in signal.Signals}
+    return f"was killed by {known.get(-code, f'signal {-code}')}"
+
+
+def _readable(fd: int, until: float) -> bool:
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(max(0.0, until - time.monotonic()) * 1000))
+
+
+def greet() -> None:
+    """In a helper: say that all imports are done. Then nothing but answers may go to standard output."""
+    module = sys.modules["__main__"].__spec__
+    assert module is not None
+    os.write(1, _greeting_of(module.name))
+
+
+def _greeting_of(module: str) -> bytes:
+    return f"{module} {__version__}\n".encode()
+
+
+def end_with_starter() -> None:
+    """In a helper: end when whoever started it is gone, even in the midst of a library that hangs. Standard input must be its pipe."""
+
+    def watch() -> None:
+        poll = select.poll()
+        poll.register(0, 0)  # nothing but its end
+        poll.poll()
+        os._exit(1)
+
+    before = threading.stack_size(_STACK_BYTES)
+    threading.Thread(target=watch, daemon=True).start()
+    threading.stack_size(before)

@@ -1,0 +1,87 @@
+"""Opening a file to read as a plain file: a pipe, a device, a socket or a directory of that name is an error at once, never waited for.
+
+What the user names on the command line may be a link (`follow`); what lies in a result or on a tier may not. Errors are OSErrors: EINVAL for what
+is no plain file, ELOOP for a link, EFBIG for more than `most_bytes`; `strerror` says so in words that follow a path and "cannot be read: ".
+"""
+
+import errno
+import os
+import stat
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from tierscope.units import about_bytes
+
+DIRECTORY = "a directory"
+_KINDS = (
+    (stat.S_ISDIR, DIRECTORY),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def open_plain(
+    path: str, *, follow: bool = False, most_bytes: int | None = None, dir_fd: int | None = None
+) -> BinaryIO:
+    """A file to read."""
+    return os.fdopen(plain_descriptor(path, follow=follow, most_bytes=most_bytes, dir_fd=dir_fd), "rb")
+
+
+def plain_descriptor(
+    path: str, *, follow: bool = False, most_bytes: int | None = None, dir_fd: int | None = None
+) -> int:
+    """The same as a descriptor. It is looked at before it is opened: to open a device or a pipe may already do something."""
+    _refuse_others(os.stat(path, dir_fd=dir_fd, follow_symlinks=follow), path)
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    fd = os.open(path, flags, dir_fd=dir_fd)
+    try:
+        found = os.fstat(fd)  # it may have been swapped meanwhile
+        _refuse_others(found, path)
+        if most_bytes is not None and found.st_size > most_bytes:
+            sizes = f"{about_bytes(found.st_size)}, and at most {about_bytes(most_bytes)} are read"
+            raise OSError(errno.EFBIG, f"is too large ({sizes})", path)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def read_plain(path: str, most_bytes: int, *, follow: bool = False, dir_fd: int | None = None) -> bytes:
+    """All of a file; also one that grows meanwhile gives no more than `most_bytes`, but an error (EFBIG)."""
+    with open_plain(path, follow=follow, most_bytes=most_bytes, dir_fd=dir_fd) as source:
+        content = source.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise OSError(errno.EFBIG, f"is too large (at most {about_bytes(most_bytes)} are read)", path)
+    return content
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What tells a file that was changed while it was read from one that was not."""
+
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+
+    @classmethod
+    def of(cls, fd: int) -> "FileState":
+        found = os.fstat(fd)
+        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def not_plain(mode: int) -> str | None:
+    """What such a thing is, where it is no plain file."""
+    if stat.S_ISREG(mode):
+        return None
+    return next((name for is_kind, name in _KINDS if is_kind(mode)), "something else")
+
+
+def _refuse_others(found: os.stat_result, path: str) -> None:
+    if stat.S_ISLNK(found.st_mode):
+        raise OSError(errno.ELOOP, "is a link, and links are not followed here", path)
+    kind = not_plain(found.st_mode)
+    if kind:
+        raise OSError(errno.EINVAL, f"is not a plain file but {kind}", path)
