@@ -10,6 +10,7 @@ import numpy as np
 
 from tierscope.formats import EXTENTS, Format
 from tierscope.loaders.preprocess import Floats, Preprocess
+from tierscope.loaders.verify import SampleChecks
 from tierscope.plan.permutation import IndexArray
 from tierscope.plan.plan import Block
 from tierscope.spec.study import Reader
@@ -62,7 +63,8 @@ class SampleSource:
     transfer_bytes: int
     samples_per_file: int
     open_accesses: Callable[[], tuple[Access, ...]]  # one thread's ways to the tiers
-    check: bool = True  # verify what was read, where the format can
+    check: bool = True  # let the format look at what was read, where it can find anything
+    checks: SampleChecks | None = None  # which samples are compared with their checksums; None: there are no checksums
     reach: Reach = Reach()
     preprocess: Preprocess | None = None
     preprocess_threads: int = 0  # 0: those that read
