@@ -82,6 +82,8 @@ class NativeLoader:
         form, reach = source.format, source.reach
         self._source, self._batch_size = source, batch_size
         self._checks = source.check and form.has_checks
+        if source.checks:
+            source.checks.prepare()
         self._extents = affine_extents(form, source.samples_per_file)
         self._moves = reach.odirect and len(self._extents) == 1 and self._extents[0].step % native.DIRECT_ALIGN != 0
         batches = prefetch + 1 if threads else 1

@@ -29,7 +29,7 @@ def truncated(path: str, inside: int, offset: int, wanted: int, got: int) -> Tie
     """A file that ends before the extent does."""
     return VanishedDataError(
         f"{path}: sample {inside}: truncated: {got} of {wanted} bytes at offset {offset}; "
-        "run the same command again: short files are written anew"
+        "run the same command again: files of another size are written anew"
     )
 
 

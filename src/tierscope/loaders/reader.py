@@ -59,6 +59,8 @@ class SampleReader:
         self._accesses = source.open_accesses()
         self._checks = source.check and source.format.has_checks
         self.compared = source.checks if source.checks and source.checks.every else None  # None: nothing is
+        if self.compared:
+            self.compared.prepare()
         self._reading = source.format.reading
         self._library = LibraryFiles(source, self._accesses, lane) if self._reading == LIBRARY else None
         self._collective = CollectiveFiles(source, lane) if source.together else None

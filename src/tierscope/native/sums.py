@@ -10,8 +10,10 @@ import struct
 from collections.abc import Sequence
 from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tierscope.native import library
 
@@ -40,6 +42,7 @@ def _library() -> ctypes.CDLL | None:
     columns = (c_void_p, c_void_p, c_void_p, POINTER(c_uint32), POINTER(c_uint32))
     lib.ts_sums_verify.argtypes, lib.ts_sums_verify.restype = (c_int, c_uint64, c_uint64, *columns), c_int64
     lib.ts_crc32c.argtypes, lib.ts_crc32c.restype = (c_uint32, c_char_p, c_uint64), c_uint32
+    lib.ts_crc32c(0, b"", 0)  # makes its tables
     return lib
 
 
@@ -84,16 +87,21 @@ def verify(fd: int, first: int, samples: Sequence[int], payloads: Sequence[memor
     if lib is None:
         return _verify_in_python(fd, first, samples, payloads)
     count = len(samples)
-    arrays = [np.frombuffer(payload, np.uint8) for payload in payloads]
-    numbers = (c_int64 * count)(*samples)
-    addresses = (c_void_p * count)(*(array.__array_interface__["data"][0] for array in arrays))
-    lengths = (c_uint64 * count)(*(array.nbytes for array in arrays))
+    kept = [np.frombuffer(payload, np.uint8) for payload in payloads]
+    addresses = np.array([_address(payload) for payload in kept], np.uint64)
+    numbers, lengths = np.array(samples, np.int64), np.array([payload.nbytes for payload in kept], np.uint64)
+    columns = _address(numbers), _address(addresses), _address(lengths)
     stored, found = c_uint32(0), c_uint32(0)
-    at = int(lib.ts_sums_verify(fd, first, count, numbers, addresses, lengths, byref(stored), byref(found)))
+    at = int(lib.ts_sums_verify(fd, first, count, *columns, byref(stored), byref(found)))
     if at == _UNREAD:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number) if number else "it ends too early")
     return None if at == _FINE else WrongSum(at, stored.value, found.value)
+
+
+def _address(array: npt.NDArray[Any]) -> int:
+    found: int = array.__array_interface__["data"][0]
+    return found
 
 
 def _verify_in_python(fd: int, first: int, samples: Sequence[int], payloads: Sequence[memoryview]) -> WrongSum | None:

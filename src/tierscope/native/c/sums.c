@@ -97,10 +97,12 @@ static void prepare_tables(void)
             table[more][byte] = table[more - 1][byte] >> 8 ^ table[0][table[more - 1][byte] & 255];
         }
     }
-    for (int place = 0; place < 4; place++) {
-        for (uint32_t byte = 0; byte < 256; byte++) {
-            behind[0][place][byte] = by_table(byte << 8 * place, zeros, LANE_BYTES);
-            behind[1][place][byte] = by_table(behind[0][place][byte], zeros, LANE_BYTES);
+    for (int bit = 0; bit < 32; bit++) {
+        uint32_t one = by_table(UINT32_C(1) << bit, zeros, LANE_BYTES), two = by_table(one, zeros, LANE_BYTES);
+        for (uint32_t byte = 0; byte < 256; byte++) { /* linear: what becomes of a byte is what becomes of its bits */
+            if (!(byte >> bit % 8 & 1)) continue;
+            behind[0][bit / 8][byte] ^= one;
+            behind[1][bit / 8][byte] ^= two;
         }
     }
     in_hardware = has_instruction();
