@@ -185,7 +185,8 @@ class _Rank:
         samples, largest = self._plan.order.reachable(self._group.rank), self._format.slot_bytes
         first = self._held is None
         if self._held is None:
-            check_memory(len(samples) * largest * (self._task.ranks_on_host or self._group.size))
+            needed = len(samples) * largest * (self._task.ranks_on_host or self._group.size)
+            check_memory(needed, self._study.workload)
             self._held = SamplesInMemory(samples, largest)
         loader = make_loader(self._run, source, recording) if first else None
         batch = self._study.workload.reader.batch_size
