@@ -8,7 +8,7 @@ from tierscope.dataset.sums import sums_layout
 from tierscope.loaders import LOADERS, Loader, Reach, SampleSource
 from tierscope.loaders.choose import fills_as_it_reads
 from tierscope.loaders.preprocess import make_preprocess
-from tierscope.loaders.verify import EVERY, SampleChecks, SumsTable
+from tierscope.loaders.verify import SampleChecks, SumsTable, read_in
 from tierscope.spec.study import Study
 from tierscope.storage.access import Access, Nothing, NullDevice, SeenDirectory
 from tierscope.storage.base import Storage
@@ -81,7 +81,8 @@ def _sample_checks(run: ResolvedRun, storages: Sequence[Storage], out: str, node
         home = len(tiers) - 1 if fills_as_it_reads(study) else index
         files = DatasetFiles.of(tiers[home], out, node, study.workload.dataset, study.seed, form.suffix)
         tables.append(SumsTable(f"{files.folder}/{SUMS}", layout, storages[home]))
-    return SampleChecks(EVERY[study.workload.reader.verify], tuple(tables))
+    every = read_in(study.workload.reader.verify, study.workload.dataset.record_length_bytes)
+    return SampleChecks(every, tuple(tables))
 
 
 def null_source(run: ResolvedRun, storage: str = "nothing") -> SampleSource:

@@ -10,7 +10,6 @@ them, each its part of every batch.
 import errno
 import os
 import time
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,7 +25,7 @@ from tierscope.formats import Format
 from tierscope.loaders.base import Batch, SampleSource, Slots
 from tierscope.loaders.preprocess import Floats
 from tierscope.loaders.problems import check_samples, explain, preprocess_samples, truncated, verify_samples
-from tierscope.loaders.verify import SampleChecks
+from tierscope.loaders.verify import SampleChecks, chosen_between
 from tierscope.native import engine as native
 from tierscope.plan.plan import Block
 from tierscope.storage.access import Punctuality
@@ -53,7 +52,7 @@ class _Columns:
         columns = [np.ascontiguousarray(column, np.int64) for column in (block.files, block.inside, block.tiers)]
         files, inside, tiers = columns
         addresses = files.ctypes.data, inside.ctypes.data, tiers.ctypes.data
-        return cls(block, files, inside, tiers, addresses, checks.chosen_of_many(block.samples) if checks else [])
+        return cls(block, files, inside, tiers, addresses, checks.chosen(block.samples) if checks else [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +68,7 @@ class _Flight:
     @property
     def compared(self) -> list[int]:
         """Of its samples those that are compared with their checksums, by their places in the block."""
-        chosen = self.columns.compared
-        return chosen[bisect_left(chosen, self.start) : bisect_left(chosen, self.stop)]
+        return chosen_between(self.columns.compared, self.start, self.stop)
 
 
 class NativeLoader:

@@ -8,7 +8,7 @@ preload library (`measure/preloaded.py`).
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -85,9 +85,8 @@ class _Samples(Dataset[_Item]):  # type: ignore[misc]
 
     def __getitem__(self, place: _Place) -> _Item:
         reader, slots = self._begin()
-        reader.compared = replace(self._checks, every=1) if self._checks and place.compared else None
         sample, file, inside, tier = place.sample
-        work = StepSamples(place.step, [sample], [file], [inside], [tier])
+        work = StepSamples(place.step, [sample], [file], [inside], [tier], compared=[0] if place.compared else ())
         done = reader.read(work, slots.slots, slots.payloads)
         arrays, preprocess_ns = reader.preprocess(work, done.payloads)
         payload = torch.frombuffer(bytearray(done.payloads[0]), dtype=torch.uint8)
@@ -108,7 +107,7 @@ class _Steps:
         for block in self.blocks:
             columns = (column.tolist() for column in (block.samples, block.files, block.inside, block.tiers))
             places = list(zip(*columns, strict=True))
-            compared = set(self.checks.chosen_of_many(block.samples) if self.checks else ())
+            compared = set(self.checks.chosen(block.samples) if self.checks else ())
             for start in range(0, len(places), self.batch_size):
                 batch = places[start : start + self.batch_size]
                 yield [_Place(step, place, at in compared) for at, place in enumerate(batch, start)]

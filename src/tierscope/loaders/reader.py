@@ -58,9 +58,8 @@ class SampleReader:
         self._source = source
         self._accesses = source.open_accesses()
         self._checks = source.check and source.format.has_checks
-        self.compared = source.checks if source.checks and source.checks.every else None  # None: nothing is
-        if self.compared:
-            self.compared.prepare()
+        if source.checks:
+            source.checks.prepare()
         self._reading = source.format.reading
         self._library = LibraryFiles(source, self._accesses, lane) if self._reading == LIBRARY else None
         self._collective = CollectiveFiles(source, lane) if source.together else None
@@ -116,7 +115,7 @@ class SampleReader:
         return ReadSamples(start, read_done, checked, payloads)
 
     def _check(self, work: StepSamples, filled: Sequence[memoryview], payloads: Sequence[memoryview]) -> None:
-        if self.compared and (chosen := self.compared.chosen(work.samples)):
+        if chosen := work.compared:
             places = [(work.files[at], work.inside[at], work.tiers[at]) for at in chosen]
             verify_samples(self._source, [work.samples[at] for at in chosen], places, [payloads[at] for at in chosen])
         if self._checks:

@@ -43,7 +43,7 @@ class TfDataLoader:
         waiting: list[StepSamples] = []
 
         def paths() -> Iterator[str]:
-            for work in split_steps(blocks, self._batch_size):
+            for work in split_steps(blocks, self._batch_size, self._checks):
                 waiting.append(work)
                 for file, inside, tier in zip(work.files, work.inside, work.tiers, strict=True):
                     if not self._records or inside == 0:
@@ -78,22 +78,21 @@ class TfDataLoader:
                 check_samples(self._source, places, stored)
             if self._source.uniform:
                 payloads = [value[self._source.usual_payload] for value in stored]
-        self._compare(work.samples, places, payloads)
+        if work.compared:
+            self._compare(work, places, payloads)
         checked = _now() - begin
         arrays, preprocess_ns = preprocess_samples(self._source, lambda: places, payloads)
         return Batch(work.step, np.array(work.samples, np.int64), payloads, read_ns, checked, preprocess_ns, arrays)
 
-    def _compare(self, samples: list[int], places: list[Place], payloads: list[memoryview]) -> None:
+    def _compare(self, work: StepSamples, places: list[Place], payloads: list[memoryview]) -> None:
         """With their checksums. Files of other sizes each are handed over whole."""
-        form, chosen = self._source.format, self._checks.chosen(samples) if self._checks else []
-        if not chosen:
-            return
+        form, chosen = self._source.format, work.compared
         read = [payloads[at] for at in chosen]
         if form.reading == EXTENTS and not self._source.uniform and not self._records:
             read = [
                 payload[form.payload(places[at][1], places[at][0])] for at, payload in zip(chosen, read, strict=True)
             ]
-        verify_samples(self._source, [samples[at] for at in chosen], [places[at] for at in chosen], read)
+        verify_samples(self._source, [work.samples[at] for at in chosen], [places[at] for at in chosen], read)
 
     def finish(self) -> tuple[list[LaneTable], Punctuality]:
         return [], Punctuality()

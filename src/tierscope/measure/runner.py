@@ -16,7 +16,7 @@ from tierscope.bench.run import RunTask, ops_path
 from tierscope.bench.tasks import OverheadTask
 from tierscope.formats import NOTHING
 from tierscope.loaders.choose import choose_loader, fills_as_it_reads
-from tierscope.loaders.verify import EVERY
+from tierscope.loaders.verify import read_in
 from tierscope.measure.crews import Crews, crowding
 from tierscope.measure.described import about_run
 from tierscope.measure.first_touch import hit_rates
@@ -52,7 +52,8 @@ def _others(run: ResolvedRun, board: Board | None) -> AbstractContextManager[obj
 
 def _compared(run: ResolvedRun) -> str:
     """How many samples are compared with their checksums."""
-    every = EVERY[run.study.workload.reader.verify]
+    workload = run.study.workload
+    every = read_in(workload.reader.verify, workload.dataset.record_length_bytes)
     if run.format.reading == NOTHING or not every:
         return ""
     return f"; verified: {f'one sample in {every}' if every > 1 else 'every sample'}"

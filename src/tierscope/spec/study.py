@@ -154,7 +154,7 @@ class Reader:
 
     verify: str = key(
         Choice(VERIFY_OFF, VERIFY_SOME, VERIFY_ALL),
-        "compare samples with the checksums kept when they were staged; sample: one read in 128, which costs less than 2 % of reading; all: every read",
+        "compare samples with the checksums kept when they were staged; sample: one read in 128 (of samples below 64 KiB: in 512), less than 2 % of reading; all: every one",
         VERIFY_SOME,
     )
 
