@@ -125,7 +125,7 @@ class TestOneRank:
 
 class TestRecovery:
     def test_the_last_one_is_read_back(self, tmp_path: Path) -> None:
-        trace = staged_run(tmp_path, EVERY_TWO, "verify=true")
+        trace = staged_run(tmp_path, EVERY_TWO, "checkpoint.verify=true")
         assert trace.checkpoints
         assert trace.checkpoints.verified_bytes == FIVE
         assert 0 < (trace.checkpoints.recovery_seconds or 0) < 5
@@ -145,7 +145,7 @@ class TestRecovery:
 
         monkeypatch.setattr(checkpoint, "read_back", damaged)
         with pytest.raises(DamagedDataError, match=rf"rank 0 .*step-000010/{name}: .*trust it with checkpoints"):
-            staged_run(tmp_path, EVERY_TWO, "verify=true")
+            staged_run(tmp_path, EVERY_TWO, "checkpoint.verify=true")
 
 
 class TestBackground:
@@ -202,7 +202,7 @@ class TestEmulated:
             "gfs.bandwidth=20 MB/s",
             "gfs.emulate=true",
             "cache_rate=100%",
-            "verify=true",
+            "checkpoint.verify=true",
         )
         stage(study, str(tmp_path))
         board = Board(map_stations(study.system, study.seed, 1).count)
@@ -225,7 +225,7 @@ class TestManyRanks:
             "ranks_per_node=3",
             "batch_size=2",
             "mode=all_ranks",
-            "verify=true",
+            "checkpoint.verify=true",
             "model_parameters=100001",
             "zero_stage=1",
             f"checkpoint.background={background}",
@@ -250,7 +250,7 @@ class TestManyRanks:
             "mode=all_ranks",
             "checkpoint.tier=lfs",
             "keep=1",
-            "verify=true",
+            "checkpoint.verify=true",
         )
         stage(study, str(tmp_path))
         found = together(study, tmp_path)
@@ -266,7 +266,7 @@ class TestManyRanks:
         assert not (tmp_path / "gfs" / "checkpoints").exists()
 
     def test_ranks_that_write_nothing_do_not_wait(self, tmp_path: Path) -> None:
-        study = small_study(EVERY_TWO, "ranks_per_node=2", "batch_size=2", "verify=true")
+        study = small_study(EVERY_TWO, "ranks_per_node=2", "batch_size=2", "checkpoint.verify=true")
         stage(study, str(tmp_path))
         first, other = together(study, tmp_path)
         assert first.checkpoints

@@ -142,6 +142,7 @@ def test_compression_levels_make_other_files(tmp_path: Path) -> None:
 def test_read_ahead_all_reads_every_file_in_the_first_epoch_and_nothing_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    stage(small_study(), str(tmp_path))
     access = Counting()
     monkeypatch.setattr(directory, "Directory", lambda: access)
     trace = run(tmp_path, "read_ahead=all", "epochs=3", "data_loader=threads")

@@ -88,11 +88,10 @@ class TestCounts:
 
     def test_bytes_are_those_really_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Not samples × configured length: an npz sample needs the archive's directory and headers too."""
-        access = Counting()
+        dataset, access = ("format=npz", "num_samples_per_file=4", "num_files_train=6"), Counting()
+        stage(small_study(*dataset), str(tmp_path))
         monkeypatch.setattr(directory, "Directory", lambda: access)
-        trace = staged_run(
-            tmp_path, "format=npz", "num_samples_per_file=4", "num_files_train=6", "epochs=1", "data_loader=threads"
-        )
+        trace = staged_run(tmp_path, *dataset, "epochs=1", "data_loader=threads")
         (epoch,) = trace.epochs
         read = sum(totals(epoch.lanes, "nbytes", "read"))
         assert read == sum(got for _, got in access.reads)

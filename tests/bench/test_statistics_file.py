@@ -117,7 +117,9 @@ def test_what_is_missing_is_said_and_written_anew(tmp_path: Path, damage: str) -
     else:
         os.truncate(path, 600)
     said = (
-        "vanished; run the same command again" if damage == "missing" else "truncated: 100 of 500 bytes at offset 500"
+        "vanished; run the same command again"
+        if damage == "missing"
+        else "sample 1: truncated: 100 of 500 bytes at offset 500"
     )
     with pytest.raises(VanishedDataError, match=rf"rank 0 \(node 0\): {path}: {said}"):
         run(study, tmp_path)

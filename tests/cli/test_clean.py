@@ -76,7 +76,7 @@ def test_a_result_goes_with_the_data_inside_it(out: Path, capsys: pytest.Capture
     said = capsys.readouterr().out
     assert f"{out}  result, " in said
     assert f"{out}/tiers/gfs  tier, " in said
-    assert "dataset, 25 files, " in said  # 24 and the mark
+    assert "dataset, 26 files, " in said  # 24, the mark and their checksums
     assert "deleted: " in said
     assert not out.exists()
 

@@ -17,6 +17,7 @@ from tierscope.formats import FORMATS, NOTHING
 from tierscope.output import documents, durable, manifest
 from tierscope.plan.file_format import make_format
 from tierscope.spec.study import Study
+from tierscope.storage.sums import NAME as SUMS
 
 STUDY = small_study()
 NAMED_LAST = ["hdf5", "lmdb", "parquet", "png", "jpeg"]
@@ -25,7 +26,8 @@ FILE = make_format(STUDY).file_bytes
 
 def data_files(out: Path) -> dict[str, os.stat_result]:
     """Every data file below, by its path relative to `out`."""
-    found = (path for path in sorted(out.rglob("*")) if path.is_file() and not path.name.startswith(manifest.NAME))
+    ours = (manifest.NAME, SUMS)
+    found = (path for path in sorted(out.rglob("*")) if path.is_file() and not path.name.startswith(ours))
     return {str(path.relative_to(out)): path.stat() for path in found}
 
 
@@ -138,7 +140,7 @@ class TestFiles:
         stage(study, str(tmp_path))
         gfs = tier_files(study, str(tmp_path))[1]
         assert all(os.path.getsize(gfs.path(file)) == FILE for file in range(24))
-        assert len(os.listdir(gfs.folder)) == 5 + 1  # and the marker
+        assert len(os.listdir(gfs.folder)) == 5 + 2  # and the marker, and checksums
 
     def test_ranks_share_the_work_without_overlap(self, tmp_path: Path) -> None:
         study = small_study("nodes=2", "ranks_per_node=3", "num_files_train=100")
@@ -269,7 +271,7 @@ class TestNamedLast:
         really = os.replace
 
         def look(source: str, target: str) -> None:
-            if source.endswith(".part"):
+            if source.endswith(".part") and not target.endswith(SUMS):
                 seen.append((os.path.exists(target), os.path.getsize(source) > 0))
             really(source, target)
 

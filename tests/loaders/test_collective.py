@@ -164,7 +164,7 @@ def test_a_short_file_is_seen_before_its_end_is_read(tmp_path: Path) -> None:
     error = failed(loader_of(study, source(study, str(tmp_path), ranks)), study)
     assert isinstance(error, VanishedDataError)
     assert str(error) == (
-        f"{path}: truncated: 500 of 1000 bytes at offset 9000; run the same command again: short files are written anew"
+        f"{path}: sample 9: truncated: 500 of 1000 bytes at offset 9000; run the same command again: files of another size are written anew"
     )
     assert all(offset + nbytes <= 9_500 for _, offset, nbytes in ranks.reads)
 

@@ -267,7 +267,9 @@ class TestErrors:
         os.truncate(self.victim(study, own), left)
         error = self.fail(study, own, name)
         assert isinstance(error, VanishedDataError)
-        expected = f"{self.victim(study, own)}: truncated: {left} of 1016 bytes at offset 0; run the same command"
+        expected = (
+            f"{self.victim(study, own)}: sample 0: truncated: {left} of 1016 bytes at offset 0; run the same command"
+        )
         assert str(error).startswith(expected)
 
     @loaders

@@ -34,7 +34,7 @@ def written(trace: Trace, tier: str) -> dict[tuple[int, int], int]:
 
 def test_a_study_with_checkpoints(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    run(saved(EVERY_EPOCH, "verify=true", "mode=all_ranks"), out)
+    run(saved(EVERY_EPOCH, "checkpoint.verify=true", "mode=all_ranks"), out)
     (trace,) = traces(out)
     about = checkpoint_of(trace)
     assert (about.tier, about.count, about.bytes, about.writers) == ("gfs", 3, FIVE, 2)

@@ -245,6 +245,11 @@ def test_auto_reads_with_threads_and_says_so(tmp_path: Path, run: Run) -> None:
             "num_samples_per_file=2",
             "placement.policy = first-touch, but workload.dataset.num_samples_per_file = 2 (format tfrecord); ranks copy",
         ),
+        (
+            "record_length_bytes_stdev=100",
+            "placement.policy = first-touch, but workload.dataset.record_length_bytes_stdev = 100; ranks copy",
+        ),
+        ("format=hdf5", "placement.policy = first-touch, but workload.dataset.format = hdf5; ranks copy"),
     ],
 )
 def test_what_ranks_cannot_do_is_refused_before_anything_is_touched(tmp_path: Path, setting: str, line: str) -> None:

@@ -155,7 +155,7 @@ def test_samples_of_tfrecords_in_one_request(name: str, share: float, record: in
 
 
 def test_llama_writes_14_bytes_of_every_parameter_ten_times(tmp_path: Path) -> None:
-    study = small("llama-checkpoint", 1e-4, "verify=false")
+    study = small("llama-checkpoint", 1e-4, "checkpoint.verify=false")
     ops = operations(study, tmp_path)
     assert reads(ops).is_empty()
     writes = ops.filter(pl.col("kind") == "write").group_by("rank").agg(pl.col("bytes").sum())

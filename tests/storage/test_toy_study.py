@@ -21,7 +21,7 @@ from tierscope.storage.base import TierPlace
 from tierscope.tuning.candidates import check_runnable
 
 ON_TOY = ("lfs.storage=toy", "gfs.storage=toy")
-CHECKPOINTS = ("epochs_between_checkpoints=1", "model_parameters=20000", "verify=true", "mode=all_ranks")
+CHECKPOINTS = ("epochs_between_checkpoints=1", "model_parameters=20000", "checkpoint.verify=true", "mode=all_ranks")
 
 
 @pytest.fixture(scope="module")

@@ -64,7 +64,8 @@ class Checkpointer:
         """Before the first epoch, which begins with a barrier."""
         if self._clears:
             of = self._study.system.ranks
-            self._folder.begin((self._wanted.keep + 1) * checkpoint_bytes(self._wanted, self._together, of))
+            keep = self._wanted.keep
+            self._folder.begin((keep + 1) * checkpoint_bytes(self._wanted, self._together, of), keep)
 
     def after_step(self, done: int) -> None:
         """So many steps of the epoch are done."""

@@ -4,14 +4,17 @@ from collections.abc import Callable, Sequence
 
 from tierscope.bench.resolved import ResolvedRun
 from tierscope.dataset.content import maker
+from tierscope.dataset.sums import sums_layout
 from tierscope.loaders import LOADERS, Loader, Reach, SampleSource
 from tierscope.loaders.choose import fills_as_it_reads
 from tierscope.loaders.preprocess import make_preprocess
+from tierscope.loaders.verify import SampleChecks, SumsTable, read_in
 from tierscope.spec.study import Study
 from tierscope.storage.access import Access, Nothing, NullDevice, SeenDirectory
 from tierscope.storage.base import Storage
 from tierscope.storage.files import DatasetFiles
 from tierscope.storage.opening import open_storages, services_of, views_at
+from tierscope.storage.sums import NAME as SUMS
 from tierscope.trace.recorder import Recording
 
 _NO_STORAGE: dict[str, Callable[[], Access]] = {"nothing": Nothing, "null device": NullDevice}
@@ -63,7 +66,23 @@ def make_source(
         preprocess_threads=reader.computation_threads,
         options=reader,
         make_payload=maker(study),
+        checks=_sample_checks(run, storages, out, node),
     )
+
+
+def _sample_checks(run: ResolvedRun, storages: Sequence[Storage], out: str, node: int) -> SampleChecks | None:
+    """Copies that ranks make as they read are what the last tier holds: so are their checksums."""
+    study, form = run.study, run.format
+    layout, tiers = sums_layout(study, form), study.system.tiers
+    if layout is None:
+        return None
+    tables = []
+    for index in range(len(tiers)):
+        home = len(tiers) - 1 if fills_as_it_reads(study) else index
+        files = DatasetFiles.of(tiers[home], out, node, study.workload.dataset, study.seed, form.suffix)
+        tables.append(SumsTable(f"{files.folder}/{SUMS}", layout, storages[home]))
+    every = read_in(study.workload.reader.verify, study.workload.dataset.record_length_bytes)
+    return SampleChecks(every, tuple(tables))
 
 
 def null_source(run: ResolvedRun, storage: str = "nothing") -> SampleSource:

@@ -171,19 +171,24 @@ class _Rank:
     def _loader(self, recording: Recording) -> EpochLoader:
         if self._lasting is not None:
             return self._lasting
+        source = self._source
+        if source.checks:  # other samples in every epoch
+            turn = (self._task.repetition - 1) * self._plan.epochs + recording.epoch - 1
+            source = replace(source, checks=source.checks.at(turn))
         if not LOADERS.load(self._run.loader).records:
-            self._lasting = make_loader(self._run, self._source, recording)
+            self._lasting = make_loader(self._run, source, recording)
             return self._lasting
         if self._study.workload.model.data == "synthetic":
             return NoReads(self._study.workload.reader.batch_size)
         if not in_memory(self._study):
-            return make_loader(self._run, self._source, recording)
+            return make_loader(self._run, source, recording)
         samples, largest = self._plan.order.reachable(self._group.rank), self._format.slot_bytes
         first = self._held is None
         if self._held is None:
-            check_memory(len(samples) * largest * (self._task.ranks_on_host or self._group.size))
+            needed = len(samples) * largest * (self._task.ranks_on_host or self._group.size)
+            check_memory(needed, self._study.workload)
             self._held = SamplesInMemory(samples, largest)
-        loader = make_loader(self._run, self._source, recording) if first else None
+        loader = make_loader(self._run, source, recording) if first else None
         batch = self._study.workload.reader.batch_size
         return AheadLoader(self._held, batch, loader, self._plan.blocks_of(samples))
 

@@ -43,7 +43,7 @@ class StatisticsReads:
             tiers=[home] * reads,
         )
         self._slots = Slots(1, nbytes, slice(None)).slots * reads
-        pieces = replace(source, format=Raw(Shape(places, nbytes)), samples_per_file=reads)
+        pieces = replace(source, format=Raw(Shape(places, nbytes)), samples_per_file=reads, checks=None)
         self._reader = SampleReader(pieces, recording.lane(LANE))
 
     def before(self, batches: Iterator[Batch]) -> Iterator[Batch]:

@@ -45,8 +45,8 @@ class CheckpointFolder:
         self.storage.make_folder(self.unfinished(step))
         return self.unfinished(step)
 
-    def begin(self, needed_bytes: int) -> None:
-        """Empty, and with room for as many bytes."""
+    def begin(self, needed_bytes: int, keep: int = 1) -> None:
+        """Empty, and with room for as many bytes: for those that are kept, and one."""
         claim_folder(self.storage, self.path, NAME)
         with explained(self.path, GENERATING):
             for name, kind in self.storage.entries(self.path).items():
@@ -54,9 +54,10 @@ class CheckpointFolder:
                     self._remove(f"{self.path}/{name}")
             free_bytes = self.storage.space(self.path).free_bytes
         if needed_bytes > free_bytes:
+            fewer = "set workload.checkpoint.keep: 1, " if keep > 1 else ""
             raise UserError(
                 f"{self.path}: checkpoints take up to {about_bytes(needed_bytes)}, but only {about_bytes(free_bytes)} is free "
-                "on that disk; free some, set workload.checkpoint.keep: 1, or choose another tier"
+                f"on that disk; free some, {fewer}or choose another tier"
             )
 
     def complete(self) -> list[int]:

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from tierscope.output.result import LOG_NAMES, SCRATCH
+from tierscope.storage.sums import NAMES as SUMS_NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Rules:
 NO_NAMES = r"(?!)"
 BETWEEN = Rules(NO_NAMES, between=True)
 _SAMPLES = r"\d{9,}\.[a-z0-9]+(\.part)?"
-_DATASET = Rules(_SAMPLES, ((r"\d{6}", Rules(_SAMPLES)),))
+_DATASET = Rules(rf"{_SAMPLES}|{SUMS_NAMES}", ((r"\d{6}", Rules(_SAMPLES)),))
 _CHECKPOINT = Rules(r"(part|weights|optimizer)-\d{6,}\.bin|rank-\d{6,}\.json|checkpoint\.json")
 _RUN = r"\d{4,}-r\d+"
 _FIGURES = "|".join(

@@ -5,19 +5,25 @@ import os
 import re
 
 from tierscope.errors import UserError
+from tierscope.spec.study import Workload
 from tierscope.units import about_bytes
 
 _SHARE = 0.8  # of what is free
 
 
-def check_memory(needed: int) -> None:
+def check_memory(needed: int, workload: Workload) -> None:
     """Refuse a dataset that all ranks together cannot hold in this host's free memory."""
     free = free_memory()
-    if needed > _SHARE * free:
-        raise UserError(
-            f"workload.reader.read_ahead = all; the ranks' samples take {about_bytes(needed)} of memory, and {about_bytes(free)} are free here; "
-            "use fewer ranks or samples, shuffle: local, or read_ahead: batches"
-        )
+    if needed <= _SHARE * free:
+        return
+    key, fix = "workload.reader.read_ahead = all", "read_ahead: batches"
+    if workload.reader.read_ahead != "all":
+        key, fix = f"workload.model.data = {workload.model.data}", "data: tiers"
+    local = "" if workload.reader.shuffle == "local" else "shuffle: local, "
+    raise UserError(
+        f"{key}; the ranks' samples take {about_bytes(needed)} of memory, and {about_bytes(free)} are free here; "
+        f"use fewer ranks or samples, {local}or {fix}"
+    )
 
 
 def free_memory(meminfo: str = "/proc/meminfo") -> int:

@@ -1,18 +1,22 @@
 """Files onto tiers: every node writes its own copies, ranks share the work, what is already there stays.
 
-A file is complete when it has its full size: a killed writer leaves a shorter one, which is written again. After a
+A file is complete when it has the size that it was written with, which the table of checksums knows where only content decides it: a killed writer
+leaves a shorter one, which is written again. Checksums that are missing (an older Tierscope kept none) are worked out from what files must hold; pictures,
+whose bytes are Pillow's, are written again. After a
 restart of the machine even full-sized files may lack data that never reached the device, so a dataset that
 was not marked complete in the same boot is written again as a whole.
 """
 
 import socket
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
 from tierscope.dataset import content
+from tierscope.dataset.sums import StagedSums, sums_layout
 from tierscope.errors import ForeignDirectoryError
-from tierscope.formats import LIBRARY, NOTHING, Shape
+from tierscope.formats import LIBRARY, NOTHING, WHOLE, Shape
 from tierscope.formats.raw import Raw
 from tierscope.jsonable import JsonObject
 from tierscope.output import durable, manifest
@@ -24,6 +28,7 @@ from tierscope.storage.base import FILE, LINK, Piece, Storage
 from tierscope.storage.files import DatasetFiles
 from tierscope.storage.opening import open_storages
 from tierscope.storage.striping import Striping
+from tierscope.storage.sums import NAME as SUMS
 
 STATISTICS = 0  # number of the one file that samples made in memory are drawn from
 
@@ -51,6 +56,7 @@ class Share:
     part: int
     parts: int
     striping: Striping | None = None  # None: wherever the file system puts files
+    sums: StagedSums | None = None  # None: there are no samples in files
 
     @property
     def leads(self) -> bool:
@@ -71,6 +77,13 @@ class Missing:
     disk_bytes: int  # what that takes up: whole blocks
     free_bytes: int
     free_files: int | None  # None: the filesystem has no fixed number of inodes
+    resized: int = 0  # of these files: those that are there with another size than they were written with
+    unsummed: int = 0  # files that are there, but not their checksums
+    example: str = ""  # a path of either, the former first
+
+
+# What is found of a file.
+_COMPLETE, _UNSUMMED, _RESIZED, _MISSING = "complete", "unsummed", "resized", "missing"
 
 
 class Stager:
@@ -83,6 +96,7 @@ class Stager:
         form, self._plan = planned(study)
         self._statistics = dataset.statistics.file_bytes
         self._format = form if self._statistics is None else Raw(Shape(1, self._statistics))  # of what is written
+        layout = sums_layout(study, form)
         self.shares: list[Share] = []
         storages = open_storages(study, out, place.node)
         for index, (tier, storage) in enumerate(zip(study.system.tiers, storages, strict=True)):
@@ -90,7 +104,8 @@ class Stager:
             node, part, parts = None, place.rank, place.ranks
             if tier.visible_to == "node":
                 node, part, parts = place.node, place.rank_on_node, place.ranks_on_node
-            self.shares.append(Share(index, tier.name, storage, files, node, part, parts, Striping.of(tier)))
+            sums = StagedSums(storage, files.folder, layout, part) if layout else None
+            self.shares.append(Share(index, tier.name, storage, files, node, part, parts, Striping.of(tier), sums))
 
     def claim(self) -> None:
         """The leading rank of each tier makes and marks the directories. Changes nothing that is there."""
@@ -110,6 +125,8 @@ class Stager:
                 found = manifest.read(share.files.folder, share.storage) or {}
                 if not self._trust(found):
                     self._discard(share)
+                if share.sums:
+                    share.sums.distrust()
                 if not found.get("complete"):
                     self._mark(share, complete=False)
 
@@ -123,6 +140,8 @@ class Stager:
 
     def _discard(self, share: Share) -> None:
         """Remove data files that may be hollow; the folder is ours, and so is everything with these names."""
+        if share.sums:
+            share.sums.drop()
         for folder in share.files.folders():
             for name in share.storage.entries(folder):
                 if share.files.owns(name):
@@ -130,6 +149,8 @@ class Stager:
 
     def _mark(self, share: Share, complete: bool) -> None:
         state = {"complete": complete, "host": socket.gethostname(), "boot_id": durable.boot_id()}
+        if share.sums:
+            state["extra_names"] = [SUMS]
         manifest.write(share.files.folder, "dataset", state, share.storage)
 
     def missing(self) -> list[Missing]:
@@ -137,7 +158,7 @@ class Stager:
         found = []
         for share in self.shares:
             storage, folder = share.storage, share.files.folder
-            count = sum(not self._complete(storage, path, file) for file, path in self._paths(share))
+            count, resized, unsummed, example = self._counted(share)
             with explained(folder, LOOKING):
                 space, device = storage.space(folder), storage.device(folder)
                 sealed = bool((manifest.read(folder, storage) or {}).get("complete"))
@@ -153,9 +174,28 @@ class Stager:
                     disk_bytes=count * -(-self._format.file_bytes // space.block_bytes) * space.block_bytes,
                     free_bytes=space.free_bytes,
                     free_files=space.free_files,
+                    resized=resized,
+                    unsummed=unsummed,
+                    example=example,
                 )
             )
         return found
+
+    def _counted(self, share: Share) -> tuple[int, int, int, str]:
+        """Files to be written; those with another size among them; those without checksums; and one of the latter two."""
+        states, examples = Counter[str](), dict[str, str]()
+        for file, path in self._paths(share):
+            state = self._state(share, path, file)
+            states[state] += 1
+            examples.setdefault(state, path)
+        again = states[_UNSUMMED] if not self._follows else 0
+        example = examples.get(_RESIZED) or examples.get(_UNSUMMED) or ""
+        return states[_MISSING] + states[_RESIZED] + again, states[_RESIZED], states[_UNSUMMED], example
+
+    @property
+    def _follows(self) -> bool:
+        """Whether what loaders hand over follows from the study alone: the bytes of a picture are its encoder's."""
+        return self._format.reading != WHOLE
 
     def _paths(self, share: Share) -> Iterator[tuple[int, str]]:
         if self._statistics is not None:  # and no files of samples
@@ -168,16 +208,22 @@ class Stager:
             for file in block.tolist():
                 yield file, share.files.path(file)
 
-    def _complete(self, storage: Storage, path: str, file: int) -> bool:
+    def _state(self, share: Share, path: str, file: int) -> str:
         """A file whose size only its content decides gets its name when it is complete."""
         expected = self._format.file_bytes_of(file)
         try:
-            found = storage.look(path)
+            found = share.storage.look(path)
+            if found is None or found.kind != FILE:
+                return _MISSING
+            if expected is not None:
+                whole = found.nbytes == expected
+            else:
+                whole = share.sums.has_size(file, found.nbytes) if share.sums else found.nbytes > 0
+            if not whole:
+                return _RESIZED
+            return _COMPLETE if share.sums is None or share.sums.knows(file) else _UNSUMMED
         except OSError as error:
             raise explanation(error, path, LOOKING) from None
-        if found is None or found.kind != FILE:
-            return False
-        return found.nbytes > 0 if expected is None else found.nbytes == expected
 
     def write(self, progress: Callable[[int], None]) -> int:
         """Write what is missing, after `reopen` by all; the bytes written."""
@@ -188,6 +234,9 @@ class Stager:
                 total += written
                 if written:
                     progress(written)
+            if share.sums:
+                with explained(share.files.folder, GENERATING):
+                    share.sums.finish()
         return total
 
     def reopen(self) -> None:
@@ -198,36 +247,53 @@ class Stager:
 
     def _write_file(self, share: Share, path: str, file: int) -> int:
         """Write a file unless it is there; the bytes written."""
-        storage = share.storage
         try:
             if self._format.file_bytes_of(file) is None:
-                return self._write_named_last(storage, path, share.files.unfinished(file), file)
+                return 0 if self._is_there(share, path, file) else self._write_named_last(share, path, file)
             try:
-                return storage.write(path, lambda: self._encoded(file))  # the usual case costs no look
+                return share.storage.write(path, lambda: self._encoded(share, file))  # the usual case costs no look
             except FileExistsError:
-                if self._complete(storage, path, file):
+                if self._is_there(share, path, file):
                     return 0
-                return storage.write(path, lambda: self._encoded(file), True)
+                return share.storage.write(path, lambda: self._encoded(share, file), True)
         except OSError as error:
             raise explanation(error, path, GENERATING) from None
 
-    def _write_named_last(self, storage: Storage, path: str, unfinished: str, file: int) -> int:
+    def _is_there(self, share: Share, path: str, file: int) -> bool:
+        """With its checksums: those that are missing follow from what the file must hold, if from anything."""
+        state = self._state(share, path, file)
+        if state == _UNSUMMED and self._follows:
+            samples, found = self._samples(file), share.storage.look(path)
+            encoded = [] if self._format.reading == LIBRARY else self._format.encode(samples)
+            if share.sums and found:
+                share.sums.add(file, self._format.stored(samples, encoded), found.nbytes, self._format.shape.alike)
+            return True
+        return state == _COMPLETE
+
+    def _write_named_last(self, share: Share, path: str, file: int) -> int:
         """What is there under the other name was left by a writer that was killed."""
-        if self._complete(storage, path, file):
-            return 0
+        storage, unfinished = share.storage, share.files.unfinished(file)
         with suppress(FileNotFoundError):
             storage.remove(unfinished)
         if self._format.reading == LIBRARY:
-            self._format.write(unfinished, self._samples(file))
+            samples = self._samples(file)
+            self._format.write(unfinished, samples)
             found = storage.look(unfinished)
             written = found.nbytes if found else 0
+            if share.sums:
+                share.sums.add(file, samples, written, self._format.shape.alike)
         else:
-            written = storage.write(unfinished, lambda: self._encoded(file))
+            written = storage.write(unfinished, lambda: self._encoded(share, file))
         storage.rename(unfinished, path)
         return written
 
-    def _encoded(self, file: int) -> list[Piece]:
-        return self._format.encode(self._samples(file))
+    def _encoded(self, share: Share, file: int) -> list[Piece]:
+        samples = self._samples(file)
+        encoded = self._format.encode(samples)
+        if share.sums:
+            nbytes = sum(len(piece) for piece in encoded)
+            share.sums.add(file, self._format.stored(samples, encoded), nbytes, self._format.shape.alike)
+        return encoded
 
     def _samples(self, file: int) -> list[list[bytes | bytearray | memoryview]]:
         dataset, seed = self._study.workload.dataset, self._study.seed
@@ -239,7 +305,11 @@ class Stager:
         ]
 
     def sync(self) -> None:
-        """After the ranks of this node wrote: one of them makes durable what the node wrote, on every tier."""
+        """After all ranks wrote: their checksums become one table, and one of every node makes durable what the node wrote, on every tier."""
+        for share in self._led():
+            if share.sums:
+                with explained(share.files.folder, GENERATING):
+                    share.sums.merge()
         for share in self.shares if self._first_of_node else ():
             with explained(share.files.folder, GENERATING):
                 share.storage.sync(share.files.folder)

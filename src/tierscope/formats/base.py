@@ -123,6 +123,14 @@ class Format:
         """The file as pieces to be written in order; each payload comes, and is passed on, as pieces too."""
         raise NotImplementedError
 
+    def stored(
+        self,
+        payloads: Sequence[Sequence[Buffer]],
+        encoded: Sequence[Buffer],  # noqa: ARG002
+    ) -> Sequence[Sequence[Buffer]]:
+        """What loaders will hand over of each sample, as pieces: the samples, or what `encode` made of them."""
+        return payloads
+
     def write(self, path: str, payloads: Sequence[Sequence[Buffer]]) -> None:
         """The file, by the library that will read it."""
         raise NotImplementedError

@@ -65,6 +65,13 @@ class _Picture(Format):
         image.save(out, self._name, **self._keywords, **self._comment(payload))
         return [out.getvalue()]
 
+    def stored(
+        self,
+        payloads: Sequence[Sequence[Buffer]],  # noqa: ARG002
+        encoded: Sequence[Buffer],
+    ) -> Sequence[Sequence[Buffer]]:
+        return [encoded]
+
     def _comment(self, payload: bytes) -> dict[str, bytes]:  # noqa: ARG002
         return {}
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from tierscope.formats import EXTENTS, Format
 from tierscope.loaders.preprocess import Floats, Preprocess
+from tierscope.loaders.verify import SampleChecks, chosen_between
 from tierscope.plan.permutation import IndexArray
 from tierscope.plan.plan import Block
 from tierscope.spec.study import Reader
@@ -62,7 +63,8 @@ class SampleSource:
     transfer_bytes: int
     samples_per_file: int
     open_accesses: Callable[[], tuple[Access, ...]]  # one thread's ways to the tiers
-    check: bool = True  # verify what was read, where the format can
+    check: bool = True  # let the format look at what was read, where it can find anything
+    checks: SampleChecks | None = None  # which samples are compared with their checksums; None: there are no checksums
     reach: Reach = Reach()
     preprocess: Preprocess | None = None
     preprocess_threads: int = 0  # 0: those that read
@@ -118,7 +120,10 @@ class Loader(EpochLoader, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StepSamples:
-    """Samples of one step to be read; sample i of it goes to slot i. `fills`: whether its file is copied to the nearest tier; empty: none is."""
+    """Samples of one step to be read; sample i of it goes to slot i.
+
+    `fills`: whether its file is copied to the nearest tier; empty: none is. `compared`: which of them with their checksums.
+    """
 
     step: int
     samples: list[int]
@@ -126,6 +131,7 @@ class StepSamples:
     inside: list[int]
     tiers: list[int]
     fills: Sequence[bool] = ()
+    compared: Sequence[int] = ()
 
     def part(self, start: int, stop: int) -> "StepSamples":
         return StepSamples(
@@ -135,19 +141,22 @@ class StepSamples:
             self.inside[start:stop],
             self.tiers[start:stop],
             self.fills[start:stop],
+            [at - start for at in self.compared if start <= at < stop] if self.compared else (),
         )
 
 
-def split_steps(blocks: Iterator[Block], batch_size: int) -> Iterator[StepSamples]:
+def split_steps(blocks: Iterator[Block], batch_size: int, checks: SampleChecks | None = None) -> Iterator[StepSamples]:
     """The steps of an epoch; blocks hold whole batches, but for the last one."""
     step = 0
     for block in blocks:
         columns = [block.samples.tolist(), block.files.tolist(), block.inside.tolist(), block.tiers.tolist()]
         fills: Sequence[bool] = () if block.fills is None or not block.fills.any() else block.fills.tolist()
+        chosen = checks.chosen(block.samples) if checks else []
         for start in range(0, len(columns[0]), batch_size):
             part = slice(start, start + batch_size)
             samples, files, inside, tiers = (column[part] for column in columns)
-            yield StepSamples(step, samples, files, inside, tiers, fills[part])
+            compared = [at - start for at in chosen_between(chosen, start, start + batch_size)]
+            yield StepSamples(step, samples, files, inside, tiers, fills[part], compared)
             step += 1
 
 

@@ -9,7 +9,7 @@ that fails leaves the file open: closing it would wait for the others, who wait 
 
 from tierscope.formats import LIBRARY, Extent, Format, Handle
 from tierscope.loaders.base import SampleSource, SharedFile
-from tierscope.loaders.problems import damaged, explain, truncated
+from tierscope.loaders.problems import broken, explain, truncated
 from tierscope.trace.ops import CLOSE, OPEN, READ
 from tierscope.trace.recorder import Lane
 
@@ -34,7 +34,7 @@ class CollectiveFiles:
         except OSError as error:
             raise explain(error, path) from None
         except ValueError as error:
-            raise damaged(path, inside, str(error)) from None
+            raise broken(self._source, (file, inside, tier), str(error)) from None
 
     def _opened(self, file: int, tier: int, path: str) -> Handle:
         form, together, lane = self._source.format, self._source.together[tier], self._lane
@@ -70,7 +70,7 @@ class _ByExtents:
     def read(self, inside: int, slot: memoryview) -> int:
         lane, tier, file = self._place
         (extent,) = self._form.extents(inside, file)
-        self._check_end(extent)
+        self._check_end(inside, extent)
         for done in range(0, self._form.slot_bytes, self._transfer):
             piece = slot[done : min(done + self._transfer, extent.nbytes)]
             offset = extent.offset + min(done, extent.nbytes)
@@ -78,14 +78,14 @@ class _ByExtents:
             got = self._shared.read(offset, piece)
             lane.end(tier, READ, file, offset, got)
             if got != piece.nbytes:
-                raise truncated(self._path, extent.offset, extent.nbytes, done + got)
+                raise truncated(self._path, inside, extent.offset, extent.nbytes, done + got)
         return extent.nbytes
 
-    def _check_end(self, extent: Extent) -> None:
+    def _check_end(self, inside: int, extent: Extent) -> None:
         """MPI libraries may count bytes behind the end of a file as read."""
         there = max(0, self._shared.size - extent.offset)
         if there < extent.nbytes:
-            raise truncated(self._path, extent.offset, extent.nbytes, there)
+            raise truncated(self._path, inside, extent.offset, extent.nbytes, there)
 
     def close(self) -> None:
         self._shared.close()

@@ -17,13 +17,13 @@ class InlineLoader:
         self, source: SampleSource, batch_size: int, threads: int, prefetch: int, recording: Recording
     ) -> None:
         del threads, prefetch  # it has neither
-        self._batch_size = batch_size
+        self._batch_size, self._checks = batch_size, source.checks
         self._slots = Slots(batch_size, source.format.slot_bytes, source.usual_payload)
         self._reader = SampleReader(source, *recording.lanes(1))
 
     def batches(self, blocks: Iterator[Block]) -> Iterator[Batch]:
         try:
-            for work in split_steps(blocks, self._batch_size):
+            for work in split_steps(blocks, self._batch_size, self._checks):
                 count = len(work.samples)
                 done = self._reader.read(work, self._slots.slots[:count], self._slots.payloads[:count])
                 arrays, preprocessed = self._reader.preprocess(work, done.payloads)

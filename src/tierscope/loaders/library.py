@@ -12,7 +12,7 @@ from typing import Any
 from tierscope.errors import DamagedDataError
 from tierscope.formats import Handle, Opened
 from tierscope.loaders.base import SampleSource
-from tierscope.loaders.problems import damaged, explain
+from tierscope.loaders.problems import broken, explain
 from tierscope.storage.access import READ_FLAGS, Access
 from tierscope.trace.ops import CLOSE, OPEN, READ
 from tierscope.trace.recorder import Lane
@@ -80,9 +80,9 @@ class LibraryFiles:
             if self._errors:
                 raise explain(self._errors[0], path) from None
             if isinstance(error, ValueError):
-                raise damaged(path, inside, str(error)) from None
+                raise broken(self._source, (file, inside, tier), str(error)) from None
             if error.errno is None:  # the library's own word for a file that it does not understand
-                raise damaged(path, inside, str(error).partition("\n")[0]) from None
+                raise broken(self._source, (file, inside, tier), str(error).partition("\n")[0]) from None
             raise explain(error, path) from None
 
     def _handle(self, file: int, tier: int, path: str) -> Handle:

@@ -1,6 +1,7 @@
 """`data_loader: native`: the threads and their reading are in C, and wait for no interpreter. The order of reads, their sizes
 and what is recorded are those of the loaders in Python. Samples are checked by as many threads in Python, behind the reading ones, so that
-neither waits for the other; the checksums release the interpreter. The same threads preprocess, or `computation_threads` of their own behind
+neither waits for the other; the checksums release the interpreter. Where only one read in many is compared with its checksum, and the format has no checks of
+its own, whoever waits for the batch does that. The same threads preprocess, or `computation_threads` of their own behind
 them, each its part of every batch.
 
 `read_threads: 0` reads in the rank's own thread when a batch is asked for, as the inline loader does.
@@ -23,7 +24,8 @@ from tierscope.errors import TierscopeError, UserError
 from tierscope.formats import Format
 from tierscope.loaders.base import Batch, SampleSource, Slots
 from tierscope.loaders.preprocess import Floats
-from tierscope.loaders.problems import check_samples, explain, preprocess_samples, truncated
+from tierscope.loaders.problems import check_samples, explain, preprocess_samples, truncated, verify_samples
+from tierscope.loaders.verify import SampleChecks, chosen_between
 from tierscope.native import engine as native
 from tierscope.plan.plan import Block
 from tierscope.storage.access import Punctuality
@@ -43,12 +45,14 @@ class _Columns:
     inside: npt.NDArray[np.int64]
     tiers: npt.NDArray[np.int64]
     addresses: tuple[int, int, int]
+    compared: list[int]  # with their checksums
 
     @classmethod
-    def of(cls, block: Block) -> "_Columns":
+    def of(cls, block: Block, checks: SampleChecks | None) -> "_Columns":
         columns = [np.ascontiguousarray(column, np.int64) for column in (block.files, block.inside, block.tiers)]
         files, inside, tiers = columns
-        return cls(block, files, inside, tiers, (files.ctypes.data, inside.ctypes.data, tiers.ctypes.data))
+        addresses = files.ctypes.data, inside.ctypes.data, tiers.ctypes.data
+        return cls(block, files, inside, tiers, addresses, checks.chosen(block.samples) if checks else [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,11 @@ class _Flight:
     start: int
     stop: int
 
+    @property
+    def compared(self) -> list[int]:
+        """Of its samples those that are compared with their checksums, by their places in the block."""
+        return chosen_between(self.columns.compared, self.start, self.stop)
+
 
 class NativeLoader:
     records: ClassVar[bool] = True
@@ -71,6 +80,8 @@ class NativeLoader:
         form, reach = source.format, source.reach
         self._source, self._batch_size = source, batch_size
         self._checks = source.check and form.has_checks
+        if source.checks:
+            source.checks.prepare()
         self._extents = affine_extents(form, source.samples_per_file)
         self._moves = reach.odirect and len(self._extents) == 1 and self._extents[0].step % native.DIRECT_ALIGN != 0
         batches = prefetch + 1 if threads else 1
@@ -99,7 +110,7 @@ class NativeLoader:
             )
         )
         self._parts = source.preprocess_threads if source.preprocess and threads else 0
-        checkers = threads if self._checks or source.preprocess else 0
+        checkers = threads if self._checks or source.preprocess or (source.checks and source.checks.every == 1) else 0
         self._checkers = ThreadPoolExecutor(checkers, "checker") if checkers else None
         self._preprocessors = ThreadPoolExecutor(self._parts, "preprocess") if self._parts else None
         self._finished = False
@@ -121,7 +132,7 @@ class NativeLoader:
     def _steps(self, blocks: Iterator[Block]) -> Iterator[tuple[_Columns, int, int]]:
         """Where in which block every batch begins and ends."""
         for block in blocks:
-            columns, samples = _Columns.of(block), len(block.samples)
+            columns, samples = _Columns.of(block, self._source.checks), len(block.samples)
             for start in range(0, samples, self._batch_size):
                 yield columns, start, min(start + self._batch_size, samples)
 
@@ -171,15 +182,25 @@ class NativeLoader:
             raise self._problem(flight, outcome)
         read_ns, decode_ns = outcome.ended - outcome.began, 0
         slots, payloads = self._views(flight)
-        if self._checks:
+        compared = flight.compared
+        if self._checks or compared:
             start = _now()
-            check_samples(self._source, _places(flight), slots)
+            if compared:
+                self._compare(flight, compared, payloads)
+            if self._checks:
+                check_samples(self._source, _places(flight), slots)
             decode_ns = _now() - start
         arrays, preprocessed = (
             ([], 0) if self._parts else preprocess_samples(self._source, partial(_places, flight), payloads)
         )
         samples = flight.columns.block.samples[flight.start : flight.stop]
         return Batch(flight.step, samples, payloads, read_ns, decode_ns, preprocessed, arrays)
+
+    def _compare(self, flight: _Flight, compared: Sequence[int], payloads: Sequence[memoryview]) -> None:
+        columns = flight.columns
+        samples = [int(columns.block.samples[at]) for at in compared]
+        places = [(int(columns.files[at]), int(columns.inside[at]), int(columns.tiers[at])) for at in compared]
+        verify_samples(self._source, samples, places, [payloads[at - flight.start] for at in compared])
 
     def _views(self, flight: _Flight) -> tuple[Sequence[memoryview], Sequence[memoryview]]:
         """Slots and payloads. O_DIRECT reads whole blocks: a sample may begin anywhere in its first."""
@@ -195,7 +216,7 @@ class NativeLoader:
         files = self._source.files[int(flight.columns.tiers[at])]
         path = files.path(int(flight.columns.files[at]))
         if outcome.operation == native.TRUNCATED:
-            return truncated(path, outcome.offset, outcome.wanted, outcome.got)
+            return truncated(path, int(flight.columns.inside[at]), outcome.offset, outcome.wanted, outcome.got)
         if self._source.reach.odirect and outcome.error == errno.EINVAL:
             return UserError(
                 f"{files.tier_root}: reads past the page cache (O_DIRECT) do not work on its filesystem; "

@@ -16,15 +16,20 @@ from tierscope.errors import (
 from tierscope.loaders.base import SampleSource
 from tierscope.loaders.preprocess import Floats
 from tierscope.output.disk_errors import COPYING, explanation
+from tierscope.storage.access import READ_FLAGS
+from tierscope.storage.sums import SampleSums, stored_size
 
 _now = time.monotonic_ns
-Places = Iterable[tuple[int, int, int]]
+Place = tuple[int, int, int]  # file, number inside it, tier
+Places = Iterable[Place]
+_AGAIN = "run the same command again: it is made anew"
 
 
-def truncated(path: str, offset: int, wanted: int, got: int) -> TierscopeError:
+def truncated(path: str, inside: int, offset: int, wanted: int, got: int) -> TierscopeError:
     """A file that ends before the extent does."""
     return VanishedDataError(
-        f"{path}: truncated: {got} of {wanted} bytes at offset {offset}; run the same command again: short files are written anew"
+        f"{path}: sample {inside}: truncated: {got} of {wanted} bytes at offset {offset}; "
+        "run the same command again: files of another size are written anew"
     )
 
 
@@ -47,8 +52,86 @@ def explain_copy(error: OSError, path: str) -> Exception:
     return explanation(error, path, COPYING)
 
 
-def damaged(path: str, inside: int, what: str) -> TierscopeError:
-    return DamagedDataError(f"{path}: sample {inside}: {what}; delete the file and run again to have it generated anew")
+def broken(source: SampleSource, place: Place, what: str) -> TierscopeError:
+    """A sample that is not what was staged. Of a file with another size than it was staged with: that, since staging will see it too."""
+    file, inside, tier = place
+    path = source.files[tier].path(file)
+    expected, found = _staged_bytes(source, file, tier), _found_bytes(source, path, tier)
+    if expected is None or found is None or stored_size(found) == stored_size(expected):
+        return DamagedDataError(
+            f"{path}: sample {inside}: {what}; delete the file and run again to have it generated anew"
+        )
+    if found < expected:
+        return truncated(path, inside, 0, expected, found)
+    return VanishedDataError(
+        f"{path}: sample {inside}: the file has {found} bytes instead of {expected}; run the same command again: files of another size are written anew"
+    )
+
+
+def _staged_bytes(source: SampleSource, file: int, tier: int) -> int | None:
+    """What a file was written with; modulo 2^32, where only content decides it."""
+    known = source.format.file_bytes_of(file)
+    if known is not None or source.checks is None:
+        return known
+    try:
+        return source.checks.tables[tier].opened().size_of(file)
+    except (OSError, ValueError):
+        return None
+
+
+def _found_bytes(source: SampleSource, path: str, tier: int) -> int | None:
+    access = source.open_accesses()[tier]
+    try:
+        fd = access.open(path, READ_FLAGS)
+        try:
+            return access.size(fd)
+        finally:
+            access.close(fd)
+    except OSError:
+        return None
+    finally:
+        access.leave()
+
+
+def verify_samples(
+    source: SampleSource, samples: Sequence[int], places: Sequence[Place], payloads: Sequence[memoryview]
+) -> None:
+    """Compare all of these with the checksums that were kept when they were staged."""
+    for tier in {place[2] for place in places}:
+        own = [at for at, place in enumerate(places) if place[2] == tier]
+        table = _table(source, tier)
+        try:
+            wrong = table.verify([samples[at] for at in own], [payloads[at] for at in own])
+        except OSError as error:
+            raise _no_table(error, table.path) from None
+        if wrong is None:
+            continue
+        if not table.intact():
+            raise VanishedDataError(f"{table.path}: is damaged; {_AGAIN}")
+        place = places[own[wrong.at]]
+        if not wrong.stored:
+            path = source.files[tier].path(place[0])
+            raise VanishedDataError(f"{path}: sample {place[1]}: has no checksum in {table.path}; {_AGAIN}")
+        what = f"its checksum is {wrong.found:#010x}, not {wrong.stored:#010x} as when it was staged: damaged, or another sample"
+        raise broken(source, place, what)
+
+
+def _table(source: SampleSource, tier: int) -> SampleSums:
+    assert source.checks is not None, "samples are compared with checksums"
+    table = source.checks.tables[tier]
+    try:
+        return table.opened()
+    except OSError as error:
+        raise _no_table(error, table.path) from None
+    except ValueError as error:
+        raise VanishedDataError(f"{table.path}: {error}; {_AGAIN}") from None
+
+
+def _no_table(error: OSError, path: str) -> TierscopeError:
+    """A table that cannot be read: away as any other file may be, or gone, short or no plain file, which staging mends."""
+    if error.errno in AWAY or error.errno in (errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+        return explain(error, path)
+    return VanishedDataError(f"{path}: checksums cannot be read: {error.strerror}; {_AGAIN}")
 
 
 def check_samples(source: SampleSource, places: Places, slots: Iterable[memoryview]) -> None:
@@ -58,7 +141,7 @@ def check_samples(source: SampleSource, places: Places, slots: Iterable[memoryvi
         try:
             check(slot)
         except ValueError as error:
-            raise damaged(source.files[tier].path(file), inside, str(error)) from None
+            raise broken(source, (file, inside, tier), str(error)) from None
 
 
 def preprocess_samples(
@@ -75,5 +158,5 @@ def preprocess_samples(
             try:
                 source.preprocess([payload])
             except ValueError as error:
-                raise damaged(source.files[tier].path(file), inside, str(error)) from None
+                raise broken(source, (file, inside, tier), str(error)) from None
         raise

@@ -20,6 +20,7 @@ from tierscope.helper_process import isolated_children
 from tierscope.loaders.base import Batch, SampleSource, Slots, StepSamples
 from tierscope.loaders.preprocess import Floats, Preprocess
 from tierscope.loaders.reader import SampleReader
+from tierscope.loaders.verify import SampleChecks
 from tierscope.plan.plan import Block
 from tierscope.spec.study import Reader
 from tierscope.storage.access import Directory, Punctuality
@@ -34,10 +35,8 @@ class _Place:
     """What a worker is asked for."""
 
     step: int
-    sample: int
-    file: int
-    inside: int
-    tier: int
+    sample: tuple[int, int, int, int]  # its number, its file, its number inside it, tier
+    compared: bool  # with its checksum
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +58,7 @@ class _Samples(Dataset[_Item]):  # type: ignore[misc]
         self._files: tuple[DatasetFiles, ...] = source.files
         self._tier_names, self._transfer = source.tier_names, source.transfer_bytes
         self._samples_per_file, self._check = source.samples_per_file, source.check
+        self._checks = source.checks
         self._preprocess = preprocess
         self._reader: SampleReader | None = None
         self._slots: Slots | None = None
@@ -77,6 +77,7 @@ class _Samples(Dataset[_Item]):  # type: ignore[misc]
                 samples_per_file=self._samples_per_file,
                 open_accesses=lambda: tuple(Directory() for _ in self._files),
                 check=self._check,
+                checks=self._checks,
                 preprocess=Preprocess(mode, seconds, self._format) if mode != "none" else None,
             )
             self._reader = SampleReader(source, Recording(len(self._files), silent=True).lanes(1)[0])
@@ -85,12 +86,13 @@ class _Samples(Dataset[_Item]):  # type: ignore[misc]
 
     def __getitem__(self, place: _Place) -> _Item:
         reader, slots = self._begin()
-        work = StepSamples(place.step, [place.sample], [place.file], [place.inside], [place.tier])
+        sample, file, inside, tier = place.sample
+        work = StepSamples(place.step, [sample], [file], [inside], [tier], compared=[0] if place.compared else ())
         done = reader.read(work, slots.slots, slots.payloads)
         arrays, preprocess_ns = reader.preprocess(work, done.payloads)
         payload = torch.frombuffer(bytearray(done.payloads[0]), dtype=torch.uint8)
         array = torch.from_numpy(arrays[0]) if arrays else None
-        return _Item(place.sample, payload, array, done.start, done.read, done.check_ns, preprocess_ns)
+        return _Item(sample, payload, array, done.start, done.read, done.check_ns, preprocess_ns)
 
 
 @dataclass(slots=True)
@@ -98,6 +100,7 @@ class _Steps:
     """Batches of places, of whichever epoch is being read."""
 
     batch_size: int
+    checks: SampleChecks | None
     blocks: Iterator[Block] = field(default_factory=lambda: iter(()))
 
     def __iter__(self) -> Iterator[list[_Place]]:
@@ -105,8 +108,10 @@ class _Steps:
         for block in self.blocks:
             columns = (column.tolist() for column in (block.samples, block.files, block.inside, block.tiers))
             places = list(zip(*columns, strict=True))
+            compared = set(self.checks.chosen(block.samples) if self.checks else ())
             for start in range(0, len(places), self.batch_size):
-                yield [_Place(step, *place) for place in places[start : start + self.batch_size]]
+                batch = places[start : start + self.batch_size]
+                yield [_Place(step, place, at in compared) for at, place in enumerate(batch, start)]
                 step += 1
 
 
@@ -122,7 +127,7 @@ class TorchLoader:
     ) -> None:
         del recording
         options = source.options or Reader()
-        self._steps = _Steps(batch_size)
+        self._steps = _Steps(batch_size, source.checks)
         workers: dict[str, Any] = {}
         if threads:
             workers = {
@@ -156,6 +161,7 @@ class TorchLoader:
                 sum(item.preprocess_ns for item in items),
                 arrays,
             )
+        self._steps.checks = self._steps.checks and self._steps.checks.next()
 
     def finish(self) -> tuple[list[LaneTable], Punctuality]:
         return [], Punctuality()

@@ -15,7 +15,15 @@ from tierscope.loaders.base import SampleSource, StepSamples
 from tierscope.loaders.collective import CollectiveFiles
 from tierscope.loaders.library import LibraryFiles
 from tierscope.loaders.preprocess import Floats
-from tierscope.loaders.problems import check_samples, explain, explain_copy, preprocess_samples, truncated
+from tierscope.loaders.problems import (
+    broken,
+    check_samples,
+    explain,
+    explain_copy,
+    preprocess_samples,
+    truncated,
+    verify_samples,
+)
 from tierscope.storage.access import READ_FLAGS, Punctuality
 from tierscope.trace.ops import CLOSE, OPEN, READ, WRITE
 from tierscope.trace.recorder import Lane
@@ -50,6 +58,8 @@ class SampleReader:
         self._source = source
         self._accesses = source.open_accesses()
         self._checks = source.check and source.format.has_checks
+        if source.checks:
+            source.checks.prepare()
         self._reading = source.format.reading
         self._library = LibraryFiles(source, self._accesses, lane) if self._reading == LIBRARY else None
         self._collective = CollectiveFiles(source, lane) if source.together else None
@@ -97,13 +107,19 @@ class SampleReader:
             if not self._source.uniform:
                 filled, payloads = self._found(work, slots)
         read_done = _now()
-        if self._checks:
-            check_samples(self._source, zip(work.files, work.inside, work.tiers, strict=True), filled)
+        self._check(work, filled, payloads)
         checked = _now()
         for file, fills, slot in zip(work.files, work.fills, filled, strict=False):
             if fills:
                 self._copy(file, slot)
         return ReadSamples(start, read_done, checked, payloads)
+
+    def _check(self, work: StepSamples, filled: Sequence[memoryview], payloads: Sequence[memoryview]) -> None:
+        if chosen := work.compared:
+            places = [(work.files[at], work.inside[at], work.tiers[at]) for at in chosen]
+            verify_samples(self._source, [work.samples[at] for at in chosen], places, [payloads[at] for at in chosen])
+        if self._checks:
+            check_samples(self._source, zip(work.files, work.inside, work.tiers, strict=True), filled)
 
     def preprocess(self, work: StepSamples, payloads: Sequence[memoryview]) -> tuple[list[Floats], int]:
         def places() -> Iterator[tuple[int, int, int]]:
@@ -145,7 +161,7 @@ class SampleReader:
                 if fd >= 0:
                     access.close(fd)
             if not done:
-                raise truncated(path, 0, slot.nbytes, 0)
+                raise broken(self._source, (file, 0, tier), "it is empty")
             found.append(slot[:done])
         return found
 
@@ -230,8 +246,8 @@ class SampleReader:
         self.lane.begin(reading)
         self.lane.end(tier, READ, file, 0, got, read)
         if got == 0:
-            raise truncated(path, 0, slot.nbytes, 0)
-        self._read_extent(tier, file, fd, path, 0, slot, got)
+            raise truncated(path, 0, 0, slot.nbytes, 0)
+        self._read_extent(tier, (file, 0), fd, path, 0, slot, got)
 
     def _read_extents(self, work: StepSamples, slots: Sequence[memoryview]) -> None:
         """The general way: any number of extents and transfers; neighbours in one file share an open."""
@@ -252,7 +268,8 @@ class SampleReader:
                     open_file, open_tier = file, tier
                 filled = 0
                 for extent in self._source.format.extents(inside, file):
-                    self._read_extent(tier, file, fd, path, extent.offset, slot[filled : filled + extent.nbytes])
+                    part = slot[filled : filled + extent.nbytes]
+                    self._read_extent(tier, (file, inside), fd, path, extent.offset, part)
                     filled += extent.nbytes
             if open_file >= 0:
                 closing, open_file = open_file, -1
@@ -270,14 +287,15 @@ class SampleReader:
         self.lane.end(tier, CLOSE, file, 0, 0)
 
     def _read_extent(
-        self, tier: int, file: int, fd: int, path: str, offset: int, into: memoryview, done: int = 0
+        self, tier: int, sample: tuple[int, int], fd: int, path: str, offset: int, into: memoryview, done: int = 0
     ) -> None:
+        """`sample`: file, and number inside it."""
         lane, preadv = self.lane, self._accesses[tier].preadv
         while done < into.nbytes:
             piece = into[done : done + self._source.transfer_bytes]
             lane.begin()
             got = preadv(fd, (piece,), offset + done)
-            lane.end(tier, READ, file, offset + done, got)
+            lane.end(tier, READ, sample[0], offset + done, got)
             if got == 0:
-                raise truncated(path, offset, into.nbytes, done)
+                raise truncated(path, sample[1], offset, into.nbytes, done)
             done += got

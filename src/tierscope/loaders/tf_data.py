@@ -13,8 +13,9 @@ import numpy as np
 import tensorflow as tf
 
 from tierscope.errors import DamagedDataError, TierscopeError
+from tierscope.formats import EXTENTS
 from tierscope.loaders.base import Batch, SampleSource, StepSamples, split_steps
-from tierscope.loaders.problems import check_samples, explain, preprocess_samples
+from tierscope.loaders.problems import Place, check_samples, explain, preprocess_samples, verify_samples
 from tierscope.plan.plan import Block
 from tierscope.storage.access import Punctuality
 from tierscope.trace.recorder import LaneTable, Recording
@@ -29,15 +30,20 @@ class TfDataLoader:
         self, source: SampleSource, batch_size: int, threads: int, prefetch: int, recording: Recording
     ) -> None:
         del recording
+        self._checks = source.checks
         self._source, self._batch_size, self._threads, self._prefetch = source, batch_size, threads, prefetch
         self._records = source.format.suffix == ".tfrecord" and source.samples_per_file > 1
 
     def batches(self, blocks: Iterator[Block]) -> Iterator[Batch]:
+        yield from self._read(blocks)
+        self._checks = self._checks and self._checks.next()
+
+    def _read(self, blocks: Iterator[Block]) -> Iterator[Batch]:
         """The pipeline asks for paths ahead of what it hands out: the work of those steps is kept until then."""
         waiting: list[StepSamples] = []
 
         def paths() -> Iterator[str]:
-            for work in split_steps(blocks, self._batch_size):
+            for work in split_steps(blocks, self._batch_size, self._checks):
                 waiting.append(work)
                 for file, inside, tier in zip(work.files, work.inside, work.tiers, strict=True):
                     if not self._records or inside == 0:
@@ -66,15 +72,27 @@ class TfDataLoader:
         stored = [memoryview(value) for value in values]
         places = list(zip(work.files, work.inside, work.tiers, strict=True))
         begin = _now()
-        payloads = stored
+        payloads: list[memoryview] = stored
         if not self._records:
             if self._source.check and form.has_checks:
                 check_samples(self._source, places, stored)
             if self._source.uniform:
                 payloads = [value[self._source.usual_payload] for value in stored]
+        if work.compared:
+            self._compare(work, places, payloads)
         checked = _now() - begin
         arrays, preprocess_ns = preprocess_samples(self._source, lambda: places, payloads)
         return Batch(work.step, np.array(work.samples, np.int64), payloads, read_ns, checked, preprocess_ns, arrays)
+
+    def _compare(self, work: StepSamples, places: list[Place], payloads: list[memoryview]) -> None:
+        """With their checksums. Files of other sizes each are handed over whole."""
+        form, chosen = self._source.format, work.compared
+        read = [payloads[at] for at in chosen]
+        if form.reading == EXTENTS and not self._source.uniform and not self._records:
+            read = [
+                payload[form.payload(places[at][1], places[at][0])] for at, payload in zip(chosen, read, strict=True)
+            ]
+        verify_samples(self._source, [work.samples[at] for at in chosen], [places[at] for at in chosen], read)
 
     def finish(self) -> tuple[list[LaneTable], Punctuality]:
         return [], Punctuality()

@@ -64,7 +64,7 @@ class ThreadLoader:
     def __init__(
         self, source: SampleSource, batch_size: int, threads: int, prefetch: int, recording: Recording
     ) -> None:
-        self._batch_size = batch_size
+        self._batch_size, self._checks = batch_size, source.checks
         self._todo: SimpleQueue[_Task | None] = SimpleQueue()
         self._raw: SimpleQueue[tuple[SampleReader, _Task, ReadSamples] | None] = SimpleQueue()  # read, not preprocessed
         self._done: SimpleQueue[_Part] = SimpleQueue()
@@ -111,7 +111,7 @@ class ThreadLoader:
         for thread in [*self._threads, *self._behind]:
             thread.start()
         try:
-            yield from self._in_order(split_steps(blocks, self._batch_size))
+            yield from self._in_order(split_steps(blocks, self._batch_size, self._checks))
         finally:
             with contextlib.suppress(Empty):  # after an error or an early end nobody wants what is still to be read
                 while True:

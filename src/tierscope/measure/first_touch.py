@@ -5,12 +5,13 @@ from dataclasses import replace
 
 from tierscope.bench.checkpoint_files import LANE as CHECKPOINTS
 from tierscope.errors import UserError
+from tierscope.formats import FORMATS, Format
 from tierscope.loaders.choose import fills_as_it_reads
 from tierscope.measure.natively import refuse_native
 from tierscope.measure.profiled import BUILTIN
 from tierscope.plan.planned import planned
 from tierscope.plan.policies import Caches
-from tierscope.spec.study import Placement, Study
+from tierscope.spec.study import Dataset, Placement, Study
 from tierscope.trace.ops import KINDS, OPEN
 from tierscope.trace.rank_trace import RankTrace
 
@@ -32,10 +33,11 @@ def check_policies(studies: Iterable[Study], profiler: str = BUILTIN) -> None:
 def _check_first_touch(study: Study, profiler: str) -> None:
     dataset = study.workload.dataset
     form, plan = planned(study)
-    if dataset.num_samples_per_file > 1 or form.slot_bytes != form.file_bytes:
+    if wrong := _not_whole(dataset, form):
+        key, value, fix = wrong
         raise UserError(
-            f"{_KEY} = first-touch, but workload.dataset.num_samples_per_file = {dataset.num_samples_per_file} (format {dataset.format}); "
-            "ranks copy files that they read as a whole: set it to 1, set pinned, or use 'tierscope simulate'"
+            f"{_KEY} = first-touch, but workload.dataset.{key} = {value}; "
+            f"ranks copy files that they read as a whole and that are all of one size: set it to {fix}, set pinned, or use 'tierscope simulate'"
         )
     why = f"{_KEY} = first-touch, and the native loader copies no files"
     refuse_native(study.workload.reader, why, "pinned", "auto or threads")
@@ -44,6 +46,19 @@ def _check_first_touch(study: Study, profiler: str) -> None:
             f"--profiler {profiler} is for {_KEY} = pinned; this study has first-touch: set pinned, or leave --profiler out"
         )
     Caches(study, plan, form.file_bytes, node=0)  # refuses what cannot be followed
+
+
+def _not_whole(dataset: Dataset, form: Format) -> tuple[str, object, str] | None:
+    """Which key keeps files from being read as a whole, its value, and what it should be."""
+    if dataset.num_samples_per_file > 1:
+        return "num_samples_per_file", f"{dataset.num_samples_per_file} (format {dataset.format})", "1"
+    if not FORMATS[dataset.format].natively:
+        others = list(FORMATS.where(lambda entry: entry.natively))
+        return "format", dataset.format, f"{', '.join(others[:-1])} or {others[-1]}"
+    if dataset.record_length_bytes_stdev:
+        return "record_length_bytes_stdev", dataset.record_length_bytes_stdev, "0"
+    assert form.slot_bytes == form.file_bytes, "a file of one sample is read as a whole"
+    return None
 
 
 def staged_as(study: Study) -> Study:

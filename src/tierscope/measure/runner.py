@@ -16,6 +16,7 @@ from tierscope.bench.run import RunTask, ops_path
 from tierscope.bench.tasks import OverheadTask
 from tierscope.formats import NOTHING
 from tierscope.loaders.choose import choose_loader, fills_as_it_reads
+from tierscope.loaders.verify import read_in
 from tierscope.measure.crews import Crews, crowding
 from tierscope.measure.described import about_run
 from tierscope.measure.first_touch import hit_rates
@@ -47,6 +48,15 @@ def _others(run: ResolvedRun, board: Board | None) -> AbstractContextManager[obj
         pieces = [nbytes for _, nbytes in reading_of(study).pieces]
         usual = sum(pieces) // max(1, len(pieces))
     return Background(board.path, loads_of(run.stations, usual), study.seed)
+
+
+def _compared(run: ResolvedRun) -> str:
+    """How many samples are compared with their checksums."""
+    workload = run.study.workload
+    every = read_in(workload.reader.verify, workload.dataset.record_length_bytes)
+    if run.format.reading == NOTHING or not every:
+        return ""
+    return f"; verified: {f'one sample in {every}' if every > 1 else 'every sample'}"
 
 
 class Runner:
@@ -120,7 +130,7 @@ class Runner:
                 return cost
             self._watch.note(
                 f"own cost: recorder {cost.recorder_per_op * 1e6:.2f} µs per operation, "
-                f"harness {cost.harness_per_sample * 1e6:.1f} µs per sample on storage that costs nothing"
+                f"harness {cost.harness_per_sample * 1e6:.1f} µs per sample on storage that costs nothing{_compared(run)}"
             )
         return self._overheads[key]
 

@@ -1,6 +1,6 @@
 """Data for the points of a study, staged before they are measured."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -13,6 +13,7 @@ from tierscope.measure.first_touch import staged_as
 from tierscope.spec.study import Point, Study
 from tierscope.storage.opening import namespace
 from tierscope.storage.striping import Striping
+from tierscope.units import counted
 from tierscope.watch import Watch
 
 
@@ -54,7 +55,7 @@ class StudyStaging:
             self._watch.phase("generating data", nbytes, "bytes")
         written = 0
         for key, pairs in missing.items():
-            if not all(share.sealed and not share.files for _, share in pairs):
+            if not all(share.sealed and not share.files and not share.unsummed for _, share in pairs):
                 crew, _ = self._crews.of(wanted[key])
                 written += sum(crew.call(StageTask(wanted[key], self._out), self._watch.advance))
             self._staged.add(key)
@@ -67,5 +68,22 @@ class StudyStaging:
         refuse_nested(study, self._out, nodes[0])
         crew.call(ClaimTask(study, self._out), lambda _: None)
         lease(study, self._out, nodes, self._leased, self._leases)
-        found = crew.call(SurveyTask(study, self._out), lambda _: None)
+        found: list[list[Missing]] = crew.call(SurveyTask(study, self._out), lambda _: None)
+        for line in _said_of(share for shares in found for share in shares):
+            self._watch.note(line)
         return [(who[rank].host, share) for rank, shares in enumerate(found) for share in shares]
+
+
+def _said_of(shares: Iterable[Missing]) -> Iterator[str]:
+    """What is staged again, or gets checksums, although it was complete once: a line for each folder."""
+    by_folder: dict[str, list[Missing]] = {}
+    for share in shares:
+        if share.sealed:
+            by_folder.setdefault(share.directory, []).append(share)
+    for folder, own in by_folder.items():
+        resized, unsummed = sum(share.resized for share in own), sum(share.unsummed for share in own)
+        example = next((share.example for share in own if share.example and share.resized), "")
+        if resized:
+            yield f"{example}: not of the size that it was written with; {counted(resized, 'such file')} in {folder} is generated again"
+        if unsummed:
+            yield f"{folder}: {counted(unsummed, 'file')} without checksums, as older versions left them; they are made now"

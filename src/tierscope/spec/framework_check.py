@@ -59,8 +59,11 @@ def _format_problems(study: Study, loader: str) -> Iterator[Problem]:
         return
     runs = form.records and reader.sample_shuffle == "off" and reader.file_access == "multi"
     if form.library or (dataset.num_samples_per_file > 1 and not runs):
+        wanted = {"format": ("tfrecord", form.records), "sample_shuffle": ("off", reader.sample_shuffle == "off")}
+        wanted["file_access"] = "multi", reader.file_access == "multi"
+        fixes = ", ".join(f"{key}: {value}" for key, (value, there) in wanted.items() if not there)
         yield Problem(
             f"{_KEY}.data_loader",
             f"{loader} reads TFRecord files from begin to end (sample_shuffle: off, file_access: multi), or files of one sample; "
-            "set these, or another data_loader",
+            f"set {fixes}, or another data_loader",
         )

@@ -37,6 +37,7 @@ FILE_ACCESSES = ("shared", "multi", "collective")
 READ_AHEADS = ("batches", "all")
 PREPROCESSES = ("none", "busy", "decode")
 DISTRIBUTIONS = ("constant", "normal", "uniform", "exponential")
+VERIFY_OFF, VERIFY_SOME, VERIFY_ALL = "off", "sample", "all"
 SYNCS = ("epoch", "step")
 DEVICES = ("auto", "cuda", "cpu")
 TRAINING_DATA = ("tiers", "memory", "synthetic")
@@ -149,6 +150,12 @@ class Reader:
         Choice(*IO_ENGINES),
         "pread: one operation of a thread at a time; uring: many, with io_uring; needs the native loader",
         "pread",
+    )
+
+    verify: str = key(
+        Choice(VERIFY_OFF, VERIFY_SOME, VERIFY_ALL),
+        "compare samples with the checksums kept when they were staged; sample: one read in 128 (of samples below 64 KiB: in 512), less than 2 % of reading; all: every one",
+        VERIFY_SOME,
     )
 
     @property

@@ -1,0 +1,173 @@
+/* Checksums of samples: CRC-32C, with the processor's instruction where it has one, and the table that they are compared
+   with (storage/sums.py). The table lies on a tier: raw system calls, so that no recorder takes our own reads for the
+   program's. */
+#define _GNU_SOURCE
+#include "engine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
+enum { POLYNOMIAL = 0x82f63b78, LANE_BYTES = 1024 };
+
+static uint32_t table[8][256];           /* of 8 bytes at once */
+static uint32_t behind[2][4][256];       /* what becomes of a checksum behind one and two lanes of zeros */
+static bool in_hardware;
+
+static uint32_t by_table(uint32_t crc, const unsigned char *data, uint64_t bytes)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    for (; bytes >= 8; bytes -= 8, data += 8) {
+        uint64_t word;
+        memcpy(&word, data, sizeof word);
+        word ^= crc;
+        crc = 0;
+        for (int byte = 0; byte < 8; byte++) crc ^= table[7 - byte][word >> 8 * byte & 255];
+    }
+#endif
+    for (; bytes; bytes--) crc = crc >> 8 ^ table[0][(crc ^ *data++) & 255];
+    return crc;
+}
+
+#if defined(__x86_64__)
+#define HARDWARE __attribute__((target("sse4.2")))
+#define WORD(crc, word) __builtin_ia32_crc32di(crc, word)
+static bool has_instruction(void) { return __builtin_cpu_supports("sse4.2"); }
+#elif defined(__aarch64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define HARDWARE __attribute__((target("+crc")))
+#define WORD(crc, word) __builtin_aarch64_crc32cx((uint32_t)(crc), word)
+static bool has_instruction(void) { return getauxval(AT_HWCAP) & (1 << 7); } /* HWCAP_CRC32 */
+#else
+static bool has_instruction(void) { return false; }
+#endif
+
+#ifdef HARDWARE
+static inline uint64_t word_at(const unsigned char *data)
+{
+    uint64_t word;
+    memcpy(&word, data, sizeof word);
+    return word;
+}
+
+static inline uint32_t moved(const uint32_t by[4][256], uint32_t crc)
+{
+    return by[0][crc & 255] ^ by[1][crc >> 8 & 255] ^ by[2][crc >> 16 & 255] ^ by[3][crc >> 24];
+}
+
+/* The instruction takes three cycles, but one can begin in every cycle: so three lanes at a time. */
+HARDWARE static uint32_t by_instruction(uint32_t crc, const unsigned char *data, uint64_t bytes)
+{
+    for (; bytes >= 3 * LANE_BYTES; bytes -= 3 * LANE_BYTES, data += 3 * LANE_BYTES) {
+        uint64_t first = crc, second = 0, third = 0;
+        for (int at = 0; at < LANE_BYTES; at += 8) {
+            first = WORD(first, word_at(data + at));
+            second = WORD(second, word_at(data + LANE_BYTES + at));
+            third = WORD(third, word_at(data + 2 * LANE_BYTES + at));
+        }
+        crc = moved(behind[1], (uint32_t)first) ^ moved(behind[0], (uint32_t)second) ^ (uint32_t)third;
+    }
+    uint64_t one = crc;
+    for (; bytes >= 8; bytes -= 8, data += 8) one = WORD(one, word_at(data));
+    return by_table((uint32_t)one, data, bytes);
+}
+#else
+static uint32_t by_instruction(uint32_t crc, const unsigned char *data, uint64_t bytes)
+{
+    return by_table(crc, data, bytes);
+}
+#endif
+
+static void prepare_tables(void)
+{
+    static const unsigned char zeros[LANE_BYTES];
+    for (uint32_t byte = 0; byte < 256; byte++) {
+        uint32_t crc = byte;
+        for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (crc & 1 ? (uint32_t)POLYNOMIAL : 0);
+        table[0][byte] = crc;
+    }
+    for (int more = 1; more < 8; more++) {
+        for (int byte = 0; byte < 256; byte++) {
+            table[more][byte] = table[more - 1][byte] >> 8 ^ table[0][table[more - 1][byte] & 255];
+        }
+    }
+    for (int bit = 0; bit < 32; bit++) {
+        uint32_t one = by_table(UINT32_C(1) << bit, zeros, LANE_BYTES), two = by_table(one, zeros, LANE_BYTES);
+        for (uint32_t byte = 0; byte < 256; byte++) { /* linear: what becomes of a byte is what becomes of its bits */
+            if (!(byte >> bit % 8 & 1)) continue;
+            behind[0][bit / 8][byte] ^= one;
+            behind[1][bit / 8][byte] ^= two;
+        }
+    }
+    in_hardware = has_instruction();
+}
+
+/* CRC-32C of bytes that follow on others, whose checksum is given (0: none). */
+TS_PUBLIC uint32_t ts_crc32c(uint32_t before, const void *data, uint64_t bytes)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, prepare_tables);
+    return ~(in_hardware ? by_instruction : by_table)(~before, data, bytes);
+}
+
+/* --- the table --------------------------------------------------------------------------------------------------- */
+
+/* A plain file to read, and its size; a descriptor, or -1 and errno. Nothing is waited for, and no link followed. */
+TS_PUBLIC int ts_sums_open(const char *path, int64_t *bytes)
+{
+    struct stat about;
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) return -1;
+    int error = fstat(fd, &about) < 0 ? errno : S_ISREG(about.st_mode) ? 0 : EINVAL;
+    if (!error) {
+        *bytes = about.st_size;
+        return fd;
+    }
+    syscall(SYS_close, fd);
+    errno = error;
+    return -1;
+}
+
+TS_PUBLIC void ts_sums_close(int fd) { syscall(SYS_close, fd); }
+
+/* Bytes that were read: fewer only at the end of the file; or -1 and errno. */
+TS_PUBLIC int64_t ts_sums_read(int fd, void *into, uint64_t bytes, uint64_t at)
+{
+    uint64_t done = 0;
+    while (done < bytes) {
+        long got = syscall(SYS_pread64, fd, (char *)into + done, bytes - done, at + done);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return -1;
+        if (!got) break;
+        done += (uint64_t)got;
+    }
+    return (int64_t)done;
+}
+
+enum { SUMS_FINE = -1, SUMS_UNREAD = -2 };
+
+/* Compare samples with the table, whose first number is at `first`: the first sample that differs, with both checksums;
+   or one of the above (SUMS_UNREAD: errno, or 0 where the table ends before). A checksum begins with the sample's
+   number, so that another sample's bytes differ; 0 stands for none. */
+TS_PUBLIC int64_t ts_sums_verify(int fd, uint64_t first, uint64_t count, const int64_t *samples,
+                                 const void *const *payloads, const uint64_t *bytes, uint32_t *stored, uint32_t *found)
+{
+    for (uint64_t at = 0; at < count; at++) {
+        uint64_t number = (uint64_t)samples[at];
+        int64_t got = ts_sums_read(fd, stored, sizeof *stored, first + number * sizeof *stored);
+        if (got != sizeof *stored) {
+            if (got >= 0) errno = 0;
+            return SUMS_UNREAD;
+        }
+        *found = ts_crc32c(ts_crc32c(0, &number, sizeof number), payloads[at], bytes[at]);
+        if (!*found) *found = 1;
+        if (*found != *stored) return (int64_t)at;
+    }
+    return SUMS_FINE;
+}
