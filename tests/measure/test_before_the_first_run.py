@@ -13,7 +13,7 @@ from tierscope.measure.run import run_study
 from tierscope.watch import Silent
 
 
-class Reached(Exception):
+class ReachedError(Exception):
     """The first run."""
 
 
@@ -32,7 +32,7 @@ def test_repetitions_add_no_question(repetitions: int, tmp_path: Path, monkeypat
         monkeypatch.setattr(name, counted)
 
     def reached(*_: object) -> None:
-        raise Reached
+        raise ReachedError
 
     count("tierscope.measure.storages.storage_type")
     count("tierscope.measure.storages.devices_of")
@@ -40,7 +40,7 @@ def test_repetitions_add_no_question(repetitions: int, tmp_path: Path, monkeypat
     count("tierscope.measure.staging.namespace")
     monkeypatch.setattr("tierscope.measure.run.Runner.run", reached)
     crews = Crews()
-    with pytest.raises(Reached):
+    with pytest.raises(ReachedError):
         run_study(tiny(f"repetitions={repetitions}"), str(tmp_path / "out"), crews, Silent())
     crews.close()
     assert asked["devices_of"] == asked["choose_loader"] == 3

@@ -1,7 +1,7 @@
 """A process that a director of ours started, seen from itself: which one it is, and when it may begin.
 
-    python -m MODULE PARENT ARGUMENTS… --as NUMBER FD        one of them
-    python -m MODULE PARENT ARGUMENTS… --fork REPORT FD FD…  their template: forked once for every socket, and gone before they begin
+python -m MODULE PARENT ARGUMENTS… --as NUMBER FD        one of them
+python -m MODULE PARENT ARGUMENTS… --fork REPORT FD FD…  their template: forked once for every socket, and gone before they begin
 """
 
 import ctypes
@@ -36,10 +36,10 @@ class Joined:
             os._exit(0)
 
 
-def join(words: Sequence[str], warm_up: Callable[[], None]) -> Joined | None:
+def join(words: Sequence[str], warm_up: Callable[[Sequence[str]], None]) -> Joined | None:
     """Return when the director lets us begin. None: this process was a template, or nobody is there any more.
 
-    `warm_up`: what a template does for all of its children.
+    `warm_up`: what a template does for all of its children, given their arguments.
     """
     parent = int(words[0])
     place = next(index for index, word in enumerate(words) if word in (AS, FORK))
@@ -48,7 +48,7 @@ def join(words: Sequence[str], warm_up: Callable[[], None]) -> Joined | None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the director decides
     number, fd = fds[0], fds[1]
     if words[place] == FORK:
-        warm_up()
+        warm_up(words[1:place])
         found = fork_each(fds[0], fds[1:])
         if found is None:
             return None

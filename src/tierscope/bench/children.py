@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from tierscope.bench.child import AS
 from tierscope.bench.template import start_from_template
@@ -30,12 +30,12 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 class Child(Protocol):
     """What `subprocess.Popen` and an adopted process have in common."""
 
-    @property
-    def pid(self) -> int: ...
+    pid: int
+    returncode: int | None
 
     def poll(self) -> int | None: ...
 
-    def wait(self, timeout: float) -> int: ...
+    def wait(self, timeout: float | None = None) -> int: ...
 
     def kill(self) -> None: ...
 
@@ -45,7 +45,8 @@ class Children:
     forked; a few milliseconds and megabytes each. Afresh (`start_afresh`): for an environment of their own, as one with a preloaded library.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, noun: str = "rank") -> None:
+        self._noun = noun
         self._processes: list[Child] = []
         self._connections: list[Connection] = []
 
@@ -60,7 +61,7 @@ class Children:
         command = python_command(module, str(os.getpid()), *arguments)
         started = None
         if "LD_PRELOAD" not in environment:
-            started = start_from_template(command, count, environment, start_seconds(count))
+            started = start_from_template(command, count, environment, start_seconds(count), self._noun)
         if started is None:
             for number in range(count):
                 self.start_afresh(module, number, arguments, {})
@@ -85,7 +86,7 @@ class Children:
             )
         self._processes.append(process)
 
-    def greet(self) -> list[object]:
+    def greet(self) -> list[Any]:
         """Let all of them begin, and wait for what each of them says first: in time, whatever their number."""
         seconds = start_seconds(len(self._processes))
         deadline = time.monotonic() + seconds
@@ -96,12 +97,13 @@ class Children:
         for number, connection in enumerate(self._connections):
             if not connection.poll(max(0.0, deadline - time.monotonic())):
                 raise StoppedError(
-                    f"rank {number} did not start within {seconds:g} s; is the machine overloaded? run again"
+                    f"{self._noun} {number} did not start within {seconds:g} s; is the machine overloaded? run again"
                 )
             said.append(self.receive(number))
         return said
 
-    def receive(self, number: int) -> object:
+    def receive(self, number: int) -> Any:
+        """The next that it says; raises what it failed with, or how it ended."""
         return self._connections[number].recv()
 
     def close(self) -> None:
@@ -119,9 +121,9 @@ class Children:
             try:
                 code = process.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
-                bad.append(f"rank {rank} did not end within {seconds:g} s")
+                bad.append(f"{self._noun} {rank} did not end within {seconds:g} s")
             else:
-                bad += [f"rank {rank} {how_it_ended(process)}"] if code else []
+                bad += [f"{self._noun} {rank} {how_it_ended(process)}"] if code else []
         self.end()
         return bad
 
@@ -165,7 +167,7 @@ def allow_files(wanted: int) -> None:
         return
     if hard not in (resource.RLIM_INFINITY, -1) and hard < wanted:
         raise UserError(
-            f"{wanted} open files are needed for so many ranks, but the limit is {hard}; raise it (ulimit -Hn {wanted}), or set fewer ranks"
+            f"{wanted} open files are needed for so many processes, but the limit is {hard}; raise it (ulimit -Hn {wanted}), or use fewer ranks"
         )
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

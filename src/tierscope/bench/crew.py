@@ -14,6 +14,7 @@ from tierscope import errors
 from tierscope.bench.children import Children, how_it_ended
 from tierscope.bench.liveness import RankWatch, noting_stops, refuse_suspended
 from tierscope.bench.tasks import Task, measures
+from tierscope.dataset.content import Pool
 from tierscope.errors import StoppedError, SuspendedError, TierscopeError, UserError
 
 MAX_LOCAL_RANKS = 512
@@ -37,7 +38,7 @@ class LocalCrew(Children):
     """Ranks as child processes, each with a private socket. `variables`: of their environment, beside our own; then each is started afresh.
 
     `numbered`: the environment tells each its rank as launchers do, and so do the processes that it starts. `stall_seconds`: how long
-    a rank may wait for storage, or be suspended; None: for ever.
+    a rank may wait for storage, or be suspended; None: for ever. `pool`: random bytes that ranks will write; those that are alike share it.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class LocalCrew(Children):
         variables: Mapping[str, str] | None = None,
         numbered: bool = False,
         stall_seconds: float | None = None,
+        pool: Pool | None = None,
     ) -> None:
         if size > MAX_LOCAL_RANKS:
             raise UserError(
@@ -57,7 +59,7 @@ class LocalCrew(Children):
         self._stall_seconds = stall_seconds
         self._selector = selectors.DefaultSelector()
         try:
-            self._start(dict(variables or {}), numbered)
+            self._start(dict(variables or {}), numbered, pool)
             came = {said[1] for said in self.greet()}
             if came != set(range(size)):
                 raise TierscopeError(f"asked for ranks 0–{size - 1}, but {sorted(came)} came up")
@@ -67,8 +69,8 @@ class LocalCrew(Children):
         for rank, connection in enumerate(self._connections):
             self._selector.register(connection.fileno(), selectors.EVENT_READ, rank)
 
-    def _start(self, variables: dict[str, str], numbered: bool) -> None:
-        arguments = (str(self.size), str(self._stall_seconds or 0))
+    def _start(self, variables: dict[str, str], numbered: bool, pool: Pool | None) -> None:
+        arguments = (str(self.size), str(self._stall_seconds or 0), *map(str, pool or ()))
         if not variables and not numbered:
             self.start_alike(_PROGRAM, self.size, arguments)
             return

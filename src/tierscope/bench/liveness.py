@@ -56,7 +56,7 @@ def note_stops() -> Stops:
     stops = Stops()
     with suppress(ValueError):
         signal.signal(signal.SIGCONT, stops.note)
-        signal.siginterrupt(signal.SIGCONT, False)  # noqa: FBT003  (as it would be without a handler)
+        signal.siginterrupt(signal.SIGCONT, False)  # as it would be without a handler
     return stops
 
 
@@ -92,11 +92,12 @@ class RankWatch:
         self,
         pids: Sequence[int],
         limit: float | None,
+        noun: str = "rank",
         clock: Callable[[], float] = time.monotonic,
         is_suspended: Callable[[int], bool] | None = None,
         waited: Callable[[], float] | None = None,
     ) -> None:
-        self._pids, self._limit, self._clock = pids, limit, clock
+        self._pids, self._limit, self._noun, self._clock = pids, limit, noun, clock
         self._is_suspended, self._waited = is_suspended or suspended_now, waited or _waited_for_processor
         self._between = _TICK_SECONDS if limit is None else limit / _LOOKS
         self.tick = min(_TICK_SECONDS, self._between)
@@ -130,21 +131,21 @@ class RankWatch:
         self.suspended |= self._looks.keys()
         for rank, looks in self._looks.items():
             if self._limit is not None and looks >= _LOOKS:
-                raise suspended_too_long(rank, self._pids[rank], self._limit)
+                raise suspended_too_long(f"{self._noun} {rank}", self._pids[rank], self._limit)
 
 
-def suspended_too_long(rank: int, pid: int, limit: float) -> StoppedError:
+def suspended_too_long(who: str, pid: int, limit: float) -> StoppedError:
     return StoppedError(
-        f"rank {rank} (pid {pid}) was suspended for {limit:g} s (SIGSTOP, or a scheduler); finished runs are kept, "
+        f"{who} (pid {pid}) was suspended for {limit:g} s (SIGSTOP, or a scheduler); finished runs are kept, "
         "the same command goes on (--stall-limit: how long to wait)"
     )
 
 
-def refuse_suspended(ranks: Sequence[int], director: bool) -> None:
+def refuse_suspended(ranks: Sequence[int], director: bool, noun: str = "rank") -> None:
     """A task is done, and who was suspended meanwhile: its times mean nothing."""
     if ranks or director:
         more = f" and {len(ranks) - 1} more" if len(ranks) > 1 else ""
-        raise SuspendedError(f"rank {ranks[0]}{more} was suspended" if ranks else "the command itself was suspended")
+        raise SuspendedError(f"{noun} {ranks[0]}{more} was suspended" if ranks else "the command itself was suspended")
 
 
 def until_undisturbed(what: str, measure: Callable[[], T], tell: Callable[[str], None]) -> T:

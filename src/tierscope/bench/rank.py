@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -14,6 +15,7 @@ from tierscope.bench.group import Throttle
 from tierscope.bench.liveness import note_stops
 from tierscope.bench.stall import watched
 from tierscope.bench.tasks import perform
+from tierscope.dataset import content
 from tierscope.errors import TierscopeError
 from tierscope.formats import FORMATS
 from tierscope.loaders import LOADERS
@@ -49,13 +51,19 @@ class LocalGroup:
         self.send(("error", "StoppedError", reason, ""))
 
 
-def warm_up() -> None:
-    """In a template: import what ranks would each import later, as far as it comes with us. Nothing is opened, and no thread is started."""
+def warm_up(arguments: Sequence[str]) -> None:
+    """In a template: import what ranks would each import later, as far as it comes with us. Nothing is opened, and no thread is started.
+
+    Of the random bytes that data consist of, 16 MiB, there is one copy for all ranks.
+    """
     importlib.import_module("concurrent.futures.thread")
     for registry in (FORMATS, LOADERS, STORAGES):
         for entry in registry.entries.values():
             if entry.extra is None:
                 importlib.import_module(entry.target.partition(":")[0])
+    if seed_and_compressibility := arguments[2:]:
+        seed, compressibility = seed_and_compressibility
+        content.pool(int(seed), float(compressibility))
 
 
 def main(connection: Connection, rank: int, size: int, stall_seconds: float | None) -> None:
@@ -79,6 +87,6 @@ def main(connection: Connection, rank: int, size: int, stall_seconds: float | No
 if __name__ == "__main__":
     _joined = join(sys.argv[1:], warm_up)
     if _joined is not None:
-        _size, _stall_seconds = _joined.arguments
+        _size, _stall_seconds = _joined.arguments[:2]
         main(_joined.connection, _joined.number, int(_size), float(_stall_seconds) or None)
         _joined.leave()

@@ -9,6 +9,7 @@ Not for processes with a preloaded library or an environment of their own, and n
 """
 
 import ctypes
+import math
 import os
 import socket
 import subprocess
@@ -42,12 +43,12 @@ class Adopted:
                     self.returncode = os.waitstatus_to_exitcode(status)
         return self.returncode
 
-    def wait(self, timeout: float) -> int:
-        deadline, pause = time.monotonic() + timeout, 0.0005
+    def wait(self, timeout: float | None = None) -> int:
+        deadline, pause = time.monotonic() + (math.inf if timeout is None else timeout), 0.0005
         while (code := self.poll()) is None:
             left = deadline - time.monotonic()
             if left <= 0:
-                raise subprocess.TimeoutExpired(f"process {self.pid}", timeout)
+                raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0)
             time.sleep(min(pause, left, _LOOK_AGAIN_SECONDS))
             pause *= 2
         return code
@@ -59,7 +60,7 @@ class Adopted:
 
 
 def start_from_template(
-    command: Sequence[str], count: int, environment: Mapping[str, str], seconds: float
+    command: Sequence[str], count: int, environment: Mapping[str, str], seconds: float, noun: str
 ) -> list[tuple[Adopted, Connection]] | None:
     """So many children of ours, each with a connection; they begin when they are sent something. None: cannot be done here.
 
@@ -94,14 +95,14 @@ def start_from_template(
                 _forget(connections)
                 return None
             if len(children) < count:
-                raise StoppedError(_why_not(said, len(children), count, template.returncode))
+                raise StoppedError(f"{noun} {_why_not(said, len(children), count, template.returncode)}")
         except BaseException as error:
             template.kill()
             template.wait()
             _end(children, connections)
             if isinstance(error, subprocess.TimeoutExpired):
                 raise StoppedError(
-                    f"rank {len(children)} did not start within {seconds:g} s; is the machine overloaded? run again"
+                    f"{noun} {len(children)} did not start within {seconds:g} s; is the machine overloaded? run again"
                 ) from None
             raise
     return list(zip(children, connections, strict=True))
@@ -123,9 +124,11 @@ def _children(report: Connection, children: list[Adopted], deadline: float) -> s
 
 
 def _why_not(said: str, started: int, count: int, code: int) -> str:
-    reason = said or (f"their template was killed by signal {-code}" if code < 0 else f"their template ended with {code}")
+    reason = said or (
+        f"their template was killed by signal {-code}" if code < 0 else f"their template ended with {code}"
+    )
     return (
-        f"rank {started} of {count} could not be started: {reason}; "
+        f"{started} of {count} could not be started: {reason}; "
         "raise the limit on processes or memory, set fewer ranks, or run again"
     )
 
