@@ -143,9 +143,10 @@ def suspended_too_long(who: str, pid: int, limit: float) -> StoppedError:
 
 def refuse_suspended(ranks: Sequence[int], director: bool, noun: str = "rank") -> None:
     """A task is done, and who was suspended meanwhile: its times mean nothing."""
+    if len(ranks) > 1:
+        raise SuspendedError(f"{noun} {ranks[0]} and {len(ranks) - 1} more were suspended")
     if ranks or director:
-        more = f" and {len(ranks) - 1} more" if len(ranks) > 1 else ""
-        raise SuspendedError(f"{noun} {ranks[0]}{more} was suspended" if ranks else "the command itself was suspended")
+        raise SuspendedError(f"{noun} {ranks[0]} was suspended" if ranks else "the command itself was suspended")
 
 
 def until_undisturbed(what: str, measure: Callable[[], T], tell: Callable[[str], None]) -> T:
@@ -169,15 +170,13 @@ def suspended_now(pid: int) -> bool:
         with open(f"/proc/{pid}/stat", "rb") as source:
             state = source.read().rpartition(b")")[2].split()[0]
         return state in (b"T", b"t") or _is_frozen(pid)
-    except (OSError, IndexError):
+    except (OSError, IndexError, ValueError):
         return False
 
 
 def _is_frozen(pid: int) -> bool:
     """As far as this host's control groups can be read: version 2, and the freezer of version 1."""
-    with open(f"/proc/{pid}/cgroup", encoding="utf-8", errors="surrogateescape") as source:
-        groups = [line.rstrip("\n").split(":", 2) for line in source]
-    for _, controllers, path in groups:
+    for controllers, path in _groups(pid):
         if controllers == "freezer":
             if _text(f"{_CGROUPS}/freezer{path}/freezer.state").startswith("FR"):
                 return True
@@ -186,6 +185,13 @@ def _is_frozen(pid: int) -> bool:
             if facts.get("frozen") == "1":
                 return True
     return False
+
+
+def _groups(pid: int) -> list[tuple[str, str]]:
+    """Its control groups: (controllers, path); no controllers: version 2."""
+    with open(f"/proc/{pid}/cgroup", encoding="utf-8", errors="surrogateescape") as source:
+        words = [line.rstrip("\n").split(":", 2) for line in source]
+    return [(controllers, path) for _, controllers, path in words]
 
 
 def _facts(text: str) -> Mapping[str, str]:
