@@ -23,7 +23,7 @@ _own_costs: list[Any] = []
 class KeptCrew:
     """A local crew whose ranks wait for the next study when it is closed."""
 
-    def __init__(self, size: int, stall_seconds: float | None = None) -> None:
+    def __init__(self, size: int, stall_seconds: float | None = None, pool: object = None) -> None:
         self.size = size
         self._surroundings = _surroundings(size, stall_seconds)
         self._crew = _taken(self._surroundings) or LocalCrew(size, stall_seconds=stall_seconds)

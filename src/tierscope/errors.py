@@ -8,6 +8,7 @@
     │   ├── CommandError           a command that cannot be started, exit code 126 (not found: 127) as of a shell
     │   └── DamagedDataError       a data file with wrong content
     └── StoppedError               stopped, and the same command resumes it, exit code 3
+        ├── SuspendedError         a measurement during which somebody was suspended: repeated
         ├── VanishedDataError      a data file that is gone or too short
         ├── OutOfSpaceError        the disk or quota is full
         └── MissingResourceError   memory, threads or open files that the system does not give
@@ -95,6 +96,10 @@ class CommandError(UserError):
 class StoppedError(TierscopeError):
     exit_code = 3
     _kept = ""
+
+
+class SuspendedError(StoppedError):
+    pass
 
 
 class VanishedDataError(StoppedError):

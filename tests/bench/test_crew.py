@@ -16,7 +16,7 @@ from tests.tiny import tiny
 from tierscope.bench.crew import LocalCrew
 from tierscope.bench.run import RunTask
 from tierscope.bench.tasks import ClaimTask, StageTask, SurveyTask, Task, Who, WhoTask
-from tierscope.errors import StoppedError, UserError, VanishedDataError
+from tierscope.errors import StoppedError, SuspendedError, UserError, VanishedDataError
 from tierscope.loaders.choose import choose_loader
 
 
@@ -140,3 +140,53 @@ def test_ranks_die_with_their_director() -> None:
 def test_too_many_ranks_for_one_machine_are_refused_before_any_starts() -> None:
     with pytest.raises(UserError, match=r"3072 ranks .*mpirun"):
         LocalCrew(3072)
+
+
+SLOW = ("epochs=2", "computation_time=50 ms", "batch_size=1")  # a second and more
+
+
+def test_a_stopped_rank_ends_the_run_at_the_limit_and_is_ended_itself(tmp_path: Path) -> None:
+    task = run_task(tmp_path / "out", *SLOW)
+    crew = LocalCrew(2, stall_seconds=0.5)
+    stage(crew, task)
+    pids = [who.pid for who in crew.call(WhoTask(), silent)]
+    threading.Timer(0.2, os.kill, (pids[1], signal.SIGSTOP)).start()
+    with pytest.raises(StoppedError, match=rf"rank 1 \(pid {pids[1]}\) was suspended for 0.5 s"):
+        crew.call(task, silent)
+    assert not wait_until_dead(pids)
+
+
+@pytest.mark.parametrize("who", ["rank 1", "the command itself"])
+def test_a_run_that_was_suspended_has_no_result_and_the_crew_goes_on(tmp_path: Path, who: str, pair: LocalCrew) -> None:
+    task = run_task(tmp_path / "out", *SLOW)
+    stage(pair, task)
+    pid = pair.pids[1] if who == "rank 1" else os.getpid()
+    stop = "" if pid == os.getpid() else f"kill -STOP {pid}; sleep 0.05;"  # whoever stopped pytest would stop with it
+    suspending = subprocess.Popen(["sh", "-c", f"sleep 0.3; {stop} kill -CONT {pid}"])
+    with suspending, pytest.raises(SuspendedError, match=f"{who} was suspended"):
+        pair.call(task, silent)
+    assert len(pair.call(WhoTask(), silent)) == 2
+    assert all(rank.epochs for rank in pair.call(run_task(tmp_path / "out", "epochs=1"), silent))
+
+
+def test_staging_may_be_suspended(tmp_path: Path, pair: LocalCrew) -> None:
+    os.kill(pair.pids[0], signal.SIGCONT)
+    stage(pair, run_task(tmp_path / "out"))
+
+
+def test_ranks_of_a_template_are_like_fresh_ones() -> None:
+    """Our own children, each a group by itself, with one thread, and no file but its own."""
+    with LocalCrew(2) as alike, LocalCrew(1, {"TIERSCOPE_TEST": "yes"}) as fresh:
+        expected = surroundings(fresh.pids[0])
+        for pid in alike.pids:
+            assert os.getpgid(pid) == pid
+            assert surroundings(pid) == expected
+
+
+def surroundings(pid: int) -> dict[str, object]:
+    wanted = ("PPid", "Threads", "SigBlk", "SigIgn", "SigCgt", "Cpus_allowed", "NoNewPrivs")
+    status = dict(
+        line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line
+    )
+    opened = sorted(os.readlink(f"/proc/{pid}/fd/{fd}").split(":")[0] for fd in os.listdir(f"/proc/{pid}/fd"))
+    return {name: status[name] for name in wanted} | {"files": opened, "session": os.getsid(pid)}

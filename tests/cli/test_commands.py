@@ -350,7 +350,7 @@ main.main([])
 @pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
 def test_an_interrupt_in_the_middle_of_an_import_is_exit_code_3(number: str, tmp_path: Path) -> None:
     """Imports exec() text. Python's own interrupt, once it has passed through that, ends `python -m` by a signal later."""
-    own = "main._Interrupt = KeyboardInterrupt"
+    own = "import tierscope.signals\ntierscope.signals.Interrupted = lambda _: KeyboardInterrupt()"
     for before, code in (("", 3), (own, -signal.SIGINT)):
         (tmp_path / "interrupted.py").write_text(INTERRUPTED.format(number=number, before=before))
         command = [sys.executable, "-m", "interrupted"]

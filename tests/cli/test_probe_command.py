@@ -20,6 +20,7 @@ from tests.cli.test_commands import one_line, run
 from tests.tiny import TINY
 from tierscope.probe import files as probe_files
 from tierscope.probe.request import ProbeRequest, read_wanted
+from tierscope.signals import stopped_by
 from tierscope.spec.known import load_system
 
 SMALL = ("--seconds", "1", "--ranks", "2", "--size", "4KiB", "--size", "64KiB")
@@ -188,14 +189,14 @@ def started(far: Path) -> tuple[subprocess.Popen[str], list[int]]:
     return probing, children(probing.pid)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_stopping_leaves_neither_files_nor_processes(places: tuple[Path, Path], number: signal.Signals) -> None:
     _, far = places
     probing, processes = started(far)
     probing.send_signal(number)
     _, said = probing.communicate(timeout=60)
     assert probing.returncode == 3
-    assert said == "tierscope: stopped; the probe's files are removed, and no system is written\n"
+    assert said == f"tierscope: {stopped_by(number)}; the probe's files are removed, and no system is written\n"
     assert len(processes) == 2
     assert not wait_until_dead(processes)
     assert untouched(far)

@@ -154,7 +154,7 @@ def test_a_torn_checkpoint_never_counts(attempt: int, tmp_path: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["step-000016", "tierscope.json"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGXCPU])
 def test_an_interrupt_ends_everything_promptly_with_exit_code_3(number: signal.Signals, tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(STUDY)
     process = start(tmp_path)

@@ -3,13 +3,16 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from tests.integration.test_kill_and_resume import finished_runs, gone, ranks_below
 from tests.tiny import TINY
 from tierscope.output.store import RunStore
 
@@ -109,3 +112,35 @@ def test_a_failing_rank_ends_the_job_with_its_own_line(study: Path, tmp_path: Pa
     assert done.returncode == 2
     assert f"{victim.name}: sample 0: wrong TFRecord checksum" in done.stderr
     assert "rank " in done.stderr
+
+
+STOPPED = TINY.replace("epochs: 2", "epochs: 2, computation_time: 300 ms").replace(
+    "cache_rate: [0%, 50%, 100%]", "cache_rate: [50%]"
+)
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_rank_that_is_stopped_repeats_the_run_or_ends_the_job(goes_on: bool, tmp_path: Path) -> None:
+    """No director sees other ranks here: each says itself that it was stopped, and each looks after its neighbour."""
+    (tmp_path / "study.yaml").write_text(STOPPED)
+    command = [str(MPIRUN), "-n", "2", "--allow-run-as-root", "--oversubscribe", sys.executable, "-m"]
+    command += ["tierscope.cli.main", "run", str(tmp_path / "study.yaml"), "--out", str(tmp_path / "out"), "--json"]
+    job = subprocess.Popen([*command, "--stall-limit", "2s"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert job.stderr is not None
+    while "own cost" not in (line := job.stderr.readline()):
+        assert line, job.communicate()
+    time.sleep(0.3)
+    ranks = ranks_below(job.pid)
+    os.kill(ranks[1], signal.SIGSTOP)
+    if goes_on:
+        time.sleep(0.3)
+        os.kill(ranks[1], signal.SIGCONT)
+    _, said = job.communicate(timeout=120)
+    assert gone(ranks)
+    if goes_on:
+        assert job.returncode == 0, said
+        assert said.count("suspended; discarded and repeated") == 1
+    else:
+        assert job.returncode == 3, said
+        assert f"(pid {ranks[1]}) was suspended for 2 s" in said
+        assert not finished_runs(tmp_path)

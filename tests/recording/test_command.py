@@ -52,12 +52,12 @@ def test_our_own_signals_are_as_before() -> None:
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
 
 
-@pytest.mark.parametrize("number", sorted(FORWARDED))
-def test_a_signal_that_is_sent_to_us_reaches_the_command_once(number: signal.Signals) -> None:
+@pytest.mark.parametrize("number", sorted(FORWARDED - set(range(signal.SIGRTMIN + 1, signal.SIGRTMAX + 1))))
+def test_a_signal_that_is_sent_to_us_reaches_the_command_once(number: int) -> None:
     program = textwrap.dedent(f"""
         import os
         from tierscope.recording.command import find_program, holding_signals, launch
-        script = "trap 'echo got; exit 9' {number.name.removeprefix("SIG")}; echo ready; while :; do sleep 0.05; done"
+        script = "trap 'echo got; exit 9' {number:d}; echo ready; while :; do sleep 0.05; done"
         with holding_signals():
             code = launch(find_program("sh"), ["sh", "-c", script], os.environ)
         print("code", code)

@@ -1,30 +1,24 @@
 """The ranks of a study, seen from whoever directs them; here as processes of this machine.
 
-A crew does one task at a time, all ranks together. If a rank fails or dies, all are ended at once and the rank's own
-error is raised. Ranks never outlive their director: they are told, they see the connection close, and the
-kernel kills them should the director be killed.
+A crew does one task at a time, all ranks together. If a rank fails or dies, or stays suspended for longer than the stall limit, all are
+ended at once and the rank's own error is raised. Who was suspended while ranks measured makes the result worthless: then the task is done, nobody is
+ended, and SuspendedError is raised in place of the results.
 """
 
-import contextlib
-import os
-import resource
-import signal
-import socket
-import subprocess
+import selectors
 import time
 from collections.abc import Callable, Mapping
-from multiprocessing.connection import Connection, wait
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 from tierscope import errors
-from tierscope.bench.tasks import Task
-from tierscope.errors import StoppedError, TierscopeError, UserError
-from tierscope.helper_process import ONE_THREAD, helper_command, helper_environment
+from tierscope.bench.children import Children, how_it_ended
+from tierscope.bench.liveness import RankWatch, noting_stops, refuse_suspended
+from tierscope.bench.tasks import Task, measures
+from tierscope.dataset.content import Pool
+from tierscope.errors import StoppedError, SuspendedError, TierscopeError, UserError
 
 MAX_LOCAL_RANKS = 512
-_START_SECONDS = 120
-_STOP_SECONDS = 5
+_PROGRAM = "tierscope.bench.rank"
 _GO_DELAY_NS = 2_000_000  # for everybody to be told in time, and so much more per rank
 _GO_DELAY_PER_RANK_NS = 50_000
 
@@ -40,60 +34,11 @@ class Crew(Protocol):
     def close(self) -> None: ...
 
 
-class Children:
-    """Processes that we started, each with a connection; none of them outlives its director."""
-
-    def __init__(self) -> None:
-        self._processes: list[subprocess.Popen[bytes]] = []
-        self._connections: list[Connection] = []
-
-    def close(self) -> None:
-        """Let them go home; end those that do not."""
-        self.leave(_STOP_SECONDS)
-
-    def leave(self, seconds: float) -> list[str]:
-        """The same, with so many seconds to go; of those that did not end well, how they did."""
-        for connection in self._connections:
-            with contextlib.suppress(OSError):
-                connection.send(None)
-        deadline = time.monotonic() + seconds
-        bad = []
-        for rank, process in enumerate(self._processes):
-            try:
-                code = process.wait(max(0.0, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                bad.append(f"rank {rank} did not end within {seconds:g} s")
-            else:
-                bad += [f"rank {rank} {_how_it_ended(process)}"] if code else []
-        self._kill()
-        return bad
-
-    def _kill(self) -> None:
-        for process in self._processes:
-            if process.poll() is None:
-                process.kill()
-        deadline = time.monotonic() + _STOP_SECONDS
-        for process in self._processes:
-            with contextlib.suppress(subprocess.TimeoutExpired):  # one that hangs in the kernel ends when it can
-                process.wait(max(0.0, deadline - time.monotonic()))
-        for connection in self._connections:
-            connection.close()
-        self._processes, self._connections = [], []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        self.close() if kind is None else self._kill()
-
-
 class LocalCrew(Children):
-    """Ranks as child processes, each with a private socket. `variables`: of their environment, beside our own.
+    """Ranks as child processes, each with a private socket. `variables`: of their environment, beside our own; then each is started afresh.
 
     `numbered`: the environment tells each its rank as launchers do, and so do the processes that it starts. `stall_seconds`: how long
-    a rank may wait for storage; None: for ever.
+    a rank may wait for storage, or be suspended; None: for ever. `pool`: random bytes that ranks will write; those that are alike share it.
     """
 
     def __init__(
@@ -102,85 +47,79 @@ class LocalCrew(Children):
         variables: Mapping[str, str] | None = None,
         numbered: bool = False,
         stall_seconds: float | None = None,
+        pool: Pool | None = None,
     ) -> None:
         if size > MAX_LOCAL_RANKS:
             raise UserError(
                 f"{size} ranks (system.nodes × system.ranks_per_node) are more than the {MAX_LOCAL_RANKS} that are started on one "
                 "machine; start them on your cluster with 'mpirun -n … tierscope run …' or srun, or set fewer"
             )
-        self.size = size
-        self._variables, self._numbered, self._stall_seconds = dict(variables or {}), numbered, stall_seconds
-        _allow_files(4 * size + 256)
         super().__init__()
+        self.size = size
+        self._stall_seconds = stall_seconds
+        self._selector = selectors.DefaultSelector()
         try:
-            for rank in range(size):
-                self._start(rank)
-            self._greet()
+            self._start(dict(variables or {}), numbered, pool)
+            came = {said[1] for said in self.greet()}
+            if came != set(range(size)):
+                raise TierscopeError(f"asked for ranks 0–{size - 1}, but {sorted(came)} came up")
         except BaseException:
-            self._kill()
+            self.end()
             raise
-
-    def _start(self, rank: int) -> None:
-        ours, theirs = socket.socketpair()
-        command = helper_command(
-            "tierscope.bench.rank",
-            str(theirs.fileno()),
-            str(rank),
-            str(self.size),
-            str(os.getpid()),
-            str(self._stall_seconds or 0),
-        )
-        environment = helper_environment({**ONE_THREAD, **self._variables})
-        if self._numbered:
-            environment |= {"RANK": str(rank), "WORLD_SIZE": str(self.size)}
-        with theirs:
-            process = subprocess.Popen(
-                command,
-                pass_fds=[theirs.fileno()],
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                process_group=0,
-            )
-        self._processes.append(process)
-        self._connections.append(Connection(ours.detach()))
-
-    def _greet(self) -> None:
-        """Refuse to go on unless exactly the ranks that were asked for came up."""
-        deadline = time.monotonic() + _START_SECONDS
-        came: set[int] = set()
         for rank, connection in enumerate(self._connections):
-            if not connection.poll(max(0.0, deadline - time.monotonic())):
-                raise StoppedError(
-                    f"rank {rank} did not start within {_START_SECONDS} s; is the machine overloaded? run again"
-                )
-            came.add(self._receive(rank)[1])
-        if came != set(range(self.size)):
-            raise TierscopeError(f"asked for ranks 0–{self.size - 1}, but {sorted(came)} came up")
+            self._selector.register(connection.fileno(), selectors.EVENT_READ, rank)
+
+    def _start(self, variables: dict[str, str], numbered: bool, pool: Pool | None) -> None:
+        arguments = (str(self.size), str(self._stall_seconds or 0), *map(str, pool or ()))
+        if not variables and not numbered:
+            self.start_alike(_PROGRAM, self.size, arguments)
+            return
+        for rank in range(self.size):
+            own = {"RANK": str(rank), "WORLD_SIZE": str(self.size)} if numbered else {}
+            self.start_afresh(_PROGRAM, rank, arguments, {**variables, **own})
+
+    def end(self) -> None:
+        self._selector.close()
+        super().end()
 
     def call(self, task: Task, progress: Progress) -> list[Any]:
         try:
             return self._call(task, progress)
+        except SuspendedError:
+            raise
         except BaseException:
-            self._kill()
+            self.end()
             raise
 
     def _call(self, task: Task, progress: Progress) -> list[Any]:
-        for rank in range(self.size):
-            self._send(rank, task)
+        watch = RankWatch(self.pids, self._stall_seconds)
+        with noting_stops() as stops:
+            for rank in range(self.size):
+                self._send(rank, task)
+            results, suspended = self._results(watch, progress)
+            stopped = stops.take()
+        if measures(task):
+            refuse_suspended(sorted(suspended | watch.suspended), stopped or watch.frozen)
+        return results
+
+    def _results(self, watch: RankWatch, progress: Progress) -> tuple[list[Any], set[int]]:
+        """Of all ranks; and those that were suspended, as they say themselves."""
         results: dict[int, Any] = {}
+        suspended: set[int] = set()
         waiting: set[int] = set()
         together = True  # those that wait go on at the same instant, not as soon as they are told
-        rank_of = {connection: rank for rank, connection in enumerate(self._connections)}
         while len(results) < self.size:
-            for ready in wait(list(rank_of)):
-                rank = rank_of[ready]  # type: ignore[index]
-                match self._receive(rank):
+            for key, _ in watch.wait(self._selector.select):
+                rank = key.data
+                watch.heard(rank)
+                match self.receive(rank):
                     case ("progress", amount):
                         progress(amount)
                     case ("barrier", together):
                         waiting.add(rank)
-                    case ("result", result):
+                    case ("result", result, stopped):
                         results[rank] = result
+                        suspended |= {rank} if stopped else set()
                     case other:
                         raise TierscopeError(f"rank {rank} sent {other!r}")
             if len(waiting) == self.size:
@@ -188,21 +127,21 @@ class LocalCrew(Children):
                 start = time.monotonic_ns() + (_GO_DELAY_NS + self.size * _GO_DELAY_PER_RANK_NS if together else 0)
                 for rank in range(self.size):
                     self._send(rank, start)
-        return [results[rank] for rank in range(self.size)]
+        return [results[rank] for rank in range(self.size)], suspended
 
     def _send(self, rank: int, message: Any) -> None:
         try:
             self._connections[rank].send(message)
         except OSError:
             while True:  # what it still said, and then why it is gone
-                self._receive(rank)
+                self.receive(rank)
 
-    def _receive(self, rank: int) -> Any:
+    def receive(self, rank: int) -> Any:
         try:
             message = self._connections[rank].recv()
         except (EOFError, OSError):
             raise StoppedError(
-                f"rank {rank} {_how_it_ended(self._processes[rank])}; finished runs are kept, run again to go on"
+                f"rank {rank} {how_it_ended(self._processes[rank])}; finished runs are kept, run again to go on"
             ) from None
         if message[0] == "error":
             _, kind, text, trace = message
@@ -211,22 +150,3 @@ class LocalCrew(Children):
                 raise TierscopeError(f"rank {rank} failed with {kind}: {text}\n{trace}")
             raise error_type(text)
         return message
-
-
-def _allow_files(wanted: int) -> None:
-    """Sockets and leases are open files: ask for as many as the system grants."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < wanted:
-        with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard) if hard > 0 else wanted, hard))
-
-
-def _how_it_ended(process: subprocess.Popen[bytes]) -> str:
-    try:
-        code = process.wait(2)
-    except subprocess.TimeoutExpired:
-        return "closed its connection"
-    if code >= 0:
-        return f"ended with exit code {code}"
-    name = signal.Signals(-code).name
-    return f"was killed by {name}" + (" (out of memory?)" if -code == signal.SIGKILL else "")

@@ -18,9 +18,12 @@ from typing import Any
 
 from tierscope.bench.crew import Progress
 from tierscope.bench.group import Throttle
-from tierscope.bench.stall import watched
-from tierscope.bench.tasks import Task, perform
+from tierscope.bench.liveness import Stops, note_stops, refuse_suspended
+from tierscope.bench.stall import Neighbour, watched
+from tierscope.bench.tasks import Task, measures, perform
 from tierscope.errors import StoppedError, TierscopeError, UserError
+from tierscope.output.durable import boot_id
+from tierscope.signals import heeded, stopped_by
 
 _TURN_SECONDS, _LAST_TURN_SECONDS = 1.0, 3.0
 _DAEMONS = {"prted", "prterun", "orted", "orterun", "mpirun", "mpiexec", "mpiexec.hydra", "hydra_pmi_proxy"}
@@ -61,6 +64,7 @@ def connect() -> Any:
         return None
     size, rank = announced
     _leave_when_told(rank)
+    _stops()
     try:
         from mpi4py import MPI  # noqa: PLC0415  (an extra; MPI starts on import)
     except ImportError:
@@ -107,22 +111,23 @@ def _has_launcher() -> bool:
 
 
 def _leave_when_told(rank: int) -> None:
-    """End this rank at once on Ctrl-C or SIGTERM, which launchers pass on to every rank.
+    """End this rank at once on a signal that ends programs; launchers pass Ctrl-C and SIGTERM on to every rank.
 
     A rank that waits inside MPI never gets to Python's own handlers. But whichever thread takes a signal writes a byte to
     the wakeup descriptor, and a thread that reads it can act.
     """
     told, tell = os.pipe()
     os.set_blocking(tell, False)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    ending = heeded()
+    for number in ending:
         signal.signal(number, lambda _number, _frame: None)
     signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
 
     def leave() -> None:
-        while os.read(told, 1)[0] not in (signal.SIGINT, signal.SIGTERM):
+        while (number := os.read(told, 1)[0]) not in ending:
             pass
         if rank == 0:
-            sys.stderr.write("tierscope: stopped; finished runs are kept, the same command goes on\n")
+            sys.stderr.write(f"tierscope: {stopped_by(number)}; finished runs are kept, the same command goes on\n")
             sys.stderr.flush()
         os._exit(3)
 
@@ -147,13 +152,36 @@ class MpiGroup:
         self._world.allreduce(1)
 
 
+@functools.cache
+def _stops() -> Stops:
+    """Of this rank; from the first call."""
+    return note_stops()
+
+
+@functools.cache
+def _neighbour() -> Neighbour | None:
+    """The next rank on this host, which this one watches; called by all ranks, the first time together."""
+    from mpi4py import MPI  # noqa: PLC0415  (an extra)
+
+    world = MPI.COMM_WORLD
+    here = os.uname().nodename, boot_id(), os.readlink("/proc/self/ns/pid")
+    ranks = world.allgather((here, os.getpid()))
+    mine = int(world.Get_rank())
+    others = [(rank, pid) for rank, (host, pid) in enumerate(ranks) if host == here and rank != mine]
+    if not others:
+        return None
+    return Neighbour(*min(others, key=lambda other: (other[0] - mine) % len(ranks)))
+
+
 def _perform(world: Any, task: Task, progress: Progress | None, stall_seconds: float | None) -> Any:
-    group = MpiGroup(world, progress)
+    """The rank's result, and whether it was suspended meanwhile."""
+    group, neighbour = MpiGroup(world, progress), _neighbour()
     if stall_seconds is not None:
         _leash()
     try:
-        with watched(task, group.rank, stall_seconds, lambda line: _abort_in_turn(world, line)):
-            return perform(task, group)
+        with watched(task, group.rank, stall_seconds, lambda line: _abort_in_turn(world, line), neighbour):
+            result = perform(task, group)
+        return result, _stops().take()
     except TierscopeError as error:
         abort(world, str(error), error.exit_code)
     except Exception:  # noqa: BLE001  (our bug: shown, and nobody waits for this rank)
@@ -208,8 +236,10 @@ class MpiCrew:
     def call(self, task: Task, progress: Progress) -> list[Any]:
         self._world.bcast(task, root=0)
         result = _perform(self._world, task, progress, self._stall_seconds)
-        gathered: list[Any] = self._world.gather(result, root=0)
-        return gathered
+        gathered: list[tuple[Any, bool]] = self._world.gather(result, root=0)
+        if measures(task):
+            refuse_suspended([rank for rank, (_, suspended) in enumerate(gathered) if suspended], director=False)
+        return [each for each, _ in gathered]
 
     def close(self) -> None:
         pass

@@ -1,22 +1,25 @@
-"""A rank as a process of this machine: `python -m tierscope.bench.rank FD RANK SIZE PARENT STALL_SECONDS`, started by LocalCrew."""
+"""A rank as a process of this machine: `python -m tierscope.bench.rank PARENT SIZE STALL_SECONDS …`, started by LocalCrew (`child`)."""
 
 import contextlib
-import ctypes
-import os
-import signal
+import importlib
 import sys
 import threading
 import time
 import traceback
+from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
+from tierscope.bench.child import join
 from tierscope.bench.group import Throttle
+from tierscope.bench.liveness import note_stops
 from tierscope.bench.stall import watched
 from tierscope.bench.tasks import perform
+from tierscope.dataset import content
 from tierscope.errors import TierscopeError
-
-_SET_PARENT_DEATH_SIGNAL = 1
+from tierscope.formats import FORMATS
+from tierscope.loaders import LOADERS
+from tierscope.storage import STORAGES
 
 
 class LocalGroup:
@@ -48,19 +51,23 @@ class LocalGroup:
         self.send(("error", "StoppedError", reason, ""))
 
 
-def die_with(parent: int) -> None:
-    """Have the kernel kill this process when its parent is gone."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        sys.exit(0)
+def warm_up(arguments: Sequence[str]) -> None:
+    """In a template: import what ranks would each import later, as far as it comes with us. Nothing is opened, and no thread is started.
+
+    Of the random bytes that data consist of, 16 MiB, there is one copy for all ranks.
+    """
+    importlib.import_module("concurrent.futures.thread")
+    for registry in (FORMATS, LOADERS, STORAGES):
+        for entry in registry.entries.values():
+            if entry.extra is None:
+                importlib.import_module(entry.target.partition(":")[0])
+    if seed_and_compressibility := arguments[2:]:
+        seed, compressibility = seed_and_compressibility
+        content.pool(int(seed), float(compressibility))
 
 
-def main(fd: int, rank: int, size: int, parent: int, stall_seconds: float | None) -> None:
-    die_with(parent)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the director decides
-    connection = Connection(fd)
-    group = LocalGroup(connection, rank, size)
+def main(connection: Connection, rank: int, size: int, stall_seconds: float | None) -> None:
+    group, stops = LocalGroup(connection, rank, size), note_stops()
     connection.send(("hello", rank))
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while (task := connection.recv()) is not None:
@@ -68,7 +75,7 @@ def main(fd: int, rank: int, size: int, parent: int, stall_seconds: float | None
                 with watched(task, rank, stall_seconds, group.stop):
                     result = perform(task, group)
                 group.flush()
-                group.send(("result", result))
+                group.send(("result", result, stops.take()))
             except TierscopeError as error:
                 group.send(("error", type(error).__name__, str(error), ""))
             except (EOFError, BrokenPipeError, ConnectionResetError):
@@ -78,5 +85,8 @@ def main(fd: int, rank: int, size: int, parent: int, stall_seconds: float | None
 
 
 if __name__ == "__main__":
-    _fd, _rank, _size, _parent = (int(argument) for argument in sys.argv[1:5])
-    main(_fd, _rank, _size, _parent, float(sys.argv[5]) or None)
+    _joined = join(sys.argv[1:], warm_up)
+    if _joined is not None:
+        _size, _stall_seconds = _joined.arguments[:2]
+        main(_joined.connection, _joined.number, int(_size), float(_stall_seconds) or None)
+        _joined.leave()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+from tierscope.bench.liveness import suspended_now, suspended_too_long
 from tierscope.bench.run import RunTask
 from tierscope.bench.tasks import ClaimTask, StageTask, SurveyTask, Task, place_of
 from tierscope.storage.files import tier_root
@@ -27,8 +28,18 @@ _LONGEST_PATH = 4096
 _OnStorage = ClaimTask | SurveyTask | StageTask | RunTask
 
 
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A rank on the same host that somebody has to watch, where no director can."""
+
+    rank: int
+    pid: int
+
+
 @contextmanager
-def watched(task: Task, rank: int, limit: float | None, tell: Callable[[str], None]) -> Iterator[None]:
+def watched(
+    task: Task, rank: int, limit: float | None, tell: Callable[[str], None], neighbour: Neighbour | None = None
+) -> Iterator[None]:
     """While a rank does a task: `tell` is called once, from another thread, with a line about what does not answer."""
     if limit is None or not isinstance(task, _OnStorage):
         yield
@@ -39,6 +50,7 @@ def watched(task: Task, rank: int, limit: float | None, tell: Callable[[str], No
 
     def watch() -> None:
         seen: dict[int, _Seen] = {}
+        suspended = 0
         while not over.wait(limit / _LOOKS):
             seen = look(seen, tiers)
             for wait in seen.values():
@@ -48,6 +60,10 @@ def watched(task: Task, rank: int, limit: float | None, tell: Callable[[str], No
                         "not answer; finished runs are kept, run the same command again when it does (--stall-limit: how long to wait)"
                     )
                     return
+            suspended = suspended + 1 if neighbour and suspended_now(neighbour.pid) else 0
+            if neighbour and suspended >= _LOOKS:
+                tell(str(suspended_too_long(f"rank {neighbour.rank}", neighbour.pid, limit)))
+                return
 
     thread = threading.Thread(target=watch, name="stall", daemon=True)
     thread.start()

@@ -65,6 +65,11 @@ class OverheadTask:
 Task = WhoTask | ClaimTask | SurveyTask | StageTask | OverheadTask | RunTask
 
 
+def measures(task: object) -> bool:
+    """Whether times are taken: then nobody may have been suspended meanwhile."""
+    return isinstance(task, OverheadTask | RunTask)
+
+
 def place_of(study: Study, rank: int) -> StagingPlace:
     per_node = study.system.ranks_per_node
     return StagingPlace(rank, study.system.ranks, rank // per_node, rank % per_node, per_node)

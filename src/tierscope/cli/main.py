@@ -3,7 +3,6 @@
 import importlib
 import io
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -15,6 +14,7 @@ from tierscope.cli.common import output_failed
 from tierscope.errors import TierscopeError
 from tierscope.launch import LAUNCHERS
 from tierscope.shortage import shortage_of
+from tierscope.signals import raise_on_signals, stopped_by
 from tierscope.units import closest
 
 _LAUNCHERS = ", ".join(launcher.title for launcher in LAUNCHERS.entries.values())
@@ -93,19 +93,9 @@ def cli(context: click.Context) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Exit codes: 0 done, 2 the user's mistake, 3 stopped but resumable, 1 our bug."""
-    signal.signal(signal.SIGTERM, _interrupt)
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as in the background
-        signal.signal(signal.SIGINT, _interrupt)
+    raise_on_signals()
     _make_printable()
     sys.exit(_run(arguments))
-
-
-class _Interrupt(KeyboardInterrupt):
-    """Python's own, once it has passed through an exec() as imports have them, ends `python -m` by a signal, whatever the exit code."""
-
-
-def _interrupt(_number: int, _frame: object) -> None:
-    raise _Interrupt
 
 
 def _make_printable() -> None:
@@ -132,16 +122,18 @@ def _run(arguments: Sequence[str] | None) -> int:  # noqa: PLR0911  (one for eac
     except click.ClickException as error:
         _say(f"{' '.join(error.format_message().split())} (see --help)")  # choices come in lines
         return 2
-    except (KeyboardInterrupt, click.Abort):
-        return _stopped()
+    except (KeyboardInterrupt, click.Abort) as error:
+        return _stopped(error)
     except (MemoryError, ImportError) as error:
         return _short_of_something(error)
     except OSError as error:
-        return _stopped() if _interrupted(error) else output_failed(error)
+        cause = _interrupt_behind(error)
+        return _stopped(cause) if cause else output_failed(error)
     except Exception as error:
-        if not _interrupted(error):
+        cause = _interrupt_behind(error)
+        if cause is None:
             raise
-        return _stopped()
+        return _stopped(cause)
 
 
 def _short_of_something(error: MemoryError | ImportError) -> int:
@@ -156,17 +148,16 @@ def _short_of_something(error: MemoryError | ImportError) -> int:
     return 3
 
 
-def _interrupted(error: BaseException | None) -> bool:
-    """Whether this is only what an interrupt left behind, as a buffer that could not be closed then."""
+def _interrupt_behind(error: BaseException | None) -> KeyboardInterrupt | None:
+    """This may be only what an interrupt left behind, as a buffer that could not be closed then."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
-    return error is not None
+    return error
 
 
-def _stopped() -> int:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    _say("stopped; finished runs are kept, the same command goes on")
+def _stopped(error: BaseException) -> int:
+    by = stopped_by(_interrupt_behind(error))  # Abort: click's own for Ctrl-C
+    _say(f"{by}; finished runs are kept, the same command goes on")
     return 3
 
 

@@ -4,6 +4,7 @@ import click
 
 from tierscope.cli import common
 from tierscope.errors import StoppedError, UserError
+from tierscope.signals import stopped_by
 
 _MOST_RANKS = 256
 
@@ -70,8 +71,8 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     try:
         with watching(quiet) as watch:
             found = run_probe(wanted, watch)
-    except KeyboardInterrupt:
-        raise StoppedError("stopped; the probe's files are removed, and no system is written") from None
+    except KeyboardInterrupt as error:
+        raise StoppedError(f"{stopped_by(error)}; the probe's files are removed, and no system is written") from None
     if output:
         write_system(found, output)
     findings = findings_of(found)

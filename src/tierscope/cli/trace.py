@@ -9,6 +9,7 @@ from tierscope.cli import common
 from tierscope.errors import StoppedError, TierscopeError, UserError
 from tierscope.recording.command import holding_signals
 from tierscope.recording.recorders import RECORDERS, RecordingRequest
+from tierscope.signals import stopped_by
 
 if TYPE_CHECKING:
     from tierscope.recording.traced import EndedCommand
@@ -92,11 +93,11 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
                 watch.note(line)
             traced = run_traced(wanted, recorder, out, watch, output_to_stderr=as_json)
         _finish(traced, basis, as_json)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         raise StoppedError(
-            f"stopped; 'tierscope analyze {shlex.quote(traced.out)}' shows what was recorded"
+            f"{stopped_by(error)}; 'tierscope analyze {shlex.quote(traced.out)}' shows what was recorded"
             if traced
-            else "stopped before the command was started"
+            else f"{stopped_by(error)} before the command was started"
         ) from None
     return traced.exit_code
 

@@ -20,6 +20,11 @@ POOL_BYTES = 16 << 20
 _SLICE = POOL_BYTES // 2
 _CELL = 256
 _NUMBER = struct.Struct("<q")
+Pool = tuple[int, float]  # what a pool depends on: seed and compressibility
+
+
+def pool_of(study: Study) -> Pool:
+    return study.seed, study.workload.dataset.compressibility
 
 
 def pool(seed: int, compressibility: float = 0.0) -> memoryview:

@@ -8,9 +8,11 @@ import json
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tierscope.bench.group import Alone
+from tierscope.bench.liveness import noting_stops, refuse_suspended, until_undisturbed
 from tierscope.bench.overhead import described, measure_overhead
 from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.run import RunTask, run_rank
@@ -22,6 +24,7 @@ from tierscope.output import handover
 from tierscope.spec import dump, sweep
 from tierscope.spec.study import Point, Study
 from tierscope.trace.provenance import provenance
+from tierscope.trace.rank_trace import RankTrace
 from tierscope.train.start import start_training
 
 STUDY = "study.yaml"
@@ -44,12 +47,19 @@ def run_away(study: Study, folder: str, data: str, say: Callable[[str], None]) -
             begin = time.monotonic()
             run = ResolvedRun.of(point.study)
             task = RunTask(run.study, run.loader, data, None, "real", None, repetition=repetition, train=start_training)
-            ranks = [run_rank(task, Alone())]
+            ranks = [until_undisturbed(f"point {point.index}, repetition {repetition}", partial(_alone, task), say)]
             about = _about(point, repetition, data, run)
             handover.save(os.path.join(folder, NAME.format(point=point.index, repetition=repetition)), about, ranks)
             say(
                 f"point {point.index} {json.dumps(dict(point.sweep))} repetition {repetition}: {time.monotonic() - begin:.1f} s"
             )
+
+
+def _alone(task: RunTask) -> RankTrace:
+    with noting_stops() as stops:
+        rank = run_rank(task, Alone())
+        refuse_suspended((), stops.take())
+    return rank
 
 
 def _check(study: Study, points: list[Point], data: str) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 from tierscope.bench.crew import Crew, LocalCrew
 from tierscope.bench.mpi import MpiCrew
 from tierscope.bench.tasks import Who, WhoTask
+from tierscope.dataset.content import pool_of
 from tierscope.errors import UserError
 from tierscope.measure.storages import check_hosts
 from tierscope.spec.study import Study
@@ -30,7 +31,7 @@ class Crews:
         if self._crew is None or self._crew.size != ranks:
             self.close()
             if self._world is None:
-                self._crew = LocalCrew(ranks, stall_seconds=self._stall_seconds)
+                self._crew = LocalCrew(ranks, stall_seconds=self._stall_seconds, pool=pool_of(study))
             else:
                 self._crew = MpiCrew(self._world, self._stall_seconds)
                 if self._crew.size != ranks:

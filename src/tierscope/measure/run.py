@@ -51,18 +51,19 @@ def run_study(
             return store
         if len(todo) < total:
             watch.note(f"resuming: {total - len(todo)} of {counted(total, 'run')} are finished")
-        for key in todo:
-            choose_loader(points[key.point].study, seen=profiling is not None)  # or refuse it now, and not after hours
+        left = [points[index].study for index in dict.fromkeys(key.point for key in todo)]  # however many repetitions
+        for each in left:
+            choose_loader(each, seen=profiling is not None)  # or refuse it now, and not after hours
         _say_trimmed(points, watch)
         _say_idle_rates(study, watch)
         _say_python(points, watch)
-        for line in storage_notes((points[key.point].study for key in todo), out):
+        for line in storage_notes(left, out):
             watch.note(line)
         if any(point.study.workload.reader.file_access == "collective" for point in points):
             watch.note(COLLECTIVE_NOTE)
         with ExitStack() as leases:
             staging = StudyStaging(points, out, crews, watch, leases)
-            staging.stage_for(points[key.point].study for key in todo)
+            staging.stage_for(left)
             runner = Runner(out, crews, watch, ops, profiling)
             watch.phase("measuring", sum(_samples(points[key.point].study) for key in todo), "samples")
             for key in todo:

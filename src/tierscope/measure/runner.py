@@ -10,6 +10,7 @@ import polars as pl
 from msgspec import structs
 
 from tierscope.bench.compute import compute_mode
+from tierscope.bench.liveness import until_undisturbed
 from tierscope.bench.overhead import Overhead, described
 from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.run import RunTask, ops_path
@@ -25,7 +26,7 @@ from tierscope.measure.profiled import Profiling
 from tierscope.measure.storages import devices_of, filesystems
 from tierscope.measure.trained import meeting
 from tierscope.output.op_list import collect_ops
-from tierscope.output.result import make_scratch
+from tierscope.output.result import SCRATCH, make_scratch
 from tierscope.plan.reading import reading_of
 from tierscope.spec.study import Point, Study
 from tierscope.storage.background import Background, loads_of
@@ -59,14 +60,45 @@ def _compared(run: ResolvedRun) -> str:
     return f"; verified: {f'one sample in {every}' if every > 1 else 'every sample'}"
 
 
+class _Revocable:
+    """Progress that an attempt made can be taken back."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch, self._advanced = watch, 0
+        self.phase, self.note = watch.phase, watch.note
+
+    def advance(self, amount: int) -> None:
+        self._advanced += amount
+        self._watch.advance(amount)
+
+    def begin(self) -> None:
+        self._advanced = 0
+
+    def take_back(self) -> None:
+        self.advance(-self._advanced)
+
+
 class Runner:
     """One run after another on the crew, each to a trace."""
 
     def __init__(self, out: str, crews: Crews, watch: Watch, ops: bool, profiling: Profiling | None) -> None:
-        self._out, self._crews, self._watch, self._ops, self._profiling = out, crews, watch, ops, profiling
+        self._out, self._crews, self._ops, self._profiling = out, crews, ops, profiling
+        self._watch = _Revocable(watch)
         self._overheads: dict[Any, Overhead] = {}
 
     def run(self, key: RunKey, point: Point) -> Trace:
+        """Attempts during which somebody was suspended are thrown away."""
+        what = f"point {key.point}, repetition {key.repetition}"
+        return until_undisturbed(what, lambda: self._attempt(key, point), self._discard)
+
+    def _discard(self, line: str) -> None:
+        """All that an attempt left: it did not happen."""
+        shutil.rmtree(os.path.join(self._out, SCRATCH), ignore_errors=True)
+        self._watch.take_back()
+        self._watch.note(line)
+
+    def _attempt(self, key: RunKey, point: Point) -> Trace:
+        self._watch.begin()
         study = point.study
         crew, who = self._crews.of(study)
         trained = study.workload.model.network is not None

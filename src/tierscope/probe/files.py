@@ -11,9 +11,7 @@ import contextlib
 import errno
 import os
 import re
-import signal
 import socket
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ from dataclasses import dataclass
 from tierscope.errors import ForeignDirectoryError, UserError
 from tierscope.output import manifest
 from tierscope.output.durable import lock_file, remove_leftovers
+from tierscope.signals import undisturbed
 from tierscope.trace.provenance import filesystem_of
 from tierscope.units import about_bytes, counted
 
@@ -59,7 +58,7 @@ def own_folder(path: str, tier: str) -> Iterator[str]:
         _remove_files(folder)
         yield folder
     finally:
-        with _undisturbed():
+        with undisturbed():
             if lock is not None:
                 with contextlib.suppress(OSError):
                     _remove(folder)
@@ -116,21 +115,6 @@ def strangers(folder: str) -> str | None:
         if entry not in (_LOCK, manifest.NAME):
             return os.path.join(folder, entry)
     return None
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """A second Ctrl-C does not stop the tidying up."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, signal.SIG_IGN) for number in numbers]
-    try:
-        yield
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
 
 
 def room_in(folder: str) -> FreeSpace:

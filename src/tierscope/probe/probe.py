@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
+from tierscope.bench.liveness import until_undisturbed
 from tierscope.errors import UserError
 from tierscope.output.durable import sync_filesystem, write_file
 from tierscope.probe import files as probe_files
@@ -120,7 +121,10 @@ class _TierProbe:
         smallest = min(files)
         kinds = [("open", smallest), ("stat", smallest), *(("read", size) for size in sorted(files))]
         self._watch.phase(f"probing {self._name}", len(kinds), "series")
-        own = repetition_of(self._crew.run([ProbeJob("nothing", self._folder, 0, (), 0.02)]))
+        nothing = ProbeJob("nothing", self._folder, 0, (), 0.02)
+        own = repetition_of(
+            until_undisturbed(f"{self._name}: own cost", lambda: self._crew.run([nothing]), self._watch.note)
+        )
         series = []
         for place, (kind, size) in enumerate(kinds):
             left = max(0.0, deadline - self._clock()) / (len(kinds) - place)
@@ -204,7 +208,7 @@ class _TierProbe:
             ProbeJob(kind, self._folder, size, tuple(chosen[part * each : (part + 1) * each]), seconds)
             for part in range(processes)
         ]
-        done = self._crew.run(jobs)
+        done = until_undisturbed(f"{self._name}: {kind}", lambda: self._crew.run(jobs), self._watch.note)
         found = repetition_of(done)
         self._operations[kind] += found.operations
         self._rates[kind, size] = found.ops_per_second / processes

@@ -22,7 +22,8 @@ from tierscope.dataset import content
 from tierscope.errors import TierscopeError, VanishedDataError
 from tierscope.storage import cold
 
-KINDS = ("write", "open", "stat", "read", "nothing")
+WRITE = "write"
+KINDS = (WRITE, "open", "stat", "read", "nothing")
 MOST_OPERATIONS = 200_000  # of a process in one repetition
 _MOST_LOOKED_AT = 32  # files of a process whose pages are counted
 _SPARE_FILES = 64

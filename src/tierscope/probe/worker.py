@@ -1,21 +1,19 @@
-"""A process of the probe: `python -m tierscope.probe.worker FD PARENT`, started by ProbeCrew."""
+"""A process of the probe: `python -m tierscope.probe.worker PARENT …`, started by ProbeCrew (`child`)."""
 
 import contextlib
-import signal
 import sys
 import time
 import traceback
 from multiprocessing.connection import Connection
 
-from tierscope.bench.rank import die_with
+from tierscope.bench.child import join
+from tierscope.bench.liveness import note_stops
 from tierscope.errors import StoppedError, TierscopeError
 from tierscope.probe.work import open_files_limit, perform
 
 
-def main(fd: int, parent: int) -> None:
-    die_with(parent)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the director decides
-    connection = Connection(fd)
+def main(connection: Connection) -> None:
+    stops = note_stops()
     connection.send(("hello", open_files_limit()))
 
     def wait_for_start() -> int:
@@ -27,7 +25,7 @@ def main(fd: int, parent: int) -> None:
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while (job := connection.recv()) is not None:
             try:
-                connection.send(("done", perform(job, wait_for_start)))
+                connection.send(("done", perform(job, wait_for_start), stops.take()))
             except TierscopeError as error:
                 connection.send(("error", type(error).__name__, str(error)))
             except (EOFError, BrokenPipeError, ConnectionResetError):
@@ -40,4 +38,7 @@ def main(fd: int, parent: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*(int(argument) for argument in sys.argv[1:3]))
+    _joined = join(sys.argv[1:], lambda _: None)
+    if _joined is not None:
+        main(_joined.connection)
+        _joined.leave()

@@ -7,11 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from tierscope.errors import CommandError
+from tierscope.signals import ENDING
 
-ENDING = {  # a program that is not prepared for them
-    *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT),
-    *(signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM),
-}
 FORWARDED = {*ENDING, signal.SIGWINCH, signal.SIGCONT}
 _HELD = {*FORWARDED, signal.SIGCHLD}
 _LOOK_AGAIN_SECONDS = 0.2  # a thread of a library may have taken the signal that says the command has ended
