@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Iterator, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tools.soak_faults import FAULTS, PATIENCE_SECONDS, RUNS, SECOND_RUN, Place, children, run_files
@@ -292,7 +292,8 @@ class State:
     def add(self, number: int, tally: Tally) -> None:
         with self._lock, self._path.open("a") as file:
             self.done[number] = tally
-            file.write(f"{number} {json.dumps(asdict(tally))}\n")
+            kept = {name: getattr(tally, name) for name in Tally.__slots__}
+            file.write(f"{number} {json.dumps(kept)}\n")
 
     def forget(self) -> None:
         self._path.unlink()

@@ -75,7 +75,7 @@ def _sum_up(outcomes: list[Outcome], wanted: int, seed: int, seconds: float) -> 
     told = (f"{sum(outcome.mistake.startswith(kind) for outcome in wrong)} {name}" for kind, name in kinds.items())
     _say(
         f"{len(outcomes)} of {wanted} cases, {len(wrong)} mistakes of {len(counts)} kinds: {', '.join(told)}; "
-        f"seed {seed}, {seconds:.0f} s"
+        f"seed {seed}, {seconds:.0f} s, {sum(outcome.ended.cpu_seconds for outcome in outcomes):.0f} s of CPU"
     )
     return 1 if wrong or len(outcomes) < wanted else 0
 

@@ -71,10 +71,10 @@ def run_cases(
                 running[_fork(number, seed, seeds, folder)] = _Running(number, folder, time.monotonic())
             if not running:
                 return
-            pid, status, _ = os.wait4(-1, os.WNOHANG)
+            pid, status, used = os.wait4(-1, os.WNOHANG)
             if pid in running:
                 child = running.pop(pid)
-                yield _outcome(child, pid, os.waitstatus_to_exitcode(status))
+                yield _outcome(child, pid, os.waitstatus_to_exitcode(status), used)
                 if not keep:
                     _remove(child.folder)
             else:
@@ -149,14 +149,14 @@ def _cpu_seconds(pid: int) -> float:
     return 0.0
 
 
-def _outcome(child: _Running, pid: int, code: int) -> Outcome:
+def _outcome(child: _Running, pid: int, code: int, used: resource.struct_rusage) -> Outcome:
     seconds = time.monotonic() - child.began
     if (child.folder / "fuzzer").exists():
         raise SystemExit(f"fuzz: case {child.number} cannot be made: {(child.folder / 'fuzzer').read_text()}")
     left = _left_behind(pid)
     case, before = pickle.loads((child.folder / "case.pickle").read_bytes())
     out, err = (_content(child.folder / name) for name in ("out", "err"))
-    ended = Ended(code, out, err, seconds, child.stopped or left)
+    ended = Ended(code, out, err, seconds, used.ru_utime + used.ru_stime, child.stopped or left)
     return Outcome(case, ended, judge(case.arguments, case.keeps, before, snapshot(child.folder / "here"), ended))
 
 

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import random
+import re
 import socket
 import sys
 import zipfile
@@ -20,6 +21,7 @@ from typing import Any
 import yaml
 
 NUMBERS = (0, -1, 1, 2**31, 2**53 + 1, 2**63 - 1, 2**63, 2**64, -(2**63), 10**30, 1e308, -1e308, 5e-324, 1e-310, 0.1, float("nan"), float("inf"), float("-inf"))  # fmt: skip
+SIZES = ("0", "1", "2", "3", "0.5", "1e-3", "1e-15", "1e-300", "5e-324", "7", "64", "1000", "1e6", "1e9", "1e12", "1e15", "1e18", "1e300", "-1")  # fmt: skip
 # Nothing absolute, nothing with "..": what is written there must not leave the case's folder.
 TEXTS = (
     *("", " ", "0", "-1", "1e999", "nan", "inf", "0x10", "1_000", "٣", "null", "true", "[]", "{}", "a", "a" * 5000),
@@ -28,6 +30,7 @@ TEXTS = (
     *("!!python/object/apply:os.getcwd []", "&a [*a, *a]", "*a", "<<: *a", "? x", "1 KiB", "1e30 TiB", "0%", "101%", "1..2..3", "1..1e9 step 1e-9"),
     *("5e-324/s", "1e308 s", "-1 s", "0 B/s", "1e-320 B/s", "10/s", "1 ms", "2:00:00", "raw", "gfs", "lfs", "GFS-READ=50", "gfs=gfs"),
 )  # fmt: skip
+_NUMBER = re.compile(r"\d+(\.\d+)?")
 _BLOCKS = (1, 2, 8, 64, 512, 4096)
 
 
@@ -109,7 +112,7 @@ def mutate_tree(tree: Any, dice: random.Random) -> Any:  # noqa: C901  (one case
             return odd_value(dice)
         holder, key = dice.choice(places)
         other, its_key = dice.choice(places)
-        match dice.randrange(10):
+        match dice.randrange(12):
             case 0:
                 del holder[key]
             case 1 if isinstance(holder, dict):
@@ -124,7 +127,15 @@ def mutate_tree(tree: Any, dice: random.Random) -> Any:  # noqa: C901  (one case
                 for _ in range(dice.choice((5, 60, 400))):
                     holder[key] = [holder[key]] if dice.random() < 0.5 else {"x": holder[key]}
             case 5 if isinstance(holder[key], int | float):
-                holder[key] = holder[key] * dice.choice((-1, 0, 0.5, 1000, 1e15, 1e300))
+                holder[key] = dice.choice(
+                    (
+                        holder[key] * dice.choice((-1, 0, 0.5, 1000, 1e15, 1e300)),
+                        dice.randrange(10),
+                        10 ** dice.randrange(12),
+                    )
+                )
+            case 6 | 7 | 8 if isinstance(holder[key], str) and _NUMBER.search(holder[key]):
+                holder[key] = _NUMBER.sub(str(dice.choice(SIZES)), holder[key], count=1)
             case _:
                 holder[key] = odd_value(dice)
     return tree

@@ -5,6 +5,7 @@ import json
 import re
 import stat
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -21,6 +22,7 @@ class Ended:
     out: bytes
     err: bytes
     seconds: float
+    cpu_seconds: float
     stopped: str = ""
 
 
@@ -40,32 +42,30 @@ def snapshot(folder: Path) -> dict[str, str]:
 
 def judge(
     arguments: list[str], keeps: tuple[str, ...], before: dict[str, str], after: dict[str, str], ended: Ended
-) -> str:  # noqa: PLR0911  (one for each mistake)
-    """An empty text: all is well. Else the class of the mistake, the same for the same mistake."""
+) -> str:
+    """An empty text: all is well. Else the class of the worst mistake, the same for the same mistake."""
+    return ended.stopped or _lost(keeps, before, after) or next(_said(arguments, ended), "")
+
+
+def _said(arguments: list[str], ended: Ended) -> Iterator[str]:
     err = ended.err.decode("utf-8", "backslashreplace")
     out = ended.out.decode("utf-8", "backslashreplace")
-    if ended.stopped:
-        return ended.stopped
     if "Traceback (most recent call last)" in err:
-        return f"traceback: {_where(err)}"
-    if lost := _lost(keeps, before, after):
-        return lost
-    known = {0, 2, 3} | ({1, 126, 127} if arguments[:1] == ["trace"] else set())
-    if ended.code not in known:
-        return f"exit code {ended.code}"
-    if sign := next((sign for sign in out + err if _is_obeyed(sign)), None):
-        return f"raw {sign!a} on {'stdout' if sign in out else 'stderr'}"
+        yield f"traceback: {_where(err)}"
+    if ended.code not in {0, 2, 3} | ({1, 126, 127} if arguments[:1] == ["trace"] else set()):
+        yield f"exit code {ended.code}"
+    for sign in filter(_is_obeyed, out + err):
+        yield f"raw {sign!a} on {'stdout' if sign in out else 'stderr'}"
     lines = [line for line in err.splitlines() if line.startswith("tierscope: ")]
     if ended.code in (2, 3) and len(lines) != 1:
-        return f"{len(lines)} lines of error"
+        yield f"{len(lines)} lines of error"
     if ended.code == 2 and len(err.splitlines()) > 1:
-        return "more than one line of error"
+        yield "more than one line of error"
     if ended.code == 0 and "--json" in arguments and arguments[0] != "trace":
         try:
             json.loads(out, parse_constant=_refuse)
         except ValueError:
-            return "no valid JSON"
-    return ""
+            yield "no valid JSON"
 
 
 def _refuse(constant: str) -> None:
