@@ -61,20 +61,28 @@ def _signal_director(number: signal.Signals, begun: bool = False) -> Fault:
     """`begun`: not while Python is still starting, before any program could have a say."""
 
     def send(_place: Place, process: Process) -> bool:
-        if process.poll() is not None or (begun and not children(process.pid)):
-            return False
+        if begun:
+            _ranks(process)
+        running = process.poll() is None
         process.send_signal(number)
-        return True
+        return running
 
     return send
 
 
 def _signal_rank(number: signal.Signals) -> Fault:
     def send(place: Place, process: Process) -> bool:
-        ranks = children(process.pid)
+        ranks = _ranks(process)
         return bool(ranks) and _sent(place.dice.choice(ranks), number)
 
     return send
+
+
+def _ranks(process: Process) -> list[int]:
+    """Waits for the first of them; none where the command ends before."""
+    while not (found := children(process.pid)) and process.poll() is None:
+        time.sleep(0.01)
+    return found
 
 
 def _sent(pid: int, number: signal.Signals) -> bool:
@@ -89,7 +97,7 @@ def _pause(whom: str, seconds: float) -> Fault:
     """Stop a rank, the director or all of them, and let them go on. One that was to be ended meanwhile is gone then."""
 
     def pause(place: Place, process: Process) -> bool:
-        ranks = children(process.pid)
+        ranks = _ranks(process)
         if process.poll() is not None or not ranks:
             return False
         chosen = {"rank": [place.dice.choice(ranks)], "director": [process.pid], "all": [process.pid, *ranks]}[whom]

@@ -44,7 +44,9 @@ def judge(
     arguments: list[str], keeps: tuple[str, ...], before: dict[str, str], after: dict[str, str], ended: Ended
 ) -> str:
     """An empty text: all is well. Else the class of the worst mistake, the same for the same mistake."""
-    return ended.stopped or _lost(keeps, before, after) or next(_said(arguments, ended), "")
+    said = next(_said(arguments, ended), "")
+    crashed = said if said.startswith("traceback") else ""
+    return ended.stopped or crashed or _lost(keeps, before, after) or said
 
 
 def _said(arguments: list[str], ended: Ended) -> Iterator[str]:
