@@ -3,11 +3,13 @@
     python -m tools.fuzz --cases 10000 --seed 1
     python -m tools.fuzz --case 1234          one case again; its folder is kept, and all that it said is shown
 
+Some healthy files are made by running the program, and differ a little every time: --case takes those of the last full run.
 Mistakes are grouped: tracebacks by their last frame of ours, each with the number of its first case.
 """
 
 import argparse
 import shlex
+import shutil
 import sys
 import tempfile
 import time
@@ -27,18 +29,23 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="(%(default)s)")
     parser.add_argument("--case", type=int, help="only this one, by its number")
     parser.add_argument("--jobs", type=int, default=2, help="at the same time (%(default)s)")
+    parser.add_argument(
+        "--seeds", type=Path, default=Path("build/fuzz"), help="healthy files: made anew, but for --case"
+    )
     options = parser.parse_args()
     start = time.monotonic()
+    if options.case is None or not options.seeds.is_dir():
+        shutil.rmtree(options.seeds, ignore_errors=True)
+        options.seeds.mkdir(parents=True)
+        make_seeds(options.seeds)
+    seeds = options.seeds.resolve()
+    warm_up()
+    if options.case is not None:
+        work = Path(tempfile.mkdtemp(prefix=f"tierscope-case-{options.case}-"))
+        (found,) = run_cases([options.case], options.seed, seeds, work, 1, keep=True)
+        _tell_one(found, work)
+        return 1 if found.mistake else 0
     with tempfile.TemporaryDirectory(prefix="tierscope-fuzz-", ignore_cleanup_errors=True) as name:
-        seeds = Path(name) / "seeds"
-        seeds.mkdir()
-        make_seeds(seeds)
-        warm_up()
-        if options.case is not None:
-            work = Path(tempfile.mkdtemp(prefix=f"tierscope-case-{options.case}-"))
-            (found,) = run_cases([options.case], options.seed, seeds, work, 1, keep=True)
-            _tell_one(found, work)
-            return 1 if found.mistake else 0
         numbers = _until(range(options.cases), start + MOST_SECONDS)
         outcomes = list(_told(run_cases(numbers, options.seed, seeds, Path(name), options.jobs), start))
     return _sum_up(outcomes, options.cases, options.seed, time.monotonic() - start)
