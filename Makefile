@@ -13,14 +13,14 @@ SHORT ?=
 LESS := $(if $(SHORT), and not nightly)
 SLOWEST := --durations=10 --durations-min=0.5
 
-.PHONY: nightly extras wheels frameworks demo test check bench bench-peers validate validate-short test-mpi test-faults test-demo test-tensorflow test-torch test-native test-sanitizers test-browser test-imports test-cluster validate-cluster soak clean help
+.PHONY: nightly extras wheels frameworks demo test check bench bench-peers validate validate-short test-mpi test-faults test-demo test-tensorflow test-torch test-native test-sanitizers test-browser test-imports test-cluster validate-cluster soak fuzz clean help
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 # Not with -j: some of them measure.
 nightly: PROFILE := --hypothesis-profile=nightly
-nightly: check test test-demo test-native test-sanitizers test-browser test-imports test-faults test-mpi test-cluster test-tensorflow test-torch validate validate-cluster soak  ## everything in its full form, hours: what .ci/run shortens and what it leaves out
+nightly: check test test-demo test-native test-sanitizers test-browser test-imports test-faults test-mpi test-cluster test-tensorflow test-torch validate validate-cluster fuzz soak  ## everything in its full form, hours: what .ci/run shortens and what it leaves out
 	@echo "nightly: all is well"
 
 demo: $(STAMPS)-core  ## a whole study on two emulated tiers, and its table
@@ -59,8 +59,16 @@ validate-cluster: $(STAMPS)-mpi  ## the model calibrated on one object server of
 	-$(CLUSTER_PACKAGES)
 	$(BIN)/python -m validation cluster
 
-soak: $(STAMPS)-dev  ## 200 short runs with a random fault each, minutes (needs root); what is lost must be 0
-	$(if $(filter 0,$(shell id -u)),unshare --mount) $(BIN)/python tools/soak.py
+SEED ?= 1
+# FAULTS=1000 takes about two hours; started again after it was stopped, it goes on.
+FAULTS ?= 200
+soak: $(STAMPS)-dev  ## 200 short runs with a random fault or pause each, minutes (needs root); what is lost must be 0
+	$(if $(filter 0,$(shell id -u)),unshare --mount) $(BIN)/python -m tools.soak --faults $(FAULTS) --seed $(SEED)
+
+# CASES=500 is what CI runs; CASE=1234 is one case again, by its number, with all that it said.
+CASES ?= 10000
+fuzz: $(STAMPS)-darshan  ## 10,000 damaged inputs for all commands, at most 20 minutes: no traceback, hang, memory hog or foreign file touched
+	$(BIN)/python -m tools.fuzz --seed $(SEED) $(if $(CASE),--case $(CASE),--cases $(CASES))
 
 test-faults: $(STAMPS)-dev  ## kill and resume, 20 times in a row; disk full; dead ranks
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests/integration -m "faults$(LESS)" $(SLOWEST)

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Many short studies, each disturbed again and again by faults at random moments; what is lost is counted, and must be nothing.
 
-    tools/soak.py --runs 200 --seed 1
+    python -m tools.soak --faults 1000 --seed 1
 
-Every study is run several times, each time with one fault, and then once in peace. Meanwhile nothing that was finished may change; in the
-end all of it must have been read in the same order as by a study that nobody disturbed. Needs root, for a small disk of its own.
+Every study is run several times, each time with one fault, and then once in peace. Meanwhile nothing that was finished may change, and no
+run that is kept may contain a pause; in the end all of it must have been read in the same order as by a study that nobody disturbed.
+Needs root, for a small disk of its own. Started again after it was stopped, it goes on: what is done is in --state.
 """
 
 import argparse
 import hashlib
+import json
 import os
 import random
 import re
@@ -17,13 +19,16 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tools.soak_faults import FAULTS, PATIENCE_SECONDS, RUNS, SECOND_RUN, Place, children, run_files
 
 STUDY = """
 study: soaked
@@ -38,166 +43,15 @@ system:
     gfs: {path: "{out}/tiers/gfs", metadata_ops: 200/s, read_ops: 400/s, emulate: true}
 sweep: {placement.cache_rate: 0%..100% step 10%}
 """
-RUNS = 11
-COMMAND = [sys.executable, "-m", "tierscope.cli.main"]
 FAULTS_EACH = 4  # of one study, before it is let alone
 DISK_MIB = 16
 MOST_RUNS = 20  # of one fault, until it comes in time
 MOST_MENDED = 60  # times that the same command may ask for something: a damaged file is named when it is read
-PATIENCE_SECONDS = 60.0  # longer is a hang
 _KNOWN_ENDS = {0, 2, 3, -signal.SIGKILL, -signal.SIGTERM}  # SIGTERM: before the program had begun
 
 
 class LostError(Exception):
     """What must not happen."""
-
-
-@dataclass(slots=True)
-class Place:
-    """A study on a small disk of its own."""
-
-    disk: Path
-    study: Path
-    out: Path
-    dice: random.Random
-    usual_seconds: float
-    good: frozenset[bytes] = frozenset()  # what is in undamaged data files
-    finished: dict[str, str] = field(default_factory=dict)
-
-    def start(self) -> "subprocess.Popen[str]":
-        command = [*COMMAND, "run", str(self.study), "--out", str(self.out), "--quiet", "--json"]
-        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-
-    def await_moment(self, process: "subprocess.Popen[str]") -> None:
-        """Mostly between the next runs; sometimes any time, as at the start or while data is written."""
-        if self.dice.random() < 0.25:
-            time.sleep(self.dice.uniform(0, self.usual_seconds))
-            return
-        enough = len(self.finished) + self.dice.randrange(3)
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while process.poll() is None and len(runs_of(self.out)) < enough and time.monotonic() < deadline:
-            time.sleep(0.01)
-        time.sleep(self.dice.uniform(0, 0.3))
-
-    def data(self) -> list[Path]:
-        return sorted(self.out.glob("tiers/**/*.tfrecord"))
-
-
-Fault = Callable[[Place, "subprocess.Popen[str]"], bool]  # whether there was something to disturb
-
-
-def _signal_director(number: signal.Signals) -> Fault:
-    def send(_place: Place, process: "subprocess.Popen[str]") -> bool:
-        running = process.poll() is None
-        process.send_signal(number)
-        return running
-
-    return send
-
-
-def _signal_rank(number: signal.Signals) -> Fault:
-    def send(place: Place, process: "subprocess.Popen[str]") -> bool:
-        ranks = children(process.pid)
-        return bool(ranks) and _sent(place.dice.choice(ranks), number)
-
-    return send
-
-
-def _sent(pid: int, number: signal.Signals) -> bool:
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-def _pause(place: Place, process: "subprocess.Popen[str]") -> bool:
-    if process.poll() is not None:
-        return False
-    chosen = place.dice.choice([process.pid, *children(process.pid)])
-    stopped = _sent(chosen, signal.SIGSTOP)
-    time.sleep(0.5)
-    return stopped and _sent(chosen, signal.SIGCONT)
-
-
-def _fill(place: Place, process: "subprocess.Popen[str]") -> bool:
-    with suppress(OSError), (place.disk / "hog").open("wb", buffering=0) as hog:
-        while True:
-            hog.write(bytes(1 << 12))
-    return process.poll() is None
-
-
-def _read_only(place: Place, process: "subprocess.Popen[str]") -> bool:
-    """As soon as nobody has a file open for writing: before, the kernel refuses."""
-    for _ in range(200):
-        if process.poll() is not None:
-            return False
-        if not subprocess.run(
-            ["mount", "-o", "remount,ro", str(place.disk)], check=False, capture_output=True
-        ).returncode:
-            return True
-    return False
-
-
-def _on_files(change: Callable[[Place, Path], None]) -> Fault:
-    def disturb(place: Place, process: "subprocess.Popen[str]") -> bool:
-        changed = False
-        for path in place.data():
-            if place.dice.random() < 0.3:
-                with suppress(FileNotFoundError):
-                    change(place, path)
-                    changed = True
-        return changed and process.poll() is None
-
-    return disturb
-
-
-def _flip(place: Place, path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    if content:
-        content[place.dice.randrange(len(content))] ^= 1 << place.dice.randrange(8)
-        path.write_bytes(content)
-
-
-def _lose_lfs(place: Place, process: "subprocess.Popen[str]") -> bool:
-    lost = place.out / "tiers" / "lfs" / str(place.dice.randrange(2))
-    there = lost.exists()
-    shutil.rmtree(lost, ignore_errors=True)
-    return there and process.poll() is None
-
-
-def _second_run(place: Place, process: "subprocess.Popen[str]") -> bool:
-    """One of the two is refused; or finds all done, when the other one is."""
-    running = process.poll() is None
-    second = place.start()
-    err = ended(second)
-    check_end(second.returncode, err)
-    if second.returncode == 0 and len(runs_of(place.out)) < RUNS:
-        raise LostError(f"a second run ended well, and the study is not finished: {err}")
-    return running
-
-
-FAULTS: dict[str, Fault] = {
-    "kill -9 of the director": _signal_director(signal.SIGKILL),
-    "kill -9 of a rank": _signal_rank(signal.SIGKILL),
-    "kill -TERM of the director": _signal_director(signal.SIGTERM),
-    "kill -TERM of a rank": _signal_rank(signal.SIGTERM),
-    "a process stopped for 0.5 s": _pause,
-    "disk full": _fill,
-    "disk read-only": _read_only,
-    "data files vanished": _on_files(lambda _, path: path.unlink()),
-    "data files truncated": _on_files(lambda place, path: os.truncate(path, place.dice.randrange(4096))),
-    "bits of data files flipped": _on_files(_flip),
-    "LFS of a node lost": _lose_lfs,
-    "second run at the same time": _second_run,
-}
-
-
-def children(pid: int) -> list[int]:
-    try:
-        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except (FileNotFoundError, ProcessLookupError):
-        return []
 
 
 def states(pid: int) -> str:
@@ -234,7 +88,7 @@ def ended(process: "subprocess.Popen[str]") -> str:
 
 def runs_of(out: Path) -> dict[str, str]:
     """Every finished run, by what is in its file."""
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in out.glob("runs/*.parquet")}
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in run_files(out)}
 
 
 def read_of(out: Path) -> list[object]:
@@ -245,13 +99,32 @@ def read_of(out: Path) -> list[object]:
     return [trace.ranks.sort("epoch", "rank").select(columns).rows() for trace in RunStore(str(out)).load_all()]
 
 
+def _longest_epoch(out: Path, names: Set[str]) -> float:
+    from tierscope.output.store import RunStore  # noqa: PLC0415
+
+    store = RunStore(str(out))
+    traces = (store.load(key) for key in store.finished() if Path(store.path(key)).name in names)
+    return max((float(seconds) for trace in traces for seconds in trace.ranks["epoch_seconds"]), default=0.0)
+
+
+def _second_run(place: Place, process: "subprocess.Popen[str]") -> bool:
+    """One of the two is refused; or finds all done, when the other one is."""
+    running = process.poll() is None
+    second = place.start()
+    err = ended(second)
+    check_end(second.returncode, err)
+    if second.returncode == 0 and len(run_files(place.out)) < RUNS:
+        raise LostError(f"a second run ended well, and the study is not finished: {err}")
+    return running
+
+
 def disturbed(place: Place, fault: str) -> tuple[bool, bool]:
     """One run with a fault; whether that found something to disturb, and whether the run was stopped."""
     process = place.start()
     try:
         place.await_moment(process)
         ranks = children(process.pid)
-        injected = FAULTS[fault](place, process)
+        injected = _second_run(place, process) if fault == SECOND_RUN else FAULTS[fault](place, process)
     finally:
         err = ended(process)
     mend(place, err)
@@ -286,6 +159,9 @@ def check_end(code: int, said: str) -> None:
 
 def keep_finished(place: Place) -> None:
     now = runs_of(place.out)
+    if place.pause and (longest := _longest_epoch(place.out, now.keys() - place.finished)) >= place.pause:
+        raise LostError(f"a run that is kept took {longest:.2f} s, with a pause of {place.pause:g} s in it")
+    place.pause = 0.0
     if changed := [name for name, content in place.finished.items() if now.get(name) != content]:
         raise LostError(f"finished runs were changed: {changed}")
     place.finished = now
@@ -325,6 +201,12 @@ class Tally:
     injected: Counter[str] = field(default_factory=Counter)
     stopped: Counter[str] = field(default_factory=Counter)
     lost: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, line: str) -> "Tally":
+        """As it was written down."""
+        kept = json.loads(line)
+        return cls(kept["studies"], kept["runs"], Counter(kept["injected"]), Counter(kept["stopped"]), kept["lost"])
 
     def add(self, other: "Tally") -> None:
         self.studies += other.studies
@@ -391,11 +273,58 @@ def undisturbed(folder: Path) -> Peace:
     return Peace(seconds, found, frozenset(hashlib.sha256(path.read_bytes()).digest() for path in place.data()))
 
 
+class State:
+    """What is done, a line for each group of faults; the first says what was asked for."""
+
+    def __init__(self, path: Path, asked: str) -> None:
+        self._path, self._lock = path, threading.Lock()
+        self.done: dict[int, Tally] = {}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = path.read_text().splitlines() if path.exists() else []
+        if lines[:1] != [asked]:
+            path.write_text(asked + "\n")
+            return
+        for line in lines[1:]:
+            with suppress(ValueError):  # one that was being written when we were killed
+                number, _, tally = line.partition(" ")
+                self.done[int(number)] = Tally.of(tally)
+
+    def add(self, number: int, tally: Tally) -> None:
+        with self._lock, self._path.open("a") as file:
+            self.done[number] = tally
+            kept = {name: getattr(tally, name) for name in Tally.__slots__}
+            file.write(f"{number} {json.dumps(kept)}\n")
+
+    def forget(self) -> None:
+        self._path.unlink()
+
+
 def table(tally: Tally) -> str:
     lines = [f"{'fault':32} injected  stopped a run"]
-    lines += [f"{name:32} {tally.injected[name]:8}  {tally.stopped[name]:13}" for name in FAULTS]
+    lines += [f"{name:32} {tally.injected[name]:8}  {tally.stopped[name]:13}" for name in (*FAULTS, SECOND_RUN)]
     lines.append(f"{'all':32} {tally.injected.total():8}  {tally.stopped.total():13}")
     return "\n".join([*lines, *(f"LOST {line}" for line in tally.lost)])
+
+
+def soak(groups: list[list[str]], seed: int, jobs: int, state: State) -> None:
+    """All groups that are not done yet; a first interrupt lets those that have begun be finished."""
+    stopping = threading.Event()
+
+    def one(number: int, folder: Path, peace: Peace) -> None:
+        if not stopping.is_set():
+            state.add(number, soak_one(folder / str(number), f"{seed}/{number}", groups[number], peace))
+
+    with tempfile.TemporaryDirectory(prefix="tierscope-soak-") as name, ThreadPoolExecutor(jobs) as pool:
+        peace = undisturbed(Path(name) / "undisturbed")
+        left = [number for number in range(len(groups)) if number not in state.done]
+        waiting = [pool.submit(one, number, Path(name), peace) for number in left]
+        try:
+            for done in waiting:
+                done.result()
+        except KeyboardInterrupt:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)
+            stopping.set()
 
 
 def main() -> int:
@@ -403,38 +332,32 @@ def main() -> int:
     parser.add_argument("--faults", type=int, default=200, help="one in a run each (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="(%(default)s)")
     parser.add_argument("--jobs", type=int, default=2, help="studies at the same time (%(default)s)")
+    parser.add_argument("--state", type=Path, default=Path("build/soak.state"), help="where to go on (%(default)s)")
     options = parser.parse_args()
     if os.geteuid() != 0:
         sys.stderr.write("soak: needs root, for a small disk of its own\n")
         return 2
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    dice, names = random.Random(options.seed), list(FAULTS)
+    dice, names = random.Random(options.seed), [*FAULTS, SECOND_RUN]
     faults = [dice.choice(names) for _ in range(options.faults)]
     groups = [faults[start : start + FAULTS_EACH] for start in range(0, len(faults), FAULTS_EACH)]
-    tally, start = Tally(), time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="tierscope-soak-") as folder, ThreadPoolExecutor(options.jobs) as pool:
-        peace = undisturbed(Path(folder) / "undisturbed")
-        waiting = [
-            pool.submit(soak_one, Path(folder) / str(number), f"{options.seed}/{number}", group, peace)
-            for number, group in enumerate(groups)
-        ]
-        try:
-            for done in waiting:
-                tally.add(done.result())
-        except KeyboardInterrupt:  # those that have begun are finished, and told
-            for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, signal.SIG_IGN)
-            pool.shutdown(cancel_futures=True)
-            tally = Tally()
-            for done in waiting:
-                if not done.cancelled():
-                    tally.add(done.result())
-    print(table(tally))  # noqa: T201
+    start, state = time.monotonic(), State(options.state, f"{options.faults} faults, seed {options.seed}")
+    before = len(state.done)
+    soak(groups, options.seed, options.jobs, state)
+    tally = Tally()
+    for number in sorted(state.done):
+        tally.add(state.done[number])
     lost = len(tally.lost)
+    again = f" ({before} groups of faults before)" if before else ""
+    print(table(tally))  # noqa: T201
     print(  # noqa: T201
-        f"{tally.studies} studies, {tally.runs} runs, {tally.injected.total()} faults injected, "
-        f"{tally.studies - lost} studies survived, {lost} lost; seed {options.seed}, {time.monotonic() - start:.0f} s"
+        f"{tally.studies} studies, {tally.runs} runs, {tally.injected.total()} of {options.faults} faults injected, "
+        f"{tally.studies - lost} studies survived, {lost} lost; seed {options.seed}, {time.monotonic() - start:.0f} s{again}"
     )
+    if len(state.done) < len(groups):
+        sys.stderr.write("soak: not finished; the same command goes on\n")
+        return 3
+    state.forget()
     return 1 if lost else 0
 
 

@@ -18,13 +18,14 @@ from tests.states import Op, lane_chunk, write_state
 from tierscope.cli.main import _run
 from tierscope.recording import builtin
 from tierscope.recording.command import launch
+from tierscope.trace.description import OwnCost
 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tier, and the records of one process that read from it."""
     monkeypatch.setattr(builtin, "_library", any_library)
-    monkeypatch.setattr(builtin, "_cost_per_op_seconds", lambda: 1e-7)
+    monkeypatch.setattr(builtin, "_own_cost", lambda: OwnCost(recorder_seconds_per_op=1e-7))
     monkeypatch.setattr("tierscope.spec.traced._storage_mounts", list)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.chdir(tmp_path)

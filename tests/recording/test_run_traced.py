@@ -40,7 +40,7 @@ class Heard(Silent):
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tier, records of two ranks, and a recorder that records nothing itself."""
     monkeypatch.setattr(builtin, "_library", any_library)
-    monkeypatch.setattr(builtin, "_cost_per_op_seconds", lambda: 1e-7)
+    monkeypatch.setattr(builtin, "_own_cost", lambda: OwnCost(recorder_seconds_per_op=1e-7))
     monkeypatch.delenv("LD_PRELOAD", raising=False)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "gfs").mkdir()
@@ -381,7 +381,7 @@ def test_a_look_at_what_still_runs_writes_no_lists(here: Path, monkeypatch: pyte
     assert not (out / "ops").exists()
     assert not (out / "runs").exists()
     monkeypatch.undo()
-    monkeypatch.setattr(builtin, "_cost_per_op_seconds", lambda: 1e-7)
+    monkeypatch.setattr(builtin, "_own_cost", lambda: OwnCost(recorder_seconds_per_op=1e-7))
     assert analyze(str(out)).breakdown.best.io.median == 1.75
     assert (out / "ops" / "files.parquet").exists()
 

@@ -261,6 +261,18 @@ def test_own_cost_is_shown_as_far_as_it_is_known(traced: bool, what: str) -> Non
     assert f"Own cost: 200 ns{what} per recorded operation.\n" in target.getvalue().replace(" \n", "\n")
 
 
+def test_own_cost_of_calls_by_path_is_shown() -> None:
+    target = io.StringIO()
+    given = Conditions(
+        traced=True, recorder_seconds_per_op=2e-7, relative_stat_seconds=7e-7, foreign_open_seconds=1.5e-7
+    )
+    Console(file=target, width=200, highlight=False).print(BreakdownView("x", swept({0.0: 1.0}), [], given))
+    assert (
+        "200 ns of bookkeeping per recorded operation, 700 ns per stat of a relative path, "
+        "150 ns per open of a file on no tier." in target.getvalue()
+    )
+
+
 def test_a_trace_without_epoch_times_says_nothing_about_them() -> None:
     trace = without_loop(trace_of({(0, 1): {"GFS-READ": 1.0}}))
     text = shown(break_down(from_traces([trace], TIERS)))

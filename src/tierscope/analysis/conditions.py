@@ -24,6 +24,8 @@ class Conditions:
     evicted: bool = True
     warm_metadata: bool = False
     recorder_seconds_per_op: float | None = None
+    relative_stat_seconds: float | None = None  # added to a traced command's; so is the next
+    foreign_open_seconds: float | None = None
     harness_seconds_per_sample: float | None = None
     threads_seconds_per_op: float | None = None
     processes: int | None = None
@@ -32,6 +34,12 @@ class Conditions:
     warm_storages: tuple[str, ...] = ()  # tiers whose storage cannot evict
     one_device: tuple[tuple[str, str], ...] = ()  # tiers that are two names for the same storage
     profilers: tuple[str, ...] = ()  # of others, that measured runs of ours in place of our recorder
+
+    @property
+    def path_costs(self) -> dict[str, float]:
+        """What recording adds to calls by path, where it was measured."""
+        costs = {"relative_stat_seconds": self.relative_stat_seconds, "foreign_open_seconds": self.foreign_open_seconds}
+        return {name: seconds for name, seconds in costs.items() if seconds is not None}
 
     @property
     def came(self) -> str:
@@ -62,6 +70,8 @@ def conditions(times: ClassTimes, cold: pl.DataFrame) -> Conditions:
         evicted=not real or "unknown" not in caches,
         warm_metadata=bool(real) and "warm" in caches,
         recorder_seconds_per_op=_worst(cost.recorder_seconds_per_op for cost in costs),
+        relative_stat_seconds=_worst(cost.relative_stat_seconds for cost in costs),
+        foreign_open_seconds=_worst(cost.foreign_open_seconds for cost in costs),
         harness_seconds_per_sample=_worst(cost.harness_seconds_per_sample for cost in costs),
         threads_seconds_per_op=_worst(cost.threads_seconds_per_op for cost in costs),
         simulated=tuple(sorted({str(about.method) for about in abouts if isinstance(about, Simulated)})),

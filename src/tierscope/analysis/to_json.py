@@ -24,6 +24,7 @@ def breakdown_json(breakdown: Breakdown, findings: list[Finding], given: Conditi
             "recorder_seconds_per_op": given.recorder_seconds_per_op,
             "harness_seconds_per_sample": given.harness_seconds_per_sample,
             "threads_seconds_per_op": given.threads_seconds_per_op,
+            **given.path_costs,
         },
         "points": [_epoch(point, breakdown.basis) for point in breakdown.points],
         "summary": [summary_json(point) for point in breakdown.summary],

@@ -5,7 +5,20 @@ import functools
 import os
 import weakref
 from collections.abc import Callable, Sequence
-from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_int32, c_int64, c_uint32, c_uint64, c_void_p
+from ctypes import (
+    POINTER,
+    Structure,
+    byref,
+    c_bool,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int32,
+    c_int64,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 from dataclasses import dataclass
 
 from tierscope.errors import TierscopeError, UserError
@@ -124,6 +137,7 @@ def _library() -> ctypes.CDLL:
     lib.ts_engine_lane.argtypes, lib.ts_engine_lane.restype = (engine, c_uint32), c_void_p
     lib.ts_engine_destroy.argtypes, lib.ts_engine_destroy.restype = (engine,), None
     lib.ts_api_record_cost.argtypes, lib.ts_api_record_cost.restype = (c_uint64,), c_uint64
+    lib.ts_api_path_costs.argtypes, lib.ts_api_path_costs.restype = (POINTER(c_double),), c_bool
     return lib
 
 
@@ -201,6 +215,14 @@ def _gone(*_arguments: object) -> int:
 def recorder_cost_seconds(repeats: int = 100_000) -> float:
     """What the native recorder itself adds to one operation."""
     return int(_library().ts_api_record_cost(repeats)) / repeats / 1e9
+
+
+def path_costs_seconds() -> tuple[float, float] | None:
+    """What preloading the recorder adds to a stat of a relative path, and to an open of a file on no tier; None: cannot be measured here."""
+    costs = (c_double * 2)()
+    if not _library().ts_api_path_costs(costs):
+        return None
+    return costs[0] / 1e9, costs[1] / 1e9
 
 
 def _refusal(at: int, error: int, setup: Setup) -> Exception:

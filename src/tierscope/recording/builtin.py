@@ -11,7 +11,7 @@ import polars as pl
 
 from tierscope.errors import ResultError, UserError
 from tierscope.native import library
-from tierscope.native.engine import recorder_cost_seconds
+from tierscope.native.engine import path_costs_seconds, recorder_cost_seconds
 from tierscope.native.program import processes_recording, still_recorded, why_unseen
 from tierscope.native.setup import TierSetup, config_bytes, write_setup
 from tierscope.native.state import (
@@ -87,7 +87,7 @@ class Builtin:
             provenance=about.provenance,
             provides=found.provides,
             records=found.records,
-            own_cost=OwnCost(recorder_seconds_per_op=_cost_per_op_seconds()),
+            own_cost=_own_cost(),
         )
         return Trace(key, described, found.table)
 
@@ -96,9 +96,14 @@ def _still_runs(head: StateHead, folder: str) -> bool:
     return head.boot == boot_id() and head.host == socket.gethostname() and still_recorded(head.pid, folder)
 
 
-def _cost_per_op_seconds() -> float | None:
-    """What recording adds to an operation, measured here and now; records may also be collected where there is no library."""
-    return recorder_cost_seconds() if library.load() else None
+def _own_cost() -> OwnCost:
+    """What recording adds, measured here and now; records may also be collected where there is no library."""
+    if library.load() is None:
+        return OwnCost()
+    stat, opened = path_costs_seconds() or (None, None)
+    return OwnCost(
+        recorder_seconds_per_op=recorder_cost_seconds(), relative_stat_seconds=stat, foreign_open_seconds=opened
+    )
 
 
 def _library() -> str:

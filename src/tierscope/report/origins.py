@@ -90,6 +90,8 @@ def _conditions(given: Conditions) -> Iterator[tuple[str, str]]:
     costs = [
         (given.recorder_seconds_per_op, "per recorded operation"),
         (given.harness_seconds_per_sample, "per sample in all"),
+        (given.relative_stat_seconds, "per stat of a relative path"),
+        (given.foreign_open_seconds, "per open of a file on no tier"),
     ]
     yield "Own cost", ", ".join(f"{about_seconds(cost)} {what}" for cost, what in costs if cost is not None)
     yield "Traced processes", str(given.processes or "")

@@ -214,4 +214,8 @@ def _condition_lines(given: Conditions) -> Iterator[Text]:
         costs = f"{about_seconds(given.recorder_seconds_per_op)}{what} per recorded operation"
         if given.harness_seconds_per_sample is not None:
             costs += f", {about_seconds(given.harness_seconds_per_sample)} per sample in all"
+        if given.relative_stat_seconds is not None:
+            costs += f", {about_seconds(given.relative_stat_seconds)} per stat of a relative path"
+        if given.foreign_open_seconds is not None:
+            costs += f", {about_seconds(given.foreign_open_seconds)} per open of a file on no tier"
         yield Text(f"Own cost: {costs}.", style="dim")

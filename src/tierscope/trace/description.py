@@ -39,9 +39,14 @@ class DescribedTier(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class OwnCost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What measuring cost by itself. None: nobody measured it."""
+    """What measuring cost by itself. None: nobody measured it.
+
+    Of a traced command, calls by path take longer beside that: `relative_stat`, `foreign_open` (of a file on no tier).
+    """
 
     recorder_seconds_per_op: Seconds | None = None
+    relative_stat_seconds: Seconds | None = None
+    foreign_open_seconds: Seconds | None = None
     harness_seconds_per_sample: Seconds | None = None
     threads_seconds_per_op: Seconds | None = None
 

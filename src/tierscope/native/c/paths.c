@@ -45,38 +45,51 @@ bool ts_path_of_fd(int fd, char path[TS_PATH])
     return path[0] == '/';
 }
 
+long ts_working_folder(char path[TS_PATH])
+{
+    long length = syscall(SYS_getcwd, path, TS_PATH);
+    return length > 0 && path[0] == '/' ? length : 0;
+}
+
+/* What the names in a folder belong to: its own tier, but for those at which another one begins (a bit for each such prefix). */
+typedef struct {
+    int tier;
+    uint64_t below;
+} belongs;
+
 /* A folder and what was found out about it; `changing` is odd while a thread fills it in. */
 typedef struct {
     _Atomic uint32_t changing;
     _Atomic int32_t tier;
-    _Atomic uint64_t hash, until_ns;
+    _Atomic uint64_t hash, until_ns, below;
 } memory;
 static memory remembered[REMEMBERED];
 
-static uint64_t hash_of(const char *text, size_t length)
+static uint64_t hash_of(uint64_t hash, const char *text, size_t length)
 {
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-    for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
+    for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u; /* FNV-1a */
     return hash;
 }
 
-static bool recall(uint64_t hash, uint64_t now, int *tier)
+static bool recall(uint64_t hash, uint64_t now, belongs *found)
 {
     memory *slot = &remembered[hash % REMEMBERED];
     uint32_t before = atomic_load(&slot->changing);
-    bool found = !(before & 1) && atomic_load(&slot->hash) == hash && atomic_load(&slot->until_ns) > now;
-    *tier = atomic_load(&slot->tier);
-    return found && atomic_load(&slot->changing) == before;
+    bool known = !(before & 1) && atomic_load(&slot->hash) == hash && atomic_load(&slot->until_ns) > now;
+    found->tier = atomic_load(&slot->tier);
+    found->below = atomic_load(&slot->below);
+    return known && atomic_load(&slot->changing) == before;
 }
 
-static void remember(uint64_t hash, uint64_t until, int tier)
+static void remember(uint64_t hash, uint64_t until, belongs found)
 {
     memory *slot = &remembered[hash % REMEMBERED];
     uint32_t before = atomic_load(&slot->changing);
     if ((before & 1) || !atomic_compare_exchange_strong(&slot->changing, &before, before + 1)) return;
     atomic_store(&slot->hash, hash);
     atomic_store(&slot->until_ns, until);
-    atomic_store(&slot->tier, tier);
+    atomic_store(&slot->tier, found.tier);
+    atomic_store(&slot->below, found.below);
     atomic_store(&slot->changing, before + 2);
 }
 
@@ -93,7 +106,7 @@ static size_t folder_of(const char *path, size_t length)
 /* Where the kernel finds a folder; an empty text is `dir` itself. */
 static bool resolve(int dir, char *text)
 {
-    if (!text[0] && dir == AT_FDCWD) return syscall(SYS_getcwd, text, TS_PATH) > 0 && text[0] == '/';
+    if (!text[0] && dir == AT_FDCWD) return ts_working_folder(text) > 0;
     if (!text[0]) return ts_path_of_fd(dir, text);
     int fd = (int)syscall(SYS_openat, dir, text, O_PATH | O_CLOEXEC);
     if (fd < 0) return false;
@@ -102,47 +115,75 @@ static bool resolve(int dir, char *text)
     return known;
 }
 
-/* Whether a tier begins right below this folder: then the names in it differ. */
-static bool holds_prefix(const char *folder, size_t length)
+static belongs look_at(const char *folder)
 {
+    belongs found = {.tier = ts_tier_of_text(folder)};
+    size_t length = folder[1] ? strlen(folder) : 0; /* the root's slash is the one before a name */
     for (uint32_t i = 0; i < ts_conf->prefixes; i++) {
         const char *path = ts_prefixes[i].path;
-        if (!strncmp(path, folder, length) && path[length] == '/' && !strchr(path + length + 1, '/')) return true;
+        if (!strncmp(path, folder, length) && path[length] == '/' && !strchr(path + length + 1, '/')) found.below |= UINT64_C(1) << i;
     }
-    return false;
+    return found;
 }
 
-static int tier_of_path(int dir, const char *path, char text[TS_LOAN])
+/* `name` has slashes at its end only. */
+static int tier_of_name(belongs folder, const char *name, size_t length)
 {
-    size_t all = strnlen(path, TS_PATH), folder = folder_of(path, all), kept = folder;
-    if (all >= TS_PATH) return TS_NO_TIER;
-    int tier;
-    bool absolute = path[0] == '/';
-    uint64_t hash = hash_of(path, folder), now = ts_now();
-    if (absolute && recall(hash, now, &tier)) return tier;
-    memcpy(text, path, kept);
-    text[kept] = 0;
-    while (!resolve(dir, text)) { /* a folder that is not there would be below one that is */
-        size_t above = folder_of(path, kept);
-        if (above == kept || (absolute && !above)) return absolute ? ts_tier_of_text(path) : TS_NO_TIER;
-        kept = above;
-        memcpy(text, path, kept);
-        text[kept] = 0;
+    int tier = folder.tier;
+    while (length && name[length - 1] == '/') length--;
+    for (uint64_t left = folder.below; left; left &= left - 1) {
+        const ts_prefix *prefix = &ts_prefixes[__builtin_ctzll(left)];
+        const char *last = prefix->path + prefix->length - length;
+        if (prefix->length > length && last[-1] == '/' && !memcmp(last, name, length)) tier = (int)prefix->tier;
     }
-    size_t length = strlen(text);
-    while (length && text[length - 1] == '/') length--;
-    bool lasts = kept == folder && folder < all && !holds_prefix(text, length);
-    while (path[kept] == '/') kept++;
-    snprintf(text + length, TS_LOAN - length, "/%s", path + kept); /* what does not fit is beyond any prefix */
-    tier = ts_tier_of_text(text);
-    if (absolute && lasts) remember(hash, now + REMEMBER_NS, tier);
     return tier;
 }
 
-int ts_tier_of_path(int dir, const char *path)
+/* Some of the path's folders are not there: it would be below one that is. */
+static int tier_of_missing(int dir, const char *path, size_t folder, char text[TS_LOAN])
+{
+    for (size_t kept = folder;;) {
+        size_t above = folder_of(path, kept);
+        if (above == kept || (path[0] == '/' && !above)) return path[0] == '/' ? ts_tier_of_text(path) : TS_NO_TIER;
+        kept = above;
+        memcpy(text, path, kept);
+        text[kept] = 0;
+        if (!resolve(dir, text)) continue;
+        size_t length = text[1] ? strlen(text) : 0;
+        while (path[kept] == '/') kept++;
+        snprintf(text + length, TS_LOAN - length, "/%s", path + kept); /* what does not fit is beyond any prefix */
+        return ts_tier_of_text(text);
+    }
+}
+
+/* The working folder is asked for every time (half a microsecond): it may be renamed, and every way to change it noticed by nobody. */
+static int tier_of_path(int dir, const char *path, uint64_t now, char text[TS_LOAN])
+{
+    size_t all = strnlen(path, TS_PATH), folder = folder_of(path, all);
+    uint64_t hash = 0xcbf29ce484222325u;
+    bool keeps = path[0] == '/';
+    belongs found;
+    if (all >= TS_PATH) return TS_NO_TIER;
+    if (!keeps && dir == AT_FDCWD) {
+        long length = ts_working_folder(text);
+        keeps = length > 0;
+        if (keeps && !folder) return tier_of_name(look_at(text), path, all);
+        if (keeps) hash = hash_of(hash, text, (size_t)length); /* with its end: no absolute path has one */
+    }
+    hash = hash_of(hash, path, folder);
+    if (keeps && recall(hash, now, &found)) return tier_of_name(found, path + folder, all - folder);
+    memcpy(text, path, folder);
+    text[folder] = 0;
+    if (!resolve(dir, text)) return tier_of_missing(dir, path, folder, text);
+    found = look_at(text);
+    if (keeps) remember(hash, now + REMEMBER_NS, found);
+    return tier_of_name(found, path + folder, all - folder);
+}
+
+int ts_tier_of_path(int dir, const char *path, uint64_t now)
 {
     char *text = ts_borrow();
-    int tier = text ? tier_of_path(dir, path, text) : TS_NO_TIER;
+    int tier = text ? tier_of_path(dir, path, now, text) : TS_NO_TIER;
     ts_give_back(text);
     return tier;
 }

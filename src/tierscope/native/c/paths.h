@@ -15,8 +15,11 @@ bool ts_is_plain(const char *path);
 /* The path as the kernel resolved it, for an open descriptor of a file; false for pipes, sockets and the like. */
 bool ts_path_of_fd(int fd, char path[TS_PATH]);
 
-/* For a path that was not opened (stat, or an open that failed): symbolic links are resolved but for the last component. Directories of
-   absolute paths are remembered for a second, so that a walk over many files asks once for each. */
-int ts_tier_of_path(int dir, const char *path);
+/* Of the calling thread, with the bytes of its text and end; 0: it has no path. */
+long ts_working_folder(char path[TS_PATH]);
+
+/* For a path that was not opened (stat, or an open that failed): symbolic links are resolved but for the last component. Where folders
+   lead to is remembered for a second (but not below a descriptor), so that a walk over many files asks once for each. */
+int ts_tier_of_path(int dir, const char *path, uint64_t now);
 
 #endif

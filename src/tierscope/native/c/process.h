@@ -29,6 +29,7 @@ typedef struct {
     uint32_t active; /* operations in the clock: one, and those of signal handlers */
     bool watched;    /* the end of this thread will be noticed */
     bool on_tier;    /* its last operation by path was a tier's */
+    bool linked;     /* its last open went through a symbolic link, probably */
     uint32_t phases;
     uint64_t phase_start[8];
     char phase_name[8][TS_PHASE_NAME];

@@ -5,9 +5,11 @@
 
 #include <dirent.h>
 #include <linux/openat2.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
@@ -38,13 +40,16 @@ HAS_REAL(openat);
 static bool takes_mode(int flags) { return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE; }
 
 /* Open unless a symbolic link is in the way: then the text of a plain path is where the file is, and nobody has to ask.
-   -2: cannot be told this way. */
+   As in the C library, a thread can be cancelled while it waits (for a FIFO's other end). -2: cannot be told this way. */
 static int open_without_links(int dir, const char *path, int flags, mode_t mode)
 {
     static _Atomic bool lacking;
     if (atomic_load_explicit(&lacking, memory_order_relaxed)) return -2;
     struct open_how how = {.flags = (unsigned)flags, .mode = takes_mode(flags) ? mode & 07777 : 0, .resolve = RESOLVE_NO_SYMLINKS};
+    int before;
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &before);
     int fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+    pthread_setcanceltype(before, &before);
     if (fd >= 0) return fd;
     switch (errno) {
     case ENOSYS: atomic_store(&lacking, true); return -2;
@@ -56,8 +61,8 @@ static int open_without_links(int dir, const char *path, int flags, mode_t mode)
 /* A path that is relative to the working directory. */
 static bool below_here(const char *text, char path[TS_LOAN])
 {
-    long length = syscall(SYS_getcwd, path, TS_PATH);
-    if (length <= 0 || path[0] != '/') return false;
+    long length = ts_working_folder(path);
+    if (!length) return false;
     if (length == 2) length = 1; /* the root's slash is enough */
     snprintf(path + length - 1, TS_LOAN - (size_t)length, "/%s", text);
     return true;
@@ -69,13 +74,15 @@ void ts_finish_open(ts_span span, int fd, int dir, const char *text, bool resolv
     uint64_t end = ts_now();
     ts_fd what = {.tier = TS_NO_TIER};
     if (fd < 0) {
-        if (ts_may_look_at(text, kept)) what.tier = ts_tier_of_path(dir, text);
+        if (ts_may_look_at(text, kept)) what.tier = ts_tier_of_path(dir, text, end);
     } else if (resolved && text[0] == '/') {
         what = ts_fd_describe(text);
         ts_fd_set(fd, &what);
     } else {
         char *path = ts_borrow();
-        if (path && (resolved ? below_here(text, path) : ts_path_of_fd(fd, path))) what = ts_fd_describe(path);
+        bool known = path && (resolved ? below_here(text, path) : ts_path_of_fd(fd, path));
+        if (known) what = ts_fd_describe(path);
+        if (known && !resolved) ts_self.linked = text[0] == '/' && strcmp(path, text); /* a guess: the next open tries */
         if (path) ts_fd_set(fd, &what);
         ts_give_back(path);
     }
@@ -89,19 +96,22 @@ void ts_finish_open(ts_span span, int fd, int dir, const char *text, bool resolv
     errno = kept;
 }
 
-static int open_at(int dir, const char *path, int flags, mode_t mode)
+int ts_open_at(int dir, const char *path, int flags, mode_t mode)
 {
     if (!ts_recording()) return REAL(openat)(dir, path, flags, mode);
     int before = errno;
-    bool likely_ours = ts_self.on_tier; /* else the C library's own, which can be cancelled where a FIFO holds it up */
+    bool direct = ts_self.on_tier || !ts_self.linked;
     ts_span span = ts_op_begin_unsure();
-    int fd = likely_ours ? open_without_links(dir, path, flags, mode) : -2;
-    bool resolved = fd >= 0 && ts_is_plain(path) && (path[0] == '/' || dir == AT_FDCWD);
+    int fd = direct ? open_without_links(dir, path, flags, mode) : -2;
+    const char *text = path;
     if (fd == -2) {
         errno = before;
         fd = REAL(openat)(dir, path, flags, mode);
+        direct = false;
+    } else if (fd >= 0) {
+        while (text[0] == '.' && text[1] == '/' && text[2] != '/') text += 2;
     }
-    ts_finish_open(span, fd, dir, path, resolved);
+    ts_finish_open(span, fd, dir, text, direct && fd >= 0 && ts_is_plain(text) && (path[0] == '/' || dir == AT_FDCWD));
     return fd;
 }
 
@@ -117,18 +127,18 @@ static int open_at(int dir, const char *path, int flags, mode_t mode)
 TS_EXPORT int open(const char *path, int flags, ...)
 {
     MODE_OF(flags, mode)
-    return open_at(AT_FDCWD, path, flags, mode);
+    return ts_open_at(AT_FDCWD, path, flags, mode);
 }
 
 TS_EXPORT int openat(int dir, const char *path, int flags, ...)
 {
     MODE_OF(flags, mode)
-    return open_at(dir, path, flags, mode);
+    return ts_open_at(dir, path, flags, mode);
 }
 
-TS_EXPORT int creat(const char *path, mode_t mode) { return open_at(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode); }
-TS_EXPORT int __open_2(const char *path, int flags) { return open_at(AT_FDCWD, path, flags, 0); }
-TS_EXPORT int __openat_2(int dir, const char *path, int flags) { return open_at(dir, path, flags, 0); }
+TS_EXPORT int creat(const char *path, mode_t mode) { return ts_open_at(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode); }
+TS_EXPORT int __open_2(const char *path, int flags) { return ts_open_at(AT_FDCWD, path, flags, 0); }
+TS_EXPORT int __openat_2(int dir, const char *path, int flags) { return ts_open_at(dir, path, flags, 0); }
 HAS_REAL(mkostemps);
 static int make_temporary(char *path, int suffix, int flags)
 {
@@ -350,7 +360,7 @@ static int path_done(ts_span span, int dir, const char *path, int result)
 {
     int kept = errno;
     uint64_t end = ts_now();
-    int tier = result == 0 || ts_may_look_at(path, kept) ? ts_tier_of_path(dir, path) : TS_NO_TIER;
+    int tier = result == 0 || ts_may_look_at(path, kept) ? ts_tier_of_path(dir, path, end) : TS_NO_TIER;
     if (tier == TS_NO_TIER) {
         ts_op_not_ours(span);
     } else {
@@ -385,7 +395,7 @@ static int stat_done(ts_span span, int dir, const char *path, int flags, int res
     return result;
 }
 
-static int stat_path(int dir, const char *path, struct stat *about, int flags)
+int ts_stat_path(int dir, const char *path, struct stat *about, int flags)
 {
     if (!ts_recording()) return (int)syscall(SYS_newfstatat, dir, path, about, flags);
     ts_span span = ts_op_begin_unsure();
@@ -393,10 +403,10 @@ static int stat_path(int dir, const char *path, struct stat *about, int flags)
     return stat_done(span, dir, path, flags, result);
 }
 
-TS_EXPORT int stat(const char *path, struct stat *about) { return stat_path(AT_FDCWD, path, about, 0); }
-TS_EXPORT int lstat(const char *path, struct stat *about) { return stat_path(AT_FDCWD, path, about, AT_SYMLINK_NOFOLLOW); }
+TS_EXPORT int stat(const char *path, struct stat *about) { return ts_stat_path(AT_FDCWD, path, about, 0); }
+TS_EXPORT int lstat(const char *path, struct stat *about) { return ts_stat_path(AT_FDCWD, path, about, AT_SYMLINK_NOFOLLOW); }
 TS_EXPORT int fstat(int fd, struct stat *about) { return stat_fd(fd, about); }
-TS_EXPORT int fstatat(int dir, const char *path, struct stat *about, int flags) { return stat_path(dir, path, about, flags); }
+TS_EXPORT int fstatat(int dir, const char *path, struct stat *about, int flags) { return ts_stat_path(dir, path, about, flags); }
 ALIAS(stat) int stat64(const char *, struct stat64 *);
 ALIAS(lstat) int lstat64(const char *, struct stat64 *);
 ALIAS(fstat) int fstat64(int, struct stat64 *);

@@ -53,4 +53,9 @@ static inline bool ts_may_look_at(const char *path, int error)
    one if `resolved`. */
 void ts_finish_open(ts_span span, int fd, int dir, const char *text, bool resolved);
 
+/* All opens and stats by path but those of streams. */
+int ts_open_at(int dir, const char *path, int flags, mode_t mode);
+struct stat;
+int ts_stat_path(int dir, const char *path, struct stat *about, int flags);
+
 #endif

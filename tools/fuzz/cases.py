@@ -1,0 +1,254 @@
+"""A case by its number: which files it gets, what is done to them, and which command reads them."""
+
+import importlib
+import random
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tierscope.cli.main import COMMANDS
+from tools.fuzz.mutate import NUMBERS, TEXTS, damage, swap_kind
+
+SENTINEL = "not ours: must stay as it is\n"
+# In every folder: files that only resemble ours.
+SENTINELS = ("precious.txt", "notes.md", "20240131120000.jpg", "999999999.docx", "backup.7.tmp", "old.parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A kind of file. `needs`: what is copied; `victims`: of these one is damaged; `commands`: of these one is run."""
+
+    kind: str
+    weight: int
+    needs: tuple[str, ...]
+    victims: tuple[str, ...]
+    form: str
+    commands: tuple[str, ...]
+
+
+_READERS = (
+    *("analyze {}", "analyze {} --json", "analyze {} --metrics", "analyze {} --basis wall --epoch 1", "analyze {} --csv new.csv", "characterise {}"),
+    *("compare {} {}", "estimate {} --improve GFS-READ=50", "explore {} --goal 10ms --vary GFS-META=0:100:50", "report {} --out page"),
+    "analyze {} --export io new.parquet",
+)  # fmt: skip
+
+
+def _read(name: str, *more: str) -> tuple[str, ...]:
+    return (*(line.format(name, name) for line in _READERS), *more)
+
+
+_STUDY = (
+    *("simulate {} --out out", "simulate {} --out out --method events --json", "convert {}", "launch {} --with slurm --script job.sh --out out"),
+    *("launch {} --with mpirun --script job.sh --nodes 2 --out out", "explore {} --simulate --goal 1s --vary gfs.servers=1,2", "run {} --out out --quiet --scale 0"),
+    *("generate {} --out out --quiet --scale -1", "tune {} --vary reader.read_threads=0 --out out", "train {} --out out"),
+)  # fmt: skip
+_RUNS = "run tiny.yaml --out res --quiet --set sweep.placement.cache_rate=[0%,100%]"
+TARGETS = (
+    Target("study", 20, ("study.yaml",), ("study.yaml",), "yaml", tuple(line.format("study.yaml") for line in _STUDY)),
+    Target("tiny study, run", 1, ("tiny.yaml",), ("tiny.yaml",), "yaml", ("run tiny.yaml --out out --quiet", "generate tiny.yaml --out out")),
+    Target("system", 8, ("study.yaml", "system.yaml"), ("system.yaml",), "yaml", ("simulate study.yaml --system system.yaml --out out", "require lenet5 --system system.yaml", "launch study.yaml --system system.yaml --with pbs --script job.sh", "shuffling --system system.yaml --ranks 0")),
+    Target("DLIO file", 8, (), (), "yaml", ("convert dlio.yaml", "simulate dlio.yaml --out out --system laptop", "run dlio.yaml --scale 0 --out out")),
+    Target("run, measured", 10, ("measured",), ("measured/runs/*",), "table", _read("measured")),
+    Target("run, traced", 5, ("traced",), ("traced/runs/*",), "table", _read("traced")),
+    Target("run, trained", 3, ("trained",), ("trained/runs/*",), "table", _read("trained")),
+    Target("run, simulated", 3, ("simulated",), ("simulated/runs/*",), "table", _read("simulated")),
+    Target("run, first touch", 3, ("first_touch",), ("first_touch/runs/*",), "table", _read("first_touch")),
+    Target("run, imported", 3, ("imported_dftracer",), ("imported_dftracer/runs/*",), "table", _read("imported_dftracer")),
+    Target("run, fitted to", 1, ("res",), ("res/runs/*",), "table", ("calibrate res -o new.yaml", "validate res", "estimate res --with-model --improve GFS-READ=50")),
+    Target("operations", 6, ("measured", "traced"), ("measured/ops/*", "traced/ops/*"), "table", ("characterise measured", "characterise traced --json", "analyze measured", "compare measured traced")),
+    Target("mark of a result", 4, ("res",), ("res/tierscope.json",), "json", (*_read("res"), "clean res --yes", "clean res --data --yes")),
+    Target("mark of data", 3, ("res",), ("res/tiers/*/tierscope.json", "res/tiers/*/*/tierscope.json"), "json", ("clean res/tiers/gfs --yes", "clean res --data --yes", "clean res --yes")),
+    Target("resumed run", 1, ("res", "tiny.yaml"), ("res/runs/*", "res/study.yaml", "res/tierscope.json"), "json", (_RUNS,)),
+    Target("study of a result", 5, ("measured", "trained"), ("*/study.yaml",), "yaml", (*_read("measured"), "report trained --out page")),
+    Target("summary.json", 3, ("res",), ("res/summary.json",), "json", ("analyze res --metrics", "analyze res --metrics --json", "clean res --yes")),
+    Target("tune.json", 4, ("tuned", "tiny.yaml"), ("tuned/tune.json",), "json", ("tune tiny.yaml --vary reader.read_threads=1,2 --budget 1s --out tuned --quiet",)),
+    Target("training.json", 1, ("trained",), ("trained/training.json",), "json", ("analyze trained", "train --take trained --out trained", "clean trained --yes")),
+    Target("hand-over", 5, ("handed",), ("handed/*.npz",), "npz", ("train --take handed --out out --quiet", "train --take handed --out out --json")),
+    Target("CSV table", 6, ("table.csv",), ("table.csv",), "csv", _read("table.csv")),
+    Target("DFTracer log", 5, ("log.pfw",), ("log.pfw",), "log", ("analyze log.pfw --tier lfs=/lfs --tier gfs=/gfs", "analyze log.pfw --tier gfs=/gfs --force --out out", "characterise log.pfw --tier gfs=/gfs")),
+    Target("DFTracer log, packed", 3, ("log.pfw.gz",), ("log.pfw.gz",), "packed log", ("analyze log.pfw.gz --tier lfs=/lfs --tier gfs=/gfs",)),
+    Target("Darshan log", 1, (), (), "darshan", ("analyze log.darshan --tier gfs=/ --force", "characterise log.darshan --tier gfs=/")),
+)  # fmt: skip
+# A healthy command line of every command; none that takes long: those have a mistake in them.
+HEALTHY = {
+    "run": "run study.yaml --out out --scale 0",
+    "demo": "demo --out out --set no.such=1",
+    "simulate": "simulate study.yaml --out out",
+    "probe": "probe --tier gfs=nowhere --seconds 1",
+    "calibrate": "calibrate table.csv",
+    "validate": "validate table.csv",
+    "trace": "trace --tier gfs=measured --out out",
+    "convert": "convert dlio.yaml",
+    "launch": "launch study.yaml --with slurm --script job.sh",
+    "generate": "generate study.yaml --out out --scale 0",
+    "analyze": "analyze measured",
+    "characterise": "characterise measured",
+    "compare": "compare measured table.csv",
+    "estimate": "estimate measured --improve GFS-READ=50",
+    "explore": "explore measured --goal 10ms --vary GFS-META=0:100:50",
+    "tune": "tune study.yaml --vary reader.read_threads=0 --out out",
+    "train": "train study.yaml --out out",
+    "require": "require lenet5 --system h200-node",
+    "kernels": "kernels lenet5",
+    "shuffling": "shuffling --ranks 0",
+    "report": "report measured --out page",
+    "presets": "presets demo",
+    "clean": "clean measured --yes",
+    "doctor": "doctor measured",
+}
+UNSAFE = {"--submit", "--open"}  # would start something outside of the case
+VARIABLES = (
+    *("PMI_RANK", "PMI_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS", "SLURMD_NODENAME", "RANK", "WORLD_SIZE"),
+    *("COLUMNS", "LINES", "TERM", "NO_COLOR", "FORCE_COLOR", "LANG", "LC_ALL", "TZ", "HOME", "TMPDIR", "PATH", "USER", "TIERSCOPE_LIBRARY"),
+    *("TIERSCOPE_RECORD", "POLARS_MAX_THREADS", "POLARS_VERBOSE", "OMP_NUM_THREADS", "LD_PRELOAD", "DARSHAN_LIB", "LD_LIBRARY_PATH"),
+)  # fmt: skip
+_WRITERS = {"clean", "run", "generate", "tune", "train", "trace", "report"}  # may change what they made themselves
+
+
+@dataclass(slots=True)
+class Case:
+    """`kind`: of what is odd about it; `how`: what was done. `keeps`: glob patterns of files that the command must not touch."""
+
+    number: int
+    kind: str
+    how: str
+    arguments: list[str]
+    environment: dict[str, str] = field(default_factory=dict)
+    keeps: tuple[str, ...] = ("*",)
+
+    @property
+    def command(self) -> str:
+        return self.arguments[0] if self.arguments and self.arguments[0] in COMMANDS else "(other)"
+
+
+def prepare(number: int, seed: int, seeds: Path, here: Path) -> Case:
+    """In the folder `here`, which is the current one. The same number and seed give the same case."""
+    dice = random.Random(f"{seed}/{number}")
+    chance = dice.random()
+    if chance < 0.20:
+        case = _with_odd_options(number, dice, seeds, here)
+    elif chance < 0.25:
+        case = _in_odd_surroundings(number, dice, seeds, here)
+    else:
+        case = _with_damage(number, dice, seeds, here)
+    for folder in (here, *(path for path in here.iterdir() if path.is_dir() and not path.is_symlink())):
+        for name in SENTINELS:
+            (folder / name).write_text(SENTINEL) if not (folder / name).exists() else None
+    for folder in here.glob("res/tiers/gfs/*/"):
+        (folder / SENTINELS[2]).write_text(SENTINEL)
+    case.keeps = _kept_by(case)
+    return case
+
+
+def _kept_by(case: Case) -> tuple[str, ...]:
+    """Foreign files always, finished runs but for `clean`, and everything where the command only reads."""
+    always = tuple(pattern for name in SENTINELS for pattern in (name, f"*/{name}"))
+    if case.command not in _WRITERS:
+        return ("*",)
+    return always if case.command == "clean" else (*always, "*/runs/*", "*.yaml", "*/ops/*", "*.csv", "*.npz")
+
+
+def _with_damage(number: int, dice: random.Random, seeds: Path, here: Path) -> Case:
+    (target,) = dice.choices(TARGETS, [target.weight for target in TARGETS])
+    form = target.form
+    _copy(seeds, here, target.needs)
+    victims = sorted(path for pattern in target.victims for path in here.glob(pattern))
+    if target.kind in ("DLIO file", "Darshan log"):
+        stem = target.commands[0].split()[1]
+        found = sorted(seeds.glob(stem.replace(".", "-*.")))
+        if not found:
+            return _with_odd_options(number, dice, seeds, here)
+        shutil.copy(dice.choice(found), here / stem)
+        victims = [here / stem]
+    if target.kind == "training.json":
+        victims = [here / "trained/training.json"]
+        victims[0].write_text('{"schema_version": 1, "kind": "training", "parts": []}')
+    victim = dice.choice(victims)
+    if target.kind in ("resumed run", "study of a result"):
+        form = {".parquet": "table", ".yaml": "yaml", ".json": "json"}[victim.suffix]
+    how = damage(victim, form, dice)
+    return Case(number, target.kind, f"{victim.relative_to(here)}: {how}", dice.choice(target.commands).split())
+
+
+def _copy(seeds: Path, here: Path, names: Sequence[str]) -> None:
+    for name in names:
+        if (seeds / name).is_dir():
+            shutil.copytree(seeds / name, here / name)
+        else:
+            shutil.copy(seeds / name, here / name)
+
+
+def _healthy(dice: random.Random, seeds: Path, here: Path) -> list[str]:
+    _copy(seeds, here, ("measured", "study.yaml", "tiny.yaml", "table.csv"))
+    shutil.copy(dice.choice(sorted(seeds.glob("dlio-*.yaml"))), here / "dlio.yaml")
+    return HEALTHY[dice.choice(list(HEALTHY))].split()
+
+
+def _with_odd_options(number: int, dice: random.Random, seeds: Path, here: Path) -> Case:
+    """One to three options of the command, or its arguments, with values that fit or do not."""
+    arguments = _healthy(dice, seeds, here)
+    command = importlib.import_module(COMMANDS[arguments[0]][0]).command
+    options = [
+        option for option in command.params if option.param_type_name == "option" and not UNSAFE & set(option.opts)
+    ]
+    for _ in range(dice.choice((1, 1, 2, 3))):
+        if options and dice.random() < 0.75:
+            option = dice.choice(options)
+            values = [] if getattr(option, "is_flag", False) else [_value(dice, option) for _ in range(option.nargs)]
+            arguments += [dice.choice(option.opts), *values]
+        elif len(arguments) > 1:
+            arguments[dice.randrange(1, len(arguments))] = _text(dice)
+        else:
+            arguments.append(_text(dice))
+    if arguments[0] == "trace":
+        arguments += dice.choice((["--", "true"], ["--", "cat", "table.csv"], ["--", "./precious.txt"], ["--"], []))
+    return Case(number, "options", "odd options", arguments)
+
+
+def _text(dice: random.Random) -> str:
+    """An argument cannot hold a zero byte."""
+    return (dice.choice(TEXTS) if dice.random() < 0.7 else str(dice.choice(NUMBERS))).replace("\x00", "")
+
+
+def _value(dice: random.Random, option: object) -> str:
+    choices = list(getattr(getattr(option, "type", None), "choices", ()))
+    near = (
+        *choices,
+        "out",
+        "measured",
+        "study.yaml",
+        "gfs=measured",
+        "GFS-READ=50",
+        "50%",
+        "10ms",
+        "1,2",
+        "0..3",
+        "workload.reader.batch_size=0",
+    )
+    return dice.choice(near) if dice.random() < 0.5 else _text(dice)
+
+
+def _in_odd_surroundings(number: int, dice: random.Random, seeds: Path, here: Path) -> Case:
+    """Odd variables, odd names of results, or something else where a folder is expected."""
+    arguments = _healthy(dice, seeds, here)
+    match dice.randrange(4):
+        case 0 if not any(argument.startswith("measured") for argument in arguments):
+            how = f"out: {_swapped(here / 'out', dice)}"
+        case 0:
+            name = "r" + dice.choice(TEXTS).replace("\x00", "").replace("/", "")[:100]
+            (here / "measured").rename(here / name)
+            arguments, how = [name if word == "measured" else word for word in arguments], "odd name"
+        case 1:
+            part = dice.choice(("runs", "ops", "lock", ".scratch", "summary.json", "report.html", "figures"))
+            how = f"{part}: {_swapped(here / 'measured' / part, dice)}"
+        case _:
+            names = dice.sample(VARIABLES, dice.choice((1, 2, 4)))
+            return Case(number, "environment", ", ".join(names), arguments, {name: _text(dice) for name in names})
+    return Case(number, "surroundings", how, arguments)
+
+
+def _swapped(path: Path, dice: random.Random) -> str:
+    if not path.exists():
+        path.touch()
+    return swap_kind(path, dice)

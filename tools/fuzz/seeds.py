@@ -1,0 +1,82 @@
+"""Healthy files of every kind that Tierscope reads, made or copied once; every case damages copies of some."""
+
+import gzip
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+GOLDEN = ROOT / "tests" / "golden"
+TINY = """
+study: tiny
+seed: 7
+workload:
+  dataset: {format: tfrecord, num_files_train: 8, record_length_bytes: 1 KiB}
+  reader: {batch_size: 4, read_threads: 1}
+  train: {epochs: 1}
+system:
+  nodes: 1
+  tiers:
+    lfs: {path: "{out}/tiers/lfs/{node}", visible_to: node, capacity: 1 MiB}
+    gfs: {path: "{out}/tiers/gfs"}
+"""
+CSV = "rank,epoch,class,seconds,ops,bytes,node,repetition,cache_rate\n" + "".join(
+    f"{rank},{epoch},{name},{0.1 + rank / 10},8,8320,0,1,{rate}\n"
+    for rate in (0.0, 0.5, 1.0)
+    for epoch in (1, 2)
+    for rank in (0, 1)
+    for name in ("GFS-READ", "GFS-META", "LFS-READ")
+)
+_HAND_OVER = """
+import sys
+from tests.output.test_handover import RUN, a_rank
+from dataclasses import replace
+from tierscope.measure.away import NAME
+from tierscope.output import handover
+handover.save(sys.argv[1] + "/" + NAME.format(point=0, repetition=1), replace(RUN, point=0), [a_rank()])
+"""
+_TIERSCOPE = [sys.executable, "-m", "tierscope.cli.main"]
+
+
+def make_seeds(folder: Path) -> None:
+    """Seconds: two of them are made by running the program."""
+    (folder / "tiny.yaml").write_text(TINY)
+    vary = ("--vary", "reader.read_threads=1,2", "--budget", "1s")
+    made = [
+        _started(folder, *_TIERSCOPE, "run", "tiny.yaml", "--out", "res", "--ops", "--quiet", "--set", "sweep.placement.cache_rate=[0%, 100%]"),
+        _started(folder, *_TIERSCOPE, "tune", "tiny.yaml", "--out", "tuned", "--quiet", *vary),
+    ]  # fmt: skip
+    for name in ("measured", "traced", "trained", "simulated", "first_touch", "imported_dftracer"):
+        shutil.copytree(GOLDEN / "results" / name, folder / name)
+    shutil.copy(GOLDEN / "study.yaml", folder / "study.yaml")
+    shutil.copy(ROOT / "src/tierscope/spec/systems/laptop.yaml", folder / "system.yaml")
+    for path in (ROOT / "tests/spec/dlio").glob("*.yaml"):
+        shutil.copy(path, folder / f"dlio-{path.name}")
+    log = (GOLDEN / "logs/trace-0-of-2.pfw").read_bytes()
+    (folder / "log.pfw").write_bytes(log)
+    (folder / "log.pfw.gz").write_bytes(gzip.compress(log))
+    (folder / "table.csv").write_text(CSV)
+    (folder / "handed").mkdir()
+    (folder / "handed" / "study.yaml").write_text(TINY.replace("  reader:", "  model: {network: lenet5}\n  reader:"))
+    made.append(_started(ROOT, sys.executable, "-c", _HAND_OVER, str(folder / "handed")))
+    for name, path in _darshan_logs():
+        shutil.copy(path, folder / name)
+    for process in made:
+        if process.wait():
+            raise SystemExit(f"fuzz: a seed cannot be made: {process.args!r}")
+    shutil.rmtree(folder / "res" / "figures")
+
+
+def _started(folder: Path, *command: str) -> "subprocess.Popen[bytes]":
+    paths = os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")])
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": paths})
+
+
+def _darshan_logs() -> list[tuple[str, Path]]:
+    """Small ones of PyDarshan's own wheel, where it is installed."""
+    from tests.imports.darshan_logs import wheel_logs  # noqa: PLC0415
+
+    small = [path for path in wheel_logs() if path.stat().st_size < 20_000]
+    return [(f"log-{place}.darshan", path) for place, path in enumerate(small[:4])]
