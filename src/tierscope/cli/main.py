@@ -1,8 +1,6 @@
 """`tierscope`: the commands, loaded when they are called, and the one place where exit codes are decided."""
 
 import importlib
-import io
-import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -12,8 +10,10 @@ import click
 
 from tierscope import __version__
 from tierscope.cli.common import output_failed
+from tierscope.cli.terminal import escaped_streams, show_bug
 from tierscope.errors import TierscopeError
 from tierscope.launch import LAUNCHERS
+from tierscope.output.threads import check_threads
 from tierscope.units import closest
 
 _LAUNCHERS = ", ".join(launcher.title for launcher in LAUNCHERS.entries.values())
@@ -88,6 +88,8 @@ def cli(context: click.Context) -> None:
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
+        return
+    check_threads()
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -95,8 +97,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     signal.signal(signal.SIGTERM, _interrupt)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as in the background
         signal.signal(signal.SIGINT, _interrupt)
-    _make_printable()
-    sys.exit(_run(arguments))
+    sys.excepthook = show_bug
+    with escaped_streams():
+        exit_code = _run(arguments)
+    sys.exit(exit_code)
 
 
 class _Interrupt(KeyboardInterrupt):
@@ -105,16 +109,6 @@ class _Interrupt(KeyboardInterrupt):
 
 def _interrupt(_number: int, _frame: object) -> None:
     raise _Interrupt
-
-
-def _make_printable() -> None:
-    """Any text can be printed anywhere: signs that a terminal lacks are replaced, a closed stream swallows."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-        elif isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
 
 
 def _run(arguments: Sequence[str] | None) -> int:  # noqa: PLR0911  (one for each end)

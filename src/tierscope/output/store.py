@@ -18,6 +18,7 @@ import polars as pl
 from tierscope.errors import OutOfSpaceError, ResultError, SpecError, StoppedError, UserError
 from tierscope.jsonable import JsonObject, SweepValue, SweepValues
 from tierscope.output import disk_errors, durable, seal
+from tierscope.output.tables import ABOUT, FIX, read_about, read_parquet, read_table
 from tierscope.spec.dump import identity
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Point
@@ -27,7 +28,7 @@ from tierscope.trace.decode import decode_description, encode
 from tierscope.trace.description import Description, Measured, StudyRun
 from tierscope.trace.trace import RunKey, Trace
 
-_ABOUT = "tierscope"
+__all__ = ["RunStore", "read_about", "read_parquet", "write_parquet"]
 _NAME = re.compile(r"(\d{4,})-r(\d+)\.parquet")
 _BUILTIN = "builtin"
 _MOST_KEPT_BYTES = 256 << 20  # of tables that were read, for whoever asks again
@@ -89,7 +90,7 @@ class RunStore:
         self._forget(key)
         stamp, plain = _stamp(path), read_about(path)
         try:
-            about = decode_description(plain, _FIX)
+            about = decode_description(plain, FIX)
         except ResultError as error:
             raise error.prefixed(path) from None
         self._abouts[key] = stamp, about
@@ -100,9 +101,9 @@ class RunStore:
         about = self.describe(key)
         if key in self._traces:
             return self._traces[key]
-        table = _with_later_columns(_read_table(path))
+        table = _with_later_columns(read_table(path))
         if wrong := wrong_in_table(table, key, about):
-            raise ResultError(f"{path}: {wrong}; {_FIX}")
+            raise ResultError(f"{path}: {wrong}; {FIX}")
         trace = Trace(key, about, table.select(list(COLUMNS)))
         self._keep(trace)
         return trace
@@ -160,7 +161,7 @@ def _same_study(text: str | None, expected: str, resolved: dict[str, str | None]
 
 def write_parquet(path: str, table: pl.DataFrame | pl.LazyFrame, about: JsonObject) -> None:
     """Description and checksum go into the file's metadata."""
-    metadata = {_ABOUT: json.dumps(about), "tierscope_checksum": seal.BLANK}
+    metadata = {ABOUT: json.dumps(about), "tierscope_checksum": seal.BLANK}
     try:
         with durable.replacing(path) as temporary:
             try:
@@ -200,38 +201,6 @@ def _number_of(error: Exception) -> int | None:
     """Of a system's error; Polars has it in its words only."""
     told = re.search(r"\(os error (\d{1,4})\)", str(error))
     return getattr(error, "errno", None) or (int(told[1]) if told else None)
-
-
-_FIX = "move it away and run the study again: only this run is repeated"
-
-
-def read_about(path: str) -> JsonObject:
-    """The description inside a file of ours, as it is written there; nothing in it is trusted."""
-    broken = f"{path}: is not a readable result of Tierscope"
-    try:
-        if not seal.intact(path):  # before anything else looks into it: a damaged table can even crash its reader
-            raise ResultError(f"{broken} (its checksum does not fit); {_FIX}")
-    except OSError as error:
-        raise ResultError(f"{path}: cannot be read: {error.strerror}; change its mode or restore it") from None
-    try:
-        about = json.loads(pl.read_parquet_metadata(path).get(_ABOUT, "null"))
-    except (pl.exceptions.PolarsError, OSError, ValueError, RecursionError, pl.exceptions.PanicException):
-        raise ResultError(f"{broken}; {_FIX}") from None
-    if not isinstance(about, dict) or not isinstance(about.get("schema_version"), int):
-        raise ResultError(f"{broken} (no description inside); {_FIX}")
-    return about
-
-
-def read_parquet(path: str) -> tuple[JsonObject, pl.DataFrame]:
-    """Description and table of a file of ours, as they are written there, neither of them trusted."""
-    return read_about(path), _read_table(path)
-
-
-def _read_table(path: str) -> pl.DataFrame:
-    try:
-        return pl.read_parquet(path, glob=False)
-    except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException):
-        raise ResultError(f"{path}: is not a readable result of Tierscope (damaged table); {_FIX}") from None
 
 
 def _with_later_columns(table: pl.DataFrame) -> pl.DataFrame:
