@@ -13,7 +13,7 @@ from tierscope.cli.common import output_failed
 from tierscope.cli.terminal import escaped_streams, show_bug
 from tierscope.errors import TierscopeError
 from tierscope.launch import LAUNCHERS
-from tierscope.output.threads import check_threads
+from tierscope.thread_limits import check_threads
 from tierscope.units import closest
 
 _LAUNCHERS = ", ".join(launcher.title for launcher in LAUNCHERS.entries.values())

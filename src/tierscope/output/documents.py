@@ -9,7 +9,8 @@ import math
 import os
 from typing import Any, Protocol
 
-from tierscope.output.durable import open_plain, write_file
+from tierscope.output.durable import write_file
+from tierscope.plain_files import open_plain
 
 MOST_BYTES = 1 << 20  # of a document, unless its reader expects more
 MOST_NESTED = 64

@@ -1,14 +1,12 @@
 """Writing so that a kill at any moment leaves either the old file or the new one."""
 
 import ctypes
-import errno
 import fcntl
 import os
 import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import BinaryIO
 
 
 def write_file(path: str, content: bytes) -> None:
@@ -36,15 +34,6 @@ def replacing(path: str) -> Iterator[str]:
         if isinstance(error, OSError) and error.errno and error.filename in (None, temporary):
             error.filename = path  # what the reader knows it by
         raise
-
-
-def open_plain(path: str) -> BinaryIO:
-    """A file to read; what is none (a pipe that nobody writes to, a link elsewhere) is an error, and is not waited for."""
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        raise OSError(errno.EINVAL, "is not a plain file", path)
-    return os.fdopen(fd, "rb")
 
 
 def lock_file(path: str) -> int:

@@ -9,8 +9,9 @@ from dataclasses import replace
 from tierscope.errors import ForeignDirectoryError, ResultError, UserError
 from tierscope.output import disk_errors, manifest
 from tierscope.output.disk_errors import explained
-from tierscope.output.durable import lock_file, open_plain, remove_leftovers, write_file
+from tierscope.output.durable import lock_file, remove_leftovers, write_file
 from tierscope.output.store import RunStore
+from tierscope.plain_files import open_plain
 from tierscope.spec import dump, sweep
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study

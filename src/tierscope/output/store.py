@@ -17,7 +17,7 @@ import polars as pl
 
 from tierscope.errors import OutOfSpaceError, ResultError, SpecError, StoppedError, UserError
 from tierscope.jsonable import JsonObject, SweepValue, SweepValues
-from tierscope.output import disk_errors, durable, seal
+from tierscope.output import disk_errors, durable, manifest, seal
 from tierscope.output.tables import ABOUT, FIX, read_about, read_parquet, read_table
 from tierscope.spec.dump import identity
 from tierscope.spec.load import parse_study
@@ -25,13 +25,23 @@ from tierscope.spec.study import Point
 from tierscope.trace.check import wrong_in_table
 from tierscope.trace.columns import COLUMNS, LATER_COLUMNS
 from tierscope.trace.decode import decode_description, encode
-from tierscope.trace.description import Description, Measured, StudyRun
+from tierscope.trace.description import Description, Imported, Measured, Simulated, StudyRun, Traced
 from tierscope.trace.trace import RunKey, Trace
 
 __all__ = ["RunStore", "read_about", "read_parquet", "write_parquet"]
 _NAME = re.compile(r"(\d{4,})-r(\d+)\.parquet")
 _BUILTIN = "builtin"
 _MOST_KEPT_BYTES = 256 << 20  # of tables that were read, for whoever asks again
+
+
+# What the mark of a directory says → the kinds of runs that it holds.
+_KINDS: dict[str, tuple[type, ...]] = {
+    "result": (Measured,),
+    "simulation": (Simulated,),
+    "trace": (Traced, Imported),
+    "import": (Imported,),
+}
+_MOVE = "move it away, or give another --out"
 
 
 class RunStore:
@@ -45,6 +55,8 @@ class RunStore:
         self._abouts: dict[RunKey, tuple[_Stamp, Description]] = {}
         self._traces: dict[RunKey, Trace] = {}
         self._kept_bytes = 0
+        self._out = out
+        self._expected: tuple[type, ...] | None = None  # kinds of runs that belong here; None: nobody has asked yet
 
     def path(self, key: RunKey) -> str:
         return os.path.join(self.folder, f"{key.point:04d}-r{key.repetition}.parquet")
@@ -70,9 +82,7 @@ class RunStore:
                 or not _same_study(about.study, identity(point.study), resolved)
                 or not _same_values(about.sweep, point.sweep)
             ):
-                raise ResultError(
-                    f"{self.path(key)}: was made by a different study; move it away, or give another --out"
-                )
+                raise ResultError(f"{self.path(key)}: was made by a different study; {_MOVE}")
             measured_with = (about.profiler if isinstance(about, Measured) else None) or _BUILTIN
             profiler = profiler or measured_with
             if measured_with != profiler:
@@ -93,8 +103,23 @@ class RunStore:
             about = decode_description(plain, FIX)
         except ResultError as error:
             raise error.prefixed(path) from None
+        if isinstance(about, StudyRun) and plain.get("point", key.point) not in (None, key.point):
+            raise ResultError(f"{path}: holds another run than its name says (point {about.point}); {FIX}")
+        self._refuse_other_kind(about, path)
         self._abouts[key] = stamp, about
         return about
+
+    def _refuse_other_kind(self, about: Description, path: str) -> None:
+        """Simulated runs are no measurements, whoever put them here. A directory without a mark of runs holds one kind, whichever it is."""
+        if self._expected is None:
+            try:
+                mark = manifest.read(self._out) or {}
+            except OSError as error:
+                raise disk_errors.unreadable(error, os.path.join(self._out, manifest.NAME)) from None
+            self._expected = _KINDS.get(mark.get("kind", ""), (type(about),))
+        if not isinstance(about, self._expected):
+            wanted = " or ".join(str(each.kind) for each in self._expected)
+            raise ResultError(f"{path}: is a run of kind '{about.kind}', and {self._out} holds {wanted} ones; {_MOVE}")
 
     def load(self, key: RunKey) -> Trace:
         path = self.path(key)

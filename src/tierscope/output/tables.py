@@ -15,8 +15,8 @@ from tierscope.jsonable import JsonObject
 from tierscope.output import seal
 from tierscope.output.disk_errors import unreadable
 from tierscope.output.documents import parse_json
-from tierscope.output.durable import open_plain
-from tierscope.output.threads import check_threads
+from tierscope.plain_files import open_plain
+from tierscope.thread_limits import check_threads
 
 ABOUT = "tierscope"  # the key of the description in a file's metadata
 FIX = "move it away and run the study again: only this run is repeated"

@@ -21,9 +21,10 @@ from msgspec import structs
 from tierscope.errors import CommandError, ResultError, StoppedError, TierscopeError, UserError
 from tierscope.native.program import why_not_run
 from tierscope.output import manifest
-from tierscope.output.durable import open_plain, write_file
+from tierscope.output.durable import write_file
 from tierscope.output.result import SCRATCH, locked
 from tierscope.output.store import RunStore
+from tierscope.output.typed_documents import DocumentKind, read_typed
 from tierscope.recording.command import find_program, launch
 from tierscope.recording.recorders import RECORDERS, Recorder, RecordingRequest
 from tierscope.trace.decode import decode_command, encode
@@ -228,15 +229,15 @@ def _record(out: str) -> str:
 def _read_description(out: str) -> TracedCommand:
     path = os.path.join(out, SCRATCH, _DESCRIPTION)
     try:
-        with open_plain(path) as source:
-            plain = json.loads(source.read(1 << 24))
+        return read_typed(path, _COMMAND)
     except FileNotFoundError:
         raise ResultError(f"{out}: the command was never started; {_FIX}") from None
-    except (OSError, ValueError, RecursionError):
-        raise ResultError(f"{path}: cannot be read; {_FIX}") from None
+
+
+def _decoded(plain: object) -> TracedCommand:
     if not isinstance(plain, dict):
-        raise ResultError(f"{path}: is not a description of Tierscope's; {_FIX}")
-    try:
-        return decode_command(plain, _FIX)
-    except ResultError as error:
-        raise error.prefixed(path) from None
+        raise ResultError(f"is not a description of Tierscope's; {_FIX}")
+    return decode_command(plain, _FIX)
+
+
+_COMMAND = DocumentKind(TracedCommand, _FIX, most_bytes=16 << 20, decode=_decoded)

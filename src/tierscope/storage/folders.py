@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from tierscope.output.documents import MOST_BYTES, DocumentSource
-from tierscope.output.durable import open_plain
+from tierscope.plain_files import open_plain
 from tierscope.storage.base import FOLDER, FileFacts, Storage
 from tierscope.storage.directory import facts_of
 
