@@ -36,7 +36,7 @@ class EscapedStream(io.TextIOBase):
         return self.trusted.encoding
 
     @property
-    def errors(self) -> str | None:
+    def errors(self) -> str | None:  # type: ignore[override]
         return self.trusted.errors
 
     def write(self, text: str, /) -> int:

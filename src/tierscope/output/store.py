@@ -25,7 +25,7 @@ from tierscope.spec.study import Point
 from tierscope.trace.check import wrong_in_table
 from tierscope.trace.columns import COLUMNS, LATER_COLUMNS
 from tierscope.trace.decode import decode_description, encode
-from tierscope.trace.description import Description, Imported, Measured, Simulated, StudyRun, Traced
+from tierscope.trace.description import Description, Imported, Measured, RunDescription, Simulated, StudyRun, Traced
 from tierscope.trace.trace import RunKey, Trace
 
 __all__ = ["RunStore", "read_about", "read_parquet", "write_parquet"]
@@ -35,7 +35,7 @@ _MOST_KEPT_BYTES = 256 << 20  # of tables that were read, for whoever asks again
 
 
 # What the mark of a directory says → the kinds of runs that it holds.
-_KINDS: dict[str, tuple[type, ...]] = {
+_KINDS: dict[str, tuple[type[RunDescription], ...]] = {
     "result": (Measured,),
     "simulation": (Simulated,),
     "trace": (Traced, Imported),
@@ -56,7 +56,9 @@ class RunStore:
         self._traces: dict[RunKey, Trace] = {}
         self._kept_bytes = 0
         self._out = out
-        self._expected: tuple[type, ...] | None = None  # kinds of runs that belong here; None: nobody has asked yet
+        self._expected: tuple[type[RunDescription], ...] | None = (
+            None  # kinds of runs that belong here; None: nobody has asked yet
+        )
 
     def path(self, key: RunKey) -> str:
         return os.path.join(self.folder, f"{key.point:04d}-r{key.repetition}.parquet")
@@ -118,7 +120,7 @@ class RunStore:
                 raise disk_errors.unreadable(error, os.path.join(self._out, manifest.NAME)) from None
             self._expected = _KINDS.get(mark.get("kind", ""), (type(about),))
         if not isinstance(about, self._expected):
-            wanted = " or ".join(str(each.kind) for each in self._expected)
+            wanted = " or ".join(each.kind for each in self._expected)
             raise ResultError(f"{path}: is a run of kind '{about.kind}', and {self._out} holds {wanted} ones; {_MOVE}")
 
     def load(self, key: RunKey) -> Trace:
