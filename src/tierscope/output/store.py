@@ -191,11 +191,12 @@ def write_parquet(path: str, table: pl.DataFrame | pl.LazyFrame, about: JsonObje
     metadata = {ABOUT: json.dumps(about), "tierscope_checksum": seal.BLANK}
     try:
         with durable.replacing(path) as temporary:
+            target = os.path.abspath(temporary)  # Polars would take `~` for the home directory
             try:
                 if isinstance(table, pl.LazyFrame):
-                    table.sink_parquet(temporary, metadata=metadata)
+                    table.sink_parquet(target, metadata=metadata)
                 else:
-                    table.write_parquet(temporary, metadata=metadata)
+                    table.write_parquet(target, metadata=metadata)
             except pl.exceptions.ComputeError:
                 _meet_again(temporary)
                 raise

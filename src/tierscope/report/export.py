@@ -21,7 +21,7 @@ def export(analysis: Analysis, result: str | None, form: str, path: str) -> None
         raise UserError(f"{path}: is there already; give another name, or remove it first")
     try:
         if form == "parquet":
-            analysis.times.table.write_parquet(path)
+            analysis.times.table.write_parquet(os.path.abspath(path))  # Polars would take `~` for the home directory
             return
         lists = list(_lists(analysis, result)) if result else []
         events = events_of_ops(lists) if lists else events_of_sums(analysis.times)
