@@ -39,6 +39,9 @@ AWAY = frozenset(
 )
 
 
+# What this process or machine ran out of: no file is at fault.
+SHORT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN})
+
 # Letters and symbols by their class, and blank: a name of them cannot be told from none.
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 

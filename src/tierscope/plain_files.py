@@ -5,6 +5,8 @@ import os
 import stat
 from typing import BinaryIO
 
+from tierscope.errors import AWAY, SHORT, StoppedError
+
 
 def open_plain(path: str | os.PathLike[str], follow: bool = False) -> BinaryIO:
     """A file to read; what is none (a pipe that nobody writes to, a device) is an error, and is not waited for. `follow`: links may lead to it, as where a user named it."""
@@ -14,3 +16,11 @@ def open_plain(path: str | os.PathLike[str], follow: bool = False) -> BinaryIO:
         os.close(fd)
         raise OSError(errno.EINVAL, "is not a plain file", os.fspath(path))
     return os.fdopen(fd, "rb")
+
+
+def refuse_for_now(error: OSError, path: str) -> None:
+    """What can be read later is not damaged: it must not be counted as such, and then removed."""
+    if error.errno in AWAY or error.errno in SHORT:
+        raise StoppedError(
+            f"{path}: cannot be read: {error.strerror}; all records are kept, 'tierscope analyze' collects them when it can be read"
+        ) from None

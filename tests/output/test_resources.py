@@ -12,9 +12,11 @@ import pytest
 from tests.cli.test_commands import one_line
 from tierscope.cli.main import main
 from tierscope.errors import ResultError, StoppedError, TierscopeError
+from tierscope.native import state
 from tierscope.output import tables, typed_documents
 from tierscope.output.store import RunStore
 from tierscope.output.typed_documents import read_typed
+from tierscope.recording.collect import collect
 from tierscope.trace.trace import RunKey
 from tierscope.tuning.kept import KEPT
 
@@ -105,3 +107,15 @@ def test_a_file_that_is_no_table_is_still_damaged(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(ResultError, match="its checksum does not fit"):
         RunStore(str(out)).load(KEY)
+
+
+def test_records_that_cannot_be_opened_now_are_not_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Damaged ones are counted, and removed with the rest."""
+    (tmp_path / "1.state").write_bytes(b"x" * 8192)
+
+    def refuse(path: str) -> NoReturn:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), path)
+
+    monkeypatch.setattr(state, "open_plain", refuse)
+    with pytest.raises(StoppedError, match="Too many open files; all records are kept"):
+        collect(str(tmp_path), ["gfs"], lambda _: False)

@@ -16,6 +16,7 @@ import numpy as np
 
 from tierscope.errors import ResultError
 from tierscope.native.lanes import BINS, KINDS, NativeLane, lane_bytes, read_lane
+from tierscope.plain_files import refuse_for_now
 
 VERSION = 1
 MAX_TIERS = 8
@@ -191,7 +192,7 @@ def read_head(path: str, tiers: int) -> StateHead | None:
         with open(open_plain(path), "rb") as file:
             page = file.read(HEAD_BYTES)
     except OSError as error:
-        raise ResultError(f"{path}: {_reason(error)}") from None
+        raise ResultError(f"{path}: {_reason(error, path)}") from None
     if not page.strip(b"\0"):
         return None
     if len(page) < HEAD_BYTES:
@@ -224,7 +225,8 @@ def read_head(path: str, tiers: int) -> StateHead | None:
     )
 
 
-def _reason(error: OSError) -> str:
+def _reason(error: OSError, path: str) -> str:
+    refuse_for_now(error, path)
     return NOT_PLAIN if error.strerror == NOT_PLAIN else f"cannot be read: {error.strerror}"
 
 
@@ -245,7 +247,7 @@ def read_chunks(head: StateHead) -> Iterator[Chunk]:
     try:
         fd = open_plain(head.path)
     except OSError as error:
-        yield StateDamage(_reason(error))
+        yield StateDamage(_reason(error, head.path))
         return
     try:
         size = os.fstat(fd).st_size
@@ -253,7 +255,7 @@ def read_chunks(head: StateHead) -> Iterator[Chunk]:
             yield StateDamage(f"holds {size} bytes of {head.used}")
         yield from _walk(fd, min(head.used, size), head.tiers)
     except OSError as error:
-        yield StateDamage(f"cannot be read: {error.strerror}")
+        yield StateDamage(_reason(error, head.path))
     finally:
         os.close(fd)
 

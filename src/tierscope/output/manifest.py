@@ -123,6 +123,17 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
+def kind_of(directory: str) -> str | None:
+    """What a directory is marked as; None: it is not."""
+    try:
+        found = read(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise disk_errors.unreadable(error, os.path.join(directory, NAME)) from None
+    return None if found is None else found.get("kind")
+
+
 def write(directory: str, kind: str, content: JsonObject, place: DocumentPlace = PLAIN) -> None:
     whole = {"schema_version": SCHEMA_VERSION, "made_by": "tierscope", "kind": kind, **content}
     place.write_document(os.path.join(directory, NAME), (json.dumps(whole, indent=1) + "\n").encode())

@@ -114,11 +114,7 @@ class RunStore:
     def _refuse_other_kind(self, about: Description, path: str) -> None:
         """Simulated runs are no measurements, whoever put them here. A directory without a mark of runs holds one kind, whichever it is."""
         if self._expected is None:
-            try:
-                mark = manifest.read(self._out) or {}
-            except OSError as error:
-                raise disk_errors.unreadable(error, os.path.join(self._out, manifest.NAME)) from None
-            self._expected = _KINDS.get(mark.get("kind", ""), (type(about),))
+            self._expected = _KINDS.get(manifest.kind_of(self._out) or "", (type(about),))
         if not isinstance(about, self._expected):
             wanted = " or ".join(each.kind for each in self._expected)
             raise ResultError(f"{path}: is a run of kind '{about.kind}', and {self._out} holds {wanted} ones; {_MOVE}")

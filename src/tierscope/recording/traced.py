@@ -162,8 +162,7 @@ def _remember(out: str, about: TracedCommand) -> None:
 
 def is_trace(out: str) -> bool:
     """Whether the directory is one of a traced command."""
-    found = manifest.read(out)
-    return found is not None and found.get("kind") == KIND
+    return manifest.kind_of(out) == KIND
 
 
 def is_unfinished(out: str) -> bool:
