@@ -111,6 +111,7 @@ def trace_of(
     whole = {
         "sweep": dict(sweep or {}),
         "tiers": [{"name": tier, "emulated": False} for tier in TIERS],
+        "point": point,
         "trimmed_samples": 0,
         "compute": "none",
         "metadata_cache": "cold",

@@ -41,9 +41,25 @@ AWAY = frozenset(
 )
 
 
+# What this process or machine ran out of: no file is at fault.
+SHORT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN})
+
+# Letters and symbols by their class, and blank: a name of them cannot be told from none.
+_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+
+
 def escaped(text: str, kept: str = "") -> str:
-    """Nothing that a terminal would obey, and one line, whoever wrote the text."""
-    return "".join(sign if sign.isprintable() or sign in kept else repr(sign)[1:-1] for sign in text)
+    """Nothing that a terminal would obey or not show, and one line, whoever wrote the text."""
+    rest = text.translate(dict.fromkeys(map(ord, kept))) if kept else text
+    if rest.isascii() and rest.isprintable():
+        return text
+    return "".join(sign if sign in kept else _escaped_sign(sign) for sign in text)
+
+
+def _escaped_sign(sign: str) -> str:
+    if sign in _BLANK:
+        return f"\\u{ord(sign):04x}"
+    return sign if sign.isprintable() else repr(sign)[1:-1]
 
 
 class TierscopeError(Exception):

@@ -1,9 +1,10 @@
 """A command reads every run's file once: its checksum, its description and its table."""
 
+import os
 import shutil
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import polars as pl
 import pytest
@@ -20,13 +21,16 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> dict[str, Counter[str]]:
     seen: dict[str, Counter[str]] = {"sums": Counter(), "tables": Counter()}
     intact, read_parquet = seal.intact, pl.read_parquet
 
-    def counted_intact(path: str) -> bool:
-        seen["sums"][path] += "/runs/" in path
-        return intact(path)
+    def path_of(file: BinaryIO) -> str:
+        return os.readlink(f"/proc/self/fd/{file.fileno()}")
 
-    def counted_read(path: str, **more: Any) -> pl.DataFrame:
-        seen["tables"][path] += "/runs/" in path
-        return read_parquet(path, **more)
+    def counted_intact(file: BinaryIO) -> bool:
+        seen["sums"][path_of(file)] += "/runs/" in path_of(file)
+        return intact(file)
+
+    def counted_read(file: BinaryIO, **more: Any) -> pl.DataFrame:
+        seen["tables"][path_of(file)] += "/runs/" in path_of(file)
+        return read_parquet(file, **more)
 
     monkeypatch.setattr(seal, "intact", counted_intact)
     monkeypatch.setattr(pl, "read_parquet", counted_read)

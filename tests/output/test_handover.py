@@ -10,6 +10,7 @@ import pytest
 
 from tierscope.errors import ResultError
 from tierscope.output import handed, handover
+from tierscope.trace.ops import BINS, KINDS
 from tierscope.trace.provenance import provenance
 from tierscope.trace.rank_trace import CheckpointLog, Phases, RankEpoch, RankTrace, Residency, TrainingLog
 from tierscope.trace.recorder import LaneTable
@@ -23,7 +24,8 @@ RUN = handover.HandedRun(
 
 
 def a_rank() -> RankTrace:
-    lane = LaneTable(1, *(np.arange(6, dtype=np.int64) * factor for factor in range(1, 7)))
+    cells = [len(KINDS)] * 4 + [len(KINDS) * BINS] * 2
+    lane = LaneTable(1, *(np.arange(count, dtype=np.int64) * factor for factor, count in enumerate(cells, 1)))
     epoch = RankEpoch(
         seconds=1.5,
         samples=8,

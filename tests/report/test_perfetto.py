@@ -61,11 +61,10 @@ def test_compute_and_stall_have_tracks_of_their_own() -> None:
     assert len({event["tid"] for event in found.values()}) == 3
 
 
-def test_operations_are_where_they_were(tmp_path: Path) -> None:
-    path = str(tmp_path / "ops.parquet")
+def test_operations_are_where_they_were() -> None:
     rows = [(0, 1, 2, 3, "gfs", "read", 7, 0, 100, 5.0, 0.25), (None, 0, 1, 0, "lfs", "open", None, 0, 0, 4.0, 0.5)]
-    pl.DataFrame(rows, SCHEMA, orient="row").write_parquet(path)
-    first, second = slices(list(events_of_ops([path])))
+    listed = pl.LazyFrame(rows, SCHEMA, orient="row")
+    first, second = slices(list(events_of_ops([listed])))
     assert (first["name"], first["cat"], first["pid"], first["tid"]) == ("read", "GFS-READ", 0, 1)
     assert (first["ts"], first["dur"]) == (5e6, 0.25e6)
     assert first["args"] == {"tier": "gfs", "epoch": 2, "step": 3, "file": 7, "offset": 0, "bytes": 100}

@@ -73,10 +73,16 @@ def values_of(kind: kinds.Kind) -> st.SearchStrategy[Any]:  # noqa: PLR0911
             return PATHS
         case kinds.Bounded(_low=low, _high=high, _above=above):
             bottom = low if low is not None else above
-            limits = st.floats(bottom, high, exclude_min=above is not None, allow_infinity=False, allow_nan=False)
+            limits = st.floats(
+                bottom,
+                kind.most if high is None else high,
+                exclude_min=above is not None,
+                allow_infinity=False,
+                allow_nan=False,
+            )
             usual = [0.65, 0.1, 0.0015, 1 / 3, 12.5e9, 35000.0]
             fitting = [value for value in usual if (high is None or value <= high) and value >= (bottom or 0)]
-            return limits | st.sampled_from(fitting)
+            return (limits | st.sampled_from(fitting)).filter(lambda value: not 0 < value < kind.least)
     raise AssertionError(f"no strategy for {kind}")
 
 

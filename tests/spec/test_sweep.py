@@ -72,7 +72,7 @@ def test_integer_ranges_hold_every_step_and_the_end(first: int, length: int, ste
         ("{cache_rate: 0..1 step 0}", "my.yaml:20: sweep.cache_rate = 0..1 step 0; a range needs first ≤ last and a step above 0"),
         ("{cache_rate: 1..0 step 0.1}", "my.yaml:20: sweep.cache_rate = 1..0 step 0.1; a range needs first ≤ last"),
         ("{cache_rate: 0..1 step 1e-5}", "my.yaml:20: sweep.cache_rate = 0..1 step 1e-5; more than 10000 values: use a larger step"),
-        ("{gfs.bandwidth: 1..1e308 step 1e-300}", "my.yaml:20: sweep.gfs.bandwidth = 1..1e308 step 1e-300; more than 10000 values"),
+        ("{gfs.bandwidth: 1..1e20 step 1e-300}", "my.yaml:20: sweep.gfs.bandwidth = 1..1e20 step 1e-300; more than 10000 values"),
         ("{cache_rate: 0..1 step 0.005, seed: 0..99 step 1}", "my.yaml:20: sweep has 20100 points; at most 10000: use a larger step or fewer keys"),
         ("{cache_rate: []}", "my.yaml:20: sweep.cache_rate is an empty list; give at least one value"),
         ("{cache_rate: [50%, 0.5]}", "my.yaml:20: sweep.cache_rate has a value twice; remove one"),

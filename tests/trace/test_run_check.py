@@ -219,12 +219,47 @@ def test_impossible_descriptions_of_this_version_are_refused(
     assert f"its description is damaged: {reason}" in refused(out, capsys)
 
 
-@pytest.mark.parametrize(
-    "change", [SIMULATED, {"training": TRAINING}, {"training": {}}, {"provenance": {}}, {"ranks": None}]
-)
+@pytest.mark.parametrize("change", [{"training": TRAINING}, {"training": {}}, {"provenance": {}}, {"ranks": None}])
 def test_possible_descriptions_are_not(out: Path, change: dict[str, Any]) -> None:
     seal_first_version(out, **change)
     RunStore(str(out)).load(KEY)
+
+
+def test_a_row_that_is_there_twice_is_refused(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Doubled and sealed again, they would multiply times."""
+    table = RunStore(str(out)).load(KEY).table
+    for record in ("io", "rank", "cold"):
+        seal(out, pl.concat([table, table.filter(pl.col("record") == record).head(1)]))
+        assert f"has the same row twice (record {record}" in refused(out, capsys)
+
+
+def test_every_rank_has_a_row_for_every_epoch(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = RunStore(str(out)).load(KEY).table
+    seal(out, table.filter((pl.col("epoch") == 1) | (pl.col("rank") == 0)))
+    assert "does not have a row for every rank and epoch" in refused(out, capsys)
+    two_nodes = pl.when(pl.col("epoch") == 1, pl.col("rank") == 0).then(1).otherwise("node").cast(pl.Int32)
+    seal(out, table.with_columns(two_nodes.alias("node")))
+    assert "has a rank on two nodes" in refused(out, capsys)
+
+
+def test_a_simulated_run_is_no_measurement(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    seal_first_version(out, **SIMULATED)
+    assert "is a run of kind 'simulated', and" in refused(out, capsys)
+
+
+def test_a_run_of_another_point_is_refused(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where its table was made to fit its name."""
+    seal(out, point=1)
+    assert "holds another run than its name says (point 1)" in refused(out, capsys)
+
+
+def test_a_directory_without_a_mark_holds_one_kind(out: Path) -> None:
+    (out / "tierscope.json").unlink()
+    seal_first_version(out, **SIMULATED)
+    with pytest.raises(
+        ResultError, match=r"0001-r1\.parquet: is a run of kind 'measured', and .* holds simulated ones"
+    ):
+        list(RunStore(str(out)).load_all())
 
 
 def test_a_loss_that_is_not_a_number_is_kept(out: Path) -> None:
@@ -248,7 +283,8 @@ def of_others(about: dict[str, Any], **changes: Any) -> Trace:
     trace = trace_of(CLASSES, about=about)
     is_io = pl.col("record") == "io"
     columns = [pl.when(is_io).then(all_are(name, value)).otherwise(name).alias(name) for name, value in changes.items()]
-    return Trace(trace.key, trace.about, trace.table.with_columns(columns))
+    lanes = pl.int_range(pl.len(), dtype=pl.Int32).alias("lane")  # so that rows differ, whatever else is not known
+    return Trace(trace.key, trace.about, trace.table.with_columns(columns).with_columns(pl.when(is_io).then(lanes)))
 
 
 IMPORTED = {"kind": "imported", "tiers": [{"name": name} for name in TIERS]}

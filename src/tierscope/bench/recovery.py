@@ -3,13 +3,14 @@
 No epoch's lane sees these reads.
 """
 
-import json
 import time
 import zlib
 from typing import Any
 
 from tierscope.dataset.checkpoints import CheckpointFile
-from tierscope.errors import DamagedDataError
+from tierscope.errors import AWAY, SHORT, DamagedDataError, TierscopeError
+from tierscope.output.disk_errors import said, unreadable
+from tierscope.output.documents import parse_json, within
 from tierscope.storage.access import READ_FLAGS, Access
 from tierscope.storage.base import Storage
 
@@ -50,10 +51,10 @@ def read_back(
         path = f"{folder}/{part.name}"
         spent, size, checksum = _read_file(path, buffer, access)
         if known.get(part.name) != {"bytes": size, "crc32": f"{checksum:08x}"} or size != part.nbytes:
-            said = known.get(part.name, {})
+            told = known.get(part.name, {})
             raise DamagedDataError(
                 f"{path}: {size} bytes with checksum {checksum:08x} came back, but {described_in} says "
-                f"{said.get('bytes')} with {said.get('crc32')}; {_ADVICE}"
+                f"{told.get('bytes')} with {told.get('crc32')}; {_ADVICE}"
             )
         busy_ns, nbytes = busy_ns + spent, nbytes + size
     return busy_ns / 1e9, nbytes
@@ -74,14 +75,23 @@ def _read_file(path: str, buffer: memoryview, access: Access) -> tuple[int, int,
         finally:
             access.close(fd)
     except OSError as error:
-        raise DamagedDataError(f"{path}: cannot be read back: {error.strerror}; {_ADVICE}") from None
+        raise _unread(error, path) from None
     return _now() - start - checking, offset, checksum
+
+
+def _unread(error: OSError, path: str) -> TierscopeError:
+    """Storage that is away and limits that are met say nothing about what was written."""
+    if error.errno in AWAY or error.errno in SHORT:
+        return unreadable(error, path)
+    return DamagedDataError(f"{path}: cannot be read back: {said(error)}; {_ADVICE}")
 
 
 def _described(storage: Storage, path: str) -> dict[str, dict[str, Any]]:
     try:
-        whole = json.loads(storage.read_document(path, _MOST_BYTES))
-    except (OSError, ValueError, RecursionError):
+        whole = parse_json(within(storage.read_document(path, _MOST_BYTES + 1), _MOST_BYTES))
+    except OSError as error:
+        raise _unread(error, path) from None
+    except ValueError:
         whole = None
     files = whole.get("files") if isinstance(whole, dict) else None
     if not isinstance(files, dict) or not all(isinstance(said, dict) for said in files.values()):

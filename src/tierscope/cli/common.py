@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tierscope.errors import TierscopeError, UserError
+from tierscope.cli import terminal
+from tierscope.errors import TierscopeError, UserError, escaped
 
 if TYPE_CHECKING:
     from tierscope.analysis.analysis import Analysis
@@ -140,15 +141,8 @@ def print_json(content: Any) -> None:
 
 
 def print_rich(*renderables: Any) -> None:
-    from rich.console import Console  # noqa: PLC0415
-
-    class Plain(Console):
-        def on_broken_pipe(self) -> None:
-            """Rich would end the program here, with an exit code that is not its to choose."""
-            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
-
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDTH
-    console = Plain(highlight=False, width=width)
+    console = terminal.console(sys.stdout, highlight=False, width=width)
     for renderable in renderables:
         console.print(renderable)
 
@@ -319,4 +313,4 @@ def say_page(written: "WrittenReport") -> None:
 
 def _shown(path: str) -> str:
     relative = os.path.relpath(path)
-    return shlex.quote(path if relative.startswith("..") else relative)
+    return escaped(shlex.quote(path if relative.startswith("..") else relative))

@@ -1,8 +1,6 @@
 """`tierscope`: the commands, loaded when they are called, and the one place where exit codes are decided."""
 
 import importlib
-import io
-import os
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -11,10 +9,12 @@ import click
 
 from tierscope import __version__
 from tierscope.cli.common import output_failed
+from tierscope.cli.terminal import escaped_streams, show_bug
 from tierscope.errors import TierscopeError
 from tierscope.launch import LAUNCHERS
 from tierscope.shortage import shortage_of
 from tierscope.signals import raise_on_signals, stopped_by
+from tierscope.thread_limits import check_threads
 from tierscope.units import closest
 
 _LAUNCHERS = ", ".join(launcher.title for launcher in LAUNCHERS.entries.values())
@@ -89,23 +89,17 @@ def cli(context: click.Context) -> None:
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
+        return
+    check_threads()
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Exit codes: 0 done, 2 the user's mistake, 3 stopped but resumable, 1 our bug."""
     raise_on_signals()
-    _make_printable()
-    sys.exit(_run(arguments))
-
-
-def _make_printable() -> None:
-    """Any text can be printed anywhere: signs that a terminal lacks are replaced, a closed stream swallows."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-        elif isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+    sys.excepthook = show_bug
+    with escaped_streams():
+        exit_code = _run(arguments)
+    sys.exit(exit_code)
 
 
 def _run(arguments: Sequence[str] | None) -> int:  # noqa: PLR0911  (one for each end)

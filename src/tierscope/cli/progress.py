@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tierscope.cli.terminal import console
 from tierscope.watch import Silent, Watch
 
 
@@ -25,7 +26,6 @@ class PlainProgress(Silent):
 
 
 def _bars() -> Iterator[Watch]:
-    from rich.console import Console  # noqa: PLC0415
     from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 
     from tierscope.units import about_bytes  # noqa: PLC0415
@@ -64,5 +64,6 @@ def _bars() -> Iterator[Watch]:
         TextColumn("ETA"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    bars = Progress(*columns, console=console(sys.stderr), transient=True, redirect_stdout=False, redirect_stderr=False)
+    with bars as progress:
         yield Bars(progress)

@@ -51,8 +51,7 @@ def analyze(path: str, basis: str = "busy", epoch: int | None = None, store: Run
 
 def _refuse_several(path: str) -> None:
     """`train` with several varied keys makes a result of each."""
-    found = manifest.read(path) or {}
-    if found.get("kind") == "training":
+    if manifest.kind_of(path) == "training":
         parts = sorted(name for name in os.listdir(path) if has_study(os.path.join(path, name)))
         raise UserError(f"{path}: holds a result for each key that was varied; give one of them: {', '.join(parts)}")
 

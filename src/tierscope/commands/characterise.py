@@ -19,7 +19,7 @@ from tierscope.imports.darshan_accesses import logs_in, read_accesses
 from tierscope.imports.logs import SUFFIXES, ImportOptions, import_logs, is_import, source_of
 from tierscope.imports.paths import TierRules
 from tierscope.jsonable import JsonObject, SweepValues
-from tierscope.output.op_list import FILES_SCHEMA, SCHEMA, open_list
+from tierscope.output.op_list import open_files, open_ops
 from tierscope.output.result import has_study
 from tierscope.output.store import RunStore
 from tierscope.recording.traced import is_trace
@@ -97,7 +97,7 @@ def characterise_analysis(out: str, analysis: Analysis, point: int | None = None
     key = _key(out, store.finished(), analysis, point)
     trace = (analysis.load_run or store.load)(key)
     return _characterised(
-        analysis, out, trace, _where(store.finished(), trace, given=point is not None), _beside(out, key)
+        analysis, out, trace, _where(store.finished(), trace, given=point is not None), _beside(out, trace)
     )
 
 
@@ -124,13 +124,13 @@ def _where(finished: set[RunKey], trace: Trace, given: bool) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _beside(out: str, key: RunKey) -> TraceExtras:
+def _beside(out: str, trace: Trace) -> TraceExtras:
     """The lists of operations of a run, if it has any, with the names of files where they are kept."""
-    folder = glob.escape(os.path.join(out, "ops"))
+    folder, key = glob.escape(os.path.join(out, "ops")), trace.key
     paths = sorted(glob.glob(os.path.join(folder, f"{key.point:04d}-r{key.repetition}-node*.parquet")))
     names = os.path.join(out, "ops", "files.parquet")
-    known = dict(open_list(names, FILES_SCHEMA).collect().iter_rows()) if paths and os.path.exists(names) else None
-    return TraceExtras([OpList(open_list(path, SCHEMA)) for path in paths], known)
+    known = open_files(names) if paths and os.path.lexists(names) else None
+    return TraceExtras([OpList(open_ops(path, trace)) for path in paths], known)
 
 
 def _characterised(analysis: Analysis, path: str, trace: Trace, where: str, beside: TraceExtras) -> Characterised:

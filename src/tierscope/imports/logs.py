@@ -165,5 +165,4 @@ def keep(trace: Trace, out: str) -> str:
 
 
 def is_import(out: str) -> bool:
-    found = manifest.read(out)
-    return found is not None and found.get("kind") == KIND
+    return manifest.kind_of(out) == KIND

@@ -2,6 +2,8 @@
 
 import os
 
+from msgspec import to_builtins
+
 from tierscope.errors import ResultError, UserError
 from tierscope.measure.away import NAME, STUDY
 from tierscope.measure.described import about_run
@@ -10,10 +12,15 @@ from tierscope.output.handover import HandedRun
 from tierscope.output.result import open_result
 from tierscope.spec import sweep
 from tierscope.spec.load import load_study
-from tierscope.spec.study import Study
+from tierscope.spec.study import Point, Study
+from tierscope.trace.check import wrong_in_table
 from tierscope.trace.decode import decode
-from tierscope.trace.description import OwnCost
-from tierscope.trace.trace import RunKey, gather
+from tierscope.trace.description import Measured, OwnCost
+from tierscope.trace.ops import KINDS
+from tierscope.trace.rank_trace import RankTrace
+from tierscope.trace.trace import RunKey, Trace, gather
+
+_AGAIN = "hand it over again"
 
 
 def take_runs(folder: str, out: str) -> Study:
@@ -30,19 +37,35 @@ def take_runs(folder: str, out: str) -> Study:
             for point in points:
                 key = RunKey(point.index, repetition)
                 path = os.path.join(folder, NAME.format(point=point.index, repetition=repetition))
-                if key in store.finished() or not os.path.exists(path):
+                if key in store.finished() or not os.path.lexists(path):
                     continue
                 handed, ranks = load(path)
                 if (handed.point, handed.repetition) != (point.index, repetition):
-                    raise ResultError(f"{path}: holds another run than its name says; hand it over again")
-                own_cost = _own_cost(path, handed)
-                about = about_run(point, "real", ranks, handed.provenance, own_cost)
-                store.save(gather(key, about, [tier.name for tier in point.study.system.tiers], ranks))
+                    raise ResultError(f"{path}: holds another run than its name says; {_AGAIN}")
+                store.save(_trace_of(path, key, point, handed, ranks))
     return study
+
+
+def _trace_of(path: str, key: RunKey, point: Point, handed: HandedRun, ranks: list[RankTrace]) -> Trace:
+    """Checked as a run is that was written by somebody else."""
+    if point.study.workload.model.network is not None and any(rank.training is None for rank in ranks):
+        raise ResultError(f"{path}: nothing was trained in it; {_AGAIN}")
+    tiers = [tier.name for tier in point.study.system.tiers]
+    if any(len(lane.ops) != len(tiers) * len(KINDS) for rank in ranks for epoch in rank.epochs for lane in epoch.lanes):
+        raise ResultError(f"{path}: has sums of other tiers than the study; {_AGAIN}")
+    about = about_run(point, "real", ranks, handed.provenance, _own_cost(path, handed))
+    try:
+        about = decode(to_builtins(about, str_keys=True), Measured, _AGAIN)
+    except ResultError as error:
+        raise error.prefixed(path) from None
+    trace = gather(key, about, tiers, ranks)
+    if wrong := wrong_in_table(trace.table, key, about):
+        raise ResultError(f"{path}: {wrong}; {_AGAIN}")
+    return trace
 
 
 def _own_cost(path: str, handed: HandedRun) -> OwnCost:
     try:
-        return decode(dict(handed.overhead), OwnCost, "hand it over again")
+        return decode(dict(handed.overhead), OwnCost, _AGAIN)
     except ResultError as error:
         raise error.prefixed(path) from None

@@ -16,7 +16,7 @@ import numpy as np
 
 from tierscope.errors import ResultError
 from tierscope.native.lanes import BINS, KINDS, NativeLane, lane_bytes, read_lane
-from tierscope.plain_files import plain_descriptor
+from tierscope.plain_files import plain_descriptor, refuse_for_now
 
 VERSION = 1
 MAX_TIERS = 8
@@ -188,7 +188,7 @@ def read_head(path: str, tiers: int) -> StateHead | None:
         with open(open_plain(path), "rb") as file:
             page = file.read(HEAD_BYTES)
     except OSError as error:
-        raise ResultError(f"{path}: {_reason(error)}") from None
+        raise ResultError(f"{path}: {_reason(error, path)}") from None
     if not page.strip(b"\0"):
         return None
     if len(page) < HEAD_BYTES:
@@ -221,7 +221,8 @@ def read_head(path: str, tiers: int) -> StateHead | None:
     )
 
 
-def _reason(error: OSError) -> str:
+def _reason(error: OSError, path: str) -> str:
+    refuse_for_now(error, path)
     return NOT_PLAIN if error.strerror == NOT_PLAIN else f"cannot be read: {error.strerror}"
 
 
@@ -242,7 +243,7 @@ def read_chunks(head: StateHead) -> Iterator[Chunk]:
     try:
         fd = open_plain(head.path)
     except OSError as error:
-        yield StateDamage(_reason(error))
+        yield StateDamage(_reason(error, head.path))
         return
     try:
         size = os.fstat(fd).st_size
@@ -250,7 +251,7 @@ def read_chunks(head: StateHead) -> Iterator[Chunk]:
             yield StateDamage(f"holds {size} bytes of {head.used}")
         yield from _walk(fd, min(head.used, size), head.tiers)
     except OSError as error:
-        yield StateDamage(f"cannot be read: {error.strerror}")
+        yield StateDamage(_reason(error, head.path))
     finally:
         os.close(fd)
 

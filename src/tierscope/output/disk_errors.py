@@ -10,9 +10,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tierscope.errors import AWAY, OutOfSpaceError, StoppedError, TierscopeError, UserError
+from tierscope.errors import AWAY, OutOfSpaceError, ResultError, StoppedError, TierscopeError, UserError
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+# What this process or machine ran out of: no file is at fault, and none is damaged.
+SHORT = {
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.ENFILE: "close other programs: the whole system has too many open files",
+    errno.ENOMEM: "use a machine with more memory, or raise its limit (ulimit -v)",
+    errno.EAGAIN: "raise the limits of processes and memory (ulimit -u, ulimit -v)",
+}
+NOT_PLAIN = frozenset({errno.ELOOP, errno.EINVAL, errno.EISDIR})  # what `open_plain` says of a link, a pipe, a folder
 _GO_ON = "free some space and run the same command again to go on"
 
 
@@ -51,6 +59,11 @@ TABLE = Wording(
     "cannot be written: {said}; check the directory and run the same command again",
     "cannot be written: {said}; check the directory and run the same command again",
 )
+READING = Wording(
+    "cannot be read: {said}; free some space",
+    "cannot be read: {said}; run the same command again when the storage is back: nothing in it is known to be damaged",
+    "cannot be read: {said}; change its mode or restore it",
+)
 
 
 def plain(fix: str) -> Wording:
@@ -71,6 +84,10 @@ def is_full(error: OSError) -> bool:
 def explanation(error: OSError, path: str, wording: Wording) -> TierscopeError | OSError:
     """The error itself where the wording has no sentence for it."""
     kind: type[TierscopeError]
+    if error.errno in SHORT:
+        return StoppedError(
+            f"{path}: cannot be opened: {said(error)}; {SHORT[error.errno]}, then run the same command again"
+        )
     if is_full(error):
         kind, sentence = OutOfSpaceError, wording.full
     elif error.errno in AWAY:
@@ -80,6 +97,19 @@ def explanation(error: OSError, path: str, wording: Wording) -> TierscopeError |
     else:
         return error
     return kind(f"{path}: {sentence.replace('{said}', said(error))}")
+
+
+def unreadable(error: OSError, path: str) -> TierscopeError:
+    """Why a file of ours cannot be read. It is not called damaged: nobody has seen what is in it."""
+    if error.errno in NOT_PLAIN:
+        return ResultError(f"{path}: cannot be read: it is a link or no plain file; put the file itself there")
+    found = explanation(error, path, READING)
+    return ResultError(str(found)) if isinstance(found, UserError) else _ours(found)
+
+
+def _ours(error: TierscopeError | OSError) -> TierscopeError:
+    assert isinstance(error, TierscopeError)  # this wording has a sentence for everything
+    return error
 
 
 @contextmanager

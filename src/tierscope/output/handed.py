@@ -1,6 +1,7 @@
 """What `handover` wrote, read back where there is a decoder. Only these types are made, and no pickles are read."""
 
-import json
+import struct
+import tokenize
 import zipfile
 import zlib
 from typing import Annotated, Any
@@ -10,16 +11,20 @@ import numpy as np
 from msgspec import Meta
 
 from tierscope.errors import ResultError
+from tierscope.output.disk_errors import unreadable
+from tierscope.output.documents import parse_json
+from tierscope.output.handed_check import check_ranks
 from tierscope.output.handover import ARRAY, SCHEMA_VERSION, TREE, HandedRun
 from tierscope.plain_files import open_plain
 from tierscope.trace.decode import wrong_field
 from tierscope.trace.rank_trace import RankTrace
 
-_MOST_BYTES = 1 << 30  # unpacked
+_MOST_BYTES = 1 << 28  # unpacked
+_MOST_ARRAYS = 1 << 17
 # What opening a damaged archive, and arrays in it, raises.
 _BROKEN = (
-    *(OSError, ValueError, EOFError, MemoryError, NotImplementedError, RuntimeError),
-    *(zipfile.BadZipFile, zlib.error),
+    *(ValueError, EOFError, NotImplementedError, RuntimeError, KeyError, TypeError, SyntaxError, OverflowError),
+    *(zipfile.BadZipFile, zlib.error, tokenize.TokenError, struct.error),
 )
 _Arrays = dict[str, np.ndarray[Any, Any]]
 
@@ -36,13 +41,18 @@ def load(path: str) -> tuple[HandedRun, list[RankTrace]]:
     """A run that was handed over; nothing in the file is trusted."""
     try:
         arrays = _arrays(path)
-        plain = json.loads(arrays.pop(TREE, np.zeros(0, np.uint8)).tobytes())
-    except (*_BROKEN, RecursionError) as error:
-        raise _refused(path, str(error).splitlines()[0] if str(error) else type(error).__name__) from None
+        plain = parse_json(arrays.pop(TREE, np.zeros(0, np.uint8)).tobytes(), finite=False)
+    except OSError as error:
+        raise unreadable(error, path) from None
+    except _BROKEN as error:
+        raise _refused(path, (str(error).splitlines() or [type(error).__name__])[0]) from None
     try:
         tree = msgspec.convert(plain, HandedTree, dec_hook=lambda _, value: _array(value, arrays))
+        check_ranks(tree.ranks)
     except msgspec.ValidationError as error:
         raise _refused(path, wrong_field(str(error))) from None
+    except ValueError as error:
+        raise _refused(path, str(error)) from None
     if tree.schema_version != SCHEMA_VERSION:
         raise _refused(path, "is of another version")
     return tree.about, tree.ranks
@@ -55,8 +65,11 @@ def _refused(path: str, reason: str) -> ResultError:
 def _arrays(path: str) -> _Arrays:
     with open_plain(path) as file:
         with zipfile.ZipFile(file) as archive:
-            if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:
+            entries = archive.infolist()
+            if sum(entry.file_size for entry in entries) > _MOST_BYTES or len(entries) > _MOST_ARRAYS:
                 raise ValueError("is too large")
+            if len({entry.filename for entry in entries}) < len(entries):
+                raise ValueError("has an array twice")
         file.seek(0)
         with np.load(file, allow_pickle=False) as found:
             return {name: found[name] for name in found.files}

@@ -3,7 +3,6 @@
 `place`: what the directory lies on, where that is a tier's storage.
 """
 
-import errno
 import json
 import os
 import stat
@@ -12,7 +11,8 @@ from contextlib import contextmanager
 
 from tierscope.errors import ForeignDirectoryError, ResultError, UserError
 from tierscope.jsonable import JsonObject
-from tierscope.output.documents import PLAIN, DocumentPlace, DocumentSource
+from tierscope.output import disk_errors
+from tierscope.output.documents import MOST_BYTES, PLAIN, DocumentPlace, DocumentSource, parse_json, within
 
 NAME = "tierscope.json"
 SCHEMA_VERSION = 1
@@ -54,6 +54,8 @@ def _explained(directory: str) -> Iterator[None]:
             f"{directory}: no permission to write here; change its mode or give another directory"
         ) from None
     except OSError as error:
+        if error.errno in disk_errors.SHORT:
+            raise disk_errors.unreadable(error, directory) from None
         if isinstance(error, FileNotFoundError) or error.errno is not None:
             raise UserError(f"{directory}: cannot be used: {error.strerror}; give another directory") from None
         raise
@@ -81,26 +83,55 @@ def read(directory: str, place: DocumentSource = PLAIN) -> JsonObject | None:
     """The marker's content, or None where there is none."""
     path = os.path.join(directory, NAME)
     try:
-        content = json.loads(place.read_document(path))
+        content = parse_json(within(place.read_document(path, MOST_BYTES + 1), MOST_BYTES))
     except FileNotFoundError:
         return None
     except OSError as error:
-        if error.errno not in (errno.ELOOP, errno.EINVAL):
+        if error.errno not in disk_errors.NOT_PLAIN:
             raise
         raise ResultError(
             f"{path}: is a link or no plain file, so no marker of Tierscope; give another directory"
         ) from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise ResultError(
             f"{path}: is damaged; if all in {directory} is Tierscope's, remove that whole directory and run again"
         ) from None
-    if not isinstance(content, dict) or not isinstance(content.get("schema_version"), int):
+    if not isinstance(content, dict) or not _is_whole(content.get("schema_version")):
         raise ResultError(f"{path}: is not a Tierscope marker; give another directory")
     if content["schema_version"] > SCHEMA_VERSION:
         raise ResultError(
             f"{path}: schema version {content['schema_version']} is newer than this Tierscope knows ({SCHEMA_VERSION}); update it"
         )
+    for name, of in _FIELDS.items():
+        if name in content and not isinstance(content[name], of):
+            raise ResultError(
+                f"{path}: is not a Tierscope marker ({name} must be {of.__name__}); give another directory"
+            )
     return content
+
+
+_FIELDS = {
+    "kind": str,
+    "made_by": str,
+    "complete": bool,
+    "host": str,
+    "boot_id": str,
+}  # those that anything is decided by
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def kind_of(directory: str) -> str | None:
+    """What a directory is marked as; None: it is not."""
+    try:
+        found = read(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise disk_errors.unreadable(error, os.path.join(directory, NAME)) from None
+    return None if found is None else found.get("kind")
 
 
 def write(directory: str, kind: str, content: JsonObject, place: DocumentPlace = PLAIN) -> None:

@@ -1,6 +1,7 @@
 """The full list of operations (`--ops`): from the raw rows of ranks or processes to one Parquet file per node, in bounded memory."""
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -12,11 +13,16 @@ from polars.io.plugins import register_io_source
 
 from tierscope.errors import ResultError
 from tierscope.native.state import open_plain
-from tierscope.output.store import read_about, write_parquet
+from tierscope.output.store import write_parquet
+from tierscope.output.tables import meeting_polars, read_about, scan_table
+from tierscope.trace.check_ops import wrong_in_ops
 from tierscope.trace.ops import KINDS, OP_ROW
+from tierscope.trace.trace import RunKey, Trace
 
 SCHEMA_VERSION = 1  # the first
 _ROWS = 200_000
+_NAME = re.compile(r"(\d{4,})-r(\d+)-node\d+\.parquet")
+_FIX = "move it away, and single operations are left out"
 
 SCHEMA = pl.Schema(
     {
@@ -76,22 +82,46 @@ def write_files(path: str, names: Callable[[], Iterator[tuple[int, str]]]) -> No
     _write(path, _lazy(frames, FILES_SCHEMA).unique("file"), "files")
 
 
-_FIX_LIST = "move it away, and single operations are left out"
-
-
 def open_list(path: str, schema: pl.Schema) -> pl.LazyFrame:
     """A list that is whole and has our columns, to be read in parts."""
     version = read_about(path).get("schema_version")
     if not isinstance(version, int):
-        raise ResultError(f"{path}: its description is damaged: schema_version must be int >= 1; {_FIX_LIST}")
+        raise ResultError(f"{path}: its description is damaged: schema_version must be int >= 1; {_FIX}")
     if version > SCHEMA_VERSION:
         raise ResultError(
             f"{path}: schema version {version} is newer than this Tierscope knows ({SCHEMA_VERSION}); update Tierscope"
         )
-    rows = pl.scan_parquet(path, glob=False)
-    if rows.collect_schema() != schema:
-        raise ResultError(f"{path}: is no list of ours (other columns); {_FIX_LIST}")
+    rows = scan_table(path)
+    with meeting_polars(path, _FIX):
+        found = rows.collect_schema()
+    if found != schema:
+        raise ResultError(f"{path}: is no list of ours (other columns); {_FIX}")
     return rows
+
+
+def run_of(path: str) -> RunKey | None:
+    """Which run a list is of, by its name; None: it is none of ours."""
+    match = _NAME.fullmatch(os.path.basename(path))
+    return RunKey(int(match[1]), int(match[2])) if match else None
+
+
+def open_ops(path: str, trace: Trace) -> pl.LazyFrame:
+    """The operations of a run on a node, checked: each can be, and together they are what the run's table says."""
+    rows = open_list(path, SCHEMA)
+    with meeting_polars(path, _FIX):
+        wrong = wrong_in_ops(rows, trace)
+    if wrong:
+        raise ResultError(f"{path}: {wrong}; {_FIX}")
+    return rows
+
+
+def open_files(path: str) -> dict[int, str]:
+    """Which path each number of a file means."""
+    with meeting_polars(path, _FIX):
+        table = open_list(path, FILES_SCHEMA).collect()
+    if table["file"].has_nulls() or table["path"].has_nulls() or not table["file"].is_unique().all():
+        raise ResultError(f"{path}: names a file twice, or not at all; {_FIX}")
+    return dict(table.iter_rows())
 
 
 def rows_of(name: str) -> Iterator[Rows]:

@@ -15,6 +15,7 @@ from tierscope.plain_files import open_plain
 from tierscope.spec import dump, sweep
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
+from tierscope.spec.tree import MAX_BYTES
 from tierscope.trace.trace import RunKey
 
 _STUDY = "study.yaml"
@@ -119,13 +120,18 @@ def read_study(out: str) -> Study:
     path = os.path.join(out, _STUDY)
     try:
         with open_plain(path) as source:
-            return parse_study(source.read(1 << 20).decode(), path)
+            text = source.read(MAX_BYTES + 1).decode()
     except FileNotFoundError:
         raise ResultError(
             f"{out}: has no {_STUDY}; give the --out of an earlier 'tierscope run' or 'tierscope trace', or a CSV file"
         ) from None
-    except (OSError, UnicodeDecodeError):
-        raise ResultError(f"{path}: cannot be read; restore it or run the study again elsewhere") from None
+    except OSError as error:
+        raise disk_errors.unreadable(error, path) from None
+    except UnicodeDecodeError:
+        raise ResultError(
+            f"{path}: cannot be read: it is no UTF-8; restore it or run the study again elsewhere"
+        ) from None
+    return parse_study(text, path)
 
 
 LOG_NAMES = r".+\.(darshan|pfw[.\w]*)"  # of all profilers

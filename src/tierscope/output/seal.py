@@ -2,10 +2,9 @@
 
 import mmap
 import re
+from typing import BinaryIO
 
 from crc32c import crc32c
-
-from tierscope.plain_files import open_plain
 
 _MARK = "tierscope-crc32c="
 BLANK = f"{_MARK}00000000"
@@ -19,17 +18,16 @@ def stamp(path: str) -> None:
         content[place.start(1) : place.end(1)] = b"%08x" % crc32c(content)
 
 
-def intact(path: str) -> bool:
+def intact(file: BinaryIO) -> bool:
     """Whether a stamped file is what it was; False also for a file without a stamp."""
-    with open_plain(path) as file:
-        try:
-            content = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
-        except ValueError:  # an empty file
+    try:
+        content = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+    except ValueError:  # an empty file
+        return False
+    with content, memoryview(content) as view:
+        places = [(place.start(1), place.end(1)) for place in _PLACE.finditer(view)]
+        if len(places) != 1:
             return False
-        with content, memoryview(content) as view:
-            places = [(place.start(1), place.end(1)) for place in _PLACE.finditer(view)]
-            if len(places) != 1:
-                return False
-            start, end = places[0]
-            with view[:start] as before, view[end:] as after, view[start:end] as stored:
-                return int(bytes(stored), 16) == crc32c(after, crc32c(b"0" * 8, crc32c(before)))
+        start, end = places[0]
+        with view[:start] as before, view[end:] as after, view[start:end] as stored:
+            return int(bytes(stored), 16) == crc32c(after, crc32c(b"0" * 8, crc32c(before)))

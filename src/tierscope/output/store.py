@@ -17,20 +17,31 @@ import polars as pl
 
 from tierscope.errors import OutOfSpaceError, ResultError, SpecError, StoppedError, UserError
 from tierscope.jsonable import JsonObject, SweepValue, SweepValues
-from tierscope.output import disk_errors, durable, seal
+from tierscope.output import disk_errors, durable, manifest, seal
+from tierscope.output.tables import ABOUT, FIX, read_about, read_parquet, read_table
 from tierscope.spec.dump import identity
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Point
 from tierscope.trace.check import wrong_in_table
 from tierscope.trace.columns import COLUMNS, LATER_COLUMNS
 from tierscope.trace.decode import decode_description, encode
-from tierscope.trace.description import Description, Measured, StudyRun
+from tierscope.trace.description import Description, Imported, Measured, RunDescription, Simulated, StudyRun, Traced
 from tierscope.trace.trace import RunKey, Trace
 
-_ABOUT = "tierscope"
+__all__ = ["RunStore", "read_about", "read_parquet", "write_parquet"]
 _NAME = re.compile(r"(\d{4,})-r(\d+)\.parquet")
 _BUILTIN = "builtin"
 _MOST_KEPT_BYTES = 256 << 20  # of tables that were read, for whoever asks again
+
+
+# What the mark of a directory says → the kinds of runs that it holds.
+_KINDS: dict[str, tuple[type[RunDescription], ...]] = {
+    "result": (Measured,),
+    "simulation": (Simulated,),
+    "trace": (Traced, Imported),
+    "import": (Imported,),
+}
+_MOVE = "move it away, or give another --out"
 
 
 class RunStore:
@@ -45,6 +56,10 @@ class RunStore:
         self._abouts: dict[RunKey, tuple[_Stamp, Description]] = {}
         self._traces: dict[RunKey, Trace] = {}
         self._kept_bytes = 0
+        self._out = out
+        self._expected: tuple[type[RunDescription], ...] | None = (
+            None  # kinds of runs that belong here; None: nobody has asked yet
+        )
 
     def path(self, key: RunKey) -> str:
         return os.path.join(self.folder, f"{key.point:04d}-r{key.repetition}.parquet")
@@ -70,9 +85,7 @@ class RunStore:
                 or not _same_study(about.study, identity(point.study), resolved)
                 or not _same_values(about.sweep, point.sweep)
             ):
-                raise ResultError(
-                    f"{self.path(key)}: was made by a different study; move it away, or give another --out"
-                )
+                raise ResultError(f"{self.path(key)}: was made by a different study; {_MOVE}")
             measured_with = (about.profiler if isinstance(about, Measured) else None) or _BUILTIN
             profiler = profiler or measured_with
             if measured_with != profiler:
@@ -90,20 +103,31 @@ class RunStore:
         self._forget(key)
         stamp, plain = _stamp(path), read_about(path)
         try:
-            about = decode_description(plain, _FIX)
+            about = decode_description(plain, FIX)
         except ResultError as error:
             raise error.prefixed(path) from None
+        if isinstance(about, StudyRun) and plain.get("point", key.point) not in (None, key.point):
+            raise ResultError(f"{path}: holds another run than its name says (point {about.point}); {FIX}")
+        self._refuse_other_kind(about, path)
         self._abouts[key] = stamp, about
         return about
+
+    def _refuse_other_kind(self, about: Description, path: str) -> None:
+        """Simulated runs are no measurements, whoever put them here. A directory without a mark of runs holds one kind, whichever it is."""
+        if self._expected is None:
+            self._expected = _KINDS.get(manifest.kind_of(self._out) or "", (type(about),))
+        if not isinstance(about, self._expected):
+            wanted = " or ".join(each.kind for each in self._expected)
+            raise ResultError(f"{path}: is a run of kind '{about.kind}', and {self._out} holds {wanted} ones; {_MOVE}")
 
     def load(self, key: RunKey) -> Trace:
         path = self.path(key)
         about = self.describe(key)
         if key in self._traces:
             return self._traces[key]
-        table = _with_later_columns(_read_table(path))
+        table = _with_later_columns(read_table(path))
         if wrong := wrong_in_table(table, key, about):
-            raise ResultError(f"{path}: {wrong}; {_FIX}")
+            raise ResultError(f"{path}: {wrong}; {FIX}")
         trace = Trace(key, about, table.select(list(COLUMNS)))
         self._keep(trace)
         return trace
@@ -161,14 +185,15 @@ def _same_study(text: str | None, expected: str, resolved: dict[str, str | None]
 
 def write_parquet(path: str, table: pl.DataFrame | pl.LazyFrame, about: JsonObject) -> None:
     """Description and checksum go into the file's metadata."""
-    metadata = {_ABOUT: json.dumps(about), "tierscope_checksum": seal.BLANK}
+    metadata = {ABOUT: json.dumps(about), "tierscope_checksum": seal.BLANK}
     try:
         with durable.replacing(path) as temporary:
+            target = os.path.abspath(temporary)  # Polars would take `~` for the home directory
             try:
                 if isinstance(table, pl.LazyFrame):
-                    table.sink_parquet(temporary, metadata=metadata)
+                    table.sink_parquet(target, metadata=metadata)
                 else:
-                    table.write_parquet(temporary, metadata=metadata)
+                    table.write_parquet(target, metadata=metadata)
             except pl.exceptions.ComputeError:
                 _meet_again(temporary)
                 raise
@@ -201,38 +226,6 @@ def _number_of(error: Exception) -> int | None:
     """Of a system's error; Polars has it in its words only."""
     told = re.search(r"\(os error (\d{1,4})\)", str(error))
     return getattr(error, "errno", None) or (int(told[1]) if told else None)
-
-
-_FIX = "move it away and run the study again: only this run is repeated"
-
-
-def read_about(path: str) -> JsonObject:
-    """The description inside a file of ours, as it is written there; nothing in it is trusted."""
-    broken = f"{path}: is not a readable result of Tierscope"
-    try:
-        if not seal.intact(path):  # before anything else looks into it: a damaged table can even crash its reader
-            raise ResultError(f"{broken} (its checksum does not fit); {_FIX}")
-    except OSError as error:
-        raise ResultError(f"{path}: cannot be read: {error.strerror}; change its mode or restore it") from None
-    try:
-        about = json.loads(pl.read_parquet_metadata(path).get(_ABOUT, "null"))
-    except (pl.exceptions.PolarsError, OSError, ValueError, RecursionError, pl.exceptions.PanicException):
-        raise ResultError(f"{broken}; {_FIX}") from None
-    if not isinstance(about, dict):
-        raise ResultError(f"{broken} (no description inside); {_FIX}")
-    return about
-
-
-def read_parquet(path: str) -> tuple[JsonObject, pl.DataFrame]:
-    """Description and table of a file of ours, as they are written there, neither of them trusted."""
-    return read_about(path), _read_table(path)
-
-
-def _read_table(path: str) -> pl.DataFrame:
-    try:
-        return pl.read_parquet(path, glob=False)
-    except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException):
-        raise ResultError(f"{path}: is not a readable result of Tierscope (damaged table); {_FIX}") from None
 
 
 def _with_later_columns(table: pl.DataFrame) -> pl.DataFrame:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import numpy as np
-import polars as pl
 
 from tierscope.errors import ResultError, UserError
 from tierscope.native import library
@@ -27,6 +26,7 @@ from tierscope.native.state import (
 )
 from tierscope.output.durable import boot_id
 from tierscope.output.op_list import OpSource, Rows, rows_of, write_files, write_ops
+from tierscope.output.tables import read_table
 from tierscope.recording.collect import Process, collect
 from tierscope.recording.recorders import RecordingRequest
 from tierscope.spec.study import System
@@ -138,7 +138,7 @@ def _collect_ops(folder: str, key: RunKey, processes: list[Process], tiers: list
 
     files = os.path.join(folder, "files.parquet")
     write_files(files, names)
-    known = np.sort(pl.read_parquet(files, columns=["file"], glob=False)["file"].to_numpy())
+    known = np.sort(read_table(files, ["file"])["file"].to_numpy())
     for node in sorted({process.node for process in processes}) or [0]:
         sources = [
             OpSource(process.rank, lambda process=process: _rows(process), process.lanes, known)  # type: ignore[misc]

@@ -24,7 +24,7 @@ from tierscope.output import manifest
 from tierscope.output.durable import write_file
 from tierscope.output.result import SCRATCH, locked
 from tierscope.output.store import RunStore
-from tierscope.plain_files import open_plain
+from tierscope.output.typed_documents import DocumentKind, read_typed
 from tierscope.recording.command import find_program, launch
 from tierscope.recording.recorders import RECORDERS, Recorder, RecordingRequest
 from tierscope.trace.decode import decode_command, encode
@@ -162,8 +162,7 @@ def _remember(out: str, about: TracedCommand) -> None:
 
 def is_trace(out: str) -> bool:
     """Whether the directory is one of a traced command."""
-    found = manifest.read(out)
-    return found is not None and found.get("kind") == KIND
+    return manifest.kind_of(out) == KIND
 
 
 def is_unfinished(out: str) -> bool:
@@ -229,15 +228,15 @@ def _record(out: str) -> str:
 def _read_description(out: str) -> TracedCommand:
     path = os.path.join(out, SCRATCH, _DESCRIPTION)
     try:
-        with open_plain(path) as source:
-            plain = json.loads(source.read(1 << 24))
+        return read_typed(path, _COMMAND)
     except FileNotFoundError:
         raise ResultError(f"{out}: the command was never started; {_FIX}") from None
-    except (OSError, ValueError, RecursionError):
-        raise ResultError(f"{path}: cannot be read; {_FIX}") from None
+
+
+def _decoded(plain: object) -> TracedCommand:
     if not isinstance(plain, dict):
-        raise ResultError(f"{path}: is not a description of Tierscope's; {_FIX}")
-    try:
-        return decode_command(plain, _FIX)
-    except ResultError as error:
-        raise error.prefixed(path) from None
+        raise ResultError(f"is not a description of Tierscope's; {_FIX}")
+    return decode_command(plain, _FIX)
+
+
+_COMMAND = DocumentKind(TracedCommand, _FIX, most_bytes=16 << 20, decode=_decoded)

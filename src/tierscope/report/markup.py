@@ -13,7 +13,7 @@ from importlib import resources
 from tierscope.report.drawn.looks import FIGURE_CSS, LIGHT
 from tierscope.report.drawn.view import Figure
 
-_TURNS_TEXT = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_TURNS_TEXT = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 class Html(str):

@@ -39,11 +39,10 @@ def _opened(temporary: str, path: str) -> IO[str]:
     return open(temporary, "w", encoding="utf-8")
 
 
-def events_of_ops(paths: Iterable[str]) -> Iterator[Event]:
+def events_of_ops(lists: Iterable[pl.LazyFrame]) -> Iterator[Event]:
     """Every operation, from the lists of all nodes; a rank is a process, a lane a thread."""
     named: set[int] = set()
-    for path in paths:
-        rows = pl.scan_parquet(path, glob=False)
+    for rows in lists:
         for start in range(0, rows.select(pl.len()).collect().item(), _ROWS):
             for row in rows.slice(start, _ROWS).collect().iter_rows(named=True):
                 rank = -1 if row["rank"] is None else row["rank"]

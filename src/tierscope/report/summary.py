@@ -15,13 +15,13 @@ import msgspec
 from msgspec import Meta
 
 from tierscope.analysis.metrics import MB, PointMetrics, metric_json, metric_lines, point_metrics
-from tierscope.errors import UserError
+from tierscope.errors import ResultError, UserError
 from tierscope.jsonable import JsonObject
 from tierscope.output.disk_errors import explanation, plain
 from tierscope.output.durable import write_file
 from tierscope.output.result import has_study, read_study, refuse_other_runs
 from tierscope.output.store import RunStore
-from tierscope.plain_files import open_plain
+from tierscope.output.typed_documents import DocumentKind, read_typed
 from tierscope.spec import sweep
 from tierscope.spec.dlio_making import MetricOptions
 from tierscope.trace.trace import Trace
@@ -132,20 +132,23 @@ def write_summary(out: str, wanted: MetricOptions, store: RunStore | None = None
 def wanted_before(out: str) -> MetricOptions:
     """How the metrics of a result were wanted when it was run; what cannot be read is as if nobody had said anything."""
     try:
-        with open_plain(os.path.join(out, _NAME)) as source:
-            found = msgspec.convert(json.loads(source.read(1 << 26)), _WrittenSummary).wanted
-    except (OSError, ValueError, RecursionError, msgspec.ValidationError):
+        found = read_typed(os.path.join(out, _NAME), _WRITTEN).wanted
+    except (FileNotFoundError, ResultError):
         return MetricOptions()
     return MetricOptions(found.au, found.exclude_start_steps, found.exclude_end_steps)
 
 
 class _WrittenOptions(msgspec.Struct, frozen=True):
     au: Annotated[float, Meta(ge=0, le=1)] | None
-    exclude_start_steps: Annotated[int, Meta(ge=0)]
-    exclude_end_steps: Annotated[int, Meta(ge=0)]
+    exclude_start_steps: Annotated[int, Meta(ge=0, le=10**12)]
+    exclude_end_steps: Annotated[int, Meta(ge=0, le=10**12)]
 
 
 class _WrittenSummary(msgspec.Struct, frozen=True):
     """As much of summary.json as is read again."""
 
+    schema_version: Annotated[int, Meta(ge=1, le=SCHEMA_VERSION)]
     wanted: _WrittenOptions
+
+
+_WRITTEN = DocumentKind(_WrittenSummary, "remove it: every run writes it anew", most_bytes=16 << 20)

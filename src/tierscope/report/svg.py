@@ -21,7 +21,9 @@ ROW = 23.0  # from one line of a legend to the next
 SAMPLE = 28.0  # the width of a legend's sample
 
 # What XML forbids, and what turns the direction of the text that follows.
-_UNFIT = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\u202a-\u202e\u2066-\u2069]")
+_UNFIT = re.compile(
+    "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
 _LONGEST = 400  # characters; more is never drawn
 _SHAPES = ("circle", "square", "triangle", "diamond", "down", "bar")
 _MOST_PARTS = 7  # between the ticks of an axis

@@ -21,9 +21,15 @@ class Kind(Protocol):
 
 
 class Bounded:
-    """A quantity with limits, read and written by a pair of functions of `units`."""
+    """A quantity with limits, read and written by a pair of functions of `units`.
+
+    Beside the limits of a key, every kind has those of physics: what is nearer to zero than `least`, or beyond `most`, is a slip, and would make
+    sums and quotients of it infinite.
+    """
 
     noun = "a number"
+    least: float = 0
+    most: float | None = None
 
     def __init__(self, low: float | None = None, high: float | None = None, above: float | None = None) -> None:
         self._low, self._high, self._above = low, high, above
@@ -48,6 +54,10 @@ class Bounded:
         too_high = self._high is not None and value > self._high
         if too_low or too_high:
             raise ValueError(f"must be {self._limits()}")
+        if 0 < abs(value) < self.least:
+            raise ValueError(f"must be {'0 or ' if self._above is None else ''}at least {self.format(self.least)}")
+        if self.most is not None and value > self.most:
+            raise ValueError(f"must be at most {self.format(self.most)}")
         return value
 
     def _limits(self) -> str:
@@ -82,6 +92,8 @@ class Bytes(Bounded):
 
 class Seconds(Bounded):
     noun = "a time like 1.5 ms"
+    least = 1e-12
+    most = 1e10
 
     def _read(self, text: str) -> float:
         return units.parse_seconds(text)
@@ -92,6 +104,8 @@ class Seconds(Bounded):
 
 class Rate(Bounded):
     noun = "operations per second like 900/s"
+    least = 1e-6
+    most = 1e15
 
     def _read(self, text: str) -> float:
         return units.parse_rate(text)
@@ -102,6 +116,8 @@ class Rate(Bounded):
 
 class Bandwidth(Bounded):
     noun = "bytes per second like 40 MiB/s"
+    least = 1e-3
+    most = 1e21
 
     def _read(self, text: str) -> float:
         return units.parse_bandwidth(text)
@@ -112,6 +128,8 @@ class Bandwidth(Bounded):
 
 class Flops(Bounded):
     noun = "operations per second like 15.7 TFLOP/s"
+    least = 1.0
+    most = 1e27
 
     def _read(self, text: str) -> float:
         return units.parse_flops(text)
@@ -122,6 +140,8 @@ class Flops(Bounded):
 
 class Fraction(Bounded):
     noun = "a fraction or a percentage like 65%"
+    least = 1e-9
+    most = 1e9
 
     def _read(self, text: str) -> float:
         return units.parse_fraction(text)

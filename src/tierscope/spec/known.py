@@ -4,6 +4,7 @@ A file has `system: NAME`, the keys of a System, `figures:` (key path → where 
 `draws:` (values of the fitted keys that go together). Those that ship are in `spec/systems`.
 """
 
+import io
 import math
 import os
 import random
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tierscope.errors import SpecError, UserError
+from tierscope.plain_files import open_plain
 from tierscope.spec import dump, keys, systems
 from tierscope.spec.build import build_section, read_value
 from tierscope.spec.check import find_problem
@@ -159,7 +161,7 @@ def _find(name: str, folder: str | os.PathLike[str]) -> tuple[str, str]:
     if not os.path.isfile(path):
         raise ValueError(f"no such file; systems that need none: {', '.join(systems.names())}")
     try:
-        with open(path, encoding="utf-8") as file:
+        with io.TextIOWrapper(open_plain(path, follow=True), encoding="utf-8") as file:
             return file.read(MAX_BYTES + 1), str(path)
     except UnicodeDecodeError:
         raise ValueError("is not UTF-8 text; a system is a YAML file") from None

@@ -1,11 +1,13 @@
 """A study from a file, a preset's name or text; its system written out; with `--set` overrides; resolved and checked."""
 
+import io
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tierscope.errors import SpecError, UserError
+from tierscope.plain_files import open_plain
 from tierscope.spec import dlio, keys, known, presets, schema, sweep
 from tierscope.spec.build import build_section
 from tierscope.spec.check import find_problem
@@ -74,7 +76,7 @@ def _read(name: str) -> tuple[str, str]:
         hint = f"did you mean the preset {guess}?" if guess else f"presets: {', '.join(presets.names())}"
         raise UserError(f"{name}: no such file or preset; {hint}")
     try:
-        with open(path, encoding="utf-8") as file:
+        with io.TextIOWrapper(open_plain(path, follow=True), encoding="utf-8") as file:
             return file.read(MAX_BYTES + 1), str(path)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; 'tierscope presets demo > {path}' gives one to start from") from None

@@ -3,8 +3,8 @@
 import re
 
 from tierscope.errors import UserError
-from tierscope.spec.kinds import Dimensions
-from tierscope.units import parse_bandwidth, parse_bytes
+from tierscope.spec.kinds import Bandwidth, Dimensions
+from tierscope.units import parse_bytes
 
 MOST_BATCH = 2**20
 MOST_NODES = 10**6
@@ -66,12 +66,9 @@ def read_compression(text: str) -> tuple[float, float | None]:
     if not colon:
         return times, None
     try:
-        bandwidth = parse_bandwidth(rate)
+        return times, float(Bandwidth(1).parse(rate))
     except ValueError as error:
         raise UserError(f"--compression {text}: {rate or 'the rate'}: {error}; write it like 4:2GB/s") from None
-    if not bandwidth > 0:
-        raise UserError(f"--compression {text}: nothing would ever be unpacked; write it like 4:2GB/s")
-    return times, bandwidth
 
 
 def read_size(option: str, text: str) -> int:

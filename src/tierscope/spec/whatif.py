@@ -5,13 +5,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from tierscope.errors import UserError
+from tierscope.spec.kinds import Seconds
 from tierscope.spec.sweep import split_range, spread
-from tierscope.units import closest, parse_seconds
+from tierscope.units import closest
 
 T = TypeVar("T")
 
 _GIB = "-gib"
 _MOST_PRICE = 1e15
+_SMALLEST = 1e-9  # above zero: what is less is a slip, and quotients of it are infinite
 LEAST, MOST = -99.9, 1e6  # percent that a class can be improved by
 
 
@@ -41,12 +43,15 @@ def read_goal(text: str) -> float:
 
 def read_duration(option: str, text: str) -> float:
     try:
-        seconds = parse_seconds(text)
+        seconds = float(Seconds().amount(text))
     except ValueError as error:
         raise UserError(f"{option} {text}: {error}; write it like 4s, 400ms or 2min") from None
     if not seconds > 0:
         raise UserError(f"{option} {text}: must be above 0, for example 4s")
-    return seconds
+    try:
+        return float(Seconds(above=0).parse(text))
+    except ValueError as error:
+        raise UserError(f"{option} {text}: {error}") from None
 
 
 def _read_all(
@@ -88,6 +93,8 @@ def _number(text: str) -> float:
         raise ValueError("is not a number") from None
     if not math.isfinite(number):
         raise ValueError("is not a finite number")
+    if 0 < abs(number) < _SMALLEST:
+        raise ValueError(f"must be 0 or at least {_SMALLEST:g}")
     return number
 
 

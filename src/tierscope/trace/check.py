@@ -31,6 +31,11 @@ _UNKNOWN: set[tuple[type, str]] = {
     (Traced, "rank"),
     (Imported, "node"),
 }  # in rows about I/O: processes beside the ranks
+_KEYS = {
+    "io": ("epoch", "rank", "lane", "tier", "kind"),
+    "rank": ("epoch", "rank"),
+    "cold": ("epoch", "rank", "tier"),
+}
 _EPOCHS = re.compile(r"^ +epochs: (\d{1,5})$", re.MULTILINE)
 _TIER = re.compile(TIER_PATTERN)
 
@@ -45,6 +50,8 @@ def wrong_in_table(table: pl.DataFrame, key: RunKey, about: Description) -> str 
         _wrong_names(table, about),
         _wrong_numbers(table, about),
         _wrong_lists(table),
+        _wrong_keys(table),
+        _wrong_counts(table, about),
     ):
         for reason in wrong:
             return reason
@@ -66,6 +73,30 @@ def _wrong_rows(table: pl.DataFrame, key: RunKey, about: Description) -> Iterato
             unknown = record == "io" and (type(about), name) in _UNKNOWN
             if not unknown and (missing & records[record]).any():
                 yield f"{name} is not known everywhere"
+
+
+def _wrong_keys(table: pl.DataFrame) -> Iterator[str]:
+    """A row that is there twice would count twice."""
+    for record, key in _KEYS.items():
+        rows = table.filter(pl.col("record") == record).select(key)
+        if rows.n_unique() < len(rows):
+            yield f"has the same row twice (record {record}, by {', '.join(key)})"
+
+
+def _wrong_counts(table: pl.DataFrame, about: Description) -> Iterator[str]:
+    """Every rank of a study has a row for every epoch; of others, no more ranks than were counted."""
+    ranks = table.filter(pl.col("record") == "rank")
+    if ranks.select("rank", "node").n_unique() > ranks["rank"].n_unique():
+        yield "has a rank on two nodes"
+    if isinstance(about, StudyRun):
+        epochs = _epochs_of(about) or ranks["epoch"].n_unique()
+        if len(ranks) != epochs * (about.ranks or ranks["rank"].n_unique()):
+            yield "does not have a row for every rank and epoch"
+    elif isinstance(about, Traced) and about.records.ranks and ranks["rank"].n_unique() > about.records.ranks:
+        yield "has more ranks than its description"
+    told = table.filter(pl.col("record") != "rank", pl.col("rank").is_not_null()).select("epoch", "rank").unique()
+    if not told.join(ranks, on=["epoch", "rank"], how="anti").is_empty():
+        yield "has I/O of a rank that has no times"
 
 
 def _wrong_names(table: pl.DataFrame, about: Description) -> Iterator[str]:
@@ -132,12 +163,17 @@ def _within(values: pl.Series, low: float, high: float) -> bool:
 
 def _limits(about: Description) -> Iterator[tuple[str, int, int]]:
     """Of a program that marks its epochs, and of ranks that launchers number, any number is good."""
-    study = _EPOCHS.search(about.study or "") if isinstance(about, StudyRun) else None
-    yield "epoch", 1, int(study[1]) if study else LARGEST if isinstance(about, Traced) else _MOST_EPOCHS
+    epochs = _epochs_of(about) if isinstance(about, StudyRun) else None
+    yield "epoch", 1, epochs or (LARGEST if isinstance(about, Traced) else _MOST_EPOCHS)
     ranks, nodes = (about.ranks, about.nodes) if isinstance(about, StudyRun) else (None, None)
     yield "rank", 0, ranks - 1 if ranks else LARGEST
     yield "node", 0, nodes - 1 if nodes else LARGEST
     yield "lane", 0, LARGEST
+
+
+def _epochs_of(about: StudyRun) -> int | None:
+    found = _EPOCHS.search(about.study or "")
+    return int(found[1]) if found else None
 
 
 def _most_counted(about: Description) -> int:

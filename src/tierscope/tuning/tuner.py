@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-import msgspec
+from msgspec import structs
 
 from tierscope.analysis.statistics import interval
 from tierscope.errors import DamagedDataError, ForeignDirectoryError, ResultError, UserError
@@ -17,19 +17,18 @@ from tierscope.measure.crews import Crews
 from tierscope.output import manifest
 from tierscope.output.durable import write_file
 from tierscope.output.result import locked
-from tierscope.plain_files import open_plain
+from tierscope.output.typed_documents import read_typed
 from tierscope.spec import dump, keys
 from tierscope.spec.study import Axis, Study
 from tierscope.tuning.candidates import Candidate, candidates_of, read_vary
 from tierscope.tuning.halving import LEAST_REPETITIONS, Cost, Round, next_round, sizes, speedup, survivors
+from tierscope.tuning.kept import KEPT, SCHEMA_VERSION, wrong_round
 from tierscope.tuning.trials import Trial, Trials, why
 from tierscope.tuning.tuning import Refused, Tried, TriedRound, Tuning, tuning_json
 from tierscope.units import about_seconds
 from tierscope.watch import Watch
 
 STATE = "tune.json"
-_SCHEMA_VERSION = 1
-_MOST_BYTES = 1 << 26
 _Results = dict[int, list[Trial]]  # by candidate
 
 
@@ -43,7 +42,8 @@ def tune(base: Study, vary: Sequence[str], minimised: str, budget: float, out: s
     candidates, refused = candidates_of(base, axes, out, crews.launcher)
     manifest.claim(out, "tune")
     with locked(out, "another tune is using it; wait for it to end or give another --out"):
-        state = _State.open(out, _asked(base, axes, minimised))
+        entering = sizes(len(candidates) - 1)
+        state = _State.open(out, _asked(base, axes, minimised), entering, base.workload.train.epochs)
         tuner = _Tuner(base, candidates, refused, budget, Trials(base, out, minimised, crews), state, watch)
         try:
             return tuner.tune(minimised, axes)
@@ -54,19 +54,6 @@ def tune(base: Study, vary: Sequence[str], minimised: str, budget: float, out: s
 def _asked(base: Study, axes: Sequence[Axis], minimised: str) -> JsonObject:
     varied = {axis.path: [str(value) for value in axis.values] for axis in axes}
     return {"study": dump.to_yaml(replace(base, goal=None)), "vary": varied, "minimised": minimised}
-
-
-class _KeptState(msgspec.Struct, frozen=True, kw_only=True):
-    """OUT/tune.json as it is read back."""
-
-    asked: JsonObject
-    rounds: list[Round]
-    overhead_seconds: float | None
-    again_seconds: float
-    staging_seconds: float
-    spent_seconds: float
-    result: JsonObject | None
-    notes: list[str]
 
 
 @dataclass(slots=True)
@@ -85,24 +72,22 @@ class _State:
     began: float = field(default_factory=time.monotonic)
 
     @classmethod
-    def open(cls, out: str, asked: JsonObject) -> "_State":
+    def open(cls, out: str, asked: JsonObject, entering: Sequence[int], epochs: int) -> "_State":
+        """`entering`: candidates of each round, at most; `epochs`: of the study."""
         path = os.path.join(out, STATE)
         try:
-            with open_plain(path) as source:
-                kept = msgspec.convert(json.loads(source.read(_MOST_BYTES)), _KeptState)
+            kept = read_typed(path, KEPT)
         except FileNotFoundError:
             return cls(path, asked)
-        except (ValueError, OSError, RecursionError):  # msgspec's errors are ValueErrors
-            raise ResultError(
-                f"{path}: is damaged; remove it, and finished trials are kept if the rest is as it was"
-            ) from None
-        if kept.asked != asked:
-            changed = ", ".join(name for name in asked if kept.asked.get(name) != asked[name])
+        if structs.asdict(kept.asked) != asked:
+            changed = ", ".join(name for name in asked if getattr(kept.asked, name) != asked[name])
             raise UserError(f"{out}: holds a tune of another kind ({changed} differs); give another --out")
+        if wrong := wrong_round(kept.rounds, entering, epochs):
+            raise ResultError(f"{path}: is damaged: {wrong}; {KEPT.fix}")
         return cls(
             path,
             asked,
-            kept.rounds,
+            [Round(**structs.asdict(each)) for each in kept.rounds],
             kept.overhead_seconds,
             kept.again_seconds,
             kept.staging_seconds,
@@ -117,7 +102,7 @@ class _State:
 
     def save(self) -> None:
         content = {
-            "schema_version": _SCHEMA_VERSION,
+            "schema_version": SCHEMA_VERSION,
             "kind": "tune",
             "asked": self.asked,
             "rounds": [asdict(each) for each in self.rounds],

@@ -5,7 +5,7 @@
 const drawing = (() => {
   const SVG = 'http://www.w3.org/2000/svg';
   const CHARACTER = 6.6; // the width of one, on the safe side, at the size of a label
-  const TURNS_TEXT = /[\u202a-\u202e\u2066-\u2069]/g;
+  const TURNS_TEXT = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
   const clean = (text) => text.replace(TURNS_TEXT, '\ufffd');
 
