@@ -41,27 +41,27 @@ def helper_command(module: str, *arguments: str) -> list[str]:
 def helper_environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
     """Our own environment and these variables, without what would have Python look into the current folder."""
     environment = {**os.environ, **(variables or {})}
-    folders = [folder for folder in environment.pop("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(folder)]
+    given = "" if sys.flags.ignore_environment else environment.get("PYTHONPATH", "")
+    folders = [folder for folder in given.split(os.pathsep) if os.path.isabs(folder)]
     if os.path.basename(_PACKAGES) not in _INSTALLED and _PACKAGES not in folders:
         folders.insert(0, _PACKAGES)  # run from a clone
-    if folders:
-        environment["PYTHONPATH"] = os.pathsep.join(folders)
-    return environment
+    return {**environment, "PYTHONPATH": os.pathsep.join(folders)}  # empty: as if there were none
 
 
 @contextmanager
 def isolated_children() -> Iterator[None]:
     """Python processes that a library of others starts meanwhile look into the current folder as little as ours."""
-    before = dict(os.environ)
-    wanted = {**helper_environment(), "PYTHONSAFEPATH": "1"}
-    os.environ.update({name: wanted[name] for name in ("PYTHONPATH", "PYTHONSAFEPATH") if name in wanted})
+    isolated = {"PYTHONPATH": helper_environment()["PYTHONPATH"], "PYTHONSAFEPATH": "1"}
+    before = {name: os.environ.get(name) for name in isolated}
+    os.environ.update(isolated)
     try:
         yield
     finally:
-        for name in ("PYTHONPATH", "PYTHONSAFEPATH"):
-            os.environ.pop(name, None)
-            if name in before:
-                os.environ[name] = before[name]
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 class Helper:
