@@ -23,37 +23,39 @@ _KINDS = (
 
 
 def open_plain(
-    path: str, *, follow: bool = False, most_bytes: int | None = None, dir_fd: int | None = None
+    path: str | os.PathLike[str], follow: bool = False, *, most_bytes: int | None = None, dir_fd: int | None = None
 ) -> BinaryIO:
     """A file to read."""
     return os.fdopen(plain_descriptor(path, follow=follow, most_bytes=most_bytes, dir_fd=dir_fd), "rb")
 
 
 def plain_descriptor(
-    path: str, *, follow: bool = False, most_bytes: int | None = None, dir_fd: int | None = None
+    path: str | os.PathLike[str], follow: bool = False, *, most_bytes: int | None = None, dir_fd: int | None = None
 ) -> int:
     """The same as a descriptor. It is looked at before it is opened: to open a device or a pipe may already do something."""
     _refuse_others(os.stat(path, dir_fd=dir_fd, follow_symlinks=follow), path)
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
     fd = os.open(path, flags, dir_fd=dir_fd)
     try:
         found = os.fstat(fd)  # it may have been swapped meanwhile
         _refuse_others(found, path)
         if most_bytes is not None and found.st_size > most_bytes:
             sizes = f"{about_bytes(found.st_size)}, and at most {about_bytes(most_bytes)} are read"
-            raise OSError(errno.EFBIG, f"is too large ({sizes})", path)
+            raise OSError(errno.EFBIG, f"is too large ({sizes})", os.fspath(path))
     except BaseException:
         os.close(fd)
         raise
     return fd
 
 
-def read_plain(path: str, most_bytes: int, *, follow: bool = False, dir_fd: int | None = None) -> bytes:
+def read_plain(
+    path: str | os.PathLike[str], most_bytes: int, *, follow: bool = False, dir_fd: int | None = None
+) -> bytes:
     """All of a file; also one that grows meanwhile gives no more than `most_bytes`, but an error (EFBIG)."""
     with open_plain(path, follow=follow, most_bytes=most_bytes, dir_fd=dir_fd) as source:
         content = source.read(most_bytes + 1)
     if len(content) > most_bytes:
-        raise OSError(errno.EFBIG, f"is too large (at most {about_bytes(most_bytes)} are read)", path)
+        raise OSError(errno.EFBIG, f"is too large (at most {about_bytes(most_bytes)} are read)", os.fspath(path))
     return content
 
 
@@ -79,9 +81,9 @@ def not_plain(mode: int) -> str | None:
     return next((name for is_kind, name in _KINDS if is_kind(mode)), "something else")
 
 
-def _refuse_others(found: os.stat_result, path: str) -> None:
+def _refuse_others(found: os.stat_result, path: str | os.PathLike[str]) -> None:
     if stat.S_ISLNK(found.st_mode):
-        raise OSError(errno.ELOOP, "is a link, and links are not followed here", path)
+        raise OSError(errno.ELOOP, "is a link, and links are not followed here", os.fspath(path))
     kind = not_plain(found.st_mode)
     if kind:
-        raise OSError(errno.EINVAL, f"is not a plain file but {kind}", path)
+        raise OSError(errno.EINVAL, f"is not a plain file but {kind}", os.fspath(path))
