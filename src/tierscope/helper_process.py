@@ -14,17 +14,21 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, wait
 from contextlib import contextmanager, suppress
-from typing import IO, Self
+from typing import IO, Self, TypeVar
 
 from tierscope import __version__
 from tierscope.errors import MissingResourceError, StoppedError, TierscopeError, UserError
 from tierscope.shortage import memory_advice, missing_resource, shortage
 
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
 START_SECONDS = 120.0
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # each more reserves memory, and has nothing to do
 _STOP_SECONDS = 5.0
+_LOOK_AGAIN_SECONDS = 0.2
 _PIPE_BYTES = 1 << 20
 _MOST_SAID = 4096
 _MOST_GREETING = 256
@@ -41,27 +45,27 @@ def helper_command(module: str, *arguments: str) -> list[str]:
 def helper_environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
     """Our own environment and these variables, without what would have Python look into the current folder."""
     environment = {**os.environ, **(variables or {})}
-    folders = [folder for folder in environment.pop("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(folder)]
+    given = "" if sys.flags.ignore_environment else environment.get("PYTHONPATH", "")
+    folders = [folder for folder in given.split(os.pathsep) if os.path.isabs(folder)]
     if os.path.basename(_PACKAGES) not in _INSTALLED and _PACKAGES not in folders:
         folders.insert(0, _PACKAGES)  # run from a clone
-    if folders:
-        environment["PYTHONPATH"] = os.pathsep.join(folders)
-    return environment
+    return {**environment, "PYTHONPATH": os.pathsep.join(folders)}  # empty: as if there were none
 
 
 @contextmanager
 def isolated_children() -> Iterator[None]:
     """Python processes that a library of others starts meanwhile look into the current folder as little as ours."""
-    before = dict(os.environ)
-    wanted = {**helper_environment(), "PYTHONSAFEPATH": "1"}
-    os.environ.update({name: wanted[name] for name in ("PYTHONPATH", "PYTHONSAFEPATH") if name in wanted})
+    isolated = {"PYTHONPATH": helper_environment()["PYTHONPATH"], "PYTHONSAFEPATH": "1"}
+    before = {name: os.environ.get(name) for name in isolated}
+    os.environ.update(isolated)
     try:
         yield
     finally:
-        for name in ("PYTHONPATH", "PYTHONSAFEPATH"):
-            os.environ.pop(name, None)
-            if name in before:
-                os.environ[name] = before[name]
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 class Helper:
@@ -192,6 +196,22 @@ def could_not_start(module: str, needed_for: str, code: int, said: str) -> Tiers
 def has_greeted(module: str, output: str) -> bool:
     """Of a helper that somebody else started for us, by all that it wrote."""
     return _greeting_of(module).decode() in output
+
+
+def asked_in_threads(threads: Executor, ask: Callable[[Asked], Answer], asked: Iterable[Asked]) -> Iterator[Answer]:
+    """`ask` of each in a thread; answers in their order. Unlike `Executor.map` it hears Ctrl-C while it waits.
+
+    Polars takes that signal for itself, and has the system go on waiting after it (SA_RESTART). So Python's handler is set again, and no wait
+    is without an end.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is threading.main_thread() and handler is not None:
+        signal.signal(signal.SIGINT, handler)
+    futures = [threads.submit(ask, each) for each in asked]
+    for future in futures:
+        while not wait([future], _LOOK_AGAIN_SECONDS).done:
+            pass
+        yield future.result()
 
 
 def how_it_ended(code: int) -> str:

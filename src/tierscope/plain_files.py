@@ -24,18 +24,18 @@ _KINDS = (
 
 
 def open_plain(
-    path: str | os.PathLike[str], *, follow: bool = False, most_bytes: int | None = None, dir_fd: int | None = None
+    path: str | os.PathLike[str], follow: bool = False, *, most_bytes: int | None = None, dir_fd: int | None = None
 ) -> BinaryIO:
     """A file to read."""
     return os.fdopen(plain_descriptor(path, follow=follow, most_bytes=most_bytes, dir_fd=dir_fd), "rb")
 
 
 def plain_descriptor(
-    path: str | os.PathLike[str], *, follow: bool = False, most_bytes: int | None = None, dir_fd: int | None = None
+    path: str | os.PathLike[str], follow: bool = False, *, most_bytes: int | None = None, dir_fd: int | None = None
 ) -> int:
     """The same as a descriptor. It is looked at before it is opened: to open a device or a pipe may already do something."""
     _refuse_others(os.stat(path, dir_fd=dir_fd, follow_symlinks=follow), path)
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
     fd = os.open(path, flags, dir_fd=dir_fd)
     try:
         found = os.fstat(fd)  # it may have been swapped meanwhile

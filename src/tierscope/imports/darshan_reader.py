@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tierscope.errors import MissingResourceError, UserError
-from tierscope.helper_process import ONE_THREAD, Helper
+from tierscope.helper_process import ONE_THREAD, Helper, asked_in_threads
 from tierscope.imports.darshan_library import COUNTERS, FILE_MODULES, INSTALL, SEGMENT, TIMES, library_path
 from tierscope.imports.darshan_worker import HEAD, ROOM_BYTES, ROOM_PER_BYTE
 from tierscope.plain_files import open_plain
@@ -110,7 +110,7 @@ def read_logs(
     pool = _Workers(segments)
     with ThreadPoolExecutor(count) as threads:
         try:
-            yield from threads.map(pool.read, paths)
+            yield from asked_in_threads(threads, pool.read, paths)
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
             pool.close()  # a thread may wait for a worker that hangs

@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from tierscope.errors import MissingResourceError, TierscopeError
-from tierscope.helper_process import Helper
+from tierscope.helper_process import Helper, asked_in_threads
 from tierscope.imports.dftracer_worker import PASSES
 from tierscope.shortage import memory_advice
 
@@ -29,7 +29,7 @@ def readers(paths: Sequence[str]) -> Iterator[Callable[[str, Sequence[Passing]],
     pool = _Readers()
     with ThreadPoolExecutor(count) as threads:
         try:
-            yield lambda name, wanted: list(threads.map(lambda each: pool.ask(name, *each), wanted))
+            yield lambda name, wanted: list(asked_in_threads(threads, lambda each: pool.ask(name, *each), wanted))
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
             pool.close()  # a thread may wait for its helper
