@@ -32,7 +32,9 @@ class Bench:
 
     def watch(self, limit: float | None, ranks: int = 3) -> RankWatch:
         pids = [100 + rank for rank in range(ranks)]
-        return RankWatch(pids, limit, "rank", lambda: self.now, self.is_suspended, lambda: self.waited)
+        return RankWatch(
+            pids, limit, "rank", "the same command goes on", lambda: self.now, self.is_suspended, lambda: self.waited
+        )
 
     def is_suspended(self, pid: int) -> bool:
         self.looked += 1
@@ -170,7 +172,7 @@ def test_after_some_attempts_it_is_enough() -> None:
         tried.append(1)
         refuse_suspended([2, 5, 7], director=False)
 
-    expected = r"point 3: rank 2 and 2 more were suspended in each of 3 attempts; finished runs are kept"
+    expected = r"point 3: rank 2 and 2 more were suspended in each of 3 attempts; run the same command again"
     with pytest.raises(StoppedError, match=expected) as caught:
         until_undisturbed("point 3", measure, lambda _: None)
     assert len(tried) == MOST_ATTEMPTS

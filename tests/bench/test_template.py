@@ -1,9 +1,11 @@
 """Children from a warm template: ours, and none of them left when the template fails, is killed or hangs."""
 
 import gc
+import json
 import os
 import resource
 import signal
+import subprocess
 import sys
 import time
 from multiprocessing.connection import Connection, Pipe
@@ -151,3 +153,20 @@ def test_the_limit_on_open_files_is_raised_or_named(
     else:
         with pytest.raises(UserError, match=r"open files are needed .* limit is 128; raise it \(ulimit -Hn"):
             allow_files(wanted)
+
+
+WARM = """
+import json, os, sys
+from tierscope.bench import rank
+rank.warm_up(["2", "0", "7", "0.0"])
+heavy = {"polars", "msgspec", "rich", "torch", "tensorflow", "scipy", "mpi4py", "numba", "yaml", "h5py"} & set(sys.modules)
+mapped = "libtierscope" in open("/proc/self/maps").read()
+print(json.dumps([sorted(heavy), len(os.listdir("/proc/self/task")), sorted(os.listdir("/proc/self/fd")), mapped]))
+"""
+
+
+def test_a_warm_template_has_no_thread_no_file_and_nothing_heavy() -> None:
+    """A fork takes along no thread, and whatever is open or mapped would be everybody's."""
+    environment = {**os.environ, **children._ONE_THREAD}
+    done = subprocess.run([sys.executable, "-c", WARM], capture_output=True, check=True, timeout=60, env=environment)
+    assert json.loads(done.stdout) == [[], 1, ["0", "1", "2", "3"], False]  # 3: the listing itself

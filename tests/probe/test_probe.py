@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import signal
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tierscope.errors import ForeignDirectoryError, StoppedError, UserError
+from tierscope.errors import ForeignDirectoryError, StoppedError, SuspendedError, UserError
 from tierscope.output import manifest
 from tierscope.probe import files as probe_files
 from tierscope.probe import request
@@ -426,3 +427,19 @@ def test_what_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
     assert read_wanted([f"gfs={tmp_path}"], [], None, 600.0, []).processes == 2
     assert read_wanted([f"gfs={tmp_path}"], [], None, 600.0, []).sizes == DEFAULT_SIZES
+
+
+def test_a_probe_whose_process_was_suspended_measures_again(tmp_path: Path) -> None:
+    """And one whose process stays suspended ends, and leaves nobody."""
+    with ProbeCrew(2, stall_seconds=0.5) as crew:
+        pids = crew.pids
+        nothing = [ProbeJob("nothing", str(tmp_path), 0, (), 0.02)] * 2
+        assert len(crew.run(nothing)) == 2
+        os.kill(pids[1], signal.SIGCONT)
+        with pytest.raises(SuspendedError, match="process 1 was suspended"):
+            crew.run(nothing)
+        assert len(crew.run(nothing)) == 2
+        os.kill(pids[0], signal.SIGSTOP)
+        with pytest.raises(StoppedError, match=rf"process 0 \(pid {pids[0]}\) was suspended for 0.5 s .*; run again"):
+            crew.run(nothing)
+        assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)

@@ -9,8 +9,8 @@ Seen are
 - a director that was frozen for more than half a second without a signal (`docker pause`): it waits for at most a second at a time, and one that took longer was no
   wait for a processor (the kernel counts those).
 
-Not seen: a freeze under MPI, of less than half a second, or of a loader's own processes; a virtual machine that is paused together with its clock; and anybody who sends SIGCONT to a process
-that runs makes us repeat a run.
+Not seen: a freeze under MPI, of less than half a second, or of a single rank between two looks; a loader's own processes; a virtual machine that is paused together with
+its clock. Whoever sends SIGCONT to a process that runs makes us repeat a run.
 """
 
 import signal
@@ -30,6 +30,7 @@ _TICK_SECONDS = 1.0
 _SLEPT_SECONDS = 0.01  # less cannot matter
 _FROZEN_SECONDS = 0.5
 _CGROUPS = "/sys/fs/cgroup"
+_ADVICE = "finished runs are kept, the same command goes on (--stall-limit: how long to wait)"
 
 
 class Stops:
@@ -93,11 +94,12 @@ class RankWatch:
         pids: Sequence[int],
         limit: float | None,
         noun: str = "rank",
+        advice: str = _ADVICE,
         clock: Callable[[], float] = time.monotonic,
         is_suspended: Callable[[int], bool] | None = None,
         waited: Callable[[], float] | None = None,
     ) -> None:
-        self._pids, self._limit, self._noun, self._clock = pids, limit, noun, clock
+        self._pids, self._limit, self._noun, self._advice, self._clock = pids, limit, noun, advice, clock
         self._is_suspended, self._waited = is_suspended or suspended_now, waited or _waited_for_processor
         self._between = _TICK_SECONDS if limit is None else limit / _LOOKS
         self.tick = min(_TICK_SECONDS, self._between)
@@ -131,14 +133,11 @@ class RankWatch:
         self.suspended |= self._looks.keys()
         for rank, looks in self._looks.items():
             if self._limit is not None and looks >= _LOOKS:
-                raise suspended_too_long(f"{self._noun} {rank}", self._pids[rank], self._limit)
+                raise suspended_too_long(f"{self._noun} {rank}", self._pids[rank], self._limit, self._advice)
 
 
-def suspended_too_long(who: str, pid: int, limit: float) -> StoppedError:
-    return StoppedError(
-        f"{who} (pid {pid}) was suspended for {limit:g} s (SIGSTOP, or a scheduler); finished runs are kept, "
-        "the same command goes on (--stall-limit: how long to wait)"
-    )
+def suspended_too_long(who: str, pid: int, limit: float, advice: str = _ADVICE) -> StoppedError:
+    return StoppedError(f"{who} (pid {pid}) was suspended for {limit:g} s (SIGSTOP, or a scheduler); {advice}")
 
 
 def refuse_suspended(ranks: Sequence[int], director: bool, noun: str = "rank") -> None:
@@ -157,8 +156,7 @@ def until_undisturbed(what: str, measure: Callable[[], T], tell: Callable[[str],
         except SuspendedError as error:
             if attempt == MOST_ATTEMPTS:
                 raise StoppedError(
-                    f"{what}: {error} in each of {MOST_ATTEMPTS} attempts; finished runs are kept, run the same command again "
-                    "when nothing suspends it"
+                    f"{what}: {error} in each of {MOST_ATTEMPTS} attempts; run the same command again when nothing suspends it"
                 ) from None
             tell(f"{what}: {error}; discarded and repeated")
     raise AssertionError("unreachable")

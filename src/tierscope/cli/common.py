@@ -48,7 +48,7 @@ scale_option = click.option(
 stall_option = click.option(
     "--stall-limit",
     metavar="TIME",
-    help="Stop when storage does not answer a rank for so long, like 5min; default 45 s; 0: wait for ever.",
+    help="Stop when storage does not answer a rank, or a rank is suspended, for so long, like 5min; default 45 s; 0: wait for ever.",
 )
 quiet_option = click.option("--quiet", is_flag=True, help="No progress on stderr.")
 basis_option = click.option(

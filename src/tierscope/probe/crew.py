@@ -40,7 +40,7 @@ class ProbeCrew(Children):
             raise
 
     def _run(self, jobs: Sequence[ProbeJob]) -> list[ProbeTimes]:
-        self._watch = RankWatch(self.pids, self._stall_seconds, noun=self._noun)
+        self._watch = RankWatch(self.pids, self._stall_seconds, self._noun, "run again")
         with noting_stops() as stops:
             for number, job in enumerate(jobs):
                 self._send(number, job)
