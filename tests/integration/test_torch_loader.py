@@ -5,7 +5,12 @@ from pathlib import Path
 import pytest
 
 from tests.framework_loaders import assert_same_trace, assert_samples_of_the_plan
+from tests.small_study import node_source, plan_of, stage, tier_files
 from tests.tiny import tiny
+from tierscope.bench.loading import make_loader
+from tierscope.bench.resolved import ResolvedRun
+from tierscope.errors import DamagedDataError
+from tierscope.trace.recorder import Recording
 
 pytestmark = pytest.mark.torch
 REASON = "torch is not installed: make test-torch installs it"
@@ -17,15 +22,36 @@ def test_samples_come_in_plan_order(form: str, workers: int, tmp_path: Path) -> 
     pytest.importorskip("torch", reason=REASON)
     per_file = 1 if form == "png" else 3
     keys = (f"format={form}", f"num_samples_per_file={per_file}", f"read_threads={workers}", "data_loader=pytorch")
-    study = tiny("sweep={}", "cache_rate=50%", "multiprocessing_context=fork", *keys)
+    study = tiny("sweep={}", "cache_rate=50%", "multiprocessing_context=fork", "reader.verify=all", *keys)
     assert_samples_of_the_plan(study, tmp_path)
 
 
 @pytest.mark.parametrize("context", ["fork", "spawn", "forkserver"])
 def test_the_trace_is_that_of_our_own_loader(context: str, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason=REASON)
-    keys = ("format=tfrecord", "num_samples_per_file=2", "read_threads=2")
+    keys = (
+        "format=tfrecord",
+        "num_samples_per_file=2",
+        "read_threads=2",
+        "reader.verify=all",
+    )  # its own reads are not seen
     assert_same_trace("pytorch", keys, tmp_path, [f"multiprocessing_context={context}"])
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_flipped_bit_is_found_where_it_is_read(workers: int, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason=REASON)
+    keys = ("format=raw", "data_loader=pytorch", f"read_threads={workers}", "reader.verify=all")
+    study = tiny("sweep={}", "cache_rate=0", "nodes=1", "multiprocessing_context=fork", *keys)
+    stage(study, str(tmp_path))
+    path = Path(tier_files(study, str(tmp_path))[-1].path(3))
+    whole = bytearray(path.read_bytes())
+    whole[700] ^= 1
+    path.write_bytes(whole)
+    run = ResolvedRun.of(study)
+    loader = make_loader(run, node_source(study, str(tmp_path)), Recording(2, silent=True))
+    with pytest.raises(DamagedDataError, match=r"000000003\.raw: sample 0: its checksum is"):
+        list(loader.batches(plan_of(study).reads(0, 1)))
 
 
 def test_preprocessing_in_workers_gives_arrays(tmp_path: Path) -> None:

@@ -186,8 +186,28 @@ def test_a_truncated_file_is_written_anew_by_the_same_command(tmp_path: Path) ->
     victim = next((tmp_path / "out" / "tiers" / "gfs").rglob("*.raw"))
     content = victim.read_bytes()
     victim.write_bytes(content[:100])
-    run(study, tmp_path / "out")
+    diary = run(study, tmp_path / "out")
     assert victim.read_bytes() == content
+    again = f"{victim}: not of the size that it was written with; 1 such file in {victim.parent} is generated again"
+    assert again in diary.notes
+    assert any(note.endswith("; verified: one sample in 2048") for note in diary.notes)
+
+
+def test_a_flipped_bit_stops_the_study_and_the_deleted_file_is_generated_anew(tmp_path: Path) -> None:
+    """In every format: tests/loaders/test_payloads.py."""
+    study = tiny("sweep={}", "epochs=1", "reader.verify=all", "nodes=1")
+    run(study, tmp_path / "out")
+    (tmp_path / "out" / "runs" / "0000-r1.parquet").unlink()
+    victim = min((tmp_path / "out" / "tiers" / "gfs").rglob("000000005.raw"))
+    content = bytearray(victim.read_bytes())
+    content[500] ^= 1
+    victim.write_bytes(content)
+    with pytest.raises(
+        DamagedDataError, match=rf"rank 0 .*{victim.name}: sample 0: its checksum is .*; delete the file"
+    ):
+        run(study, tmp_path / "out")
+    victim.unlink()
+    run(study, tmp_path / "out")
 
 
 def test_emulated_tiers_are_labelled_in_the_trace(tmp_path: Path) -> None:

@@ -291,7 +291,7 @@ class Stager:
         samples = self._samples(file)
         encoded = self._format.encode(samples)
         if share.sums:
-            nbytes = sum(len(piece) for piece in encoded)
+            nbytes = sum(len(piece) for piece in encoded) if share.sums.layout.sized else 0
             share.sums.add(file, self._format.stored(samples, encoded), nbytes, self._format.shape.alike)
         return encoded
 

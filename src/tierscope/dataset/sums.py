@@ -39,7 +39,7 @@ class StagedSums:
     """Of one share of a dataset: the table as it was, and one rank's part of the new one. Errors are OSErrors."""
 
     def __init__(self, storage: Storage, folder: str, layout: SumsLayout, part: int) -> None:
-        self._storage, self._folder, self._layout = storage, folder, layout
+        self._storage, self._folder, self.layout = storage, folder, layout
         self._part = f"{folder}/{NAME}.{part:06d}.part"
         self._entries, self._values = array("q"), array("I")
         self._out: _Output | None = None
@@ -49,7 +49,7 @@ class StagedSums:
     @property
     def _table(self) -> SampleSums | None:
         if not self._looked:
-            self._looked, self._known = True, _opened(self._storage, self._folder, self._layout)
+            self._looked, self._known = True, _opened(self._storage, self._folder, self.layout)
         return self._known
 
     def knows(self, file: int) -> bool:
@@ -62,11 +62,11 @@ class StagedSums:
 
     def add(self, file: int, stored: Sequence[Sequence[Piece]], nbytes: int, alike: bool) -> None:
         """A file's samples, as loaders will hand them over. `alike`: all samples are of one length."""
-        first = file * self._layout.samples_per_file
+        first = file * self.layout.samples_per_file
         self._entries.extend(range(first, first + len(stored)))
         self._values.extend([salted_crc32c(number, pieces, alike) for number, pieces in enumerate(stored, first)])
-        if self._layout.sized:
-            self._entries.append(self._layout.samples + file)
+        if self.layout.sized:
+            self._entries.append(self.layout.samples + file)
             self._values.append(stored_size(nbytes))
         if len(self._entries) >= _KEPT:
             self._flush()
@@ -108,7 +108,7 @@ class StagedSums:
 
     def merge(self) -> None:
         """When all ranks have finished: what they added and what was there become the table; for one rank of those who share it."""
-        layout, storage, unfinished = self._layout, self._storage, f"{self._folder}/{NAME}.part"
+        layout, storage, unfinished = self.layout, self._storage, f"{self._folder}/{NAME}.part"
         parts = [path for path in self._parts() if path != unfinished]
         if not parts:
             return

@@ -16,7 +16,7 @@ import numpy as np
 
 from tierscope.formats.base import Buffer
 
-_STEP = 4096
+_STEP = 512
 _LEAST_BYTES = 32 << 10  # below that, a checksum is as cheap
 _Tables = tuple[tuple[int, ...], ...]
 _Crc = Callable[[Buffer, int], int]
@@ -56,7 +56,8 @@ def _is_slice(piece: Buffer) -> bool:
 
 def _with_slice(function: _Crc, crc: int, piece: memoryview) -> int:
     whole: bytes = piece.obj  # type: ignore[assignment]
-    start, sums = _address(piece) - _address(whole), _sums(function, whole)
+    address, sums = _sums(function, whole)
+    start = _address(piece) - address
     end = start + piece.nbytes
     a, b, c, d = _shift(function, piece.nbytes)
     begin = crc ^ _up_to(function, whole, sums, start)
@@ -76,12 +77,12 @@ def _address(memory: Buffer) -> int:
 
 
 @lru_cache(maxsize=4)
-def _sums(function: _Crc, whole: bytes) -> tuple[int, ...]:
-    """Of the first 0, 1, 2, … steps. That bytes keep their hash makes looking it up cheap."""
+def _sums(function: _Crc, whole: bytes) -> tuple[int, tuple[int, ...]]:
+    """Where it lies, and the checksums of the first 0, 1, 2, … steps. That bytes keep their hash makes looking it up cheap."""
     sums, view = [0], memoryview(whole)
     for start in range(0, len(whole) - _STEP + 1, _STEP):
         sums.append(function(view[start : start + _STEP], sums[-1]))
-    return tuple(sums)
+    return _address(whole), tuple(sums)
 
 
 @lru_cache(maxsize=32)

@@ -1,9 +1,9 @@
 """Which samples are compared with the checksums that were kept when they were staged (`reader.verify`), and the tables that hold these.
 
-`all` compares every sample that is read. `sample` compares one read in 128, and of samples below 64 KiB one in 512: a checksum takes about half as
-long as copying the bytes out of the page cache, and asking for it 20 µs, so that this costs less than one part in a hundred of the fastest read
-there is. Which ones follows from the sample's number and from how many epochs were read before, so that every run of a study compares
-the same ones; in as many epochs each of them has its turn.
+`all` compares every sample that is read. `sample` compares one read in N. Beside the fastest read there is (a file in the page cache, through C) a comparison out of
+the blue takes long: 70 µs, since nothing of it is in the processor's cache, and the bytes once more. N is the power of two that keeps this
+below one part in a hundred: 2048 for 4 KiB, 512 for 128 KiB, 128 from 1 MiB on. It follows from the size of samples alone, and which ones are compared
+from their numbers and from how many epochs were read before: every run of a study compares the same ones, and in N epochs each has its turn.
 """
 
 from bisect import bisect_left
@@ -18,7 +18,9 @@ from tierscope.spec.study import VERIFY_ALL, VERIFY_OFF
 from tierscope.storage.base import Storage
 from tierscope.storage.sums import SampleSums, SumsLayout
 
-_EVERY_LARGE, _EVERY_SMALL, _LARGE_BYTES = 128, 512, 64 << 10
+_COMPARE_SECONDS, _COMPARE_RATE = 70e-6, 7.5e9  # of one comparison, and bytes a second
+_READ_SECONDS, _READ_RATE = 4e-6, 5e9  # of the fastest read of a file
+_SHARE, _LEAST = 0.01, 128
 _SPREAD = 0x9E3779B1  # neighbours are far apart
 _BEGIN = 0x7F4A7C15
 _WORD = (1 << 32) - 1
@@ -28,7 +30,11 @@ def read_in(mode: str, record_bytes: int) -> int:
     """One read in so many is compared; 0: none."""
     if mode == VERIFY_OFF:
         return 0
-    return 1 if mode == VERIFY_ALL else _EVERY_LARGE if record_bytes >= _LARGE_BYTES else _EVERY_SMALL
+    if mode == VERIFY_ALL:
+        return 1
+    comparing = _COMPARE_SECONDS + record_bytes / _COMPARE_RATE
+    reading = _READ_SECONDS + record_bytes / _READ_RATE
+    return max(_LEAST, 1 << (round(comparing / (_SHARE * reading)) - 1).bit_length())
 
 
 class SumsTable:

@@ -154,7 +154,7 @@ class Reader:
 
     verify: str = key(
         Choice(VERIFY_OFF, VERIFY_SOME, VERIFY_ALL),
-        "compare samples with the checksums kept when they were staged; sample: one read in 128 (of samples below 64 KiB: in 512), less than 2 % of reading; all: every one",
+        "compare samples with the checksums kept when they were staged; sample: one read in 128 to 2048, the smaller the samples the fewer, at less than 2 % of reading; all: every one",
         VERIFY_SOME,
     )
 
