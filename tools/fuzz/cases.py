@@ -62,7 +62,7 @@ TARGETS = (
     Target("resumed run", 1, ("res", "tiny.yaml"), ("res/runs/*", "res/study.yaml", "res/tierscope.json"), "json", (_RUNS,)),
     Target("study of a result", 5, ("measured", "trained"), ("*/study.yaml",), "yaml", (*_read("measured"), "report trained --out page")),
     Target("summary.json", 3, ("res",), ("res/summary.json",), "json", ("analyze res --metrics", "analyze res --metrics --json", "clean res --yes")),
-    Target("tune.json", 4, ("tuned", "tiny.yaml"), ("tuned/tune.json",), "json", ("tune tiny.yaml --vary reader.read_threads=1,2 --budget 1s --out tuned --quiet",)),
+    Target("tune.json", 4, ("tuned", "tuned.yaml"), ("tuned/tune.json",), "json", ("tune tuned.yaml --vary reader.read_threads=1,2 --budget 1s --out tuned --quiet",)),
     Target("training.json", 1, ("trained",), ("trained/training.json",), "json", ("analyze trained", "train --take trained --out trained", "clean trained --yes")),
     Target("hand-over", 5, ("handed",), ("handed/*.npz",), "npz", ("train --take handed --out out --quiet", "train --take handed --out out --json")),
     Target("CSV table", 6, ("table.csv",), ("table.csv",), "csv", _read("table.csv")),

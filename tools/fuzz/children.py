@@ -21,6 +21,7 @@ from pathlib import Path
 
 import tierscope
 from tools.fuzz.cases import Case, prepare
+from tools.fuzz.seeds import TIERS
 from tools.fuzz.verdict import Ended, judge, snapshot
 
 PATIENCE_SECONDS = 60.0
@@ -110,7 +111,7 @@ def _be_the_command(number: int, seed: int, seeds: Path, folder: Path) -> None:
         opened = os.open(name, os.O_RDWR | os.O_CREAT, 0o600)
         os.dup2(opened, fd)
         os.close(opened)
-    os.environ["HOME"] = str(here)
+    os.environ.update({"HOME": str(here), TIERS: str(here / "tiers")})
     with suppress(ValueError, UnicodeError):
         os.environ.update(case.environment)
     (folder / "began").touch()
