@@ -56,13 +56,13 @@ TARGETS = (
     Target("run, first touch", 3, ("first_touch",), ("first_touch/runs/*",), "table", _read("first_touch")),
     Target("run, imported", 3, ("imported_dftracer",), ("imported_dftracer/runs/*",), "table", _read("imported_dftracer")),
     Target("run, fitted to", 1, ("res",), ("res/runs/*",), "table", ("calibrate res -o new.yaml", "validate res", "estimate res --with-model --improve GFS-READ=50")),
-    Target("operations", 6, ("measured", "traced"), ("measured/ops/*", "traced/ops/*"), "table", ("characterise measured", "characterise traced --json", "analyze measured", "compare measured traced")),
+    Target("operations", 6, ("measured", "traced"), ("measured/ops/*", "traced/ops/*"), "table", ("characterise measured", "characterise measured --point 0 --json", "characterise traced --json", "characterise traced", "compare measured traced")),
     Target("mark of a result", 4, ("res",), ("res/tierscope.json",), "json", (*_read("res"), "clean res --yes", "clean res --data --yes")),
     Target("mark of data", 3, ("res",), ("res/tiers/*/tierscope.json", "res/tiers/*/*/tierscope.json"), "json", ("clean res/tiers/gfs --yes", "clean res --data --yes", "clean res --yes")),
     Target("resumed run", 1, ("res", "tiny.yaml"), ("res/runs/*", "res/study.yaml", "res/tierscope.json"), "json", (_RUNS,)),
     Target("study of a result", 5, ("measured", "trained"), ("*/study.yaml",), "yaml", (*_read("measured"), "report trained --out page")),
     Target("summary.json", 3, ("res",), ("res/summary.json",), "json", ("analyze res --metrics", "analyze res --metrics --json", "clean res --yes")),
-    Target("tune.json", 4, ("tuned", "tiny.yaml"), ("tuned/tune.json",), "json", ("tune tiny.yaml --vary reader.read_threads=1,2 --budget 1s --out tuned --quiet",)),
+    Target("tune.json", 4, ("tuned", "tuned.yaml"), ("tuned/tune.json",), "json", ("tune tuned.yaml --vary reader.read_threads=1,2 --budget 1s --out tuned --quiet",)),
     Target("training.json", 1, ("trained",), ("trained/training.json",), "json", ("analyze trained", "train --take trained --out trained", "clean trained --yes")),
     Target("hand-over", 5, ("handed",), ("handed/*.npz",), "npz", ("train --take handed --out out --quiet", "train --take handed --out out --json")),
     Target("CSV table", 6, ("table.csv",), ("table.csv",), "csv", _read("table.csv")),
@@ -167,6 +167,11 @@ def _with_damage(number: int, dice: random.Random, seeds: Path, here: Path) -> C
     victim = dice.choice(victims)
     if target.kind in ("resumed run", "study of a result"):
         form = {".parquet": "table", ".yaml": "yaml", ".json": "json"}[victim.suffix]
+    if target.kind == "operations":  # every list alike: a command reads those of one run
+        same = dice.getrandbits(64)
+        damaged = [path for path in victims if path.name != "files.parquet" or dice.random() < 0.5]
+        hows = [damage(path, form, random.Random(same)) for path in damaged]
+        return Case(number, target.kind, f"all lists: {hows[0]}", dice.choice(target.commands).split())
     how = damage(victim, form, dice)
     return Case(number, target.kind, f"{victim.relative_to(here)}: {how}", dice.choice(target.commands).split())
 

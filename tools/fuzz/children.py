@@ -21,6 +21,7 @@ from pathlib import Path
 
 import tierscope
 from tools.fuzz.cases import Case, prepare
+from tools.fuzz.seeds import TIERS
 from tools.fuzz.verdict import Ended, judge, snapshot
 
 PATIENCE_SECONDS = 60.0
@@ -110,7 +111,7 @@ def _be_the_command(number: int, seed: int, seeds: Path, folder: Path) -> None:
         opened = os.open(name, os.O_RDWR | os.O_CREAT, 0o600)
         os.dup2(opened, fd)
         os.close(opened)
-    os.environ["HOME"] = str(here)
+    os.environ.update({"HOME": str(here), TIERS: str(here / "tiers")})
     with suppress(ValueError, UnicodeError):
         os.environ.update(case.environment)
     (folder / "began").touch()
@@ -154,9 +155,10 @@ def _outcome(child: _Running, pid: int, code: int, used: resource.struct_rusage)
     if (child.folder / "fuzzer").exists():
         raise SystemExit(f"fuzz: case {child.number} cannot be made: {(child.folder / 'fuzzer').read_text()}")
     left = _left_behind(pid)
+    huge = "more than 1 GiB" if used.ru_maxrss * 1024 > MOST_BYTES else ""  # of it, or of a process that it started
     case, before = pickle.loads((child.folder / "case.pickle").read_bytes())
     out, err = (_content(child.folder / name) for name in ("out", "err"))
-    ended = Ended(code, out, err, seconds, used.ru_utime + used.ru_stime, child.stopped or left)
+    ended = Ended(code, out, err, seconds, used.ru_utime + used.ru_stime, child.stopped or huge or left)
     return Outcome(case, ended, judge(case.arguments, case.keeps, before, snapshot(child.folder / "here"), ended))
 
 

@@ -22,6 +22,9 @@ system:
     lfs: {path: "{out}/tiers/lfs/{node}", visible_to: node, capacity: 1 MiB}
     gfs: {path: "{out}/tiers/gfs"}
 """
+# A variable: tuning writes down where {out} was, and cases lie elsewhere.
+TIERS = "TIERSCOPE_FUZZ_TIERS"
+TUNED = TINY.replace("{out}", f"${TIERS}")
 CSV = "rank,epoch,class,seconds,ops,bytes,node,repetition,cache_rate\n" + "".join(
     f"{rank},{epoch},{name},{0.1 + rank / 10},8,8320,0,1,{rate}\n"
     for rate in (0.0, 0.5, 1.0)
@@ -43,10 +46,11 @@ _TIERSCOPE = [sys.executable, "-m", "tierscope.cli.main"]
 def make_seeds(folder: Path) -> None:
     """Seconds: two of them are made by running the program."""
     (folder / "tiny.yaml").write_text(TINY)
+    (folder / "tuned.yaml").write_text(TUNED)
     vary = ("--vary", "reader.read_threads=1,2", "--budget", "1s")
     made = [
         _started(folder, *_TIERSCOPE, "run", "tiny.yaml", "--out", "res", "--ops", "--quiet", "--set", "sweep.placement.cache_rate=[0%, 100%]"),
-        _started(folder, *_TIERSCOPE, "tune", "tiny.yaml", "--out", "tuned", "--quiet", *vary),
+        _started(folder, *_TIERSCOPE, "tune", "tuned.yaml", "--out", "tuned", "--quiet", *vary),
     ]  # fmt: skip
     for name in ("measured", "traced", "trained", "simulated", "first_touch", "imported_dftracer"):
         shutil.copytree(GOLDEN / "results" / name, folder / name)
@@ -71,7 +75,12 @@ def make_seeds(folder: Path) -> None:
 
 def _started(folder: Path, *command: str) -> "subprocess.Popen[bytes]":
     paths = os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")])
-    return subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": paths})
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": paths, TIERS: str(folder.absolute() / "tiers")},
+    )
 
 
 def _darshan_logs() -> list[tuple[str, Path]]:
