@@ -28,7 +28,7 @@ def test_a_file_is_made_and_replaced(tmp_path: Path) -> None:
 def test_an_interruption_leaves_the_old_content_and_nothing_else(
     target: Path, monkeypatch: pytest.MonkeyPatch, call: str, failure: BaseException
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise failure
 
     monkeypatch.setattr(os, call, fail)
@@ -49,9 +49,9 @@ def test_content_is_synced_before_the_rename_and_the_folder_after(
         steps.append("folder" if os.path.isdir(name) else f"{os.path.getsize(name)} bytes")
         fsync(fd)
 
-    def watched_replace(source: str, destination: str) -> None:
+    def watched_replace(source: str, destination: str, **folders: int) -> None:
         steps.append("rename")
-        replace(source, destination)
+        replace(source, destination, **folders)
 
     monkeypatch.setattr(os, "fsync", watched_fsync)
     monkeypatch.setattr(os, "replace", watched_replace)
@@ -74,7 +74,6 @@ def test_syncing_a_filesystem_needs_a_folder_that_is_there(tmp_path: Path) -> No
 def test_descriptors_are_closed(target: Path) -> None:
     before = os.listdir("/proc/self/fd")
     durable.write_file(str(target), b"new")
-    durable.sync_directory(str(target.parent))
     durable.sync_filesystem(str(target.parent))
     assert os.listdir("/proc/self/fd") == before
 
@@ -87,23 +86,3 @@ def test_the_boot_is_the_same_until_a_restart(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr("builtins.open", missing)
     assert durable.boot_id() == "unknown"
-
-
-def test_only_what_a_killed_writer_left_goes(tmp_path: Path) -> None:
-    kept = {"file", "file.tmp", ".1.tmp", "file.1.tmp.gz"}
-    for name in (*kept, "file.1.tmp", "a b.22.tmp"):
-        (tmp_path / name).touch()
-    (tmp_path / "folder.1.tmp").mkdir()
-    (tmp_path / "link.1.tmp").symlink_to(tmp_path / "file")
-    durable.remove_leftovers(str(tmp_path))
-    assert set(os.listdir(tmp_path)) == {*kept, "folder.1.tmp", "link.1.tmp"}
-    durable.remove_leftovers(str(tmp_path / "gone"))
-
-
-def test_nothing_goes_where_a_link_leads(tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "file.1.tmp").touch()
-    (tmp_path / "link").symlink_to(tmp_path / "folder")
-    with pytest.raises(NotADirectoryError):
-        durable.remove_leftovers(str(tmp_path / "link"))
-    assert os.listdir(tmp_path / "folder") == ["file.1.tmp"]

@@ -4,12 +4,21 @@ Results lie in plain directories, tiers on storages of any kind; both are marked
 """
 
 import os
-from typing import Protocol
+import stat
+from typing import NamedTuple, Protocol
 
 from tierscope.output.durable import open_plain, write_file
 
 MOST_BYTES = 1 << 20  # of a document, unless its reader expects more
 FILE, FOLDER, LINK, OTHER = "file", "folder", "link", "other"  # what an entry of a folder can be
+
+
+class FileFacts(NamedTuple):
+    """`version`: another one when the file was replaced or written since. A tuple, because staging asks for one of every file."""
+
+    kind: str  # FILE, FOLDER, LINK or OTHER
+    nbytes: int
+    version: tuple[int, ...] = ()
 
 
 class DocumentSource(Protocol):
@@ -56,6 +65,12 @@ def entry_kind(entry: "os.DirEntry[str]") -> str:
     if entry.is_file(follow_symlinks=False):
         return FILE
     return FOLDER if entry.is_dir(follow_symlinks=False) else OTHER
+
+
+def facts_of(found: os.stat_result) -> FileFacts:
+    mode = found.st_mode
+    kind = FILE if stat.S_ISREG(mode) else FOLDER if stat.S_ISDIR(mode) else LINK if stat.S_ISLNK(mode) else OTHER
+    return FileFacts(kind, found.st_size, (found.st_ino, found.st_size, found.st_mtime_ns))
 
 
 PLAIN = PlainDirectories()

@@ -14,8 +14,8 @@ from tierscope.analysis.statistics import interval
 from tierscope.errors import DamagedDataError, ForeignDirectoryError, ResultError, UserError
 from tierscope.jsonable import JsonObject
 from tierscope.measure.crews import Crews
-from tierscope.output import manifest
-from tierscope.output.durable import open_plain, write_file
+from tierscope.output import disk_errors, manifest
+from tierscope.output.durable import open_plain
 from tierscope.output.result import locked
 from tierscope.spec import dump, keys
 from tierscope.spec.study import Axis, Study
@@ -72,7 +72,7 @@ class _KeptState(msgspec.Struct, frozen=True, kw_only=True):
 class _State:
     """OUT/tune.json: what was asked, what was decided so far, and in the end the result."""
 
-    path: str
+    out: str
     asked: JsonObject
     rounds: list[Round] = field(default_factory=list)
     overhead_seconds: float | None = None  # of a candidate's first run
@@ -90,7 +90,7 @@ class _State:
             with open_plain(path) as source:
                 kept = msgspec.convert(json.loads(source.read(_MOST_BYTES)), _KeptState)
         except FileNotFoundError:
-            return cls(path, asked)
+            return cls(out, asked)
         except (ValueError, OSError, RecursionError):  # msgspec's errors are ValueErrors
             raise ResultError(
                 f"{path}: is damaged; remove it, and finished trials are kept if the rest is as it was"
@@ -99,7 +99,7 @@ class _State:
             changed = ", ".join(name for name in asked if kept.asked.get(name) != asked[name])
             raise UserError(f"{out}: holds a tune of another kind ({changed} differs); give another --out")
         return cls(
-            path,
+            out,
             asked,
             kept.rounds,
             kept.overhead_seconds,
@@ -127,7 +127,8 @@ class _State:
             "result": self.result,
             "notes": self.notes,
         }
-        write_file(self.path, (json.dumps(content, indent=1) + "\n").encode())
+        with disk_errors.explained(os.path.join(self.out, STATE), disk_errors.TABLE):
+            manifest.put(self.out, {STATE: (json.dumps(content, indent=1) + "\n").encode()})
 
 
 class _Tuner:
