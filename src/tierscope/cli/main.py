@@ -12,7 +12,7 @@ import click
 
 from tierscope import __version__
 from tierscope.cli.common import output_failed
-from tierscope.errors import TierscopeError
+from tierscope.errors import TierscopeError, UserError
 from tierscope.launch import LAUNCHERS
 from tierscope.units import closest
 
@@ -88,6 +88,11 @@ def cli(context: click.Context) -> None:
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
+        return
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise UserError(f"the current directory cannot be used: {error.strerror}; change to another one") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -28,6 +28,8 @@ def claim(directory: str, kind: str, place: DocumentPlace = PLAIN, facts: JsonOb
 
     `facts`: what a new mark says beside its kind. That of a result lists files with fixed names, of which there is none yet (`put`).
     """
+    if kind in RESULTS:
+        refuse_no_text(directory)
     with _explained(directory):
         place.make_folder(directory)
         found = _of_kind(directory, kind, place)
@@ -57,6 +59,7 @@ def record(directory: str, names: Iterable[str]) -> None:
 
 def check(directory: str, kind: str) -> None:
     """Refuse what `claim` would refuse; nothing is made or written."""
+    refuse_no_text(directory)
     with _explained(directory):
         try:
             is_directory = stat.S_ISDIR(os.stat(directory).st_mode)
@@ -65,6 +68,14 @@ def check(directory: str, kind: str) -> None:
         if not is_directory:
             raise FileExistsError
         _of_kind(directory, kind, PLAIN)
+
+
+def refuse_no_text(directory: str) -> None:
+    """Tables and pages know their files by text."""
+    try:
+        directory.encode()
+    except UnicodeEncodeError:
+        raise UserError(f"{directory}: its name is not valid UTF-8; rename it, or give another directory") from None
 
 
 @contextmanager

@@ -19,6 +19,7 @@ import polars as pl
 from tierscope.errors import OutOfSpaceError, ResultError, SpecError, StoppedError, UserError
 from tierscope.jsonable import JsonObject, SweepValue, SweepValues
 from tierscope.output import disk_errors, durable, seal
+from tierscope.output.manifest import refuse_no_text
 from tierscope.spec.dump import identity
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Point
@@ -41,6 +42,7 @@ class RunStore:
     """
 
     def __init__(self, out: str) -> None:
+        refuse_no_text(out)
         self._out, self.folder = out, os.path.join(out, "runs")
         self._abouts: dict[RunKey, tuple[_Stamp, Description]] = {}
         self._traces: dict[RunKey, Trace] = {}

@@ -37,8 +37,12 @@ def to_csv(times: ClassTimes, path: str) -> None:
     with _explained(path):
         if os.path.exists(path) and not is_stream(path) and not _is_table(path):
             raise UserError(f"{path}: is there and no table of times; give another name, or remove it first")
+        table = times.table.select(columns)
         with writing_named(path) as file:
-            times.table.select(columns).write_csv(file)
+            if is_stream(path):
+                file.write(table.write_csv().encode())  # whoever waits for a reader in Polars hears no signal
+            else:
+                table.write_csv(file)
 
 
 def _is_table(path: str) -> bool:
