@@ -198,7 +198,7 @@ class TestNamed:
 
     def test_a_failure_leaves_what_was_there(self, tmp_path: Path) -> None:
         (tmp_path / "table").write_text("old")
-        with pytest.raises(ZeroDivisionError), durable.writing_named(str(tmp_path / "table")) as file:
+        with pytest.raises(ZeroDivisionError), durable.writing_named(str(tmp_path / "table")) as file:  # noqa: PT012
             file.write(b"new")
             raise ZeroDivisionError
         assert (tmp_path / "table").read_text() == "old"

@@ -28,7 +28,14 @@ class DirectoryStorage(PlainDirectories):
 
     def __init__(self, place: TierPlace, /) -> None:
         self.root = place.root
-        self._folders: dict[str, _OpenFolder] = {}  # those that files were written to last
+        self._folders: dict[str, int] = {}  # descriptors of those that files were written to last
+
+    def __del__(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
+        while self._folders:
+            os.close(self._folders.popitem()[1])
 
     def make_folder(self, path: str, /) -> None:
         os.makedirs(self.root, exist_ok=True)
@@ -64,40 +71,28 @@ class DirectoryStorage(PlainDirectories):
     def write(self, path: str, make: Callable[[], Sequence[Piece]], replace: bool = False, /) -> int:
         """A file that is there is never emptied, which may have other names: another takes its place."""
         folder, _, name = path.rpartition("/")
+        really = _replace if replace else _write_new
+        known = self._folders.get(folder)
         try:
-            if replace:
-                return self._replace(folder, name, make)
-            return _write_new(self._folder(folder), name, make)
+            try:
+                return really(self._enter(folder) if known is None else known, name, make)
+            except FileNotFoundError:
+                if known is None:
+                    raise
+            return really(self._enter(folder), name, make)  # it was removed meanwhile, and made again
         except OSError as error:
             if not isinstance(error, FileExistsError):
-                self._folders.clear()  # nothing keeps a disk that failed from being unmounted
+                self._forget()  # nothing keeps a disk that failed from being unmounted
             if error.filename is not None:
                 error.filename, error.filename2 = path, None
             raise
 
-    def _replace(self, folder: str, name: str, make: Callable[[], Sequence[Piece]]) -> int:
-        fd, temporary = self._folder(folder), durable.temporary_name()
-        with suppress(FileNotFoundError):
-            if stat.S_ISLNK(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
-                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
-        try:
-            written = _write_new(fd, temporary, make)
-            os.replace(temporary, name, src_dir_fd=fd, dst_dir_fd=fd)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(temporary, dir_fd=fd)
-            raise
-        return written
-
-    def _folder(self, path: str) -> int:
-        """Entered once for many files."""
-        known = self._folders.pop(path, None)
-        if known is None or known.is_gone():
-            known = _OpenFolder(durable.enter_folder(path, self.root))
-            if len(self._folders) >= _MOST_FOLDERS:
-                del self._folders[next(iter(self._folders))]
-        self._folders[path] = known
-        return known.fd
+    def _enter(self, path: str) -> int:
+        """Once for many files."""
+        if path in self._folders or len(self._folders) >= _MOST_FOLDERS:
+            self._forget()
+        self._folders[path] = entered = durable.enter_folder(path, self.root)
+        return entered
 
     def rename(self, old: str, new: str, /) -> None:
         (before, name), (after, called) = os.path.split(old), os.path.split(new)
@@ -149,28 +144,27 @@ class DirectoryStorage(PlainDirectories):
         return lambda: os.close(fd)
 
 
-class _OpenFolder:
-    """A descriptor, closed when nobody holds it any more."""
-
-    __slots__ = ("fd",)
-
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
-
-    def is_gone(self) -> bool:
-        """Whether the folder was removed meanwhile; another one may have its name."""
-        return os.fstat(self.fd).st_nlink == 0
-
-    def __del__(self) -> None:
-        os.close(self.fd)
-
-
 def _write_new(folder: int, name: str, make: Callable[[], Sequence[Piece]]) -> int:
     fd = os.open(name, _NEW, 0o644, dir_fd=folder)
     try:
         return _write_pieces(fd, make())
     finally:
         os.close(fd)
+
+
+def _replace(folder: int, name: str, make: Callable[[], Sequence[Piece]]) -> int:
+    temporary = durable.temporary_name()
+    with suppress(FileNotFoundError):
+        if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
+    try:
+        written = _write_new(folder, temporary, make)
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
+    return written
 
 
 def nearest_folder(path: str) -> str:
