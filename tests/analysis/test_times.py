@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.traces import CLASSES, OP_BYTES, TIERS, Cell, described_by, lane_of, rank_epoch, times_of, trace_of
 from tierscope.analysis.breakdown import break_down
-from tierscope.analysis.times import ClassTimes, from_csv, from_traces, to_csv
+from tierscope.analysis.times import ClassTimes, from_csv, from_traces
 from tierscope.errors import ResultError, UserError
+from tierscope.report.export import to_csv
 from tierscope.trace.ops import KINDS, MOVES_BYTES, class_name
 from tierscope.trace.rank_trace import RankTrace
 from tierscope.trace.trace import RunKey, Trace, gather

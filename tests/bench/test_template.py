@@ -18,6 +18,7 @@ from tierscope.bench import child, children
 from tierscope.bench.children import Children, allow_files
 from tierscope.bench.template import Adopted, start_from_template
 from tierscope.errors import StoppedError, UserError
+from tierscope.helper_process import ONE_THREAD
 
 # A template whose children say who they are; `{before}` happens in it first, `{between}` after the first of them.
 PROGRAM = """
@@ -167,6 +168,6 @@ print(json.dumps([sorted(heavy), len(os.listdir("/proc/self/task")), sorted(os.l
 
 def test_a_warm_template_has_no_thread_no_file_and_nothing_heavy() -> None:
     """A fork takes along no thread, and whatever is open or mapped would be everybody's."""
-    environment = {**os.environ, **children._ONE_THREAD}
+    environment = {**os.environ, **ONE_THREAD}
     done = subprocess.run([sys.executable, "-c", WARM], capture_output=True, check=True, timeout=60, env=environment)
     assert json.loads(done.stdout) == [[], 1, ["0", "1", "2", "3"], False]  # 3: the listing itself

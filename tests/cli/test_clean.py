@@ -17,16 +17,14 @@ from tierscope.analysis import shuffling
 from tierscope.cli.main import main
 from tierscope.commands import kernels as kernels_report
 from tierscope.commands import simulate, train
-from tierscope.dataset import cleaning_rules
 from tierscope.imports import logs as imports
-from tierscope.output import manifest
+from tierscope.output import folders, manifest, ours
 from tierscope.probe import files as probe_files
 from tierscope.recording import traced as trace
 from tierscope.recording.darshan import Darshan
 from tierscope.recording.dftracer import EPOCH_FILE, DFTracer
 from tierscope.report import requirements_files as require_report
 from tierscope.report.drawn import character, efficiency, requirements, training
-from tierscope.storage import folders
 
 
 def call(*arguments: str) -> int:
@@ -127,7 +125,7 @@ def test_what_is_not_ours_is_kept_and_named(out: Path, tmp_path: Path, capsys: p
     for path, text in strangers.items():
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
-    links = [out / "figures" / "link", dataset / "000000099.raw", out / "tiers" / "gfs" / "raw-link"]
+    links = [out / "figures" / "link", dataset / "000000009.raw.part", out / "tiers" / "gfs" / "raw-link"]
     for link in links:
         link.symlink_to(outside / "runs")
     capsys.readouterr()
@@ -234,6 +232,8 @@ OURS = (
 
 
 def test_nothing_of_ours_is_left(out: Path) -> None:
+    """Of a result whose mark does not list its files: it is of an older version."""
+    manifest.write(str(out), "result", {})
     for name in OURS:
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_text("ours")
@@ -241,12 +241,37 @@ def test_nothing_of_ours_is_left(out: Path) -> None:
     assert not out.exists()
 
 
+def test_only_files_that_the_mark_lists_are_ours(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Names that other commands give, but that none gave here."""
+    mine = ("tune.json", "shuffling-mine.svg", "figures/roofline.svg")
+    for name in mine:
+        assert not (out / name).exists()
+        (out / name).parent.mkdir(exist_ok=True)
+        (out / name).write_text("mine")
+    capsys.readouterr()
+    assert call("clean", str(out), "--yes") == 0
+    assert files(out) == {*mine, "tierscope.json", "lock"}
+    said = capsys.readouterr().out
+    assert all(f"kept, not ours: {str(out / name)!r}" in said for name in mine)
+
+
+@pytest.mark.parametrize("names", [["thesis.tex", "runs/x.txt", ".*", "../x", 7], "all", {"a": 1}, None])
+def test_a_forged_mark_gains_no_name(out: Path, names: object) -> None:
+    manifest.write(str(out), "result", {"names": names})
+    for name in ("thesis.tex", "runs/x.txt"):
+        (out / name).write_text("mine")
+    (out.parent / "x").write_text("mine")
+    assert call("clean", str(out), "--yes") == 0
+    assert {"thesis.tex", "runs/x.txt"} <= files(out)
+    assert (out.parent / "x").exists()
+
+
 def test_logs_under_two_names_go(out: Path) -> None:
     """A traced command's are linked from where it writes them."""
     (out / "logs").mkdir()
-    (out / ".scratch").mkdir()
-    (out / ".scratch" / "x.pfw").write_text("ours")
-    os.link(out / ".scratch" / "x.pfw", out / "logs" / "x.pfw")
+    (out / ".scratch" / "record").mkdir(parents=True)
+    (out / ".scratch" / "record" / "x.pfw").write_text("ours")
+    os.link(out / ".scratch" / "record" / "x.pfw", out / "logs" / "x.pfw")
     assert call("clean", str(out), "--yes") == 0
     assert not out.exists()
 
@@ -258,7 +283,7 @@ def test_what_appears_before_the_answer_is_kept_and_not_counted(
 
     def happens() -> None:
         (out / "runs" / "0009-r1.parquet").write_text("new")
-        (dataset / "000000099.raw").write_text("new")
+        (dataset / "000000009.raw.part").write_text("new")
         (out / "logs").mkdir()
         (out / "logs" / "new.darshan").write_text("new")
         (out / "notes.txt").write_text("mine")
@@ -270,7 +295,7 @@ def test_what_appears_before_the_answer_is_kept_and_not_counted(
     for folder in (out / "runs", dataset, out / "logs"):
         assert f"kept, changed meanwhile: {str(folder)!r}" in said
     assert f"kept, not ours: {str(out / 'notes.txt')!r}" in said
-    for path in (out / "runs" / "0009-r1.parquet", dataset / "000000099.raw", out / "logs" / "new.darshan"):
+    for path in (out / "runs" / "0009-r1.parquet", dataset / "000000009.raw.part", out / "logs" / "new.darshan"):
         assert path.read_text() == "new"
     assert len(list((out / "runs").iterdir())) == 4
     assert not (out / "study.yaml").exists()
@@ -339,15 +364,15 @@ def test_what_is_mounted_inside_is_not_deleted(out: Path, tmp_path: Path) -> Non
 
 def test_what_lies_too_deep_is_kept_and_named(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     deep = "/".join("d" * 100)
-    for folder in (out / deep, out / ".scratch" / deep):
+    for folder in (out / deep, out / ".scratch" / "record" / deep):
         folder.mkdir(parents=True)
         (folder / "mine").write_text("mine")
     capsys.readouterr()
     assert call("clean", str(out), "--yes") == 0
     said = capsys.readouterr().out
     assert f"kept, not ours: {str(out / deep[: 2 * 65 - 1])!r}" in said
-    assert f"kept, not ours: {str(out / '.scratch' / deep[: 2 * 64 - 1])!r}" in said
-    assert files(out) == {"tierscope.json", "lock", f"{deep}/mine", f".scratch/{deep}/mine"}
+    assert f"kept, not ours: {str(out / '.scratch' / 'record' / deep[: 2 * 63 - 1])!r}" in said
+    assert files(out) == {"tierscope.json", "lock", f"{deep}/mine", f".scratch/record/{deep}/mine"}
 
 
 HOSTILE = "\x1b]0;pwn\x07x\n/home/me  result"
@@ -373,7 +398,7 @@ def test_every_kind_that_we_give_is_known() -> None:
     kinds = {
         each.KIND for each in (imports, kernels_report, probe_files, require_report, shuffling, simulate, trace, train)
     }
-    assert kinds <= cleaning_rules.KINDS.keys()
+    assert kinds <= ours.KINDS
 
 
 def test_no_name_is_obeyed_by_the_terminal(out: Path, capsys: pytest.CaptureFixture[str]) -> None:

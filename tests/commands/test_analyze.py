@@ -8,11 +8,11 @@ from msgspec import structs
 
 from tests.tiny import tiny
 from tests.traces import CLASSES, trace_of
-from tierscope.analysis.times import to_csv
 from tierscope.commands.analyze import analyze
 from tierscope.errors import ResultError, UserError
 from tierscope.output.result import open_result
 from tierscope.output.store import RunStore
+from tierscope.report.export import to_csv
 from tierscope.spec.dump import identity
 from tierscope.spec.sweep import points
 from tierscope.trace.rank_trace import Residency

@@ -154,7 +154,7 @@ class TestFolder:
         self.add(folder, 1)
         self.add(folder, 2)
 
-        def killed(*_: object) -> None:
+        def killed(*_: object, **__: object) -> None:
             raise KeyboardInterrupt
 
         monkeypatch.setattr(os, "unlink", killed)

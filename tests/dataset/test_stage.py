@@ -14,7 +14,7 @@ from tests.small_study import plan_of, small_study, stage, stagers, tier_files
 from tierscope.dataset import content
 from tierscope.errors import ForeignDirectoryError, OutOfSpaceError, StoppedError, UserError
 from tierscope.formats import FORMATS, NOTHING
-from tierscope.output import documents, durable, manifest
+from tierscope.output import durable, manifest
 from tierscope.plan.file_format import make_format
 from tierscope.spec.study import Study
 from tierscope.storage.sums import NAME as SUMS
@@ -270,10 +270,11 @@ class TestNamedLast:
         study, seen = small_study(f"format={form}"), []
         really = os.replace
 
-        def look(source: str, target: str) -> None:
+        def look(source: str, target: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
             if source.endswith(".part") and not target.endswith(SUMS):
-                seen.append((os.path.exists(target), os.path.getsize(source) > 0))
-            really(source, target)
+                nbytes = os.stat(source, dir_fd=src_dir_fd).st_size
+                seen.append((target in os.listdir(dst_dir_fd), nbytes > 0))
+            really(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
 
         monkeypatch.setattr(os, "replace", look)
         stage(study, str(tmp_path))
@@ -443,7 +444,7 @@ class TestFaults:
                 manifest.claim(share.files.folder, "dataset")
         else:
             stage(STUDY, str(tmp_path))
-        monkeypatch.setattr(documents, "write_file", _full)
+        monkeypatch.setattr(durable, "write_file", _full)
         with pytest.raises(OutOfSpaceError, match="No space left on device while generating"):
             getattr(stager, step)()
 
@@ -511,5 +512,5 @@ class TestFaults:
             make_format(small_study("format=npz", "record_length_bytes=5 GiB"))
 
 
-def _full(path: str, data: bytes) -> None:
+def _full(path: str, *_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)

@@ -20,7 +20,8 @@ def intact(path: Path) -> bool:
 def test_a_stamped_file_is_intact_until_any_byte_changes(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"before " + seal.BLANK.encode() + b" after")
-    seal.stamp(str(path))
+    with path.open("rb+") as file:
+        seal.stamp(file)
     assert intact(path)
     content = path.read_bytes()
     for place in range(len(content)):

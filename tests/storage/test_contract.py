@@ -111,6 +111,18 @@ class TestFiles:
         assert storage.write(path, lambda: [b"shorter"], True) == 7
         assert get(storage, path) == b"shorter"
 
+    def test_a_folder_that_was_made_again_is_written_to(self, storage: Storage) -> None:
+        path = put(storage, "file")
+        storage.write(f"{storage.root}/data/new", lambda: [b"x"])
+        for name in ("file", "new"):
+            storage.remove(f"{storage.root}/data/{name}")
+        storage.remove_folder(f"{storage.root}/data")
+        with pytest.raises(FileNotFoundError):
+            storage.write(path, lambda: [b"x"])
+        storage.make_folder(f"{storage.root}/data")
+        storage.write(path, lambda: [b"y"])
+        assert get(storage, path) == b"y"
+
     def test_many_pieces_are_one_file(self, storage: Storage) -> None:
         path = f"{storage.root}/data/pieces"
         pieces = [bytes([number % 256]) * (number % 5) for number in range(2000)]

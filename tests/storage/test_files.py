@@ -61,10 +61,11 @@ def test_copies_have_a_folder_of_their_own_and_know_their_names() -> None:
     files = DatasetFiles.of(lfs("/lfs/{node}"), "/res", 2, DATASET, 42, ".raw", copies=True)
     assert files.folder == "/lfs/2/raw-100x3-4096B-seed42-first-touch"
     assert files.unfinished(7) == files.path(7) + ".part"
-    ours = [os.path.basename(path) for file in (0, 7, 10**10) for path in (files.path(file), files.unfinished(file))]
-    assert all(files.owns(name) for name in ours)
+    ours = [os.path.basename(path) for file in (0, 7, 99) for path in (files.path(file), files.unfinished(file))]
+    assert all(files.names.owns(name) for name in ours)
     others = ["tierscope.json", "7.raw", "000000007.npz", "000000007xraw", "x000000007.raw", "000000007.raw.part.part"]
-    assert not any(files.owns(name) for name in others)
+    others += ["000000100.raw", "0000000007.raw", "000000007", "٠٠٠٠٠٠٠٠٧.raw"]
+    assert not any(files.names.owns(name) for name in others)
 
 
 def test_subfolders_take_files_in_turn() -> None:

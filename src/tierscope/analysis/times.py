@@ -5,7 +5,6 @@ and TIER-WRITE. A CSV has the columns rank, epoch, class, seconds and, if known,
 is a sweep key.
 """
 
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,6 @@ import polars as pl
 from tierscope.analysis.csv_places import FIRST_LINE, CsvText, read_text, shown
 from tierscope.analysis.own_habits import habits_of
 from tierscope.errors import ResultError, UserError
-from tierscope.plain_files import open_plain
 from tierscope.shortage import missing_resource
 from tierscope.trace.described_logs import Habit
 from tierscope.trace.description import Description, Imported
@@ -294,16 +292,3 @@ def _csv_class_order(found: list[str]) -> tuple[str, ...]:
     tiers = sorted({name.rpartition("-")[0] for name in found})
     ordered = [name for tier in tiers for kind in IO_CATEGORIES if (name := f"{tier}-{kind}") in found]
     return (*ordered, *sorted(name for name in found if name not in ordered))
-
-
-def to_csv(times: ClassTimes, path: str) -> None:
-    """The same table as `from_csv` reads. An existing file is replaced only if it is such a table too."""
-    columns = ["rank", "epoch", "class", "seconds", "ops", "bytes", "node", "repetition", *times.sweep]
-    try:
-        if os.path.exists(path):
-            with open_plain(path, follow=True) as old:
-                if not old.readline().startswith(b"rank,epoch,class,seconds"):
-                    raise UserError(f"{path}: is there and no table of times; give another name, or remove it first")
-        times.table.select(columns).write_csv(path)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None

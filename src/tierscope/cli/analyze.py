@@ -66,7 +66,6 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
 
     LOG… are all logs of one job: Darshan's (*.darshan) or DFTracer's (*.pfw, *.pfw.gz).
     """
-    from tierscope.analysis.times import to_csv  # noqa: PLC0415
     from tierscope.commands.analyze import analyze, analyze_import  # noqa: PLC0415
     from tierscope.imports.logs import source_of  # noqa: PLC0415
 
@@ -107,6 +106,8 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     else:
         analysis = analyze(results[0], basis, chosen)
     if csv_path:
+        from tierscope.report.export import to_csv  # noqa: PLC0415
+
         to_csv(analysis.times, csv_path)
     for form, path in exports:
         from tierscope.report.export import export  # noqa: PLC0415

@@ -1,6 +1,7 @@
 """`tierscope`: the commands, loaded when they are called, and the one place where exit codes are decided."""
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -10,7 +11,7 @@ import click
 from tierscope import __version__
 from tierscope.cli.common import output_failed
 from tierscope.cli.terminal import escaped_streams, show_bug
-from tierscope.errors import TierscopeError
+from tierscope.errors import TierscopeError, UserError
 from tierscope.launch import LAUNCHERS
 from tierscope.shortage import shortage_of
 from tierscope.signals import raise_on_signals, stopped_by
@@ -91,6 +92,10 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
         return
     check_threads()
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise UserError(f"the current directory cannot be used: {error.strerror}; change to another one") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

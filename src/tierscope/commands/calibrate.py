@@ -10,7 +10,7 @@ import polars as pl
 
 from tierscope.analysis.breakdown import counted_epochs, sweep_text
 from tierscope.errors import UserError
-from tierscope.output.durable import write_file
+from tierscope.output.durable import writing_named
 from tierscope.output.result import read_study, refuse_other_runs
 from tierscope.output.store import RunStore
 from tierscope.plan.plan import Plan
@@ -181,6 +181,7 @@ def write_system(found: Calibrated, path: str) -> None:
     ]
     known = KnownSystem(found.name, system, figures, tuple(draws))
     try:
-        write_file(path, dump_system(known).encode())
+        with writing_named(path) as file:
+            file.write(dump_system(known).encode())
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror}; give another -o") from None

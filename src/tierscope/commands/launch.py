@@ -58,7 +58,9 @@ def write_job(study: Study, wanted: JobRequest, command: Sequence[str], out: str
     )
     _refuse_foreign(path)
     try:
-        durable.write_file(path, script(launcher, job).encode())
+        text = script(launcher, job).encode()
+        with durable.writing_named(path) as file:
+            file.write(text)
     except UnicodeEncodeError:
         raise UserError(
             "a path or an option has characters that are no text, and cannot be in a script; rename it"

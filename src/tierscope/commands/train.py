@@ -16,7 +16,7 @@ from tierscope.measure.crews import Crews
 from tierscope.measure.run import run_study
 from tierscope.measure.trained import check_training
 from tierscope.output import manifest
-from tierscope.output.durable import write_file
+from tierscope.output.disk_errors import explained, plain
 from tierscope.output.result import locked
 from tierscope.output.store import RunStore
 from tierscope.spec import sweep
@@ -98,4 +98,5 @@ def described(study: str, parts: list[TrainedPart]) -> JsonObject:
 
 def write_training(out: str, content: JsonObject) -> None:
     """OUT/training.json, anew by every `train`."""
-    write_file(os.path.join(out, _FILE), (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+    with explained(os.path.join(out, _FILE), plain("make it writable")):
+        manifest.put(out, {_FILE: (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()})

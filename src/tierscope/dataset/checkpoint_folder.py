@@ -7,19 +7,20 @@ A run begins without checkpoints. Only files with names of ours are ever removed
 """
 
 import re
-from contextlib import suppress
 
 from tierscope.dataset.stage import claim_folder
 from tierscope.errors import ForeignDirectoryError, UserError
 from tierscope.output.disk_errors import GENERATING, explained
+from tierscope.output.ours import CHECKPOINT
+from tierscope.output.walk import remove_ours
 from tierscope.storage.base import FILE, FOLDER, Storage
+from tierscope.storage.folders import enter
 from tierscope.units import about_bytes
 
 NAME = "checkpoints"
 MANIFEST = "checkpoint.json"
 _PART = ".part"
 _STEP = re.compile(r"step-(\d{6,})(\.part)?")
-_OURS = re.compile(r"(part|weights|optimizer)-\d{6,}\.bin|rank-\d{6,}\.json|checkpoint\.json")
 
 
 def receipt_name(rank: int) -> str:
@@ -76,13 +77,15 @@ class CheckpointFolder:
             self._remove(self.unfinished(step))
 
     def _remove(self, folder: str) -> None:
-        inside = self.storage.entries(folder)
-        for name, kind in inside.items():
-            if not _OURS.fullmatch(name) or kind != FILE:
-                raise ForeignDirectoryError(
-                    f"{folder}/{name}: was not made by Tierscope, but is in its folder of checkpoints; move it elsewhere"
-                )
-        for name in inside:
-            with suppress(FileNotFoundError):
-                self.storage.remove(f"{folder}/{name}")
+        for name, kind in self.storage.entries(folder).items():
+            if not CHECKPOINT.owns(name) or kind != FILE:
+                raise _foreign(f"{folder}/{name}")
+        if kept := remove_ours(enter(self.storage, folder), CHECKPOINT):
+            raise _foreign(kept[0])
         self.storage.remove_folder(folder)
+
+
+def _foreign(path: str) -> ForeignDirectoryError:
+    return ForeignDirectoryError(
+        f"{path}: was not made by Tierscope, but is in its folder of checkpoints; move it elsewhere"
+    )

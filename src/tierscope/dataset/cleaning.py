@@ -1,50 +1,39 @@
 """What Tierscope made, deleted again: results, and data on tiers. Nothing else, whatever lies beside it.
 
-Only directories with our mark are looked into, and in them only names that we give are ours (`dataset/cleaning_rules.py`). All others, every symbolic
-link and whatever is mounted inside are kept and named; a directory that holds any keeps its mark. What lies on a tier goes through the tier's storage;
-directories are entered as `storage/folders.py` says. What a command is using is refused.
+Only directories with our mark are looked into, and in them only names that we give are ours (`output/ours.py`). All others, every symbolic
+link and whatever is mounted inside are kept and named (`output/walk.py`); a directory that holds any keeps its mark. What lies on a tier goes
+through the tier's storage. What a command is using is refused.
 
 Deleted is what was listed: of every folder a digest of its files of ours (names, and what tells a new file from an old one) is remembered. A folder
 where these are others by the time of the answer keeps its files, and one that was not there keeps all; both are named.
 """
 
-import hashlib
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
-from tierscope.dataset.cleaning_rules import BETWEEN, KINDS, NO_NAMES, Rules
 from tierscope.errors import ForeignDirectoryError, UserError
+from tierscope.jsonable import JsonObject
 from tierscope.output import manifest
 from tierscope.output.documents import PLAIN
+from tierscope.output.folders import EnteredFolder
+from tierscope.output.ours import BETWEEN, KINDS, Rules, rules_of
 from tierscope.output.result import has_study, read_study
+from tierscope.output.walk import Found, Walk, delete_file
 from tierscope.plan.file_format import make_format
 from tierscope.spec import sweep
 from tierscope.spec.study import System, Tier
-from tierscope.storage.base import FILE, FOLDER, Storage
+from tierscope.storage.base import Storage
 from tierscope.storage.files import DatasetFiles, tier_root
-from tierscope.storage.folders import EnteredFolder, enter, hold, remove_root
+from tierscope.storage.folders import enter, hold, remove_root
 from tierscope.storage.opening import open_storage, open_to_clean, storage_type
 
+__all__ = ["Cleaning", "Found", "cleaning"]
+
 _LOCK = "lock"
-_OF_ALL = rf"{re.escape(manifest.NAME)}|{_LOCK}"
-_UNFINISHED = r"(\.\d+\.tmp)?"  # of a killed writer
+_OF_ALL = frozenset({manifest.NAME, _LOCK})
 _DATA = ("dataset", "copies", "checkpoints")
-_DEEPEST = 64
-
-
-@dataclass(slots=True)
-class Found:
-    """A marked directory: how much of it is ours, what is not, and which folders were listed otherwise."""
-
-    path: str
-    kind: str
-    files: int = 0
-    nbytes: int = 0
-    kept: list[str] = field(default_factory=list)
-    changed: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +87,7 @@ def _topmost(roots: Iterator[_Root]) -> list[_Root]:
 
 
 def _roots(folder: str, only_data: bool) -> list[_Root]:
-    kind = _kind_of(folder)
+    kind, _ = _mark_of(folder)
     if not only_data or kind in ("tier", *_DATA):
         return [_Root(folder)]
     study = read_study(folder)
@@ -149,16 +138,16 @@ def _nodes(system: System, tier: Tier) -> int:
     return system.nodes if tier.visible_to == "node" else 1
 
 
-def _kind_of(folder: str) -> str:
-    """The kind of a directory of ours; refuses all others."""
+def _mark_of(folder: str) -> tuple[str, JsonObject]:
+    """The kind of a directory of ours and its mark; refuses all others."""
     if os.path.islink(folder):
         raise ForeignDirectoryError(f"{folder}: is a symbolic link; give the directory itself")
     if not os.path.isdir(folder):
         raise UserError(f"{folder}: there is no such directory")
-    return _kind_at(folder)
+    return _mark_at(folder)
 
 
-def _kind_at(folder: str, entered: EnteredFolder | None = None) -> str:
+def _mark_at(folder: str, entered: EnteredFolder | None = None) -> tuple[str, JsonObject]:
     """`entered`: where to read the mark, if not by the path."""
     try:
         mark = manifest.read(folder, entered or PLAIN)
@@ -174,7 +163,7 @@ def _kind_at(folder: str, entered: EnteredFolder | None = None) -> str:
             f"{folder}: its {manifest.NAME} says that it is a {str(kind)[:40]!r}, which this Tierscope does not know; "
             "update it, or delete that directory yourself"
         )
-    return kind
+    return kind, mark
 
 
 def _hold(storage: Storage | None, folder: str, held: ExitStack) -> None:
@@ -187,11 +176,12 @@ def _hold(storage: Storage | None, folder: str, held: ExitStack) -> None:
         held.callback(release)
 
 
-class _Walk:
+class _Walk(Walk):
     """Through directories of ours: listing them, or deleting what an earlier walk has listed."""
 
     def __init__(self, before: Mapping[str, bytes] | None = None) -> None:
         self._before = before
+        self.deletes = before is not None
         self._storage: Storage | None = None  # of the root
         self.listed: dict[str, bytes] = {}  # by folder
         self.found: list[Found] = []
@@ -211,85 +201,41 @@ class _Walk:
             ) from None
         finally:
             entered.leave()
-        if self._before is not None:
+        if self.deletes:
             remove_root(root.storage, path)
 
     def _marked(self, folder: EnteredFolder, depth: int) -> None:
-        kind = _kind_at(folder.path, folder)
+        kind, mark = _mark_at(folder.path, folder)
         found = Found(folder.path, kind)
         self.found.append(found)
         self.places[folder.path] = self._storage
-        self._inside(folder, KINDS[kind], found, depth, _OF_ALL)
-        if self._before is None or folder.path in found.changed:
+        self.inside(folder, _with_marks(rules_of(kind, mark, os.path.basename(folder.path))), found, depth, _OF_ALL)
+        if not self.deletes or folder.path in found.changed:
             return
-        if set(folder.names()) <= {manifest.NAME, _LOCK}:
+        if set(folder.names()) <= _OF_ALL:
             for name in (_LOCK, manifest.NAME):
-                _delete(folder, name, found)
+                delete_file(folder, name, found)
 
-    def _inside(self, folder: EnteredFolder, rules: Rules, found: Found, depth: int, also: str = NO_NAMES) -> None:
-        """`also`: more files of ours, which stay until the directory is empty but for them."""
-        files, folders, digest = _look(folder, rf"({rules.files}|{also}){_UNFINISHED}", found)
+    def agreed(self, folder: EnteredFolder, digest: bytes, found: Found) -> tuple[bool, bool]:
         self.listed[folder.path] = digest
         if self._before is None:
-            found.files += len(files)
-            found.nbytes += sum(files.values())
-        elif self._before.get(folder.path) == digest:
-            for name in files:
-                if not re.fullmatch(also, name):
-                    _delete(folder, name, found)
+            return False, True
+        if self._before.get(folder.path) == digest:
+            return True, True
+        found.changed.append(folder.path)
+        return False, folder.path in self._before
+
+    def stranger(self, folder: EnteredFolder, rules: Rules, found: Found, depth: int) -> bool:
+        """One with a mark of its own, or one on the way to such."""
+        if manifest.NAME in folder.names():
+            self._marked(folder, depth)
+        elif rules.between:
+            self.inside(folder, BETWEEN, found, depth)
         else:
-            found.changed.append(folder.path)
-            if folder.path not in self._before:
-                return
-        for name in folders:
-            self._folder(folder, name, rules, found, depth + 1)
-
-    def _folder(self, parent: EnteredFolder, name: str, rules: Rules, found: Found, depth: int) -> None:
-        inner = next((inside for names, inside in rules.folders if re.fullmatch(names, name, re.DOTALL)), None)
-        inner = rules if rules.deep else inner
-        entered = parent.enter(name) if depth <= _DEEPEST else None
-        if entered is None:
-            found.kept.append(os.path.join(parent.path, name))
-            return
-        try:
-            if inner is not None:
-                self._inside(entered, inner, found, depth)
-            elif manifest.NAME in entered.names():
-                self._marked(entered, depth)
-            elif rules.between:
-                self._inside(entered, BETWEEN, found, depth)
-            else:
-                found.kept.append(entered.path)
-                return
-        finally:
-            entered.leave()
-        if self._before is not None:
-            parent.remove_folder(name)
+            return False
+        return True
 
 
-def _delete(folder: EnteredFolder, name: str, found: Found) -> None:
-    try:
-        nbytes = folder.remove(name)
-    except FileNotFoundError:
-        return
-    if nbytes is None:
-        found.kept.append(os.path.join(folder.path, name))
-        return
-    found.files += 1
-    found.nbytes += nbytes
-
-
-def _look(folder: EnteredFolder, ours: str, found: Found) -> tuple[dict[str, int], list[str], bytes]:
-    """Files of ours with their sizes, folders, and a digest of which files these are; whatever else there is, is kept."""
-    files: dict[str, int] = {}
-    folders: list[str] = []
-    digest = hashlib.blake2b(folder.identity().encode(), digest_size=16)
-    for name, facts in folder.inside():
-        if facts.kind == FOLDER:
-            folders.append(name)
-        elif facts.kind == FILE and re.fullmatch(ours, name, re.DOTALL):
-            files[name] = facts.nbytes
-            digest.update(f"/{facts.version} ".encode() + os.fsencode(name))
-        else:
-            found.kept.append(os.path.join(folder.path, name))
-    return files, folders, digest.digest()
+def _with_marks(rules: Rules) -> Rules:
+    """What a killed writer of a mark left is ours, too."""
+    return replace(rules, files=rf"{rules.files}|{manifest.LEFT}")

@@ -3,9 +3,9 @@
 They have a folder of their own, beside what was staged, with its own mark.
 """
 
-from tierscope.dataset.stage import claim_folder, make_folders
+from tierscope.dataset.stage import claim_folder, make_folders, names_facts, remove_data
 from tierscope.output.disk_errors import GENERATING, explained
-from tierscope.storage.base import FILE, Storage
+from tierscope.storage.base import Storage
 from tierscope.storage.files import DatasetFiles
 
 
@@ -17,13 +17,10 @@ class Copies:
 
     def begin(self) -> None:
         """An empty folder: copies go, whole or half written ones. Files that have other names are not ours, and stay."""
-        claim_folder(self._storage, self._files.folder, "copies")
-        make_folders(self._storage, self._files)
+        claim_folder(self._storage, self._files.folder, "copies", names_facts(self._files))
         with explained(self._files.folder, GENERATING):
-            for folder in self._files.folders():
-                for name, kind in self._storage.entries(folder).items():
-                    if self._files.owns(name) and kind == FILE:
-                        self._storage.remove(f"{folder}/{name}")
+            remove_data(self._storage, self._files)
+        make_folders(self._storage, self._files)
 
     def sync(self) -> None:
         """Pages that were never written to the device cannot be taken out of the page cache."""

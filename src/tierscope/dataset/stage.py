@@ -21,14 +21,16 @@ from tierscope.formats.raw import Raw
 from tierscope.jsonable import JsonObject
 from tierscope.output import durable, manifest
 from tierscope.output.disk_errors import GENERATING, LOOKING, explained, explanation
+from tierscope.output.ours import NAMES, Rules
+from tierscope.output.walk import remove_ours
 from tierscope.plan.planned import planned
 from tierscope.spec.study import Study
 from tierscope.storage import striping
 from tierscope.storage.base import FILE, LINK, Piece, Storage
 from tierscope.storage.files import DatasetFiles
+from tierscope.storage.folders import enter
 from tierscope.storage.opening import open_storages
 from tierscope.storage.striping import Striping
-from tierscope.storage.sums import NAME as SUMS
 
 STATISTICS = 0  # number of the one file that samples made in memory are drawn from
 
@@ -111,7 +113,7 @@ class Stager:
         """The leading rank of each tier makes and marks the directories. Changes nothing that is there."""
         for share in self._led():
             manifest.claim(share.files.tier_root, "tier", share.storage)
-            found = claim_folder(share.storage, share.files.folder, "dataset")
+            found = claim_folder(share.storage, share.files.folder, "dataset", names_facts(share.files))
             if share.striping:
                 place = striping.verify if "complete" in found else striping.fix  # as long as no file can be there
                 place(share.striping, share.files.folder)
@@ -129,6 +131,8 @@ class Stager:
                     share.sums.distrust()
                 if not found.get("complete"):
                     self._mark(share, complete=False)
+                elif NAMES not in found:  # of an older version
+                    manifest.write(share.files.folder, "dataset", found | names_facts(share.files), share.storage)
 
     def _led(self) -> list[Share]:
         return [share for share in self.shares if share.leads]
@@ -142,16 +146,12 @@ class Stager:
         """Remove data files that may be hollow; the folder is ours, and so is everything with these names."""
         if share.sums:
             share.sums.drop()
-        for folder in share.files.folders():
-            for name in share.storage.entries(folder):
-                if share.files.owns(name):
-                    share.storage.remove(f"{folder}/{name}")
+        remove_data(share.storage, share.files)
+        make_folders(share.storage, share.files)
 
     def _mark(self, share: Share, complete: bool) -> None:
         state = {"complete": complete, "host": socket.gethostname(), "boot_id": durable.boot_id()}
-        if share.sums:
-            state["extra_names"] = [SUMS]
-        manifest.write(share.files.folder, "dataset", state, share.storage)
+        manifest.write(share.files.folder, "dataset", state | names_facts(share.files), share.storage)
 
     def missing(self) -> list[Missing]:
         """What this rank will have to write, found by looking at every file of its shares."""
@@ -277,7 +277,8 @@ class Stager:
             storage.remove(unfinished)
         if self._format.reading == LIBRARY:
             samples = self._samples(file)
-            self._format.write(unfinished, samples)
+            with durable.created(unfinished, storage.root) as new:
+                self._format.write(new, samples)
             found = storage.look(unfinished)
             written = found.nbytes if found else 0
             if share.sums:
@@ -323,21 +324,32 @@ class Stager:
                 self._mark(share, complete=True)
 
 
-def claim_folder(storage: Storage, folder: str, kind: str) -> JsonObject:
+def claim_folder(storage: Storage, folder: str, kind: str, facts: JsonObject | None = None) -> JsonObject:
     """A folder on a tier, ours as `manifest.claim` has it; nothing is marked through a link."""
     refuse_link(storage, folder)
-    return manifest.claim(folder, kind, storage)
+    return manifest.claim(folder, kind, storage, facts)
+
+
+def names_facts(files: DatasetFiles) -> JsonObject:
+    """What the mark of a dataset says of its files."""
+    return {NAMES: files.names.facts()}
+
+
+def remove_data(storage: Storage, files: DatasetFiles) -> None:
+    """All files of a dataset, finished or not, and its subfolders; whatever else lies there stays."""
+    remove_ours(enter(storage, files.folder), Rules(numbered=files.names))
 
 
 def make_folders(storage: Storage, files: DatasetFiles) -> None:
     """All that must be there before files are written."""
     for folder in files.folders():
+        refuse_link(storage, folder)
         with explained(files.folder, GENERATING):
             storage.make_folder(folder)
-        refuse_link(storage, folder)
 
 
 def refuse_link(storage: Storage, folder: str) -> None:
+    """With its own sentence; no storage follows one in any case."""
     with explained(folder, LOOKING):
         found = storage.look(folder)
     if found is not None and found.kind == LINK:

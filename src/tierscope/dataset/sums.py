@@ -112,6 +112,8 @@ class StagedSums:
         parts = [path for path in self._parts() if path != unfinished]
         if not parts:
             return
+        with suppress(FileNotFoundError):
+            storage.remove(unfinished)
         out, table_sum, access = _Output(storage, unfinished, HEADER_BYTES), 0, storage.open_access()
         try:
             for first in range(0, layout.entries, _AT_ONCE):

@@ -58,7 +58,7 @@ class Lmdb(Format):
                         for inside, payload in enumerate(payloads[first : first + _WRITTEN_AT_ONCE], first):
                             transaction.put(_KEY.pack(inside), b"".join(payload), append=True)
         except lmdb.Error as error:  # a full disk is an input/output error to it
-            disk = os.statvfs(os.path.dirname(path) or ".")
+            disk = os.statvfs(path if os.path.exists(path) else os.path.dirname(path) or ".")
             if isinstance(error, lmdb.DiskError) or disk.f_bavail * disk.f_frsize < room:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
             raise OSError(str(error)) from error

@@ -21,6 +21,8 @@ from tierscope.errors import UserError
 from tierscope.measure.storages import check_storages, filesystems
 from tierscope.measure.trained import check_training
 from tierscope.output import handover
+from tierscope.output.disk_errors import explained, plain
+from tierscope.output.durable import write_file
 from tierscope.spec import dump, sweep
 from tierscope.spec.study import Point, Study
 from tierscope.trace.provenance import provenance
@@ -35,11 +37,11 @@ def run_away(study: Study, folder: str, data: str, say: Callable[[str], None]) -
     """All points and repetitions into the folder; `data`: where tiers with {out} in their paths lie."""
     points = list(sweep.points(study))
     _check(study, points, data)
-    os.makedirs(folder, exist_ok=True)
-    if os.path.exists(os.path.join(folder, STUDY)):
+    if os.path.lexists(os.path.join(folder, STUDY)):
         raise UserError(f"{folder}: holds runs already; give an empty folder")
-    with open(os.path.join(folder, STUDY), "w", encoding="utf-8") as file:
-        file.write(dump.to_yaml(study))
+    with explained(folder, plain("give another folder")):
+        os.makedirs(folder, exist_ok=True)
+        write_file(os.path.join(folder, STUDY), dump.to_yaml(study).encode())
     staged: set[Any] = set()
     for repetition in range(1, study.repetitions + 1):
         for point in points:

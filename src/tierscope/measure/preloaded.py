@@ -5,7 +5,7 @@ Every run has ranks of its own, started with our preload library, as a command u
 """
 
 import importlib.util
-import shutil
+import os
 import time
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ from tierscope.errors import UserError
 from tierscope.loaders import LOADERS
 from tierscope.measure.profiled import ProfiledRun, tier_prefixes
 from tierscope.native import library
-from tierscope.output.result import make_scratch
+from tierscope.output.result import clear_scratch, make_scratch
 from tierscope.recording.builtin import Builtin
 from tierscope.recording.collect import collect
 from tierscope.recording.recorders import RecordingRequest
@@ -79,7 +79,7 @@ class Preloading:
             ranks: list[RankTrace] = crew.call(task, watch.advance)
             crew.leave(_ENDING_SECONDS)
         found = collect(folder, [tier.name for tier in tiers], lambda _: False, time.monotonic_ns())
-        shutil.rmtree(folder, ignore_errors=True)
+        clear_scratch(self._out, os.path.basename(folder))
         per_node, epochs = study.system.ranks_per_node, study.workload.train.epochs
         rows = found.table.filter(
             pl.col("record") == "io", pl.col("rank").is_not_null(), pl.col("epoch") <= epochs

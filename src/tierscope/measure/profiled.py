@@ -6,8 +6,8 @@ themselves (epochs, samples, stalls, the order of reads) is kept as ever; operat
 OUT/logs/0003-r1/   what it wrote in the run of point 3, repetition 1
 """
 
+import errno
 import os
-import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -24,8 +24,11 @@ from tierscope.imports.paths import TierRules
 from tierscope.loaders import LOADERS
 from tierscope.loaders.choose import choose_loader
 from tierscope.measure.natively import refuse_native
-from tierscope.output.durable import remove_files
-from tierscope.output.result import LOG_NAMES, SCRATCH
+from tierscope.output.durable import make_folders, move_file
+from tierscope.output.folders import enter_directory
+from tierscope.output.ours import LOG_NAMES, Rules
+from tierscope.output.result import clear_scratch, make_scratch
+from tierscope.output.walk import remove_ours
 from tierscope.recording.profilers import Profiler, Ran
 from tierscope.recording.recorders import RECORDERS, RecordingRequest
 from tierscope.spec.study import Study
@@ -80,8 +83,7 @@ class Profiling:
     def measure(self, key: RunKey, run: ResolvedRun, compute: str, watch: Watch) -> ProfiledRun:
         study = run.study
         name = f"{key.point:04d}-r{key.repetition}"
-        folder = os.path.join(self._out, SCRATCH, f"profile-{name}")
-        os.makedirs(folder)
+        folder = make_scratch(self._out, f"profile-{name}")
         tiers = tier_prefixes(study, self._out)
         variables = self._profiler.prepare(folder, RecordingRequest(command=(), tiers=tiers))
         with LocalCrew(study.system.ranks, variables) as crew:
@@ -112,9 +114,11 @@ class Profiling:
         Those of an epoch are named after it: by themselves, two of a process may have one name, and begin in one second.
         """
         try:
-            os.makedirs(target, exist_ok=True)
-            remove_files(target, LOG_NAMES)
-        except (FileExistsError, NotADirectoryError):
+            make_folders(target, self._out)
+            remove_ours(enter_directory(target, self._out), Rules(LOG_NAMES))
+        except OSError as error:
+            if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+                raise
             raise ForeignDirectoryError(
                 f"{target}: is a link or no directory, and logs belong there; remove it, or give another --out"
             ) from None
@@ -123,8 +127,8 @@ class Profiling:
             first = os.path.relpath(path, folder).split(os.sep)[0]
             name = f"{first}_{os.path.basename(path)}" if is_epoch_folder(first) else os.path.basename(path)
             kept.append(os.path.join(target, name))
-            os.replace(path, kept[-1])
-        shutil.rmtree(os.path.dirname(folder), ignore_errors=True)
+            move_file(path, kept[-1], self._out)
+        clear_scratch(self._out)
         if not kept:
             raise UserError(f"{self.name} wrote no log; look at what it printed, or leave --profiler out")
         return kept

@@ -1,7 +1,6 @@
 """One run after another on a crew, each to a trace."""
 
 import os
-import shutil
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
@@ -26,7 +25,7 @@ from tierscope.measure.profiled import Profiling
 from tierscope.measure.storages import devices_of, filesystems
 from tierscope.measure.trained import meeting
 from tierscope.output.op_list import collect_ops
-from tierscope.output.result import SCRATCH, make_scratch
+from tierscope.output.result import clear_scratch, make_scratch
 from tierscope.plan.reading import reading_of
 from tierscope.spec.study import Point, Study
 from tierscope.storage.background import Background, loads_of
@@ -93,7 +92,7 @@ class Runner:
 
     def _discard(self, line: str) -> None:
         """All that an attempt left: it did not happen."""
-        shutil.rmtree(os.path.join(self._out, SCRATCH), ignore_errors=True)
+        clear_scratch(self._out)
         self._watch.take_back()
         self._watch.note(line)
 
@@ -181,4 +180,4 @@ class Runner:
             raw = {rank: ops_path(scratch, rank) for rank in range(node * per_node, (node + 1) * per_node)}
             name = f"{key.point:04d}-r{key.repetition}-node{node}.parquet"
             collect_ops(os.path.join(self._out, "ops", name), raw, tiers)
-        shutil.rmtree(os.path.dirname(scratch), ignore_errors=True)
+        clear_scratch(self._out)

@@ -3,12 +3,13 @@
 import os
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
 from tierscope.arch.networks import build_network
 from tierscope.errors import UserError
+from tierscope.output.durable import remove_file
 from tierscope.spec.study import Model, Study
 
 BUILTIN = "builtin"
@@ -46,8 +47,7 @@ def meeting(study: Study, out: str) -> Iterator[str | None]:
     try:
         yield path
     finally:
-        with suppress(FileNotFoundError):
-            os.unlink(path)
+        remove_file(path, out)
 
 
 def metadata_cache(study: Study) -> str:

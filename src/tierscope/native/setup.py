@@ -42,12 +42,12 @@ class TierSetup:
 
 
 def write_setup(folder: str, tiers: Sequence[TierSetup], slots: int, boot: str, options: int = 0) -> None:
-    """The config, the board and the count of what cannot be recorded, before any process starts."""
-    with open(os.path.join(folder, "lost"), "wb") as lost:
+    """The config, the board and the count of what cannot be recorded, before any process starts. The folder is new: files that are there are an error."""
+    with open(os.path.join(folder, "lost"), "xb") as lost:
         lost.write(bytes(_LOST.size))
-    with open(os.path.join(folder, "board"), "wb") as board:
+    with open(os.path.join(folder, "board"), "xb") as board:
         board.write(bytes(max(1, slots) * 8))  # real blocks: it will be mapped
-    with open(os.path.join(folder, "config"), "wb") as config:
+    with open(os.path.join(folder, "config"), "xb") as config:
         config.write(config_bytes(tiers, slots, boot, options))
 
 

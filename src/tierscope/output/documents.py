@@ -7,7 +7,8 @@ Results lie in plain directories, tiers on storages of any kind; both are marked
 import json
 import math
 import os
-from typing import Any, Protocol
+import stat
+from typing import Any, NamedTuple, Protocol
 
 from tierscope.output.durable import write_file
 from tierscope.plain_files import open_plain
@@ -15,6 +16,14 @@ from tierscope.plain_files import open_plain
 MOST_BYTES = 1 << 20  # of a document, unless its reader expects more
 MOST_NESTED = 64
 FILE, FOLDER, LINK, OTHER = "file", "folder", "link", "other"  # what an entry of a folder can be
+
+
+class FileFacts(NamedTuple):
+    """`version`: another one when the file was replaced or written since. A tuple, because staging asks for one of every file."""
+
+    kind: str  # FILE, FOLDER, LINK or OTHER
+    nbytes: int
+    version: tuple[int, ...] = ()
 
 
 class DocumentSource(Protocol):
@@ -61,6 +70,12 @@ def entry_kind(entry: "os.DirEntry[str]") -> str:
     if entry.is_file(follow_symlinks=False):
         return FILE
     return FOLDER if entry.is_dir(follow_symlinks=False) else OTHER
+
+
+def facts_of(found: os.stat_result) -> FileFacts:
+    mode = found.st_mode
+    kind = FILE if stat.S_ISREG(mode) else FOLDER if stat.S_ISDIR(mode) else LINK if stat.S_ISLNK(mode) else OTHER
+    return FileFacts(kind, found.st_size, (found.st_ino, found.st_size, found.st_mtime_ns))
 
 
 PLAIN = PlainDirectories()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tierscope.output.durable import replacing
 from tierscope.trace.provenance import Provenance
 from tierscope.trace.rank_trace import RankTrace
 
@@ -33,7 +34,7 @@ def save(path: str, run: HandedRun, ranks: list[RankTrace]) -> None:
         "ranks": [_packed(rank, arrays) for rank in ranks],
     }
     arrays[TREE] = np.frombuffer(json.dumps(tree).encode(), np.uint8)
-    with open(path, "wb") as file:
+    with replacing(path) as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
 

@@ -5,31 +5,61 @@
 
 import json
 import os
+import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from tierscope.errors import ForeignDirectoryError, ResultError, UserError
 from tierscope.jsonable import JsonObject
 from tierscope.output import disk_errors
 from tierscope.output.documents import MOST_BYTES, PLAIN, DocumentPlace, DocumentSource, parse_json, within
+from tierscope.output.durable import TEMPORARY, write_file
+from tierscope.output.ours import MARK, RESULTS
 
 NAME = "tierscope.json"
 SCHEMA_VERSION = 1
+LEFT = rf"{MARK}\.\d+\.tmp"  # by a killed writer of an older version
+_NAMES = "names"
 
 
-def claim(directory: str, kind: str, place: DocumentPlace = PLAIN) -> JsonObject:
-    """Make the directory ours: new or empty ones are marked, marked ones are read, all others are refused."""
+def claim(directory: str, kind: str, place: DocumentPlace = PLAIN, facts: JsonObject | None = None) -> JsonObject:
+    """Make the directory ours: new or empty ones are marked, marked ones are read, all others are refused.
+
+    `facts`: what a new mark says beside its kind. That of a result lists files with fixed names, of which there is none yet (`put`).
+    """
+    if kind in RESULTS:
+        refuse_no_text(directory)
     with _explained(directory):
         place.make_folder(directory)
         found = _of_kind(directory, kind, place)
         if found is None:
-            write(directory, kind, {}, place)
+            write(directory, kind, ({_NAMES: []} if kind in RESULTS else {}) | (facts or {}), place)
         return found or {}
+
+
+def put(directory: str, files: Mapping[str, bytes]) -> list[str]:
+    """Write files with fixed names into a directory of ours, each durably; their paths. The mark lists them before they are there.
+
+    A mark without a list was written before there were lists, and stays so: then all names of its kind are ours.
+    """
+    record(directory, files)
+    paths = [os.path.join(directory, name) for name in files]
+    for path, content in zip(paths, files.values(), strict=True):
+        write_file(path, content, directory)
+    return paths
+
+
+def record(directory: str, names: Iterable[str]) -> None:
+    mark = read(directory)
+    known = mark.get(_NAMES) if mark else None
+    if mark and isinstance(known, list) and (missing := set(names).difference(map(str, known))):
+        write(directory, str(mark.get("kind")), {**mark, _NAMES: sorted({*map(str, known), *missing})})
 
 
 def check(directory: str, kind: str) -> None:
     """Refuse what `claim` would refuse; nothing is made or written."""
+    refuse_no_text(directory)
     with _explained(directory):
         try:
             is_directory = stat.S_ISDIR(os.stat(directory).st_mode)
@@ -38,6 +68,14 @@ def check(directory: str, kind: str) -> None:
         if not is_directory:
             raise FileExistsError
         _of_kind(directory, kind, PLAIN)
+
+
+def refuse_no_text(directory: str) -> None:
+    """Tables and pages know their files by text."""
+    try:
+        directory.encode()
+    except UnicodeEncodeError:
+        raise UserError(f"{directory}: its name is not valid UTF-8; rename it, or give another directory") from None
 
 
 @contextmanager
@@ -65,7 +103,7 @@ def _of_kind(directory: str, kind: str, place: DocumentPlace) -> JsonObject | No
     """The marker's content; None: the directory is empty. All that is not ours, or of another kind, is refused."""
     found = read(directory, place)
     if found is None:
-        entries = [name for name in place.entries(directory) if not name.startswith(f"{NAME}.")]
+        entries = [name for name in place.entries(directory) if not re.fullmatch(rf"{LEFT}|{TEMPORARY}", name)]
         if entries:
             raise ForeignDirectoryError(
                 f"{directory}: is not empty and was not made by Tierscope (it holds {entries[0]}); "
@@ -135,5 +173,6 @@ def kind_of(directory: str) -> str | None:
 
 
 def write(directory: str, kind: str, content: JsonObject, place: DocumentPlace = PLAIN) -> None:
-    whole = {"schema_version": SCHEMA_VERSION, "made_by": "tierscope", "kind": kind, **content}
+    head = {"schema_version": SCHEMA_VERSION, "made_by": "tierscope", "kind": kind}
+    whole = head | content | head
     place.write_document(os.path.join(directory, NAME), (json.dumps(whole, indent=1) + "\n").encode())

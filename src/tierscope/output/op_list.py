@@ -13,6 +13,7 @@ from polars.io.plugins import register_io_source
 
 from tierscope.errors import ResultError
 from tierscope.native.state import open_plain
+from tierscope.output.durable import remove_file
 from tierscope.output.store import write_parquet
 from tierscope.output.tables import meeting_polars, read_about, scan_table
 from tierscope.trace.check_ops import wrong_in_ops
@@ -61,7 +62,7 @@ def collect_ops(path: str, raw: dict[int, str], tiers: list[str]) -> None:
     """Write the operations of some ranks (rank → raw file) as one Parquet file, then remove the raw files."""
     write_ops(path, [OpSource(rank, lambda name=name: rows_of(name)) for rank, name in raw.items()], tiers)  # type: ignore[misc]
     for name in raw.values():
-        os.unlink(name)
+        remove_file(name)
 
 
 def write_ops(path: str, sources: Sequence[OpSource], tiers: Sequence[str]) -> None:
@@ -132,8 +133,9 @@ def rows_of(name: str) -> Iterator[Rows]:
 
 
 def _write(path: str, frame: pl.LazyFrame, kind: str) -> None:
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    write_parquet(path, frame, {"schema_version": SCHEMA_VERSION, "kind": kind})
+    """Lists lie in a folder of a result, which is made."""
+    out = os.path.dirname(os.path.dirname(path))
+    write_parquet(path, frame, {"schema_version": SCHEMA_VERSION, "kind": kind}, out)
 
 
 def _lazy(frames: Callable[[], Iterator[pl.DataFrame]], schema: pl.Schema) -> pl.LazyFrame:

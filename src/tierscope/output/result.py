@@ -1,7 +1,7 @@
 """The directory of a study's results: ours, locked while in use, and about one study only."""
 
+import errno
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -9,8 +9,10 @@ from dataclasses import replace
 from tierscope.errors import ForeignDirectoryError, ResultError, UserError
 from tierscope.output import disk_errors, manifest
 from tierscope.output.disk_errors import explained
-from tierscope.output.durable import lock_file, remove_leftovers, write_file
+from tierscope.output.durable import enter_folder, lock_file, make_folders
+from tierscope.output.ours import DOCUMENTS, OPS, RUNS, SCRATCH, SCRATCH_RULES, Rules
 from tierscope.output.store import RunStore
+from tierscope.output.walk import remove_folder, remove_leftovers
 from tierscope.plain_files import open_plain
 from tierscope.spec import dump, sweep
 from tierscope.spec.load import parse_study
@@ -20,7 +22,6 @@ from tierscope.trace.trace import RunKey
 
 _STUDY = "study.yaml"
 _LOCK = "lock"
-SCRATCH = ".scratch"  # of the running command, inside the result
 _FOLDERS = ("runs", "ops", "logs", "figures", SCRATCH)
 
 
@@ -32,7 +33,7 @@ def open_result(out: str, study: Study, profiler: str | None = None, kind: str =
         _remember(out, study)
         store = RunStore(out)
         refuse_other_runs(study, store, profiler)
-        shutil.rmtree(os.path.join(out, SCRATCH), ignore_errors=True)
+        clear_scratch(out)
         yield store
 
 
@@ -40,7 +41,7 @@ def check_result(out: str, study: Study, profiler: str | None = None, kind: str 
     """Refuse what `open_result` would refuse, but for one in use, which may be free later; nothing is made or written."""
     manifest.check(out, kind)
     if os.path.isdir(out):
-        refuse_links(out)
+        check_folders(out)
         _refuse_other_study(out, study)
         refuse_other_runs(study, RunStore(out), profiler)
 
@@ -50,7 +51,7 @@ def locked(
     out: str, taken: str = "another run is using it; wait for it to end or give another --out"
 ) -> Iterator[None]:
     """Nobody else uses the directory of a result meanwhile; what a killed writer left there is cleared away."""
-    refuse_links(out)
+    check_folders(out)
     try:
         fd = lock_file(os.path.join(out, _LOCK))
     except BlockingIOError:
@@ -58,35 +59,54 @@ def locked(
     except OSError as error:
         raise UserError(f"{out}: cannot be written: {error.strerror}; give another --out") from None
     try:
-        for folder in ("", "runs", "ops"):
-            remove_leftovers(os.path.join(out, folder))
+        for folder, names in (("", DOCUMENTS), ("runs", RUNS), ("ops", OPS)):
+            remove_leftovers(os.path.join(out, folder), names, out)
         yield
     finally:
         os.close(fd)
 
 
-def refuse_links(out: str) -> None:
-    """A folder of a result is in the result: nothing is written or deleted where a link leads."""
+def check_folders(out: str) -> None:
+    """Say in good time which folder of a result is none, before hours pass: what writes there does not follow links in any case."""
     for path in (os.path.join(out, name) for name in _FOLDERS):
-        if os.path.islink(path):
-            raise ForeignDirectoryError(
-                f"{path}: is a symbolic link, and results are not written through one; put a directory in its place, or give another --out"
-            )
+        try:
+            os.close(enter_folder(path, out))
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise _no_folder(path, error) from None
+
+
+def _no_folder(path: str, error: OSError) -> UserError:
+    fix = "put a directory in its place, or give another --out"
+    if error.errno == errno.ELOOP:
+        return ForeignDirectoryError(f"{path}: is a symbolic link, and results are not written through one; {fix}")
+    if error.errno == errno.ENOTDIR:
+        return ForeignDirectoryError(f"{path}: is not a directory; {fix}")
+    return UserError(f"{path}: cannot be entered: {error.strerror}; change its mode, or give another --out")
 
 
 def make_scratch(out: str, name: str = "") -> str:
     """A folder of the running command, which nobody else may look into."""
-    os.makedirs(os.path.join(out, SCRATCH), 0o700, exist_ok=True)
-    folder = os.path.join(out, SCRATCH, name)
-    if name:
-        os.mkdir(folder, 0o700)
-    return folder
+    folder = os.path.join(out, SCRATCH, name) if name else os.path.join(out, SCRATCH)
+    made = make_folders(folder, out, 0o700)
+    if name and os.listdir(made):
+        raise ForeignDirectoryError(f"{folder}: holds what Tierscope did not make; move it away, or give another --out")
+    return made
+
+
+def clear_scratch(out: str, name: str | None = None) -> None:
+    """What a command left there, or one folder of it; what is mounted there, and what has other names, stays."""
+    if name is None:
+        remove_folder(os.path.join(out, SCRATCH), out, SCRATCH_RULES)
+    else:
+        remove_folder(os.path.join(out, SCRATCH, name), out, Rules(r".*", deep=True))
 
 
 def _remember(out: str, study: Study) -> None:
     """The study is written down; another one may take its place only while there is no result of it."""
     _refuse_other_study(out, study)
-    write_file(os.path.join(out, _STUDY), dump.to_yaml(study).encode())
+    manifest.put(out, {_STUDY: dump.to_yaml(study).encode()})
 
 
 def _refuse_other_study(out: str, study: Study) -> None:
@@ -132,6 +152,3 @@ def read_study(out: str) -> Study:
             f"{path}: cannot be read: it is no UTF-8; restore it or run the study again elsewhere"
         ) from None
     return parse_study(text, path)
-
-
-LOG_NAMES = r".+\.(darshan|pfw[.\w]*)"  # of all profilers

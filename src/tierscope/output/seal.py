@@ -11,9 +11,9 @@ BLANK = f"{_MARK}00000000"
 _PLACE = re.compile(rb"tierscope-crc32c=([0-9a-f]{8})")
 
 
-def stamp(path: str) -> None:
-    """Fill in the checksum of a file that holds BLANK exactly once."""
-    with open(path, "rb+") as file, mmap.mmap(file.fileno(), 0) as content:
+def stamp(file: BinaryIO) -> None:
+    """Fill in the checksum of an open file that holds BLANK exactly once; all of it was written."""
+    with mmap.mmap(file.fileno(), 0) as content:
         (place,) = _PLACE.finditer(content)
         content[place.start(1) : place.end(1)] = b"%08x" % crc32c(content)
 

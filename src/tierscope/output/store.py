@@ -12,12 +12,14 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping
+from typing import BinaryIO
 
 import polars as pl
 
 from tierscope.errors import OutOfSpaceError, ResultError, SpecError, StoppedError, UserError
 from tierscope.jsonable import JsonObject, SweepValue, SweepValues
 from tierscope.output import disk_errors, durable, manifest, seal
+from tierscope.output.manifest import refuse_no_text
 from tierscope.output.tables import ABOUT, FIX, read_about, read_parquet, read_table
 from tierscope.spec.dump import identity
 from tierscope.spec.load import parse_study
@@ -51,6 +53,7 @@ class RunStore:
     """
 
     def __init__(self, out: str) -> None:
+        refuse_no_text(out)
         self.out = out
         self.folder = os.path.join(out, "runs")
         self._abouts: dict[RunKey, tuple[_Stamp, Description]] = {}
@@ -65,15 +68,21 @@ class RunStore:
         return os.path.join(self.folder, f"{key.point:04d}-r{key.repetition}.parquet")
 
     def finished(self) -> set[RunKey]:
-        if not os.path.isdir(self.folder):
+        try:
+            names = os.listdir(self.folder)
+        except FileNotFoundError:
             return set()
-        matches = (_NAME.fullmatch(name) for name in os.listdir(self.folder))
+        except OSError as error:
+            raise ResultError(
+                f"{self.folder}: cannot be listed: {error.strerror}; put the directory of runs in its place"
+            ) from None
+        matches = (_NAME.fullmatch(name) for name in names)
         return {RunKey(int(match[1]), int(match[2])) for match in matches if match}
 
     def save(self, trace: Trace) -> None:
         """Durable before it is visible."""
-        os.makedirs(self.folder, exist_ok=True)
-        write_parquet(self.path(trace.key), trace.table, encode(trace.about))
+        os.makedirs(self._out, exist_ok=True)
+        write_parquet(self.path(trace.key), trace.table, encode(trace.about), self._out)
 
     def refuse_others(self, points: Mapping[RunKey, Point], profiler: str | None = None) -> None:
         """Refuse a finished run that was made at another point than the one given for it, or measured with another profiler."""
@@ -183,21 +192,20 @@ def _same_study(text: str | None, expected: str, resolved: dict[str, str | None]
     return resolved[text] == expected
 
 
-def write_parquet(path: str, table: pl.DataFrame | pl.LazyFrame, about: JsonObject) -> None:
-    """Description and checksum go into the file's metadata."""
+def write_parquet(path: str, table: pl.DataFrame | pl.LazyFrame, about: JsonObject, out: str | None = None) -> None:
+    """Description and checksum go into the file's metadata. `out`: the result that it is in, from where on links are refused."""
     metadata = {ABOUT: json.dumps(about), "tierscope_checksum": seal.BLANK}
     try:
-        with durable.replacing(path) as temporary:
-            target = os.path.abspath(temporary)  # Polars would take `~` for the home directory
+        with durable.replacing(path, out) as file:
             try:
                 if isinstance(table, pl.LazyFrame):
-                    table.sink_parquet(target, metadata=metadata)
+                    table.sink_parquet(file, metadata=metadata)
                 else:
-                    table.write_parquet(target, metadata=metadata)
+                    table.write_parquet(file, metadata=metadata)
             except pl.exceptions.ComputeError:
-                _meet_again(temporary)
+                _meet_again(file)
                 raise
-            seal.stamp(temporary)
+            seal.stamp(file)
     except (OSError, pl.exceptions.ComputeError) as error:  # Polars meets a full disk as the latter
         raise _explanation(error, path) from None
 
@@ -214,12 +222,11 @@ def _explanation(error: Exception, path: str) -> Exception:
     return StoppedError(str(found)) if isinstance(found, UserError) else found  # the run is lost, and the study goes on
 
 
-def _meet_again(path: str) -> None:
+def _meet_again(file: BinaryIO) -> None:
     """Raise what the system says when more is written to a file: of some errors Polars only tells that there was one."""
-    with open(path, "ab", buffering=0) as file:
-        for _ in range(16):
-            file.write(bytes(1 << 16))
-        os.fsync(file.fileno())
+    for _ in range(16):
+        os.write(file.fileno(), bytes(1 << 16))
+    os.fsync(file.fileno())
 
 
 def _number_of(error: Exception) -> int | None:

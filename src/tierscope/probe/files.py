@@ -18,7 +18,10 @@ from dataclasses import dataclass
 
 from tierscope.errors import ForeignDirectoryError, UserError
 from tierscope.output import manifest
-from tierscope.output.durable import lock_file, remove_leftovers
+from tierscope.output.durable import lock_file
+from tierscope.output.folders import enter_directory
+from tierscope.output.ours import MARK, PROBE, Rules
+from tierscope.output.walk import remove_ours
 from tierscope.signals import undisturbed
 from tierscope.trace.provenance import filesystem_of
 from tierscope.units import about_bytes, counted
@@ -82,29 +85,12 @@ def _remove(folder: str) -> None:
     """All that is ours. With something else in it, the folder stays, and its mark too."""
     _remove_files(folder)
     if set(os.listdir(folder)) <= {_LOCK, manifest.NAME}:
-        for name in (manifest.NAME, _LOCK):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(os.path.join(folder, name))
+        remove_ours(enter_directory(folder), Rules(rf"{MARK}|{_LOCK}"))
         os.rmdir(folder)
 
 
 def _remove_files(folder: str) -> None:
-    remove_leftovers(folder)
-    with os.scandir(folder) as entries:
-        sizes = [
-            entry.path for entry in entries if re.fullmatch(r"\d+", entry.name) and entry.is_dir(follow_symlinks=False)
-        ]
-    for size in sizes:
-        with os.scandir(size) as entries:
-            ours = [
-                entry.path
-                for entry in entries
-                if re.fullmatch(r"\d{6}\.bin", entry.name) and entry.is_file(follow_symlinks=False)
-            ]
-        for path in ours:
-            os.unlink(path)
-        with contextlib.suppress(OSError):  # somebody else's file is in it
-            os.rmdir(size)
+    remove_ours(enter_directory(folder), PROBE)
 
 
 def strangers(folder: str) -> str | None:

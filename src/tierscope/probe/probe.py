@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from tierscope.bench.liveness import until_undisturbed
 from tierscope.errors import UserError
-from tierscope.output.durable import sync_filesystem, write_file
+from tierscope.output.durable import sync_filesystem, writing_named
 from tierscope.probe import files as probe_files
 from tierscope.probe.crew import ProbeCrew
 from tierscope.probe.measure import (
@@ -280,7 +280,8 @@ def _rounded(key: str, rate: ProbedRate) -> ProbedRate:
 
 def write_system(found: Probed, path: str) -> None:
     try:
-        write_file(path, dump_system(known_system(found)).encode())
+        with writing_named(path) as file:
+            file.write(dump_system(known_system(found)).encode())
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror}; give another -o") from None
 

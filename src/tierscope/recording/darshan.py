@@ -12,6 +12,7 @@ from tierscope.helper_process import Helper
 from tierscope.imports.darshan_library import INSTALL, library_path
 from tierscope.imports.logs import ImportOptions, import_logs
 from tierscope.imports.paths import TierRules
+from tierscope.output.durable import write_file
 from tierscope.recording.darshan_question import BEGINS_ANEW, LOADED
 from tierscope.recording.profilers import Profiler, Ran
 from tierscope.recording.recorders import RecordingRequest
@@ -87,8 +88,7 @@ class Darshan(Profiler):
         """Logs of every process, with room for all files, also of places that Darshan leaves out by itself."""
         make_days(folder)
         config = os.path.join(folder, "darshan.conf")
-        with open(config, "w", encoding="utf-8") as out:
-            out.write("\n".join(config_lines(wanted)) + "\n")
+        write_file(config, os.fsencode("\n".join(config_lines(wanted)) + "\n"))
         return {
             "DARSHAN_ENABLE_NONMPI": "1",
             "DARSHAN_DISABLE_SHARED_REDUCTION": "1",

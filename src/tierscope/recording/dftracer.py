@@ -11,6 +11,7 @@ from tierscope.imports.dftracer_outline import outline
 from tierscope.imports.logs import ImportOptions, import_logs
 from tierscope.imports.paths import TierRules
 from tierscope.jsonable import JsonObject
+from tierscope.output.durable import write_file
 from tierscope.recording.profilers import Profiler, Ran
 from tierscope.recording.recorders import RecordingRequest
 from tierscope.trace.trace import Trace
@@ -47,8 +48,7 @@ class DFTracer(Profiler):
         """Epochs and ranks go into a trace of their own beside the others, so that whoever reads these knows them too."""
         beside = os.path.join(os.path.dirname(logs[0]), EPOCH_FILE)
         host = next((host for path in logs if (host := outline(path, EPOCH_SPAN).host)), "")
-        with open(beside, "w", encoding="utf-8") as out:
-            out.writelines(json.dumps(event) + "\n" for event in epoch_events(host, ran))
+        write_file(beside, "".join(json.dumps(event) + "\n" for event in epoch_events(host, ran)).encode())
         return import_logs([*logs, beside], ImportOptions(rules, epoch_span=EPOCH_SPAN, force=True))
 
 

@@ -4,7 +4,6 @@ import glob
 import os
 import shlex
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from msgspec import structs
@@ -14,6 +13,7 @@ from tierscope.imports.logs import ImportOptions as Reading
 from tierscope.imports.logs import import_logs
 from tierscope.imports.paths import TierRules
 from tierscope.native.program import processes_with, why_unseen
+from tierscope.output.durable import link_file
 from tierscope.recording.recorders import RecordingRequest
 from tierscope.spec.study import Study
 from tierscope.trace.description import RecordedCommand, TracedCommand
@@ -85,7 +85,7 @@ class Profiler:
         written = self.written(folder)
         if not written:
             raise UserError(f"{self.name} wrote no log; look at what the command printed, or use --with builtin")
-        paths = [_keep(path, os.path.join(out, "logs")) for path in written]
+        paths = [_keep(path, out) for path in written]
         rules = TierRules({tier.name: tier.prefixes for tier in about.tiers})
         trace = import_logs(paths, Reading(rules, force=True))
         ran = RecordedCommand(recorder=about.recorder, exit_code=about.exit_code)
@@ -95,10 +95,8 @@ class Profiler:
         return Trace(trace.key, described, trace.table)
 
 
-def _keep(path: str, folder: str) -> str:
+def _keep(path: str, out: str) -> str:
     """Also there, under the same name; the command may still be writing to it."""
-    os.makedirs(folder, exist_ok=True)
-    target = os.path.join(folder, os.path.basename(path))
-    with suppress(FileExistsError):
-        os.link(path, target)
+    target = os.path.join(out, "logs", os.path.basename(path))
+    link_file(path, target, out)
     return target

@@ -11,7 +11,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -22,9 +21,12 @@ from tierscope.errors import CommandError, ResultError, StoppedError, TierscopeE
 from tierscope.native.program import why_not_run
 from tierscope.output import manifest
 from tierscope.output.durable import write_file
-from tierscope.output.result import SCRATCH, locked
+from tierscope.output.folders import enter_directory
+from tierscope.output.ours import MARK, SCRATCH, Rules
+from tierscope.output.result import clear_scratch, locked, make_scratch
 from tierscope.output.store import RunStore
 from tierscope.output.typed_documents import DocumentKind, read_typed
+from tierscope.output.walk import remove_ours
 from tierscope.recording.command import find_program, launch
 from tierscope.recording.recorders import RECORDERS, Recorder, RecordingRequest
 from tierscope.trace.decode import decode_command, encode
@@ -65,14 +67,13 @@ def run_traced(
         watch.note(line)
     with _claimed(out, wanted.command) as target:
         about = _describe(wanted, recorder)
-        folder = os.path.join(target, SCRATCH, _RECORD)
         try:
-            os.makedirs(folder)
+            folder = make_scratch(target, _RECORD)
             environment = {**os.environ, **chosen.prepare(folder, wanted)}
             _remember(target, about)
             code = launch(program, wanted.command, environment, output_to_stderr)
         except (OSError, TierscopeError, KeyboardInterrupt) as error:
-            shutil.rmtree(os.path.join(target, SCRATCH), ignore_errors=True)  # the command was not started
+            clear_scratch(target)  # the command was not started
             if isinstance(error, OSError):
                 raise UserError(f"{target}: cannot be used: {error.strerror}; give another --out") from None
             if isinstance(error, CommandError) and (reason := why_not_run(program)):
@@ -132,11 +133,10 @@ def _default_out(command: tuple[str, ...]) -> str:
 
 def _remove_unused(target: str, parent_too: bool) -> None:
     """The directory that was made for a command which then could not be started. Records are never removed."""
-    ours = {manifest.NAME, "lock"}
+    ours = Rules(rf"{MARK}|lock")
     with suppress(OSError):
-        if set(os.listdir(target)) <= ours:
-            for name in os.listdir(target):
-                os.unlink(os.path.join(target, name))
+        if all(ours.owns(name) for name in os.listdir(target)):
+            remove_ours(enter_directory(target), ours)
             os.rmdir(target)
             if parent_too:
                 os.rmdir(os.path.dirname(target))
@@ -157,7 +157,8 @@ def _describe(wanted: RecordingRequest, recorder: str) -> TracedCommand:
 
 
 def _remember(out: str, about: TracedCommand) -> None:
-    write_file(os.path.join(out, SCRATCH, _DESCRIPTION), (json.dumps(encode(about), indent=1) + "\n").encode())
+    path = os.path.join(out, SCRATCH, _DESCRIPTION)
+    write_file(path, (json.dumps(encode(about), indent=1) + "\n").encode(), out)
 
 
 def is_trace(out: str) -> bool:
@@ -173,7 +174,7 @@ def finish(out: str, exit_code: int | None = None) -> None:
     """Collect what was recorded, if that has not been done. Records go away only when the trace is safely on disk."""
     if not is_unfinished(out):
         if RunStore(out).finished():  # killed just before its end
-            shutil.rmtree(os.path.join(out, SCRATCH), ignore_errors=True)
+            clear_scratch(out)
         return
     with locked(out, _IN_USE):
         about = _read_description(out)
@@ -187,7 +188,7 @@ def finish(out: str, exit_code: int | None = None) -> None:
             raise type(error)(
                 f"{reason}; the records are kept: when that is mended, 'tierscope analyze {shlex.quote(out)}' goes on"
             ) from None
-        shutil.rmtree(os.path.join(out, SCRATCH), ignore_errors=True)
+        clear_scratch(out)
 
 
 def finish_or_look(out: str) -> Trace | None:

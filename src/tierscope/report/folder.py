@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from tierscope.errors import UserError
 from tierscope.jsonable import JsonObject
 from tierscope.output import manifest
-from tierscope.output.disk_errors import explanation, plain
-from tierscope.output.durable import remove_leftovers, write_file
-from tierscope.output.result import locked, refuse_links
+from tierscope.output.disk_errors import explained, plain
+from tierscope.output.durable import remove_file
+from tierscope.output.ours import DOCUMENTS
+from tierscope.output.ours import FIGURES as FIGURE_NAMES
+from tierscope.output.result import check_folders, locked
+from tierscope.output.walk import remove_leftovers
 from tierscope.report.drawn.view import Figure
 from tierscope.report.figures import standalone
 from tierscope.report.png import png_problem, to_png
@@ -50,8 +53,7 @@ def figure_files(drawn: Iterable[Figure], inside: str = FIGURES) -> dict[str, by
 def write_files(folder: str, files: Mapping[str, bytes], names: Iterable[str], inside: str = FIGURES) -> list[str]:
     """As `put_files`, while nobody else writes there."""
     with locked(folder, _TAKEN):
-        with suppress(NotADirectoryError):  # writing will say so
-            remove_leftovers(os.path.join(folder, inside))
+        remove_leftovers(os.path.join(folder, inside), f"{FIGURE_NAMES}|{DOCUMENTS}", folder)
         return put_files(folder, files, names, inside)
 
 
@@ -63,21 +65,13 @@ def put_files(
     fix: str = "give another --out",
 ) -> list[str]:
     """Each of them durably. Figures with these names that an earlier call left, about other data, give way."""
-    refuse_links(folder)
-    paths = [_write(os.path.join(folder, name), content, fix) for name, content in files.items()]
+    check_folders(folder)
+    with explained(folder, plain(fix), by_name=True):
+        paths = manifest.put(folder, files)
     for old in {os.path.join(inside, f"{name}.{kind}") for name in names for kind in _KINDS} - files.keys():
         with suppress(OSError):
-            os.unlink(os.path.join(folder, old))
+            remove_file(os.path.join(folder, old), folder)
     return paths
-
-
-def _write(path: str, content: bytes, fix: str) -> str:
-    try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        write_file(path, content)
-    except OSError as error:
-        raise explanation(error, path, plain(fix)) from None
-    return path
 
 
 @dataclass(frozen=True, slots=True)

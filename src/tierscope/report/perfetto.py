@@ -5,15 +5,17 @@ classes, compute and stall are laid end to end on tracks of their own, and say t
 """
 
 import gzip
+import io
 import json
 from collections.abc import Iterable, Iterator
-from typing import IO, Any
+from contextlib import contextmanager
+from typing import IO, Any, BinaryIO
 
 import polars as pl
 
 from tierscope.analysis.breakdown import sweep_text
 from tierscope.analysis.times import ClassTimes
-from tierscope.output.durable import replacing
+from tierscope.output.durable import writing_named
 from tierscope.trace.ops import class_name
 
 Event = dict[str, Any]
@@ -25,7 +27,7 @@ _TRACKS = {"I/O (sums)": 0, "compute": 1, "stall": 2}
 
 def write_perfetto(path: str, events: Iterable[Event], name: str) -> None:
     """JSON as Chrome and Perfetto read it, event by event; compressed where the name ends in .gz."""
-    with replacing(path) as temporary, _opened(temporary, path) as out:
+    with writing_named(path) as file, _opened(file, path) as out:
         out.write(json.dumps({"otherData": {"made_by": "tierscope", "name": name}, "displayTimeUnit": "ms"})[:-1])
         out.write(', "traceEvents": [\n')
         for number, event in enumerate(events):
@@ -33,10 +35,16 @@ def write_perfetto(path: str, events: Iterable[Event], name: str) -> None:
         out.write("\n]}\n")
 
 
-def _opened(temporary: str, path: str) -> IO[str]:
-    if path.endswith(".gz"):
-        return gzip.open(temporary, "wt", encoding="utf-8")
-    return open(temporary, "w", encoding="utf-8")
+@contextmanager
+def _opened(file: BinaryIO, path: str) -> Iterator[IO[str]]:
+    """Text that is in the file when the block ends, which stays open."""
+    inner = gzip.GzipFile(fileobj=file, mode="wb") if path.endswith(".gz") else None
+    text = io.TextIOWrapper(inner or file, encoding="utf-8", write_through=False)
+    yield text
+    text.flush()
+    text.detach()
+    if inner is not None:
+        inner.close()
 
 
 def events_of_ops(lists: Iterable[pl.LazyFrame]) -> Iterator[Event]:

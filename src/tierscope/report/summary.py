@@ -17,8 +17,8 @@ from msgspec import Meta
 from tierscope.analysis.metrics import MB, PointMetrics, metric_json, metric_lines, point_metrics
 from tierscope.errors import ResultError, UserError
 from tierscope.jsonable import JsonObject
-from tierscope.output.disk_errors import explanation, plain
-from tierscope.output.durable import write_file
+from tierscope.output import manifest
+from tierscope.output.disk_errors import explained, plain
 from tierscope.output.result import has_study, read_study, refuse_other_runs
 from tierscope.output.store import RunStore
 from tierscope.output.typed_documents import DocumentKind, read_typed
@@ -121,11 +121,8 @@ def _times(runs: Sequence[Trace]) -> tuple[str | None, str | None]:
 def write_summary(out: str, wanted: MetricOptions, store: RunStore | None = None) -> Summary:
     """Written anew, whatever was there."""
     summary = summarise(out, wanted, store)
-    path = os.path.join(out, _NAME)
-    try:
-        write_file(path, (json.dumps(summary.document, indent=1, allow_nan=False) + "\n").encode())
-    except OSError as error:
-        raise explanation(error, path, plain("make it writable")) from None
+    with explained(os.path.join(out, _NAME), plain("make it writable")):
+        manifest.put(out, {_NAME: (json.dumps(summary.document, indent=1, allow_nan=False) + "\n").encode()})
     return summary
 
 

@@ -7,12 +7,13 @@
 import ctypes
 import errno
 import os
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC
-_WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+_NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
@@ -31,8 +32,14 @@ class Punctuality:
 
 
 def create(path: str, /) -> int:
-    """A new, empty file to write to."""
-    return os.open(path, _WRITE_FLAGS, 0o644)
+    """A new, empty file to write to. One that was left under this name goes, and is not emptied: it may have other names. A link is ELOOP."""
+    try:
+        return os.open(path, _NEW_FLAGS, 0o644)
+    except FileExistsError:
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path) from None
+    os.unlink(path)
+    return os.open(path, _NEW_FLAGS, 0o644)
 
 
 def open_folder(path: str, /) -> int:

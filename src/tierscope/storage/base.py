@@ -6,10 +6,10 @@ A storage is made for one tier as one node sees it. Paths are texts below its `r
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, Protocol
 
 from tierscope.native.stations import TierStations
-from tierscope.output.documents import FILE, FOLDER, LINK, OTHER, DocumentPlace
+from tierscope.output.documents import FILE, FOLDER, LINK, OTHER, DocumentPlace, FileFacts
 from tierscope.spec.study import Tier
 from tierscope.storage.access import Access
 
@@ -53,14 +53,6 @@ class Abilities:
 
 
 _ABILITIES = ("paths", "evict", "direct_io", "striping", "share_hosts", "many_hosts")
-
-
-class FileFacts(NamedTuple):
-    """`version`: another one when the file was replaced or written since. A tuple, because staging asks for one of every file."""
-
-    kind: str  # FILE, FOLDER, LINK or OTHER
-    nbytes: int
-    version: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,29 +1,53 @@
 """`storage: directory`: a directory of this system, on whatever file system it is. The default, and what every other kind is compared with."""
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import ClassVar
 
 from tierscope.output import durable
-from tierscope.output.documents import PlainDirectories, entry_kind
+from tierscope.output.documents import PlainDirectories, entry_kind, facts_of
+from tierscope.output.walk import remove_leftovers
 from tierscope.storage import cold
 from tierscope.storage.access import Access, Directory
-from tierscope.storage.base import FILE, FOLDER, LINK, OTHER, Abilities, FileFacts, Piece, StorageSpace, TierPlace
+from tierscope.storage.base import Abilities, FileFacts, Piece, StorageSpace, TierPlace
 
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MAX_PIECES = 512
+_MOST_FOLDERS = 64  # that are kept open
 _BLOCK = 4096  # network filesystems call their transfer size a block
 
 
 class DirectoryStorage(PlainDirectories):
-    """Its root may be a link; below it no link is followed."""
+    """Its root may be a link; below it no link is followed. Files are made by one thread at a time."""
 
     abilities: ClassVar[Abilities] = Abilities(paths=True, evict=True, direct_io=True, striping=True, share_hosts=True)
 
     def __init__(self, place: TierPlace, /) -> None:
         self.root = place.root
+        self._folders: dict[str, int] = {}  # descriptors of those that files were written to last
+
+    def __del__(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
+        while self._folders:
+            os.close(self._folders.popitem()[1])
+
+    def make_folder(self, path: str, /) -> None:
+        os.makedirs(self.root, exist_ok=True)
+        try:
+            durable.make_folders(path, self.root)
+        except NotADirectoryError as error:
+            if error.filename != path:
+                raise
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path) from None
+
+    def write_document(self, path: str, content: bytes, /) -> None:
+        durable.write_file(path, content, self.root, make=False)
 
     def open_access(self) -> Access:
         return Directory()
@@ -45,23 +69,51 @@ class DirectoryStorage(PlainDirectories):
             return None
 
     def write(self, path: str, make: Callable[[], Sequence[Piece]], replace: bool = False, /) -> int:
-        fd = os.open(path, _CREATE | (os.O_TRUNC if replace else os.O_EXCL), 0o644)
+        """A file that is there is never emptied, which may have other names: another takes its place."""
+        folder, _, name = path.rpartition("/")
+        really = _replace if replace else _write_new
+        known = self._folders.get(folder)
         try:
-            return _write_pieces(fd, make())
-        finally:
-            os.close(fd)
+            try:
+                return really(self._enter(folder) if known is None else known, name, make)
+            except FileNotFoundError:
+                if known is None:
+                    raise
+            return really(self._enter(folder), name, make)  # it was removed meanwhile, and made again
+        except OSError as error:
+            if not isinstance(error, FileExistsError):
+                self._forget()  # nothing keeps a disk that failed from being unmounted
+            if error.filename is not None:
+                error.filename, error.filename2 = path, None
+            raise
+
+    def _enter(self, path: str) -> int:
+        """Once for many files."""
+        if path in self._folders or len(self._folders) >= _MOST_FOLDERS:
+            self._forget()
+        self._folders[path] = entered = durable.enter_folder(path, self.root)
+        return entered
 
     def rename(self, old: str, new: str, /) -> None:
-        os.replace(old, new)
+        (before, name), (after, called) = os.path.split(old), os.path.split(new)
+        with durable.opened_folder(before, self.root) as source, durable.opened_folder(after, self.root) as target:
+            os.replace(name, called, src_dir_fd=source, dst_dir_fd=target)
 
     def remove(self, path: str, /) -> None:
-        os.unlink(path)
+        folder, name = os.path.split(path)
+        with durable.opened_folder(folder, self.root) as fd:
+            os.unlink(name, dir_fd=fd)
 
     def remove_folder(self, path: str, /) -> None:
-        os.rmdir(path)
+        if path == self.root:
+            os.rmdir(path)
+            return
+        folder, name = os.path.split(path)
+        with durable.opened_folder(folder, self.root) as fd:
+            os.rmdir(name, dir_fd=fd)
 
     def tidy(self, folder: str, /) -> None:
-        durable.remove_leftovers(folder)
+        remove_leftovers(folder)
 
     def sync(self, folder: str, /) -> None:
         """The whole file system: one call for many files."""
@@ -92,10 +144,27 @@ class DirectoryStorage(PlainDirectories):
         return lambda: os.close(fd)
 
 
-def facts_of(found: os.stat_result) -> FileFacts:
-    mode = found.st_mode
-    kind = FILE if stat.S_ISREG(mode) else FOLDER if stat.S_ISDIR(mode) else LINK if stat.S_ISLNK(mode) else OTHER
-    return FileFacts(kind, found.st_size, (found.st_ino, found.st_size, found.st_mtime_ns))
+def _write_new(folder: int, name: str, make: Callable[[], Sequence[Piece]]) -> int:
+    fd = os.open(name, _NEW, 0o644, dir_fd=folder)
+    try:
+        return _write_pieces(fd, make())
+    finally:
+        os.close(fd)
+
+
+def _replace(folder: int, name: str, make: Callable[[], Sequence[Piece]]) -> int:
+    temporary = durable.temporary_name()
+    with suppress(FileNotFoundError):
+        if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
+    try:
+        written = _write_new(folder, temporary, make)
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
+    return written
 
 
 def nearest_folder(path: str) -> str:

@@ -5,10 +5,12 @@ import re
 from dataclasses import dataclass
 
 from tierscope.errors import UserError
+from tierscope.output.ours import PART, DatasetNames
 from tierscope.spec.study import Dataset, Tier
 from tierscope.storage.striping import Striping
+from tierscope.storage.sums import NAME as SUMS
 
-_PART = ".part"  # no digits: an emulated tier finds a file's servers by the last number in its name
+EXTRA_NAMES = (SUMS,)  # of files in a dataset's folder beside those of samples
 
 
 def tier_root(tier: Tier, out: str, node: int) -> str:
@@ -45,12 +47,13 @@ def dataset_name(dataset: Dataset, seed: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DatasetFiles:
-    """The paths of a dataset on one tier, as one node sees it."""
+    """The paths of a dataset on one tier, as one node sees it. `count`: of its files."""
 
     tier_root: str
     folder: str
     suffix: str
     subfolders: int
+    count: int = 0
 
     @classmethod
     def of(
@@ -61,7 +64,12 @@ class DatasetFiles:
         if (striping := Striping.of(tier)) and not copies:
             name = f"{name}-{striping.name}"
         folder = os.path.join(root, f"{name}-first-touch" if copies else name)
-        return cls(root, folder, suffix, dataset.num_subfolders_train)
+        return cls(root, folder, suffix, dataset.num_subfolders_train, dataset.num_files_train)
+
+    @property
+    def names(self) -> DatasetNames:
+        """All that are ours in the folder, beside its mark."""
+        return DatasetNames(self.suffix, self.count, self.subfolders, EXTRA_NAMES)
 
     def path(self, file: int) -> str:
         if self.subfolders:
@@ -70,11 +78,7 @@ class DatasetFiles:
 
     def unfinished(self, file: int) -> str:
         """The path of a file while it is written; nobody reads it under this name."""
-        return self.path(file) + _PART
-
-    def owns(self, name: str) -> bool:
-        """Whether a file of this name, in one of the folders, is a file of the dataset, finished or not."""
-        return re.fullmatch(rf"\d{{9,}}{re.escape(self.suffix)}({re.escape(_PART)})?", name) is not None
+        return self.path(file) + PART
 
     def folders(self) -> list[str]:
         """All directories that must exist before files are written."""

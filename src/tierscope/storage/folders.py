@@ -1,7 +1,7 @@
-"""A folder that was entered to be cleaned: what is in it, and what of that goes.
+"""Folders of a tier that were entered to be emptied, wherever its files lie.
 
-Where files are files of the system, folders are entered by descriptor and never through a link, so that nobody can lead us elsewhere meanwhile, and
-what is mounted inside is somebody else's. On other storages there is neither: paths are all there is.
+Where these are files of the system, folders are entered as `output/folders.py` has it. On other storages there are neither links nor mounts: paths
+are all there is.
 """
 
 import errno
@@ -9,43 +9,10 @@ import fcntl
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Protocol
 
-from tierscope.output.documents import MOST_BYTES, DocumentSource
-from tierscope.plain_files import open_plain
-from tierscope.storage.base import FOLDER, FileFacts, Storage
-from tierscope.storage.directory import facts_of
-
-_ENTER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class EnteredFolder(DocumentSource, Protocol):
-    """`path`: what users know it by. Documents are files that are right in it. Errors are OSErrors."""
-
-    path: str
-
-    def identity(self) -> str:
-        """Another one when another folder has its name."""
-
-    def names(self) -> list[str]: ...
-
-    def inside(self) -> Iterator[tuple[str, FileFacts]]:
-        """Names, sorted, with what is known of each."""
-
-    def enter(self, name: str) -> "EnteredFolder | None":
-        """A folder in it; None: it is not on the same device or mount."""
-
-    def remove(self, name: str) -> int | None:
-        """A file; its bytes. None: it is in use by the system. FileNotFoundError: it is gone."""
-
-    def remove_folder(self, name: str) -> None:
-        """One that is empty, or else it stays."""
-
-    def leave(self) -> None: ...
-
-
-def enter_directory(path: str) -> "OpenDirectory":
-    return OpenDirectory(os.open(path, _ENTER), path)
+from tierscope.output.documents import MOST_BYTES, FileFacts
+from tierscope.output.folders import EnteredFolder, enter_directory
+from tierscope.storage.base import FOLDER, Storage
 
 
 def enter(storage: Storage | None, path: str) -> EnteredFolder:
@@ -80,60 +47,6 @@ def hold(storage: Storage | None, path: str) -> Callable[[], None] | None:
     except OSError:
         pass  # a filesystem without locks
     return lambda: os.close(fd)
-
-
-class OpenDirectory:
-    def __init__(self, fd: int, path: str) -> None:
-        self._fd, self.path = fd, path
-
-    def identity(self) -> str:
-        return str(os.fstat(self._fd).st_ino)
-
-    def names(self) -> list[str]:
-        return sorted(os.listdir(self._fd))
-
-    def inside(self) -> Iterator[tuple[str, FileFacts]]:
-        for name in self.names():
-            with suppress(FileNotFoundError):
-                yield name, facts_of(os.stat(name, dir_fd=self._fd, follow_symlinks=False))
-
-    def enter(self, name: str) -> "OpenDirectory | None":
-        fd = os.open(name, _ENTER, dir_fd=self._fd)
-        if mount_of(fd) != mount_of(self._fd):
-            os.close(fd)
-            return None
-        return OpenDirectory(fd, os.path.join(self.path, name))
-
-    def read_document(self, path: str, most: int = MOST_BYTES, /) -> bytes:
-        with open_plain(f"/proc/self/fd/{self._fd}/{os.path.basename(path)}") as source:
-            return source.read(most)
-
-    def remove(self, name: str) -> int | None:
-        nbytes = os.stat(name, dir_fd=self._fd, follow_symlinks=False).st_size
-        try:
-            os.unlink(name, dir_fd=self._fd)
-        except OSError as error:
-            if error.errno != errno.EBUSY:
-                raise
-            return None  # something is mounted on it
-        return nbytes
-
-    def remove_folder(self, name: str) -> None:
-        with suppress(OSError):
-            os.rmdir(name, dir_fd=self._fd)
-
-    def leave(self) -> None:
-        os.close(self._fd)
-
-
-def mount_of(fd: int) -> str:
-    """The mount that a descriptor is on: one for every mount, also of the same filesystem at another place."""
-    path = f"/proc/self/fdinfo/{fd}"
-    with open(path, encoding="ascii") as about:
-        found = next((line for line in about if line.startswith("mnt_id:")), None)
-    if found is None:
-        raise OSError(errno.ENOTSUP, "this system does not say what is mounted where", path)
-    return found
 
 
 class FolderByPath:

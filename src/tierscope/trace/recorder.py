@@ -69,11 +69,11 @@ class WallClock:
 
 
 class OpSink:
-    """Appends full operation lists to one file per rank, for all its lanes."""
+    """Appends full operation lists to one new file per rank, for all its lanes."""
 
     def __init__(self, path: str) -> None:
         self._lock = threading.Lock()
-        self._file = open(path, "wb", buffering=1 << 20, opener=_for_appending)  # noqa: SIM115
+        self._file = open(path, "xb", buffering=1 << 20, opener=_for_appending)  # noqa: SIM115
 
     @property
     def descriptor(self) -> int:

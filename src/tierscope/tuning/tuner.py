@@ -14,8 +14,7 @@ from tierscope.analysis.statistics import interval
 from tierscope.errors import DamagedDataError, ForeignDirectoryError, ResultError, UserError
 from tierscope.jsonable import JsonObject
 from tierscope.measure.crews import Crews
-from tierscope.output import manifest
-from tierscope.output.durable import write_file
+from tierscope.output import disk_errors, manifest
 from tierscope.output.result import locked
 from tierscope.output.typed_documents import read_typed
 from tierscope.spec import dump, keys
@@ -60,7 +59,7 @@ def _asked(base: Study, axes: Sequence[Axis], minimised: str) -> JsonObject:
 class _State:
     """OUT/tune.json: what was asked, what was decided so far, and in the end the result."""
 
-    path: str
+    out: str
     asked: JsonObject
     rounds: list[Round] = field(default_factory=list)
     overhead_seconds: float | None = None  # of a candidate's first run
@@ -78,14 +77,14 @@ class _State:
         try:
             kept = read_typed(path, KEPT)
         except FileNotFoundError:
-            return cls(path, asked)
+            return cls(out, asked)
         if structs.asdict(kept.asked) != asked:
             changed = ", ".join(name for name in asked if getattr(kept.asked, name) != asked[name])
             raise UserError(f"{out}: holds a tune of another kind ({changed} differs); give another --out")
         if wrong := wrong_round(kept.rounds, entering, epochs):
             raise ResultError(f"{path}: is damaged: {wrong}; {KEPT.fix}")
         return cls(
-            path,
+            out,
             asked,
             [Round(**structs.asdict(each)) for each in kept.rounds],
             kept.overhead_seconds,
@@ -113,7 +112,8 @@ class _State:
             "result": self.result,
             "notes": self.notes,
         }
-        write_file(self.path, (json.dumps(content, indent=1) + "\n").encode())
+        with disk_errors.explained(os.path.join(self.out, STATE), disk_errors.TABLE):
+            manifest.put(self.out, {STATE: (json.dumps(content, indent=1) + "\n").encode()})
 
 
 class _Tuner:
