@@ -12,6 +12,7 @@ import pytest
 
 from tests.integration.test_kill_and_resume import RUNS, STUDY
 from tests.small_disks import mounted
+from tierscope.output import manifest
 from tierscope.output.store import RunStore
 
 pytestmark = pytest.mark.faults
@@ -126,7 +127,9 @@ def test_a_disk_that_fails_at_once(shim: Path, tmp_path: Path) -> None:
     """Not even the study can be written down."""
     (tmp_path / "study.yaml").write_text(STUDY)
     out = tmp_path / "out"
-    process = start(tmp_path, out, LD_PRELOAD=str(shim), FAIL_IN="/out/study.yaml", FAIL_WHEN="/", FAIL_WITH="5")
+    out.mkdir()
+    manifest.write(str(out), "result", {})
+    process = start(tmp_path, out, LD_PRELOAD=str(shim), FAIL_IN="/out/.tierscope-tmp-", FAIL_WHEN="/", FAIL_WITH="5")
     assert f"{out}/study.yaml: cannot be written: Input/output error" in one_line(process)
     goes_on(tmp_path, out, {})
 
