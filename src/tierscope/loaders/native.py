@@ -128,6 +128,8 @@ class NativeLoader:
         for pool in (self._checkers, self._preprocessors):
             if pool:
                 pool.shutdown(cancel_futures=True)
+        if self._source.checks:
+            self._source.checks.close()
 
     def _steps(self, blocks: Iterator[Block]) -> Iterator[tuple[_Columns, int, int]]:
         """Where in which block every batch begins and ends."""

@@ -75,6 +75,8 @@ class SampleReader:
         for access in self._accesses:
             punctuality.add(access.punctuality)
             access.leave()
+        if self._source.checks:
+            self._source.checks.close()
         return punctuality
 
     def part(self) -> None:

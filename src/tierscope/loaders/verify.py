@@ -54,6 +54,11 @@ class SumsTable:
             self._opened = SampleSums(self.path, self._layout, self._storage)
         return self._opened
 
+    def close(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
 
 @dataclass(frozen=True, slots=True)
 class SampleChecks:
@@ -68,6 +73,11 @@ class SampleChecks:
         for table in self.tables if self.every else ():
             with suppress(OSError, ValueError):
                 table.opened().verify([], [])
+
+    def close(self) -> None:
+        """When nobody compares any more; who does it again opens the tables again."""
+        for table in self.tables:
+            table.close()
 
     def at(self, turn: int) -> Self:
         return replace(self, turn=turn)
