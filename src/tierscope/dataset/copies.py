@@ -3,7 +3,7 @@
 They have a folder of their own, beside what was staged, with its own mark.
 """
 
-from tierscope.dataset.stage import claim_folder, make_folders, names_facts, remove_data
+from tierscope.dataset.data_folders import claim_folder, make_folders, names_facts, remove_data
 from tierscope.output.disk_errors import GENERATING, explained
 from tierscope.storage.base import Storage
 from tierscope.storage.files import DatasetFiles
