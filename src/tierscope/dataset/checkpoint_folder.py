@@ -8,7 +8,7 @@ A run begins without checkpoints. Only files with names of ours are ever removed
 
 import re
 
-from tierscope.dataset.stage import claim_folder
+from tierscope.dataset.data_folders import claim_folder
 from tierscope.errors import ForeignDirectoryError, UserError
 from tierscope.output.disk_errors import GENERATING, explained
 from tierscope.output.ours import CHECKPOINT
