@@ -43,7 +43,7 @@ _STUDY = (
     *("simulate {} --out out", "simulate {} --out out --method events --json", "simulate {} --out out --scale 0.5", "explore {} --simulate --goal 1s --vary gfs.servers=1,2"),
     *("launch {} --with mpirun --script job.sh --nodes 2 --out out", "explore {} --simulate --method events --goal 1s --vary gfs.metadata_ops=100,1e9"),
 )  # fmt: skip
-_CSV = ("analyze {}", "analyze {} --json", "analyze {} --csv new.csv", "estimate {} --improve GFS-READ=50", "explore {} --goal 10ms --vary GFS-META=0:100:50", "report {} --out page")  # fmt: skip
+_CSV = ("analyze {}", "analyze {} --json", "analyze {} --csv new.csv", "estimate {} --improve GFS-READ=50", "explore {} --goal 10ms --vary GFS-META=0:100:50")  # fmt: skip
 _RUNS = "run tiny.yaml --out res --quiet --set sweep.placement.cache_rate=[0%,100%]"
 TARGETS = (
     Target("study", 20, ("study.yaml",), ("study.yaml",), "yaml", tuple(line.format("study.yaml") for line in _STUDY)),
@@ -102,7 +102,7 @@ HEALTHY = {
 UNSAFE = {"--submit", "--open"}  # would start something outside of the case
 VARIABLES = (
     *("PMI_RANK", "PMI_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS", "SLURMD_NODENAME", "RANK", "WORLD_SIZE"),
-    *("COLUMNS", "LINES", "TERM", "NO_COLOR", "FORCE_COLOR", "LANG", "LC_ALL", "TZ", "HOME", "TMPDIR", "PATH", "USER", "TIERSCOPE_LIBRARY"),
+    *("COLUMNS", "LINES", "TERM", "NO_COLOR", "LANG", "LC_ALL", "TZ", "HOME", "TMPDIR", "PATH", "USER", "TIERSCOPE_LIBRARY"),
     *("TIERSCOPE_RECORD", "POLARS_MAX_THREADS", "POLARS_VERBOSE", "OMP_NUM_THREADS", "LD_PRELOAD", "DARSHAN_LIB", "LD_LIBRARY_PATH"),
 )  # fmt: skip
 _WRITERS = {"clean", "run", "generate", "tune", "train", "trace", "report"}  # may change what they made themselves
