@@ -30,7 +30,8 @@ class Target:
 _READERS = (
     *("analyze {}", "analyze {} --json", "analyze {} --metrics", "analyze {} --basis wall --epoch 1", "analyze {} --csv new.csv", "characterise {}"),
     *("compare {} {}", "estimate {} --improve GFS-READ=50", "explore {} --goal 10ms --vary GFS-META=0:100:50", "report {} --out page"),
-    "analyze {} --export io new.parquet",
+    "analyze {} --export parquet new.parquet",
+    "analyze {} --export perfetto new.json",
 )  # fmt: skip
 
 
@@ -39,16 +40,17 @@ def _read(name: str, *more: str) -> tuple[str, ...]:
 
 
 _STUDY = (
-    *("simulate {} --out out", "simulate {} --out out --method events --json", "convert {}", "launch {} --with slurm --script job.sh --out out"),
-    *("launch {} --with mpirun --script job.sh --nodes 2 --out out", "explore {} --simulate --goal 1s --vary gfs.servers=1,2", "run {} --out out --quiet --scale 0"),
-    *("generate {} --out out --quiet --scale -1", "tune {} --vary reader.read_threads=0 --out out", "train {} --out out"),
+    *("simulate {} --out out", "simulate {} --out out --method events --json", "simulate {} --out out --scale 0.5", "explore {} --simulate --goal 1s --vary gfs.servers=1,2"),
+    *("launch {} --with mpirun --script job.sh --nodes 2 --out out", "explore {} --simulate --method events --goal 1s --vary gfs.metadata_ops=100,1e9"),
 )  # fmt: skip
+_CSV = ("analyze {}", "analyze {} --json", "analyze {} --csv new.csv", "estimate {} --improve GFS-READ=50", "explore {} --goal 10ms --vary GFS-META=0:100:50")  # fmt: skip
 _RUNS = "run tiny.yaml --out res --quiet --set sweep.placement.cache_rate=[0%,100%]"
 TARGETS = (
     Target("study", 20, ("study.yaml",), ("study.yaml",), "yaml", tuple(line.format("study.yaml") for line in _STUDY)),
     Target("tiny study, run", 1, ("tiny.yaml",), ("tiny.yaml",), "yaml", ("run tiny.yaml --out out --quiet", "generate tiny.yaml --out out")),
-    Target("system", 8, ("study.yaml", "system.yaml"), ("system.yaml",), "yaml", ("simulate study.yaml --system system.yaml --out out", "require lenet5 --system system.yaml", "launch study.yaml --system system.yaml --with pbs --script job.sh", "shuffling --system system.yaml --ranks 0")),
-    Target("DLIO file", 8, (), (), "yaml", ("convert dlio.yaml", "simulate dlio.yaml --out out --system laptop", "run dlio.yaml --scale 0 --out out")),
+    Target("system", 8, ("study.yaml", "system.yaml"), ("system.yaml",), "yaml", ("simulate study.yaml --system system.yaml --out out", "launch study.yaml --system system.yaml --with pbs --script job.sh", "launch study.yaml --system system.yaml --with slurm --script job.sh")),
+    Target("machine", 3, ("machine.yaml",), ("machine.yaml",), "yaml", ("require lenet5 --system machine.yaml", "require resnet50 --system machine.yaml --batch 1,2 --nodes 1..2 --json")),
+    Target("DLIO file", 8, (), (), "yaml", ("convert dlio.yaml", "simulate dlio.yaml --out out --system laptop", "simulate dlio.yaml --out out --system laptop --scale 0.01 --json")),
     Target("run, measured", 10, ("measured",), ("measured/runs/*",), "table", _read("measured")),
     Target("run, traced", 5, ("traced",), ("traced/runs/*",), "table", _read("traced")),
     Target("run, trained", 3, ("trained",), ("trained/runs/*",), "table", _read("trained")),
@@ -65,7 +67,7 @@ TARGETS = (
     Target("tune.json", 4, ("tuned", "tuned.yaml"), ("tuned/tune.json",), "json", ("tune tuned.yaml --vary reader.read_threads=1,2 --budget 1s --out tuned --quiet",)),
     Target("training.json", 1, ("trained",), ("trained/training.json",), "json", ("analyze trained", "train --take trained --out trained", "clean trained --yes")),
     Target("hand-over", 5, ("handed",), ("handed/*.npz",), "npz", ("train --take handed --out out --quiet", "train --take handed --out out --json")),
-    Target("CSV table", 6, ("table.csv",), ("table.csv",), "csv", _read("table.csv")),
+    Target("CSV table", 6, ("table.csv",), ("table.csv",), "csv", tuple(line.format("table.csv") for line in _CSV)),
     Target("DFTracer log", 5, ("log.pfw",), ("log.pfw",), "log", ("analyze log.pfw --tier lfs=/lfs --tier gfs=/gfs", "analyze log.pfw --tier gfs=/gfs --force --out out", "characterise log.pfw --tier gfs=/gfs")),
     Target("DFTracer log, packed", 3, ("log.pfw.gz",), ("log.pfw.gz",), "packed log", ("analyze log.pfw.gz --tier lfs=/lfs --tier gfs=/gfs",)),
     Target("Darshan log", 1, (), (), "darshan", ("analyze log.darshan --tier gfs=/ --force", "characterise log.darshan --tier gfs=/")),
@@ -100,7 +102,7 @@ HEALTHY = {
 UNSAFE = {"--submit", "--open"}  # would start something outside of the case
 VARIABLES = (
     *("PMI_RANK", "PMI_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS", "SLURMD_NODENAME", "RANK", "WORLD_SIZE"),
-    *("COLUMNS", "LINES", "TERM", "NO_COLOR", "FORCE_COLOR", "LANG", "LC_ALL", "TZ", "HOME", "TMPDIR", "PATH", "USER", "TIERSCOPE_LIBRARY"),
+    *("COLUMNS", "LINES", "TERM", "NO_COLOR", "LANG", "LC_ALL", "TZ", "HOME", "TMPDIR", "PATH", "USER", "TIERSCOPE_LIBRARY"),
     *("TIERSCOPE_RECORD", "POLARS_MAX_THREADS", "POLARS_VERBOSE", "OMP_NUM_THREADS", "LD_PRELOAD", "DARSHAN_LIB", "LD_LIBRARY_PATH"),
 )  # fmt: skip
 _WRITERS = {"clean", "run", "generate", "tune", "train", "trace", "report"}  # may change what they made themselves

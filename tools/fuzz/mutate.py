@@ -30,7 +30,7 @@ TEXTS = (
     *("!!python/object/apply:os.getcwd []", "&a [*a, *a]", "*a", "<<: *a", "? x", "1 KiB", "1e30 TiB", "0%", "101%", "1..2..3", "1..1e9 step 1e-9"),
     *("5e-324/s", "1e308 s", "-1 s", "0 B/s", "1e-320 B/s", "10/s", "1 ms", "2:00:00", "raw", "gfs", "lfs", "GFS-READ=50", "gfs=gfs"),
 )  # fmt: skip
-_NUMBER = re.compile(r"\d+(\.\d+)?")
+_NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
 _BLOCKS = (1, 2, 8, 64, 512, 4096)
 
 
@@ -141,6 +141,17 @@ def mutate_tree(tree: Any, dice: random.Random) -> Any:  # noqa: C901  (one case
     return tree
 
 
+def nudge_tree(tree: Any, dice: random.Random) -> Any:
+    """Only other numbers, with their units: most are allowed, and what computes with them gets to see extremes."""
+    leaves = [(holder, key) for holder, key in _places(tree) if _NUMBER.fullmatch(str(holder[key]).strip()[:1])]
+    for holder, key in dice.sample(leaves, min(len(leaves), dice.choice((1, 1, 2)))):
+        number, value = dice.choice(SIZES), holder[key]
+        holder[key] = _NUMBER.sub(number, value, count=1) if isinstance(value, str) else float(number)
+        if isinstance(value, int) and float(number).is_integer():
+            holder[key] = int(float(number))
+    return tree
+
+
 def odd_key(key: Any, dice: random.Random) -> Any:
     return dice.choice((f"{key}2", str(key).upper(), f"{key} ", dice.choice(TEXTS), dice.choice(NUMBERS), f"x.{key}"))
 
@@ -148,7 +159,8 @@ def odd_key(key: Any, dice: random.Random) -> Any:
 def _yaml(content: bytes, dice: random.Random) -> bytes:
     usual = sys.getrecursionlimit()
     sys.setrecursionlimit(20_000)  # nests of ours are deep
-    text = yaml.safe_dump(mutate_tree(yaml.safe_load(content), dice), sort_keys=False, allow_unicode=True)
+    change = dice.choice((mutate_tree, nudge_tree))
+    text = yaml.safe_dump(change(yaml.safe_load(content), dice), sort_keys=False, allow_unicode=True)
     sys.setrecursionlimit(usual)
     return str(text).encode("utf-8", "surrogatepass")
 

@@ -56,6 +56,7 @@ def make_seeds(folder: Path) -> None:
         shutil.copytree(GOLDEN / "results" / name, folder / name)
     shutil.copy(GOLDEN / "study.yaml", folder / "study.yaml")
     shutil.copy(ROOT / "src/tierscope/spec/systems/laptop.yaml", folder / "system.yaml")
+    shutil.copy(ROOT / "src/tierscope/spec/systems/h200-node.yaml", folder / "machine.yaml")
     for path in (ROOT / "tests/spec/dlio").glob("*.yaml"):
         shutil.copy(path, folder / f"dlio-{path.name}")
     log = (GOLDEN / "logs/trace-0-of-2.pfw").read_bytes()
