@@ -9,6 +9,7 @@ import pytest
 from tests.cli.test_commands import one_line, run
 from tests.imports.darshan_logs import needs_library
 from tests.test_plain_files import make_socket
+from tierscope.output import durable
 
 MAKE: dict[str, Callable[[Path], object]] = {
     "a pipe": os.mkfifo,
@@ -49,11 +50,14 @@ def test_a_table_that_is_none(command: str, kind: str, tmp_path: Path, capsys: p
     assert str(path) in one_line(capsys)
 
 
-def test_a_table_is_not_written_to_a_pipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_is_not_written_to_a_pipe_that_nobody_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(durable, "PIPE_SECONDS", 0.1)
     (tmp_path / "x.csv").write_text("rank,epoch,class,seconds\n0,1,GFS-READ,1\n")
     os.mkfifo(tmp_path / "pipe.csv")
     assert run("analyze", tmp_path / "x.csv", "--csv", tmp_path / "pipe.csv") == 2
-    assert "pipe.csv" in one_line(capsys)
+    assert "pipe.csv: cannot be written: nobody reads from this pipe" in one_line(capsys)
 
 
 @needs_library

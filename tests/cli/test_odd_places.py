@@ -90,7 +90,7 @@ def test_runs_that_are_no_folder_cannot_be_read(command: str, here: Path, capsys
 
 @pytest.mark.parametrize("name", ["ops", ".scratch", "figures"])
 def test_a_report_is_not_written_beside_it(name: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    RunStore("out").save(trace_of({(0, 1): {"GFS-READ": 1.0}}))
+    RunStore("out").save(trace_of({(0, 1): {"GFS-READ": 1.0}}, about={"kind": "imported"}))
     manifest.write("out", "import", {})
     (here / "out" / name).write_text("mine")
     assert f"out/{name}: is not a directory" in refused("report", "out", capsys)
@@ -121,7 +121,7 @@ class TestFilesThatTheUserNames:
     @pytest.fixture
     def result(self, here: Path) -> str:
         times = {(rank, epoch): {"GFS-READ": 1.0 + rank} for rank in range(10) for epoch in range(1, 6)}
-        RunStore("out").save(trace_of(times))
+        RunStore("out").save(trace_of(times, about={"kind": "imported"}))
         manifest.write("out", "import", {})
         return str(here / "out")
 

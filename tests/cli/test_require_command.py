@@ -235,4 +235,4 @@ def test_out_that_cannot_be_used_gets_one_line(tmp_path: Path, what: str, capsys
         (tmp_path / "out" / "figures").write_text("mine")
         capsys.readouterr()
     assert run("require", *ASKED, "--out", out) == 2
-    assert ("cannot be written" if what else "--out is empty") in one_line(capsys)
+    assert ("figures: is not a directory" if what else "--out is empty") in one_line(capsys)

@@ -114,9 +114,9 @@ def test_progress_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == f"{SHOWN}\n{SHOWN}\n"
 
 
-def test_a_folder_that_is_no_utf8_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_is_no_utf8_is_refused_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = Path(__file__).parent.parent / "golden" / "results" / "measured"
     out = shutil.copytree(results, tmp_path / "o\udcff\x1b")
     code, shown, said = run(capsys, "analyze", str(out))
-    assert (code, said) == (0, "")
-    assert harmless(shown)
+    assert (code, shown) == (2, "")
+    assert harmless(said)

@@ -1,4 +1,5 @@
-"""Hypothesis strategies for whole studies, made from the schema: a new key is covered as soon as it is declared."""
+"""Hypothesis strategies for whole studies, made import math
+from the schema: a new key is covered as soon as it is declared."""
 
 from typing import Any
 
@@ -73,6 +74,7 @@ def values_of(kind: kinds.Kind) -> st.SearchStrategy[Any]:  # noqa: PLR0911
             return PATHS
         case kinds.Bounded(_low=low, _high=high, _above=above):
             bottom = low if low is not None else above
+            top = high if high is not None else kind.most if kind.most is not None else math.inf
             limits = st.floats(
                 bottom,
                 kind.most if high is None else high,
@@ -81,7 +83,7 @@ def values_of(kind: kinds.Kind) -> st.SearchStrategy[Any]:  # noqa: PLR0911
                 allow_nan=False,
             )
             usual = [0.65, 0.1, 0.0015, 1 / 3, 12.5e9, 35000.0]
-            fitting = [value for value in usual if (high is None or value <= high) and value >= (bottom or 0)]
+            fitting = [value for value in usual if value <= top and value >= (bottom or 0)]
             return (limits | st.sampled_from(fitting)).filter(lambda value: not 0 < value < kind.least)
     raise AssertionError(f"no strategy for {kind}")
 

@@ -1,7 +1,6 @@
 """A rank as a process of this machine: `python -m tierscope.bench.rank PARENT SIZE STALL_SECONDS …`, started by LocalCrew (`child`)."""
 
 import contextlib
-import importlib
 import sys
 import threading
 import time
@@ -56,11 +55,12 @@ def warm_up(arguments: Sequence[str]) -> None:
 
     Of the random bytes that data consist of, 16 MiB, there is one copy for all ranks.
     """
-    importlib.import_module("concurrent.futures.thread")
+    import concurrent.futures.thread  # noqa: F401, PLC0415
+
     for registry in (FORMATS, LOADERS, STORAGES):
-        for entry in registry.entries.values():
+        for name, entry in registry.entries.items():
             if entry.extra is None:
-                importlib.import_module(entry.target.partition(":")[0])
+                registry.load(name)
     if seed_and_compressibility := arguments[2:]:
         seed, compressibility = seed_and_compressibility
         content.pool(int(seed), float(compressibility))

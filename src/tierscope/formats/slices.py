@@ -56,8 +56,8 @@ def _is_slice(piece: Buffer) -> bool:
 
 def _with_slice(function: _Crc, crc: int, piece: memoryview) -> int:
     whole: bytes = piece.obj  # type: ignore[assignment]
-    address, sums = _sums(function, whole)
-    start = _address(piece) - address
+    sums = _sums(function, whole)
+    start = _address(piece) - _address(whole)
     end = start + piece.nbytes
     a, b, c, d = _shift(function, piece.nbytes)
     begin = crc ^ _up_to(function, whole, sums, start)
@@ -77,12 +77,12 @@ def _address(memory: Buffer) -> int:
 
 
 @lru_cache(maxsize=4)
-def _sums(function: _Crc, whole: bytes) -> tuple[int, tuple[int, ...]]:
-    """Where it lies, and the checksums of the first 0, 1, 2, … steps. That bytes keep their hash makes looking it up cheap."""
+def _sums(function: _Crc, whole: bytes) -> tuple[int, ...]:
+    """The checksums of the first 0, 1, 2, … steps. That bytes keep their hash makes looking it up cheap; others that are equal may lie elsewhere."""
     sums, view = [0], memoryview(whole)
     for start in range(0, len(whole) - _STEP + 1, _STEP):
         sums.append(function(view[start : start + _STEP], sums[-1]))
-    return _address(whole), tuple(sums)
+    return tuple(sums)
 
 
 @lru_cache(maxsize=32)

@@ -13,11 +13,13 @@ import os
 import re
 import secrets
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
 TEMPORARY = r"\.tierscope-tmp-\d+-[0-9a-f]{16}"  # names of files that are being written; nobody else gives such names
+PIPE_SECONDS = 5.0  # for the reader of a pipe to come
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -147,7 +149,24 @@ def _stream(path: str) -> BinaryIO | None:
     if not is_stream(path):
         return None
     number = _own_descriptor(path)
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CLOEXEC) if number is None else os.dup(number), "wb")
+    return os.fdopen(_opened_stream(path) if number is None else os.dup(number), "wb")
+
+
+def _opened_stream(path: str) -> int:
+    """A pipe must have a reader, or soon: opening it would wait for one without end."""
+    until = time.monotonic() + PIPE_SECONDS
+    while True:
+        try:
+            fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            if time.monotonic() >= until:
+                raise OSError(errno.ENXIO, "nobody reads from this pipe; start its reader first", path) from None
+            time.sleep(0.05)
+        else:
+            os.set_blocking(fd, True)
+            return fd
 
 
 def _own_descriptor(path: str) -> int | None:

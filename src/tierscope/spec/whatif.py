@@ -7,7 +7,7 @@ from typing import TypeVar
 from tierscope.errors import UserError
 from tierscope.spec.kinds import Seconds
 from tierscope.spec.sweep import split_range, spread
-from tierscope.units import closest
+from tierscope.units import closest, parse_seconds
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ def read_goal(text: str) -> float:
 
 def read_duration(option: str, text: str) -> float:
     try:
-        seconds = float(Seconds().amount(text))
+        seconds = parse_seconds(text)
     except ValueError as error:
         raise UserError(f"{option} {text}: {error}; write it like 4s, 400ms or 2min") from None
     if not seconds > 0:
