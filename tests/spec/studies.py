@@ -1,4 +1,5 @@
 """Hypothesis strategies for whole studies, made import math
+import math
 from the schema: a new key is covered as soon as it is declared."""
 
 from typing import Any
