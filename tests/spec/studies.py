@@ -1,5 +1,6 @@
 """Hypothesis strategies for whole studies, made import math
 import math
+import math
 from the schema: a new key is covered as soon as it is declared."""
 
 from typing import Any
