@@ -1,8 +1,6 @@
-"""Hypothesis strategies for whole studies, made import math
-import math
-import math
-from the schema: a new key is covered as soon as it is declared."""
+"""Hypothesis strategies for whole studies, made from the schema: a new key is covered as soon as it is declared."""
 
+import math
 from typing import Any
 
 from hypothesis import strategies as st
