@@ -65,7 +65,7 @@ FAULTS ?= 200
 soak: $(STAMPS)-dev  ## 200 short runs with a random fault or pause each, minutes (needs root); what is lost must be 0
 	$(if $(filter 0,$(shell id -u)),unshare --mount) $(BIN)/python -m tools.soak --faults $(FAULTS) --seed $(SEED)
 
-# CASES=500 is what CI runs; CASE=1234 is one case again, by its number, with all that it said.
+# CI runs 200; CASE=1234 is one case again, by its number, with all that it said.
 CASES ?= $(if $(SHORT),200,10000)
 fuzz: $(STAMPS)-darshan  ## 10,000 damaged inputs for all commands, at most 20 minutes: no traceback, hang, memory hog or foreign file touched
 	$(BIN)/python -m tools.fuzz --seed $(SEED) $(if $(CASE),--case $(CASE),--cases $(CASES))
