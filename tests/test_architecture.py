@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.source_trees import nodes_of, tree_of
 from tierscope.cli.main import COMMANDS
 
 SOURCE = Path(__file__).parent.parent / "src" / "tierscope"
@@ -88,7 +89,7 @@ class Module:
 @cache
 def module_of(path: Path) -> Module:
     text = path.read_text()
-    tree = ast.parse(text)
+    tree = tree_of(path)
     rooms: set[str] = set()
     relative = False
     function_lines: dict[str, int] = {}
@@ -189,7 +190,7 @@ def test_a_registry_imports_no_room(name: str) -> None:
     """So that `spec`, at the bottom, may read what can be named in a study."""
     parts = name.split(".")[1:]
     path = SOURCE.joinpath(*parts, "__init__.py") if len(parts) == 1 else SOURCE.joinpath(*parts).with_suffix(".py")
-    for statement in runs_at_import(ast.parse(path.read_text())):
+    for statement in runs_at_import(tree_of(path)):
         if isinstance(statement, ast.ImportFrom) and (statement.module or "").startswith("tierscope"):
             assert str(statement.module).split(".")[1] in ANYONE, f"{name} imports {statement.module}"
 
@@ -290,6 +291,16 @@ _OTHER_STARTS = {
 }
 
 
+def dotted(node: ast.expr) -> str:
+    """`a.b.c`; of anything else only what is behind the last dot."""
+    match node:
+        case ast.Attribute(value=value, attr=name):
+            return f"{dotted(value)}.{name}"
+        case ast.Name(id=name):
+            return name
+    return ""
+
+
 def starts_of_python(tree: ast.Module) -> Iterator[str]:
     """Names that a module uses; commands that begin with the name of an interpreter count as its name."""
     for node in ast.walk(tree):
@@ -300,7 +311,7 @@ def starts_of_python(tree: ast.Module) -> Iterator[str]:
                 yield module
                 yield from (f"{module}.{alias.name}" for alias in node.names)
             case ast.Attribute():
-                yield ast.unparse(node)
+                yield dotted(node)
             case ast.List(elts=[ast.Constant(value=str(text)), *_]) if re.fullmatch(r"(.*/)?python[0-9.]*", text):
                 yield "sys.executable"
 
@@ -309,7 +320,7 @@ def test_only_one_module_starts_python() -> None:
     found = {
         str(path.relative_to(SOURCE)): used
         for path in sorted(SOURCE.rglob("*.py"))
-        if (used := set(starts_of_python(ast.parse(path.read_text()))) & _OTHER_STARTS.keys())
+        if (used := set(starts_of_python(tree_of(path))) & _OTHER_STARTS.keys())
     }
     assert found == {"helper_process.py": {"sys.executable"}}
 
@@ -318,7 +329,7 @@ def test_only_one_module_opens_what_may_be_no_file() -> None:
     """Logs and tables are opened as plain files: a pipe of that name is never waited for."""
     for room in ("analysis", "imports"):
         for path in sorted((SOURCE / room).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text())):
+            for node in nodes_of(path):
                 if isinstance(node, ast.Call) and ast.unparse(node.func) in {"open", "os.open", "io.open", "gzip.open"}:
                     kernel = ast.unparse(node.args[0]).strip("f'\"").startswith("/proc/")
                     assert kernel, f"{path.relative_to(SOURCE)}:{node.lineno}: open; use plain_files"

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.source_trees import nodes_of
+
 SOURCE = Path(__file__).parent.parent / "src" / "tierscope"
 CHANGES = {"replace", "rename", "renames", "unlink", "remove", "removedirs", "truncate", "ftruncate", "link", "symlink"}
 WRITERS = {"write_text", "write_bytes", "write_parquet", "sink_parquet", "write_csv", "sink_csv", "tofile"}
@@ -46,10 +48,9 @@ MAY_ASK = re.compile(
 
 
 def asked(path: Path) -> set[str]:
-    text = path.read_text()
-    if not MAY_ASK.search(text):
+    if not MAY_ASK.search(path.read_text()):
         return set()
-    return {found for node in ast.walk(ast.parse(text)) for found in _asked(node)}
+    return {found for node in nodes_of(path) for found in _asked(node)}
 
 
 def _asked(node: ast.AST) -> Iterator[str]:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tierscope
+from tests.source_trees import nodes_of
 from tierscope.plan.variation import factor, log_parameters, mean_factors
 
 SOURCE = Path(tierscope.__file__).parent
@@ -70,7 +71,7 @@ def test_nobody_draws_services_by_a_rule_of_their_own() -> None:
     found = set()
     for room in ("plan", "storage", "native", "predict"):
         for path in (SOURCE / room).rglob("*.py"):
-            calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+            calls = [node.func for node in nodes_of(path) if isinstance(node, ast.Call)]
             if any(isinstance(call, ast.Attribute) and call.attr in DISTRIBUTIONS for call in calls):
                 found.add(str(path.relative_to(SOURCE)))
     assert found == set(DRAWING)

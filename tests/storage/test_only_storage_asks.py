@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.source_trees import nodes_of
+
 SOURCE = Path(__file__).parent.parent.parent / "src" / "tierscope"
 CALLS = {
     *("open", "stat", "lstat", "fstat", "unlink", "remove", "scandir", "listdir", "makedirs", "mkdir", "rmdir"),
@@ -35,7 +37,7 @@ ALLOWED = {
 def asked(path: Path) -> set[str]:
     """Calls of the system, and uses of them as values."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         match node:
             case ast.Attribute(value=ast.Name(id="os"), attr=name) if name in CALLS:
                 found.add(f"os.{name}")
