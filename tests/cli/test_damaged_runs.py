@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tests.cli.test_commands import run
@@ -74,3 +75,16 @@ def test_the_run_can_be_moved_away(out: Path, capsys: pytest.CaptureFixture[str]
     assert "move it away and run the study again: only this run is repeated" in capsys.readouterr().err
     path.rename(out.parent / "aside.parquet")
     assert run("analyze", out) == 0
+
+
+@pytest.mark.parametrize("command", ["calibrate", "validate"])
+def test_rates_are_not_fitted_to_reads_that_took_no_time(
+    out: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    for path in (out / "runs").iterdir():
+        about, table = read_parquet(str(path))
+        nothing = pl.when(pl.col("busy_seconds").is_not_null()).then(0.0).alias("busy_seconds")
+        write_parquet(str(path), table.with_columns(nothing), about)
+    assert run(command, out) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "its I/O took no time in epoch" in line

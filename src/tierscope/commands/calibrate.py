@@ -114,6 +114,10 @@ def _cases(trace: Trace, study: Study, out: str) -> list[Case]:
     found = []
     for epoch in sorted(counted_epochs(ranks["epoch"].to_list())):
         busy = _busy(trace, study, epoch)
+        if not busy.any():
+            raise UserError(
+                f"{name or 'a run'}: its I/O took no time in epoch {epoch}, and rates cannot be fitted to that; give results of real reads"
+            )
         beside = _beside(ranks.filter(pl.col("epoch") == epoch), busy, study)
         found.append(
             Case(bare, reading, lay_out(bare, plan, epoch), busy, beside, name=name, point=identity(bare), sweep=values)
