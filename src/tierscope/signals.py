@@ -17,6 +17,7 @@ ENDING: frozenset[int] = frozenset(
         *range(signal.SIGRTMIN, signal.SIGRTMAX + 1),
     }
 )
+_TO_THE_END: set[int] = set()  # that we ignore since we were stopped
 _USUAL = {signal.SIGINT, signal.SIGTERM}  # how people and schedulers stop us: nothing to explain
 
 
@@ -48,7 +49,7 @@ def raise_on_signals() -> None:
 def heeded() -> list[int]:
     """Those that would end us, or that we handle already."""
     ours = (signal.SIG_DFL, signal.default_int_handler, _interrupt, _ignore)
-    return [number for number in sorted(ENDING) if signal.getsignal(number) in ours]
+    return [number for number in sorted(ENDING) if number in _TO_THE_END or signal.getsignal(number) in ours]
 
 
 def _interrupt(number: int, _frame: object) -> None:
@@ -59,6 +60,14 @@ def _interrupt(number: int, _frame: object) -> None:
 
 def _ignore(_number: int, _frame: object) -> None:
     """Not SIG_IGN, which processes that we start would inherit."""
+
+
+def ignore_to_the_end() -> None:
+    """For who was stopped and starts nothing any more: before an interpreter is gone it hands handlers of its own back to the system, and a second signal would end it."""
+    for number in heeded():
+        if signal.getsignal(number) is _ignore:
+            signal.signal(number, signal.SIG_IGN)
+            _TO_THE_END.add(number)
 
 
 @contextmanager

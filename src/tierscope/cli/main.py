@@ -14,7 +14,7 @@ from tierscope.cli.terminal import escaped_streams, show_bug
 from tierscope.errors import TierscopeError, UserError
 from tierscope.launch import LAUNCHERS
 from tierscope.shortage import shortage_of
-from tierscope.signals import raise_on_signals, stopped_by
+from tierscope.signals import ignore_to_the_end, raise_on_signals, stopped_by
 from tierscope.thread_limits import check_threads
 from tierscope.units import closest
 
@@ -104,6 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     sys.excepthook = show_bug
     with escaped_streams():
         exit_code = _run(arguments)
+    ignore_to_the_end()
     sys.exit(exit_code)
 
 
