@@ -41,8 +41,13 @@ AWAY = frozenset(
 )
 
 
-# What this process or machine ran out of: no file is at fault.
-SHORT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN})
+# What this process or machine ran out of, and what to do: no file is at fault, and none is damaged.
+SHORT = {
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.ENFILE: "close other programs: the whole system has too many open files",
+    errno.ENOMEM: "use a machine with more memory, or raise its limit (ulimit -v)",
+    errno.EAGAIN: "raise the limits of processes and memory (ulimit -u, ulimit -v)",
+}
 
 # Letters and symbols by their class, and blank: a name of them cannot be told from none.
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")

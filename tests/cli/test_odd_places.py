@@ -2,13 +2,11 @@
 
 import json
 import os
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.full_disk import full_disk
 from tests.tiny import TINY
 from tests.traces import trace_of
 from tierscope.cli.main import main
@@ -104,17 +102,6 @@ def test_a_current_folder_that_is_gone(command: str, here: Path, capsys: pytest.
     assert "the current directory cannot be used: No such file or directory; change to another one" in refused(
         command, "out", capsys
     )
-
-
-@contextmanager
-def full_disk(nbytes: int) -> Iterator[None]:
-    """No file may grow beyond this."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (nbytes, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 class TestFilesThatTheUserNames:

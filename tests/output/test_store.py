@@ -3,9 +3,7 @@
 import os
 import random
 import re
-import resource
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from tests.full_disk import full_disk
 from tests.traces import trace_of, traced
 from tierscope.errors import OutOfSpaceError, ResultError, StoppedError
 from tierscope.output.durable import TEMPORARY
@@ -106,17 +105,6 @@ def test_nothing_is_visible_before_it_is_durable(tmp_path: Path, monkeypatch: py
     assert [seen for _, seen in calls] == [False, True]
     assert re.fullmatch(TEMPORARY, os.path.basename(temporary))
     assert os.path.basename(folder) == "runs"
-
-
-@contextmanager
-def full_disk(nbytes: int) -> Iterator[None]:
-    """No file may grow beyond this."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (nbytes, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize("lazy", [False, True])

@@ -99,7 +99,7 @@ def test_no_field_may_be_missing_and_none_may_be_added(name: str) -> None:
         plain = copy.deepcopy(whole)
         inside, missing, _ = list(fields(plain))[number]
         del inside[missing]
-        with pytest.raises(ResultError, match=rf"\b{missing}( is missing|\b)"):
+        with pytest.raises(ResultError, match="kind" if missing == "kind" else f"{missing} is missing"):
             decoded(plain)
     if name == "measured":
         plain = copy.deepcopy(whole)

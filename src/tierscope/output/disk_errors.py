@@ -10,16 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tierscope.errors import AWAY, OutOfSpaceError, ResultError, StoppedError, TierscopeError, UserError
+from tierscope.errors import AWAY, SHORT, OutOfSpaceError, ResultError, StoppedError, TierscopeError, UserError
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-# What this process or machine ran out of: no file is at fault, and none is damaged.
-SHORT = {
-    errno.EMFILE: "raise the limit of open files (ulimit -n)",
-    errno.ENFILE: "close other programs: the whole system has too many open files",
-    errno.ENOMEM: "use a machine with more memory, or raise its limit (ulimit -v)",
-    errno.EAGAIN: "raise the limits of processes and memory (ulimit -u, ulimit -v)",
-}
 NOT_PLAIN = frozenset({errno.ELOOP, errno.EINVAL, errno.EISDIR})  # what `open_plain` says of a link, a pipe, a folder
 _GO_ON = "free some space and run the same command again to go on"
 

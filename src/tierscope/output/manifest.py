@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
-from tierscope.errors import ForeignDirectoryError, ResultError, UserError
+from tierscope.errors import SHORT, ForeignDirectoryError, ResultError, UserError
 from tierscope.jsonable import JsonObject
 from tierscope.output import disk_errors
 from tierscope.output.documents import MOST_BYTES, PLAIN, DocumentPlace, DocumentSource, parse_json, within
@@ -92,7 +92,7 @@ def _explained(directory: str) -> Iterator[None]:
             f"{directory}: no permission to write here; change its mode or give another directory"
         ) from None
     except OSError as error:
-        if error.errno in disk_errors.SHORT:
+        if error.errno in SHORT:
             raise disk_errors.unreadable(error, directory) from None
         if isinstance(error, FileNotFoundError) or error.errno is not None:
             raise UserError(f"{directory}: cannot be used: {error.strerror}; give another directory") from None
