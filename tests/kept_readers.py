@@ -11,43 +11,49 @@ from typing import Any
 
 import pytest
 
-from tierscope.helper_process import Helper
+from tierscope.helper_process import Helper, HelperGroup
 from tierscope.imports.darshan_reader import _Workers
 
 MOST_KEPT = 4
 _idle: list[tuple[str, Helper]] = []  # with the working directory: paths may be relative
 
 
-class KeptWorkers(_Workers):
-    """Workers that answered all that they were asked wait for the next command; as a thread's own, they served before."""
+class KeptGroup(HelperGroup):
+    """Those that answered all that they were asked wait for the next command."""
 
-    def __init__(self, segments: bool) -> None:
-        super().__init__(segments)
-        self._asked: set[Helper] = set()
-        self._place = os.getcwd()
+    def __init__(self) -> None:
+        super().__init__()
+        self.well: set[Helper] = set()
+        self.place = os.getcwd()
+
+    def kill(self) -> None:
+        well = [helper for helper in self._started if helper in self.well and helper.alive()]
+        self._started = [helper for helper in self._started if helper not in well]
+        _idle.extend((self.place, helper) for helper in well)
+        _end_all_but(MOST_KEPT)
+        super().kill()
+
+
+class KeptWorkers(_Workers):
+    """Takes kept ones first; as a thread's own, they served before."""
+
+    _helpers: KeptGroup
 
     def _worker(self) -> Helper:
         if not hasattr(self._mine, "worker"):
-            kept = _taken(self._place)
+            kept = _taken(self._helpers.place)
             if kept is not None:
                 self._mine.worker = kept
-                self._all.append(kept)
+                self._helpers.add(kept)
                 self._served.add(kept)
         return super()._worker()
 
     def _ask(self, path: str) -> tuple[dict[str, Any], list[Any]]:
         worker = self._worker()
-        self._asked.add(worker)
+        self._helpers.well.discard(worker)
         answer = super()._ask(path)
-        self._asked.discard(worker)
+        self._helpers.well.add(worker)
         return answer
-
-    def close(self) -> None:
-        well = [worker for worker in self._all if worker not in self._asked and worker.alive()]
-        self._all = [worker for worker in self._all if worker not in well]
-        _idle.extend((self._place, worker) for worker in well)
-        _end_all_but(MOST_KEPT)
-        super().close()
 
 
 _taking = threading.Lock()
@@ -74,4 +80,5 @@ def kept_readers() -> Iterator[None]:
     """For a module that imports it: logs are read by kept processes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tierscope.imports.darshan_reader._Workers", KeptWorkers)
+        patch.setattr("tierscope.helper_process.HelperGroup", KeptGroup)
         yield

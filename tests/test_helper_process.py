@@ -15,7 +15,7 @@ from tests.imports.dftracer_lines import began, call, named, write
 from tierscope import helper_process
 from tierscope.bench.crew import LocalCrew
 from tierscope.errors import MissingResourceError, StoppedError, TierscopeError, UserError
-from tierscope.helper_process import Helper, helper_command, helper_environment, isolated_children
+from tierscope.helper_process import Helper, helper_command, helper_environment, isolated_children, threads_with_helpers
 from tierscope.imports import dftracer_readers
 from tierscope.imports.darshan_reader import DarshanLog, read_logs
 from tierscope.imports.dftracer import DFTracerOptions, import_traces
@@ -265,3 +265,13 @@ def test_a_helper_ends_with_whoever_started_it() -> None:
     while os.path.exists(f"/proc/{int(done.stdout)}") and time.monotonic() < ended:
         time.sleep(0.02)
     assert not os.path.exists(f"/proc/{int(done.stdout)}")
+
+
+def test_a_helper_that_is_started_while_its_group_ends_is_ended_too() -> None:
+    with threads_with_helpers(1) as (_, helpers):
+        helpers.kill()
+        late = Helper("tierscope.imports.darshan_worker", needed_for="this")
+        helpers.add(late)
+        assert not late.alive()
+        with pytest.raises(TierscopeError, match="was killed"):
+            late.expect_greeting()

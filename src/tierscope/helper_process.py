@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, wait
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from typing import IO, Self, TypeVar
 
@@ -167,9 +167,9 @@ class Helper:
         for pipe in (self.input, self.output):
             with suppress(OSError):
                 pipe.close()
-        if self._said >= 0:
-            os.close(self._said)
-            self._said = -1
+        said, self._said = self._said, -1
+        if said >= 0:
+            os.close(said)
 
     def __enter__(self) -> Self:
         return self
@@ -180,6 +180,49 @@ class Helper:
     def _not_started(self, error: OSError) -> TierscopeError:
         what = f"{self._needed_for}: {self._module} could not start"
         return missing_resource(what, error) or UserError(f"{what}: {sys.executable}: {error.strerror or error}")
+
+
+class HelperGroup:
+    """Helpers that several threads start and ask, each its own."""
+
+    def __init__(self) -> None:
+        self._started: list[Helper] = []
+        self._ending = False
+        self._lock = threading.Lock()
+
+    def add(self, helper: Helper) -> None:
+        with self._lock:
+            self._started.append(helper)
+            ending = self._ending
+        if ending:
+            helper.kill()
+
+    def kill(self) -> None:
+        """All, and those to come: a thread that waits for its helper goes on at once. Closing is left to `close`: the thread has its pipes."""
+        with self._lock:
+            self._ending = True
+            started = list(self._started)
+        for helper in started:
+            helper.kill()
+
+    def close(self) -> None:
+        """When no thread is left that asks."""
+        for helper in self._started:
+            helper.close()
+
+
+@contextmanager
+def threads_with_helpers(count: int) -> Iterator[tuple[Executor, HelperGroup]]:
+    """Threads, and the group for the helpers that they start. Whoever leaves early waits for no helper, and leaves none."""
+    helpers = HelperGroup()
+    with ThreadPoolExecutor(count) as threads:
+        try:
+            yield threads, helpers
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+            helpers.kill()
+            threads.shutdown()
+            helpers.close()
 
 
 def could_not_start(module: str, needed_for: str, code: int, said: str) -> TierscopeError:

@@ -489,9 +489,12 @@ class TestWorkers:
         assert [log.path for log in found] == [str(self.folder / f"log-{number}.darshan") for number in range(300)]
 
     def test_whoever_stops_early_leaves_no_process(self) -> None:
-        reading = read_logs(self.logs("a", "b", "c", "d"), 2)
-        next(reading)
-        reading.close()  # type: ignore[attr-defined]
+        """Nor trips over a thread that is just starting a worker, or replacing one."""
+        for moment in range(8):
+            reading = read_logs(self.logs("a", "crash", "crash-2", "d"), 2)
+            next(reading)
+            time.sleep(0.005 * moment)
+            reading.close()  # type: ignore[attr-defined]
 
     def test_whoever_stops_early_need_not_wait_for_a_log_that_hangs(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Else a Ctrl-C would be heard when the patience has ended."""

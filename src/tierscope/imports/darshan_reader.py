@@ -5,7 +5,6 @@ import os
 import signal
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple
 
@@ -13,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tierscope.errors import MissingResourceError, UserError
-from tierscope.helper_process import ONE_THREAD, Helper, asked_in_threads
+from tierscope.helper_process import ONE_THREAD, Helper, HelperGroup, asked_in_threads, threads_with_helpers
 from tierscope.imports.darshan_library import COUNTERS, FILE_MODULES, INSTALL, SEGMENT, TIMES, library_path
 from tierscope.imports.darshan_worker import HEAD, ROOM_BYTES, ROOM_PER_BYTE
 from tierscope.plain_files import open_plain
@@ -107,15 +106,8 @@ def read_logs(
     if library_path() is None:
         raise UserError(f"reading Darshan logs needs PyDarshan's library; {INSTALL}")
     count = max(1, min(len(paths), workers or len(os.sched_getaffinity(0))))
-    pool = _Workers(segments)
-    with ThreadPoolExecutor(count) as threads:
-        try:
-            yield from asked_in_threads(threads, pool.read, paths)
-        finally:
-            threads.shutdown(wait=False, cancel_futures=True)
-            pool.close()  # a thread may wait for a worker that hangs
-            threads.shutdown()
-            pool.close()
+    with threads_with_helpers(count) as (threads, helpers):
+        yield from asked_in_threads(threads, _Workers(segments, helpers).read, paths)
 
 
 class _DeadWorkerError(Exception):
@@ -125,10 +117,9 @@ class _DeadWorkerError(Exception):
 class _Workers:
     """One worker for each thread that reads; a dead one is replaced."""
 
-    def __init__(self, segments: bool) -> None:
-        self._segments = segments
+    def __init__(self, segments: bool, helpers: HelperGroup) -> None:
+        self._segments, self._helpers = segments, helpers
         self._mine = threading.local()
-        self._all: list[Helper] = []
 
     def read(self, path: str) -> DarshanLog | UnreadableLog:
         if problem := _at_first_sight(path):
@@ -188,14 +179,10 @@ class _Workers:
         worker: Helper | None = getattr(self._mine, "worker", None)
         if worker is None or not worker.alive():
             worker = Helper(WORKER, needed_for="reading Darshan logs", variables=ONE_THREAD)
-            self._all.append(worker)
+            self._helpers.add(worker)
             worker.expect_greeting()
             self._mine.worker = worker
         return worker
-
-    def close(self) -> None:
-        while self._all:
-            self._all.pop().close()
 
 
 def _at_first_sight(path: str) -> str:

@@ -4,13 +4,12 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import Connection
 from typing import Any
 
 from tierscope.errors import MissingResourceError, TierscopeError
-from tierscope.helper_process import Helper, asked_in_threads
+from tierscope.helper_process import Helper, HelperGroup, asked_in_threads, threads_with_helpers
 from tierscope.imports.dftracer_worker import PASSES
 from tierscope.shortage import memory_advice
 
@@ -26,24 +25,17 @@ def readers(paths: Sequence[str]) -> Iterator[Callable[[str, Sequence[Passing]],
     if count < 2 or sum(map(_size, paths)) < LARGE_BYTES:
         yield lambda name, wanted: [PASSES[name](*arguments) for _, arguments in wanted]
         return
-    pool = _Readers()
-    with ThreadPoolExecutor(count) as threads:
-        try:
-            yield lambda name, wanted: list(asked_in_threads(threads, lambda each: pool.ask(name, *each), wanted))
-        finally:
-            threads.shutdown(wait=False, cancel_futures=True)
-            pool.close()  # a thread may wait for its helper
-            threads.shutdown()
-            pool.close()
+    with ExitStack() as connections, threads_with_helpers(count) as (threads, helpers):
+        pool = _Readers(helpers, connections)
+        yield lambda name, wanted: list(asked_in_threads(threads, lambda each: pool.ask(name, *each), wanted))
 
 
 class _Readers:
     """A helper for each thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, helpers: HelperGroup, connections: ExitStack) -> None:
+        self._helpers, self._connections = helpers, connections
         self._mine = threading.local()
-        self._helpers: list[Helper] = []
-        self._connections: list[Connection] = []
 
     def ask(self, name: str, path: str, arguments: tuple[Any, ...]) -> Any:
         connection = self._connection()
@@ -63,22 +55,16 @@ class _Readers:
         if found is None:
             ours, theirs = socket.socketpair()
             found = Connection(ours.detach())
-            self._connections.append(found)
+            self._connections.callback(found.close)
             with theirs:
                 fd = theirs.fileno()
                 helper = Helper(
                     "tierscope.imports.dftracer_worker", [str(fd)], needed_for="reading traces", pass_fds=[fd]
                 )
-            self._helpers.append(helper)
+            self._helpers.add(helper)
             helper.expect_greeting()
             self._mine.connection = found
         return found
-
-    def close(self) -> None:
-        while self._helpers:
-            self._helpers.pop().close()
-        while self._connections:
-            self._connections.pop().close()
 
 
 def _size(path: str) -> int:
