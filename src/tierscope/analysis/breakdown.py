@@ -1,41 +1,22 @@
 """The Breakdown: where the I/O time of the slowest process goes, at every point of a sweep.
 
-The slowest process is what an epoch waits for. Its time is the maximum over ranks of READ + META seconds, taken for
+The slowest process is what an epoch waits for. Its time is the maximum over ranks of READ + META + WRITE seconds, taken for
 each (repetition, epoch) by itself; medians and intervals are over those maxima. The first epoch is special and kept apart.
 """
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
+from tierscope.analysis.slowest import Slowest, slowest_processes
 from tierscope.analysis.staging_costs import with_staging
-from tierscope.analysis.statistics import DIGITS, SIMULATED, Interval, interval, middle, settled
+from tierscope.analysis.statistics import SIMULATED, Interval, interval, middle, settled
 from tierscope.analysis.times import ClassTimes
 from tierscope.jsonable import SweepValues, cache_rate_of
 from tierscope.trace.description import Simulated, StudyRun
-from tierscope.trace.ops import IO_CATEGORIES
 from tierscope.units import format_fraction
-
-_RANKS, _WRITE, _IO = "\0ranks", "\0write", "\0io"  # no swept key can be called that
-
-
-@dataclass(frozen=True, slots=True)
-class Slowest:
-    """The slowest process of one epoch of one run."""
-
-    repetition: int
-    epoch: int
-    rank: int
-    ranks: int
-    io_seconds: float
-    classes: dict[str, float]
-    ops: dict[str, int | None]
-    moved_bytes: dict[str, int | None]
-    write_seconds: float  # the longest of any rank: the slowest by reads and metadata may not be the one that writes
-    figures: "_Figures"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +56,9 @@ class SweepPoint:
     checkpoint_seconds: float | None = None  # the mean of the counted epochs: not each of them need have any
     checkpoint_share: float | None = None  # of the epoch
     hit_rate: float | None = None  # the mean of the counted epochs
+    background_seconds: float | None = (
+        None  # of checkpoints that the rank which writes longest writes while training goes on; no part of the I/O
+    )
     staging_seconds: float | None = None  # to put the files there before training, as simulated
     break_even_epochs: int | None = None  # after which that paid off, against no cached files; None: never, or unknown
 
@@ -84,6 +68,7 @@ class Breakdown:
     basis: str
     sweep_keys: tuple[str, ...]
     classes: tuple[str, ...]
+    io_classes: tuple[str, ...]  # those that the I/O time is the sum of
     points: tuple[EpochPoint, ...]
     summary: tuple[SweepPoint, ...]
     best: SweepPoint
@@ -104,7 +89,7 @@ def sweep_text(sweep: SweepValues) -> str:
 
 
 def break_down(times: ClassTimes) -> Breakdown:
-    slowest = _slowest(times)
+    slowest = slowest_processes(times)
     factors = _simulated_factors(times)
     hits = _hit_rates(times)
     points: list[EpochPoint] = []
@@ -116,11 +101,12 @@ def break_down(times: ClassTimes) -> Breakdown:
         spreads = factors.get(tuple(values.values()), {})
         found = hits.get(tuple(values.values()), {})
         points += [
-            replace(_epoch_point(values, by_epoch[epoch], spreads), hit_rate=found.get(epoch))
+            replace(_epoch_point(values, by_epoch[epoch], spreads, times.io_classes), hit_rate=found.get(epoch))
             for epoch in sorted(by_epoch)
         ]
         counted = [found[epoch] for epoch in counted_epochs(by_epoch) if epoch in found]
-        summary.append(replace(_sweep_point(values, runs, spreads), hit_rate=_mean(counted)))
+        point = _sweep_point(values, runs, spreads, times.io_classes)
+        summary.append(replace(point, hit_rate=_mean(counted), background_seconds=background_seconds(times, values)))
     summary = with_staging(summary, _staging_seconds(times))
     # Of equals the smaller cache rate; then the first, which has the smaller values.
     best = min(summary, key=lambda point: (settled(point.io.median), point.sweep.get("cache_rate", 0)))
@@ -128,6 +114,7 @@ def break_down(times: ClassTimes) -> Breakdown:
         times.basis,
         times.sweep,
         times.classes,
+        times.io_classes,
         tuple(points),
         tuple(summary),
         best,
@@ -135,89 +122,6 @@ def break_down(times: ClassTimes) -> Breakdown:
         times.kinds,
         times.epoch,
     )
-
-
-def _slowest(times: ClassTimes) -> list[tuple[SweepValues, list[Slowest]]]:
-    """For each point of the sweep in order, the slowest process of every (repetition, epoch)."""
-    keys = times.keys
-    io_classes = times.io_classes
-    writes = [name for name in times.classes if name not in io_classes]
-    wide = times.by_process("seconds").with_columns(pl.sum_horizontal(pl.lit(0.0), *writes).alias(_WRITE))
-    chosen = (
-        wide.with_columns(pl.sum_horizontal(io_classes).round_sig_figs(DIGITS).alias(_IO))
-        .sort([*keys, _IO, "rank"], descending=[False] * len(keys) + [True, False])
-        .group_by(keys, maintain_order=True)
-        .agg(pl.first("rank", *times.classes), pl.len().alias(_RANKS), pl.max(_WRITE))
-    )
-    more = _epoch_figures(times)
-    counts = _counts(times, chosen)
-    found: dict[tuple[Any, ...], list[Slowest]] = {}
-    for row in chosen.iter_rows(named=True):
-        key = tuple(row[name] for name in keys)
-        counted = counts.get(key, {})
-        found.setdefault(key[: len(times.sweep)], []).append(
-            Slowest(
-                repetition=row["repetition"],
-                epoch=row["epoch"],
-                rank=row["rank"],
-                ranks=row[_RANKS],
-                io_seconds=math.fsum(row[name] for name in io_classes),
-                classes={name: row[name] for name in times.classes},
-                ops={name: counted.get(name, (None, None))[0] for name in times.classes},
-                moved_bytes={name: counted.get(name, (None, None))[1] for name in times.classes},
-                write_seconds=row[_WRITE],
-                figures=more.get(key, _Figures()),
-            )
-        )
-    return [(dict(zip(times.sweep, values, strict=True)), runs) for values, runs in found.items()]
-
-
-def _counts(times: ClassTimes, chosen: pl.DataFrame) -> dict[tuple[Any, ...], dict[str, tuple[int | None, int | None]]]:
-    """(point, repetition, epoch) → class → operations and bytes of the chosen rank."""
-    keys = times.keys
-    rows = chosen.select([*keys, "rank"]).join(times.table, on=[*keys, "rank"], how="left", nulls_equal=True)
-    found: dict[tuple[Any, ...], dict[str, tuple[int | None, int | None]]] = {}
-    for row in rows.iter_rows(named=True):
-        found.setdefault(tuple(row[name] for name in keys), {})[row["class"]] = (row["ops"], row["bytes"])
-    return found
-
-
-class _Figures(NamedTuple):
-    """Of one epoch, each the longest of any rank; None: not known. The two of prefetch bound training that synchronises every step."""
-
-    epoch_seconds: float | None = None
-    compute_seconds: float | None = None
-    endless_prefetch_seconds: float | None = None  # max over ranks of the sum over steps
-    no_prefetch_seconds: float | None = None  # sum over steps of the max over ranks
-    checkpoint_seconds: float | None = None
-
-
-def _epoch_figures(times: ClassTimes) -> dict[tuple[Any, ...], _Figures]:
-    """(point, repetition, epoch) → its figures."""
-    if times.epochs.is_empty():
-        return {}
-    keys = times.keys
-    longest = times.epochs.group_by(keys).agg(
-        pl.col("epoch_seconds", "compute_seconds", "checkpoint_seconds").max(),
-        pl.col("step_read_seconds").list.sum().max().alias("endless"),
-    )
-    per_step = (
-        times.epochs.select([*keys, "step_read_seconds"])
-        .drop_nulls("step_read_seconds")
-        .with_columns(pl.int_ranges(pl.col("step_read_seconds").list.len()).alias("step"))
-        .explode("step_read_seconds", "step")
-        .group_by([*keys, "step"], maintain_order=True)  # or sums would differ in their last digit from call to call
-        .agg(pl.col("step_read_seconds").max())
-        .group_by(keys, maintain_order=True)
-        .agg(pl.col("step_read_seconds").sum().alias("none"))
-    )
-    joined = longest.join(per_step, on=keys, how="left", nulls_equal=True)
-    return {
-        tuple(row[name] for name in keys): _Figures(
-            row["epoch_seconds"], row["compute_seconds"], row["endless"], row["none"], row["checkpoint_seconds"]
-        )
-        for row in joined.iter_rows(named=True)
-    }
 
 
 _Factors = dict[int, tuple[float, float]]
@@ -273,14 +177,13 @@ def _middle_classes(runs: list[Slowest]) -> dict[str, float]:
     return {name: sum(run.classes[name] for run in chosen) / len(chosen) for name in chosen[0].classes}
 
 
-def bottleneck(classes: dict[str, float]) -> str | None:
-    """The largest of READ and META; None when there was no I/O."""
-    io = {name: seconds for name, seconds in classes.items() if name.rpartition("-")[2] in IO_CATEGORIES}
-    largest = max(io, key=lambda name: io[name])
-    return largest if io[largest] > 0 else None
+def bottleneck(classes: dict[str, float], io_classes: Iterable[str]) -> str | None:
+    """The largest class of the I/O time; None when there was no I/O."""
+    largest = max(io_classes, key=lambda name: classes[name])
+    return largest if classes[largest] > 0 else None
 
 
-def _epoch_point(sweep: SweepValues, runs: list[Slowest], factors: _Factors) -> EpochPoint:
+def _epoch_point(sweep: SweepValues, runs: list[Slowest], factors: _Factors, io_classes: tuple[str, ...]) -> EpochPoint:
     times = [run.io_seconds for run in runs]
     epoch = runs[0].epoch
     spread = _with_factors(interval(times), [factors[epoch]] if epoch in factors else [])
@@ -300,7 +203,7 @@ def _epoch_point(sweep: SweepValues, runs: list[Slowest], factors: _Factors) -> 
         classes=classes,
         ops=chosen[0].ops,
         moved_bytes=chosen[0].moved_bytes,
-        bottleneck=bottleneck(classes),
+        bottleneck=bottleneck(classes, io_classes),
         spread=spread,
         step_seconds=(endless, none) if endless is not None and none is not None else None,
         checkpoint_seconds=_median([run.figures.checkpoint_seconds for run in runs]) or None,
@@ -313,7 +216,7 @@ def counted_epochs(epochs: Iterable[int]) -> set[int]:
     return {epoch for epoch in found if epoch >= 2} or found
 
 
-def _sweep_point(sweep: SweepValues, runs: list[Slowest], factors: _Factors) -> SweepPoint:
+def _sweep_point(sweep: SweepValues, runs: list[Slowest], factors: _Factors, io_classes: tuple[str, ...]) -> SweepPoint:
     epochs = counted_epochs(run.epoch for run in runs)
     later = [run for run in runs if run.epoch in epochs]
     first = [run.io_seconds for run in runs if run.epoch == 1]
@@ -327,7 +230,7 @@ def _sweep_point(sweep: SweepValues, runs: list[Slowest], factors: _Factors) -> 
             [factors[epoch] for epoch in sorted(epochs) if epoch in factors],
         ),
         classes=classes,
-        bottleneck=bottleneck(classes),
+        bottleneck=bottleneck(classes, io_classes),
         epoch_seconds=_median([run.figures.epoch_seconds for run in later]),
         compute_seconds=_median([run.figures.compute_seconds for run in later]),
         write_seconds=interval([run.write_seconds for run in later]).median,
@@ -335,6 +238,16 @@ def _sweep_point(sweep: SweepValues, runs: list[Slowest], factors: _Factors) -> 
         checkpoint_seconds=stood,
         checkpoint_share=stood / whole if stood and whole else None,
     )
+
+
+def background_seconds(times: ClassTimes, sweep: SweepValues) -> float | None:
+    """The median over counted epochs, as of the I/O time; None: nothing was written in the background."""
+    if times.background.is_empty():
+        return None
+    rows = times.background.filter(pl.lit(True), *(pl.col(name).eq_missing(value) for name, value in sweep.items()))
+    longest = rows.group_by("repetition", "epoch").agg(pl.col("seconds").max())
+    counted = counted_epochs(longest["epoch"].to_list())
+    return _median(longest.filter(pl.col("epoch").is_in(counted))["seconds"].to_list())
 
 
 def _smallest_equal(summary: list[SweepPoint], best: SweepPoint) -> SweepPoint | None:

@@ -55,7 +55,6 @@ def find(
         findings.append(Finding("partial", {"finished": finished, "total": expected_runs}))
     findings += about_training(training)
     findings += about_goal(breakdown, goal)
-    findings += _about_writes(breakdown)
     if not times.about:
         return findings
     findings += _about_checkpoints(times, breakdown)
@@ -258,14 +257,6 @@ def _about_threads(times: ClassTimes, breakdown: Breakdown, given: Conditions) -
 
 def _sum(table: pl.DataFrame, column: str) -> float:
     return float(table[column].sum())
-
-
-def _about_writes(breakdown: Breakdown) -> list[Finding]:
-    """METHOD: writes are no part of the I/O time, however long they take."""
-    point = max(breakdown.summary, key=lambda point: point.write_seconds)
-    if point.write_seconds <= point.io.median:
-        return []
-    return [Finding("writes", {"write_seconds": point.write_seconds, "io_seconds": point.io.median})]
 
 
 def _about_checkpoints(times: ClassTimes, breakdown: Breakdown) -> list[Finding]:

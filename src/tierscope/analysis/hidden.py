@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tierscope.trace.ops import CATEGORY, IO_CATEGORIES
+from tierscope.trace.ops import CATEGORY, LOADING
 from tierscope.trace.trace import Trace
 
 BASIS = "1 − stall ÷ I/O wall seconds"
-IO_KINDS = [kind for kind, category in CATEGORY.items() if category in IO_CATEGORIES]
+IO_KINDS = [kind for kind, category in CATEGORY.items() if category in LOADING]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Class times: the one table that every analysis starts from, whether it comes from our traces or from a CSV.
 
 A row is (sweep values, repetition, epoch, rank, class) → seconds, operations, bytes. Classes are TIER-READ, TIER-META
-and TIER-WRITE. A CSV has the columns rank, epoch, class, seconds and, if known, node, repetition, ops and bytes; any other column
+and TIER-WRITE; what our own checkpointer writes in the background is apart. A CSV has the columns rank, epoch, class, seconds and, if known, node, repetition, ops and bytes; any other column
 is a sweep key.
 """
 
@@ -18,7 +18,7 @@ from tierscope.errors import ResultError, UserError
 from tierscope.shortage import missing_resource
 from tierscope.trace.described_logs import Habit
 from tierscope.trace.description import Description, Imported
-from tierscope.trace.ops import CATEGORIES, CATEGORY, IO_CATEGORIES, MOVES_BYTES
+from tierscope.trace.ops import BACKGROUND_LANE, CATEGORIES, CATEGORY, LOADING, MOVES_BYTES
 from tierscope.trace.trace import RunKey, Trace
 from tierscope.units import closest
 
@@ -50,6 +50,10 @@ class ClassTimes:
     runs: tuple[DescribedRun, ...] = ()  # whose traces it was made from; none: a CSV
     kinds: dict[str, tuple[int, int]] = field(default_factory=dict)  # operations and bytes of each kind in all
     epoch: int | None = None  # the only one that was taken; None: all that there are
+    categories: tuple[str, ...] = CATEGORIES  # that make up the I/O time
+    background: pl.DataFrame = field(
+        default_factory=pl.DataFrame
+    )  # keys, rank, seconds, bytes of checkpoints written while training goes on
 
     @property
     def about(self) -> list[Description]:
@@ -61,8 +65,8 @@ class ClassTimes:
 
     @property
     def io_classes(self) -> tuple[str, ...]:
-        """Those that make up the I/O time: reads and metadata."""
-        return tuple(name for name in self.classes if name.rpartition("-")[2] in IO_CATEGORIES)
+        """Those that make up the I/O time."""
+        return tuple(name for name in self.classes if category_of(name) in self.categories)
 
     def by_process(self, column: str) -> pl.DataFrame:
         """One row for each process of each epoch, one column for each class; zero where it has no row."""
@@ -73,13 +77,29 @@ class ClassTimes:
         )
 
 
-def from_traces(traces: Iterable[Trace], tiers: Iterable[str], basis: str = "busy") -> ClassTimes:
-    """Sum lanes and kinds of operation to classes; every rank has every class, zero where it did nothing.
+def category_of(class_name: str) -> str:
+    """READ, META or WRITE."""
+    return class_name.rpartition("-")[2]
+
+
+def counting_only(times: ClassTimes, categories: tuple[str, ...]) -> ClassTimes:
+    """With an I/O time of these categories only."""
+    if not any(category_of(name) in categories for name in times.classes):
+        known = sorted({category_of(name).lower() for name in times.classes}, key=str.upper)
+        raise UserError(
+            f"--classes {','.join(categories).lower()}: there are none here; choose from {', '.join(known)}"
+        )
+    return replace(times, categories=categories)
+
+
+def from_traces(traces: Iterable[Trace], tiers: Iterable[str], basis: str | None = None) -> ClassTimes:
+    """Sum lanes and kinds of operation to classes; every rank has every class, zero where it did nothing. `basis`: None: wall, where it is known.
 
     What was done by processes that are no rank's is left out: a finding says how much it was.
     """
     tables: list[pl.DataFrame] = []
     epochs: list[pl.DataFrame] = []
+    background: list[pl.DataFrame] = []
     runs: list[DescribedRun] = []
     kinds: dict[str, tuple[int, int]] = {}
     sweep: tuple[str, ...] = ()
@@ -94,12 +114,16 @@ def from_traces(traces: Iterable[Trace], tiers: Iterable[str], basis: str = "bus
         runs.append(DescribedRun(trace.key, trace.about, habits_of(trace.io) if counted is None else counted))
         columns = [pl.lit(value).alias(name) for name, value in values.items()]
         category = pl.col("kind").replace_strict(CATEGORY, return_dtype=pl.String)
+        ranked = trace.io.drop_nulls("rank").with_columns(*columns)
+        apart = pl.col("lane") == BACKGROUND_LANE
+        background.append(_written(ranked.filter(apart), sweep))
         tables.append(
-            trace.io.drop_nulls("rank")
-            .with_columns(*columns, (pl.col("tier").str.to_uppercase() + "-" + category).alias("class"))
+            ranked.filter(~apart)
+            .with_columns((pl.col("tier").str.to_uppercase() + "-" + category).alias("class"))
             .group_by([*sweep, "repetition", "epoch", "node", "rank", "class"])
             .agg(
-                pl.col(f"{basis}_seconds").sum().alias("seconds"),
+                pl.col("busy_seconds").sum(),
+                pl.when(pl.col("wall_seconds").null_count() == 0).then(pl.col("wall_seconds").sum()),
                 pl.col("ops").sum(),
                 pl.col("bytes").filter(pl.col("kind").is_in(MOVES_BYTES)).sum(),
             )
@@ -111,9 +135,19 @@ def from_traces(traces: Iterable[Trace], tiers: Iterable[str], basis: str = "bus
     if not tables:
         raise UserError("no finished run yet; run the study first")
     # Relaxed: a sweep may hold null, or whole numbers of different sizes.
-    table, ranks = (pl.concat(parts, how="vertical_relaxed") for parts in (tables, epochs))
+    table, ranks, written = (pl.concat(parts, how="vertical_relaxed") for parts in (tables, epochs, background))
+    basis = basis or ("busy" if table["wall_seconds"].has_nulls() else "wall")
+    table = table.rename({f"{basis}_seconds": "seconds"})
     classes = _class_order(table["class"].unique().to_list(), list(tiers))
-    return ClassTimes(_complete(table, ranks, sweep, classes), ranks, sweep, classes, basis, tuple(runs), kinds)
+    whole = _complete(table, ranks, sweep, classes)
+    return ClassTimes(whole, ranks, sweep, classes, basis, tuple(runs), kinds, background=written)
+
+
+def _written(background: pl.DataFrame, sweep: tuple[str, ...]) -> pl.DataFrame:
+    moved = pl.col("bytes").filter(pl.col("kind").is_in(MOVES_BYTES)).sum()
+    return background.group_by([*sweep, "repetition", "epoch", "rank"], maintain_order=True).agg(
+        pl.col("busy_seconds").sum().alias("seconds"), moved
+    )
 
 
 def of_epoch(times: ClassTimes, epoch: int | None) -> ClassTimes:
@@ -128,7 +162,8 @@ def of_epoch(times: ClassTimes, epoch: int | None) -> ClassTimes:
         raise UserError(f"--epoch {epoch}: {has}; give one of {listed or 'those that all runs have'}, or median")
     table = times.table.filter(pl.col("epoch") == epoch)
     epochs = times.epochs if times.epochs.is_empty() else times.epochs.filter(pl.col("epoch") == epoch)
-    return replace(times, table=table, epochs=epochs, epoch=epoch)
+    background = times.background if times.background.is_empty() else times.background.filter(pl.col("epoch") == epoch)
+    return replace(times, table=table, epochs=epochs, background=background, epoch=epoch)
 
 
 def _kinds(trace: Trace) -> list[tuple[str, int, int]]:
@@ -137,8 +172,10 @@ def _kinds(trace: Trace) -> list[tuple[str, int, int]]:
 
 
 def _class_order(found: list[str], tiers: list[str]) -> tuple[str, ...]:
-    """READ and META of every tier, farthest first as the method prints them; WRITE where there is any."""
-    ordered = [f"{tier.upper()}-{kind}" for tier in reversed(tiers) for kind in ("READ", "META")]
+    """READ and META of every tier, farthest first as the method prints them; then WRITE where there is any."""
+    far_first = [tier.upper() for tier in reversed(tiers)]
+    ordered = [f"{tier}-{category}" for tier in far_first for category in LOADING]
+    ordered += [name for tier in far_first if (name := f"{tier}-WRITE") in found]
     return (*ordered, *sorted(name for name in found if name not in ordered))
 
 
@@ -147,6 +184,7 @@ def _complete(
 ) -> pl.DataFrame:
     keys = [*sweep, "repetition", "epoch", "node", "rank"]
     everybody = ranks.select(keys).join(pl.DataFrame({"class": classes}), how="cross")
+    table = table.select(*keys, "class", "seconds", "ops", "bytes")
     return everybody.join(table, on=[*keys, "class"], how="left", nulls_equal=True, maintain_order="left").with_columns(
         pl.col("seconds").fill_null(0.0), pl.col("ops").fill_null(0), pl.col("bytes").fill_null(0)
     )
@@ -179,8 +217,6 @@ def from_csv(path: str) -> ClassTimes:
     _check_classes(text, table)
     _check_unique(text, table, sweep)
     classes = _csv_class_order(table["class"].unique().to_list())
-    if not any(name.endswith(IO_CATEGORIES) for name in classes):
-        raise UserError(f"{path}: has writes only; I/O time is reads and metadata: give TIER-READ or TIER-META too")
     if taken := [name for name in sweep if name in classes]:
         raise UserError(f"{path}:1: column {taken[0]} has the name of a class; rename it")
     columns = [*sweep, "repetition", "epoch", "node", "rank", "class", "seconds", "ops", "bytes"]
@@ -290,5 +326,5 @@ def _check_unique(csv: CsvText, table: pl.DataFrame, sweep: tuple[str, ...]) -> 
 def _csv_class_order(found: list[str]) -> tuple[str, ...]:
     """Tier by tier, READ before META; writes last. What the table does not have, nobody measured."""
     tiers = sorted({name.rpartition("-")[0] for name in found})
-    ordered = [name for tier in tiers for kind in IO_CATEGORIES if (name := f"{tier}-{kind}") in found]
+    ordered = [name for tier in tiers for kind in LOADING if (name := f"{tier}-{kind}") in found]
     return (*ordered, *sorted(name for name in found if name not in ordered))

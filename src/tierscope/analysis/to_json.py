@@ -13,6 +13,7 @@ def breakdown_json(breakdown: Breakdown, findings: list[Finding], given: Conditi
         "schema_version": SCHEMA_VERSION,
         "kind": "breakdown",
         "basis": breakdown.basis,
+        "io_classes": list(breakdown.io_classes),
         **epoch_json(breakdown),
         "processes": given.processes,
         "simulated": bool(given.simulated),
@@ -87,6 +88,8 @@ def summary_json(point: SweepPoint) -> JsonObject:
         "hit_rate": point.hit_rate,
         "checkpoint_seconds": point.checkpoint_seconds,
         "checkpoint_share": point.checkpoint_share,
+        "write_seconds": point.write_seconds,
+        "background_write_seconds": point.background_seconds,
         "staging_seconds": point.staging_seconds,
         "break_even_epochs": point.break_even_epochs,
     }

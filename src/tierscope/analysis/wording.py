@@ -84,11 +84,6 @@ WORDING: dict[str, tuple[str, str]] = {
         "checking samples took {decode_seconds:time} per epoch in the slowest rank, against {io_seconds:time} of I/O: the client is the limit",
         "faster storage will not help; use more read threads or a cheaper format",
     ),
-    "writes": (
-        "writing took {write_seconds:time} per epoch in the rank that wrote longest, more than the reads and metadata "
-        "that are shown as I/O ({io_seconds:time})",
-        "begin with what is written (checkpoints, logs): faster reads would gain less",
-    ),
     "checkpoint_share": (
         "checkpoints take {percent:.0f} % of the epoch at {where} ({checkpoint_seconds:time}): the rank that writes longest has {write_seconds:time} of writes to {tier}; "
         "what is beyond that is metadata and waiting for others",

@@ -49,7 +49,7 @@ class Checkpointer:
         self._meets = self._wanted.mode == "all_ranks" and ranks > 1
         self._clears = group.rank == self._together[0]
         self._leads = self._clears and (self._meets or group.rank == 0)
-        self._notes = CheckpointNotes(index, len(study.system.tiers), sink, silent)
+        self._notes = CheckpointNotes(index, len(study.system.tiers), sink, silent, self._wanted.background)
         self._access = storage.open_access()
         self._snapshot = Snapshot(study.seed, transfer_bytes)
         self._files = CheckpointFiles(self._folder, self._parts, self._snapshot, self._access, self._notes)

@@ -16,23 +16,28 @@ from tierscope.dataset.checkpoints import CheckpointFile
 from tierscope.dataset.snapshot import Snapshot
 from tierscope.output.disk_errors import CHECKPOINT, explained
 from tierscope.storage.access import Access
-from tierscope.trace.ops import CLOSE, OPEN, SYNC, WRITE
+from tierscope.trace.ops import BACKGROUND_LANE, CLOSE, OPEN, SYNC, WRITE
 from tierscope.trace.recorder import Lane, LaneTable, OpSink, SilentLane
 
-LANE = 1000  # of whoever writes checkpoints: loaders have fewer
+LANE = 1000  # of a rank that stands still while it writes checkpoints: loaders have fewer
 _now = time.monotonic_ns
 
 
 class CheckpointNotes:
     """Operations on checkpoints, each in the lane of the epoch in which it ended; a thread may write while epochs change. `silent`: none are noted."""
 
-    def __init__(self, tier: int, tiers: int, sink: OpSink | None, silent: bool = False) -> None:
+    def __init__(
+        self, tier: int, tiers: int, sink: OpSink | None, silent: bool = False, background: bool = False
+    ) -> None:
         self._tier, self._tiers, self._sink, self._silent = tier, tiers, sink, silent
+        self._number = BACKGROUND_LANE if background else LANE
         self._lock = threading.Lock()
         self._lane = self._new(1)
 
     def _new(self, epoch: int) -> Lane:
-        return SilentLane(LANE, self._tiers) if self._silent else Lane(LANE, self._tiers, epoch, sink=self._sink)
+        if self._silent:
+            return SilentLane(self._number, self._tiers)
+        return Lane(self._number, self._tiers, epoch, sink=self._sink)
 
     def turn(self, epoch: int) -> LaneTable:
         """What was noted until here; all that follows is the given epoch's."""

@@ -1,11 +1,15 @@
 import os
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
 from tierscope.cli import common
-from tierscope.cli.epoch import epoch_option, read_epoch
+from tierscope.cli.counting import CATEGORIES, counting_options
 from tierscope.errors import UserError
+
+if TYPE_CHECKING:
+    from tierscope.analysis.counting import Counting
 
 
 @click.command("analyze")
@@ -30,8 +34,6 @@ from tierscope.errors import UserError
 @click.option("--force", is_flag=True, help="Show also logs that cannot be trusted.")
 @click.option("--metrics", is_flag=True, help="Of a run: print DLIO's metrics instead, as [METRIC] lines.")
 @common.au_option
-@common.basis_option
-@epoch_option
 @click.option("--csv", "csv_path", type=click.Path(dir_okay=False), help="Also write the class times of every process.")
 @click.option(
     "--export",
@@ -42,6 +44,7 @@ from tierscope.errors import UserError
     help="Also write it for other programs: perfetto (ui.perfetto.dev opens it) or parquet (the class times).",
 )
 @common.json_option
+@counting_options
 def command(  # noqa: PLR0913, PLR0917  (one per option)
     results: tuple[str, ...],
     tiers: tuple[str, ...],
@@ -54,11 +57,10 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     force: bool,
     metrics: bool,
     au: str | None,
-    basis: str,
-    epoch: str,
     csv_path: str | None,
     exports: tuple[tuple[str, str], ...],
     as_json: bool,
+    counting: "Counting",
 ) -> None:
     """Show where the I/O time of the slowest process goes.
 
@@ -81,13 +83,14 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
             or dxt
             or split_shared
             or force
-            or epoch != "median"
-            or basis != "busy"
+            or counting.epoch
+            or counting.basis
+            or len(counting.categories) < len(CATEGORIES)
         ):
             raise UserError("--metrics and --au go with --json only; leave the other options out")
         _show_metrics(results, au, as_json)
         return
-    kept, chosen = None, read_epoch(epoch)
+    kept = None
     if any(source_of(path) for path in results):
         from tierscope.imports.logs import ImportOptions, import_logs, keep  # noqa: PLC0415
         from tierscope.imports.paths import TierRules  # noqa: PLC0415
@@ -97,14 +100,16 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
         gap = read_duration("--epoch-gap", epoch_gap) if epoch_gap else None
         rules = TierRules(read_rules(tiers))
         trace = import_logs(results, ImportOptions(rules, gap, split_shared, dxt, epoch_span, compute_span, force))
-        analysis = analyze_import(trace, basis, chosen)
+        analysis = analyze_import(trace, counting)
         kept = keep(trace, out) if out else None
     elif len(results) > 1:
         raise UserError(f"{results[1]}: one result at a time; several are given only of logs (*.darshan, *.pfw)")
     elif tiers or out or epoch_gap or epoch_span or compute_span or dxt or split_shared or force:
-        raise UserError(f"{results[0]}: is no log; --basis, --epoch, --csv and --json are all that there is for it")
+        raise UserError(
+            f"{results[0]}: is no log; --basis, --epoch, --classes, --csv and --json are all that there is for it"
+        )
     else:
-        analysis = analyze(results[0], basis, chosen)
+        analysis = analyze(results[0], counting)
     if csv_path:
         from tierscope.report.export import to_csv  # noqa: PLC0415
 

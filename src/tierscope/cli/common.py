@@ -51,13 +51,6 @@ stall_option = click.option(
     help="Stop when storage does not answer a rank, or a rank is suspended, for so long, like 5min; default 45 s; 0: wait for ever.",
 )
 quiet_option = click.option("--quiet", is_flag=True, help="No progress on stderr.")
-basis_option = click.option(
-    "--basis",
-    type=click.Choice(["busy", "wall"]),
-    default="busy",
-    show_default=True,
-    help="Which seconds to show.",
-)
 improve_option = click.option(
     "--improve", multiple=True, metavar="CLASS=PERCENT", help="That much more throughput in a class: GFS-META=50."
 )

@@ -1,8 +1,13 @@
+from typing import TYPE_CHECKING
+
 import click
 
 from tierscope.cli import common
-from tierscope.cli.epoch import epoch_option, read_epoch
+from tierscope.cli.counting import counting_options
 from tierscope.errors import UserError
+
+if TYPE_CHECKING:
+    from tierscope.analysis.counting import Counting
 
 
 @click.command("estimate")
@@ -14,17 +19,15 @@ from tierscope.errors import UserError
     help="Also improve the station instead of the time, by the queueing model; print both.",
 )
 @common.system_option
-@common.basis_option
-@epoch_option
 @common.json_option
+@counting_options
 def command(
     result: str,
     improve: tuple[str, ...],
     with_model: bool,
     system: str | None,
-    basis: str,
-    epoch: str,
     as_json: bool,
+    counting: "Counting",
 ) -> None:
     """Estimate what would change if classes of I/O were faster, and say when not to believe it.
 
@@ -33,12 +36,11 @@ def command(
     """
     from tierscope.commands.estimate import analyze_and_keep, estimated  # noqa: PLC0415
 
-    chosen = read_epoch(epoch)
-    if chosen is not None and with_model:
+    if counting.epoch is not None and with_model:
         raise UserError(
             "--epoch is for estimates by scaling; the model has all epochs after the first: leave --with-model out"
         )
-    analysis, store = analyze_and_keep(result, basis, chosen)
+    analysis, store = analyze_and_keep(result, counting)
     estimate, findings = estimated(analysis, improve)
     if system and not with_model:
         raise UserError("--system is for --with-model; add that, or leave it out")

@@ -1,8 +1,13 @@
+from typing import TYPE_CHECKING
+
 import click
 
 from tierscope.cli import common
-from tierscope.cli.epoch import epoch_option, read_epoch
+from tierscope.cli.counting import counting_options
 from tierscope.errors import UserError
+
+if TYPE_CHECKING:
+    from tierscope.analysis.counting import Counting
 
 
 @click.command("explore")
@@ -31,9 +36,8 @@ from tierscope.errors import UserError
     metavar="CLASS=PRICE",
     help="Price of each percent more of a class; TIER-gib=PRICE: of each GiB cached on a tier, over all nodes.",
 )
-@common.basis_option
-@epoch_option
 @common.json_option
+@counting_options
 def command(  # noqa: PLR0913, PLR0917  (one per option)
     result: str,
     goal: str | None,
@@ -44,9 +48,8 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     system: str | None,
     settings: tuple[str, ...],
     cost: tuple[str, ...],
-    basis: str,
-    epoch: str,
     as_json: bool,
+    counting: "Counting",
 ) -> None:
     """Find the improvements that meet a goal, each with the smallest cache rate that it needs.
 
@@ -55,7 +58,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     Or of a system that nobody built: tierscope explore --simulate STUDY --goal 4s --vary gfs.servers=1,4,16,60
     """
     if simulate:
-        if improve or basis != "busy" or epoch != "median":
+        if improve or counting.basis or counting.epoch:
             raise UserError(
                 "--improve, --basis and --epoch are for measured results; with --simulate use --vary and --set"
             )
@@ -66,14 +69,14 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     from tierscope.commands.analyze import analyze  # noqa: PLC0415
     from tierscope.commands.explore import explored  # noqa: PLC0415
 
-    analysis = analyze(result, basis, read_epoch(epoch))
+    analysis = analyze(result, counting)
     found, findings = explored(analysis, goal, vary, improve, cost)
     if as_json:
         from tierscope.analysis.to_json import epoch_json  # noqa: PLC0415
         from tierscope.predict.to_json import exploration_json  # noqa: PLC0415
 
         rate = analysis.study.placement.cache_rate if analysis.study else None
-        shown = exploration_json(found, basis, rate, findings, analysis.conditions)
+        shown = exploration_json(found, analysis.times.basis, rate, findings, analysis.conditions)
         common.print_json(shown | epoch_json(analysis.breakdown))
         return
     from tierscope.report.estimates import ExplorationView  # noqa: PLC0415

@@ -1,12 +1,16 @@
 import os
 import webbrowser
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tierscope.cli import common
-from tierscope.cli.epoch import epoch_option, read_epoch
+from tierscope.cli.counting import counting_options
 from tierscope.errors import UserError
+
+if TYPE_CHECKING:
+    from tierscope.analysis.counting import Counting
 
 
 @click.command("report")
@@ -16,8 +20,6 @@ from tierscope.errors import UserError
 @click.option(
     "--out", type=click.Path(file_okay=False), help="Another directory; default: OUT, or FILE-report of a CSV."
 )
-@common.basis_option
-@epoch_option
 @click.option(
     "--beside",
     metavar="OUT2",
@@ -25,15 +27,15 @@ from tierscope.errors import UserError
     help="Another result of the same sweep, like a simulation: errors by point.",
 )
 @click.option("--open", "show", is_flag=True, help="Open the page in a browser.")
+@counting_options
 def command(
     result: str,
     goal: str | None,
     improve: tuple[str, ...],
     out: str | None,
-    basis: str,
-    epoch: str,
     beside: str | None,
     show: bool,
+    counting: "Counting",
 ) -> None:
     """Write a page to play with (report.html) and figures for papers (figures/*.svg, *.png).
 
@@ -44,13 +46,12 @@ def command(
     from tierscope.commands.report import beside_of, report_folder, write_report  # noqa: PLC0415
     from tierscope.spec.whatif import read_goal, read_improvements  # noqa: PLC0415
 
-    chosen = read_epoch(epoch)
-    analysis = analyze(result, basis, chosen)
+    analysis = analyze(result, counting)
     improvements = read_improvements(improve, analysis.times.io_classes)
     seconds = read_goal(goal) if goal is not None else None
     if beside == "":
         raise UserError("--beside is empty; give a result or a CSV, or leave it out")
-    laid = None if beside is None else beside_of(analysis, analyze(beside, basis, chosen), (result, beside))
+    laid = None if beside is None else beside_of(analysis, analyze(beside, counting), (result, beside))
     written = write_report(analysis, report_folder(result, out), seconds, improvements, laid, result=result)
     common.say_page(written)
     if laid is not None:

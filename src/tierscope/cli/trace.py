@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 import click
 
 from tierscope.cli import common
+from tierscope.cli.counting import counting_options
 from tierscope.errors import StoppedError, TierscopeError, UserError
 from tierscope.recording.command import holding_signals
 from tierscope.recording.recorders import RECORDERS, RecordingRequest
 from tierscope.signals import stopped_by
 
 if TYPE_CHECKING:
+    from tierscope.analysis.counting import Counting
     from tierscope.recording.traced import EndedCommand
 
 
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 @click.option(
     "--with", "recorder", type=click.Choice(list(RECORDERS)), default="builtin", show_default=True, help="What records."
 )
-@common.basis_option
 @click.option(
     "--ops",
     is_flag=True,
@@ -51,22 +52,23 @@ if TYPE_CHECKING:
 @common.quiet_option
 @click.option("--json", "as_json", is_flag=True, help="Pure JSON on stdout; COMMAND's own output goes to stderr.")
 @click.argument("command_line", metavar="-- COMMAND [ARGUMENTS]…", nargs=-1, type=click.UNPROCESSED)
+@counting_options
 def command(  # noqa: PLR0913, PLR0917  (one per option)
     tiers: tuple[str, ...],
     out: str | None,
     recorder: str,
-    basis: str,
     ops: bool,
     epochs: str,
     emulate: tuple[str, ...],
     quiet: bool,
     as_json: bool,
     command_line: tuple[str, ...],
+    counting: "Counting",
 ) -> int:
     """Run any COMMAND and show where the I/O time of its slowest rank goes.
 
     Sees open, read, write, stat, seek, sync and close of every process that COMMAND starts, for files below the tiers' paths; a
-    symbolic link in a tier that leads elsewhere counts where it leads. I/O time is reads and metadata; writes are shown beside it.
+    symbolic link in a tier that leads elsewhere counts where it leads. I/O time is reads, metadata and writes.
 
     Does not see: what is read through mmap, io_uring, mkdir, rename and unlink, listings of directories; statically linked and
     setuid programs, also as children; programs that are started without their environment (env -i, sudo) or change their user first.
@@ -92,7 +94,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
             for line in emulation_lines(wanted.tiers):
                 watch.note(line)
             traced = run_traced(wanted, recorder, out, watch, output_to_stderr=as_json)
-        _finish(traced, basis, as_json)
+        _finish(traced, counting, as_json)
     except KeyboardInterrupt as error:
         raise StoppedError(
             f"{stopped_by(error)}; 'tierscope analyze {shlex.quote(traced.out)}' shows what was recorded"
@@ -112,13 +114,13 @@ def _refuse_several() -> None:
             )
 
 
-def _finish(traced: "EndedCommand", basis: str, as_json: bool) -> None:
+def _finish(traced: "EndedCommand", counting: "Counting", as_json: bool) -> None:
     """What goes wrong here does not hide that the command failed."""
     from tierscope.recording.traced import finish  # noqa: PLC0415
 
     try:
         finish(traced.out, traced.exit_code)
-        _show(traced.out, basis, as_json)
+        _show(traced.out, counting, as_json)
     except TierscopeError as error:
         if traced.exit_code == 0:
             raise
@@ -127,10 +129,10 @@ def _finish(traced: "EndedCommand", basis: str, as_json: bool) -> None:
         common.output_failed(error)
 
 
-def _show(out: str, basis: str, as_json: bool) -> None:
+def _show(out: str, counting: "Counting", as_json: bool) -> None:
     from tierscope.commands.analyze import analyze  # noqa: PLC0415
 
-    common.show_analysis(analyze(out, basis), as_json)
+    common.show_analysis(analyze(out, counting), as_json)
     if not as_json:
         common.say_where(out)
     sys.stdout.flush()

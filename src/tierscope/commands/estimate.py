@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tierscope.analysis.analysis import Analysis
+from tierscope.analysis.counting import Counting
 from tierscope.analysis.findings import GOAL_KINDS, about_goal
 from tierscope.analysis.wording import Finding
 from tierscope.commands.analyze import analyze
@@ -32,10 +33,10 @@ def without_goal(findings: list[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.kind not in GOAL_KINDS]
 
 
-def analyze_and_keep(out: str, basis: str, epoch: int | None) -> tuple[Analysis, RunStore]:
+def analyze_and_keep(out: str, counting: Counting) -> tuple[Analysis, RunStore]:
     """The runs go with the analysis, for `modelled`: none is read twice."""
     store = RunStore(out)
-    return analyze(out, basis, epoch, store), store
+    return analyze(out, counting, store), store
 
 
 def modelled(store: RunStore, analysis: Analysis, estimate: Estimate, system: str | None, watch: Watch) -> ModelAnswer:

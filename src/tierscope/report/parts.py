@@ -85,6 +85,11 @@ def basis_text(breakdown: "Breakdown") -> str:
     return f"{breakdown.basis} seconds{only}"
 
 
+def basis_note(breakdown: "Breakdown") -> str:
+    """In a headline: what is not on the clock says so."""
+    return " in busy seconds" if breakdown.basis == "busy" else ""
+
+
 def finding_lines(findings: Iterable[Finding]) -> Iterator[Text]:
     for finding in findings:
         line = Text("• ", style="dim")

@@ -13,6 +13,7 @@ from tierscope.analysis.wording import Finding
 from tierscope.report.parts import (
     Column,
     Unit,
+    basis_note,
     basis_text,
     bottleneck_stretches,
     colour,
@@ -21,7 +22,7 @@ from tierscope.report.parts import (
     table,
     title_label,
 )
-from tierscope.trace.ops import IO_CATEGORIES, KINDS, MOVES_BYTES
+from tierscope.trace.ops import KINDS, MOVES_BYTES
 from tierscope.units import about_bytes, about_seconds, counted
 
 _BAR = 24
@@ -121,10 +122,10 @@ def _spread_column(breakdown: Breakdown, time: Unit) -> Column:
 
 
 def _bar(point: SweepPoint, breakdown: Breakdown, longest: float) -> Text:
-    """The parts of the I/O time; writes are no part of it."""
+    """The parts of the I/O time."""
     bar = Text()
     for index, name in enumerate(breakdown.classes):
-        if name.rpartition("-")[2] in IO_CATEGORIES:
+        if name in breakdown.io_classes:
             bar.append("█" * round(_BAR * point.classes[name] / longest), style=colour(index))
     return bar
 
@@ -136,6 +137,7 @@ def verdict(breakdown: Breakdown, processes: int | None = None, has_wall: bool =
     spread = f"{time.span(best.io)}, {best.io.kind}, n={best.io.n}" if best.io.has_spread else f"n={best.io.n}"
     io = f"{time.text(best.io.median)} {time.name}"
     per, more = ("per epoch", "repetitions or epochs") if breakdown.epoch is None else (f"in epoch {breakdown.epoch}", "repetitions")  # fmt: skip
+    per += basis_note(breakdown)
     if _alone(breakdown):
         ranks = counted(max(point.ranks for point in breakdown.points), "rank")
         whole = ranks if processes is None else f"{ranks}, {counted(processes, 'process')}"

@@ -5,7 +5,7 @@ import polars as pl
 from tierscope.analysis.breakdown import Breakdown, SweepPoint, counted_epochs, sweep_text, value_text
 from tierscope.analysis.findings import GOAL_KINDS, HIDDEN_SHARE
 from tierscope.dataset.holdings import HeldBytes
-from tierscope.report.parts import WASTED_PERCENT, bottleneck_stretches
+from tierscope.report.parts import WASTED_PERCENT, basis_note, bottleneck_stretches
 from tierscope.report.report_source import ReportSource
 from tierscope.units import about_bytes, about_seconds
 
@@ -48,7 +48,7 @@ def _best(source: ReportSource) -> str:
     best = breakdown.best
     low, high = about_seconds(best.io.low), about_seconds(best.io.high)
     spread = f"{low} to {high}, {best.io.kind}, n={best.io.n}" if best.io.has_spread else f"n={best.io.n}"
-    io = f"{about_seconds(best.io.median)} of I/O per epoch ({spread})"
+    io = f"{about_seconds(best.io.median)} of I/O per epoch{basis_note(breakdown)} ({spread})"
     if not breakdown.sweep_keys:
         return f"The slowest process has {io}."
     if len(breakdown.summary) == 1:

@@ -78,8 +78,6 @@ def _resolve(option: str, name: str, known: list[str]) -> str:
     by_lower: Mapping[str, str] = {each.lower(): each for each in known}
     if name in known or name.lower() in by_lower:
         return name if name in known else by_lower[name.lower()]
-    if name.upper().endswith("-WRITE"):
-        raise UserError(f"{option} {name}: writes are no part of the I/O time; choose from {', '.join(known)}")
     guess = closest(name.lower(), by_lower)
     hint = f"did you mean {by_lower[guess]}? " if guess else ""
     none = "nothing of that name varies" if option == "--cost" else "there is no such class"

@@ -20,8 +20,9 @@ CATEGORY = {
     "meta": "META",  # of a log that does not tell them apart; never recorded by us
 }
 MOVES_BYTES = ("read", "write")  # the bytes of the other kinds are not data that was moved
-CATEGORIES = ("READ", "META", "WRITE")
-IO_CATEGORIES = ("READ", "META")  # what `io_seconds` sums
+CATEGORIES = ("READ", "META", "WRITE")  # what `io_seconds` sums, unless fewer are asked for
+LOADING = ("READ", "META")  # what brings data in: the Hierarchy study's I/O, and what compute can hide
+BACKGROUND_LANE = 1001  # of the thread that writes checkpoints while training goes on: no part of the I/O time
 
 BINS = 48  # histogram bins: bin b counts values v with 2**(b-1) <= v < 2**b; bin 0 counts zeros
 

@@ -136,8 +136,7 @@ class Trials:
 
     def _measure(self, study: Study, folder: str, share: float, watch: Watch) -> Trial:
         (trace,) = run_study(study, folder, self._crews, watch).load_all()
-        has_wall = self._minimised == EPOCH and not trace.io["wall_seconds"].null_count()
-        times = from_traces([trace], [tier.name for tier in study.system.tiers], "wall" if has_wall else "busy")
+        times = from_traces([trace], [tier.name for tier in study.system.tiers])
         (point,) = break_down(times).summary
         seconds = point.io.median if self._minimised == IO else point.epoch_seconds or 0.0
         whole = times.epochs.group_by("epoch").agg(pl.col("epoch_seconds").max())["epoch_seconds"].sum()

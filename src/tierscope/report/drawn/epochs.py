@@ -44,7 +44,7 @@ def draw_time(source: ReportSource, view: View) -> Figure:
     caption = sentences(
         source,
         view,
-        f"I/O time (reads and metadata) of the slowest of {processes_text(source)}, one line per epoch"
+        f"I/O time of the slowest of {processes_text(source)}, one line per epoch"
         + ("; epoch times are hollow." if whole else "; epoch times are not known."),
         "Epoch 1 is drawn apart (dashed), since it is special." if any(line.apart for line in lines) else "",
         f"Of {len(epochs)} epochs, {len(lines)} are drawn." if len(lines) < len(epochs) else "",
