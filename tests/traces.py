@@ -28,6 +28,7 @@ from tierscope.trace.trace import RunKey, Trace, gather
 
 TIERS = ["lfs", "gfs"]  # nearest first, as in a study
 CLASSES = ("GFS-READ", "GFS-META", "LFS-READ", "LFS-META")
+WITH_WRITES = (*CLASSES, "GFS-WRITE")
 KIND_OF = {"READ": "read", "META": "open", "WRITE": "write"}
 OP_BYTES = 100  # of each read and write below
 RANKS_PER_NODE = 2

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from tests.traces import CLASSES, TIERS, times_of, trace_of, without_loop
+from tests.traces import CLASSES, TIERS, WITH_WRITES, times_of, trace_of, without_loop
 from tierscope.analysis.breakdown import Breakdown, bottleneck, break_down
-from tierscope.analysis.times import ClassTimes, from_traces
+from tierscope.analysis.times import ClassTimes, counting_only, from_traces
 
 Row = dict[str, Any]
 
@@ -71,20 +71,33 @@ def test_epochs_are_kept_apart() -> None:
     assert summary.sweep == {}
 
 
-def test_writing_is_shown_but_is_no_io_time() -> None:
-    classes = (*CLASSES, "GFS-WRITE")
+def test_who_writes_longest_is_the_slowest() -> None:
     rows = [row(0, 1.0), row(0, 50.0, "GFS-WRITE"), row(1, 2.0)]
-    (point,) = break_down(times_of(rows, classes=classes)).points
+    found = break_down(times_of(rows, classes=WITH_WRITES))
+    (point,) = found.points
+    assert (point.io_seconds, point.slowest_rank, point.bottleneck) == (51.0, 0, "GFS-WRITE")
+    assert found.io_classes == WITH_WRITES
+    assert found.best.write_seconds == 50.0
+
+
+def test_a_job_that_only_writes_has_io_time() -> None:
+    (point,) = break_down(times_of([row(0, 464.0, "GFS-WRITE")], classes=WITH_WRITES)).points
+    assert (point.io_seconds, point.bottleneck) == (464.0, "GFS-WRITE")
+
+
+def test_writes_are_left_out_where_the_studys_definition_is_asked_for() -> None:
+    rows = [row(0, 1.0), row(0, 50.0, "GFS-WRITE"), row(1, 2.0)]
+    found = break_down(counting_only(times_of(rows, classes=WITH_WRITES), ("READ", "META")))
+    (point,) = found.points
     assert (point.io_seconds, point.slowest_rank, point.bottleneck) == (2.0, 1, "GFS-READ")
-    rows.append(row(0, 3.0, "LFS-META"))
-    (point,) = break_down(times_of(rows, classes=classes)).points
-    assert (point.io_seconds, point.bottleneck) == (4.0, "LFS-META")
-    assert point.classes["GFS-WRITE"] == 50.0
+    assert found.io_classes == CLASSES
+    assert (point.classes["GFS-WRITE"], found.best.write_seconds) == (0.0, 50.0)
 
 
 def test_without_io_there_is_no_bottleneck() -> None:
-    assert bottleneck(dict.fromkeys(CLASSES, 0.0)) is None
-    assert bottleneck({**dict.fromkeys(CLASSES, 0.0), "GFS-WRITE": 1.0}) is None
+    assert bottleneck(dict.fromkeys(CLASSES, 0.0), CLASSES) is None
+    assert bottleneck({**dict.fromkeys(CLASSES, 0.0), "GFS-WRITE": 1.0}, CLASSES) is None
+    assert bottleneck({**dict.fromkeys(CLASSES, 0.0), "GFS-WRITE": 1.0}, WITH_WRITES) == "GFS-WRITE"
     found = break_down(times_of([row(0, 0.0)]))
     assert found.points[0].bottleneck is None
     assert found.best.bottleneck is None
@@ -194,23 +207,20 @@ def tables(draw: st.DrawFn) -> list[Row]:
         for repetition in range(1, repetitions + 1)
         for epoch in range(1, epochs + 1)
         for rank in range(ranks)
-        for class_ in generator.sample([*CLASSES, "GFS-WRITE"], generator.randrange(1, 6))
+        for class_ in generator.sample(WITH_WRITES, generator.randrange(1, 6))
     ]
 
 
 def broken_down(rows: list[Row]) -> Breakdown:
-    return break_down(times_of(rows, ["cache_rate"], (*CLASSES, "GFS-WRITE")))
+    return break_down(times_of(rows, ["cache_rate"], WITH_WRITES))
 
 
 def by_hand(rows: list[Row]) -> dict[tuple[float, int], float]:
     """(cache rate, epoch) → median over repetitions of the maximum over ranks, in plain Python."""
     sums: dict[tuple[float, int, int], dict[int, float]] = {}
     for item in rows:
-        if item["class"] != "GFS-WRITE":
-            ranks = sums.setdefault((item["cache_rate"], item["epoch"], item["repetition"]), {})
-            ranks[item["rank"]] = ranks.get(item["rank"], 0.0) + item["seconds"]
-        else:
-            sums.setdefault((item["cache_rate"], item["epoch"], item["repetition"]), {}).setdefault(item["rank"], 0.0)
+        ranks = sums.setdefault((item["cache_rate"], item["epoch"], item["repetition"]), {})
+        ranks[item["rank"]] = ranks.get(item["rank"], 0.0) + item["seconds"]
     maxima: dict[tuple[float, int], list[float]] = {}
     for (rate, epoch, _), of_ranks in sums.items():
         maxima.setdefault((rate, epoch), []).append(max(of_ranks.values()))
@@ -232,7 +242,7 @@ def test_classes_add_up_to_the_io_time(rows: list[Row]) -> None:
         *((point.classes, point.io_seconds) for point in found.points),
         *((point.classes, point.io.median) for point in found.summary),
     ]:
-        assert math.fsum(value for name, value in classes.items() if name != "GFS-WRITE") == pytest.approx(seconds)
+        assert math.fsum(classes.values()) == pytest.approx(seconds)
 
 
 @settings(max_examples=examples(50))

@@ -106,14 +106,6 @@ def profiled(**facts: Any) -> dict[str, Any]:
     return {"profiler": "dftracer", "import": facts}
 
 
-def writing(**seconds: float) -> list[Finding]:
-    """Rank 0 reads longest; rank 1 writes, in the second epoch."""
-    first = {"GFS-READ": 5.0}
-    classes = {(0, 1): first, (0, 2): first, (1, 1): {"GFS-WRITE": 99.0}, (1, 2): {"GFS-READ": 4.0}}
-    classes[1, 2] |= {f"{tier.upper()}-WRITE": value for tier, value in seconds.items()}
-    return found(trace_of(classes))
-
-
 def saving(seconds: float) -> list[Finding]:
     """Rank 1 writes checkpoints in the second epoch and not in the third; an epoch takes ten seconds."""
     reads = {(0, epoch): {"GFS-READ": 5.0} for epoch in (1, 2, 3)}
@@ -266,11 +258,6 @@ CASES: dict[str, Case] = {
         lambda: found(run(decode_seconds=5.5)),
         {"decode_seconds": 5.5, "io_seconds": 5.0},
         lambda: found(run(decode_seconds=4.5)),
-    ),
-    "writes": Case(
-        lambda: writing(gfs=3.0, lfs=2.5),
-        {"write_seconds": 5.5, "io_seconds": 5.0},
-        lambda: writing(gfs=4.5),
     ),
     "checkpoint_share": Case(
         lambda: saving(1.5),

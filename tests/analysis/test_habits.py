@@ -81,7 +81,8 @@ def trace_with(reads: Sequence[Read], about: dict[str, Any]) -> Trace:
     for tier, opens, count, nbytes in reads:
         for kind, ops, moved in (("open", opens, 0), ("read", count, nbytes)):
             cell = ["lfs", "gfs"].index(tier) * len(KINDS) + KINDS.index(kind)
-            lane.ops[cell], lane.nbytes[cell], lane.busy_ns[cell] = ops, moved, 10**9
+            lane.ops[cell], lane.nbytes[cell] = ops, moved
+            lane.busy_ns[cell] = lane.wall_ns[cell] = 10**9
     return trace_of({(0, 1): {}}, sweep=about["sweep"], about=about, lanes=(lane,))
 
 
@@ -259,11 +260,11 @@ class TestOwnStudies:
             study = identity(small_study("placement.cache_rate=0", f"transfer_size={size}"))
             about = {"kind": "measured", "study": study, "sweep": {"size": size}}
             runs.append(trace_with([("gfs", 10, reads, 10 << 20)], about))
-        slower = runs[0].table.with_columns(busy_seconds=runs[0].table["busy_seconds"] * 2)
+        slower = runs[0].table.with_columns(pl.col("busy_seconds", "wall_seconds") * 2)
         given = from_traces([Trace(runs[0].key, runs[0].about, slower), runs[1]], ["lfs", "gfs"])
         assert break_down(given).best.sweep == {"size": MIB}
         assert list(about_study(given, break_down(given))) == []
-        faster = runs[0].table.with_columns(busy_seconds=runs[0].table["busy_seconds"] / 2)
+        faster = runs[0].table.with_columns(pl.col("busy_seconds", "wall_seconds") / 2)
         given = from_traces([Trace(runs[0].key, runs[0].about, faster), runs[1]], ["lfs", "gfs"])
         assert [finding.kind for finding in about_study(given, break_down(given))] == ["small_transfers"]
 

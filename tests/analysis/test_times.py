@@ -16,7 +16,7 @@ from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.times import ClassTimes, from_csv, from_traces
 from tierscope.errors import ResultError, UserError
 from tierscope.report.export import to_csv
-from tierscope.trace.ops import KINDS, MOVES_BYTES, class_name
+from tierscope.trace.ops import BACKGROUND_LANE, KINDS, MOVES_BYTES, class_name
 from tierscope.trace.rank_trace import RankTrace
 from tierscope.trace.trace import RunKey, Trace, gather
 
@@ -69,6 +69,22 @@ class TestFromTraces:
         seconds = {"LFS-READ": 1.0, "GFS-META": 1.0, "LFS-WRITE": 1.0, "GFS-WRITE": 1.0}
         times = from_traces([trace_of({(0, 1): seconds})], TIERS)
         assert times.classes == (*CLASSES, "GFS-WRITE", "LFS-WRITE")
+
+    def test_what_is_written_in_the_background_is_apart(self) -> None:
+        """Training goes on meanwhile: counted as I/O it would make the rank that saves the slowest."""
+        saved = {("gfs", "write"): 30.0, ("gfs", "sync"): 2.0}
+        lanes = (lane_of({("gfs", "read"): 1.0}), lane_of(saved, BACKGROUND_LANE))
+        handed = [RankTrace(0, 0, (rank_epoch(lanes=lanes),)), RankTrace(1, 0, (rank_epoch(),))]
+        found = break_down(from_traces([gather(RunKey(0, 1), described_by({}), TIERS, handed)], TIERS))
+        assert (found.best.io.median, found.best.background_seconds) == (1.0, 32.0)
+        assert found.classes == CLASSES
+
+    def test_without_wall_seconds_of_every_operation_busy_ones_are_taken(self) -> None:
+        trace = trace_of({(0, 1): {"GFS-READ": 1.0, "GFS-META": 2.0}}, wall_share=0.5)
+        assert from_traces([trace], TIERS).basis == "wall"
+        unknown = pl.when(pl.col("kind") == "read").then(pl.col("wall_seconds")).alias("wall_seconds")
+        times = from_traces([Trace(trace.key, trace.about, trace.table.with_columns(unknown))], TIERS)
+        assert (times.basis, break_down(times).best.io.median) == ("busy", 3.0)
 
     def test_runs_are_told_apart_by_sweep_and_repetition(self) -> None:
         traces = [
@@ -184,7 +200,7 @@ class TestCsvThatIsRight:
     def test_any_number_of_tiers_and_names(self, csv: Path) -> None:
         times = read(csv, lines("0,1,tape-2-READ,1", "0,1,Größe-WRITE,2"))
         assert times.classes == ("tape-2-READ", "Größe-WRITE")
-        assert break_down(times).best.io.median == 1.0
+        assert break_down(times).best.io.median == 3.0
 
 
 BAD_CELLS = {

@@ -21,6 +21,7 @@ from tierscope.spec.study import Study
 from tierscope.storage import directory
 from tierscope.storage.emulated import Board
 from tierscope.storage.stations import map_stations
+from tierscope.trace.ops import BACKGROUND_LANE
 from tierscope.trace.rank_trace import RankEpoch, RankTrace
 from tierscope.trace.recorder import LaneTable
 
@@ -29,7 +30,7 @@ EVERY_TWO = "steps_between_checkpoints=2"  # of 5 steps in an epoch, 2 epochs
 
 
 def lane_of(epoch: RankEpoch) -> LaneTable:
-    (found,) = (lane for lane in epoch.lanes if lane.lane == LANE)
+    (found,) = (lane for lane in epoch.lanes if lane.lane in (LANE, BACKGROUND_LANE))
     return found
 
 

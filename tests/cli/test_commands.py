@@ -88,7 +88,7 @@ def test_run_prints_a_table_and_analyze_the_same_numbers(finished: Path, capsys:
     assert "Best: cache_rate" in table
     assert run("analyze", finished, "--json") == 0
     result = json.loads(capsys.readouterr().out)
-    assert (result["schema_version"], result["kind"], result["basis"]) == (1, "breakdown", "busy")
+    assert (result["schema_version"], result["kind"], result["basis"]) == (1, "breakdown", "wall")
     assert [point["sweep"]["cache_rate"] for point in result["points"]] == [0.0, 0.0, 0.5, 0.5, 1.0, 1.0]
     assert all(set(point["classes"]) == {"GFS-READ", "GFS-META", "LFS-READ", "LFS-META"} for point in result["points"])
     assert {finding["kind"] for finding in result["findings"]} >= {"warm_metadata"}

@@ -89,7 +89,7 @@ def test_a_chosen_epoch_is_not_taken_for_missing_marks(capsys: pytest.CaptureFix
 def test_the_headline_says_which_epoch(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("analyze", MEASURED, "--epoch", "2") == 0
     text = capsys.readouterr().out
-    assert "(busy seconds of epoch 2)" in text
+    assert "(wall seconds of epoch 2)" in text
     assert "of I/O in epoch 2 (" in text
     assert "epoch 1 I/O" not in text
 
@@ -105,7 +105,7 @@ def test_estimate_and_explore_take_it_too(capsys: pytest.CaptureFixture[str]) ->
 
 def test_a_report_says_it(tmp_path: Path) -> None:
     assert run("report", MEASURED, "--epoch", "2", "--out", str(tmp_path / "report")) == 0
-    assert "busy seconds of epoch 2" in (tmp_path / "report" / "report.html").read_text()
+    assert "wall seconds of epoch 2" in (tmp_path / "report" / "report.html").read_text()
 
 
 @pytest.mark.parametrize(

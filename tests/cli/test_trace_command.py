@@ -55,7 +55,7 @@ def test_the_table_comes_after_the_commands_own_output(here: Path, capfd: pytest
     assert trace("--tier", "gfs=gfs", "--", *recording(here / "ready", "echo its own words")) == 0
     lines = capfd.readouterr().out.splitlines()
     assert lines[0] == "its own words"
-    assert lines[1].rstrip().endswith(": I/O time (busy seconds)")
+    assert lines[1].rstrip().endswith(": I/O time (wall seconds)")
     assert "GFS-READ" in lines[3]
     assert "I/O: 0.750 s per epoch (n=1); 1 rank, 1 process." in lines
     assert "In all ranks and epochs: 1 open, 1 read of 1000 B, 0 writes." in lines

@@ -20,7 +20,7 @@ EXPECTED = HERE / "expected"
 LOGS = ("logs/trace-0-of-2.pfw", "logs/trace-1-of-2.pfw", "--tier", "lfs=/lfs", "--tier", "gfs=/gfs")
 COMMANDS: dict[str, tuple[str, ...]] = {
     "analyze-measured": ("analyze", "results/measured"),
-    "analyze-measured-wall": ("analyze", "results/measured", "--basis", "wall"),
+    "analyze-measured-busy": ("analyze", "results/measured", "--basis", "busy"),
     "analyze-first-touch": ("analyze", "results/first_touch"),
     "analyze-metrics": ("analyze", "results/first_touch", "--metrics"),
     "analyze-profiled": ("analyze", "results/profiled"),

@@ -14,6 +14,7 @@ from tests.measure.test_run import Diary
 from tests.small_study import NEEDS_LIBRARY
 from tests.tiny import tiny
 from tests.traces import as_measured, rank_epoch
+from tierscope.analysis.counting import Counting
 from tierscope.commands.analyze import analyze
 from tierscope.errors import ResultError, UserError
 from tierscope.imports.paths import TierRules
@@ -288,7 +289,7 @@ def test_wall_seconds_are_not_to_be_had(tmp_path: Path, fake: type[Fake]) -> Non
     run(tiny(*ONE), tmp_path / "out", "dftracer")
     assert analyze(str(tmp_path / "out")).conditions.profilers == ("dftracer",)
     with pytest.raises(UserError, match="dftracer measured it, with busy seconds only; leave --basis out"):
-        analyze(str(tmp_path / "out"), "wall")
+        analyze(str(tmp_path / "out"), Counting("wall"))
 
 
 def test_reads_that_were_not_seen_are_counted(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.traces import CLASSES, times_of
+from tests.traces import WITH_WRITES, times_of
 from tierscope.analysis.breakdown import Breakdown
 from tierscope.analysis.times import ClassTimes
 from tierscope.predict.whatif import WARNINGS
@@ -14,7 +14,6 @@ from tierscope.predict.whatif import WARNINGS
 # Of findings, those that are about an estimate: their cases are here, all others are the analysis's.
 KINDS_OF_ESTIMATES = set(WARNINGS)
 
-WITH_WRITES = (*CLASSES, "GFS-WRITE")
 EXACT_PERCENTS = (-75.0, -50.0, 0.0, 100.0, 300.0, 700.0)  # times are multiplied by a power of two
 
 Cell = float | tuple[float, int | None, int | None]  # seconds, or seconds with operations and bytes

@@ -171,7 +171,7 @@ def test_where_there_was_no_io_there_is_nothing_to_exceed() -> None:
 def test_what_was_measured_is_never_beyond_what_was_seen(times: ClassTimes, percent: int) -> None:
     processes = Processes.of(times)
     known = ceilings(processes)
-    seconds = processes.io_seconds(np.ones((1, 4)))[:, 0]
+    seconds = processes.io_seconds(np.ones((1, len(processes.classes))))[:, 0]
     for point, io_seconds in enumerate(seconds):
         improve = dict.fromkeys(processes.classes, float(percent))
         assert list(exceeded(known, point, float(io_seconds) * factor(percent), improve)) == []

@@ -11,6 +11,7 @@ import pytest
 from tests.recorded_programs import any_library, recording
 from tests.states import Op, epoch_chunk, lane_chunk, list_chunk, names_bytes, rows, write_state
 from tests.traces import as_traced
+from tierscope.analysis.counting import Counting
 from tierscope.analysis.to_json import breakdown_json
 from tierscope.commands.analyze import analyze
 from tierscope.errors import OutOfSpaceError, ResultError, UserError
@@ -110,7 +111,7 @@ def test_analysing_again_says_the_same_also_by_the_wall(here: Path) -> None:
     out = traced(here, "exit 1").out
 
     def as_json(basis: str) -> str:
-        found = analyze(out, basis)
+        found = analyze(out, Counting(basis))
         return json.dumps(breakdown_json(found.breakdown, found.findings, found.conditions))
 
     first = as_json("busy")
@@ -391,5 +392,5 @@ def test_analysing_by_the_wall_says_where_processes_are_added_up(here: Path) -> 
     for rank in range(2):
         write_state(here / "ready", f"w{rank}", lane_chunk(operations, tiers=1), tiers=1, variables={"PMI_RANK": rank})
     out = traced(here).out
-    assert [finding.kind for finding in analyze(out).findings] == []
-    assert [finding.evidence for finding in analyze(out, "wall").findings] == [{"processes": 2}]
+    assert [finding.kind for finding in analyze(out, Counting("busy")).findings] == []
+    assert [finding.evidence for finding in analyze(out).findings] == [{"processes": 2}]

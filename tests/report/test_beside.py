@@ -419,7 +419,7 @@ def test_a_simulation_is_not_told_to_measure_more_often() -> None:
         (1.9e-6, "Epoch time is that I/O time."),
         (-1.9e-6, "Epoch time is that I/O time."),
         (2.5e-6, "Epoch time is that I/O time plus 2.5 µs."),
-        (-2.5e-6, "The sum exceeds the epoch, since several threads or processes read at once: see --basis wall."),
+        (-2.5e-6, "The sum exceeds the epoch, since several threads or processes read at once."),
     ],
 )
 def test_less_than_rounding_is_not_said(rest: float, line: str) -> None:

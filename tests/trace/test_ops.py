@@ -20,5 +20,6 @@ def test_classes_are_those_of_the_method(kind: str, name: str) -> None:
     assert ops.class_name("gfs", kind) == name
 
 
-def test_io_time_is_reading_and_metadata() -> None:
-    assert set(ops.CATEGORIES) - set(ops.IO_CATEGORIES) == {"WRITE"}
+def test_every_kind_has_a_class_of_the_io_time() -> None:
+    assert set(ops.CATEGORY.values()) == set(ops.CATEGORIES)
+    assert set(ops.CATEGORIES) - set(ops.LOADING) == {"WRITE"}
