@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.small_study import NEEDS_LIBRARY, node_source, small_study, stage, stagers, tier_files
-from tierscope.dataset.sums import sums_layout
+from tierscope.dataset.sums import salted_crc32c, sums_layout
 from tierscope.formats import FORMATS, NOTHING
-from tierscope.formats.slices import salted_crc32c
 from tierscope.loaders.verify import SampleChecks, read_in
 from tierscope.native import sums as native
 from tierscope.plan.file_format import make_format
@@ -182,4 +181,4 @@ class TestWhichOnes:
 
 
 def test_swapped_samples_differ_even_with_equal_bytes() -> None:
-    assert len({salted_crc32c(number, [b"the same"]) for number in range(1000)}) == 1000
+    assert len({salted_crc32c(number, b"the same") for number in range(1000)}) == 1000
