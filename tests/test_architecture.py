@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "trace": {"native"},
     "output": {"spec", "native", "trace"},
     "storage": {"spec", "plan", "native", "trace", "output"},
-    "dataset": {"spec", "plan", "formats", "storage", "output"},
+    "dataset": {"spec", "plan", "formats", "native", "storage", "output"},
     "loaders": {"spec", "plan", "formats", "storage", "trace", "native", "output"},
     "bench": {"spec", "plan", "formats", "storage", "dataset", "trace", "output", "loaders"},
     "analysis": {"spec", "trace"},

@@ -8,7 +8,7 @@ With some compressibility, that share of every 256 bytes of the pool is zeros.
 """
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -23,6 +23,7 @@ _CELL = 256
 _BY_SAMPLE, _BY_TURN, _BEGIN = 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 0x2545F491  # spread where slices begin
 _DROPPED = 17  # low bits
 _NUMBER = struct.Struct("<q")
+Buffer = bytes | bytearray | memoryview
 Pool = tuple[int, float]  # what a pool depends on: seed and compressibility
 
 
@@ -45,11 +46,23 @@ def _pool(seed: int, compressibility: float) -> memoryview:
     return memoryview(cells.tobytes())
 
 
-def payload(seed: int, sample: int, nbytes: int, compressibility: float = 0.0) -> list[bytes | bytearray | memoryview]:
+def payload(seed: int, sample: int, nbytes: int, compressibility: float = 0.0) -> list[Buffer]:
     """The bytes of a sample, as pieces to be written one after another."""
-    random = pool(seed, compressibility)
-    pieces: list[bytes | bytearray | memoryview] = [_NUMBER.pack(sample)[:nbytes]]
+    return _pieces(pool(seed, compressibility), sample, nbytes)
+
+
+def payloads(of: Pool, first: int, sizes: Sequence[int]) -> list[list[Buffer]]:
+    """Of samples that follow one another."""
+    random = pool(*of)
+    return [_pieces(random, sample, nbytes) for sample, nbytes in enumerate(sizes, first)]
+
+
+def _pieces(random: memoryview, sample: int, nbytes: int) -> list[Buffer]:
     left = nbytes - _NUMBER.size
+    if 0 < left <= _SLICE:  # the usual case, once more
+        start = ((sample * _BY_SAMPLE + _BEGIN) >> _DROPPED) % _SLICE
+        return [_NUMBER.pack(sample), random[start : start + left]]
+    pieces: list[Buffer] = [_NUMBER.pack(sample)[:nbytes]]
     turn = 0
     while left > 0:
         start = ((sample * _BY_SAMPLE + turn * _BY_TURN + _BEGIN) >> _DROPPED) % _SLICE

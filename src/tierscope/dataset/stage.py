@@ -10,7 +10,6 @@ was not marked complete in the same boot is written again as a whole.
 import socket
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -271,18 +270,24 @@ class Stager:
 
     def _write_named_last(self, share: Share, path: str, file: int) -> int:
         """What is there under the other name was left by a writer that was killed."""
-        storage, unfinished = share.storage, share.files.unfinished(file)
-        with suppress(FileNotFoundError):
-            storage.remove(unfinished)
-        if self._format.reading == LIBRARY:
-            with durable.created(unfinished, storage.root) as new:
-                self._format.write(new, self._samples(file))
-            found = storage.look(unfinished)
-            written = found.nbytes if found else 0
-            self._keep_sums(share, file, [], written)
-        else:
-            written = storage.write(unfinished, lambda: self._encoded(share, file))
-        storage.rename(unfinished, path)
+        unfinished = share.files.unfinished(file)
+        try:
+            written = self._write_unnamed(share, unfinished, file)
+        except FileExistsError:
+            share.storage.remove(unfinished)
+            written = self._write_unnamed(share, unfinished, file)
+        share.storage.rename(unfinished, path)
+        return written
+
+    def _write_unnamed(self, share: Share, unfinished: str, file: int) -> int:
+        storage = share.storage
+        if self._format.reading != LIBRARY:
+            return storage.write(unfinished, lambda: self._encoded(share, file))
+        with durable.created(unfinished, storage.root) as new:
+            self._format.write(new, self._samples(file))
+        found = storage.look(unfinished)
+        written = found.nbytes if found else 0
+        self._keep_sums(share, file, [], written)
         return written
 
     def _encoded(self, share: Share, file: int) -> list[Piece]:
@@ -301,12 +306,8 @@ class Stager:
         share.sums.add_size(file, nbytes)
 
     def _samples(self, file: int) -> list[list[Piece]]:
-        dataset, seed = self._study.workload.dataset, self._study.seed
-        first, compressibility = file * dataset.num_samples_per_file, dataset.compressibility
-        return [
-            content.payload(seed, number, nbytes, compressibility)
-            for number, nbytes in enumerate(self._sizes(file), first)
-        ]
+        dataset = self._study.workload.dataset
+        return content.payloads(content.pool_of(self._study), file * dataset.num_samples_per_file, self._sizes(file))
 
     def sync(self) -> None:
         """After all ranks wrote: their checksums become one table, and one of every node makes durable what the node wrote, on every tier."""

@@ -15,7 +15,7 @@
 #include <sys/auxv.h>
 #endif
 
-enum { POLYNOMIAL = 0x82f63b78, LANE_BYTES = 256 };
+enum { POLYNOMIAL = 0x82f63b78, LANE_BYTES = 256, CACHE_LINE = 64, AHEAD = 8 };
 
 static uint32_t table[8][256];           /* of 8 bytes at once */
 static uint32_t behind[2][4][256];       /* what becomes of a checksum behind one and two lanes of zeros */
@@ -189,6 +189,14 @@ static uint32_t up_to(const unsigned char *whole, const uint32_t *steps, uint64_
     return continued(steps[step], whole + step * LANE_BYTES, end % LANE_BYTES);
 }
 
+/* Slices begin anywhere, and the memory is larger than the processor's cache: have what is read of a later one brought. */
+static inline void fetch(const unsigned char *whole, const uint32_t *steps, uint64_t end)
+{
+    uint64_t step = end / LANE_BYTES;
+    __builtin_prefetch(steps + step);
+    for (uint64_t at = step * LANE_BYTES; at < end; at += CACHE_LINE) __builtin_prefetch(whole + at);
+}
+
 /* Continue every checksum behind one slice of the memory. A CRC is linear: crc(A + B) = crc(A) · x^(8 · bytes of B) + crc(B).
    With checksums up to where a slice begins and up to where it ends, crc(A + slice) = (crc(A) + begin) · x^(8 · bytes) + end,
    and hardly a byte is read. Short slices, and all where `steps` is NULL, are read. */
@@ -201,6 +209,11 @@ TS_PUBLIC void ts_sums_extend(const void *memory, const uint32_t *steps, uint64_
     prepare();
     for (uint64_t at = 0; at < count; at++) {
         uint64_t start = (uint64_t)starts[at], bytes = (uint64_t)lengths[at];
+        if (steps && at + AHEAD < count) {
+            uint64_t next = (uint64_t)starts[at + AHEAD];
+            fetch(whole, steps, next);
+            fetch(whole, steps, next + (uint64_t)lengths[at + AHEAD]);
+        }
         if (!steps || bytes <= 2 * LANE_BYTES) {
             sums[at] = continued(sums[at], whole + start, bytes);
             continue;
