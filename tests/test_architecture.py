@@ -17,7 +17,7 @@ from tierscope.cli.main import COMMANDS
 
 SOURCE = Path(__file__).parent.parent / "src" / "tierscope"
 ANYONE = {
-    *("errors", "helper_process", "jsonable", "plain_files", "registry", "shortage", "signals"),
+    *("errors", "helper_process", "jsonable", "mounts", "plain_files", "registry", "shortage", "signals"),
     *("thread_limits", "units", "watch", "__init__"),
 }
 # From the bottom up: a room imports only rooms above it in this table.
