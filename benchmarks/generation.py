@@ -9,6 +9,7 @@ from pathlib import Path
 from benchmarks.common import Result, interleaved, memory_folder, ratio
 from tierscope.dataset.stage import Stager, StagingPlace
 from tierscope.spec.load import parse_study
+from tierscope.spec.study import Study
 
 FILES = 1500
 NBYTES = 128 * 1024
@@ -50,12 +51,19 @@ def _plain(folder: Path) -> float:
 
 
 def staged(folder: Path, form: str, files: int = FILES, nbytes: int = NBYTES) -> float:
-    """Seconds that our staging takes for so many files, which are removed again."""
-    study = parse_study(STUDY.format(format=form, files=files, nbytes=nbytes), "bench")
-    stager = Stager(study, str(folder), StagingPlace(0, 1, 0, 0, 1))
-    stager.claim()
+    """Seconds that our staging takes for so many files, their table of checksums included; they are removed again."""
     start = time.monotonic()
-    stager.write(lambda _: None)
+    written(folder, form, files, nbytes)
     seconds = time.monotonic() - start
     shutil.rmtree(folder)
     return seconds
+
+
+def written(folder: Path, form: str, files: int, nbytes: int) -> tuple[Study, Stager]:
+    """A study's files and their table of checksums, below the folder."""
+    study = parse_study(STUDY.format(format=form, files=files, nbytes=nbytes), "bench")
+    stager = Stager(study, str(folder), StagingPlace(0, 1, 0, 0, 1))
+    stager.claim()
+    stager.write(lambda _: None)
+    stager.sync()
+    return study, stager

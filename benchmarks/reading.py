@@ -1,27 +1,36 @@
-"""Reading: our loader with the recorder on, beside a C loop, a bare Python loop and np.load; files in memory."""
+"""Reading: our loader with the recorder on, beside a C loop, a bare Python loop and np.load; what comparing with checksums costs; files in memory."""
 
+import itertools
 import os
 import statistics
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.common import Result, compile_loop, interleaved, memory_folder, ratio, spread
+from benchmarks.generation import written
 from tierscope.dataset import content
+from tierscope.dataset.sums import sums_layout
 from tierscope.formats import FORMATS, Format, Shape
 from tierscope.loaders import LOADERS, SampleSource
 from tierscope.loaders.busy import Busy
+from tierscope.loaders.verify import SampleChecks, SumsTable, read_in
+from tierscope.plan.file_format import make_format
 from tierscope.plan.plan import Block
+from tierscope.spec.study import VERIFY_ALL, VERIFY_OFF, VERIFY_SOME
 from tierscope.storage.access import READ_FLAGS, Directory
 from tierscope.storage.files import DatasetFiles
+from tierscope.storage.sums import NAME as SUMS
 from tierscope.trace.ops import READ
 from tierscope.trace.recorder import Recording
 
 ROUNDS = 9
+VERIFY_ROUNDS = 15  # a difference of one part in a hundred
 PREFETCH = 2
 _NOISE = 1.03  # the copy in the kernel dominates both, so that they are equal but for noise
 
@@ -29,6 +38,8 @@ _NOISE = 1.03  # the copy in the kernel dominates both, so that they are equal b
 def reading() -> Iterator[Result]:
     for size in SIZES:
         yield from _size(size)
+    for verified in VERIFIED:
+        yield from _verification(*verified)
     yield from _two_threads()
     yield from _beside_compute()
 
@@ -58,6 +69,15 @@ SIZES = (
     Size(128 << 10, 3000, 12, 0.95, 0.75),
     Size(4 << 10, 12000, 64, 0.85, 0.4),
     Size(12 << 20, 40, 2, 0.95, fits_cache=False),
+)
+
+
+# Format, bytes, files, batch: of the smallest files a comparison costs most beside the read.
+VERIFIED = (
+    ("raw", 4 << 10, 12000, 64),
+    ("raw", 128 << 10, 3000, 12),
+    ("npz", 4 << 10, 6000, 64),
+    ("tfrecord", 4 << 10, 6000, 64),
 )
 
 
@@ -99,6 +119,40 @@ def _size(size: Size) -> Iterator[Result]:
     yield ratio(f"{label}: loader, 1 thread, recorder on / C loop", times["c"], times["threads"], python, note)
     yield ratio(f"{label}: loader, inline, recorder on / C loop", times["c"], times["inline"], python, note)
     yield ratio(f"{label}: np.load of npz, as peers read it / C loop", times["c"], times["np.load"])
+
+
+def _verification(form: str, nbytes: int, files: int, batch: int) -> Iterator[Result]:
+    """`reader.verify: sample`, the default, and `all` beside `off`: CPU seconds of the whole process, since another thread may do it.
+
+    What bounds `sample` is a comparison out of the blue, which takes about 70 µs (`loaders/verify.py`), over N reads; what bounds `all`
+    is one more pass over every byte, in the processor's cache.
+    """
+    with memory_folder() as folder:
+        study, stager = written(folder, form, files, nbytes)
+        share, layout = stager.shares[0], sums_layout(study, make_format(study))
+        assert layout is not None
+        table = SumsTable(f"{share.files.folder}/{SUMS}", layout, share.storage)
+        turns = itertools.count()
+        comparing: list[float] = []  # in percent of the time that reading took
+
+        def cpu_seconds(mode: str) -> float:
+            checks = SampleChecks(read_in(mode, nbytes), (table,), next(turns))
+            start = time.process_time()
+            seconds, checked = _read_all("native", 1, share.files, make_format(study), files, batch, checks)
+            if mode == VERIFY_SOME:
+                comparing.append(100 * checked / seconds)
+            return time.process_time() - start
+
+        modes = (VERIFY_OFF, VERIFY_SOME, VERIFY_ALL)
+        contenders: dict[str, Callable[[], float]] = {mode: partial(cpu_seconds, mode) for mode in modes}
+        times = interleaved(contenders, VERIFY_ROUNDS)
+    label, note = f"{nbytes >> 10} KiB {form} files", f"(one read in {read_in(VERIFY_SOME, nbytes)} is compared)"
+    if not make_format(study).has_checks:  # else that time is of the format's own checks too
+        median = statistics.median(comparing)
+        name, extremes = f"{label}: time comparing, verify: sample", (min(comparing), max(comparing), len(comparing))
+        yield Result(name, median, "%", *extremes, "≤ 2 %", median <= 2, note)
+    yield ratio(f"{label}: CPU, verify: off / sample", times[VERIFY_OFF], times[VERIFY_SOME], note=note)
+    yield ratio(f"{label}: CPU, verify: off / all", times[VERIFY_OFF], times[VERIFY_ALL])
 
 
 def _two_threads() -> Iterator[Result]:
@@ -158,14 +212,30 @@ def blocks_of(files: int) -> Iterator[Block]:
 
 
 def _loader(name: str, threads: int, names: DatasetFiles, form: Format, files: int, batch: int) -> float:
-    source = SampleSource(form, (names,), ("gfs",), 16 << 20, 1, lambda: (Directory(),))
+    return _read_all(name, threads, names, form, files, batch)[0]
+
+
+def _read_all(
+    name: str,
+    threads: int,
+    names: DatasetFiles,
+    form: Format,
+    files: int,
+    batch: int,
+    checks: SampleChecks | None = None,
+) -> tuple[float, float]:
+    """Seconds that reading took, and those of them in which samples were checked."""
+    source = SampleSource(form, (names,), ("gfs",), 16 << 20, 1, lambda: (Directory(),), checks=checks)
     loader = LOADERS.load(name)(source, batch, threads, PREFETCH, Recording(1))
+    read = checked_ns = 0
     start = time.monotonic()
-    read = sum(len(step.samples) for step in loader.batches(blocks_of(files)))
+    for step in loader.batches(blocks_of(files)):
+        read += len(step.samples)
+        checked_ns += step.decode_ns
     seconds = time.monotonic() - start
     tables, _ = loader.finish()
     assert read == files == sum(int(table.ops[READ]) for table in tables)
-    return seconds
+    return seconds, checked_ns / 1e9
 
 
 def _beside_compute() -> Iterator[Result]:

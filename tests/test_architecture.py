@@ -17,7 +17,7 @@ from tierscope.cli.main import COMMANDS
 
 SOURCE = Path(__file__).parent.parent / "src" / "tierscope"
 ANYONE = {
-    *("errors", "helper_process", "jsonable", "plain_files", "registry", "shortage", "signals"),
+    *("errors", "helper_process", "jsonable", "mounts", "plain_files", "registry", "shortage", "signals"),
     *("thread_limits", "units", "watch", "__init__"),
 }
 # From the bottom up: a room imports only rooms above it in this table.
@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "trace": {"native"},
     "output": {"spec", "native", "trace"},
     "storage": {"spec", "plan", "native", "trace", "output"},
-    "dataset": {"spec", "plan", "formats", "storage", "output"},
+    "dataset": {"spec", "plan", "formats", "native", "storage", "output"},
     "loaders": {"spec", "plan", "formats", "storage", "trace", "native", "output"},
     "bench": {"spec", "plan", "formats", "storage", "dataset", "trace", "output", "loaders"},
     "analysis": {"spec", "trace"},

@@ -14,6 +14,7 @@ from tierscope.commands import calibrate, validate
 from tierscope.jsonable import cache_rate_of
 from tierscope.predict.fit import STARTS, Case, Fit, fit
 from tierscope.predict.rates import Serving
+from tierscope.spec import load
 from tierscope.spec.known import load_system
 
 __all__ = ["compiled_once"]
@@ -162,6 +163,24 @@ def test_explore_simulates_other_systems(capsys: pytest.CaptureFixture[str]) -> 
     assert base["cost"] == 0
 
 
+def test_a_study_is_read_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    read: list[str] = []
+    reading = load._read
+
+    def counted(name: str) -> tuple[str, str]:
+        read.append(name)
+        return reading(name)
+
+    monkeypatch.setattr(load, "_read", counted)
+    printed(capsys, "explore", "--simulate", "demo", *SMALL, "--goal", "1s", "--vary", "nodes=1,2")
+    assert read == ["demo"]
+
+
+def test_what_is_set_last_counts() -> None:
+    settings = ["num_files_train=24", "num_files_train=48", "num_files_train=24"]
+    assert load.load("demo", settings).study.workload.dataset.num_files_train == 24
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
@@ -175,7 +194,14 @@ def test_explore_simulates_other_systems(capsys: pytest.CaptureFixture[str]) -> 
             ("explore", "--simulate", "demo", "--goal", "1s", "--vary", "gfs.servers"),
             "--vary gfs.servers: must be KEY=VALUES",
         ),
-        (("explore", "--simulate", "demo", "--goal", "1s", "--vary", "gfs.server=1,2"), "did you mean"),
+        (
+            ("explore", "--simulate", "demo", "--goal", "1s", "--vary", "gfs.server=1,2"),
+            "tierscope: --vary gfs.server=1,2: gfs.server: unknown key; did you mean",
+        ),
+        (
+            ("explore", "--simulate", "demo", "--goal", "1s", "--vary", "cache_rate=0,2"),
+            "tierscope: --vary cache_rate=0,2: sweep.placement.cache_rate = 2; must be within",
+        ),
         (
             ("explore", "--simulate", "demo", "--goal", "1s", "--vary", "nodes=1,2", "--cost", "gfs.servers=1"),
             "does not vary",

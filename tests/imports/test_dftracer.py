@@ -30,7 +30,7 @@ from tests.imports.dftracer_lines import (
 from tests.traces import dftracer_job
 from tierscope.errors import UserError
 from tierscope.imports import dftracer_files, dftracer_readers, dftracer_sums
-from tierscope.imports.dftracer import DLIO_EPOCH, DFTracerOptions, import_traces, is_dftracer
+from tierscope.imports.dftracer import DLIO_EPOCH, DFTracerOptions, import_traces
 from tierscope.imports.gathered import GatheredLogs, to_trace
 from tierscope.imports.paths import TierRules
 from tierscope.trace.decode import decode_description, encode
@@ -620,13 +620,6 @@ def test_a_trace_that_is_named_twice_counts_once(tmp_path: Path) -> None:
     (tmp_path / "link.pfw").symlink_to(path)
     imported = import_traces([path, path, str(tmp_path / "link.pfw")], RULES, ANY)
     assert imported.sums["ops"].sum() == 20
-
-
-def test_traces_are_known_by_name_or_beginning(tmp_path: Path) -> None:
-    (tmp_path / "x.log").write_bytes(b"log")
-    known = [write(tmp_path / name, GOOD) for name in ("a.pfw", "b.pfw.gz", "c.json", "d.gz")]
-    assert all(map(is_dftracer, known))
-    assert not any(map(is_dftracer, (str(tmp_path), str(tmp_path / "x.log"), str(tmp_path / "gone"), "a\0b")))
 
 
 def test_hosts_that_events_do_not_name_are_the_files(tmp_path: Path) -> None:

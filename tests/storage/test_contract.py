@@ -17,6 +17,7 @@ import pytest
 from tests import toy_storage
 from tests.small_disks import mounted
 from tierscope.errors import UserError
+from tierscope.mounts import filesystem_of
 from tierscope.output import manifest
 from tierscope.spec.study import Tier
 from tierscope.storage import STORAGES
@@ -25,7 +26,6 @@ from tierscope.storage.base import FILE, FOLDER, LINK, Abilities, Storage, TierP
 from tierscope.storage.directory import DirectoryStorage
 from tierscope.storage.folders import enter, hold
 from tierscope.storage.memory import MemoryStorage
-from tierscope.trace.provenance import filesystem_of
 
 TYPES: dict[str, type[Storage]] = {
     **{name: STORAGES.load(name) for name in STORAGES},

@@ -7,11 +7,11 @@ import pytest
 from tests.small_study import stage
 from tests.tiny import tiny
 from tierscope.errors import SpecError, UserError
+from tierscope.mounts import filesystem_of
 from tierscope.spec.study import Study, Tier
 from tierscope.storage import striping
 from tierscope.storage.files import DatasetFiles
 from tierscope.storage.striping import ANYWHERE, StripeLayout, Striping
-from tierscope.trace.provenance import filesystem_of
 
 FOLDER = """/scratch/data
 stripe_count:  4 stripe_size:   1048576 pattern:       raid0 stripe_offset: -1 pool: fast

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.small_study import NEEDS_LIBRARY, node_source, small_study, stage, stagers, tier_files
-from tierscope.dataset.sums import sums_layout
+from tierscope.dataset import content, sums
+from tierscope.dataset.sums import _pool_slices, generated_sums, salted_crc32c, sums_layout
 from tierscope.formats import FORMATS, NOTHING
-from tierscope.formats.slices import salted_crc32c
 from tierscope.loaders.verify import SampleChecks, read_in
 from tierscope.native import sums as native
 from tierscope.plan.file_format import make_format
@@ -181,5 +181,82 @@ class TestWhichOnes:
         assert (read_in("all", 5), read_in("off", 5)) == (1, 0)
 
 
+SIZES = [1, 7, 8, 9, 100, 263, 264, 520, 521, 4096, 131_072, (8 << 20) + 8, (8 << 20) + 9, 17 << 20]
+
+
+def read_sum(seed: int, sample: int, nbytes: int, compressibility: float = 0.0) -> int:
+    """Of every byte, as anybody would."""
+    return salted_crc32c(sample, b"".join(content.payload(seed, sample, nbytes, compressibility)))
+
+
+@pytest.mark.parametrize("with_library", [pytest.param(True, marks=NEEDS_LIBRARY), False])
+@pytest.mark.parametrize("compressibility", [0.0, 0.5])
+def test_checksums_of_generated_samples_are_those_of_their_bytes(
+    monkeypatch: pytest.MonkeyPatch, with_library: bool, compressibility: float
+) -> None:
+    if not with_library:
+        monkeypatch.setattr(native, "_library", lambda: None)
+    _pool_slices.cache_clear()
+    numbers = np.array([0, 1, 2**31, 2**40 + 7, 2**62, *range(100, 100 + len(SIZES) - 5)])
+    found = generated_sums((11, compressibility), numbers, np.array(SIZES))
+    expected = [read_sum(11, *each, compressibility) for each in zip(numbers.tolist(), SIZES, strict=True)]
+    assert found.tolist() == expected
+    _pool_slices.cache_clear()
+
+
+@NEEDS_LIBRARY
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, len(SOME)), st.integers(0, len(SOME)), st.integers(0, 2**32 - 1)), max_size=20)
+)
+def test_slices_continue_checksums(places: list[tuple[int, int, int]]) -> None:
+    spans = [(min(one, two), max(one, two)) for one, two, _ in places]
+    sums = np.array([before for _, _, before in places], np.uint32)
+    starts, ends = np.array([span[0] for span in spans], np.int64), np.array([span[1] for span in spans], np.int64)
+    native.Slices(memoryview(SOME)).extend(sums, starts, ends - starts)
+    expected = [crc32c(SOME[a:b], before) for (a, b), (_, _, before) in zip(spans, places, strict=True)]
+    assert sums.tolist() == expected
+
+
+@pytest.mark.parametrize(("start", "length"), [(-1, 5), (0, -1), (19_999, 2), (20_001, 0)])
+def test_nothing_outside_the_memory_is_summed(start: int, length: int) -> None:
+    with pytest.raises(ValueError, match="ends behind the memory"):
+        native.Slices(memoryview(SOME)).extend(np.zeros(1, np.uint32), np.array([start]), np.array([length]))
+
+
+@pytest.mark.parametrize(
+    "changes", [("format=raw",), ("format=raw", "record_length_bytes_stdev=300"), ("format=tfrecord",)]
+)
+def test_staging_reads_no_generated_sample_for_its_checksum(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(sums, "salted_crc32c", lambda *_: pytest.fail("was read for its checksum"))
+    monkeypatch.setattr(sums, "_KEPT", 5)  # in several goes, and in the middle of files
+    study = small_study("num_samples_per_file=3", "num_files_train=8", *changes)
+    stage(study, str(tmp_path))
+    sizes = [nbytes for file in range(8) for nbytes in make_format(study).shape.of_file(file).tolist()]
+    assert entries(table_of(study, tmp_path)) == [read_sum(study.seed, at, nbytes) for at, nbytes in enumerate(sizes)]
+
+
+def test_a_checksum_is_of_what_was_meant_not_of_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that flips a bit while it writes must not have it taken for the sample's own."""
+    written = os.writev
+
+    def flipping(fd: int, pieces: list[bytes]) -> int:
+        whole = bytearray(b"".join(pieces))
+        whole[20] ^= 1
+        return written(fd, [whole])
+
+    study = small_study("format=raw", "num_files_train=4")
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "writev", flipping)
+        stage(study, str(tmp_path))
+    path = Path(tier_files(study, str(tmp_path))[-1].path(3))
+    nbytes = path.stat().st_size
+    assert (
+        entries(table_of(study, tmp_path))[3] == read_sum(study.seed, 3, nbytes) != salted_crc32c(3, path.read_bytes())
+    )
+
+
 def test_swapped_samples_differ_even_with_equal_bytes() -> None:
-    assert len({salted_crc32c(number, [b"the same"]) for number in range(1000)}) == 1000
+    assert len({salted_crc32c(number, b"the same") for number in range(1000)}) == 1000

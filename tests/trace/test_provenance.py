@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 import tierscope
+from tierscope import mounts as mounted
+from tierscope.mounts import filesystem_of
 from tierscope.trace import provenance as module
-from tierscope.trace.provenance import Provenance, filesystem_of, provenance
+from tierscope.trace.provenance import Provenance, provenance
 
 MOUNTS = """\
 20 1 8:1 / / rw - ext4 /dev/sda1 rw
@@ -23,7 +25,7 @@ MOUNTS = """\
 
 @pytest.fixture
 def mounts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "open", lambda *_, **__: io.StringIO(MOUNTS), raising=False)
+    monkeypatch.setattr(mounted, "open", lambda *_, **__: io.StringIO(MOUNTS), raising=False)
 
 
 def test_it_says_who_where_when_and_with_what(tmp_path: Path) -> None:
@@ -68,5 +70,5 @@ def test_without_a_list_of_mounts_it_is_unknown(monkeypatch: pytest.MonkeyPatch)
     def missing(*_: object, **__: object) -> None:
         raise FileNotFoundError
 
-    monkeypatch.setattr(module, "open", missing, raising=False)
+    monkeypatch.setattr(mounted, "open", missing, raising=False)
     assert filesystem_of("/") == "unknown"

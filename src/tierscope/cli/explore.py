@@ -99,8 +99,9 @@ def _simulated(
     from tierscope.spec.load import load  # noqa: PLC0415
 
     with watching(as_json) as watch:
-        common.say_notes(load(study, settings, system), watch.note)
-        found = explore_simulated(ExplorationRequest(study, settings, system, vary, goal, cost, method), watch)
+        loaded = load(study, settings, system, vary=vary)
+        common.say_notes(loaded, watch.note)
+        found = explore_simulated(loaded, ExplorationRequest(vary, goal, cost, method), watch)
     if as_json:
         from tierscope.predict.model_json import simulated_exploration_json  # noqa: PLC0415
 

@@ -14,11 +14,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from tierscope.mounts import filesystem_of, mounts
 from tierscope.native import library
 from tierscope.storage import cold
 from tierscope.storage.emulated import Board, Queues, sharpen_sleep
 from tierscope.storage.stations import Station
-from tierscope.trace.provenance import filesystem_of
 from tierscope.units import about_bytes, about_seconds, counted
 
 _GIB = 1 << 30
@@ -88,11 +88,7 @@ def _mpi() -> Check:
 
 
 def _lustre() -> Check:
-    try:
-        with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
-            found = sorted({line.split()[4] for line in mounts if " - lustre " in line})
-    except OSError:
-        found = []
+    found = sorted({mount.place for mount in mounts() if mount.kind == "lustre"})
     if not found:
         return Check("Lustre", "note", "no Lustre mount", "any directory can be a tier; striping cannot be seen here")
     tool = "lfs is there" if shutil.which("lfs") else "but no lfs command"

@@ -8,18 +8,22 @@ With some compressibility, that share of every 256 bytes of the pool is zeros.
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
 
+from tierscope.plan.permutation import IndexArray
 from tierscope.plan.sizes import SampleSizes
 from tierscope.spec.study import Study
 
 POOL_BYTES = 16 << 20
 _SLICE = POOL_BYTES // 2
 _CELL = 256
+_BY_SAMPLE, _BY_TURN, _BEGIN = 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 0x2545F491  # spread where slices begin
+_DROPPED = 17  # low bits
 _NUMBER = struct.Struct("<q")
+Buffer = bytes | bytearray | memoryview
 Pool = tuple[int, float]  # what a pool depends on: seed and compressibility
 
 
@@ -42,19 +46,43 @@ def _pool(seed: int, compressibility: float) -> memoryview:
     return memoryview(cells.tobytes())
 
 
-def payload(seed: int, sample: int, nbytes: int, compressibility: float = 0.0) -> list[bytes | bytearray | memoryview]:
+def payload(seed: int, sample: int, nbytes: int, compressibility: float = 0.0) -> list[Buffer]:
     """The bytes of a sample, as pieces to be written one after another."""
-    random = pool(seed, compressibility)
-    pieces: list[bytes | bytearray | memoryview] = [_NUMBER.pack(sample)[:nbytes]]
+    return _pieces(pool(seed, compressibility), sample, nbytes)
+
+
+def payloads(of: Pool, first: int, sizes: Sequence[int]) -> list[list[Buffer]]:
+    """Of samples that follow one another."""
+    random = pool(*of)
+    return [_pieces(random, sample, nbytes) for sample, nbytes in enumerate(sizes, first)]
+
+
+def _pieces(random: memoryview, sample: int, nbytes: int) -> list[Buffer]:
     left = nbytes - _NUMBER.size
+    if 0 < left <= _SLICE:  # the usual case, once more
+        start = ((sample * _BY_SAMPLE + _BEGIN) >> _DROPPED) % _SLICE
+        return [_NUMBER.pack(sample), random[start : start + left]]
+    pieces: list[Buffer] = [_NUMBER.pack(sample)[:nbytes]]
     turn = 0
     while left > 0:
-        start = ((sample * 0x9E3779B97F4A7C15 + turn * 0xD1B54A32D192ED03 + 0x2545F491) >> 17) % _SLICE
+        start = ((sample * _BY_SAMPLE + turn * _BY_TURN + _BEGIN) >> _DROPPED) % _SLICE
         piece = min(left, _SLICE)
         pieces.append(random[start : start + piece])
         left -= piece
         turn += 1
     return pieces
+
+
+def slices(samples: IndexArray, sizes: IndexArray) -> Iterator[tuple[IndexArray, IndexArray]]:
+    """Of many samples at once: where in the pool their first slices begin and how long they are, then their second ones, and so on; 0: it has none."""
+    left = np.maximum(sizes - _NUMBER.size, 0)
+    turn = 0
+    while left.any():
+        begin = np.uint64((turn * _BY_TURN + _BEGIN) % 2**64)
+        starts = (samples.astype(np.uint64) * np.uint64(_BY_SAMPLE) + begin >> np.uint64(_DROPPED)) % np.uint64(_SLICE)
+        yield starts.astype(np.int64), np.minimum(left, _SLICE)
+        left = np.maximum(left - _SLICE, 0)
+        turn += 1
 
 
 def maker(study: Study) -> Callable[[int, memoryview], int]:

@@ -9,9 +9,9 @@ was not marked complete in the same boot is written again as a whole.
 
 import socket
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tierscope.dataset import content
 from tierscope.dataset.data_folders import claim_folder, make_folders, names_facts, remove_data
@@ -96,7 +96,8 @@ class Stager:
         form, self._plan = planned(study)
         self._statistics = dataset.statistics.file_bytes
         self._format = form if self._statistics is None else Raw(Shape(1, self._statistics))  # of what is written
-        layout = sums_layout(study, form)
+        self._layout = layout = sums_layout(study, form)
+        self._sizes = _sizes_of_files(self._format.shape)
         self.shares: list[Share] = []
         storages = open_storages(study, out, place.node)
         for index, (tier, storage) in enumerate(zip(study.system.tiers, storages, strict=True)):
@@ -104,7 +105,7 @@ class Stager:
             node, part, parts = None, place.rank, place.ranks
             if tier.visible_to == "node":
                 node, part, parts = place.node, place.rank_on_node, place.ranks_on_node
-            sums = StagedSums(storage, files.folder, layout, part) if layout else None
+            sums = StagedSums(storage, files.folder, layout, part, content.pool_of(study)) if layout else None
             self.shares.append(Share(index, tier.name, storage, files, node, part, parts, Striping.of(tier), sums))
 
     def claim(self) -> None:
@@ -261,47 +262,52 @@ class Stager:
         """With its checksums: those that are missing follow from what the file must hold, if from anything."""
         state = self._state(share, path, file)
         if state == _UNSUMMED and self._follows:
-            samples, found = self._samples(file), share.storage.look(path)
-            encoded = [] if self._format.reading == LIBRARY else self._format.encode(samples)
-            if share.sums and found:
-                share.sums.add(file, self._format.stored(samples, encoded), found.nbytes, self._format.shape.alike)
+            found = share.storage.look(path)
+            encoded = self._format.encode(self._samples(file)) if self._format.hands_over_encoded else []
+            self._keep_sums(share, file, encoded, found.nbytes if found else 0)
             return True
         return state == _COMPLETE
 
     def _write_named_last(self, share: Share, path: str, file: int) -> int:
         """What is there under the other name was left by a writer that was killed."""
-        storage, unfinished = share.storage, share.files.unfinished(file)
-        with suppress(FileNotFoundError):
-            storage.remove(unfinished)
-        if self._format.reading == LIBRARY:
-            samples = self._samples(file)
-            with durable.created(unfinished, storage.root) as new:
-                self._format.write(new, samples)
-            found = storage.look(unfinished)
-            written = found.nbytes if found else 0
-            if share.sums:
-                share.sums.add(file, samples, written, self._format.shape.alike)
-        else:
-            written = storage.write(unfinished, lambda: self._encoded(share, file))
-        storage.rename(unfinished, path)
+        unfinished = share.files.unfinished(file)
+        try:
+            written = self._write_unnamed(share, unfinished, file)
+        except FileExistsError:
+            share.storage.remove(unfinished)
+            written = self._write_unnamed(share, unfinished, file)
+        share.storage.rename(unfinished, path)
+        return written
+
+    def _write_unnamed(self, share: Share, unfinished: str, file: int) -> int:
+        storage = share.storage
+        if self._format.reading != LIBRARY:
+            return storage.write(unfinished, lambda: self._encoded(share, file))
+        with durable.created(unfinished, storage.root) as new:
+            self._format.write(new, self._samples(file))
+        found = storage.look(unfinished)
+        written = found.nbytes if found else 0
+        self._keep_sums(share, file, [], written)
         return written
 
     def _encoded(self, share: Share, file: int) -> list[Piece]:
-        samples = self._samples(file)
-        encoded = self._format.encode(samples)
-        if share.sums:
-            nbytes = sum(len(piece) for piece in encoded) if share.sums.layout.sized else 0
-            share.sums.add(file, self._format.stored(samples, encoded), nbytes, self._format.shape.alike)
+        encoded = self._format.encode(self._samples(file))
+        self._keep_sums(share, file, encoded, sum(map(len, encoded)) if self._layout and self._layout.sized else 0)
         return encoded
 
-    def _samples(self, file: int) -> list[list[bytes | bytearray | memoryview]]:
-        dataset, seed = self._study.workload.dataset, self._study.seed
-        first = file * dataset.num_samples_per_file
-        sizes = self._format.shape.of_file(file).tolist()
-        return [
-            content.payload(seed, first + inside, nbytes, dataset.compressibility)
-            for inside, nbytes in enumerate(sizes)
-        ]
+    def _keep_sums(self, share: Share, file: int, encoded: Sequence[Piece], nbytes: int) -> None:
+        """Of a file that is there or about to be; `nbytes`: its size, where only its content decides it."""
+        if share.sums is None:
+            return
+        if self._format.hands_over_encoded:
+            share.sums.add_encoded(file, encoded)
+        else:
+            share.sums.add_generated(file, self._sizes(file))
+        share.sums.add_size(file, nbytes)
+
+    def _samples(self, file: int) -> list[list[Piece]]:
+        dataset = self._study.workload.dataset
+        return content.payloads(content.pool_of(self._study), file * dataset.num_samples_per_file, self._sizes(file))
 
     def sync(self) -> None:
         """After all ranks wrote: their checksums become one table, and one of every node makes durable what the node wrote, on every tier."""
@@ -320,3 +326,17 @@ class Stager:
                 striping.verify(share.striping, first[1])
             with explained(share.files.folder, GENERATING):
                 self._mark(share, complete=True)
+
+
+def _sizes_of_files(shape: Shape) -> Callable[[int], list[int]]:
+    """The sizes of a file's samples; those of the last file are kept."""
+    if shape.alike:
+        usual = [shape.record_bytes] * shape.samples_per_file
+        return lambda _: usual
+
+    @lru_cache(maxsize=1)
+    def sizes(file: int) -> list[int]:
+        found: list[int] = shape.of_file(file).tolist()
+        return found
+
+    return sizes

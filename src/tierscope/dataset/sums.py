@@ -1,28 +1,36 @@
 """Checksums of what is staged, into the table beside it (`storage/sums.py`).
 
+They are of what is meant to be written, and never of what is read back: a bit that flips on its way to the disk, or there, is found when the sample is read.
+Generated samples are slices of a pool: their checksums follow from those of the pool, for many samples at once and without reading them again.
+
 Every rank notes those of the files that it writes in a part of its own; when all have written, one rank of those who share the files puts the parts and the
 table that was there together, under another name first. What a killed staging leaves is dropped; checksums of files that are there are then
 worked out again from what they must hold.
 """
 
 import re
+import struct
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 from crc32c import crc32c
 
+from tierscope.dataset import content
 from tierscope.formats import NOTHING, Format
-from tierscope.formats.slices import salted_crc32c
+from tierscope.native.sums import Slices, Sums
+from tierscope.plan.permutation import IndexArray
 from tierscope.spec.study import Study
 from tierscope.storage.access import READ_FLAGS, Access
 from tierscope.storage.base import Piece, Storage
 from tierscope.storage.sums import HEADER_BYTES, NAME, NAMES, SampleSums, SumsLayout, stored_size
 
 _PART = np.dtype([("entry", "<i8"), ("value", "<u4")])
-_KEPT = 1 << 16  # entries in memory before they are written
+_NUMBER = struct.Struct("<q")
+_KEPT = 1 << 16  # entries in memory before they are written, and samples before their checksums are worked out
 _READ = 1 << 16  # entries of a part that are read at a time
 _AT_ONCE = 1 << 25  # entries of the table that are put together at a time
 
@@ -35,11 +43,36 @@ def sums_layout(study: Study, form: Format) -> SumsLayout | None:
     return SumsLayout(dataset.samples, dataset.num_files_train, sized=form.file_bytes_of(0) is None)
 
 
+def salted_crc32c(number: int, stored: Piece) -> int:
+    """The checksum of a sample in a dataset's table: CRC-32C of its number and its bytes. It is never 0, which stands for none."""
+    return crc32c(stored, crc32c(_NUMBER.pack(number))) or 1
+
+
+def generated_sums(pool: content.Pool, samples: IndexArray, sizes: IndexArray) -> Sums:
+    """The same of samples as `content.payload` makes them."""
+    sums, places = np.zeros(len(samples), np.uint32), np.arange(len(samples)) * _NUMBER.size
+    numbers = Slices(memoryview(samples.astype("<i8").tobytes()), stepped=False)
+    numbers.extend(sums, places, np.full_like(sizes, _NUMBER.size))
+    numbers.extend(sums, places, np.minimum(sizes, _NUMBER.size))
+    for starts, lengths in content.slices(samples, sizes):
+        _pool_slices(pool).extend(sums, starts, lengths)
+    return np.maximum(sums, 1)
+
+
+@lru_cache(maxsize=1)
+def _pool_slices(pool: content.Pool) -> Slices:
+    return Slices(content.pool(*pool))
+
+
 class StagedSums:
     """Of one share of a dataset: the table as it was, and one rank's part of the new one. Errors are OSErrors."""
 
-    def __init__(self, storage: Storage, folder: str, layout: SumsLayout, part: int) -> None:
-        self._storage, self._folder, self.layout = storage, folder, layout
+    def __init__(self, storage: Storage, folder: str, layout: SumsLayout, part: int, pool: content.Pool) -> None:
+        self._storage, self._folder, self.layout, self._pool = storage, folder, layout, pool
+        self._files, self._sizes = (
+            array("q"),
+            array("q"),
+        )  # of generated samples, whose checksums are not worked out yet
         self._part = f"{folder}/{NAME}.{part:06d}.part"
         self._entries, self._values = array("q"), array("I")
         self._out: _Output | None = None
@@ -60,16 +93,26 @@ class StagedSums:
         known = self._table.size_of(file) if self._table else None
         return nbytes > 0 if known is None else stored_size(nbytes) == known
 
-    def add(self, file: int, stored: Sequence[Sequence[Piece]], nbytes: int, alike: bool) -> None:
-        """A file's samples, as loaders will hand them over. `alike`: all samples are of one length."""
+    def add_generated(self, file: int, sizes: Sequence[int]) -> None:
+        """A file whose samples are handed over as they were generated."""
+        self._files.append(file)
+        self._sizes.extend(sizes)
+        if len(self._sizes) >= _KEPT:
+            self._flush()
+
+    def add_encoded(self, file: int, stored: Sequence[Piece]) -> None:
+        """A file whose samples are handed over as they were encoded."""
         first = file * self.layout.samples_per_file
         self._entries.extend(range(first, first + len(stored)))
-        self._values.extend([salted_crc32c(number, pieces, alike) for number, pieces in enumerate(stored, first)])
+        self._values.extend([salted_crc32c(number, piece) for number, piece in enumerate(stored, first)])
+        if len(self._entries) >= _KEPT:
+            self._flush()
+
+    def add_size(self, file: int, nbytes: int) -> None:
+        """Of a file whose size only its content decides."""
         if self.layout.sized:
             self._entries.append(self.layout.samples + file)
             self._values.append(stored_size(nbytes))
-        if len(self._entries) >= _KEPT:
-            self._flush()
 
     def finish(self) -> None:
         """All was added."""
@@ -78,16 +121,23 @@ class StagedSums:
             self._out.close()
 
     def _flush(self) -> None:
-        if not self._entries:
-            return
+        per_file, sizes = self.layout.samples_per_file, np.array(self._sizes, np.int64)
+        samples = np.add.outer(np.array(self._files, np.int64) * per_file, np.arange(per_file)).ravel()
+        for at in range(0, len(samples), _KEPT):
+            some = samples[at : at + _KEPT]
+            self._write(some, generated_sums(self._pool, some, sizes[at : at + _KEPT]))
+        if self._entries:
+            self._write(np.array(self._entries, np.int64), np.array(self._values, np.uint32))
+        del self._files[:], self._sizes[:], self._entries[:], self._values[:]
+
+    def _write(self, entries: IndexArray, values: Sums) -> None:
         if self._out is None:
             with suppress(FileNotFoundError):
                 self._storage.remove(self._part)
             self._out = _Output(self._storage, self._part)
-        rows = np.empty(len(self._entries), _PART)
-        rows["entry"], rows["value"] = self._entries, self._values
+        rows = np.empty(len(entries), _PART)
+        rows["entry"], rows["value"] = entries, values
         self._out.write(rows.tobytes())
-        del self._entries[:], self._values[:]
 
     def distrust(self) -> None:
         """Drop the parts that a killed staging left, and a table that is not what was written; for one rank of those who share it."""

@@ -87,6 +87,9 @@ class Format:
     suffix: ClassVar[str]
     reading: ClassVar[str] = EXTENTS
     ragged: ClassVar[bool] = False  # samples of one file may differ in size; else only files may
+    hands_over_encoded: ClassVar[bool] = (
+        False  # loaders hand over what `encode` made, a piece for each sample; else samples
+    )
     has_checks: ClassVar[bool] = True  # whether `check` can find anything
     indexed: ClassVar[bool] = True  # whether one sample of many can be read without the others
 
@@ -122,14 +125,6 @@ class Format:
     def encode(self, payloads: Sequence[Sequence[Buffer]]) -> list[Buffer]:
         """The file as pieces to be written in order; each payload comes, and is passed on, as pieces too."""
         raise NotImplementedError
-
-    def stored(
-        self,
-        payloads: Sequence[Sequence[Buffer]],
-        encoded: Sequence[Buffer],  # noqa: ARG002
-    ) -> Sequence[Sequence[Buffer]]:
-        """What loaders will hand over of each sample, as pieces: the samples, or what `encode` made of them."""
-        return payloads
 
     def write(self, path: str, payloads: Sequence[Sequence[Buffer]]) -> None:
         """The file, by the library that will read it."""

@@ -23,6 +23,7 @@ _CRC = struct.Struct(">I")
 
 class _Picture(Format):
     reading = WHOLE
+    hands_over_encoded = True
     indexed = False
     _name: ClassVar[str]
     _begin: ClassVar[bytes]
@@ -64,13 +65,6 @@ class _Picture(Format):
         out = io.BytesIO()
         image.save(out, self._name, **self._keywords, **self._comment(payload))
         return [out.getvalue()]
-
-    def stored(
-        self,
-        payloads: Sequence[Sequence[Buffer]],  # noqa: ARG002
-        encoded: Sequence[Buffer],
-    ) -> Sequence[Sequence[Buffer]]:
-        return [encoded]
 
     def _comment(self, payload: bytes) -> dict[str, bytes]:  # noqa: ARG002
         return {}

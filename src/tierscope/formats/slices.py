@@ -1,17 +1,15 @@
-"""Checksums (CRC-32, CRC-32C) of slices of one long memory, of which hardly a byte is read for it.
+"""CRC-32 of slices of one long memory, of which hardly a byte is read for it.
 
-What we generate are slices of a pool that stays. A CRC is linear: crc(A + B) = shift(crc(A), len B) ^ crc(B), where shift is a linear map of
+What we generate are slices of a pool that stays. CRC-32 is linear: crc(A + B) = shift(crc(A), len B) ^ crc(B), where shift is a linear map of
 32 bits that depends on the length alone. With checksums of the pool up to where a slice begins and up to where it ends,
 crc(A + slice) = shift(crc(A) ^ begin, len slice) ^ end. Costs a pass over the pool once, and 33 checksums of every new length: choose it where
-many slices of few lengths are summed.
+many slices of few lengths are summed. CRC-32C of slices: `native/sums.py`.
 """
 
-import struct
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 
-import crc32c
 import numpy as np
 
 from tierscope.formats.base import Buffer
@@ -19,31 +17,13 @@ from tierscope.formats.base import Buffer
 _STEP = 512
 _LEAST_BYTES = 32 << 10  # below that, a checksum is as cheap
 _Tables = tuple[tuple[int, ...], ...]
-_Crc = Callable[[Buffer, int], int]
-_NUMBER = struct.Struct("<q")
 
 
 def crc32(pieces: Iterable[Buffer]) -> int:
     """As of zlib, of all pieces joined."""
-    return _joined(zlib.crc32, 0, pieces)
-
-
-def salted_crc32c(number: int, pieces: Iterable[Buffer], alike: bool = True) -> int:
-    """The checksum of a sample in a dataset's table: CRC-32C of its number and its bytes. It is never 0, which stands for none.
-
-    `alike`: samples of this length are many; what a new length costs is not worth it for one.
-    """
-    start = crc32c.crc32c(_NUMBER.pack(number))
-    if alike:
-        return _joined(crc32c.crc32c, start, pieces) or 1
+    crc = 0
     for piece in pieces:
-        start = crc32c.crc32c(piece, start)
-    return start or 1
-
-
-def _joined(function: _Crc, crc: int, pieces: Iterable[Buffer]) -> int:
-    for piece in pieces:
-        crc = _with_slice(function, crc, piece) if _is_slice(piece) else function(piece, crc)  # type: ignore[arg-type]
+        crc = _with_slice(crc, piece) if _is_slice(piece) else zlib.crc32(piece, crc)  # type: ignore[arg-type]
     return crc
 
 
@@ -54,21 +34,20 @@ def _is_slice(piece: Buffer) -> bool:
     return type(piece.obj) is bytes and len(piece.obj) >= 2 * piece.nbytes
 
 
-def _with_slice(function: _Crc, crc: int, piece: memoryview) -> int:
+def _with_slice(crc: int, piece: memoryview) -> int:
     whole: bytes = piece.obj  # type: ignore[assignment]
-    sums = _sums(function, whole)
-    start = _address(piece) - _address(whole)
+    start, sums = _address(piece) - _address(whole), _sums(whole)
     end = start + piece.nbytes
-    a, b, c, d = _shift(function, piece.nbytes)
-    begin = crc ^ _up_to(function, whole, sums, start)
+    a, b, c, d = _shift(piece.nbytes)
+    begin = crc ^ _up_to(whole, sums, start)
     return (
-        a[begin & 255] ^ b[begin >> 8 & 255] ^ c[begin >> 16 & 255] ^ d[begin >> 24] ^ _up_to(function, whole, sums, end)
+        a[begin & 255] ^ b[begin >> 8 & 255] ^ c[begin >> 16 & 255] ^ d[begin >> 24] ^ _up_to(whole, sums, end)
     )  # fmt: skip
 
 
-def _up_to(function: _Crc, whole: bytes, sums: tuple[int, ...], end: int) -> int:
+def _up_to(whole: bytes, sums: tuple[int, ...], end: int) -> int:
     at = end // _STEP
-    return function(whole[at * _STEP : end], sums[at])
+    return zlib.crc32(whole[at * _STEP : end], sums[at])
 
 
 def _address(memory: Buffer) -> int:
@@ -76,21 +55,21 @@ def _address(memory: Buffer) -> int:
     return found
 
 
-@lru_cache(maxsize=4)
-def _sums(function: _Crc, whole: bytes) -> tuple[int, ...]:
-    """The checksums of the first 0, 1, 2, … steps. That bytes keep their hash makes looking it up cheap; others that are equal may lie elsewhere."""
+@lru_cache(maxsize=2)
+def _sums(whole: bytes) -> tuple[int, ...]:
+    """Of the first 0, 1, 2, … steps. That bytes keep their hash makes looking it up cheap; others that are equal may lie elsewhere."""
     sums, view = [0], memoryview(whole)
     for start in range(0, len(whole) - _STEP + 1, _STEP):
-        sums.append(function(view[start : start + _STEP], sums[-1]))
+        sums.append(zlib.crc32(view[start : start + _STEP], sums[-1]))
     return tuple(sums)
 
 
-@lru_cache(maxsize=32)
-def _shift(function: _Crc, nbytes: int) -> _Tables:
-    """The map of a length, as what becomes of every value of each of the four bytes. crc(data, c) is shift(c) ^ crc(data)."""
+@lru_cache(maxsize=16)
+def _shift(nbytes: int) -> _Tables:
+    """The map of a length, as what becomes of every value of each of the four bytes. crc32(data, c) is shift(c) ^ crc32(data)."""
     zeros = bytes(nbytes)
-    nothing = function(zeros, 0)
-    bits = [function(zeros, 1 << bit) ^ nothing for bit in range(32)]
+    nothing = zlib.crc32(zeros)
+    bits = [zlib.crc32(zeros, 1 << bit) ^ nothing for bit in range(32)]
     tables = []
     for first in range(0, 32, 8):
         table = [0]

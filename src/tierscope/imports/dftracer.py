@@ -38,7 +38,6 @@ from tierscope.units import closest
 DLIO_EPOCH = "DLIOBenchmark._train"
 MOST_NAMED = 5
 MOST_LISTED = 64
-_ENDINGS = (".pfw", ".pfw.gz")
 _MOST = 2**63 - 1
 
 
@@ -46,13 +45,6 @@ _MOST = 2**63 - 1
 class DFTracerOptions:
     epoch_span: str | None = None  # None: DLIO's, if there are such
     compute_span: str | None = None  # None: all that are called compute, or something.compute
-
-
-def is_dftracer(path: str) -> bool:
-    """By its name, or by how it begins."""
-    if os.path.isdir(path):
-        return False
-    return path.endswith(_ENDINGS) or b'"cat":"dftracer"' in beginning(path)[:65536].replace(b" ", b"")
 
 
 def import_traces(paths: Sequence[str], rules: TierRules, options: DFTracerOptions) -> GatheredLogs:

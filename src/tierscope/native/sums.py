@@ -1,4 +1,4 @@
-"""Checksums of samples compared with their table in C (c/sums.c), without the interpreter's lock and unseen by recorders.
+"""Checksums of samples in C (c/sums.c), without the interpreter's lock: of many generated samples at once, and compared with their table, unseen by recorders.
 
 Without the library the `crc32c` package and Python do the same, more slowly.
 """
@@ -19,6 +19,8 @@ from tierscope.native import library
 
 _NUMBER, _SUM = struct.Struct("<q"), struct.Struct("<I")
 _FINE, _UNREAD = -1, -2
+Sums = npt.NDArray[np.uint32]
+Places = npt.NDArray[np.int64]
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
@@ -41,9 +43,45 @@ def _library() -> ctypes.CDLL | None:
     lib.ts_sums_read.argtypes, lib.ts_sums_read.restype = (c_int, c_void_p, c_uint64, c_uint64), c_int64
     columns = (c_void_p, c_void_p, c_void_p, POINTER(c_uint32), POINTER(c_uint32))
     lib.ts_sums_verify.argtypes, lib.ts_sums_verify.restype = (c_int, c_uint64, c_uint64, *columns), c_int64
+    lib.ts_sums_steps.argtypes, lib.ts_sums_steps.restype = (c_void_p, c_uint64, c_void_p), c_uint64
+    lib.ts_sums_extend.argtypes, lib.ts_sums_extend.restype = (c_void_p, c_void_p, c_uint64, *columns[:3]), None
     lib.ts_crc32c.argtypes, lib.ts_crc32c.restype = (c_uint32, c_char_p, c_uint64), c_uint32
     lib.ts_crc32c(0, b"", 0)  # makes its tables
     return lib
+
+
+class Slices:
+    """One long memory, and checksums of slices of it. What each costs does not depend on how long it is: choose it where slices are many."""
+
+    def __init__(self, whole: memoryview, stepped: bool = True) -> None:
+        """`stepped`: go over all of it once, so that hardly a byte of a slice is read; else every slice is read."""
+        self._whole, self._steps = np.frombuffer(whole, np.uint8), np.empty(0, np.uint32)
+        lib = _library()
+        if lib is not None and stepped:
+            memory = _address(self._whole), self._whole.nbytes
+            self._steps = np.empty(int(lib.ts_sums_steps(*memory, None)), np.uint32)
+            lib.ts_sums_steps(*memory, _address(self._steps))
+
+    def extend(self, sums: Sums, starts: Places, lengths: Places) -> None:
+        """Continue every checksum behind the slice of that start and length."""
+        if len(starts) != len(sums) or len(lengths) != len(sums):
+            raise ValueError("as many slices as checksums")
+        if len(sums) and (min(starts.min(), lengths.min()) < 0 or (starts + lengths).max() > self._whole.nbytes):
+            raise ValueError("a slice ends behind the memory")
+        lib = _library()
+        if lib is None:
+            self._extend_in_python(sums, starts, lengths)
+            return
+        starts, lengths = (np.ascontiguousarray(column, np.int64) for column in (starts, lengths))
+        steps = _address(self._steps) if self._steps.size else None
+        columns = _address(starts), _address(lengths), _address(sums)
+        lib.ts_sums_extend(_address(self._whole), steps, len(sums), *columns)
+
+    def _extend_in_python(self, sums: Sums, starts: Places, lengths: Places) -> None:
+        from crc32c import crc32c  # noqa: PLC0415  (where there is no library only)
+
+        for at, (start, length) in enumerate(zip(starts.tolist(), lengths.tolist(), strict=True)):
+            sums[at] = crc32c(self._whole[start : start + length].data, int(sums[at]))
 
 
 def open_table(path: str) -> tuple[int, int]:

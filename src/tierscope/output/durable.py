@@ -84,11 +84,13 @@ def opened_folder(path: str, root: str | None = None, make: bool = False) -> Ite
 def enter_folder(path: str, root: str | None = None, make: bool = False, mode: int = 0o777) -> int:
     """The same, to be closed by whoever asked. `mode`: of folders that are made."""
     root = path if root is None else root
-    below = os.path.relpath(path, root).split(os.sep)
+    below = path.removeprefix(f"{root}/").split(os.sep) if path.startswith(f"{root}/") else [os.pardir]
+    if os.pardir in below:  # or may be: what costs most, and hardly ever happens
+        below = os.path.relpath(path, root).split(os.sep)
     if os.pardir in below:
         raise ValueError(f"{path} is not below {root}")
     fd, there = os.open(root, _FOLDER), root
-    for name in (part for part in below if part != os.curdir):
+    for name in (part for part in below if part not in ("", os.curdir)):
         there = os.path.join(there, name)
         try:
             inner = _entered(fd, name, mode if make else None)

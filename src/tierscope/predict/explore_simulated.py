@@ -16,7 +16,7 @@ from tierscope.spec import keys, sweep
 from tierscope.spec.figures import is_number
 from tierscope.spec.kinds import Integer
 from tierscope.spec.known import KnownSystem, drawn_systems
-from tierscope.spec.load import load, load_study
+from tierscope.spec.load import Loaded
 from tierscope.spec.study import Study
 from tierscope.spec.whatif import read_goal
 from tierscope.watch import Watch
@@ -29,21 +29,17 @@ _LESS_IS_MORE = ("latency", "metadata_latency", "process_overhead", "variation",
 class ExplorationRequest:
     """As on the command line."""
 
-    study: str
-    settings: Sequence[str]
-    system: str | None
     vary: Sequence[str]
     goal: str | None
     cost: Sequence[str]
     method: str
 
 
-def explore_simulated(wanted: ExplorationRequest, watch: Watch) -> SimulatedExploration:
+def explore_simulated(loaded: Loaded, wanted: ExplorationRequest, watch: Watch) -> SimulatedExploration:
+    """Of a study that was loaded with what is to vary."""
     vary, method = wanted.vary, wanted.method
-    base = load_study(wanted.study, wanted.settings, wanted.system)
-    loaded = load(wanted.study, [*wanted.settings, *(_swept(text) for text in vary)], wanted.system)
     study, known = loaded.study, loaded.known
-    seconds = read_goal(wanted.goal) if wanted.goal is not None else base.goal
+    seconds = read_goal(wanted.goal) if wanted.goal is not None else study.goal
     if seconds is None:
         raise UserError("there is no goal; give the I/O seconds per epoch that you want, for example --goal 4s")
     varied = [axis for axis in study.sweep if axis.path in _paths(study, vary)]
@@ -51,7 +47,7 @@ def explore_simulated(wanted: ExplorationRequest, watch: Watch) -> SimulatedExpl
         raise UserError(
             "nothing varies; say which keys of the study to try, for example --vary gfs.metadata_ops=1:3:0.5"
         )
-    prices = _prices(base, study, wanted.cost)
+    prices = _prices(study, wanted.cost)
     names = keys.short_names([axis.path for axis in study.sweep])
     points = list(sweep.points(study))
     for point in points:
@@ -69,7 +65,7 @@ def explore_simulated(wanted: ExplorationRequest, watch: Watch) -> SimulatedExpl
         studies[*chosen.values(), rate] = point.study
         watch.advance(1)
     combinations = tuple(
-        _priced(_staged(_best(group), group, studies), prices, names, base) for group in groups.values()
+        _priced(_staged(_best(group), group, studies), prices, names, study) for group in groups.values()
     )
     order = {names[axis.path]: -1 if _less_is_more(axis.path) else 1 for axis in study.sweep}
     front = sorted(_front(combinations, order), key=lambda each: (each.cost or 0.0, each.cache_rate, each.io_seconds))
@@ -77,23 +73,14 @@ def explore_simulated(wanted: ExplorationRequest, watch: Watch) -> SimulatedExpl
     return SimulatedExploration(seconds, method, values, combinations, tuple(front))
 
 
-def _swept(text: str) -> str:
-    """`gfs.servers=1,4,16` as a setting of the sweep."""
-    key, equals, values = text.partition("=")
-    if not equals or not key.strip() or not values.strip():
-        raise UserError(f"--vary {text}: must be KEY=VALUES, for example gfs.servers=1,4,16,60 or nodes=64:256:64")
-    listed = f"[{values}]" if "," in values and not values.strip().startswith("[") else values
-    return f"sweep.{key.strip()}={listed}"
-
-
 def _paths(study: Study, vary: Sequence[str]) -> list[str]:
     leaves = list(keys.leaf_keys(Study, [tier.name for tier in study.system.tiers]))
     return [keys.resolve(text.partition("=")[0].strip(), leaves, f"--vary {text}") for text in vary]
 
 
-def _prices(base: Study, study: Study, cost: Sequence[str]) -> dict[str, float]:
+def _prices(study: Study, cost: Sequence[str]) -> dict[str, float]:
     """Full path of a varied key → its price: of each piece more, or, for a rate, of each percent more; of a latency, of each percent less."""
-    leaves = keys.leaf_keys(Study, [tier.name for tier in base.system.tiers])
+    leaves = keys.leaf_keys(Study, [tier.name for tier in study.system.tiers])
     found: dict[str, float] = {}
     varied = {axis.path for axis in study.sweep}
     for text in cost:

@@ -16,18 +16,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from tierscope.dataset.memory import free_memory
 from tierscope.errors import ForeignDirectoryError, UserError
+from tierscope.mounts import IN_MEMORY, filesystem_of
 from tierscope.output import manifest
 from tierscope.output.durable import lock_file
 from tierscope.output.folders import enter_directory
 from tierscope.output.ours import MARK, PROBE, Rules
 from tierscope.output.walk import remove_ours
 from tierscope.signals import undisturbed
-from tierscope.trace.provenance import filesystem_of
 from tierscope.units import about_bytes, counted
 
 KIND = "probe"
-IN_MEMORY = ("tmpfs", "ramfs")
 _LOCK = "lock"
 _BLOCK = 4096  # what the smallest file takes up
 _WISHED_BYTES = 1 << 30  # of a size
@@ -108,14 +108,8 @@ def room_in(folder: str) -> FreeSpace:
     free = disk.f_bavail * disk.f_frsize
     usable = int(free * _SHARE_OF_FREE)
     if filesystem_of(folder) in IN_MEMORY:
-        usable = min(usable, int(_free_memory() * _SHARE_OF_MEMORY))
+        usable = min(usable, int(free_memory() * _SHARE_OF_MEMORY))
     return FreeSpace(free, usable, int(disk.f_favail * _SHARE_OF_FREE) if disk.f_files else 1 << 30)
-
-
-def _free_memory() -> int:
-    with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/meminfo", encoding="ascii") as found:
-        return next(int(line.split()[1]) * 1024 for line in found if line.startswith("MemAvailable:"))
-    return os.sysconf("SC_PAGESIZE") * os.sysconf("SC_AVPHYS_PAGES")
 
 
 def files_wished(sizes: Sequence[int], room: FreeSpace, processes: int) -> dict[int, int]:

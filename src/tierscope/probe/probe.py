@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 from tierscope.bench.liveness import until_undisturbed
 from tierscope.errors import UserError
+from tierscope.mounts import filesystem_of
 from tierscope.output.durable import sync_filesystem, writing_named
 from tierscope.probe import files as probe_files
 from tierscope.probe.crew import ProbeCrew
@@ -33,7 +34,6 @@ from tierscope.probe.work import ProbeJob, ProbeTimes
 from tierscope.spec.figures import KnownFigure
 from tierscope.spec.known import KnownSystem, dump_system
 from tierscope.spec.study import System, Tier
-from tierscope.trace.provenance import filesystem_of
 from tierscope.units import counted, format_bytes
 from tierscope.watch import Watch
 

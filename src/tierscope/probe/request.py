@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tierscope.errors import SpecError, UserError
+from tierscope.mounts import filesystem_of
 from tierscope.spec.traced import read_tiers
-from tierscope.trace.provenance import filesystem_of
 from tierscope.units import closest, format_bytes, parse_bytes
 
 DEFAULT_SIZES = (4 << 10, 128 << 10, 1 << 20, 16 << 20)

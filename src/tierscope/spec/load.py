@@ -37,8 +37,14 @@ def load_study(name: str, settings: Sequence[str] = (), system: str | None = Non
     return load(name, settings, system).study
 
 
-def load(name: str, settings: Sequence[str] = (), system: str | None = None, is_dlio: bool = False) -> Loaded:
-    """`is_dlio`: whatever the file looks like."""
+def load(
+    name: str,
+    settings: Sequence[str] = (),
+    system: str | None = None,
+    is_dlio: bool = False,
+    vary: Sequence[str] = (),
+) -> Loaded:
+    """`is_dlio`: whatever the file looks like. `vary`: what is swept as well, as `explore --vary` has it."""
     text, source = _read(name)
     root = _parse_mapping(text, source)
     overrides = [setting for setting in settings if setting.startswith("++")]
@@ -46,11 +52,11 @@ def load(name: str, settings: Sequence[str] = (), system: str | None = None, is_
     folder = os.path.dirname(name)
     if is_dlio or dlio.is_dlio(root):
         made = dlio.convert(root, source, overrides, own_system=system is None)
-        study = _build(made.root, own, system, folder)
+        study = _build(made.root, own, system, folder, vary)
         return Loaded(study, (*made.notes, *dlio.notes_of(study)), made.wanted, _known(made.root, system, folder))
     if overrides:
         raise SpecError(f"{overrides[0]}: is for files of DLIO, and {source} is a study; write it as --set KEY=VALUE")
-    return Loaded(_build(root, own, system, folder), known=_known(root, system, folder))
+    return Loaded(_build(root, own, system, folder, vary), known=_known(root, system, folder))
 
 
 def _known(root: Node, given: str | None, folder: str | os.PathLike[str]) -> KnownSystem | None:
@@ -104,8 +110,11 @@ def _parse_mapping(text: str, source: str) -> Node:
     return root
 
 
-def _build(root: Node, settings: Sequence[str], system: str | None, folder: str | os.PathLike[str]) -> Study:
-    root = _override(_with_system(root, system, folder), settings, system)
+def _build(
+    root: Node, settings: Sequence[str], system: str | None, folder: str | os.PathLike[str], vary: Sequence[str] = ()
+) -> Study:
+    typed = [(f"--set {text}", text) for text in settings] + [(f"--vary {text}", _swept(text)) for text in vary]
+    root = _override(_with_system(root, system, folder), typed, system)
     assert isinstance(root.value, dict)
     swept = root.value.get("sweep")
     body = Node({name: node for name, node in root.value.items() if name != "sweep"}, root.where)
@@ -136,9 +145,18 @@ def _with_system(root: Node, given: str | None, folder: str | os.PathLike[str]) 
     return root if own is None else root.set(["system"], known.written_out(own, folder))
 
 
-def _override(root: Node, settings: Sequence[str], given_system: str | None) -> Node:
-    for setting in settings:
-        where = f"--set {setting}"
+def _swept(text: str) -> str:
+    """`gfs.servers=1,4,16` as a setting of the sweep."""
+    key, equals, values = text.partition("=")
+    if not equals or not key.strip() or not values.strip():
+        raise UserError(f"--vary {text}: must be KEY=VALUES, for example gfs.servers=1,4,16,60 or nodes=64:256:64")
+    listed = f"[{values}]" if "," in values and not values.strip().startswith("[") else values
+    return f"sweep.{key.strip()}={listed}"
+
+
+def _override(root: Node, settings: Sequence[tuple[str, str]], given_system: str | None) -> Node:
+    """`settings`: what the user typed, and the setting that it means."""
+    for where, setting in settings:
         short, equals, text = setting.partition("=")
         if not equals or not short:
             raise SpecError(f"{where}: must be key=value")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tierscope.errors import SpecError, UserError
+from tierscope.mounts import mounts
 from tierscope.spec.build import read_value
 from tierscope.spec.emulation import GIVE_RATES, has_rate, python_only, tier_key
 from tierscope.spec.study import Tier
@@ -179,17 +180,10 @@ def _example() -> str:
 def _storage_mounts() -> list[str]:
     """Mount points of parallel filesystems and of fast local disks."""
     found: dict[str, str] = {}
-    try:
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
-            for line in mounts:
-                fields = line.split()
-                kind, source = fields[fields.index("-") + 1 : fields.index("-") + 3]
-                place = fields[4].replace("\\040", " ")
-                fast = (
-                    source.startswith("/dev/nvme") and os.path.isdir(place) and not place.startswith(("/boot", "/etc"))
-                )
-                if (kind in _FAR or fast) and place != "/":
-                    found.setdefault(place, kind if kind in _FAR else "NVMe")
-    except (OSError, ValueError, IndexError):
-        return []
+    for mount in mounts():
+        place = mount.place
+        nvme = mount.source.startswith("/dev/nvme")
+        fast = nvme and os.path.isdir(place) and not place.startswith(("/boot", "/etc"))
+        if (mount.kind in _FAR or fast) and place != "/":
+            found.setdefault(place, mount.kind if mount.kind in _FAR else "NVMe")
     return [f"{place} ({kind})" for place, kind in sorted(found.items())][:_MOST_SUGGESTED]

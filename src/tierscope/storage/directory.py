@@ -96,8 +96,12 @@ class DirectoryStorage(PlainDirectories):
 
     def rename(self, old: str, new: str, /) -> None:
         (before, name), (after, called) = os.path.split(old), os.path.split(new)
-        with durable.opened_folder(before, self.root) as source, durable.opened_folder(after, self.root) as target:
-            os.replace(name, called, src_dir_fd=source, dst_dir_fd=target)
+        with durable.opened_folder(before, self.root) as source:
+            if after == before:
+                os.replace(name, called, src_dir_fd=source, dst_dir_fd=source)
+                return
+            with durable.opened_folder(after, self.root) as target:
+                os.replace(name, called, src_dir_fd=source, dst_dir_fd=target)
 
     def remove(self, path: str, /) -> None:
         folder, name = os.path.split(path)
@@ -178,7 +182,7 @@ def _write_pieces(fd: int, pieces: Sequence[Piece]) -> int:
     total = 0
     for start in range(0, len(pieces), _MAX_PIECES):
         some = pieces[start : start + _MAX_PIECES]
-        wanted = sum(len(piece) for piece in some)
+        wanted = sum(map(len, some))
         total += wanted
         written = os.writev(fd, some)
         if written < wanted:  # a signal, a quota or a very large write: go on behind it

@@ -7,11 +7,9 @@ from it: its pages are the files.
 from typing import ClassVar
 
 from tierscope.errors import UserError
+from tierscope.mounts import IN_MEMORY, filesystem_of
 from tierscope.storage.base import Abilities, TierPlace
 from tierscope.storage.directory import DirectoryStorage, nearest_folder
-from tierscope.trace.provenance import filesystem_of
-
-_IN_MEMORY = ("tmpfs", "ramfs")
 
 
 class MemoryStorage(DirectoryStorage):
@@ -32,7 +30,7 @@ class MemoryStorage(DirectoryStorage):
     def __init__(self, place: TierPlace, /) -> None:
         super().__init__(place)
         kind = filesystem_of(nearest_folder(place.root))
-        if kind not in _IN_MEMORY:
+        if kind not in IN_MEMORY:
             raise UserError(
                 f"system.tiers.{place.tier.name}.path = {place.tier.path} is on {kind}, not in memory; "
                 "give a path below /dev/shm, or set storage: directory"

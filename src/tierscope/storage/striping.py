@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Self
 
 from tierscope.errors import UserError
+from tierscope.mounts import filesystem_of
 from tierscope.spec.emulation import said
 from tierscope.spec.lustre_check import placed_by
 from tierscope.spec.study import Tier
-from tierscope.trace.provenance import filesystem_of
 
 ANYWHERE = -1  # of lustre_ost, as `lfs` says it
 _LFS = "lfs"

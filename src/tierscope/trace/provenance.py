@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
 
+from tierscope.mounts import filesystem_of
+
 PACKAGES = ("tierscope", "numpy", "polars", "mpi4py")
 
 
@@ -53,20 +55,3 @@ def _version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
-
-
-def filesystem_of(path: str) -> str:
-    """The type of the filesystem a path is on (ext4, tmpfs, lustre, …), by the longest mount point."""
-    best, kind = "", "unknown"
-    real = os.path.realpath(path)
-    try:
-        with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
-            for line in mounts:
-                fields = line.split()
-                mount = fields[4].replace("\\040", " ")
-                inside = real == mount or real.startswith(mount.rstrip("/") + "/")
-                if inside and len(mount) >= len(best):
-                    best, kind = mount, fields[fields.index("-") + 1]
-    except (OSError, ValueError, IndexError):
-        pass
-    return kind
