@@ -10,7 +10,7 @@ from tierscope.commands.analyze import analyze
 from tierscope.commands.calibrate import MeasuredCases, cases_of
 from tierscope.errors import UserError
 from tierscope.output.store import RunStore
-from tierscope.predict.fit import fit
+from tierscope.predict.fit import check_solver, fit
 from tierscope.predict.modelled import ModelAnswer, ModelledPoint, answer
 from tierscope.predict.whatif import Estimate, estimate
 from tierscope.spec import sweep
@@ -67,7 +67,9 @@ def _system(measured: MeasuredCases, system: str | None, watch: Watch) -> System
                 f"--system {system}: has no tier {missing[0]}, which the result has; give a system with the same tiers"
             )
         return found
+    check_solver()
     watch.note("calibrating the model on this result; 'tierscope calibrate -o FILE' keeps it, --system FILE takes it")
+    watch.phase("calibrating", 1, "fits")
     return fit(measured.cases).system(measured.study.system)
 
 

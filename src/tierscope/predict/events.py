@@ -17,6 +17,7 @@ from tierscope.predict.outcome import FloatArray, Load, Outcome
 from tierscope.predict.schedule import Schedule
 from tierscope.spec.study import Study
 
+MOST_PARTS = 1_000_000  # of one sample, on every tier
 MOST_STEPS = 4_000_000  # of all ranks; beyond, steps are not kept
 
 
@@ -132,12 +133,23 @@ def _loader(study: Study, schedule: Schedule, options: EventOptions) -> LoaderIn
 
 
 def piece_bytes(stations: Stations, reading: Reading) -> FloatArray:
-    """Bytes by (tier, read of a sample, stripe)."""
-    most = max(tier.stripe_count for tier in stations.tiers)
-    found = np.zeros((len(stations.tiers), len(reading.pieces), most))
-    for number, tier in enumerate(stations.tiers):
+    """Bytes by (tier, read of a sample, stripe); not to be changed."""
+    return _piece_bytes(tuple((tier.stripe_count, tier.stripe_size) for tier in stations.tiers), reading)
+
+
+@lru_cache(maxsize=8)
+def _piece_bytes(layouts: tuple[tuple[int, int], ...], reading: Reading) -> FloatArray:
+    most = max(count for count, _ in layouts)
+    if (parts := most * len(reading.pieces)) > MOST_PARTS:
+        raise UserError(
+            f"workload.reader.transfer_size splits a sample into {len(reading.pieces):,} reads, and stripe_count each of them into "
+            f"{most:,} parts: {parts:,} in all; more than {MOST_PARTS:,} are not simulated: raise transfer_size, or lower stripe_count"
+        )
+    found = np.zeros((len(layouts), len(reading.pieces), most))
+    for number, (count, size) in enumerate(layouts):
         for piece, (offset, nbytes) in enumerate(reading.pieces):
-            found[number, piece, : tier.stripe_count] = stripes(offset, nbytes, tier.stripe_count, tier.stripe_size)
+            found[number, piece, :count] = stripes(offset, nbytes, count, size)
+    found.flags.writeable = False
     return found
 
 

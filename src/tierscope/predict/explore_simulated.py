@@ -12,6 +12,7 @@ from tierscope.predict import spread
 from tierscope.predict.exploration import Combination, SimulatedExploration
 from tierscope.predict.simulation import Simulation, check_rates
 from tierscope.predict.unsimulated import refuse_unsimulated
+from tierscope.predict.work_limit import refuse_endless
 from tierscope.spec import keys, sweep
 from tierscope.spec.figures import is_number
 from tierscope.spec.kinds import Integer
@@ -57,6 +58,7 @@ def explore_simulated(wanted: ExplorationRequest, watch: Watch) -> SimulatedExpl
     for point in points:
         check_rates(point.study)
         refuse_unsimulated(point.study)
+    refuse_endless(points, method, epochs=1)
     watch.phase("simulating", len(points), "points")
     groups: dict[tuple[Any, ...], list[Combination]] = {}
     studies: dict[tuple[Any, ...], Study] = {}

@@ -255,6 +255,11 @@ class FitProblem:
         return float(np.sqrt(np.mean(self.residuals(logs) ** 2)))
 
 
+def check_solver() -> None:
+    """Refuse to fit where the solver is not installed, before anything is said or done."""
+    _least_squares()
+
+
 def _least_squares() -> Callable[..., Any]:
     try:
         from scipy.optimize import least_squares  # noqa: PLC0415  (an extra, and slow to import)
