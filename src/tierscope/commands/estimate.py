@@ -70,7 +70,7 @@ def _system(measured: MeasuredCases, system: str | None, watch: Watch) -> System
     check_solver()
     watch.note("calibrating the model on this result; 'tierscope calibrate -o FILE' keeps it, --system FILE takes it")
     watch.phase("calibrating", 1, "fits")
-    return fit(measured.cases).system(measured.study.system)
+    return fit(measured.to_fit).system(measured.study.system)
 
 
 def points_of(measured: MeasuredCases, estimate: Estimate) -> list[ModelledPoint]:

@@ -8,7 +8,6 @@ from tierscope.formats import EXTENTS, NOTHING, WHOLE, Extent, Format
 from tierscope.plan.file_format import make_format
 from tierscope.spec.study import Study
 
-
 MOST_READS = 100_000  # of a sample: each is planned by itself
 
 

@@ -10,7 +10,9 @@ from tierscope.spec.study import Point, Study
 
 # About a day of one core. A study of 589,824 files, 100 points, 5 epochs and 10 repetitions is a tenth of it.
 MOST_OPERATIONS = 10**11
-_OF_AN_EPOCH = 20_000  # operations that could be simulated in the time of what every epoch takes, with its draws and its table
+_OF_AN_EPOCH = (
+    20_000  # operations that could be simulated in the time of what every epoch takes, with its draws and its table
+)
 _OF_A_SERVER = 15  # and of what it takes for each server
 
 
@@ -21,7 +23,9 @@ def refuse_endless(points: Sequence[Point], method: str, epochs: int | None = No
         return
     study = points[0].study
     dataset = study.workload.dataset
-    times = "" if epochs else f", repetitions = {study.repetitions}, workload.train.epochs = {study.workload.train.epochs}"
+    times = (
+        "" if epochs else f", repetitions = {study.repetitions}, workload.train.epochs = {study.workload.train.epochs}"
+    )
     raise UserError(
         f"workload.dataset.num_files_train = {dataset.num_files_train}{times} and {len(points):,} points of the sweep take about {total:.2g} "
         f"operations to simulate; at most {MOST_OPERATIONS:.2g}: lower one of them (--scale does), or use --method bound"
