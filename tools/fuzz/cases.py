@@ -146,11 +146,11 @@ def prepare(number: int, seed: int, seeds: Path, here: Path) -> Case:
     for folder in here.glob("res/tiers/gfs/*/"):
         (folder / SENTINELS[2]).write_text(SENTINEL)
     case.keeps = _kept_by(case)
-    case.makes = _made_by(case)
+    case.makes = made_by(case)
     return case
 
 
-def _made_by(case: Case) -> tuple[str, ...]:
+def made_by(case: Case) -> tuple[str, ...]:
     """What is named as output, with the folders above it, or is the default. Where data goes, an odd study or option may say."""
     words = case.arguments
     if case.kind in ODD_PLACES and case.command in (*_WRITERS, "probe", "demo", "(other)"):

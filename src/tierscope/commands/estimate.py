@@ -10,8 +10,9 @@ from tierscope.commands.analyze import analyze
 from tierscope.commands.calibrate import MeasuredCases, cases_of
 from tierscope.errors import UserError
 from tierscope.output.store import RunStore
-from tierscope.predict.fit import check_solver, fit
+from tierscope.predict.fit import fit
 from tierscope.predict.modelled import ModelAnswer, ModelledPoint, answer
+from tierscope.predict.solving import check_solver
 from tierscope.predict.whatif import Estimate, estimate
 from tierscope.spec import sweep
 from tierscope.spec.known import load_system

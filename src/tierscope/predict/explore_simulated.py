@@ -63,7 +63,7 @@ def explore_simulated(wanted: ExplorationRequest, watch: Watch) -> SimulatedExpl
     groups: dict[tuple[Any, ...], list[Combination]] = {}
     studies: dict[tuple[Any, ...], Study] = {}
     for point in points:
-        found = _simulate(point.study, method, known)
+        found = simulate_combination(point.study, method, known)
         chosen = {name: value for name, value in point.sweep.items() if name != _RATE}
         met = found[0] <= seconds * (1 + ROUNDING)
         rate = point.study.placement.cache_rate
@@ -125,7 +125,9 @@ def _staged(found: Combination, group: list[Combination], studies: Mapping[tuple
     return replace(found, staging_seconds=seconds, break_even_epochs=pays, compared=True)
 
 
-def _simulate(study: Study, method: str, known: KnownSystem | None) -> tuple[float, float, float, str, float]:
+def simulate_combination(
+    study: Study, method: str, known: KnownSystem | None
+) -> tuple[float, float, float, str, float]:
     """The slowest I/O time of the second epoch, its interval, the class that leads, and the epoch's time."""
     simulation = Simulation.of(study)
     outcome = simulation.epoch(min(2, study.workload.train.epochs), method, seed=study.seed)
