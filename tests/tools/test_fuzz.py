@@ -104,7 +104,9 @@ def test_files_must_be_made_where_the_command_was_told_to(tmp_path: Path) -> Non
     assert judge(case.arguments, ("*",), before, snapshot(tmp_path), fine, makes) == ""
     (tmp_path / "stray.tmp").touch()
     assert judge(case.arguments, ("*",), before, snapshot(tmp_path), fine, makes) == "created stray.tmp"
-    named = made_by(Case(1, "run", "json", ["analyze", "measured", "--export", "parquet", "a/new.parquet", "--csv", "[x].csv"]))
+    named = made_by(
+        Case(1, "run", "json", ["analyze", "measured", "--export", "parquet", "a/new.parquet", "--csv", "[x].csv"])
+    )
     assert {"a/new.parquet", "a", "[[]x].csv"} <= set(named)
     assert "measured" not in named
 

@@ -294,7 +294,7 @@ class _WeightedCase:
     def residuals(self) -> int:
         """How many there are: of classes, of the slowest process, of every process."""
         ranks, tiers, kinds = self.case.busy.shape
-        return tiers * kinds + 1 + ranks
+        return int(tiers * kinds + 1 + ranks)
 
 
 def fit(cases: Sequence[Case], starts: Sequence[FitStart] = STARTS, servings: Sequence[Serving] | None = None) -> Fit:

@@ -28,7 +28,7 @@ def refuse_endless(points: Sequence[Point], method: str, epochs: int | None = No
     )
     raise UserError(
         f"workload.dataset.num_files_train = {dataset.num_files_train}{times} and {len(points):,} points of the sweep take about {total:.2g} "
-        f"operations to simulate; at most {MOST_OPERATIONS:.2g}: lower one of them (--scale does), or use --method bound"
+        f"operations to simulate; at most {MOST_OPERATIONS:.2g}: lower one of them{', or use --method bound' if method == 'events' else ''}"
     )
 
 
