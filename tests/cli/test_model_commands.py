@@ -12,8 +12,9 @@ from tests.cli.test_commands import one_line, run
 from tests.compiled_once import compiled_once
 from tierscope.commands import calibrate, validate
 from tierscope.jsonable import cache_rate_of
-from tierscope.predict.fit import STARTS, Case, Fit, fit
+from tierscope.predict.fit import Case, Fit, fit
 from tierscope.predict.rates import Serving
+from tierscope.predict.solving import STARTS
 from tierscope.spec import load
 from tierscope.spec.known import load_system
 

@@ -4,6 +4,7 @@ import io
 import json
 import shutil
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,8 @@ from tests.traces import trace_of, traced
 from tierscope.cli import terminal
 from tierscope.cli.common import print_rich
 from tierscope.cli.main import main
-from tierscope.cli.progress import PlainProgress
-from tierscope.errors import escaped
+from tierscope.cli.progress import PlainProgress, watching
+from tierscope.errors import StoppedError, UserError, escaped
 from tierscope.output import manifest
 from tierscope.output.store import RunStore
 
@@ -120,3 +121,34 @@ def test_a_folder_that_is_no_utf8_is_refused_in_words(tmp_path: Path, capsys: py
     code, shown, said = run(capsys, "analyze", str(out))
     assert (code, shown) == (2, "")
     assert harmless(said)
+
+
+def noting(before: list[str], begun: list[str] | None, error: Exception | None = None) -> None:
+    """A command with these notes before its work begins and, where it does, these; then it fails or is done."""
+    with watching(quiet=False) as watch:
+        for text in before:
+            watch.note(text)
+        if begun is not None:
+            watch.phase("measuring", 1, "samples")
+            for text in begun:
+                watch.note(text)
+        if error is not None:
+            raise error
+
+
+@pytest.mark.parametrize(
+    ("begun", "error", "said"),
+    [
+        (None, UserError("torch is not installed"), ""),
+        (None, StoppedError("the disk is full"), "one\n"),
+        (None, None, "one\n"),
+        (["two"], UserError("a file is damaged"), "one\ntwo\n"),
+        (["two"], None, "one\ntwo\n"),
+    ],
+)
+def test_a_refusal_stands_alone(
+    begun: list[str] | None, error: Exception | None, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with nullcontext() if error is None else pytest.raises(type(error)):
+        noting(["one"], begun, error)
+    assert capsys.readouterr().err == said

@@ -28,6 +28,14 @@ def test_without_torch_one_line_says_how_to_install_it(study: Path, capsys: pyte
     assert not (study.parent / "out").exists()
 
 
+@NO_TORCH
+def test_a_note_does_not_go_before_a_refusal(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study.write_text(TINY.replace("epochs:", "computation_time: 1 ms, epochs:"))
+    assert "computation_time" in study.read_text()
+    assert run("train", study, "--model", "deepcam", "--out", study.parent / "out") == 2
+    assert "which is not installed" in one_line(capsys)
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [

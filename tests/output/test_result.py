@@ -103,6 +103,19 @@ def test_the_goal_may_change_afterwards(out: str) -> None:
     assert read_study(out).goal == 3.0
 
 
+def test_a_study_that_says_the_same_is_not_written_anew(out: str) -> None:
+    """Finished runs were made with that text: today's defaults were not in it, and the user's remarks stay."""
+    claim(out)
+    finish_a_run(out)
+    path = Path(out, "study.yaml")
+    text = "# mine\n" + path.read_text().replace("    verify: sample\n", "")
+    path.write_text(text)
+    claim(out)
+    assert path.read_text() == text
+    claim(out, "goal=3 s")
+    assert "verify: sample" in path.read_text()
+
+
 def test_a_study_without_results_may_be_corrected(out: str) -> None:
     """A refused study must not stand in the way of its correction."""
     claim(out)

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from tierscope.errors import TierscopeError, UserError
-from tierscope.predict.simulation import check_rates, simulate_point
+from tierscope.predict.explore_simulated import simulate_combination
+from tierscope.predict.fit import Case
+from tierscope.predict.modelled import ModelAnswer, ModelledPoint, answer
+from tierscope.predict.simulation import Simulation, check_rates, simulate_point
 from tierscope.spec import keys, kinds, sweep
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
@@ -58,6 +61,30 @@ def test_a_number_at_its_limits_is_refused_or_of_no_harm(path: str) -> None:
         table = simulate_point(RunKey(0, 1), point, "bound", lambda _: None, None).table
         for name in ("busy_seconds", "wall_seconds", "epoch_seconds", "stall_seconds"):
             assert np.isfinite(table[name].drop_nulls().to_numpy()).all(), (path, value, name)
+
+
+@pytest.mark.parametrize("path", QUANTITIES)
+def test_what_is_made_of_a_number_at_its_limits_is_finite(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`estimate --with-model` and `explore --simulate`; fewer draws, and mean values, to be quick."""
+    monkeypatch.setattr("tierscope.predict.fit._has_numba", lambda: False)
+    monkeypatch.setattr("tierscope.predict.spread.DRAWS", 2)
+    kind = kind_of(path)
+    assert isinstance(kind, kinds.Bounded)
+    for value in dict.fromkeys(ends(kind)):
+        if (study := made(f"{path}={value!r}")) is None:
+            continue
+        found = answered(study)
+        numbers = [found.simple_off_percent, *(point.model_seconds for point in found.points)]
+        *explored, _, seconds = simulate_combination(study, "bound", None)
+        assert np.isfinite([*numbers, *explored, seconds]).all(), (path, value)
+
+
+def answered(study: Study) -> ModelAnswer:
+    simulation = Simulation.of(study)
+    outcome = simulation.epoch(2, "bound")
+    case = Case(study, simulation.reading, simulation.schedule(2), outcome.busy)
+    point = ModelledPoint({}, (case,), measured_seconds=1.0, simple_seconds=0.9)
+    return answer([point], study.system, {"GFS-READ": 50.0, "GFS-META": 50.0, "LFS-READ": 50.0})
 
 
 def made(setting: str) -> Study | None:

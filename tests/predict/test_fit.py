@@ -11,10 +11,11 @@ pytest.importorskip("numba")
 pytest.importorskip("scipy")
 
 from tierscope.predict.calibrate import Calibration, calibrate, leave_one_out, same_leader, work
-from tierscope.predict.fit import OTHERS_TRIED, STARTS, Case, Fit, fit, parameters_of, simulate
+from tierscope.predict.fit import OTHERS_TRIED, Case, Fit, fit, parameters_of, simulate
 from tierscope.predict.propose import propose
 from tierscope.predict.rates import PLAIN, Parameter, Serving, apply, without_rates
 from tierscope.predict.simulation import Simulation
+from tierscope.predict.solving import STARTS
 from tierscope.spec.load import load_study
 from tierscope.spec.study import Study
 

@@ -2,12 +2,16 @@
 
 import json
 import random
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from tierscope.cli.main import COMMANDS
-from tools.fuzz.cases import HEALTHY, TARGETS
+from tools.fuzz import children
+from tools.fuzz.cases import HEALTHY, TARGETS, Case, made_by
 from tools.fuzz.mutate import FORMS, damage
 from tools.fuzz.seeds import CSV, TINY
 from tools.fuzz.verdict import Ended, judge, snapshot
@@ -89,3 +93,48 @@ def test_every_command_and_form_is_fuzzed() -> None:
     assert set(HEALTHY) == set(COMMANDS)
     assert {line.split()[0] for target in TARGETS for line in target.commands} <= set(COMMANDS)
     assert {target.form for target in TARGETS} == set(FORMS)
+
+
+def test_files_must_be_made_where_the_command_was_told_to(tmp_path: Path) -> None:
+    before, fine = snapshot(tmp_path), Ended(0, b"", b"", 1.0, 0.5)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "study.yaml").touch()
+    case = Case(1, "study", "yaml", ["simulate", "study.yaml", "--out", "out"])
+    makes = made_by(case)
+    assert judge(case.arguments, ("*",), before, snapshot(tmp_path), fine, makes) == ""
+    (tmp_path / "stray.tmp").touch()
+    assert judge(case.arguments, ("*",), before, snapshot(tmp_path), fine, makes) == "created stray.tmp"
+    named = made_by(
+        Case(1, "run", "json", ["analyze", "measured", "--export", "parquet", "a/new.parquet", "--csv", "[x].csv"])
+    )
+    assert {"a/new.parquet", "a", "[[]x].csv"} <= set(named)
+    assert "measured" not in named
+
+
+@pytest.mark.parametrize(
+    ("program", "stopped"),
+    [("import time; time.sleep(60)", "hangs"), ("while True: pass", "hangs"), ("x = bytearray(1 << 28); input()", "more than 1 GiB")],
+)  # fmt: skip
+def test_hangs_are_found_by_cpu_and_by_sleep(program: str, stopped: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(children, "MOST_BYTES", 1 << 27)
+    monkeypatch.setattr(children, "CPU_SECONDS", 0.3)
+    monkeypatch.setattr(children, "ASLEEP_SECONDS", 0.4)
+    monkeypatch.setattr(children, "_LOOK_SECONDS", 0.0)
+    assert ended(program) == stopped
+
+
+def test_a_slow_machine_is_no_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It works, sleeps a little, works on: neither too much CPU nor too long a sleep, however long it takes."""
+    monkeypatch.setattr(children, "ASLEEP_SECONDS", 0.5)
+    monkeypatch.setattr(children, "_LOOK_SECONDS", 0.0)
+    assert ended("import time\nfor _ in range(10): time.sleep(0.1); sum(range(400_000))") == ""
+
+
+def ended(program: str) -> str:
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, start_new_session=True) as process:
+        now = time.monotonic()
+        child = children._Running(1, Path(), now, looked=now, awake=now)
+        while process.poll() is None:
+            children._watch({process.pid: child})
+            time.sleep(0.02)
+    return child.stopped

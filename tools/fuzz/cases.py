@@ -1,6 +1,8 @@
 """A case by its number: which files it gets, what is done to them, and which command reads them."""
 
+import glob
 import importlib
+import os
 import random
 import shutil
 from collections.abc import Sequence
@@ -99,6 +101,8 @@ HEALTHY = {
     "clean": "clean measured --yes",
     "doctor": "doctor measured",
 }
+OUTPUTS = {"--out", "--csv", "--script", "-o", "--output", "--hand-over"}
+ODD_PLACES = ("tiny study, run", "options", "environment", "surroundings")
 UNSAFE = {"--submit", "--open"}  # would start something outside of the case
 VARIABLES = (
     *("PMI_RANK", "PMI_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS", "SLURMD_NODENAME", "RANK", "WORLD_SIZE"),
@@ -110,7 +114,8 @@ _WRITERS = {"clean", "run", "generate", "tune", "train", "trace", "report"}  # m
 
 @dataclass(slots=True)
 class Case:
-    """`kind`: of what is odd about it; `how`: what was done. `keeps`: glob patterns of files that the command must not touch."""
+    """`kind`: of what is odd about it; `how`: what was done. `keeps`: glob patterns of files that the command must not touch;
+    `makes`: of all that it may create."""
 
     number: int
     kind: str
@@ -118,6 +123,7 @@ class Case:
     arguments: list[str]
     environment: dict[str, str] = field(default_factory=dict)
     keeps: tuple[str, ...] = ("*",)
+    makes: tuple[str, ...] = ("*",)
 
     @property
     def command(self) -> str:
@@ -140,7 +146,21 @@ def prepare(number: int, seed: int, seeds: Path, here: Path) -> Case:
     for folder in here.glob("res/tiers/gfs/*/"):
         (folder / SENTINELS[2]).write_text(SENTINEL)
     case.keeps = _kept_by(case)
+    case.makes = made_by(case)
     return case
+
+
+def made_by(case: Case) -> tuple[str, ...]:
+    """What is named as output, with the folders above it, or is the default. Where data goes, an odd study or option may say."""
+    words = case.arguments
+    if case.kind in ODD_PLACES and case.command in (*_WRITERS, "probe", "demo", "(other)"):
+        return ("*",)
+    named = [words[at + 1] for at, word in enumerate(words[:-1]) if word in OUTPUTS]
+    named += [words[at + 2] for at, word in enumerate(words[:-2]) if word == "--export"]
+    named += [os.path.dirname(name) for name in named if "/" in name]
+    paths = [glob.escape(os.path.normpath(name)) for name in named if name]
+    defaults = ("results", "results/*", *(("*.sh",) if case.command == "launch" else ("tiers", "tiers/*")))
+    return (*defaults, *(pattern for path in paths for pattern in (path, f"{path}/*")))
 
 
 def _kept_by(case: Case) -> tuple[str, ...]:

@@ -24,12 +24,21 @@ from tools.fuzz.cases import Case, prepare
 from tools.fuzz.seeds import TIERS
 from tools.fuzz.verdict import Ended, judge, snapshot
 
-PATIENCE_SECONDS = 60.0
+# A hang: all processes of a case together computed too long, or all of them slept and none got further. Waiting for a busy machine is neither.
 CPU_SECONDS = 20.0
+ASLEEP_SECONDS = 30.0
+WALL_SECONDS = 600.0
+_LOOK_SECONDS = 0.25
 MOST_BYTES = 1 << 30
 ADDRESS_BYTES = 16 << 30  # so that nothing brings the machine down before we look
 LINGER_SECONDS = 3.0
+# Work that a study may ask for is refused or thinned out beyond these, as it is beyond larger limits elsewhere: what remains must be quick.
+SMALL_LIMITS = {
+    ("tierscope.predict.work_limit", "MOST_OPERATIONS"): 4_000_000,
+    ("tierscope.commands.calibrate", "MOST_CASES"): 3,
+}
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_TICK = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +56,9 @@ class _Running:
     folder: Path
     began: float
     stopped: str = ""
+    looked: float = 0.0
+    cpu_seconds: float = 0.0
+    awake: float = 0.0  # when one of its processes was last seen to get further
 
 
 def warm_up() -> None:
@@ -69,7 +81,8 @@ def run_cases(
             while len(running) < jobs and (number := next(waiting, None)) is not None:
                 folder = work / str(number)
                 (folder / "here").mkdir(parents=True)
-                running[_fork(number, seed, seeds, folder)] = _Running(number, folder, time.monotonic())
+                now = time.monotonic()
+                running[_fork(number, seed, seeds, folder)] = _Running(number, folder, now, looked=now, awake=now)
             if not running:
                 return
             pid, status, used = os.wait4(-1, os.WNOHANG)
@@ -114,6 +127,9 @@ def _be_the_command(number: int, seed: int, seeds: Path, folder: Path) -> None:
     os.environ.update({"HOME": str(here), TIERS: str(here / "tiers")})
     with suppress(ValueError, UnicodeError):
         os.environ.update(case.environment)
+    for (module, name), value in SMALL_LIMITS.items():
+        assert hasattr(sys.modules[module], name)
+        setattr(sys.modules[module], name, value)
     (folder / "began").touch()
     from tierscope.cli.main import main  # noqa: PLC0415
 
@@ -131,23 +147,30 @@ def _be_the_command(number: int, seed: int, seeds: Path, folder: Path) -> None:
 
 
 def _watch(running: dict[int, _Running]) -> None:
+    now = time.monotonic()
     for pid, child in running.items():
-        if child.stopped:
+        if child.stopped or now - child.looked < _LOOK_SECONDS:
             continue
-        with suppress(OSError, ValueError, IndexError):
-            if int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE > MOST_BYTES:
-                child.stopped = "more than 1 GiB"
-        if time.monotonic() - child.began > PATIENCE_SECONDS or _cpu_seconds(pid) > CPU_SECONDS:
+        child.looked = now
+        if _look(pid, child, now):
+            child.stopped = "more than 1 GiB"
+        elif child.cpu_seconds > CPU_SECONDS or now - child.awake > ASLEEP_SECONDS or now - child.began > WALL_SECONDS:
             child.stopped = "hangs"
         if child.stopped:
             _end_session(pid)
 
 
-def _cpu_seconds(pid: int) -> float:
-    with suppress(OSError, ValueError, IndexError):
-        user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
-    return 0.0
+def _look(session: int, child: _Running, now: float) -> bool:
+    """How far its processes are; whether one of them has too much memory."""
+    cpu, asleep, most = 0.0, True, 0
+    for fields in _of_session(session).values():
+        cpu += sum(int(ticks) for ticks in fields[11:15]) / _TICK  # with those of children that ended
+        asleep &= fields[0] in "ST"
+        most = max(most, int(fields[21]) * _PAGE)
+    if not asleep or cpu != child.cpu_seconds:
+        child.awake = now
+    child.cpu_seconds = cpu
+    return most > MOST_BYTES
 
 
 def _outcome(child: _Running, pid: int, code: int, used: resource.struct_rusage) -> Outcome:
@@ -159,20 +182,23 @@ def _outcome(child: _Running, pid: int, code: int, used: resource.struct_rusage)
     case, before = pickle.loads((child.folder / "case.pickle").read_bytes())
     out, err = (_content(child.folder / name) for name in ("out", "err"))
     ended = Ended(code, out, err, seconds, used.ru_utime + used.ru_stime, child.stopped or huge or left)
-    return Outcome(case, ended, judge(case.arguments, case.keeps, before, snapshot(child.folder / "here"), ended))
+    return Outcome(
+        case, ended, judge(case.arguments, case.keeps, before, snapshot(child.folder / "here"), ended, case.makes)
+    )
 
 
 def _content(path: Path) -> bytes:
     return path.read_bytes()[: 1 << 22] if path.exists() else b""
 
 
-def _of_session(session: int) -> list[int]:
-    found = []
+def _of_session(session: int) -> dict[int, list[str]]:
+    """Its processes, with the fields of /proc/PID/stat from the state on."""
+    found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, ValueError, IndexError):
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
             if int(fields[3]) == session and fields[0] not in "ZX":
-                found.append(int(folder.name))
+                found[int(folder.name)] = fields
     return found
 
 

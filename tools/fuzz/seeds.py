@@ -66,12 +66,17 @@ def make_seeds(folder: Path) -> None:
     (folder / "handed").mkdir()
     (folder / "handed" / "study.yaml").write_text(TINY.replace("  reader:", "  model: {network: lenet5}\n  reader:"))
     made.append(_started(ROOT, sys.executable, "-c", _HAND_OVER, str(folder / "handed")))
+    # So that no case has to compile the event engine.
+    made.append(
+        _started(folder, *_TIERSCOPE, "simulate", "study.yaml", "--out", "warm", "--method", "events", "--quiet")
+    )
     for name, path in _darshan_logs():
         shutil.copy(path, folder / name)
     for process in made:
         if process.wait():
             raise SystemExit(f"fuzz: a seed cannot be made: {process.args!r}")
     shutil.rmtree(folder / "res" / "figures")
+    shutil.rmtree(folder / "warm")
 
 
 def _started(folder: Path, *command: str) -> "subprocess.Popen[bytes]":

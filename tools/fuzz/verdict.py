@@ -41,12 +41,17 @@ def snapshot(folder: Path) -> dict[str, str]:
 
 
 def judge(
-    arguments: list[str], keeps: tuple[str, ...], before: dict[str, str], after: dict[str, str], ended: Ended
+    arguments: list[str],
+    keeps: tuple[str, ...],
+    before: dict[str, str],
+    after: dict[str, str],
+    ended: Ended,
+    makes: tuple[str, ...] = ("*",),
 ) -> str:
     """An empty text: all is well. Else the class of the worst mistake, the same for the same mistake."""
     said = next(_said(arguments, ended), "")
     crashed = said if said.startswith("traceback") else ""
-    return ended.stopped or crashed or _lost(keeps, before, after) or said
+    return ended.stopped or crashed or _lost(keeps, before, after) or _strewn(makes, before, after) or said
 
 
 def _said(arguments: list[str], ended: Ended) -> Iterator[str]:
@@ -86,6 +91,14 @@ def _lost(keeps: tuple[str, ...], before: dict[str, str], after: dict[str, str])
             return f"deleted {_class_of(path)}"
         if after[path] != content:
             return f"changed {_class_of(path)}"
+    return ""
+
+
+def _strewn(makes: tuple[str, ...], before: dict[str, str], after: dict[str, str]) -> str:
+    """What is new must be where the command was told to write."""
+    for path in after:
+        if path not in before and not any(fnmatchcase(path, pattern) for pattern in makes):
+            return f"created {_class_of(path)}"
     return ""
 
 

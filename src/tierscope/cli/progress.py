@@ -2,20 +2,54 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from tierscope.cli.terminal import console
+from tierscope.errors import UserError
 from tierscope.watch import Silent, Watch
 
 
 @contextmanager
 def watching(quiet: bool) -> Iterator[Watch]:
+    """A refusal is one line: notes are held until work begins, and not said where the command is refused before that."""
     if quiet:
         yield Silent()
-    elif not sys.stderr.isatty():
-        yield PlainProgress()
-    else:
-        yield from _bars()
+        return
+    with _bars() if sys.stderr.isatty() else nullcontext(PlainProgress()) as shown:
+        held = _HeldNotes(shown)
+        try:
+            yield held
+        except UserError:
+            raise
+        except BaseException:
+            held.say()
+            raise
+        held.say()
+
+
+class _HeldNotes:
+    """Passes everything on, but notes only from the first phase on."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch, self._notes, self._begun = watch, list[str](), False
+
+    def say(self) -> None:
+        self._begun = True
+        for text in self._notes:
+            self._watch.note(text)
+        self._notes.clear()
+
+    def phase(self, title: str, total: int, unit: str) -> None:
+        self.say()
+        self._watch.phase(title, total, unit)
+
+    def advance(self, amount: int) -> None:
+        self._watch.advance(amount)
+
+    def note(self, text: str) -> None:
+        self._notes.append(text)
+        if self._begun:
+            self.say()
 
 
 class PlainProgress(Silent):
@@ -25,6 +59,7 @@ class PlainProgress(Silent):
         sys.stderr.write(f"{text}\n")
 
 
+@contextmanager
 def _bars() -> Iterator[Watch]:
     from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 

@@ -31,7 +31,9 @@ from tierscope.trace.trace import Trace
 from tierscope.units import counted
 from tierscope.watch import Watch
 
-_MOST_CASES = 200
+MOST_CASES = 200
+MOST_OPERATIONS = 20_000_000  # of all cases together: a fit simulates them some thousand times
+_LEAST_CASES = 2
 _PLACES = {"META": 0, "READ": 1}
 
 
@@ -42,6 +44,15 @@ class MeasuredCases:
     cases: tuple[Case, ...]
     study: Study
     simulated: bool  # some of it was
+
+    @property
+    def to_fit(self) -> tuple[Case, ...]:
+        """Evenly over all, and not more than a fit can take: more do not tell more."""
+        largest = max(case.schedule.files.size * (1 + len(case.reading.pieces)) for case in self.cases)
+        most = min(MOST_CASES, max(_LEAST_CASES, MOST_OPERATIONS // largest))
+        if len(self.cases) <= most:
+            return self.cases
+        return tuple(self.cases[place] for place in np.linspace(0, len(self.cases) - 1, most).astype(int))
 
 
 def cases_of(outs: Sequence[str], stores: Mapping[str, RunStore] | None = None) -> MeasuredCases:
@@ -65,8 +76,6 @@ def cases_of(outs: Sequence[str], stores: Mapping[str, RunStore] | None = None) 
             cases += _cases(trace, points[trace.key.point], out if len(outs) > 1 else "")
     if first is None:
         raise UserError("no result is named; give the --out of earlier runs")
-    if len(cases) > _MOST_CASES:  # evenly over all: more do not tell more
-        cases = [cases[place] for place in np.linspace(0, len(cases) - 1, _MOST_CASES).astype(int)]
     return MeasuredCases(tuple(cases), replace(first, system=without_rates(first.system)), simulated)
 
 
@@ -159,10 +168,11 @@ def calibrate_results(outs: Sequence[str], watch: Watch) -> Calibrated:
     measured = cases_of(outs)
     if measured.simulated:
         watch.note("some of these results are simulated: what is fitted to them is the model itself")
-    watch.phase("calibrating", work(measured.cases), "fits")
-    found = calibrate(measured.cases, watch.advance)
-    proposals = propose(measured.cases, found)
-    return Calibrated(measured.study.study, measured.study, found, proposals, len(measured.cases))
+    cases = measured.to_fit
+    watch.phase("calibrating", work(cases), "fits")
+    found = calibrate(cases, watch.advance)
+    proposals = propose(cases, found)
+    return Calibrated(measured.study.study, measured.study, found, proposals, len(cases))
 
 
 def write_system(found: Calibrated, path: str) -> None:

@@ -13,6 +13,7 @@ from tierscope.errors import UserError
 from tierscope.output.store import RunStore
 from tierscope.predict.fit import fit
 from tierscope.predict.modelled import ModelAnswer, ModelledPoint, answer
+from tierscope.predict.solving import check_solver
 from tierscope.predict.whatif import Estimate, estimate
 from tierscope.spec import sweep
 from tierscope.spec.known import load_system
@@ -68,8 +69,10 @@ def _system(measured: MeasuredCases, system: str | None, watch: Watch) -> System
                 f"--system {system}: has no tier {missing[0]}, which the result has; give a system with the same tiers"
             )
         return found
+    check_solver()
     watch.note("calibrating the model on this result; 'tierscope calibrate -o FILE' keeps it, --system FILE takes it")
-    return fit(measured.cases).system(measured.study.system)
+    watch.phase("calibrating", 1, "fits")
+    return fit(measured.to_fit).system(measured.study.system)
 
 
 def points_of(measured: MeasuredCases, estimate: Estimate) -> list[ModelledPoint]:

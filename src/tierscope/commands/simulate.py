@@ -13,6 +13,7 @@ from tierscope.output.result import open_result
 from tierscope.output.store import RunStore
 from tierscope.predict.simulation import check_rates, simulate_point
 from tierscope.predict.unsimulated import left_out, refuse_unsimulated
+from tierscope.predict.work_limit import refuse_endless
 from tierscope.spec import sweep
 from tierscope.spec.known import KnownSystem
 from tierscope.spec.study import Study
@@ -29,6 +30,7 @@ def simulate_study(study: Study, out: str, method: str, watch: Watch, known: Kno
     for point in points:
         check_rates(point.study)
         refuse_unsimulated(point.study)
+    refuse_endless(points, method)
     for line in dict.fromkeys(line for point in points for line in left_out(point.study, method)):
         watch.note(line)
     with open_result(out, study, kind=KIND) as store:

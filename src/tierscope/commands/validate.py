@@ -12,9 +12,10 @@ from tierscope.watch import Watch
 
 def validate_results(outs: Sequence[str], watch: Watch) -> tuple[str, tuple[LeftOut, ...]]:
     measured = cases_of(outs)
-    points = len({case.name for case in measured.cases})
+    cases = measured.to_fit
+    points = len({case.name for case in cases})
     watch.phase("validating", points, "points")
-    found = leave_one_out(measured.cases, fit(measured.cases).serving, watch.advance)
+    found = leave_one_out(cases, fit(cases).serving, watch.advance)
     if not found:
         raise UserError(
             f"{counted(points, 'point')} {'is' if points == 1 else 'are'} too few to leave one out: what is left must tell of every tier; measure cache rates 0 %, 50 % and 100 %"

@@ -26,7 +26,7 @@ from tierscope.measure.storages import devices_of, filesystems
 from tierscope.measure.trained import meeting
 from tierscope.output.op_list import collect_ops
 from tierscope.output.result import clear_scratch, make_scratch
-from tierscope.plan.reading import reading_of
+from tierscope.plan.reading import mean_read_bytes
 from tierscope.spec.study import Point, Study
 from tierscope.storage.background import Background, loads_of
 from tierscope.storage.emulated import Board
@@ -43,10 +43,7 @@ def _others(run: ResolvedRun, board: Board | None) -> AbstractContextManager[obj
     study = run.study
     if board is None:
         return nullcontext()
-    usual = study.workload.reader.transfer_size
-    if run.format.reading != NOTHING:
-        pieces = [nbytes for _, nbytes in reading_of(study).pieces]
-        usual = sum(pieces) // max(1, len(pieces))
+    usual = study.workload.reader.transfer_size if run.format.reading == NOTHING else mean_read_bytes(study)
     return Background(board.path, loads_of(run.stations, usual), study.seed)
 
 

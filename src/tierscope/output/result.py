@@ -104,19 +104,24 @@ def clear_scratch(out: str, name: str | None = None) -> None:
 
 
 def _remember(out: str, study: Study) -> None:
-    """The study is written down; another one may take its place only while there is no result of it."""
-    _refuse_other_study(out, study)
-    manifest.put(out, {_STUDY: dump.to_yaml(study).encode()})
+    """The study is written down; another one may take its place only while there is no result of it.
+
+    What says the same stays as it is: finished runs were made with that text, which an older version or the user wrote.
+    """
+    kept = _refuse_other_study(out, study)
+    if kept is None or dump.differences(kept, study):
+        manifest.put(out, {_STUDY: dump.to_yaml(study).encode()})
 
 
-def _refuse_other_study(out: str, study: Study) -> None:
-    if os.path.exists(os.path.join(out, _STUDY)) and RunStore(out).finished():
-        changes = dump.differences(replace(read_study(out), goal=study.goal), study)
-        if changes:
-            shown = "; ".join(changes[:5]) + (f"; and {len(changes) - 5} more" if len(changes) > 5 else "")
-            raise UserError(
-                f"{out}: holds results of a different study ({shown}); give another --out, or undo the change"
-            )
+def _refuse_other_study(out: str, study: Study) -> Study | None:
+    """The study of the runs that are finished, which may differ in its goal alone; None: there is none."""
+    if not (has_study(out) and RunStore(out).finished()):
+        return None
+    kept = read_study(out)
+    if changes := dump.differences(replace(kept, goal=study.goal), study):
+        shown = "; ".join(changes[:5]) + (f"; and {len(changes) - 5} more" if len(changes) > 5 else "")
+        raise UserError(f"{out}: holds results of a different study ({shown}); give another --out, or undo the change")
+    return kept
 
 
 def refuse_other_runs(study: Study, store: RunStore, profiler: str | None = None) -> None:

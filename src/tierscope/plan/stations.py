@@ -16,10 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tierscope.errors import UserError
 from tierscope.spec.study import System, Tier
 
 FloatArray = npt.NDArray[np.float64]
 NONE = -1  # no such station: no rate limits
+MOST_STATIONS = 200_000  # each is a queue of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,12 @@ class _Builder:
 
 def stations_of(system: System, seed: int, tiers: Sequence[bool] | None = None) -> Stations:
     """The stations of all tiers, or of those that are marked; the others have none."""
+    if (count := count_servers(system)) > MOST_STATIONS:
+        widest = max(system.tiers, key=lambda tier: _servers(tier, system.nodes))
+        raise UserError(
+            f"system.tiers.{widest.name}.servers = {widest.servers} and metadata_servers = {widest.metadata_servers} with system.nodes = "
+            f"{system.nodes} make {count:,} servers; at most {MOST_STATIONS:,} can be told apart: lower one of them"
+        )
     builder = _Builder()
     queues = tuple(
         _tier(builder, tier, system.nodes, seed) if tiers is None or tiers[number] else _no_queues(tier)
@@ -129,8 +137,21 @@ def stations_of(system: System, seed: int, tiers: Sequence[bool] | None = None) 
     )
 
 
+def count_servers(system: System) -> int:
+    """Of all devices of all tiers."""
+    return sum(_servers(tier, system.nodes) for tier in system.tiers)
+
+
+def _servers(tier: Tier, nodes: int) -> int:
+    return -(-nodes // _nodes_per_device(tier, nodes)) * (tier.servers + tier.metadata_servers)
+
+
+def _nodes_per_device(tier: Tier, nodes: int) -> int:
+    return tier.device_shared_by or (1 if tier.visible_to == "node" else nodes)
+
+
 def _tier(builder: _Builder, tier: Tier, nodes: int, seed: int) -> TierQueues:
-    per_device = tier.device_shared_by or (1 if tier.visible_to == "node" else nodes)
+    per_device = _nodes_per_device(tier, nodes)
     per_gateway = tier.gateway_shared_by or nodes
     devices, gateways = -(-nodes // per_device), -(-nodes // per_gateway)
     sharing = tier.discipline == "sharing"

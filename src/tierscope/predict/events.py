@@ -17,6 +17,7 @@ from tierscope.predict.outcome import FloatArray, Load, Outcome
 from tierscope.predict.schedule import Schedule
 from tierscope.spec.study import Study
 
+MOST_PARTS = 1_000_000  # of one sample, on every tier
 MOST_STEPS = 4_000_000  # of all ranks; beyond, steps are not kept
 
 
@@ -32,12 +33,7 @@ def simulate(study: Study, stations: Stations, reading: Reading, schedule: Sched
     if schedule.fetched is not None:  # what comes of it depends on who is first
         schedule = replace(schedule, tiers=schedule.tiers.copy(), fetched=schedule.fetched.copy())
     loader = _loader(study, schedule, options)
-    result: EpochTimes = engine()(
-        _requests(stations, reading, schedule),
-        _start(study, schedule, options),
-        _system(study, stations, reading),
-        loader,
-    )
+    result = times(study, stations, reading, schedule, options)
     ops, nbytes = counted(schedule, len(stations.tiers), reading)
     return Outcome(
         seconds=result.seconds,
@@ -54,6 +50,17 @@ def simulate(study: Study, stations: Stations, reading: Reading, schedule: Sched
         payload_bytes=samples * study.workload.dataset.record_length_bytes,
         hit_rate=schedule.hit_rate(len(stations.tiers)),
     )
+
+
+def times(study: Study, stations: Stations, reading: Reading, schedule: Schedule, options: EventOptions) -> EpochTimes:
+    """What the engine says, for those who simulate the same schedule many times; it is changed where files are fetched ahead."""
+    found: EpochTimes = engine()(
+        _requests(stations, reading, schedule),
+        _start(study, schedule, options),
+        _system(study, stations, reading),
+        _loader(study, schedule, options),
+    )
+    return found
 
 
 def engine() -> Any:
@@ -86,9 +93,14 @@ def _start(study: Study, schedule: Schedule, options: EventOptions) -> StartInpu
     return StartInputs(
         nodes=np.arange(ranks, dtype=np.int64) // study.system.ranks_per_node,
         seconds=np.zeros(ranks),
-        order=np.random.default_rng(options.seed).permutation(ranks),
+        order=_order(ranks, options.seed),
         window=np.zeros(0, np.int64) if schedule.window is None else schedule.window,
     )
+
+
+@lru_cache(maxsize=256)
+def _order(ranks: int, seed: int) -> IndexArray:
+    return np.random.default_rng(seed).permutation(ranks)
 
 
 def _system(study: Study, stations: Stations, reading: Reading) -> SystemInputs:
@@ -132,12 +144,23 @@ def _loader(study: Study, schedule: Schedule, options: EventOptions) -> LoaderIn
 
 
 def piece_bytes(stations: Stations, reading: Reading) -> FloatArray:
-    """Bytes by (tier, read of a sample, stripe)."""
-    most = max(tier.stripe_count for tier in stations.tiers)
-    found = np.zeros((len(stations.tiers), len(reading.pieces), most))
-    for number, tier in enumerate(stations.tiers):
+    """Bytes by (tier, read of a sample, stripe); not to be changed."""
+    return _piece_bytes(tuple((tier.stripe_count, tier.stripe_size) for tier in stations.tiers), reading)
+
+
+@lru_cache(maxsize=8)
+def _piece_bytes(layouts: tuple[tuple[int, int], ...], reading: Reading) -> FloatArray:
+    most = max(count for count, _ in layouts)
+    if (parts := most * len(reading.pieces)) > MOST_PARTS:
+        raise UserError(
+            f"workload.reader.transfer_size splits a sample into {len(reading.pieces):,} reads, and stripe_count each of them into "
+            f"{most:,} parts: {parts:,} in all; more than {MOST_PARTS:,} are not simulated: raise transfer_size, or lower stripe_count"
+        )
+    found = np.zeros((len(layouts), len(reading.pieces), most))
+    for number, (count, size) in enumerate(layouts):
         for piece, (offset, nbytes) in enumerate(reading.pieces):
-            found[number, piece, : tier.stripe_count] = stripes(offset, nbytes, tier.stripe_count, tier.stripe_size)
+            found[number, piece, :count] = stripes(offset, nbytes, count, size)
+    found.flags.writeable = False
     return found
 
 

@@ -12,6 +12,7 @@ from tierscope.predict import spread
 from tierscope.predict.exploration import Combination, SimulatedExploration
 from tierscope.predict.simulation import Simulation, check_rates
 from tierscope.predict.unsimulated import refuse_unsimulated
+from tierscope.predict.work_limit import refuse_endless
 from tierscope.spec import keys, sweep
 from tierscope.spec.figures import is_number
 from tierscope.spec.kinds import Integer
@@ -53,11 +54,12 @@ def explore_simulated(loaded: Loaded, wanted: ExplorationRequest, watch: Watch) 
     for point in points:
         check_rates(point.study)
         refuse_unsimulated(point.study)
+    refuse_endless(points, method, epochs=1)
     watch.phase("simulating", len(points), "points")
     groups: dict[tuple[Any, ...], list[Combination]] = {}
     studies: dict[tuple[Any, ...], Study] = {}
     for point in points:
-        found = _simulate(point.study, method, known)
+        found = simulate_combination(point.study, method, known)
         chosen = {name: value for name, value in point.sweep.items() if name != _RATE}
         met = found[0] <= seconds * (1 + ROUNDING)
         rate = point.study.placement.cache_rate
@@ -110,7 +112,9 @@ def _staged(found: Combination, group: list[Combination], studies: Mapping[tuple
     return replace(found, staging_seconds=seconds, break_even_epochs=pays, compared=True)
 
 
-def _simulate(study: Study, method: str, known: KnownSystem | None) -> tuple[float, float, float, str, float]:
+def simulate_combination(
+    study: Study, method: str, known: KnownSystem | None
+) -> tuple[float, float, float, str, float]:
     """The slowest I/O time of the second epoch, its interval, the class that leads, and the epoch's time."""
     simulation = Simulation.of(study)
     outcome = simulation.epoch(min(2, study.workload.train.epochs), method, seed=study.seed)

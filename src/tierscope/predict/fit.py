@@ -7,9 +7,8 @@ own time and its bytes are told apart only where files of two sizes were read.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from tierscope.predict.rates import (
     with_serving,
 )
 from tierscope.predict.schedule import Schedule
+from tierscope.predict.solving import STARTS, UNNOTICED, FitStart, least_squares
 from tierscope.spec.study import Study, System, Tier
 
 _SLOWEST_WEIGHT = 1.0
@@ -40,7 +40,6 @@ _STEP = 2e-2  # of a logarithm, for differences: smaller ones drown in the order
 _FIRST_ROUNDS = 15
 _GOOD = 0.005  # a loss that leaves nothing to be explained
 _NO_HOPE = 1.3  # times the loss to beat
-_UNNOTICED = 20.0  # times what would explain all of it
 _STRIDES = (0.5, 0.2, 0.07, 0.02)  # of a logarithm, to walk from where derivatives lead no further
 _LONG_STRIDES = _STRIDES[:2]
 _ROUNDS_PER_STRIDE = 3
@@ -117,7 +116,7 @@ def parameters_of(cases: Sequence[Case]) -> tuple[Parameter, ...]:
         )
         found.append(Parameter(tier.name, "bandwidth", 1.3 * moved, moved / 20, moved * 1e5))
         if len(sizes) > 1:
-            found.append(Parameter(tier.name, "read_ops", _UNNOTICED * rate, rate / 20, rate * 1e6))
+            found.append(Parameter(tier.name, "read_ops", UNNOTICED * rate, rate / 20, rate * 1e6))
         reads = [float(case.busy[:, number, 1].sum()) / ops for case, ops in opened]
         found.append(_latency(tier.name, "latency", min(reads)))
     return tuple(found)
@@ -145,6 +144,16 @@ def simulate(case: Case, system: System, seed: int = 0) -> Outcome:
     return bound.simulate(study, stations, case.reading, case.schedule)
 
 
+def _busy(case: Case, system: System, seed: int) -> FloatArray:
+    """Of `simulate`, the busy seconds alone."""
+    if not _has_numba():
+        return simulate(case, system, seed).busy
+    study = replace(case.study, system=replace(system, process_overhead=case.beside))
+    options = events.EventOptions(seed=seed)
+    busy: FloatArray = events.times(study, stations_of(system, seed), case.reading, case.schedule, options).busy
+    return busy
+
+
 def _has_numba() -> bool:
     try:
         events.engine()
@@ -165,15 +174,18 @@ class FitProblem:
     ) -> None:
         """`weights`: of each case's ranks, for a bootstrap. `throws`: of the dice, where services vary."""
         self.cases, self.parameters, self._throws = tuple(cases), tuple(parameters), throws
-        self._weights = weights or [np.ones(len(case.busy)) for case in cases]
+        weights = weights or [np.ones(len(case.busy)) for case in cases]
+        self._weighted = [_WeightedCase.of(case, some) for case, some in zip(cases, weights, strict=True)]
 
     def residuals(self, logs: FloatArray) -> FloatArray:
+        return np.concatenate(list(self._residuals(logs)))
+
+    def _residuals(self, logs: FloatArray) -> Iterator[FloatArray]:
+        """Of one case after another, then of the latencies."""
         values = np.exp(logs)
-        found = [
-            self._of_case(case, weights, values, number)
-            for number, (case, weights) in enumerate(zip(self.cases, self._weights, strict=True))
-        ]
-        return np.concatenate([*found, self._latencies(np.exp(logs))])
+        for number, weighted in enumerate(self._weighted):
+            yield self._of_case(weighted, values, number)
+        yield self._latencies(values)
 
     def _latencies(self, values: FloatArray) -> FloatArray:
         most = np.array([each.high for each in self.parameters])
@@ -182,24 +194,22 @@ class FitProblem:
         ]
         return _LATENCY_WEIGHT * math.sqrt(len(self.cases)) * np.array(shares)
 
-    def _of_case(self, case: Case, weights: FloatArray, values: FloatArray, number: int) -> FloatArray:
+    def _of_case(self, weighted: "_WeightedCase", values: FloatArray, number: int) -> FloatArray:
         """The same dice for the same case, whatever the parameters; other dice for every case, or their luck would be fitted too."""
+        case = weighted.case
         system = apply(case.study.system, self.parameters, values.tolist())
         throws = self._throws if any(tier.service_variation > _HARDLY for tier in system.tiers) else 1
-        outcomes = [simulate(case, system, seed=number * _MANY_THROWS + throw) for throw in range(throws)]
-        simulated = np.mean([outcome.busy for outcome in outcomes], axis=0)
-        longest = float(np.mean([outcome.io.max() for outcome in outcomes]))
-        scale = float(np.average(case.io, weights=weights))
-        difference = (simulated - case.busy) / scale
-        classes = np.average(difference, axis=0, weights=weights).reshape(-1)
-        slowest = (longest - float(case.io.max())) / scale
-        own = difference.sum(axis=(1, 2)) * np.sqrt(weights / weights.sum())
-        parts = (classes, [_SLOWEST_WEIGHT * slowest], _PROCESS_WEIGHT * own)
-        return np.concatenate(parts)
+        outcomes = [_busy(case, system, seed=number * _MANY_THROWS + throw) for throw in range(throws)]
+        longest = float(np.mean([busy.sum(axis=(1, 2)).max() for busy in outcomes]))
+        difference = (np.mean(outcomes, axis=0) - case.busy) / weighted.scale
+        classes = (difference * weighted.weights[:, None, None]).sum(axis=0) / weighted.weights.sum()
+        own = difference.sum(axis=(1, 2)) * weighted.roots
+        slowest = (longest - weighted.longest) / weighted.scale
+        return np.concatenate((classes.reshape(-1), [_SLOWEST_WEIGHT * slowest], _PROCESS_WEIGHT * own))
 
     def solve(self, start: FloatArray, rounds: int = 40, fixed: Sequence[int] = ()) -> tuple[FloatArray, float]:
         """The best parameters near a start (logarithms), and their loss; those that are fixed stay."""
-        least_squares = _least_squares()
+        solver = least_squares()
         free = [number for number in range(len(start)) if number not in fixed]
         low = np.log([self.parameters[number].low for number in free])
         high = np.log([self.parameters[number].high for number in free])
@@ -210,7 +220,7 @@ class FitProblem:
             return self.residuals(logs)
 
         begin = np.clip(start[free], low + 1e-9, high - 1e-9)
-        solved = least_squares(
+        solved = solver(
             residuals, begin, bounds=(low, high), loss="soft_l1", f_scale=0.05, diff_step=_STEP, max_nfev=rounds
         )
         logs = start.copy()
@@ -232,7 +242,7 @@ class FitProblem:
                 for direction in directions:
                     for step in (stride, -stride):
                         moved = np.clip(best + step * direction, low, high)
-                        found = self.loss(moved)
+                        found = self.loss(moved, unless=least)
                         if found < least:
                             best, least = moved, found
                             break
@@ -251,41 +261,40 @@ class FitProblem:
                     found.append(found[places[tier, one]] + sign * found[places[tier, other]])
         return found
 
-    def loss(self, logs: FloatArray) -> float:
-        return float(np.sqrt(np.mean(self.residuals(logs) ** 2)))
-
-
-def _least_squares() -> Callable[..., Any]:
-    try:
-        from scipy.optimize import least_squares  # noqa: PLC0415  (an extra, and slow to import)
-    except ModuleNotFoundError:
-        raise UserError("calibration needs SciPy; pip install 'tierscope[predict]'") from None
-    return least_squares  # type: ignore[no-any-return]
+    def loss(self, logs: FloatArray, unless: float = math.inf) -> float:
+        """`unless`: it is clearly more than this; then infinite, as soon as the first cases tell."""
+        count = sum(case.residuals for case in self._weighted) + sum(not each.is_rate for each in self.parameters)
+        most, squares, found = unless**2 * count * (1 + 1e-9), 0.0, list[FloatArray]()
+        for part in self._residuals(logs):
+            found.append(part)
+            squares += float(part @ part)
+            if squares > most:
+                return math.inf
+        return float(np.sqrt(np.mean(np.concatenate(found) ** 2)))
 
 
 @dataclass(frozen=True, slots=True)
-class FitStart:
-    """Where a search begins: rates and latencies times these; whether a read's time is its operation's, not its bytes'."""
+class _WeightedCase:
+    """A case with what its residuals are relative to."""
 
-    rates: float
-    latencies: float
-    by_operation: bool = False
+    case: Case
+    weights: FloatArray
+    scale: float
+    longest: float
+    roots: FloatArray
 
-    def of(self, parameters: Sequence[Parameter]) -> FloatArray:
-        guess = [self._guess(each) for each in parameters]
-        found: FloatArray = np.log(
-            np.clip(guess, [each.low for each in parameters], [each.high for each in parameters])
+    @classmethod
+    def of(cls, case: Case, weights: FloatArray) -> "_WeightedCase":
+        io = case.io
+        return cls(
+            case, weights, float(np.average(io, weights=weights)), float(io.max()), np.sqrt(weights / weights.sum())
         )
-        return found
 
-    def _guess(self, parameter: Parameter) -> float:
-        if not parameter.is_rate:
-            return parameter.guess * self.latencies
-        exchanged = {"bandwidth": _UNNOTICED, "read_ops": 1 / _UNNOTICED}.get(parameter.key, 1.0)
-        return parameter.guess * self.rates * (exchanged if self.by_operation else 1.0)
-
-
-STARTS = (FitStart(1.0, 1.0), FitStart(3.0, 3.0), FitStart(0.8, 1e-3))  # the last: all waiting is a queue's
+    @property
+    def residuals(self) -> int:
+        """How many there are: of classes, of the slowest process, of every process."""
+        ranks, tiers, kinds = self.case.busy.shape
+        return int(tiers * kinds + 1 + ranks)
 
 
 def fit(cases: Sequence[Case], starts: Sequence[FitStart] = STARTS, servings: Sequence[Serving] | None = None) -> Fit:

@@ -50,7 +50,8 @@ class ModelAnswer:
     @property
     def simple_off_percent(self) -> float:
         """Of the best time that it promises, against the model's best."""
-        return 100 * (self.best_simple.simple_seconds / self.best_model.model_seconds - 1)
+        best = self.best_model.model_seconds
+        return 100 * (self.best_simple.simple_seconds / best - 1) if best else 0.0
 
 
 def improved(system: System, improvements: Mapping[str, float]) -> System:

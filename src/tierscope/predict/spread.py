@@ -4,7 +4,7 @@ Each draw shuffles anew, draws the speeds of servers, the work of each station a
 becomes of the bound (demand.py) stands for what becomes of the epoch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -35,7 +35,7 @@ def relative(
     rng = np.random.default_rng((_SEED, study.seed))
     count = DRAWS if stations.count < _MANY_STATIONS else DRAWS // 5
     found: list[float] = []
-    for other in _others(tuple(systems) or (study.system,), study.seed, count):
+    for other in _others(tuple(systems) or (study.system,), study.seed, count, keep=count == DRAWS):
         ops = shuffled(outcome.ops, len(reading.pieces), rng)
         load = load_of(study, other, reading, ops, rng, outcome.copies)
         found.append(max(least_seconds(other, load), _longest(study, other, reading, ops)))
@@ -46,9 +46,18 @@ def relative(
     return min(1.0, float(low)), max(1.0, float(high))
 
 
+def _others(systems: tuple[System, ...], seed: int, count: int, keep: bool) -> Iterable[Stations]:
+    """`keep`: for later epochs and runs; many stations would take more memory than making them anew takes time."""
+    return _kept(systems, seed, count) if keep else _made(systems, seed, count)
+
+
 @lru_cache(maxsize=8)
-def _others(systems: tuple[System, ...], seed: int, count: int) -> tuple[Stations, ...]:
-    return tuple(stations_of(systems[number % len(systems)], seed + number + 1) for number in range(count))
+def _kept(systems: tuple[System, ...], seed: int, count: int) -> tuple[Stations, ...]:
+    return tuple(_made(systems, seed, count))
+
+
+def _made(systems: tuple[System, ...], seed: int, count: int) -> Iterator[Stations]:
+    return (stations_of(systems[number % len(systems)], seed + number + 1) for number in range(count))
 
 
 def _longest(study: Study, stations: Stations, reading: Reading, ops: npt.NDArray[Any]) -> float:
