@@ -183,6 +183,14 @@ class PhaseSums(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     count: Count
 
 
+class Rereads(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What re-reads tell of a program that marks no epochs: how often it read its data, or (`doubt`) why that cannot be told."""
+
+    passes: Size
+    doubt: str | None
+    late_reads: Count  # until the next pass was noticed, at most
+
+
 class Records(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What processes of a traced command left behind, beside their sums, and what of it is missing."""
 
@@ -209,6 +217,7 @@ class Records(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     unrecorded_ops: Count = 0
     damaged_files: tuple[str, ...] = ()  # the first of them
     damaged_file_count: Count = 0
+    rereads: Rereads | None = None  # None: nobody asked, or the program marked its epochs
 
 
 class TracedCommand(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
