@@ -12,10 +12,10 @@ SLOTS, MOST_BOUNDARIES = 1 << 14, 256
 GENERATION, NO_PAGE = 1 << 30, 2**31 - 1
 GAVE_UP_LOCK, GAVE_UP_EPOCHS, GAVE_UP_CLOCK, MARKED_INSTEAD = 1, 2, 3, 4
 
-UNIT = np.dtype([("key", "<u8"), ("last", "<u4"), ("reads", "<u2"), ("passes", "<u2")])
+UNIT = np.dtype([("key", "<u8"), ("last", "<u4"), ("counts", "<u4")])
 _COUNTERS = (
-    *("locked", "gave_up", "mask", "nearly", "units", "clock", "epoch_start", "covered", "unheard"),
-    *("run", "run_start", "run_covered", "longest_run", "latest", "generation", "boundaries"),
+    *("locked", "gave_up", "mask", "nearly", "units", "clock", "epoch_start", "covered", "unheard", "first_unheard"),
+    *("run", "run_start", "run_covered", "longest_run", "latest", "generation", "boundaries", "unused"),
 )
 PAGE = np.dtype(
     [
@@ -46,7 +46,10 @@ class RereadPage:
     longest_run: int
     latest: int
     boundaries: tuple[int, ...]
-    units: npt.NDArray[np.void]  # of UNIT
+    keys: npt.NDArray[np.uint64]  # of the units in the table, and of each:
+    reads: npt.NDArray[np.int64]
+    passes: npt.NDArray[np.int64]
+    sizes: npt.NDArray[np.float64]  # bytes of its largest read, to a power of two
 
 
 def page_name(head: StateHead) -> str:
@@ -74,6 +77,7 @@ def read_page(path: str) -> RereadPage | None:
     page = np.frombuffer(content, PAGE, 1)[0]
     count = int(page["boundaries"])
     units = page["table"][page["table"]["key"] != 0]
+    counts = units["counts"].astype(np.int64)
     if count > MOST_BOUNDARIES or len(units) != page["units"] or page["covered"] > len(units):
         return None
     return RereadPage(
@@ -86,5 +90,8 @@ def read_page(path: str) -> RereadPage | None:
         longest_run=int(page["longest_run"]),
         latest=int(page["latest"]),
         boundaries=tuple(map(int, page["boundary"][:count])),
-        units=units,
+        keys=units["key"],
+        reads=(counts & 0xFFFF),
+        passes=(counts >> 16) & 0x3FF,
+        sizes=2.0 ** (counts >> 26),
     )

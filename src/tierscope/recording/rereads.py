@@ -5,9 +5,10 @@ is as whole as the others. Where that does not hold, everything counts as one ep
 """
 
 import os
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from tierscope.native.rereads import (
     GAVE_UP_CLOCK,
     GAVE_UP_EPOCHS,
     GAVE_UP_LOCK,
+    GENERATION,
     NO_PAGE,
     RereadPage,
     page_name,
@@ -24,11 +26,13 @@ from tierscope.native.rereads import (
 )
 from tierscope.native.state import MarkedEpoch, StateHead, read_chunks
 from tierscope.trace.description import Rereads
+from tierscope.trace.ops import KINDS, READ
 
-COVERED = 0.95  # of all that a rank ever read: so much is in a whole pass
+COVERED = 0.9  # of all that a rank ever read: so much is in a whole pass
 TAIL = 0.05  # of a pass: what is read again at the very end, and begins no other one
 REGULAR = 0.9  # of the reads come equally often in every pass
 ODD = 0.1  # of the reads may come again in a single pass (headers, indexes)
+ALIKE = 0.9  # of the largest pass: so many reads, or bytes, has the smallest
 LATE = 0.1  # of a pass: so late the beginning of the next may be noticed
 LONGEST_RUN = 0.25  # of a pass: re-reads in a row inside of one
 FEWEST_UNITS = 20  # different reads, below which nothing can be told
@@ -47,6 +51,7 @@ class RankReads:
     mapped: bool = False
     scattered: bool = False  # over several hosts, each with a page of its own
     no_page: bool = False
+    sums: dict[int, npt.NDArray[np.float64]] = field(default_factory=dict)  # generation → reads and bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,7 @@ def settle_epochs(
     for rank, reads in ranks.items():
         reads.scattered = len(names[rank]) > 1
         reads.page = read_page(os.path.join(folder, min(names[rank])))
-        if reads.page is None or len(reads.page.units):
+        if reads.page is None or len(reads.page.keys):
             found[rank] = passes_of(reads)
         reads.page = None  # one at a time
     pages = (page for rank in found for page in _pages(folder, names[rank]))
@@ -99,6 +104,10 @@ def _look_through(head: StateHead, reads: RankReads) -> bool:
             case NativeLane():
                 lanes[chunk.epoch] += 1
                 reads.no_page |= chunk.epoch == NO_PAGE
+                cells = chunk.cells[READ :: len(KINDS)]
+                both = np.array([cells["ops"].sum(), cells["bytes"].sum()], float)
+                generation = max(0, chunk.epoch - GENERATION)
+                reads.sums[generation] = reads.sums.get(generation, 0) + both
             case MarkedEpoch() if chunk.begin_ns:
                 return True
             case _:
@@ -123,36 +132,47 @@ def passes_of(rank: RankReads) -> Passes:
         return Passes(doubt=_GAVE_UP[page.gave_up])
     boundaries = page.boundaries
     covered = page.covered
-    if boundaries and page.clock - page.epoch_start < TAIL * len(page.units):
-        boundaries, covered = boundaries[:-1], len(page.units)
-    doubt = _doubt_of_several(page, len(boundaries) + 1, covered) if boundaries else _doubt_of_one(page, rank)
+    if boundaries and page.clock - page.epoch_start < TAIL * len(page.keys):
+        boundaries, covered = boundaries[:-1], len(page.keys)
+    doubt = _doubt_of_several(page, rank, boundaries, covered) if boundaries else _doubt_of_one(page, rank)
     if doubt:
         return Passes(doubt=doubt)
     return Passes(boundaries, late_reads=page.latest * (page.mask + 1) if boundaries else 0)
 
 
 def _doubt_of_one(page: RereadPage, rank: RankReads) -> str | None:
-    units = page.units
-    again = int((units["reads"] > 1).sum())
-    few = len(units) < FEWEST_UNITS or len(units) < FEWEST_PER_THREAD * rank.threads
+    again = page.reads > 1
+    few = len(again) < max(FEWEST_UNITS, FEWEST_PER_THREAD * rank.threads)
     if rank.mapped:
         return "mapped"
-    if (again or page.nearly) and few:
+    if few and (again.any() or page.nearly):
         return "few"
-    return "uneven" if again > ODD * len(units) else None
+    return None if _most(page, ~again, 1 - ODD) else "uneven"
 
 
-def _doubt_of_several(page: RereadPage, count: int, covered: int) -> str | None:
-    units = page.units
-    if len(units) < FEWEST_UNITS:
+def _doubt_of_several(page: RereadPage, rank: RankReads, boundaries: tuple[int, ...], covered: int) -> str | None:
+    units, count = len(page.keys), len(boundaries) + 1
+    if units < FEWEST_UNITS:
         return "few"
-    if covered < COVERED * len(units):
+    if covered < COVERED * units:
         return "partial"
-    passes = units["passes"].astype(np.int64)
-    whole = np.minimum(passes, count).sum() >= COVERED * count * len(units)
-    regular = (units["reads"] % np.maximum(passes, 1) == 0).mean() >= REGULAR
-    prompt = page.longest_run <= LONGEST_RUN * len(units) and page.latest <= LATE * page.clock / count
-    return None if whole and regular and prompt else "uneven"
+    whole = np.minimum(page.passes, count).sum() >= COVERED * count * units
+    regular = _most(page, page.reads % np.maximum(page.passes, 1) == 0, REGULAR)
+    prompt = page.longest_run <= LONGEST_RUN * units and page.latest <= LATE * page.clock / count
+    return None if whole and regular and prompt and _alike(rank, boundaries) else "uneven"
+
+
+def _most(page: RereadPage, which: npt.NDArray[np.bool_], share: float) -> bool:
+    """So many of the reads are such ones, by number or by bytes: headers may be many, and a checkpoint may be large."""
+    return bool(which.mean() >= share or page.sizes[which].sum() >= share * page.sizes.sum())
+
+
+def _alike(rank: RankReads, boundaries: tuple[int, ...]) -> bool:
+    """All passes read about as often, or as much: one that only looks at headers is no epoch."""
+    sums = np.zeros((len(boundaries) + 1, 2))
+    for generation, both in rank.sums.items():
+        sums[bisect_right(boundaries, generation)] += both
+    return bool((sums.min(axis=0) >= ALIKE * sums.max(axis=0)).any())
 
 
 def agreed(ranks: Sequence[Passes], pages: Iterable[RereadPage]) -> str | None:
@@ -171,7 +191,7 @@ def _share_in_common(pages: Iterable[RereadPage]) -> float:
     mask = 0
     for page in pages:
         mask |= page.mask
-        keys = np.concatenate((keys, page.units["key"]))
+        keys = np.concatenate((keys, page.keys))
         keys = keys[keys & np.uint64(mask) == 0]
         while len(keys) > MOST_KEYS:
             mask = mask << 1 | 1

@@ -71,7 +71,7 @@ static void begin_epoch(rank_page *rank, ts_rereads *page)
     page->boundary[page->boundaries++] = ++page->generation;
     if (page->latest < page->run - 1) page->latest = page->run - 1;
     for (uint32_t i = 0; i < TS_REREAD_SLOTS; i++)
-        if (page->table[i].key && page->table[i].last >= page->run_start && page->table[i].passes < UINT16_MAX) page->table[i].passes++;
+        if (page->table[i].key && page->table[i].last >= page->run_start) page->table[i].passes++;
     page->epoch_start = page->run_start, page->covered = page->run_covered;
     page->run = page->unheard = 0;
 }
@@ -79,7 +79,7 @@ static void begin_epoch(rank_page *rank, ts_rereads *page)
 /* Too much comes that was never read before: all of it was the first epoch. */
 static void withdraw(ts_rereads *page)
 {
-    uint32_t run = page->clock - page->epoch_start;
+    uint32_t run = page->first_unheard - page->epoch_start;
     if (page->longest_run < run) page->longest_run = run;
     for (uint32_t i = 0; i < TS_REREAD_SLOTS; i++) page->table[i].passes = page->table[i].key != 0;
     page->boundaries = page->epoch_start = page->latest = page->unheard = 0;
@@ -91,27 +91,30 @@ static void meet_again(rank_page *rank, ts_rereads *page, ts_unit *unit)
     if (!page->run++) page->run_start = page->clock, page->run_covered = 0;
     page->run_covered += unit->last < page->run_start;
     unit->last = page->clock;
-    if (page->run > page->longest_run + page->longest_run / 4 && (uint64_t)page->covered * 20 >= (uint64_t)page->units * 19) begin_epoch(rank, page);
+    if (page->run > page->longest_run + page->longest_run / 4 && (uint64_t)page->covered * 100 >= (uint64_t)page->units * TS_REREAD_PERCENT) begin_epoch(rank, page);
 }
 
 static void meet_new(ts_rereads *page, ts_unit *unit, uint64_t key)
 {
     bool unheard = !unit->key;
     unit->key = key, unit->last = page->clock;
-    if (unit->passes < UINT16_MAX) unit->passes++;
+    unit->passes++; /* no more than there are epochs */
     if (page->longest_run < page->run) page->longest_run = page->run;
-    page->run = 0, page->covered++, page->units += unheard, page->unheard += unheard;
+    page->run = 0, page->covered++, page->units += unheard;
+    if (unheard && !page->unheard++) page->first_unheard = page->clock;
     if (unheard && page->boundaries && (uint64_t)page->unheard * 20 > page->units) withdraw(page);
     if (page->units > HALF) thin(page);
 }
 
-static void look_at(rank_page *rank, uint64_t key)
+static void look_at(rank_page *rank, uint64_t key, uint64_t bytes)
 {
     ts_rereads *page = rank->rereads;
     if (!lock(page)) return;
     if (++page->clock == UINT32_MAX) atomic_store(&page->gave_up, TS_GAVE_UP_CLOCK);
     ts_unit *unit = find(page, key);
+    unsigned size = 64 - (unsigned)__builtin_clzll(bytes);
     if (unit->reads < UINT16_MAX) unit->reads++;
+    if (unit->size < size) unit->size = size;
     if (unit->key && unit->last >= page->epoch_start) meet_again(rank, page, unit);
     else meet_new(page, unit, key);
     atomic_store(&page->locked, 0);
@@ -135,7 +138,7 @@ void ts_note_read(const ts_done *done)
     recent[1] = recent[0], recent[0] = key;
     looking = true;
     atomic_signal_fence(memory_order_seq_cst);
-    look_at(rank, key);
+    look_at(rank, key, done->bytes);
     atomic_signal_fence(memory_order_seq_cst);
     looking = false;
 }
