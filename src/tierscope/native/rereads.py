@@ -17,14 +17,10 @@ _COUNTERS = (
     *("locked", "gave_up", "mask", "nearly", "units", "clock", "epoch_start", "covered", "unheard", "first_unheard"),
     *("run", "run_start", "run_covered", "longest_run", "latest", "generation", "boundaries", "unused"),
 )
-PAGE = np.dtype(
-    [
-        ("rank", "<u4", 16),
-        *((name, "<u4") for name in _COUNTERS),
-        ("boundary", "<u4", MOST_BOUNDARIES),
-        ("table", UNIT, SLOTS),
-    ]
+REREADS = np.dtype(
+    [*((name, "<u4") for name in _COUNTERS), ("boundary", "<u4", MOST_BOUNDARIES), ("table", UNIT, SLOTS)]
 )
+PAGE = np.dtype([("rank", "<u4", 16), ("rereads", REREADS)])  # as the processes of a rank share it
 
 _LAUNCHERS = (  # in the order of c/process.c
     *("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "FLUX_TASK_RANK"),
@@ -74,7 +70,7 @@ def read_page(path: str) -> RereadPage | None:
         return None
     if len(content) < PAGE.itemsize:
         return None
-    page = np.frombuffer(content, PAGE, 1)[0]
+    page = np.frombuffer(content, PAGE, 1)[0]["rereads"]
     count = int(page["boundaries"])
     units = page["table"][page["table"]["key"] != 0]
     counts = units["counts"].astype(np.int64)

@@ -75,7 +75,9 @@ class Builtin:
     def collect(self, folder: str, out: str, about: TracedCommand) -> Trace:
         tiers = [tier.name for tier in about.tiers]
         key = RunKey(0, 1)
-        found = collect(folder, tiers, lambda head: _still_runs(head, folder), time.monotonic_ns(), about.epochs == "rereads")
+        found = collect(
+            folder, tiers, lambda head: _still_runs(head, folder), time.monotonic_ns(), about.epochs == "rereads"
+        )
         if about.ops:
             _collect_ops(os.path.join(out, "ops"), key, found.processes, tiers)
         described = Traced(
@@ -152,10 +154,11 @@ def _collect_ops(folder: str, key: RunKey, processes: list[Process], tiers: list
 
 def _rows(process: Process) -> Iterator[Rows]:
     """With the epochs of its lanes, which may be generations as they are written."""
-    for rows in _raw_rows(process):
-        if (rows["epoch"] >= GENERATION).any():
-            numbers, places = np.unique(rows["epoch"], return_inverse=True)
-            rows = rows.copy()
+    for raw in _raw_rows(process):
+        rows = raw
+        if (raw["epoch"] >= GENERATION).any():
+            numbers, places = np.unique(raw["epoch"], return_inverse=True)
+            rows = raw.copy()
             rows["epoch"] = np.array([process.epoch_of(int(number)) for number in numbers])[places]
         yield rows
 

@@ -25,13 +25,14 @@ from tierscope.native.rereads import (
     read_page,
 )
 from tierscope.native.state import MarkedEpoch, StateHead, read_chunks
-from tierscope.trace.description import Rereads
+from tierscope.trace.description import Doubt, Rereads
 from tierscope.trace.ops import KINDS, READ
 
 COVERED = 0.9  # of all that a rank ever read: so much is in a whole pass
 TAIL = 0.05  # of a pass: what is read again at the very end, and begins no other one
 REGULAR = 0.9  # of the reads come equally often in every pass
-ODD = 0.1  # of the reads may come again in a single pass (headers, indexes)
+ODD = 0.03  # of the reads may come again in a single pass (headers, indexes)
+IN_COMMON = 0.1  # of what ranks read in a single pass may be the same (indexes)
 ALIKE = 0.9  # of the largest pass: so many reads, or bytes, has the smallest
 LATE = 0.1  # of a pass: so late the beginning of the next may be noticed
 LONGEST_RUN = 0.25  # of a pass: re-reads in a row inside of one
@@ -39,7 +40,7 @@ FEWEST_UNITS = 20  # different reads, below which nothing can be told
 FEWEST_PER_THREAD = 4
 MOST_KEYS = 1 << 20  # that are compared between ranks
 
-_GAVE_UP = {GAVE_UP_LOCK: "interrupted", GAVE_UP_EPOCHS: "too_many", GAVE_UP_CLOCK: "too_many"}
+_GAVE_UP: dict[int, Doubt] = {GAVE_UP_LOCK: "interrupted", GAVE_UP_EPOCHS: "too_many", GAVE_UP_CLOCK: "too_many"}
 
 
 @dataclass(slots=True)
@@ -59,7 +60,7 @@ class Passes:
     """How often a rank read its data, or why that cannot be told; `late_reads`: until the next pass was noticed."""
 
     boundaries: tuple[int, ...] = ()
-    doubt: str | None = None
+    doubt: Doubt | None = None
     late_reads: int = 0
 
     @property
@@ -140,7 +141,7 @@ def passes_of(rank: RankReads) -> Passes:
     return Passes(boundaries, late_reads=page.latest * (page.mask + 1) if boundaries else 0)
 
 
-def _doubt_of_one(page: RereadPage, rank: RankReads) -> str | None:
+def _doubt_of_one(page: RereadPage, rank: RankReads) -> Doubt | None:
     again = page.reads > 1
     few = len(again) < max(FEWEST_UNITS, FEWEST_PER_THREAD * rank.threads)
     if rank.mapped:
@@ -150,16 +151,17 @@ def _doubt_of_one(page: RereadPage, rank: RankReads) -> str | None:
     return None if _most(page, ~again, 1 - ODD) else "uneven"
 
 
-def _doubt_of_several(page: RereadPage, rank: RankReads, boundaries: tuple[int, ...], covered: int) -> str | None:
+def _doubt_of_several(page: RereadPage, rank: RankReads, boundaries: tuple[int, ...], covered: int) -> Doubt | None:
     units, count = len(page.keys), len(boundaries) + 1
     if units < FEWEST_UNITS:
         return "few"
+    if not _most(page, page.reads % np.maximum(page.passes, 1) == 0, REGULAR):
+        return "uneven"
     if covered < COVERED * units:
         return "partial"
     whole = np.minimum(page.passes, count).sum() >= COVERED * count * units
-    regular = _most(page, page.reads % np.maximum(page.passes, 1) == 0, REGULAR)
     prompt = page.longest_run <= LONGEST_RUN * units and page.latest <= LATE * page.clock / count
-    return None if whole and regular and prompt and _alike(rank, boundaries) else "uneven"
+    return None if whole and prompt and _alike(rank, boundaries) else "uneven"
 
 
 def _most(page: RereadPage, which: npt.NDArray[np.bool_], share: float) -> bool:
@@ -175,12 +177,12 @@ def _alike(rank: RankReads, boundaries: tuple[int, ...]) -> bool:
     return bool((sums.min(axis=0) >= ALIKE * sums.max(axis=0)).any())
 
 
-def agreed(ranks: Sequence[Passes], pages: Iterable[RereadPage]) -> str | None:
+def agreed(ranks: Sequence[Passes], pages: Iterable[RereadPage]) -> Doubt | None:
     """Why ranks that are each sure of their passes do not have them in common; None: they have. Pages are looked at one by one."""
     doubt = next((found.doubt for found in ranks if found.doubt), None)
     if doubt or len({found.count for found in ranks}) > 1:
         return doubt or "ranks_differ"
-    if len(ranks) > 1 and ranks[0].count == 1 and _share_in_common(pages) > ODD:
+    if len(ranks) > 1 and ranks[0].count == 1 and _share_in_common(pages) > IN_COMMON:
         return "exchanged"
     return None
 

@@ -8,7 +8,7 @@ is added needs a new schema version: readers refuse what they do not know. None 
 import math
 import re
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
@@ -183,11 +183,25 @@ class PhaseSums(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     count: Count
 
 
+Doubt = Literal[
+    "few",
+    "mapped",
+    "uneven",
+    "partial",
+    "ranks_differ",
+    "exchanged",
+    "scattered",
+    "too_many",
+    "interrupted",
+    "no_page",
+]
+
+
 class Rereads(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What re-reads tell of a program that marks no epochs: how often it read its data, or (`doubt`) why that cannot be told."""
 
     passes: Size
-    doubt: str | None
+    doubt: Doubt | None
     late_reads: Count  # until the next pass was noticed, at most
 
 
