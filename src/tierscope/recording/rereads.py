@@ -31,7 +31,7 @@ from tierscope.trace.ops import KINDS, READ
 COVERED = 0.9  # of all that a rank ever read: so much is in a whole pass
 TAIL = 0.05  # of a pass: what is read again at the very end, and begins no other one
 REGULAR = 0.9  # of the reads come equally often in every pass
-ODD = 0.03  # of the reads may come again in a single pass (headers, indexes)
+ODD = 0.05  # of the reads may come again in a single pass (headers, indexes)
 IN_COMMON = 0.1  # of what ranks read in a single pass may be the same (indexes)
 ALIKE = 0.9  # of the largest pass: so many reads, or bytes, has the smallest
 LATE = 0.1  # of a pass: so late the beginning of the next may be noticed

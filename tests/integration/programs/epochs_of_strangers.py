@@ -164,6 +164,28 @@ def persistent_workers(epochs: int) -> None:
         worker.join()
 
 
+def torch_loader(epochs: int, persistent: int) -> None:
+    from torch.utils.data import DataLoader  # noqa: PLC0415
+
+    class Arrays:
+        def __len__(self) -> int:
+            return len(SMALL)
+
+        def __getitem__(self, number: int) -> float:
+            return float(np.load(SMALL[number]).sum())
+
+    loader: Any = DataLoader(
+        Arrays(),  # type: ignore[arg-type]
+        batch_size=7,
+        shuffle=True,
+        num_workers=3,
+        persistent_workers=bool(persistent),
+    )
+    for _ in range(epochs):
+        for _ in loader:
+            pass
+
+
 def ranks_that_exchange(epochs: int) -> None:
     """Two ranks, each with half of what was shuffled over both: a file is another rank's in another epoch."""
     parts = [shuffled(SMALL) for _ in range(epochs)]
