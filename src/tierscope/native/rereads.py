@@ -15,7 +15,7 @@ GAVE_UP_LOCK, GAVE_UP_EPOCHS, GAVE_UP_CLOCK, MARKED_INSTEAD = 1, 2, 3, 4
 UNIT = np.dtype([("key", "<u8"), ("last", "<u4"), ("counts", "<u4")])
 _COUNTERS = (
     *("locked", "gave_up", "mask", "nearly", "units", "clock", "epoch_start", "covered", "unheard", "first_unheard"),
-    *("run", "run_start", "run_covered", "longest_run", "latest", "generation", "boundaries", "unused"),
+    *("run", "run_start", "longest_run", "latest", "generation", "boundaries"),
 )
 REREADS = np.dtype(
     [*((name, "<u4") for name in _COUNTERS), ("boundary", "<u4", MOST_BOUNDARIES), ("table", UNIT, SLOTS)]

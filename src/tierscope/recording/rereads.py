@@ -38,6 +38,7 @@ LATE = 0.1  # of a pass: so late the beginning of the next may be noticed
 LONGEST_RUN = 0.25  # of a pass: re-reads in a row inside of one
 FEWEST_UNITS = 20  # different reads, below which nothing can be told
 FEWEST_PER_THREAD = 4
+WAIT = 8  # times as many reads as there are for each that is looked at: hardly ever longer until the next
 MOST_KEYS = 1 << 20  # that are compared between ranks
 
 _GAVE_UP: dict[int, Doubt] = {GAVE_UP_LOCK: "interrupted", GAVE_UP_EPOCHS: "too_many", GAVE_UP_CLOCK: "too_many"}
@@ -138,7 +139,8 @@ def passes_of(rank: RankReads) -> Passes:
     doubt = _doubt_of_several(page, rank, boundaries, covered) if boundaries else _doubt_of_one(page, rank)
     if doubt:
         return Passes(doubt=doubt)
-    return Passes(boundaries, late_reads=page.latest * (page.mask + 1) if boundaries else 0)
+    late = page.latest * (page.mask + 1) + WAIT * page.mask
+    return Passes(boundaries, late_reads=late if boundaries else 0)
 
 
 def _doubt_of_one(page: RereadPage, rank: RankReads) -> Doubt | None:

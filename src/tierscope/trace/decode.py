@@ -90,7 +90,7 @@ def wrong_field(message: str) -> str:
         (r"Object contains unknown field (.+)", rf"{inside}\1 is an unknown field"),
         (r"Expected (.+), got (.+)", r"must be \1, is \2"),
         (r"Expected (.+)", r"must be \1"),
-        (r"Invalid value (.+)", r"= \1 is not known"),
+        (r"Invalid (?:enum )?value (.+)", r"= \1 is not known"),
         (r"Number out of range", "is a number out of range"),
     ):
         if re.fullmatch(pattern, what, re.DOTALL):

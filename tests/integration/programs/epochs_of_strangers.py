@@ -175,7 +175,7 @@ def torch_loader(epochs: int, persistent: int) -> None:
             return float(np.load(SMALL[number]).sum())
 
     loader: Any = DataLoader(
-        Arrays(),  # type: ignore[arg-type]
+        Arrays(),
         batch_size=7,
         shuffle=True,
         num_workers=3,

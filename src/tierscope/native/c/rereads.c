@@ -33,13 +33,14 @@ static uint64_t key_of(const ts_done *done)
     return (key ^ key >> 31) | UINT64_C(1) << 63;
 }
 
-/* The unit's slot, or the free one where it belongs: at least half of all slots are free. */
+/* The unit's slot, or the free one where it belongs: half of all slots are free. NULL: somebody else wrote to the page. */
 static ts_unit *find(ts_rereads *page, uint64_t key)
 {
-    for (uint64_t at = key >> 40;; at++) {
-        ts_unit *unit = &page->table[at & (TS_REREAD_SLOTS - 1)];
+    for (uint64_t i = 0, at = key >> 40; i < TS_REREAD_SLOTS; i++) {
+        ts_unit *unit = &page->table[(at + i) & (TS_REREAD_SLOTS - 1)];
         if (unit->key == key || !unit->key) return unit;
     }
+    return NULL;
 }
 
 /* Forget every second unit. From a free slot on, so that each is put where a search for it ends. */
@@ -47,33 +48,34 @@ static void thin(ts_rereads *page)
 {
     uint32_t mask = atomic_load(&page->mask) << 1 | 1, first = 0;
     atomic_store(&page->mask, mask);
-    page->units = page->covered = page->run_covered = 0;
+    page->units = page->covered = 0;
     page->unheard /= 2, page->run /= 2, page->longest_run /= 2;
-    while (page->table[first].key) first++;
+    while (first < TS_REREAD_SLOTS && page->table[first].key) first++;
     for (uint32_t i = 1; i <= TS_REREAD_SLOTS; i++) {
         ts_unit *slot = &page->table[(first + i) & (TS_REREAD_SLOTS - 1)], unit = *slot;
         *slot = (ts_unit){0};
         if (!unit.key || (unit.key & mask)) continue;
-        *find(page, unit.key) = unit;
+        *find(page, unit.key) = unit; /* the one that was just emptied is free */
         page->units++;
         page->covered += unit.last >= page->epoch_start;
-        page->run_covered += unit.last >= page->run_start;
     }
 }
 
-/* What the run met was the beginning of the next epoch. Lanes change only now: they are late by the run. */
+/* The run is the next epoch's, but for as many reads as the end of this one may have. Lanes change only now: they are late by the run. */
 static void begin_epoch(rank_page *rank, ts_rereads *page)
 {
     int32_t current = page->generation ? (int32_t)(TS_GENERATION + page->generation) : 0;
-    if (page->boundaries == TS_REREAD_EPOCHS) return (void)atomic_store(&page->gave_up, TS_GAVE_UP_EPOCHS);
+    if (page->boundaries >= TS_REREAD_EPOCHS) return (void)atomic_store(&page->gave_up, TS_GAVE_UP_EPOCHS);
     if (!atomic_compare_exchange_strong(&rank->epoch, &current, (int32_t)(TS_GENERATION + page->generation + 1)))
         return (void)atomic_store(&page->gave_up, TS_MARKED_INSTEAD);
     page->boundary[page->boundaries++] = ++page->generation;
     if (page->latest < page->run - 1) page->latest = page->run - 1;
-    for (uint32_t i = 0; i < TS_REREAD_SLOTS; i++)
-        if (page->table[i].key && page->table[i].last >= page->run_start) page->table[i].passes++;
-    page->epoch_start = page->run_start, page->covered = page->run_covered;
-    page->run = page->unheard = 0;
+    page->epoch_start = page->run_start + page->longest_run;
+    page->run = page->unheard = page->covered = 0;
+    for (uint32_t i = 0; i < TS_REREAD_SLOTS; i++) {
+        bool met = page->table[i].key && page->table[i].last >= page->epoch_start;
+        page->table[i].passes += met, page->covered += met;
+    }
 }
 
 /* Too much comes that was never read before: all of it was the first epoch. */
@@ -88,8 +90,7 @@ static void withdraw(ts_rereads *page)
 
 static void meet_again(rank_page *rank, ts_rereads *page, ts_unit *unit)
 {
-    if (!page->run++) page->run_start = page->clock, page->run_covered = 0;
-    page->run_covered += unit->last < page->run_start;
+    if (!page->run++) page->run_start = page->clock;
     unit->last = page->clock;
     if (page->run > page->longest_run + page->longest_run / 4 && (uint64_t)page->covered * 100 >= (uint64_t)page->units * TS_REREAD_PERCENT) begin_epoch(rank, page);
 }
@@ -113,10 +114,14 @@ static void look_at(rank_page *rank, uint64_t key, uint64_t bytes)
     if (++page->clock == UINT32_MAX) atomic_store(&page->gave_up, TS_GAVE_UP_CLOCK);
     ts_unit *unit = find(page, key);
     unsigned size = 64 - (unsigned)__builtin_clzll(bytes);
-    if (unit->reads < UINT16_MAX) unit->reads++;
-    if (unit->size < size) unit->size = size;
-    if (unit->key && unit->last >= page->epoch_start) meet_again(rank, page, unit);
-    else meet_new(page, unit, key);
+    if (!unit) {
+        atomic_store(&page->gave_up, TS_GAVE_UP_LOCK);
+    } else {
+        if (unit->reads < UINT16_MAX) unit->reads++;
+        if (unit->size < size) unit->size = size & 63;
+        if (unit->key && unit->last >= page->epoch_start) meet_again(rank, page, unit);
+        else meet_new(page, unit, key);
+    }
     atomic_store(&page->locked, 0);
 }
 

@@ -30,14 +30,14 @@ typedef struct {
     uint32_t epoch_start;    /* by the clock */
     uint32_t covered;        /* units that were read in this epoch */
     uint32_t unheard, first_unheard; /* those of them that no epoch had read before, and when the first came */
-    uint32_t run, run_start, run_covered; /* reads in a row that met nothing new to the epoch; different units among them */
+    uint32_t run, run_start; /* reads in a row that met nothing new to the epoch */
     uint32_t longest_run;    /* after which something new came */
     uint32_t latest;         /* how many reads late the latest boundary was */
-    uint32_t generation, boundaries, unused;
+    uint32_t generation, boundaries;
     uint32_t boundary[TS_REREAD_EPOCHS]; /* the generation with which each epoch but the first begins */
     ts_unit table[TS_REREAD_SLOTS];
 } ts_rereads;
 
-_Static_assert(sizeof(ts_unit) == 16 && sizeof(ts_rereads) == 72 + 4 * TS_REREAD_EPOCHS + 16 * TS_REREAD_SLOTS, "the page is part of the file format");
+_Static_assert(sizeof(ts_unit) == 16 && sizeof(ts_rereads) == 64 + 4 * TS_REREAD_EPOCHS + 16 * TS_REREAD_SLOTS, "the page is part of the file format");
 
 #endif
