@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import polars as pl
 import pytest
@@ -25,7 +25,7 @@ from tierscope.analysis.times import from_traces
 from tierscope.analysis.wording import WORDING, Finding
 from tierscope.spec.dump import identity
 from tierscope.trace.columns import COLUMNS
-from tierscope.trace.description import DescribedTier
+from tierscope.trace.description import DescribedTier, Doubt, Rereads, Traced
 from tierscope.trace.ops import KINDS
 from tierscope.trace.trace import Trace
 
@@ -99,6 +99,15 @@ def command(seconds: float = 5.0, epochs: int = 1, basis: str = "busy", **about:
     """Of a traced command that did one read per epoch on each tier."""
     classes = {(0, n + 1): {"GFS-READ": seconds / 2, "LFS-READ": seconds / 2} for n in range(epochs)}
     return found(without_loop(trace_of(classes, about=traced(**about))), basis=basis)
+
+
+def rereading(doubt: Doubt | None = None, passes: int = 1, **about: Any) -> list[Finding]:
+    """Of a command that was traced with --epochs rereads and marked nothing."""
+    classes = {(0, n + 1): {"GFS-READ": 2.5, "LFS-READ": 2.5} for n in range(passes)}
+    trace = trace_of(classes, about={**traced(marked=False, **about), "epochs": "rereads"})
+    assert isinstance(trace.about, Traced)
+    told = structs.replace(trace.about.records, rereads=Rereads(passes=passes, doubt=doubt, late_reads=3))
+    return found(without_loop(replace(trace, about=structs.replace(trace.about, records=told))))
 
 
 def profiled(**facts: Any) -> dict[str, Any]:
@@ -295,6 +304,18 @@ CASES: dict[str, Case] = {
         {"span_seconds": 3.0},
         lambda: command(epochs=2, marked=False),  # found by re-reads
     ),
+    "rereads_found": Case(
+        lambda: rereading(passes=2), {"passes": 2, "late_reads": 3}, lambda: command(epochs=2, marked=True)
+    ),
+    "one_pass": Case(rereading, {"span_seconds": 3.0}, lambda: rereading("few")),
+    "epochs_unsure": Case(lambda: rereading("partial"), {"doubt": "partial", "span_seconds": 3.0}, rereading),
+    "epochs_by_opens": Case(
+        lambda: found(
+            without_loop(trace_of({(0, 1): {"GFS-READ": 5.0}}, about={**traced(marked=False), "epochs": "rereads"}))
+        ),
+        {},
+        rereading,
+    ),
     "outside": Case(
         lambda: command(outside_ops=7, outside_seconds=0.25),
         {"ops": 7, "seconds": 0.25},
@@ -400,7 +421,7 @@ CASES: dict[str, Case] = {
         lambda: found(
             run(about=profiled(missed_ops=3, missed_bytes=500)), run(about=profiled(missed_ops=1), rate=0.6, point=1)
         ),
-        {"profilers": ["dftracer"], "ops": 4, "bytes": 500},
+        {"profilers": ["dftracer"], "ops": 4, "bytes": 500, "untried": []},
         lambda: found(run(about=profiled(missed_ops=0, missed_bytes=0))),
     ),
     "outside_epochs": Case(
@@ -597,3 +618,18 @@ def test_what_is_wrong_with_a_profilers_logs_is_said_once_for_all_runs() -> None
     assert kinds["broken_lines"] == {"lines": 4}
     assert kinds["cut_logs"] == {"files": 2}
     assert not {"outside_epochs", "program_files", "no_epochs"} & kinds.keys()
+
+
+@pytest.mark.parametrize("doubt", [None, *get_args(Doubt)])
+def test_what_was_tried_is_not_recommended(doubt: Doubt | None) -> None:
+    advice = " ".join(finding.suggestion for finding in rereading(doubt))
+    assert "mark_epoch" in advice
+    assert "--epochs rereads" not in advice
+    assert not of_kind("no_marks", rereading(doubt))
+
+
+@pytest.mark.parametrize(("threads", "left"), [(1, []), (4, ["reader.read_threads to 1"])])
+def test_one_thread_is_recommended_to_those_who_have_several(threads: int, left: list[str]) -> None:
+    study = identity(small_study(f"workload.reader.read_threads={threads}"))
+    (finding,) = of_kind("missed_by_profiler", found(run(about={**profiled(missed_ops=3), "study": study})))
+    assert finding.evidence["untried"] == left

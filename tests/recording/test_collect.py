@@ -10,7 +10,8 @@ import pytest
 
 from tests.states import START, Op, epoch_chunk, lane_chunk, list_chunk, write_state
 from tierscope.native.state import StateHead
-from tierscope.recording.collect import Collected, collect, ranks_of
+from tierscope.recording.collect import Collected, collect
+from tierscope.recording.ranks import ranks_of
 from tierscope.trace.columns import COLUMNS
 from tierscope.trace.description import MappedSums, PhaseSums, RecordedProcess
 

@@ -260,3 +260,20 @@ def test_garbage_is_never_a_crash(plain: dict[str, Any]) -> None:
 
 def test_tiers_of_tests_are_names_that_can_be() -> None:
     assert described_by({"tiers": [{"name": name} for name in TIERS]}).tier_names == TIERS
+
+
+def test_records_of_the_version_before_tell_nothing_of_rereads() -> None:
+    whole = encode(described_by(traced()))
+    older = {**whole, "schema_version": 3, "records": {k: v for k, v in whole["records"].items() if k != "rereads"}}
+    about = decode_description(older, "mend it")
+    assert isinstance(about, Traced)
+    assert about.records.rereads is None
+    with pytest.raises(ResultError, match=r"records\.rereads is missing"):
+        decode_description({**older, "schema_version": 4}, "mend it")
+
+
+def test_a_doubt_that_nobody_knows_is_damage() -> None:
+    whole = encode(described_by(traced()))
+    told = {"passes": 1, "doubt": "bad weather", "late_reads": 0}
+    with pytest.raises(ResultError, match=r"records\.rereads\.doubt = 'bad weather' is not known"):
+        decode_description({**whole, "records": {**whole["records"], "rereads": told}}, "mend it")

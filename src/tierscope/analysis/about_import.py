@@ -7,6 +7,7 @@ from msgspec import structs
 
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.wording import Finding
+from tierscope.spec.load import parse_study
 from tierscope.trace.described_logs import LogDoubts, LogFacts
 from tierscope.trace.description import Measured
 
@@ -73,8 +74,13 @@ def about_profiled(measured: Sequence[Measured]) -> list[Finding]:
     missed = {"ops": sum(each.missed_ops for each in logs), "bytes": sum(each.missed_bytes for each in logs)}
     if any(missed.values()):
         profilers = sorted({about.profiler for about in measured if about.profiler})
-        findings.append(Finding("missed_by_profiler", {"profilers": profilers, **missed}))
+        untried = ["reader.read_threads to 1"] if any(map(_reads_with_threads, measured)) else []
+        findings.append(Finding("missed_by_profiler", {"profilers": profilers, **missed, "untried": untried}))
     return findings
+
+
+def _reads_with_threads(about: Measured) -> bool:
+    return about.study is not None and parse_study(about.study, "the study of a run").workload.reader.read_threads > 1
 
 
 def _merged(all_doubts: Sequence[LogDoubts]) -> LogDoubts:

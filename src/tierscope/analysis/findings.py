@@ -182,14 +182,31 @@ def _about_tracing(about: Traced, times: ClassTimes) -> list[Finding]:
     findings = _about_end(shlex.join(about.command), about)
     if not times.table["ops"].sum():
         findings += [] if records.unrecorded_processes else [Finding("nothing_recorded", {})]
-    elif not records.marked and times.epoch is None and times.epochs["epoch"].n_unique() == 1:
-        findings.append(Finding("no_marks", {"span_seconds": records.span_seconds}))
+    else:
+        findings += _about_epochs(about, times)
     for tier in about.tiers:
         if "/" in tier.prefixes:
             findings.append(Finding("root_tier", {"tier": tier.name}))
     if times.basis == "wall":
         findings += _about_wall(records)
     return findings + _about_unseen(records)
+
+
+def _about_epochs(about: Traced, times: ClassTimes) -> list[Finding]:
+    """How epochs were told apart, where the program did not mark them; none of it recommends what was tried."""
+    records, rereads = about.records, about.records.rereads
+    span = {"span_seconds": records.span_seconds}
+    if records.marked:
+        return []
+    if about.epochs == "rereads" and rereads is None:
+        return [Finding("epochs_by_opens", {})]
+    if rereads and rereads.doubt:
+        return [Finding("epochs_unsure", {"doubt": rereads.doubt, **span})]
+    if rereads and rereads.passes > 1:
+        return [Finding("rereads_found", {"passes": rereads.passes, "late_reads": rereads.late_reads})]
+    if times.epoch is None and times.epochs["epoch"].n_unique() == 1:
+        return [Finding("one_pass" if rereads else "no_marks", span)]
+    return []
 
 
 def _about_end(command: str, ended: Traced | RecordedCommand) -> list[Finding]:

@@ -14,7 +14,8 @@ from tierscope.jsonable import JsonObject
 from tierscope.units import about_bytes, about_seconds, counted, format_bytes
 
 # kind → (what was found, what to do about it). How evidence is shown stands behind the colon: seconds by :time, bytes by :size (rounded) or :bytes
-# (exact), amounts with their noun by :count file, words that depend on an amount by :if is|are (# is the amount), and lists with what joins them.
+# (exact), amounts with their noun by :count file, words that depend on an amount by :if is|are (# is the amount), lists with what joins them, and
+# options that are left to try by :or try (nothing if there are none): no advice recommends what was given.
 WORDING: dict[str, tuple[str, str]] = {
     "partial": (
         "{finished} of {total:count run} {total:if is|are} finished; all numbers are about those",
@@ -116,6 +117,23 @@ WORDING: dict[str, tuple[str, str]] = {
     "no_marks": (
         "no epochs were marked: everything counts as one, {span_seconds:time} from the first operation to the last",
         "call tierscope.mark_epoch(n) where epoch n begins, or trace with --epochs rereads",
+    ),
+    "rereads_found": (
+        "epochs are passes over the same data, found by re-reads: {passes}; a pass that only checks or sums up files counts too. "
+        "What comes before the first re-read of a pass (opens, and up to {late_reads:count read}) counts for the pass before",
+        "call tierscope.mark_epoch(n) where epoch n begins if an epoch of yours is something else",
+    ),
+    "one_pass": (
+        "re-reads show one pass over the data, {span_seconds:time} from the first operation to the last: hardly anything was read twice",
+        "call tierscope.mark_epoch(n) where epoch n begins if there are more epochs: what a program keeps in memory it does not read again",
+    ),
+    "epochs_unsure": (
+        "epochs cannot be told by re-reads: {doubt:doubt}. Everything counts as one, {span_seconds:time} from the first operation to the last",
+        "call tierscope.mark_epoch(n) where epoch n begins",
+    ),
+    "epochs_by_opens": (
+        "an earlier version took every file that was opened again for the beginning of an epoch: their number may be wrong",
+        "trace again with this version, or call tierscope.mark_epoch(n) where epoch n begins",
     ),
     "outside": (
         "operations of processes that are no rank's: {ops} ({seconds:time}); they are not in the table",
@@ -242,7 +260,7 @@ WORDING: dict[str, tuple[str, str]] = {
     "missed_by_profiler": (
         "operations of ranks that {profilers:, } does not show, at least: {ops} (of reads: {bytes:size}); a profiler can lose track of a file "
         "while another thread of its process opens one",
-        "read with one thread (reader.read_threads: 1) for exact counts, or leave --profiler out",
+        "leave --profiler out for exact counts{untried:or set}",
     ),
     "reads_only": (
         "extended tracing (DXT) holds reads only: metadata is missing here, so the I/O time is too short by it",
@@ -250,7 +268,7 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "no_epochs": (
         "the logs do not tell epochs apart: everything counts as one",
-        "give --epoch-gap where processes begin anew in every epoch, or let the program write one log per epoch",
+        "give --epoch-gap (a shorter one, if you gave one) where processes begin anew in every epoch, or let the program write one log per epoch",
     ),
     "metadata_dominated": (
         "metadata is {percent:.0f} % of the slowest process's I/O time ({meta_seconds:time}): it opens and looks more than it reads",
@@ -375,11 +393,11 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "nothing_fits": (
         "not even one sample fits the {memory_bytes:size} of an accelerator: a step of batch {batch} needs {peak_bytes:size} at its peak",
-        "try --precision amp, --checkpointed or a smaller --input; otherwise the network must be split over accelerators, which is not modelled",
+        "try {untried: or }; otherwise the network must be split over accelerators, which is not modelled",
     ),
     "batch_too_large": (
         "batch {batch} does not fit the {memory_bytes:size} of an accelerator: it needs {peak_bytes:size} at its peak; the largest that fits is {largest}",
-        "use at most that, or try --precision amp or --checkpointed",
+        "use at most that{untried:or try}",
     ),
     "storage_hidden": (
         "storage does not matter for this workload {where} after the first epoch: compute, exchange of gradients, unpacking or memory takes longer",
@@ -387,7 +405,7 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "storage_limits": (
         "storage matters for this workload {where}: an epoch waits for {tier}, up to {times:.1f} × as long as everything else takes (number of nodes: {nodes})",
-        "see what a nearer tier, compression (--compression) or more memory for each node would change",
+        "see what {untried: or } would change",
     ),
     "fits_memory": (
         "a node's share of the files fits main memory with {nodes} or more nodes: later epochs need no storage then",
@@ -399,7 +417,7 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "device_bound": (
         "an accelerator waits longest for {what}: {intensity:.0f} FLOP for each byte of its memory, where it could do {balance:.0f}",
-        "look at --layers for those that need most",
+        "the table of layers (--layers) shows those that need most",
     ),
     "assumed_samples": (
         "how many samples there are is not known: {samples} {samples:if is|are} assumed, each in a file as large as in memory",
@@ -443,7 +461,7 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "low_utilisation": (
         "the device computed {percent:.0f} % of the epoch at {where}, by {clock}: most of the rest ({stall_percent:.0f} % of the epoch) it waited for samples",
-        "read and decode faster or further ahead (read_threads, prefetch_size), or compare with --storage-matters",
+        "read and decode faster or further ahead (read_threads, prefetch_size){untried:or compare with}",
     ),
     "nothing_read": (
         "nothing is read at {where}: {why}, so its I/O time says nothing about storage",
@@ -561,6 +579,21 @@ ADVICE = {
 }
 
 
+# Why epochs cannot be told by re-reads (trace/description.py).
+DOUBTS = {
+    "few": "fewer than 20 different reads, or 4 of each thread, are too few to tell a pass from a repetition",
+    "mapped": "files were mapped, and what is read through a mapping is not seen",
+    "uneven": "what is read again does not come in passes that are alike (random samples, validation now and then, files that are read twice)",
+    "partial": "the last pass is not whole (the command was ended, or read a part of the data again)",
+    "ranks_differ": "ranks read their data a different number of times",
+    "exchanged": "ranks read each other's data, as they do where a shuffle is over all ranks",
+    "scattered": "processes of one rank ran on several hosts",
+    "too_many": "there are too many passes to keep apart",
+    "interrupted": "a process was stopped or killed while it noted a read",
+    "no_page": "a process could not share its notes with the others of its rank (descriptors, limits, space in --out)",
+}
+
+
 class _Words(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         how, _, what = format_spec.partition(" ")
@@ -580,6 +613,11 @@ def _exact_bytes(value: int | list[int], _: str) -> str:
     return ", ".join(map(format_bytes, value)) if isinstance(value, list) else format_bytes(value)
 
 
+def _or_else(options: list[str], words: str) -> str:
+    """Options that were not given, if there are any left."""
+    return f", or {words} {' or '.join(options)}" if options else ""
+
+
 _SHOWN: dict[str, Callable[[Any, str], str]] = {
     "time": lambda value, _: "an unknown time" if value is None else about_seconds(value),
     "size": lambda value, _: about_bytes(value),
@@ -587,6 +625,8 @@ _SHOWN: dict[str, Callable[[Any, str], str]] = {
     "count": counted,
     "if": _by_amount,
     "advice": lambda value, _: ADVICE[value],
+    "doubt": lambda value, _: DOUBTS[value],
+    "or": _or_else,
 }
 
 
@@ -613,7 +653,7 @@ def shown_evidence(finding: Finding) -> JsonObject:
     """Evidence as its sentences show it: times, sizes and lists as text, numbers as they are."""
     fields = string.Formatter().parse(" ".join(WORDING[finding.kind]))
     specs = {name: spec or "" for _, name, spec, _ in fields if name}
-    words, as_text = _Words(), ("time", "bytes", "advice", ", ")
+    words, as_text = _Words(), ("time", "bytes", "advice", "doubt", ", ")
     return {
         name: words.format_field(value, specs[name]) if specs.get(name) in as_text else value
         for name, value in finding.evidence.items()

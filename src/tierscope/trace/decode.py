@@ -9,7 +9,7 @@ from tierscope.errors import ResultError
 from tierscope.jsonable import JsonObject
 from tierscope.trace.description import Description, TracedCommand
 from tierscope.trace.trace import SCHEMA_VERSION
-from tierscope.trace.upgrade import upgraded, upgraded_command
+from tierscope.trace.upgrade import upgraded, upgraded_command, with_later_fields
 
 T = TypeVar("T")
 
@@ -22,6 +22,7 @@ def decode_description(plain: JsonObject, fix: str) -> Description:
     version, content = _versioned(plain, fix)
     if version == 1:
         return decode(upgraded(content), Description, fix)
+    content = with_later_fields(content, version)
     described: Description = decode(content, Description, fix)
     if wrong := _other_fields(content, msgspec.to_builtins(described, str_keys=True)):
         raise ResultError(f"its description is damaged: {wrong[:_MOST_TEXT]}; {fix}")
@@ -89,7 +90,7 @@ def wrong_field(message: str) -> str:
         (r"Object contains unknown field (.+)", rf"{inside}\1 is an unknown field"),
         (r"Expected (.+), got (.+)", r"must be \1, is \2"),
         (r"Expected (.+)", r"must be \1"),
-        (r"Invalid value (.+)", r"= \1 is not known"),
+        (r"Invalid (?:enum )?value (.+)", r"= \1 is not known"),
         (r"Number out of range", "is a number out of range"),
     ):
         if re.fullmatch(pattern, what, re.DOTALL):

@@ -8,7 +8,7 @@ is added needs a new schema version: readers refuse what they do not know. None 
 import math
 import re
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
@@ -183,6 +183,28 @@ class PhaseSums(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     count: Count
 
 
+Doubt = Literal[
+    "few",
+    "mapped",
+    "uneven",
+    "partial",
+    "ranks_differ",
+    "exchanged",
+    "scattered",
+    "too_many",
+    "interrupted",
+    "no_page",
+]
+
+
+class Rereads(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What re-reads tell of a program that marks no epochs: how often it read its data, or (`doubt`) why that cannot be told."""
+
+    passes: Size
+    doubt: Doubt | None
+    late_reads: Count  # until the next pass was noticed, at most
+
+
 class Records(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What processes of a traced command left behind, beside their sums, and what of it is missing."""
 
@@ -209,6 +231,7 @@ class Records(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     unrecorded_ops: Count = 0
     damaged_files: tuple[str, ...] = ()  # the first of them
     damaged_file_count: Count = 0
+    rereads: Rereads | None = None  # None: nobody asked, or the program marked its epochs
 
 
 class TracedCommand(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -40,6 +40,7 @@ _RECORDS = (
     *("still_running", "unemulated_processes", "scattered_processes", "unrecorded_processes", "unrecorded_ops"),
     *("damaged_files", "damaged_file_count"),
 )
+_REREADS_SINCE = 4
 _PROCESS = ("lanes", "rank", "pid", "parent", "command", "host", "start")
 
 
@@ -49,6 +50,14 @@ def upgraded(about: JsonObject) -> JsonObject:
     own = {"measured": _measured, "simulated": _simulated, "traced": _traced, "imported": _imported}
     upgrade = own.get(kind) if isinstance(kind, str) else None
     return {"kind": kind, **_common(about), **(upgrade(about) if upgrade else {})}
+
+
+def with_later_fields(about: JsonObject, version: int) -> JsonObject:
+    """A description of version 2 or later, with the fields that later versions added, as not known."""
+    records = about.get("records")
+    if version < _REREADS_SINCE and about.get("kind") == "traced" and isinstance(records, dict):
+        return {**about, "records": {"rereads": None, **records}}
+    return about
 
 
 def upgraded_command(about: JsonObject) -> JsonObject:

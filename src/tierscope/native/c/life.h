@@ -3,20 +3,15 @@
 #define TIERSCOPE_LIFE_H
 
 #include "process.h"
+#include "rereads.h"
 
-enum { TS_FOLDER = 3000, TS_REREAD_SLOTS = 1 << 20 };
+enum { TS_FOLDER = 3000 };
 
-/* Shared by the processes of a rank: its epoch (0 means 1) and, to find epochs by re-reads, the files that it read. */
-typedef struct {
-    _Atomic uint64_t file; /* 0: free */
-    _Atomic uint64_t seen; /* epoch in the upper half, which open in it in the lower */
-} reread;
+/* Shared by the processes of a rank: its epoch (0 means 1) and, to find epochs by re-reads, what it read. */
 typedef struct {
     _Atomic int32_t epoch;
-    _Atomic uint32_t opens;
-    _Atomic uint32_t files;
-    uint32_t unused[13];
-    reread table[];
+    uint32_t unused[15];
+    ts_rereads rereads[]; /* one, with TS_OPTION_REREADS */
 } rank_page;
 
 /* What a forked child must not inherit; the kernel wipes it there. */

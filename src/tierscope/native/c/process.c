@@ -183,7 +183,7 @@ static rank_page *open_rank_page(void)
 {
     char host[64], rank[80], *path = ts_life->path, *fresh = ts_life->other;
     bool finds_rereads = ts_conf->options & TS_OPTION_REREADS;
-    size_t bytes = sizeof(rank_page) + (finds_rereads ? TS_REREAD_SLOTS * sizeof(reread) : 0);
+    size_t bytes = sizeof(rank_page) + (finds_rereads ? sizeof(ts_rereads) : 0);
     raw_read_host(host, sizeof host);
     name_rank(rank, sizeof rank);
     snprintf(path, sizeof ts_life->path, "%s/rank-%s-%s", ts_folder, host, rank);
@@ -386,6 +386,7 @@ void ts_op_end(ts_span span, const ts_done *done)
     }
     bool outside = span.virtual_start == TS_OUTSIDE;
     if (likely(!outside)) is_over(self);
+    if (unlikely(ts_conf->options & TS_OPTION_REREADS)) ts_note_read(done);
     ts_lane *lane = lane_of(self); /* not before it slept: a signal handler may have forked meanwhile */
     if (unlikely(!lane)) {
         if (!outside) ts_abandon(&ts_life->wall, span);

@@ -72,8 +72,8 @@ void ts_op_end(ts_span span, const ts_done *done);
 /* A path's number in the operation list; writes down which path it is, where such a list is kept. */
 uint64_t ts_name_file(const char *path);
 
-/* A tier's file was opened for the operation list's and the epochs' sake. */
-void ts_note_open(uint64_t file);
+/* rereads.c, with TS_OPTION_REREADS: an operation is over; the next epoch may begin with it. */
+void ts_note_read(const ts_done *done);
 
 void ts_note_mapping(void);
 

@@ -89,7 +89,6 @@ void ts_finish_open(ts_span span, int fd, int dir, const char *text, bool resolv
     if (what.tier == TS_NO_TIER) {
         ts_op_not_ours(span);
     } else {
-        if (fd >= 0) ts_note_open(what.file);
         ts_done done = {.tier = (unsigned)what.tier, .kind = TS_OPEN, .file = what.file, .end_ns = end, .asks_metadata = true};
         ts_op_end(span, &done);
     }
@@ -168,7 +167,7 @@ ALIAS(__openat_2) int __openat64_2(int, const char *, int);
 
 static ssize_t moved(ts_span span, int fd, const ts_fd *what, unsigned kind, int64_t offset, ssize_t got)
 {
-    if (unlikely(offset < 0 && (ts_conf->options & TS_OPTION_OPS) && got >= 0)) {
+    if (unlikely(offset < 0 && ts_conf->options && got >= 0)) {
         int kept = errno;
         offset = syscall(SYS_lseek, fd, 0, SEEK_CUR) - got;
         errno = kept;
