@@ -12,7 +12,7 @@ from tests.states import START, Op, epoch_chunk, lane_chunk, list_chunk, write_s
 from tierscope.native.state import StateHead
 from tierscope.recording.collect import Collected, collect, ranks_of
 from tierscope.trace.columns import COLUMNS
-from tierscope.trace.description import MappedSums, PhaseSums, RecordedProcess
+from tierscope.trace.description import RANK_WALL, MappedSums, PhaseSums, RecordedProcess
 
 TIERS = ["lfs", "gfs"]
 READ = Op("read", 100, 0.5, tier=1)
@@ -157,7 +157,7 @@ def test_marked_epochs_have_their_time_and_phases(tmp_path: Path) -> None:
     assert (first["epoch_seconds"], first["compute_seconds"]) == (2.0, 0.5)
     assert (second["epoch_seconds"], second["compute_seconds"]) == (1.5, 0.125)  # to its last operation
     assert (first["samples"], first["stall_seconds"], first["step_read_seconds"]) == (None, None, None)
-    assert found.provides == ("lanes", "busy", "wall", "epochs", "compute")
+    assert found.provides == ("lanes", "busy", "wall", "epochs", "compute", RANK_WALL)
     assert found.records.phases["save"] == PhaseSums(seconds=0.25, count=1)
     assert found.records.marked
 
@@ -177,7 +177,7 @@ def test_without_marks_no_epoch_has_a_time_but_the_span_is_known(tmp_path: Path)
     (row,) = rank_rows(found)
     assert (row["epoch_seconds"], row["compute_seconds"]) == (None, None)
     assert (found.records.marked, found.records.span_seconds) == (False, 1.0)
-    assert found.provides == ("lanes", "busy", "wall")
+    assert found.provides == ("lanes", "busy", "wall", RANK_WALL)
 
 
 def test_epochs_that_were_found_by_rereads_have_no_time(tmp_path: Path) -> None:

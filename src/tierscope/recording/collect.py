@@ -3,7 +3,7 @@
 Launchers tell every process its rank through a variable, and what a process starts inherits it: so the workers of a loader fall
 under their rank. Launchers may be nested (`srun torchrun`): one variable numbers the whole trace, the innermost that any process has.
 Processes without it (the launcher itself, a script that prepares data) are no rank's: their rows are kept, without a rank.
-Where no process has such a variable, all of them are rank 0.
+Where no process has such a variable, all of them are rank 0. Those of a rank share an epoch and a clock: native/c/process.c groups them likewise.
 """
 
 import os
@@ -26,6 +26,7 @@ from tierscope.native.state import (
     read_unrecorded,
 )
 from tierscope.output.durable import boot_id
+from tierscope.recording.clocks import rank_wall
 from tierscope.trace.columns import COLUMNS, TraceRow
 from tierscope.trace.description import MappedSums, PhaseSums, RecordedProcess, Records
 from tierscope.trace.native_lanes import lane_table
@@ -122,7 +123,10 @@ def collect(
         damaged_files=tuple(f"{name}: {reason}" for name, reason in list(damaged.items())[:MOST_LISTED]),
         damaged_file_count=len(damaged),
     )
-    return Collected(gathering.table(), records, gathering.provides(), processes)
+    shared = rank_wall(
+        (process.rank, process.head.shares_clock and process.at_home) for process in processes if process.lanes
+    )
+    return Collected(gathering.table(), records, gathering.provides() + shared, processes)
 
 
 def _heads(folder: str, tiers: int, damaged: dict[str, str]) -> Iterator[StateHead]:

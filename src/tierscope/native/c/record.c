@@ -28,12 +28,12 @@ static inline _Bool swap(ts_wall *wall, uint64_t *state, uint64_t *last, uint64_
 }
 
 /* Advance to `now` and change the number of active operations by `step`; the virtual time. */
-static inline uint64_t move(ts_wall *wall, uint64_t now, int step)
+static inline uint64_t move(ts_wall *wall, uint64_t now, int64_t step)
 {
     uint64_t state = *(volatile uint64_t *)&wall->state, last = *(volatile uint64_t *)&wall->last_ns;
     for (;;) {
         uint64_t active = state & ACTIVE_MASK, virtual = state >> ACTIVE_BITS;
-        uint64_t latest = now > last ? now : last, next = active || step > 0 ? active + (uint64_t)step : 0; /* a forked child counts anew */
+        uint64_t latest = now > last ? now : last, next = step > 0 || active >= (uint64_t)-step ? active + (uint64_t)step : 0; /* one too many may have been taken out */
         if (active) virtual += active == 1 ? (latest - last) * FRACTION : (latest - last) * FRACTION / active; /* a division takes its time */
         if (swap(wall, &state, &last, virtual << ACTIVE_BITS | (next & ACTIVE_MASK), latest)) return virtual;
     }
@@ -46,6 +46,8 @@ ts_span ts_begin_at(ts_wall *wall, uint64_t now)
 }
 
 void ts_abandon(ts_wall *wall, ts_span span) { move(wall, span.start_ns, -1); }
+
+void ts_take_out(ts_wall *wall, uint64_t now, uint32_t operations) { move(wall, now, -(int64_t)operations); }
 
 static inline unsigned bin_of(uint64_t value)
 {

@@ -4,8 +4,9 @@
    there are no locks and no atomic additions. `sequence` is odd while a record is being made and `check` is the sum of all
    counters, so that whoever reads a lane (also one of a process that was killed) knows whether it is whole.
 
-   Wall seconds share each instant equally among the operations of the process that are then active: a virtual clock
-   advances by dt / active, and an operation's share is its advance. The clock is one 16-byte word, moved by compare-and-swap. */
+   Wall seconds share each instant equally among the operations of a rank that are then active: a virtual clock advances by
+   dt / active, and an operation's share is its advance. The clock is one 16-byte word, moved by compare-and-swap; whose operations
+   share one is said in clock.h. */
 #ifndef TIERSCOPE_RECORD_H
 #define TIERSCOPE_RECORD_H
 
@@ -80,6 +81,9 @@ ts_span ts_begin_at(ts_wall *wall, uint64_t now);
 
 /* The operation leaves no record: it was not one of a tier. */
 void ts_abandon(ts_wall *wall, ts_span span);
+
+/* So many operations will never end: whoever began them is gone. */
+void ts_take_out(ts_wall *wall, uint64_t now, uint32_t operations);
 
 /* The operation was over at `end`; adds it to the lane. Returns its wall share. */
 void ts_end_at(ts_wall *wall, ts_lane *lane, ts_span span, uint64_t end, unsigned cell, uint64_t bytes);
