@@ -38,6 +38,9 @@ typedef struct {
     ts_wall *wall;        /* of either */
     ts_wall own_wall;
     ts_identity identity; /* in the rank's clock */
+    rank_page *peeked;    /* the rank's page as found before there was a state file; NULL: there was none, or nobody looked */
+    _Atomic uint32_t has_peeked, has_moved; /* has_moved: that was another rank's */
+    char rank_name[80];   /* whose page it is */
     _Atomic uint64_t loans[TS_LOANS / 64]; /* a bit for each that is in use */
     char stem[TS_FOLDER + 200]; /* path of the state file without .state */
     char path[TS_FOLDER + 300], other[TS_FOLDER + 300]; /* for who holds the lock: the host's stacks may be small */

@@ -190,17 +190,21 @@ static void fill_head(ts_head *head, uint64_t now)
     memcpy(head->magic, TS_STATE_MAGIC, 8);
 }
 
-/* The page that all processes of a rank share. It appears complete, under its name, or not at all. */
-static rank_page *open_rank_page(void)
+/* The page that all processes of a rank share. It appears complete, under its name, or not at all. With the lock held. */
+static rank_page *open_rank_page(bool may_make)
 {
     char host[64], rank[80], *path = ts_life->path, *fresh = ts_life->other;
     bool finds_rereads = ts_conf->options & TS_OPTION_REREADS;
     size_t bytes = sizeof(rank_page) + (finds_rereads ? TS_REREAD_SLOTS * sizeof(reread) : 0);
     raw_read_host(host, sizeof host);
     name_rank(rank, sizeof rank);
+    if (ts_life->peeked && !strcmp(rank, ts_life->rank_name)) return ts_life->peeked;
+    atomic_store(&ts_life->has_moved, ts_life->peeked != NULL);
+    snprintf(ts_life->rank_name, sizeof ts_life->rank_name, "%s", rank);
     snprintf(path, sizeof ts_life->path, "%s/rank-%s-%s", ts_folder, host, rank);
     int fd = raw_open(path, O_RDWR);
     if (fd < 0) {
+        if (!may_make) return NULL;
         snprintf(fresh, sizeof ts_life->other, "%s/rank-%s-%s.%ld", ts_folder, host, rank, syscall(SYS_gettid));
         fd = raw_open(fresh, O_RDWR | O_CREAT | O_EXCL);
         if (fd < 0) return NULL;
@@ -251,7 +255,7 @@ static bool bear(void)
     ts_life->base = base;
     ts_life->mapped = bytes;
     ts_life->head = (ts_head *)base;
-    ts_life->rank = open_rank_page();
+    ts_life->rank = open_rank_page(true);
     if (!ts_life->rank) ts_life->rank = &ts_private_rank;
     bool shares = ts_life->rank != &ts_private_rank && ts_may_share(&ts_life->rank->clock, &ts_life->identity);
     ts_life->clock = shares ? &ts_life->rank->clock : NULL;
@@ -321,7 +325,6 @@ static void find_seat(ts_thread *self)
     if (!ts_lock()) return;
     if (!self->seat) self->seat = ts_take_seat(ts_life->clock, &ts_life->identity);
     self->standing = !self->seat;
-    if (self->standing) atomic_store(&ts_life->head->shares_clock, 0);
     ts_unlock();
 }
 
@@ -372,13 +375,34 @@ static bool be_seated(ts_thread *self)
     return is_seated(self);
 }
 
+/* The rank's clock before this process has a state file. */
+static const ts_wall *peek_at_clock(void)
+{
+    if (unlikely(!atomic_load_explicit(&ts_life->has_peeked, memory_order_acquire))) {
+        int kept = errno;
+        if (ts_lock()) {
+            if (!atomic_load(&ts_life->born)) ts_life->peeked = open_rank_page(false);
+            atomic_store(&ts_life->has_peeked, 1);
+            ts_unlock();
+        }
+        errno = kept;
+    }
+    return ts_life->peeked ? &ts_life->peeked->clock.wall : NULL;
+}
+
+static ts_span begin_outside(void)
+{
+    const ts_wall *wall = likely(atomic_load_explicit(&ts_life->born, memory_order_acquire)) ? ts_life->wall : peek_at_clock();
+    uint64_t now = ts_now();
+    return wall ? ts_begin_outside(wall, now) : (ts_span){now, TS_OUTSIDE};
+}
+
 ts_span ts_op_begin(void)
 {
     ts_thread *self = &ts_self;
     if (unlikely(!self->watched)) self->watched = pthread_setspecific(thread_end, self) == 0;
-    bool seated = likely(is_seated(self)) || be_seated(self);
+    if (unlikely(!is_seated(self)) && !be_seated(self)) return begin_outside();
     uint64_t now = ts_now();
-    if (unlikely(!seated)) return (ts_span){now, TS_OUTSIDE};
     if (likely(self->lane[0])) self->lane[0]->under_way_ns = now;
     if (likely(ts_life->clock) && unlikely(now > atomic_load_explicit(&ts_life->clock->looked_ns, memory_order_relaxed) + TS_LOOK_NS))
         ts_look_around(ts_life->clock, now);
@@ -388,9 +412,7 @@ ts_span ts_op_begin(void)
 
 ts_span ts_op_begin_unsure(void)
 {
-    if (ts_self.on_tier) return ts_op_begin();
-    ts_span span = {ts_now(), TS_OUTSIDE};
-    return span;
+    return ts_self.on_tier ? ts_op_begin() : begin_outside();
 }
 
 static inline void is_over(ts_thread *self)
@@ -408,7 +430,7 @@ static void leave_clock(ts_thread *self, ts_span span)
 void ts_op_cancel(ts_span span)
 {
     ts_thread *self = &ts_self;
-    if (span.virtual_start == TS_OUTSIDE || !is_seated(self)) return;
+    if (span.virtual_start & TS_OUTSIDE || !is_seated(self)) return;
     is_over(self);
     leave_clock(self, span);
 }
@@ -442,7 +464,7 @@ void ts_op_end(ts_span span, const ts_done *done)
         if (limited) late = ts_sleep(until);
         end = ts_now();
     }
-    bool outside = span.virtual_start == TS_OUTSIDE || !is_seated(self);
+    bool outside = span.virtual_start & TS_OUTSIDE || !is_seated(self);
     if (likely(!outside)) is_over(self);
     ts_lane *lane = lane_of(self); /* not before it slept: a signal handler may have forked meanwhile */
     if (unlikely(!lane)) {
@@ -458,7 +480,8 @@ void ts_op_end(ts_span span, const ts_done *done)
         ts_end_at(ts_life->wall, lane, span, end, cell, done->bytes);
         ts_rise(self->seat);
     } else {
-        ts_end_outside(ts_life->wall, lane, span.start_ns, end, cell, done->bytes);
+        bool elsewhere = !(span.virtual_start & TS_OUTSIDE) || atomic_load(&ts_life->has_moved) || !ts_life->clock; /* it began in another clock */
+        ts_end_outside(ts_life->wall, lane, (ts_span){span.start_ns, elsewhere ? TS_OUTSIDE : span.virtual_start}, end, cell, done->bytes);
     }
     if (unlikely(ts_conf->options & TS_OPTION_OPS)) ts_append_row(self, lane, span, end, done);
     atomic_signal_fence(memory_order_seq_cst);

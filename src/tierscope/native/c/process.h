@@ -52,7 +52,6 @@ ts_span ts_op_begin(void);
 
 /* The same for one whose file is not known yet: it has a place in the clock only if this thread's last such operation was a tier's. */
 ts_span ts_op_begin_unsure(void);
-#define TS_OUTSIDE UINT64_MAX /* virtual_start of an operation that has none */
 
 /* It reached no tier; and (by its path) this thread's next will not either, probably. */
 void ts_op_cancel(ts_span span);

@@ -50,7 +50,7 @@ typedef struct {
     _Atomic uint64_t mapped_ops; /* mmaps of a tier's files: their page faults are not seen */
     _Atomic uint64_t unemulated; /* the config asks for emulation, but this is another host */
     _Atomic uint64_t lost_rows;  /* of the operation list that could not be written */
-    _Atomic uint64_t shares_clock; /* all its operations are in its rank's clock; 0: they share time among themselves at most */
+    _Atomic uint64_t shares_clock; /* its operations share time with its rank's; 0: among themselves at most */
 } ts_head;
 
 enum { TS_HEAD_BYTES = 4096 };
