@@ -134,6 +134,32 @@ def test_clocks_of_two_hosts_are_not_mixed(tmp_path: Path) -> None:
     assert (found.records.span_seconds, found.records.scattered_processes) == (4.0, 1)
 
 
+@pytest.mark.parametrize(
+    ("processes", "one_clock"),
+    [
+        ([{}, {}], True),
+        ([{}, {"shares_clock": 0}], False),
+        ([{"shares_clock": 0}], True),  # a rank's only process needs no other clock
+        ([{"variables": {"PMI_RANK": rank}, "shares_clock": 0} for rank in range(2)], True),
+        ([{"variables": {"PMI_RANK": 1}, "shares_clock": rank % 2} for rank in range(2)], False),
+        ([{"variables": {"PMI_RANK": 1}}, {"shares_clock": 0}, {"shares_clock": 0}], True),  # beside the ranks
+        ([{}, {"host": b"other", "boot": b"another"}], False),  # each host has its own
+    ],
+)
+def test_wall_seconds_are_a_union_where_the_processes_of_a_rank_share_a_clock(
+    processes: list[dict[str, Any]], one_clock: bool, tmp_path: Path
+) -> None:
+    for number, changes in enumerate(processes):
+        write_state(tmp_path, f"p{number}", lane_chunk([READ]), start_realtime_ns=number, **changes)
+    assert (RANK_WALL in collected(tmp_path).provides) == one_clock
+
+
+def test_a_process_without_operations_needs_no_clock(tmp_path: Path) -> None:
+    write_state(tmp_path, "a", lane_chunk([READ]))
+    write_state(tmp_path, "b", epoch_chunk(1, 1, 2), shares_clock=0)
+    assert RANK_WALL in collected(tmp_path).provides
+
+
 def test_processes_beside_the_ranks_are_kept_without_a_rank(tmp_path: Path) -> None:
     write_state(tmp_path, "rank", lane_chunk([READ]), variables={"PMI_RANK": 0})
     write_state(tmp_path, "launcher", lane_chunk([Op("open", 0, 0.25)]))
