@@ -387,10 +387,15 @@ def test_a_look_at_what_still_runs_writes_no_lists(here: Path, monkeypatch: pyte
     assert (out / "ops" / "files.parquet").exists()
 
 
-def test_analysing_by_the_wall_says_where_processes_are_added_up(here: Path) -> None:
+@pytest.mark.parametrize("shares", [0, 1])
+def test_analysing_by_the_wall_says_where_processes_are_added_up(shares: int, here: Path) -> None:
+    """Where they have no clock in common, as with a library of an older version."""
     operations = [Op("read", 1000, 0.5)]
     for rank in range(2):
-        write_state(here / "ready", f"w{rank}", lane_chunk(operations, tiers=1), tiers=1, variables={"PMI_RANK": rank})
+        variables = {"PMI_RANK": rank}
+        chunk = lane_chunk(operations, tiers=1)
+        write_state(here / "ready", f"w{rank}", chunk, tiers=1, variables=variables, shares_clock=shares)
     out = traced(here).out
     assert [finding.kind for finding in analyze(out, Counting("busy")).findings] == []
-    assert [finding.evidence for finding in analyze(out).findings] == [{"processes": 2}]
+    expected: list[dict[str, object]] = [] if shares else [{"processes": 2}]
+    assert [finding.evidence for finding in analyze(out).findings] == expected

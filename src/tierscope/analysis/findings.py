@@ -19,6 +19,7 @@ from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.training import Training, about_training
 from tierscope.analysis.wording import Finding
 from tierscope.trace.description import (
+    RANK_WALL,
     Imported,
     Measured,
     RecordedCommand,
@@ -187,7 +188,7 @@ def _about_tracing(about: Traced, times: ClassTimes) -> list[Finding]:
     for tier in about.tiers:
         if "/" in tier.prefixes:
             findings.append(Finding("root_tier", {"tier": tier.name}))
-    if times.basis == "wall":
+    if times.basis == "wall" and RANK_WALL not in about.provides:
         findings += _about_wall(records)
     return findings + _about_unseen(records)
 

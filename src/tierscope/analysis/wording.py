@@ -144,8 +144,8 @@ WORDING: dict[str, tuple[str, str]] = {
         "let the program read instead of map to see it (for NumPy: mmap_mode=None)",
     ),
     "wall_processes": (
-        "wall seconds are shared within a process only: up to {processes:count process} of a rank had I/O, and theirs are added up",
-        "take them as the most that it can have been",
+        "not all processes of a rank shared one clock, and their wall seconds are added up: up to {processes:count process} of a rank had I/O",
+        "read them as an upper bound, or trace again with this version, on one host and in one container",
     ),
     "unrecorded": (
         "processes that could not write their records (they changed user or root directory, or their limits forbade it): {processes}; "

@@ -24,6 +24,7 @@ from tierscope.recording.builtin import Builtin
 from tierscope.recording.collect import collect
 from tierscope.recording.recorders import RecordingRequest
 from tierscope.spec.study import FRAMEWORKS, Study
+from tierscope.trace.description import RANK_WALL
 from tierscope.trace.rank_trace import RankTrace
 from tierscope.trace.trace import RunKey
 from tierscope.watch import Watch
@@ -88,4 +89,7 @@ class Preloading:
             repetition=pl.lit(key.repetition, pl.Int32),
             node=(pl.col("rank") // per_node).cast(pl.Int32),
         )
-        return ProfiledRun(ranks, rows, ("epochs", "lanes", "busy", "steps", "cold"), recorder=PRELOADED)
+        wall = ("wall", RANK_WALL) if RANK_WALL in found.provides else ()
+        if not wall:  # sums over processes are no wall seconds
+            rows = rows.with_columns(wall_seconds=pl.lit(None, pl.Float64))
+        return ProfiledRun(ranks, rows, ("epochs", "lanes", "busy", *wall, "steps", "cold"), recorder=PRELOADED)

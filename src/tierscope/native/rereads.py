@@ -20,13 +20,12 @@ _COUNTERS = (
 REREADS = np.dtype(
     [*((name, "<u4") for name in _COUNTERS), ("boundary", "<u4", MOST_BOUNDARIES), ("table", UNIT, SLOTS)]
 )
-PAGE = np.dtype([("rank", "<u4", 16), ("rereads", REREADS)])  # as the processes of a rank share it
+PAGE = np.dtype([("rank", "<u4", 16), ("clock", "V65664"), ("rereads", REREADS)])  # as the processes of a rank share it
 
 _LAUNCHERS = (  # in the order of c/process.c
     *("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "FLUX_TASK_RANK"),
     *("PALS_RANKID", "JSM_NAMESPACE_RANK", "SLURM_PROCID"),
 )
-_LONGEST_RANK = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +53,11 @@ def page_name(head: StateHead) -> str:
 
 
 def _rank_name(variables: Mapping[str, str]) -> str:
-    names = ("RANK", *_LAUNCHERS) if "WORLD_SIZE" in variables and "RANK" in variables else _LAUNCHERS
+    names = ("RANK", *_LAUNCHERS) if "WORLD_SIZE" in variables else _LAUNCHERS
     for name in names:
-        if variables.get(name) or (name == "RANK" and name in variables):
-            return f"{name}-{variables[name][:_LONGEST_RANK]}"
+        value = variables.get(name, "")
+        if value.isascii() and value.isdigit() and int(value) < 2**31:
+            return f"{name}-{int(value)}"
     return "all-"
 
 

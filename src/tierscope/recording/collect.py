@@ -22,6 +22,7 @@ from tierscope.native.state import (
     read_unrecorded,
 )
 from tierscope.output.durable import boot_id
+from tierscope.recording.clocks import rank_wall
 from tierscope.recording.ranks import ranks_of
 from tierscope.recording.rereads import settle_epochs
 from tierscope.trace.columns import COLUMNS, TraceRow
@@ -107,7 +108,10 @@ def collect(
         damaged_files=tuple(f"{name}: {reason}" for name, reason in list(damaged.items())[:MOST_LISTED]),
         damaged_file_count=len(damaged),
     )
-    return Collected(gathering.table(), records, gathering.provides(), processes)
+    shared = rank_wall(
+        (process.rank, process.head.shares_clock and process.at_home) for process in processes if process.lanes
+    )
+    return Collected(gathering.table(), records, gathering.provides() + shared, processes)
 
 
 def _heads(folder: str, tiers: int, damaged: dict[str, str]) -> Iterator[StateHead]:

@@ -26,6 +26,9 @@ from tierscope.trace.limits import (
 )
 from tierscope.trace.provenance import Provenance
 
+RANK_WALL = (
+    "rank_wall"  # wall seconds are the union over all processes of a rank; without it they may be sums over processes
+)
 _SWEPT = re.compile(r"[a-z0-9_]{1,64}(\.[a-z0-9_]{1,64}){0,8}")
 _TAKEN = {*COLUMNS, "class", "seconds"} - {"tier"}  # columns that analyses meet beside swept ones
 
@@ -104,7 +107,7 @@ class RunDescription(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """What all four have."""
 
     tiers: tuple[DescribedTier, ...]
-    provides: tuple[str, ...] = ()  # what its table tells: epochs, lanes, busy, wall, steps, cold, compute
+    provides: tuple[str, ...] = ()  # what its table tells: epochs, lanes, busy, wall, RANK_WALL, steps, cold, compute
     provenance: Provenance | None = None
     own_cost: OwnCost | None = None
     checkpoint: CheckpointSummary | None = None  # None: none were asked for
