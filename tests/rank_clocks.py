@@ -12,7 +12,7 @@ from tierscope.native import setup, state
 from tierscope.native.lanes import NativeLane
 from tierscope.native.stations import Station, TierStations
 from tierscope.output.durable import boot_id
-from tierscope.recording.collect import ranks_of
+from tierscope.recording.ranks import ranks_of
 from tierscope.trace.ops import KINDS, OP_ROW
 
 

@@ -209,7 +209,8 @@ def test_marks_count_where_there_are_some(tmp_path: Path) -> None:
         ({"RANK": "3"}, "all-"),
         ({"RANK": "3", "WORLD_SIZE": "4", "PMI_RANK": "1"}, "RANK-3"),
         ({"PMI_RANK": "1", "SLURM_PROCID": "2"}, "PMI_RANK-1"),
-        ({"SLURM_PROCID": "../x"}, "SLURM_PROCID-.._x"),
+        ({"SLURM_PROCID": "../x"}, "all-"),
+        ({"SLURM_PROCID": "07"}, "SLURM_PROCID-7"),
     ],
 )
 def test_the_page_of_a_process(variables: dict[str, str], name: str, tmp_path: Path) -> None:
