@@ -9,7 +9,7 @@ from tierscope.errors import ResultError
 from tierscope.jsonable import JsonObject
 from tierscope.trace.description import Description, TracedCommand
 from tierscope.trace.trace import SCHEMA_VERSION
-from tierscope.trace.upgrade import upgraded, upgraded_command
+from tierscope.trace.upgrade import upgraded, upgraded_command, with_later_fields
 
 T = TypeVar("T")
 
@@ -22,6 +22,7 @@ def decode_description(plain: JsonObject, fix: str) -> Description:
     version, content = _versioned(plain, fix)
     if version == 1:
         return decode(upgraded(content), Description, fix)
+    content = with_later_fields(content, version)
     described: Description = decode(content, Description, fix)
     if wrong := _other_fields(content, msgspec.to_builtins(described, str_keys=True)):
         raise ResultError(f"its description is damaged: {wrong[:_MOST_TEXT]}; {fix}")

@@ -1,4 +1,4 @@
-"""Descriptions of schema version 1 as those of version 2. Pure: plain data in, plain data out; the decoder then checks all of it.
+"""Descriptions of earlier schema versions as those of this one. Pure: plain data in, plain data out; the decoder then checks all of it.
 
 Version 1 was lenient: a key may be missing where a version before had nothing to say, and null meant the same. What is of a wrong type is
 handed on as it is, so that the decoder names it.
@@ -10,6 +10,7 @@ from typing import Any
 
 from tierscope.jsonable import JsonObject
 
+_COST_OF_PATHS, _COVERAGE = 3, 4  # versions from which on descriptions have them
 _COST = ("recorder_seconds_per_op", "harness_seconds_per_sample", "threads_seconds_per_op")
 _ORIGIN = ("host", "system", "cores", "memory_bytes", "python", "packages", "launcher", "time", "filesystems")
 _CHECKPOINT = (
@@ -54,6 +55,18 @@ def upgraded(about: JsonObject) -> JsonObject:
 def upgraded_command(about: JsonObject) -> JsonObject:
     """The description of a command that was being traced by version 1."""
     return {**_taken(about, ("recorder", "command", "epochs", "ops", "exit_code")), **_tiers(about), **_origin(about)}
+
+
+def with_later_fields(about: JsonObject, version: int) -> JsonObject:
+    """A description of version 2 or 3, with what later ones have beside: nobody knew it then."""
+    if version < _COST_OF_PATHS and isinstance(about.get("own_cost"), dict):
+        about = {
+            **about,
+            "own_cost": {"relative_stat_seconds": None, "foreign_open_seconds": None, **about["own_cost"]},
+        }
+    if version < _COVERAGE and about.get("kind") in ("measured", "traced"):
+        about = {"coverage": None, **about}
+    return about
 
 
 def _common(about: JsonObject) -> JsonObject:
