@@ -15,12 +15,20 @@ from tierscope.trace.description import Description, Measured, Traced
 
 LEAST_SHARE = 0.95
 LEAST_UNSEEN_BYTES = 1 << 20  # less is what libraries read while they are loaded
-START_BYTES = 4096  # that the kernel counts for starting a process, before our library is there
 MORE_SEEN = 1.02  # seen ÷ counted, from where on the count lacks something
 DEVICE_SHARE = 0.5  # of bytes read, below which memory served most of them
+COUNTING = {
+    "ext2",
+    "ext3",
+    "ext4",
+    "xfs",
+    "btrfs",
+    "overlay",
+    "tmpfs",
+}  # filesystems whose fetches from devices are counted
 CACHE_BYTES_PER_SECOND = (
-    1 << 30
-)  # of one thread: faster than this, or than the next, and with few bytes from devices, it was memory
+    256 << 20
+)  # of a reading thread: slower than this, and than the next, it may have been a device
 CACHE_SECONDS_PER_READ = 20e-6
 LEAST_CACHED_BYTES = 16 << 20
 
@@ -94,7 +102,7 @@ def about_coverage(abouts: Sequence[Description]) -> Iterator[Finding]:
     whole = [about for about in runs if not (isinstance(about, Traced) and _lost(about))]
     for what, share_of in (("read", read_share), ("written", written_share)):
         shares = [(share_of(about.coverage), about) for about in whole if about.coverage is not None]
-        low = [pair for pair in shares if pair[1].coverage is not None and _is_low(pair[0], pair[1].coverage)]
+        low = [pair for pair in shares if _is_low(pair[0])]
         if low:
             share, about = min(low, key=lambda pair: pair[0].value or 0.0)
             yield _low(what, share, about)
@@ -103,9 +111,8 @@ def about_coverage(abouts: Sequence[Description]) -> Iterator[Finding]:
         yield Finding("coverage_unknown", {"processes": rings})
 
 
-def _is_low(share: Share, found: Coverage) -> bool:
-    least = LEAST_UNSEEN_BYTES + START_BYTES * found.processes
-    return share.value is not None and share.value < LEAST_SHARE and share.unseen_bytes > least
+def _is_low(share: Share) -> bool:
+    return share.value is not None and share.value < LEAST_SHARE and share.unseen_bytes > LEAST_UNSEEN_BYTES
 
 
 def _lost(about: Traced) -> bool:
@@ -130,9 +137,12 @@ def about_page_cache(abouts: Sequence[Description], said: frozenset[str]) -> Ite
         if not isinstance(about, Measured | Traced) or about.coverage is None:
             continue
         found, tiers = about.coverage, [tier.name for tier in about.tiers if not tier.emulated]
+        kinds = about.provenance.filesystems if about.provenance else {}
         device, moved = found.device_read_bytes, found.real_read_bytes
         if device is None or moved < LEAST_CACHED_BYTES or found.unknown_processes or said & set(tiers):
             continue
+        if not all(kinds.get(tier) in COUNTING for tier in tiers):
+            continue  # cannot be told
         rate = moved / max(found.real_read_seconds, 1e-9)
         each = found.real_read_seconds / max(1, found.real_read_ops)
         if device < DEVICE_SHARE * moved and (rate > CACHE_BYTES_PER_SECOND or each < CACHE_SECONDS_PER_READ):

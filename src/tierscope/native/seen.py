@@ -10,7 +10,7 @@ from tierscope.native.state import open_plain
 
 NAME = "seen"
 _SLOTS = 64
-_HEAD = struct.Struct("<QQ48x")
+_HEAD = struct.Struct("<QQQ40x")
 _SLOT = np.dtype([("read", "<i8"), ("written", "<i8"), ("unused", "<i8", 6)])
 SEEN_BYTES = _HEAD.size + _SLOTS * _SLOT.itemsize
 _LARGEST = 1 << 62
@@ -24,6 +24,7 @@ class SeenElsewhere:
     written_bytes: int
     processes: int  # that the library was loaded into; an exec counts again
     rings: int  # processes that touched a tier and had an io_uring
+    early_faults: int  # page faults of processes before they first mapped a tier's file
 
 
 def read_seen(folder: str) -> SeenElsewhere | None:
@@ -35,9 +36,9 @@ def read_seen(folder: str) -> SeenElsewhere | None:
         return None
     if len(content) < SEEN_BYTES:
         return None
-    processes, rings = _HEAD.unpack_from(content)
+    processes, rings, early_faults = _HEAD.unpack_from(content)
     slots = np.frombuffer(content, _SLOT, _SLOTS, _HEAD.size)
     read, written = (int(slots[name].sum(dtype=object)) for name in ("read", "written"))
-    found = SeenElsewhere(read, written, processes, rings)
-    possible = max(abs(found.read_bytes), abs(found.written_bytes), processes, rings) < _LARGEST
+    found = SeenElsewhere(read, written, processes, rings, early_faults)
+    possible = max(abs(read), abs(written), processes, rings, early_faults) < _LARGEST
     return found if possible else None

@@ -1,6 +1,7 @@
 """What was seen of a traced command, beside what the kernel counted of all its processes."""
 
 from collections.abc import Collection
+from dataclasses import replace
 
 import polars as pl
 
@@ -22,6 +23,8 @@ def coverage_of(folder: str, found: Collected, kernel: KernelIo | None, emulated
     sums = real.select(pl.col("bytes", "ops", "busy_seconds").sum()).row(0)
     records = found.records
     elsewhere_hosts = sum(process.head.boot != boot_id() for process in found.processes)
+    if kernel is not None:
+        kernel = replace(kernel, faults=max(0, kernel.faults - elsewhere.early_faults))
     return coverage(
         kernel,
         (read + elsewhere.read_bytes, written + elsewhere.written_bytes),

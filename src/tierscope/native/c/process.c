@@ -84,7 +84,6 @@ __attribute__((constructor)) static void start(void)
         ts_board = ts_open_board(config);
         ts_lost = ts_open_lost();
         ts_open_seen();
-        ts_saw((int64_t)config->bytes, 0); /* the kernel counted how we read it */
         ts_conf = config; /* last: now operations are recorded */
     }
     errno = kept;

@@ -9,14 +9,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MOST_LOOKED_AT = 4096 };
+enum { MOST_LOOKED_AT = 4096, MOST_AT_START = 1 << 16 };
 
 ts_seen_page *ts_seen;
 static _Thread_local ts_seen_slot *slot; /* a forked child may share its parent's */
 static _Atomic uint32_t closes, has_ring;
+
+/* What the kernel counted until now: the exec, the loader and we ourselves read our way here. A process that was here before an exec may have read
+   more, which is not to be forgiven. */
+static int64_t read_before_us(void)
+{
+    char text[64];
+    raw_read_line("/proc/self/io", text, sizeof text); /* rchar is the first line */
+    int64_t count = strncmp(text, "rchar: ", 7) ? 0 : (int64_t)atoll(text + 7);
+    return count < MOST_AT_START ? count : MOST_AT_START;
+}
 
 void ts_open_seen(void)
 {
@@ -28,6 +39,7 @@ void ts_open_seen(void)
     raw_close(fd);
     if (!ts_seen) return;
     atomic_fetch_add_explicit(&ts_seen->processes, 1, memory_order_relaxed);
+    ts_saw(read_before_us(), 0);
 }
 
 void ts_saw(int64_t read, int64_t written)
@@ -36,6 +48,17 @@ void ts_saw(int64_t read, int64_t written)
     if (unlikely(!slot)) slot = &ts_seen->slots[syscall(SYS_gettid) % TS_SEEN_SLOTS];
     if (read) atomic_fetch_add_explicit(&slot->read, read, memory_order_relaxed);
     if (written) atomic_fetch_add_explicit(&slot->written, written, memory_order_relaxed);
+}
+
+/* A forked child has the faults of its own only, and a mapping that it was given. */
+void ts_saw_mapping(void)
+{
+    static _Atomic uint32_t maps;
+    struct rusage used;
+    if (!ts_seen || atomic_load_explicit(&maps, memory_order_relaxed) || atomic_exchange(&maps, 1)) return;
+    int kept = errno;
+    if (syscall(SYS_getrusage, RUSAGE_SELF, &used) == 0) atomic_fetch_add(&ts_seen->early_faults, (uint64_t)(used.ru_minflt + used.ru_majflt));
+    errno = kept;
 }
 
 static bool is_ring(const char *link_of_fd)

@@ -19,7 +19,8 @@ typedef struct {
 typedef struct {
     _Atomic uint64_t processes; /* that our library was loaded into: each exec counts */
     _Atomic uint64_t rings;     /* processes that touched a tier and had an io_uring */
-    uint64_t unused[6];
+    _Atomic uint64_t early_faults; /* page faults of processes before they first mapped a tier's file */
+    uint64_t unused[5];
     ts_seen_slot slots[TS_SEEN_SLOTS];
 } ts_seen_page;
 _Static_assert(sizeof(ts_seen_page) == 64 * (1 + TS_SEEN_SLOTS), "the page is part of the file format");
@@ -45,6 +46,9 @@ static inline void ts_saw_copied(bool counted, bool reads, bool writes, ssize_t 
 
 /* A tier's file was closed, or the process ends: now and then, see whether it has an io_uring. */
 void ts_look_for_rings(bool ends);
+
+/* A tier's file was mapped. */
+void ts_saw_mapping(void);
 
 /* A descriptor that was mapped where the rings of an io_uring are. */
 void ts_may_be_ring(int fd);
