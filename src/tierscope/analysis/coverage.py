@@ -63,7 +63,7 @@ def _share(found: Coverage, seen: int, counted: int | None, mapped: int) -> Shar
     if seen > MORE_SEEN * counted + LEAST_UNSEEN_BYTES:
         return Share(None, reason="more_seen")
     whole = counted + mapped
-    if not whole:
+    if not whole or (not seen and whole < LEAST_UNSEEN_BYTES):
         return Share(None, reason="nothing")
     return Share(min(1.0, seen / whole), max(0, whole - seen), bool(mapped))
 

@@ -46,14 +46,15 @@ def coverage(
     mapped_bytes: int = 0,
     unknown: int = 0,
     rings: int = 0,
+    writes: bool = True,
 ) -> Coverage:
-    """`seen`: bytes that were read and written; `mapped_bytes`: the length of all mappings of a tier's files."""
+    """`seen`: bytes that were read and written; `mapped_bytes`: the length of all mappings of a tier's files; `writes`: they can be compared."""
     most = 0 if not mapped_bytes else None if kernel is None else min(mapped_bytes, kernel.faults * FAULT_BYTES)
     return Coverage(
         seen_read_bytes=_possible(seen[0]),
         seen_written_bytes=_possible(seen[1]),
         kernel_read_bytes=None if kernel is None else _possible(kernel.read_bytes),
-        kernel_written_bytes=None if kernel is None else _possible(kernel.written_bytes),
+        kernel_written_bytes=None if kernel is None or not writes else _possible(kernel.written_bytes),
         device_read_bytes=None if kernel is None else _possible(kernel.device_read_bytes),
         mapped_fault_bytes=None if most is None else _possible(most),
         real_read_bytes=_possible(reads.nbytes),
