@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tierscope.analysis.wording import ADVICE, WORDING, Finding, shown_evidence
+from tierscope.analysis.wording import ADVICE, CAUSES, WORDING, Finding, shown_evidence
 
 NAMES = {"tier", "filesystem", "class", "system", "network", "before", "after", "before_where", "after_where"}
 NOT_PLURAL = {"is", "was", "has", "process", "does", "needs"}
@@ -23,6 +23,10 @@ def one_of_everything(kind: str) -> dict[str, Any]:
             evidence[name] = 1
         elif how == "advice":
             evidence[name] = next(iter(ADVICE))
+        elif how in ("cause", "remedy"):
+            evidence[name] = next(iter(CAUSES))
+        elif how == "did":
+            evidence[name] = "read"
         elif spec and not re.search(r"[a-z]$", spec):  # what joins a list
             evidence[name] = ["x"]
         else:

@@ -34,7 +34,7 @@ LEAST_CACHED_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class CoverageShare:
     """`value`: seen ÷ all; None: cannot be told, for `reason`. `bound`: all is an upper bound, because files were mapped."""
 
     value: float | None
@@ -43,29 +43,29 @@ class Share:
     reason: str | None = None
 
 
-def read_share(found: Coverage) -> Share:
+def read_share(found: Coverage) -> CoverageShare:
     if found.mapped_fault_bytes is None:
-        return Share(None, reason="not_counted")
+        return CoverageShare(None, reason="not_counted")
     return _share(found, found.seen_read_bytes, found.kernel_read_bytes, found.mapped_fault_bytes)
 
 
-def written_share(found: Coverage) -> Share:
+def written_share(found: Coverage) -> CoverageShare:
     return _share(found, found.seen_written_bytes, found.kernel_written_bytes, 0)
 
 
-def _share(found: Coverage, seen: int, counted: int | None, mapped: int) -> Share:
+def _share(found: Coverage, seen: int, counted: int | None, mapped: int) -> CoverageShare:
     if counted is None:
-        return Share(None, reason="not_counted")
+        return CoverageShare(None, reason="not_counted")
     if found.unknown_processes:
-        return Share(None, reason="elsewhere")
+        return CoverageShare(None, reason="elsewhere")
     if found.ring_processes:
-        return Share(None, reason="io_uring")
+        return CoverageShare(None, reason="io_uring")
     if seen > MORE_SEEN * counted + LEAST_UNSEEN_BYTES:
-        return Share(None, reason="more_seen")
+        return CoverageShare(None, reason="more_seen")
     whole = counted + mapped
     if not whole or (not seen and whole < LEAST_UNSEEN_BYTES):
-        return Share(None, reason="nothing")
-    return Share(min(1.0, seen / whole), max(0, whole - seen), bool(mapped))
+        return CoverageShare(None, reason="nothing")
+    return CoverageShare(min(1.0, seen / whole), max(0, whole - seen), bool(mapped))
 
 
 def merged(found: Sequence[Coverage]) -> Coverage | None:
@@ -111,7 +111,7 @@ def about_coverage(abouts: Sequence[Description]) -> Iterator[Finding]:
         yield Finding("coverage_unknown", {"processes": rings})
 
 
-def _is_low(share: Share) -> bool:
+def _is_low(share: CoverageShare) -> bool:
     return share.value is not None and share.value < LEAST_SHARE and share.unseen_bytes > LEAST_UNSEEN_BYTES
 
 
@@ -120,7 +120,7 @@ def _lost(about: Traced) -> bool:
     return bool(records.lost_ops or records.unrecorded_processes or records.damaged_file_count or about.running)
 
 
-def _low(what: str, share: Share, about: Measured | Traced) -> Finding:
+def _low(what: str, share: CoverageShare, about: Measured | Traced) -> Finding:
     found = about.coverage
     assert found is not None
     assert share.value is not None
@@ -128,7 +128,7 @@ def _low(what: str, share: Share, about: Measured | Traced) -> Finding:
     by_maps = what == "read" and 2 * (found.mapped_fault_bytes or 0) > share.unseen_bytes
     cause = "mmap" if by_maps else "process" if isinstance(about, Traced) else "library"
     numbers = {"percent": 100 * share.value, "seen_bytes": seen, "all_bytes": seen + share.unseen_bytes}
-    return Finding("low_coverage", {"what": what, **numbers, "cause": cause})
+    return Finding("low_coverage", {"what": what, "is_bound": share.bound, **numbers, "cause": cause})
 
 
 def about_page_cache(abouts: Sequence[Description], said: frozenset[str]) -> Iterator[Finding]:

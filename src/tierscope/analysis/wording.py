@@ -131,7 +131,7 @@ WORDING: dict[str, tuple[str, str]] = {
         "let the program read instead of map to see it (for NumPy: mmap_mode=None)",
     ),
     "low_coverage": (
-        "the recorder saw {percent:.0f} % of the bytes that the command {what:did}: {seen_bytes:size} of {all_bytes:size}; {cause:cause}",
+        "the recorder saw {is_bound:least}{percent:.0f} % of the bytes that the command {what:did}: {seen_bytes:size} of {all_bytes:size}; {cause:cause}",
         "{cause:remedy}",
     ),
     "coverage_unknown": (
@@ -581,7 +581,7 @@ ADVICE = {
 # Why the recorder saw less than the kernel counted → the likely cause, and what to do about it.
 CAUSES = {
     "mmap": (
-        "likely cause: mapped files (mmap), counted as all that their page faults can have read",
+        "likely cause: mapped files (mmap), which count with all that their page faults can have read",
         "let the program read instead of map to see it (for NumPy: mmap_mode=None)",
     ),
     "process": (
@@ -625,6 +625,7 @@ _SHOWN: dict[str, Callable[[Any, str], str]] = {
     "cause": lambda value, _: CAUSES[value][0],
     "remedy": lambda value, _: CAUSES[value][1],
     "did": lambda value, _: _DID[value],
+    "least": lambda value, _: "at least " if value else "",
 }
 
 

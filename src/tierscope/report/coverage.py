@@ -1,6 +1,6 @@
 """Coverage in a line: how much of what was read and written the recorder saw."""
 
-from tierscope.analysis.coverage import Share, read_share, written_share
+from tierscope.analysis.coverage import CoverageShare, read_share, written_share
 from tierscope.trace.coverage import Coverage
 from tierscope.units import about_bytes
 
@@ -8,7 +8,7 @@ _BECAUSE = {
     "not_counted": "the kernel's counters could not be read",
     "elsewhere": "processes ran on another host, or still run",
     "io_uring": "io_uring was used, which the kernel's counter leaves out",
-    "more_seen": "the kernel counted less than was seen: reads by io_uring, from memory, or of processes that nobody waited for",
+    "more_seen": "the kernel counted less than was seen: reads by io_uring, of mapped files, from memory, or of processes that nobody waited for",
     "nothing": "nothing was read",
 }
 
@@ -22,11 +22,11 @@ def coverage_line(found: Coverage) -> str:
     return f"Coverage: the recorder saw {seen}{_also(found, written)}."
 
 
-def _also(found: Coverage, written: Share) -> str:
+def _also(found: Coverage, written: CoverageShare) -> str:
     return "" if written.value is None else f" and {_part(found.seen_written_bytes, written, 'written')}"
 
 
-def _part(seen: int, share: Share, what: str) -> str:
+def _part(seen: int, share: CoverageShare, what: str) -> str:
     least, most = ("at least ", "at most ") if share.bound else ("", "")
     whole = about_bytes(seen + share.unseen_bytes)
     return f"{least}{_percent(share.value or 0.0)} of {most}{whole} {what}"

@@ -7,7 +7,9 @@ from msgspec import Struct
 from tierscope.trace.kernel_io import KernelIo
 from tierscope.trace.limits import MOST_COUNTED, Count, Seconds
 
-FAULT_BYTES = 65536  # that a page fault maps at most: the kernel maps pages around it too (fault_around_bytes)
+FAULT_BYTES = (
+    2 << 20
+)  # that a page fault maps at most: the kernel maps what is in memory around it too, up to a huge page
 
 
 class Coverage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
