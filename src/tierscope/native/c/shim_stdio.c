@@ -97,7 +97,7 @@ static void end_other_read(const other_call *call, const FILE *stream, uint64_t 
 {
     if (!call->counted) return;
     int64_t moved = (int64_t)(consumed + buffered(stream)) - (int64_t)call->buffered;
-    ts_saw((int64_t)within(moved, consumed + room(stream)), 0);
+    if (moved) ts_saw((int64_t)within(moved, consumed + room(stream)), 0);
 }
 
 /* A seek that leads out of the buffer reads a block. */
@@ -112,7 +112,7 @@ static void end_other_write(const other_call *call, const FILE *stream, uint64_t
 {
     if (!call->counted) return;
     int64_t moved = (int64_t)(given + call->pending) - (int64_t)pending(stream);
-    ts_saw(0, (int64_t)within(moved, given + call->pending));
+    if (moved) ts_saw(0, (int64_t)within(moved, given + call->pending));
 }
 
 /* One of several operations that the call consisted of: it gets its share of the call's time. */
@@ -244,20 +244,35 @@ TS_EXPORT int pclose(FILE *stream)
 HAS_REAL(fread);
 HAS_REAL(fread_unlocked);
 
+static size_t really_read(void *to, size_t size, size_t count, FILE *stream, bool locked)
+{
+    return locked ? REAL(fread)(to, size, count, stream) : REAL(fread_unlocked)(to, size, count, stream);
+}
+
+static __attribute__((noinline)) size_t read_other(void *to, size_t size, size_t count, FILE *stream, bool locked)
+{
+    other_call other = begin_other(stream);
+    size_t got = really_read(to, size, count, stream, locked);
+    end_other_read(&other, stream, got * size);
+    return got;
+}
+
 static size_t read_blocks(void *to, size_t size, size_t count, FILE *stream, bool locked)
 {
     stream_call call;
     size_t want = 0;
-    bool seen = on_tier(stream, &call) && !__builtin_mul_overflow(size, count, &want) && want;
+    bool is_possible = !__builtin_mul_overflow(size, count, &want);
+    if (!on_tier(stream, &call)) {
+        bool is_buffered = !want || !stream || want <= (size_t)(stream->_IO_read_end - stream->_IO_read_ptr);
+        return is_buffered ? really_read(to, size, count, stream, locked) : read_other(to, size, count, stream, locked);
+    }
+    bool seen = is_possible && want;
     HOLD(stream, seen && locked);
-    other_call other = {.counted = false};
-    if (!seen) other = begin_other(stream);
     uint64_t have = seen ? buffered(stream) : 0;
-    bool reads = seen && have < want;
-    if (reads) begin(&call, stream);
-    size_t got = locked ? REAL(fread)(to, size, count, stream) : REAL(fread_unlocked)(to, size, count, stream);
-    if (reads) end_reads(&call, stream, want - have);
-    end_other_read(&other, stream, got * size);
+    seen = seen && have < want;
+    if (seen) begin(&call, stream);
+    size_t got = really_read(to, size, count, stream, locked);
+    if (seen) end_reads(&call, stream, want - have);
     return got;
 }
 
