@@ -96,7 +96,7 @@ CASES: dict[str, Case] = {
 
 def test_the_cause_is_named() -> None:
     mapped = command(mapped_fault_bytes=50 * MIB)
-    causes = {
+    causes: dict[str, Traced | Measured] = {
         "mmap": mapped,
         "process": command(seen_written_bytes=5 * MIB),
         "library": ranks(seen_read_bytes=MIB),

@@ -87,7 +87,8 @@ void ts_may_be_ring(int fd)
 /* Libraries make and map their rings by system calls of their own, so that nothing but the open descriptor tells. */
 static void look_at_descriptors(void)
 {
-    char entries[1024], link_of_fd[40];
+    _Alignas(8) char entries[1024];
+    char link_of_fd[40];
     int looked_at = 0, folder = raw_open("/proc/self/fd", O_RDONLY | O_DIRECTORY);
     if (folder < 0) return;
     for (long got; looked_at < MOST_LOOKED_AT && (got = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0;) {
