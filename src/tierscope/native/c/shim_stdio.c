@@ -261,12 +261,10 @@ static size_t read_blocks(void *to, size_t size, size_t count, FILE *stream, boo
 {
     stream_call call;
     size_t want = 0;
-    bool is_possible = !__builtin_mul_overflow(size, count, &want);
-    if (!on_tier(stream, &call)) {
-        bool is_buffered = !want || !stream || want <= (size_t)(stream->_IO_read_end - stream->_IO_read_ptr);
-        return is_buffered ? really_read(to, size, count, stream, locked) : read_other(to, size, count, stream, locked);
-    }
-    bool seen = is_possible && want;
+    bool is_tiers = on_tier(stream, &call), seen = !__builtin_mul_overflow(size, count, &want) && want;
+    if (!is_tiers && seen && stream && want > (size_t)(stream->_IO_read_end - stream->_IO_read_ptr))
+        return read_other(to, size, count, stream, locked);
+    seen = seen && is_tiers;
     HOLD(stream, seen && locked);
     uint64_t have = seen ? buffered(stream) : 0;
     seen = seen && have < want;
