@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from msgspec import structs
 
+from tests.analysis.test_coverage import CASES as COVERAGE
 from tests.analysis.test_habits import CASES as HABITS
 from tests.analysis.test_shuffling_findings import CASES as SHUFFLING
 from tests.analysis.test_stragglers import CASES as STRAGGLERS
@@ -445,7 +446,7 @@ CASES: dict[str, Case] = {
 def test_every_kind_has_a_case() -> None:
     """Those of estimates, requirements, training, shuffling, stragglers and probes have theirs where these are tested."""
     others = KINDS_OF_ESTIMATES | set(HABITS) | set(REQUIREMENTS) | set(TRAINING) | set(SHUFFLING) | set(STRAGGLERS)
-    others |= set(PROBES)
+    others |= set(PROBES) | set(COVERAGE)
     assert set(CASES) | others == set(WORDING)
     assert not set(CASES) & others
 

@@ -69,6 +69,7 @@ WHOLE: dict[str, tuple[type, ...]] = {
     "profilers": (list,),
     "emulated_tiers": (list,),
     "resident_share": (dict,),
+    "coverage": (dict, NoneType),
     "overhead": (dict,),
     "points": (list,),
     "summary": (list,),

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
-from tierscope.analysis.wording import ADVICE, DOUBTS, WORDING, Finding, shown_evidence
+from tierscope.analysis.wording import ADVICE, CAUSES, DOUBTS, WORDING, Finding, shown_evidence
 from tierscope.trace.description import Doubt
 
 NAMES = {"tier", "filesystem", "class", "system", "network", "before", "after", "before_where", "after_where"}
@@ -22,8 +22,10 @@ def one_of_everything(kind: str) -> dict[str, Any]:
         how = spec.partition(" ")[0]
         if how in ("count", "if"):
             evidence[name] = 1
-        elif how in ("advice", "doubt"):
-            evidence[name] = next(iter({"advice": ADVICE, "doubt": DOUBTS}[how]))
+        elif how in ("advice", "doubt", "cause", "remedy"):
+            evidence[name] = next(iter({"advice": ADVICE, "doubt": DOUBTS}.get(how, CAUSES)))
+        elif how == "did":
+            evidence[name] = "read"
         elif how == "or" or (spec and not re.search(r"[a-z]$", spec)):  # a list, and what joins it
             evidence[name] = ["x"]
         else:

@@ -154,7 +154,7 @@ def test_the_environment_puts_our_library_first(here: Path, monkeypatch: pytest.
 def test_the_command_finds_what_it_is_to_record(here: Path) -> None:
     script = 'ls "$TIERSCOPE_RECORD" > seen; echo "$TIERSCOPE_RECORD" >> seen'
     run_traced(wanted("sh", "-c", script), "builtin", "out", Silent())
-    assert (here / "seen").read_text().split() == ["board", "config", "lost", str(here / "out/.scratch/record")]
+    assert (here / "seen").read_text().split() == ["board", "config", "lost", "seen", str(here / "out/.scratch/record")]
 
 
 def refusal(here: Path, **changes: Any) -> str:

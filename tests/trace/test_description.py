@@ -69,6 +69,21 @@ def test_what_is_written_is_read_as_it_was(name: str) -> None:
     assert decoded(stored(about)) == about
 
 
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("version", [2, 3])
+def test_versions_before_coverage_are_read(name: str, version: int) -> None:
+    """As they were written: without fields that came later."""
+    about = decoded(first_version(name))
+    plain = {**stored(about), "schema_version": version}
+    plain.pop("coverage", None)
+    if version == 2 and plain["own_cost"]:
+        del plain["own_cost"]["relative_stat_seconds"], plain["own_cost"]["foreign_open_seconds"]
+    assert decoded(plain) == about
+    if KINDS[name] in (Measured, Traced):
+        with pytest.raises(ResultError, match="coverage is missing"):
+            decoded({**plain, "schema_version": 4, "own_cost": None})
+
+
 MAPS = (
     *("spread", "hit_rate", "sweep", "packages", "filesystems", "phases", "mapped", "habits"),
     *("partial_modules", "other_calls"),

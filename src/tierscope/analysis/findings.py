@@ -11,6 +11,7 @@ import polars as pl
 from tierscope.analysis.about_import import about_import, about_profiled
 from tierscope.analysis.breakdown import Breakdown, counted_epochs, sweep_text
 from tierscope.analysis.conditions import Conditions
+from tierscope.analysis.coverage import about_coverage, about_page_cache
 from tierscope.analysis.habits import about_habits, about_study
 from tierscope.analysis.staging_costs import rates_at_best
 from tierscope.analysis.statistics import ROUNDING, settled
@@ -60,12 +61,16 @@ def find(
         return findings
     findings += _about_checkpoints(times, breakdown)
     findings += _about_tiers(given)
+    warm = frozenset(finding.evidence["tier"] for finding in findings if finding.kind in ("warm_pages", "warm_storage"))
+    low = [] if times.epoch is not None else [*about_coverage(times.about), *about_page_cache(times.about, warm)]
+    findings += low
     findings += _about_simulation(times, breakdown, given) if given.simulated else []
     findings += _about_ranks(times, breakdown, given)
     for run in times.runs:
         match run.about:
             case Traced() as traced:
-                findings += _about_tracing(traced, times)
+                by_maps = any(finding.evidence.get("cause") == "mmap" for finding in low)
+                findings += _about_tracing(traced, times, by_maps)
                 findings += about_habits(times, breakdown, run.habits)
             case Imported() as imported:
                 findings += _about_end(imported.command, imported.recorded) if imported.recorded else []
@@ -177,7 +182,7 @@ def _about_ranks(times: ClassTimes, breakdown: Breakdown, given: Conditions) -> 
     return findings
 
 
-def _about_tracing(about: Traced, times: ClassTimes) -> list[Finding]:
+def _about_tracing(about: Traced, times: ClassTimes, maps_are_said: bool) -> list[Finding]:
     """What a preloaded recorder saw of a command, and what it could not see."""
     records = about.records
     findings = _about_end(shlex.join(about.command), about)
@@ -190,7 +195,7 @@ def _about_tracing(about: Traced, times: ClassTimes) -> list[Finding]:
             findings.append(Finding("root_tier", {"tier": tier.name}))
     if times.basis == "wall" and RANK_WALL not in about.provides:
         findings += _about_wall(records)
-    return findings + _about_unseen(records)
+    return findings + _about_unseen(records, maps_are_said)
 
 
 def _about_epochs(about: Traced, times: ClassTimes) -> list[Finding]:
@@ -230,7 +235,7 @@ def _about_wall(records: Records) -> list[Finding]:
     return [Finding("wall_processes", {"processes": most})] if most > 1 else []
 
 
-def _about_unseen(records: Records) -> list[Finding]:
+def _about_unseen(records: Records, maps_are_said: bool) -> list[Finding]:
     findings: list[Finding] = []
     if records.unrecorded_processes:
         missing = {"processes": records.unrecorded_processes, "ops": records.unrecorded_ops}
@@ -239,7 +244,7 @@ def _about_unseen(records: Records) -> list[Finding]:
         findings.append(Finding("outside", {"ops": records.outside_ops, "seconds": records.outside_seconds}))
     if records.under_way_ops:
         findings.append(Finding("under_way", {"ops": records.under_way_ops, "seconds": records.under_way_seconds}))
-    for tier, sums in records.mapped.items():
+    for tier, sums in () if maps_are_said else records.mapped.items():
         findings.append(Finding("mapped", {"tier": tier, "ops": sums.ops, "bytes": sums.bytes}))
     for kind, noun, count in (
         ("lost_ops", "ops", records.lost_ops),

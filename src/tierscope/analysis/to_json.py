@@ -2,6 +2,7 @@
 
 from tierscope.analysis.breakdown import Breakdown, EpochPoint, SweepPoint
 from tierscope.analysis.conditions import Conditions
+from tierscope.analysis.coverage import coverage_json
 from tierscope.analysis.wording import Finding, finding_json
 from tierscope.jsonable import JsonObject
 
@@ -21,6 +22,7 @@ def breakdown_json(breakdown: Breakdown, findings: list[Finding], given: Conditi
         "profilers": list(given.profilers),
         "emulated_tiers": list(given.emulated),
         "resident_share": given.resident,
+        "coverage": coverage_json(given.coverage),
         "overhead": {
             "recorder_seconds_per_op": given.recorder_seconds_per_op,
             "harness_seconds_per_sample": given.harness_seconds_per_sample,

@@ -143,6 +143,18 @@ WORDING: dict[str, tuple[str, str]] = {
         "{tier}: {ops} × mmap of its files, {bytes:size} in all; what was read through them is not seen",
         "let the program read instead of map to see it (for NumPy: mmap_mode=None)",
     ),
+    "low_coverage": (
+        "the recorder saw {is_bound:least}{percent:.0f} % of the bytes that the command {what:did}: {seen_bytes:size} of {all_bytes:size}; {cause:cause}",
+        "{cause:remedy}",
+    ),
+    "coverage_unknown": (
+        "processes with an io_uring: {processes}; whether all reads were seen cannot be told, because neither the recorder nor the kernel's counter (rchar) holds what an io_uring reads",
+        "let the program use ordinary reads while it is traced",
+    ),
+    "page_cache_speed": (
+        "{tiers:, }: reads ran at page-cache speed: {read_bytes:size} at {bytes_per_second:size}/s for each reading thread, of which devices delivered {device_bytes:size}",
+        "take these times as those of memory; evict the files before (vmtouch -e, or drop_caches) to see the storage",
+    ),
     "wall_processes": (
         "not all processes of a rank shared one clock, and their wall seconds are added up: up to {processes:count process} of a rank had I/O",
         "read them as an upper bound, or trace again with this version, on one host and in one container",
@@ -593,6 +605,23 @@ DOUBTS = {
     "no_page": "a process could not share its notes with the others of its rank (descriptors, limits, space in --out)",
 }
 
+# Why the recorder saw less than the kernel counted → the likely cause, and what to do about it.
+CAUSES = {
+    "mmap": (
+        "likely cause: mapped files (mmap), which count with all that their page faults can have read",
+        "let the program read instead of map to see it (for NumPy: mmap_mode=None)",
+    ),
+    "process": (
+        "likely cause: a process that the recorder was not loaded into (statically linked, setuid, or started without LD_PRELOAD), or direct system calls",
+        "use a dynamically linked build, and pass LD_PRELOAD and TIERSCOPE_RECORD on to every process; until then sums of tiers are too small",
+    ),
+    "library": (
+        "likely cause: a library that reads more than its loader records",
+        "compare with 'tierscope trace' of the same command, which sees all reads of all libraries",
+    ),
+}
+_DID = {"read": "read", "written": "wrote"}
+
 
 class _Words(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
@@ -627,6 +656,10 @@ _SHOWN: dict[str, Callable[[Any, str], str]] = {
     "advice": lambda value, _: ADVICE[value],
     "doubt": lambda value, _: DOUBTS[value],
     "or": _or_else,
+    "cause": lambda value, _: CAUSES[value][0],
+    "remedy": lambda value, _: CAUSES[value][1],
+    "did": lambda value, _: _DID[value],
+    "least": lambda value, _: "at least " if value else "",
 }
 
 

@@ -29,6 +29,7 @@ from tierscope.plan.plan import Reads
 from tierscope.spec.study import Study
 from tierscope.storage import cold
 from tierscope.storage.emulated import sharpen_sleep
+from tierscope.trace.kernel_io import counted_since, kernel_io
 from tierscope.trace.rank_trace import Phases, RankEpoch, RankTrace, Residency
 from tierscope.trace.recorder import OpSink, Recording
 
@@ -133,6 +134,7 @@ class _Rank:
         train = self._study.workload.train
         checkpoints = self._checkpoints
         after = checkpoints.after_step if checkpoints else None
+        before = None if self._silent else kernel_io()
         batches = loader.batches(blocks)
         if first:
             batches = first.before(batches)
@@ -142,6 +144,7 @@ class _Rank:
         span = began, began + time.monotonic_ns() - start  # the calendar may be set meanwhile
         self._frames.end()
         lanes, punctuality = loader.finish()
+        kernel = counted_since(before)
         if first:
             lane, more = first.finish()
             lanes.append(lane)
@@ -160,6 +163,7 @@ class _Rank:
             residency=residency,
             span_ns=span,
             phases=self._training.turn() if self._training else Phases(),
+            kernel=kernel,
         )
 
     def _work(self, epoch: int) -> Work:

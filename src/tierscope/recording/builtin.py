@@ -29,6 +29,7 @@ from tierscope.output.durable import boot_id
 from tierscope.output.op_list import OpSource, Rows, rows_of, write_files, write_ops
 from tierscope.output.tables import read_table
 from tierscope.recording.collect import Process, collect
+from tierscope.recording.coverage import coverage_of
 from tierscope.recording.recorders import RecordingRequest
 from tierscope.spec.study import System
 from tierscope.spec.traced import TracedTier
@@ -91,6 +92,7 @@ class Builtin:
             provides=found.provides,
             records=found.records,
             own_cost=_own_cost(),
+            coverage=coverage_of(folder, found, about.kernel, [tier.name for tier in about.tiers if tier.emulated]),
         )
         return Trace(key, described, found.table)
 

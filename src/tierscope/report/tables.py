@@ -10,6 +10,7 @@ from tierscope.analysis.breakdown import Breakdown, SweepPoint, sweep_text, valu
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.statistics import FEW, SIMULATED
 from tierscope.analysis.wording import Finding
+from tierscope.report.coverage import coverage_line
 from tierscope.report.parts import (
     Column,
     Unit,
@@ -211,6 +212,8 @@ def _condition_lines(given: Conditions) -> Iterator[Text]:
             f"{tier} {'unknown' if share is None else f'{share:.1%}'}" for tier, share in given.resident.items()
         )
         yield Text(f"In the page cache when epochs began, at most: {shares}.", style="dim")
+    if given.coverage is not None:
+        yield Text(coverage_line(given.coverage), style="dim")
     if given.recorder_seconds_per_op is not None:
         what = " of bookkeeping" if given.traced else ""
         costs = f"{about_seconds(given.recorder_seconds_per_op)}{what} per recorded operation"

@@ -14,7 +14,9 @@ from msgspec import Meta, Struct
 
 from tierscope.jsonable import SweepValue, SweepValues
 from tierscope.trace.columns import COLUMNS
+from tierscope.trace.coverage import Coverage
 from tierscope.trace.described_logs import Habit, LogFacts
+from tierscope.trace.kernel_io import KernelIo
 from tierscope.trace.limits import (
     MOST_TIERS,
     Count,
@@ -151,6 +153,7 @@ class Measured(StudyRun, frozen=True, kw_only=True, tag="measured"):
     profiler: str | None = None  # that measured in place of our recorder
     recorder: str | None = None  # None: the ranks' own
     logs: ProfiledLogs | None = None  # of that profiler
+    coverage: Coverage | None = None  # None: nobody counted
 
 
 class Simulated(StudyRun, frozen=True, kw_only=True, tag="simulated"):
@@ -247,6 +250,7 @@ class TracedCommand(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ops: bool = False  # every operation is listed
     exit_code: int | None = None
     provenance: Provenance | None = None
+    kernel: KernelIo | None = None  # counted while it ran, of all its processes that were waited for
 
     def __post_init__(self) -> None:
         check_tiers(self.tiers)
@@ -264,6 +268,7 @@ class Traced(RunDescription, frozen=True, kw_only=True, tag="traced"):
     ops: bool = False
     exit_code: Annotated[int, Meta(ge=-(2**31), lt=2**31)] | None = None
     running: tuple[Size, ...] = ()
+    coverage: Coverage | None = None  # None: nobody counted
 
     @property
     def sweep(self) -> SweepValues:

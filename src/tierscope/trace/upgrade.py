@@ -1,4 +1,4 @@
-"""Descriptions of schema version 1 as those of version 2. Pure: plain data in, plain data out; the decoder then checks all of it.
+"""Descriptions of earlier schema versions as those of this one. Pure: plain data in, plain data out; the decoder then checks all of it.
 
 Version 1 was lenient: a key may be missing where a version before had nothing to say, and null meant the same. What is of a wrong type is
 handed on as it is, so that the decoder names it.
@@ -10,6 +10,7 @@ from typing import Any
 
 from tierscope.jsonable import JsonObject
 
+_COST_OF_PATHS, _COVERAGE, _REREADS = 3, 4, 4  # versions from which on descriptions have them
 _COST = ("recorder_seconds_per_op", "harness_seconds_per_sample", "threads_seconds_per_op")
 _ORIGIN = ("host", "system", "cores", "memory_bytes", "python", "packages", "launcher", "time", "filesystems")
 _CHECKPOINT = (
@@ -40,7 +41,6 @@ _RECORDS = (
     *("still_running", "unemulated_processes", "scattered_processes", "unrecorded_processes", "unrecorded_ops"),
     *("damaged_files", "damaged_file_count"),
 )
-_REREADS_SINCE = 4
 _PROCESS = ("lanes", "rank", "pid", "parent", "command", "host", "start")
 
 
@@ -52,17 +52,23 @@ def upgraded(about: JsonObject) -> JsonObject:
     return {"kind": kind, **_common(about), **(upgrade(about) if upgrade else {})}
 
 
-def with_later_fields(about: JsonObject, version: int) -> JsonObject:
-    """A description of version 2 or later, with the fields that later versions added, as not known."""
-    records = about.get("records")
-    if version < _REREADS_SINCE and about.get("kind") == "traced" and isinstance(records, dict):
-        return {**about, "records": {"rereads": None, **records}}
-    return about
-
-
 def upgraded_command(about: JsonObject) -> JsonObject:
     """The description of a command that was being traced by version 1."""
     return {**_taken(about, ("recorder", "command", "epochs", "ops", "exit_code")), **_tiers(about), **_origin(about)}
+
+
+def with_later_fields(about: JsonObject, version: int) -> JsonObject:
+    """A description of version 2 or 3, with what later ones have beside: nobody knew it then."""
+    if version < _COST_OF_PATHS and isinstance(about.get("own_cost"), dict):
+        about = {
+            **about,
+            "own_cost": {"relative_stat_seconds": None, "foreign_open_seconds": None, **about["own_cost"]},
+        }
+    if version < _COVERAGE and about.get("kind") in ("measured", "traced"):
+        about = {"coverage": None, **about}
+    if version < _REREADS and about.get("kind") == "traced" and isinstance(about.get("records"), dict):
+        about = {**about, "records": {"rereads": None, **about["records"]}}
+    return about
 
 
 def _common(about: JsonObject) -> JsonObject:

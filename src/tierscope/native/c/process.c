@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "life.h"
 #include "raw.h"
+#include "seen.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -86,6 +87,7 @@ __attribute__((constructor)) static void start(void)
         ts_servers = (const ts_station *)(ts_prefixes + config->prefixes);
         ts_board = ts_open_board(config);
         ts_lost = ts_open_lost();
+        ts_open_seen();
         ts_conf = config; /* last: now operations are recorded */
     }
     errno = kept;

@@ -3,6 +3,7 @@
 
      config              written before the command starts: tiers, path prefixes, emulated stations
      board               the emulated stations' shared numbers (ts_slot each)
+     seen                what went through wrappers on files of no tier (seen.h)
      lost                what those processes could not record that could not make a file of their own (two counters, mapped at their start)
      HOST-PID-NS.state   one per process that touched a tier, made when it first did; mapped and shared, so that nothing is lost
                          when the process is killed: a head, then chunks (lanes, epochs, lists) one after another
