@@ -86,9 +86,14 @@ def _start(study: Study, schedule: Schedule, options: EventOptions) -> StartInpu
     return StartInputs(
         nodes=np.arange(ranks, dtype=np.int64) // study.system.ranks_per_node,
         seconds=np.zeros(ranks),
-        order=np.random.default_rng(options.seed).permutation(ranks),
+        order=_order(options.seed, ranks).copy(),
         window=np.zeros(0, np.int64) if schedule.window is None else schedule.window,
     )
+
+
+@lru_cache(maxsize=64)
+def _order(seed: int, ranks: int) -> IndexArray:
+    return np.random.default_rng(seed).permutation(ranks)
 
 
 def _system(study: Study, stations: Stations, reading: Reading) -> SystemInputs:
@@ -133,11 +138,16 @@ def _loader(study: Study, schedule: Schedule, options: EventOptions) -> LoaderIn
 
 def piece_bytes(stations: Stations, reading: Reading) -> FloatArray:
     """Bytes by (tier, read of a sample, stripe)."""
-    most = max(tier.stripe_count for tier in stations.tiers)
-    found = np.zeros((len(stations.tiers), len(reading.pieces), most))
-    for number, tier in enumerate(stations.tiers):
-        for piece, (offset, nbytes) in enumerate(reading.pieces):
-            found[number, piece, : tier.stripe_count] = stripes(offset, nbytes, tier.stripe_count, tier.stripe_size)
+    return _piece_bytes(tuple((tier.stripe_count, tier.stripe_size) for tier in stations.tiers), tuple(reading.pieces))
+
+
+@lru_cache(maxsize=64)
+def _piece_bytes(striped: tuple[tuple[int, int], ...], pieces: tuple[tuple[int, int], ...]) -> FloatArray:
+    found = np.zeros((len(striped), len(pieces), max(count for count, _ in striped)))
+    for number, (count, size) in enumerate(striped):
+        for piece, (offset, nbytes) in enumerate(pieces):
+            found[number, piece, :count] = stripes(offset, nbytes, count, size)
+    found.setflags(write=False)
     return found
 
 
