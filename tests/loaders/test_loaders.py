@@ -65,10 +65,18 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> str:
     return out
 
 
+@pytest.fixture(scope="module")
+def staged_alone(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The plain dataset alone."""
+    out = str(tmp_path_factory.mktemp("staged-alone"))
+    stage(small_study(), out)
+    return out
+
+
 @pytest.fixture
-def own(staged: str, tmp_path: Path) -> Path:
-    """A copy of the datasets that a test may spoil."""
-    return Path(shutil.copytree(staged, tmp_path / "own"))
+def own(staged_alone: str, tmp_path: Path) -> Path:
+    """A copy of the plain dataset that a test may spoil."""
+    return Path(shutil.copytree(staged_alone, tmp_path / "own"))
 
 
 @pytest.fixture(autouse=True)
