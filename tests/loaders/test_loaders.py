@@ -15,6 +15,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from tests.accesses import Counting, Failing, os_error
+from tests.in_memory import tmp_path_factory
 from tests.small_study import (
     NEEDS_LIBRARY,
     loader_of,
@@ -33,6 +34,8 @@ from tierscope.formats import FORMATS
 from tierscope.loaders import LOADERS
 from tierscope.spec.study import Study
 from tierscope.storage.access import Access, Directory, Punctuality
+
+__all__ = ["tmp_path_factory"]
 
 # Datasets of 24 samples. Whole files in one read, several samples per file, several extents per sample.
 DATASETS = {
