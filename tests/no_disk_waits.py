@@ -31,5 +31,7 @@ def no_disk_waits(request: pytest.FixtureRequest) -> Iterator[None]:
         if THEY_WAIT.isdisjoint(request.path.parts):
             patch.setattr("tierscope.output.durable.os", OsWithoutWaiting("os"))
         if not THEY_STAGE.isdisjoint(request.path.parts):
-            patch.setattr("tierscope.output.durable.sync_filesystem", os.stat)  # a folder that is none is still an error
+            patch.setattr(
+                "tierscope.output.durable.sync_filesystem", os.stat
+            )  # a folder that is none is still an error
         yield

@@ -10,13 +10,14 @@ import pytest
 
 from tests.cli.test_commands import one_line, run
 from tests.compiled_once import compiled_once
+from tests.in_memory import tmp_path_factory
 from tierscope.commands import calibrate, validate
 from tierscope.jsonable import cache_rate_of
 from tierscope.predict.fit import STARTS, Case, Fit, fit
 from tierscope.predict.rates import Serving
 from tierscope.spec.known import load_system
 
-__all__ = ["compiled_once"]
+__all__ = ["compiled_once", "tmp_path_factory"]
 pytest.importorskip("numba")
 pytest.importorskip("scipy")
 
