@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.test_commands import run
 from tests.imports.darshan_logs import made_log, needs_library, needs_real_logs, reading, real_log
+from tests.in_memory import tmp_path_factory
 from tests.kept_readers import kept_readers
 from tests.tiny import TINY
 from tierscope.analysis.similarity import similarity
@@ -23,7 +24,7 @@ from tierscope.spec.load import load_study
 from tierscope.trace.trace import RunKey
 from tierscope.watch import Silent
 
-__all__ = ["kept_readers"]
+__all__ = ["kept_readers", "tmp_path_factory"]
 TWO = TierRules({"lfs": ("/lfs",), "gfs": ("/gfs",)})
 
 

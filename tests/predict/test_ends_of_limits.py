@@ -51,7 +51,8 @@ QUANTITIES = [
 
 
 @pytest.mark.parametrize("path", QUANTITIES)
-def test_a_number_at_its_limits_is_refused_or_of_no_harm(path: str) -> None:
+def test_a_number_at_its_limits_is_refused_or_of_no_harm(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tierscope.predict.spread.DRAWS", 5)
     kind = kind_of(path)
     assert isinstance(kind, kinds.Bounded)
     for value in ends(kind):

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tests.in_memory import tmp_path_factory
 from tests.recorded_programs import any_library, recording
 from tests.states import Op, epoch_chunk, lane_chunk, list_chunk, names_bytes, rows, write_state
 from tests.traces import as_traced
@@ -27,6 +28,8 @@ from tierscope.spec.traced import read_tiers
 from tierscope.trace.description import DescribedTier, OwnCost
 from tierscope.trace.trace import RunKey
 from tierscope.watch import Silent
+
+__all__ = ["tmp_path_factory"]
 
 
 class Heard(Silent):
