@@ -36,7 +36,6 @@ def test_a_name_with_an_equals_sign_in_it_is_still_a_name() -> None:
         ("GFS-META=1e9", "must be within -99.9"),
         ("GFS-MTEA=50", "did you mean GFS-META? choose from GFS-READ, GFS-META, LFS-READ, LFS-META"),
         ("NVME=50", "there is no such class here; choose from GFS-READ"),
-        ("GFS-WRITE=50", "writes are no part of the I/O time"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(text: str, said: str) -> None:
