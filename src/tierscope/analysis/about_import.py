@@ -7,10 +7,11 @@ from msgspec import structs
 
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.wording import Finding
-from tierscope.trace.described_logs import LogDoubts, LogFacts
+from tierscope.trace.described_logs import LogDoubts, LogFacts, UnknownPaths
 from tierscope.trace.description import Measured
 
 MOST_NAMED = 5
+APART_SHARE = 0.05  # of the time or the bytes: less is not worth a sentence
 
 
 def about_import(facts: LogFacts, times: ClassTimes) -> list[Finding]:
@@ -34,17 +35,15 @@ def _missing(facts: LogFacts, times: ClassTimes) -> Iterator[Finding]:
     if not times.table["ops"].sum() and not facts.shared:
         yield Finding("no_data_files", {"processes": facts.process_count})
     yield from _partial(facts.doubts)
-    unknown = facts.unknown
-    if unknown.files:
-        evidence = {"files": unknown.files, "bytes": unknown.bytes, "suggestion": unknown.suggestion}
-        yield Finding("unknown_paths", {**evidence, "folders": [folder for folder, _ in unknown.folders[:MOST_NAMED]]})
+    yield from _unknown(facts.unknown, times)
     if facts.spawned.by_start:
         yield Finding("grouped_by_start", {"processes": facts.spawned.by_start})
     if facts.spawned.alone:
         yield Finding("lone_workers", {"processes": facts.spawned.alone})
-    yield from _shared(facts)
-    if facts.program.files:
-        yield Finding("program_files", {"files": facts.program.files, "seconds": facts.program.seconds})
+    if not facts.shared_split:
+        for shared in facts.shared:
+            yield Finding("shared_files", structs.asdict(shared))
+    yield from _apart(facts, times)
     if facts.traced_reads:
         yield Finding("reads_only", {})
     yield from _about_lines(facts.doubts)
@@ -54,13 +53,37 @@ def _missing(facts: LogFacts, times: ClassTimes) -> Iterator[Finding]:
         yield Finding("no_epochs", {})
 
 
-def _shared(facts: LogFacts) -> Iterator[Finding]:
-    for shared in facts.shared:
-        if facts.shared_split:
-            evidence = {"tier": shared.tier, "files": shared.files, "slowest_seconds": shared.slowest_seconds}
-            yield Finding("shared_split", evidence)
-        else:
-            yield Finding("shared_files", structs.asdict(shared))
+def _unknown(unknown: UnknownPaths, times: ClassTimes) -> Iterator[Finding]:
+    """On no tier that is known, where it is more than a rest; of results of earlier versions always, for it is not in their table."""
+    if not unknown.files:
+        return
+    evidence = {
+        "files": unknown.files,
+        "bytes": unknown.bytes,
+        "seconds": unknown.seconds,
+        "prefixes": [one.path for one in unknown.prefixes[:MOST_NAMED]],
+        "suggestion": unknown.suggestion,
+    }
+    if unknown.tier is None:
+        yield Finding("unknown_paths", evidence)
+        return
+    of_bytes, of_seconds = (
+        100 * part / whole if (whole := float(times.table[column].sum() or 0)) else 0.0
+        for part, column in ((unknown.bytes, "bytes"), (unknown.seconds, "seconds"))
+    )
+    if max(of_bytes, of_seconds) > 100 * APART_SHARE:
+        name = unknown.tier.upper()
+        yield Finding("other_paths", {**evidence, "tier": name, "of_bytes": of_bytes, "of_seconds": of_seconds})
+
+
+def _apart(facts: LogFacts, times: ClassTimes) -> Iterator[Finding]:
+    """What is in no class of I/O, where it takes a good part of the time of all processes."""
+    whole = float(times.table["seconds"].sum() or 0) + facts.program.seconds + facts.streams.seconds
+    for kind, apart in (("standard_streams", facts.streams), ("program_files", facts.program)):
+        if apart.seconds > APART_SHARE * whole:
+            names = [one.path for one in apart.largest[:MOST_NAMED]]
+            evidence = {"files": apart.files, "ops": apart.ops, "bytes": apart.bytes, "seconds": apart.seconds}
+            yield Finding(kind, {**evidence, "percent": 100 * apart.seconds / whole, "names": names})
 
 
 def about_profiled(measured: Sequence[Measured]) -> list[Finding]:
