@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import structs
 
+from tierscope.analysis.breakdown import Breakdown
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.wording import Finding
 from tierscope.trace.described_logs import LogDoubts, LogFacts, UnknownPaths
@@ -14,9 +15,9 @@ MOST_NAMED = 5
 APART_SHARE = 0.05  # of the time or the bytes: less is not worth a sentence
 
 
-def about_import(facts: LogFacts, times: ClassTimes) -> list[Finding]:
+def about_import(facts: LogFacts, times: ClassTimes, breakdown: Breakdown) -> list[Finding]:
     """What is wrong with it and what is missing; how storage is used is told by `habits`."""
-    return [*doubts(facts.doubts), *_missing(facts, times)]
+    return [*doubts(facts.doubts), *_missing(facts, times, breakdown)]
 
 
 def doubts(doubted: LogDoubts) -> Iterator[Finding]:
@@ -31,11 +32,11 @@ def doubts(doubted: LogDoubts) -> Iterator[Finding]:
         yield Finding("long_meta", structs.asdict(log))
 
 
-def _missing(facts: LogFacts, times: ClassTimes) -> Iterator[Finding]:
+def _missing(facts: LogFacts, times: ClassTimes, breakdown: Breakdown) -> Iterator[Finding]:
     if not times.table["ops"].sum() and not facts.shared:
         yield Finding("no_data_files", {"processes": facts.process_count})
     yield from _partial(facts.doubts)
-    yield from _unknown(facts.unknown, times)
+    yield from _unknown(facts.unknown, times, breakdown)
     if facts.spawned.by_start:
         yield Finding("grouped_by_start", {"processes": facts.spawned.by_start})
     if facts.spawned.alone:
@@ -53,14 +54,14 @@ def _missing(facts: LogFacts, times: ClassTimes) -> Iterator[Finding]:
         yield Finding("no_epochs", {})
 
 
-def _unknown(unknown: UnknownPaths, times: ClassTimes) -> Iterator[Finding]:
-    """On no tier that is known, where it is more than a rest; of results of earlier versions always, for it is not in their table."""
+def _unknown(unknown: UnknownPaths, times: ClassTimes, breakdown: Breakdown) -> Iterator[Finding]:
+    """On no tier that is known, where it is more than a rest of all, or of the slowest process; of results of earlier versions
+    always, for it is not in their table."""
     if not unknown.files:
         return
     evidence = {
         "files": unknown.files,
         "bytes": unknown.bytes,
-        "seconds": unknown.seconds,
         "prefixes": [one.path for one in unknown.prefixes[:MOST_NAMED]],
         "suggestion": unknown.suggestion,
     }
@@ -71,9 +72,11 @@ def _unknown(unknown: UnknownPaths, times: ClassTimes) -> Iterator[Finding]:
         100 * part / whole if (whole := float(times.table[column].sum() or 0)) else 0.0
         for part, column in ((unknown.bytes, "bytes"), (unknown.seconds, "seconds"))
     )
-    if max(of_bytes, of_seconds) > 100 * APART_SHARE:
-        name = unknown.tier.upper()
-        yield Finding("other_paths", {**evidence, "tier": name, "of_bytes": of_bytes, "of_seconds": of_seconds})
+    name = unknown.tier.upper()
+    of_slowest = sum(seconds for each, seconds in breakdown.best.classes.items() if each.startswith(f"{name}-"))
+    if max(of_bytes, of_seconds) > 100 * APART_SHARE or of_slowest > APART_SHARE * breakdown.best.io.median:
+        shares = {"seconds": unknown.seconds, "of_bytes": of_bytes, "of_seconds": of_seconds}
+        yield Finding("other_paths", {"tier": name, **evidence, **shares})
 
 
 def _apart(facts: LogFacts, times: ClassTimes) -> Iterator[Finding]:
@@ -81,8 +84,8 @@ def _apart(facts: LogFacts, times: ClassTimes) -> Iterator[Finding]:
     whole = float(times.table["seconds"].sum() or 0) + facts.program.seconds + facts.streams.seconds
     for kind, apart in (("standard_streams", facts.streams), ("program_files", facts.program)):
         if apart.seconds > APART_SHARE * whole:
-            names = [one.path for one in apart.largest[:MOST_NAMED]]
-            evidence = {"files": apart.files, "ops": apart.ops, "bytes": apart.bytes, "seconds": apart.seconds}
+            names = [one.path for one in apart.largest[:MOST_NAMED]] or ["paths that are not known"]
+            evidence = {"ops": apart.ops, "bytes": apart.bytes, "seconds": apart.seconds}
             yield Finding(kind, {**evidence, "percent": 100 * apart.seconds / whole, "names": names})
 
 

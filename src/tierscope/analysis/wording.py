@@ -203,7 +203,8 @@ WORDING: dict[str, tuple[str, str]] = {
         "analyze the logs again, with --tier gfs={suggestion}",
     ),
     "other_paths": (
-        "{tier}: {of_bytes:.0f} % of the bytes and {of_seconds:.0f} % of the seconds ({bytes:size}, {seconds:time}) match no tier; most of it below {prefixes:, }",
+        "{tier}: {files:count file} with {of_bytes:.0f} % of the bytes and {of_seconds:.0f} % of the seconds ({bytes:size}, {seconds:time}) {files:if matches|match} no tier; "
+        "most of it below {prefixes:, }",
         "give these paths a tier, for example --tier gfs={suggestion}",
     ),
     "standard_streams": (
@@ -212,7 +213,7 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "program_files": (
         "the program's own files (libraries, bytecode, devices) took {percent:.0f} % of the time of all processes: {seconds:time} in {ops:count operation} "
-        "on {files:count file}, most of it below {names:, }; they are in no class",
+        "({bytes:size}), most of it below {names:, }; they are in no class",
         "start from a node-local or packed environment (a container image, conda-pack), or import less in every process",
     ),
     "grouped_by_start": (

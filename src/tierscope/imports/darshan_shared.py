@@ -15,6 +15,8 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+_ROUNDING = 1e-9  # of sums over ranks
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,8 @@ class _Places:
 
     slowest: Ints
     fastest: Ints
-    knows_slowest: npt.NDArray[np.bool_]
-    knows_fastest: npt.NDArray[np.bool_]  # and it is another one
+    knows_slowest: Bools
+    knows_fastest: Bools  # and it is another one
     others: Ints
 
     @classmethod
@@ -61,8 +63,19 @@ class _Places:
         slowest, fastest = shared.slowest.ranks, shared.fastest.ranks
         knows_slowest = (slowest >= 0) & (slowest < processes)
         knows_fastest = knows_slowest & (fastest >= 0) & (fastest < processes) & (fastest != slowest)
+        return cls._known(slowest, fastest, knows_slowest, knows_fastest, processes)
+
+    @classmethod
+    def _known(
+        cls, slowest: Ints, fastest: Ints, knows_slowest: Bools, knows_fastest: Bools, processes: int
+    ) -> "_Places":
         others = processes - knows_slowest.astype(np.int64) - knows_fastest
         return cls(slowest, fastest, knows_slowest, knows_fastest, others)
+
+    def without(self, records: Bools, processes: int) -> "_Places":
+        """Of these records nobody is named."""
+        known = self.knows_slowest & ~records, self.knows_fastest & ~records
+        return self._known(self.slowest, self.fastest, *known, processes)
 
     def spread(
         self, each: npt.NDArray[Any], slow: npt.NDArray[Any], fast: npt.NDArray[Any], processes: int
@@ -76,7 +89,8 @@ class _Places:
 
 def split_over_ranks(shared: SharedSums, processes: int) -> RankSums:
     places = _Places.of(shared, processes)
-    seconds = _seconds(shared, places, processes)
+    seconds, contradicts = _seconds(shared, places, processes)
+    places = places.without(contradicts, processes)
     moved, ops = np.zeros((2, len(shared.ops), processes), np.int64)
     named = _named_bytes(shared, places)
     for kind, (of_kind, done) in enumerate(zip(shared.moved, shared.ops, strict=True)):
@@ -87,7 +101,8 @@ def split_over_ranks(shared: SharedSums, processes: int) -> RankSums:
     return RankSums(seconds, ops, moved)
 
 
-def _seconds(shared: SharedSums, places: _Places, processes: int) -> Floats:
+def _seconds(shared: SharedSums, places: _Places, processes: int) -> tuple[Floats, Bools]:
+    """And of which records the numbers contradict each other: nobody is named then."""
     whole = shared.seconds.sum(axis=0)
     equal = whole / processes
     slow = np.where(places.knows_slowest, shared.slowest.seconds, 0.0)
@@ -97,11 +112,12 @@ def _seconds(shared: SharedSums, places: _Places, processes: int) -> Floats:
     factor = np.divide(whole, named, out=np.ones_like(whole), where=too_much & (named > 0))
     slow, fast = slow * factor, fast * factor
     each = np.maximum(whole - slow - fast, 0.0) / np.maximum(places.others, 1)
-    contradicts = (each > slow) | (fast > slow) | (too_much & (named == 0))
-    slow, fast, each = (np.where(contradicts, equal, part) for part in (slow, fast, each))
+    contradicts = np.maximum(each, fast) > slow * (1 + _ROUNDING)
+    equally = (each > slow) | (fast > slow) | (too_much & (named == 0))
+    slow, fast, each = (np.where(equally, equal, part) for part in (slow, fast, each))
     shares = np.divide(shared.seconds, whole, out=np.zeros_like(shared.seconds), where=whole > 0)
     found = np.stack([places.spread(each * share, slow * share, fast * share, processes) for share in shares])
-    return np.asarray(np.maximum(found, 0.0), np.float64)  # what rounding left below it
+    return np.maximum(found, 0.0), contradicts  # what rounding left below zero
 
 
 def _named_bytes(shared: SharedSums, places: _Places) -> tuple[Ints, Ints]:

@@ -3,6 +3,7 @@
 More than 5 % of the bytes or of the seconds on no tier would make a headline of the rest. Where the user gave tiers, what they do not cover is shown as one more.
 """
 
+import re
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -135,12 +136,24 @@ def refuse_untiered(
     )
     share = " and ".join(f"{100 * part:.0f} % of the {name}" for name, part in found.items() if part > MOST_SHARE)
     raise UserError(
-        f"no tier can be told for {share} ({below}); say where the data lay: {_command(command, paths)} --tier {_option(unknown.suggestion)}"
+        f"no tier can be told for {share} ({below}); say where the data lay: {_command(command, paths)} {_options(unknown.suggestion)}"
     )
 
 
-def _option(suggestion: str) -> str:
-    return shlex.quote(f"all={suggestion}" if suggestion == "/" else f"gfs={suggestion}")
+def _options(suggestion: str) -> str:
+    """A tier for each folder of the root: the first as the global one, others by the folder's name."""
+    if suggestion == "/":
+        return "--tier all=/"
+    by_root: dict[str, list[str]] = defaultdict(list)
+    for path in suggestion.split(","):
+        by_root[re.sub(r"[^a-z0-9_]", "_", path.split("/")[1].lower())[:16]].append(path)
+    names = [root if root[0].isalpha() else f"fs_{root}"[:16] for root in by_root]
+    if "gfs" not in names[1:]:
+        names[0] = "gfs"
+    return " ".join(
+        f"--tier {shlex.quote(name + '=' + ','.join(paths))}"
+        for name, paths in zip(names, by_root.values(), strict=True)
+    )
 
 
 def _command(command: str, paths: Sequence[str]) -> str:
