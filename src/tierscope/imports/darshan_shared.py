@@ -113,7 +113,7 @@ def _seconds(shared: SharedSums, places: _Places, processes: int) -> tuple[Float
     slow, fast = slow * factor, fast * factor
     each = np.maximum(whole - slow - fast, 0.0) / np.maximum(places.others, 1)
     contradicts = np.maximum(each, fast) > slow * (1 + _ROUNDING)
-    equally = (each > slow) | (fast > slow) | (too_much & (named == 0))
+    equally = contradicts | (too_much & (named == 0))
     slow, fast, each = (np.where(equally, equal, part) for part in (slow, fast, each))
     shares = np.divide(shared.seconds, whole, out=np.zeros_like(shared.seconds), where=whole > 0)
     found = np.stack([places.spread(each * share, slow * share, fast * share, processes) for share in shares])
