@@ -121,7 +121,7 @@ def test_the_headline_is_the_slowest_process(name: str, monkeypatch: pytest.Monk
     for module in ("POSIX", "STDIO"):
         records = log.records[module]
         data = np.array([tier == UNKNOWN for tier in TierRules({}).of_all(log.paths, [], set())], bool)[records.files]
-        spent = sum(records.seconds(time) for time, _, _ in _COUNTERS.values())
+        spent = np.sum([records.seconds(time) for time, _, _ in _COUNTERS.values()], axis=0)
         alone, shared = data & (records.ranks >= 0), data & (records.ranks < 0)
         np.add.at(own, records.ranks[alone], spent[alone])
         least = max(least, float(np.minimum(records.seconds("F_SLOWEST_RANK_TIME"), spent)[shared].max(initial=0.0)))

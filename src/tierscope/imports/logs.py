@@ -31,7 +31,7 @@ SUFFIXES = {".darshan": "darshan", ".darshan.gz": "darshan", ".pfw": "dftracer",
 class ImportOptions:
     """How logs are to be read. `force`: show also what is not to be trusted; `ranks`: of processes, where that is known.
 
-    `shared`: count files that Darshan summed up over all ranks. `command`: who asks, for errors that say what to type.
+    `shared`: count files that Darshan summed up over all ranks. `command`: who asks, and of which logs, for errors that say what to type; empty: `analyze`.
     """
 
     rules: TierRules
@@ -42,7 +42,7 @@ class ImportOptions:
     compute_span: str | None = None
     force: bool = False
     ranks: Mapping[int, int] = field(default_factory=dict)
-    command: str = "analyze"
+    command: str = ""
 
 
 def source_of(path: str) -> str | None:

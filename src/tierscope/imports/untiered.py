@@ -136,7 +136,7 @@ def refuse_untiered(
     )
     share = " and ".join(f"{100 * part:.0f} % of the {name}" for name, part in found.items() if part > MOST_SHARE)
     raise UserError(
-        f"no tier can be told for {share} ({below}); say where the data lay: {_command(command, paths)} {_options(unknown.suggestion)}"
+        f"no tier can be told for {share} ({below}); say where the data lay: tierscope {command or _command(paths)} {_options(unknown.suggestion)}"
     )
 
 
@@ -156,6 +156,6 @@ def _options(suggestion: str) -> str:
     )
 
 
-def _command(command: str, paths: Sequence[str]) -> str:
+def _command(paths: Sequence[str]) -> str:
     more = " …" if len(paths) > _MOST_LOGS else ""
-    return f"tierscope {command} {' '.join(map(shlex.quote, paths[:_MOST_LOGS]))}{more}"
+    return f"analyze {' '.join(map(shlex.quote, paths[:_MOST_LOGS]))}{more}"
