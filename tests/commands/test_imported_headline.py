@@ -60,6 +60,10 @@ def test_processes_that_wrote_one_shared_file_for_464_s(logged: Any, capsys: pyt
     assert found["points"][0]["slowest_rank"] == 3
     assert found["totals"]["largest_class"] == "WRITE"
     assert not {"shared_files", "shared_split"} & {each["kind"] for each in found["findings"]}
+    assert run("analyze", log, "--out", "kept") == 0
+    assert run("report", "kept") == 0
+    capsys.readouterr()
+    assert "1 file, 115,200 s split over 256 ranks" in Path("kept/report.html").read_text()
     assert shown(capsys, "analyze", log, "--no-shared")["totals"]["apart"]["shared"]["write_seconds"] == 256 * 450.0
 
 

@@ -49,7 +49,7 @@ class LogTiers:
         return self.names.index(name)
 
     def found(self, codes: npt.NDArray[np.intp]) -> set[str]:
-        return {self.names[code] for code in np.unique(codes).tolist()}
+        return {self.names[code] for code in np.flatnonzero(np.bincount(codes)).tolist()}
 
 
 def counted_records(log: DarshanLog) -> Iterator[tuple[str, FileRecords]]:

@@ -19,7 +19,7 @@ class TotalsView:
     facts: LogFacts
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
-        rows = list(_rows(self.totals, self.facts))
+        rows = list(totals_rows(self.totals, self.facts))
         if not rows:
             return
         time = Unit.of(max(sums.seconds for _, sums, _ in rows))
@@ -35,7 +35,8 @@ class TotalsView:
         yield table(fitting(columns, options.max_width))
 
 
-def _rows(totals: Totals, facts: LogFacts) -> Iterator[tuple[str, ClassSums, str]]:
+def totals_rows(totals: Totals, facts: LogFacts) -> Iterator[tuple[str, ClassSums, str]]:
+    """A name, its sums, and what of it was split over ranks."""
     shared = {one.tier.upper(): one for one in facts.shared} if facts.shared_split else {}
     for name, sums in totals.classes.items():
         if sums.seconds or sums.ops:
