@@ -101,6 +101,13 @@ def test_what_a_given_tier_does_not_cover_is_a_column_and_a_finding(
     assert "/gpfs/alpine/imagenet" in said["text"]
 
 
+def test_names_that_are_no_paths_can_be_given_a_tier_too(logged: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    log = logged(reading("1234567", seconds=3.0))
+    assert run("analyze", log) == 2
+    assert one_line(capsys).endswith("--tier all=/")
+    assert shown(capsys, "analyze", log, "--tier", "all=/")["best"]["bottleneck"] == "ALL-READ"
+
+
 def test_a_rest_on_no_tier_is_a_column_and_no_sentence(logged: Any, capsys: pytest.CaptureFixture[str]) -> None:
     log = logged(
         reading("/scratch/a", seconds=10.0, BYTES_READ=1000),

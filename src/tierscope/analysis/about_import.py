@@ -75,8 +75,8 @@ def _unknown(unknown: UnknownPaths, times: ClassTimes, breakdown: Breakdown) -> 
     name = unknown.tier.upper()
     of_slowest = sum(seconds for each, seconds in breakdown.best.classes.items() if each.startswith(f"{name}-"))
     if max(of_bytes, of_seconds) > 100 * APART_SHARE or of_slowest > APART_SHARE * breakdown.best.io.median:
-        shares = {"seconds": unknown.seconds, "of_bytes": of_bytes, "of_seconds": of_seconds}
-        yield Finding("other_paths", {"tier": name, **evidence, **shares})
+        shares = {"tier": name, "seconds": unknown.seconds, "of_bytes": of_bytes, "of_seconds": of_seconds}
+        yield Finding("other_paths", {**evidence, **shares})
 
 
 def _apart(facts: LogFacts, times: ClassTimes) -> Iterator[Finding]:
