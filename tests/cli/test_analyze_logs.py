@@ -120,8 +120,11 @@ class TestLogsOfTheWheel:
         assert run("analyze", wheel_log("sample-dxt-simple.darshan")) == 0
         assert "a.out" in capsys.readouterr().out.splitlines()[0]
 
-    def test_a_log_of_shared_files_only_has_its_tier(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_log_of_shared_files_only_has_its_tier(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         """All of its files on Lustre are shared by all ranks."""
+        monkeypatch.setenv("COLUMNS", "160")
         assert run("analyze", wheel_log("ior_hdf5_example.darshan"), "--tier", "gfs=/") == 0
         assert "split over 4 ranks" in capsys.readouterr().out
         assert run("analyze", wheel_log("ior_hdf5_example.darshan"), "--tier", "gfs=/", "--no-shared") == 0

@@ -21,6 +21,7 @@ SHARED = {"SLOWEST_RANK": 3, "FASTEST_RANK": 0, "F_SLOWEST_RANK_TIME": 464.0, "F
 def logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A log with these records lies there."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
 
     def put(*records: Did, **about: Any) -> str:
         log = made_log(records, name=NAME, **about)
@@ -54,7 +55,8 @@ def test_processes_that_wrote_one_shared_file_for_464_s(logged: Any, capsys: pyt
     assert run("analyze", log) == 0
     text = capsys.readouterr().out
     assert "I/O: 464.000 s per epoch in busy seconds (n=1); 256 ranks" in text
-    assert "1 file, 115,200 s split over 256 ranks" in text
+    assert "shared, split over 256 ranks" in text
+    assert "1 file, 115,200 s" in text
     found = shown(capsys, "analyze", log)
     assert found["best"]["bottleneck"] == "LUSTRE-WRITE"
     assert found["points"][0]["slowest_rank"] == 3
@@ -63,7 +65,9 @@ def test_processes_that_wrote_one_shared_file_for_464_s(logged: Any, capsys: pyt
     assert run("analyze", log, "--out", "kept") == 0
     assert run("report", "kept") == 0
     capsys.readouterr()
-    assert "1 file, 115,200 s split over 256 ranks" in Path("kept/report.html").read_text()
+    page = Path("kept/report.html").read_text()
+    assert "shared, split over 256 ranks" in page
+    assert "1 file, 115,200 s" in page
     assert shown(capsys, "analyze", log, "--no-shared")["totals"]["apart"]["shared"]["write_seconds"] == 256 * 450.0
 
 

@@ -22,7 +22,7 @@ APART_NAMES = {
     "program": "program's own files",
     "shared": "shared files (--no-shared)",
     "outside_epochs": "outside epochs",
-    BESIDE: "MPI-IO, the same bytes again",
+    BESIDE: "MPI-IO (same bytes)",
 }
 
 

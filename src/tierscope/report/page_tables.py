@@ -10,7 +10,7 @@ from tierscope.analysis.totals import totals_of
 from tierscope.report.beside import covered_text, error_text, headings, unit_of
 from tierscope.report.markup import Html, join, named, table, tag
 from tierscope.report.parts import Unit
-from tierscope.report.totals import totals_rows
+from tierscope.report.totals import split_header, totals_rows
 from tierscope.trace.description import Imported
 from tierscope.units import about_bytes
 
@@ -47,7 +47,7 @@ def totals_table(times: ClassTimes) -> Html:
     """Of imported logs: every class over all ranks, and what is in no class."""
     facts = next((about.facts for about in times.about if isinstance(about, Imported)), None)
     found = list(totals_rows(totals_of(times), facts)) if facts else []
-    if not found:
+    if facts is None or not found:
         return Html("")
     unit = Unit.of(max(sums.seconds for _, sums, _ in found))
     rows = [
@@ -61,7 +61,7 @@ def totals_table(times: ClassTimes) -> Html:
         )
         for name, sums, note in found
     ]
-    return table("All ranks and epochs", ["", f"busy {unit.name}", "operations", "bytes", "shared"], rows)
+    return table("All ranks and epochs", ["", f"busy {unit.name}", "operations", "bytes", split_header(facts)], rows)
 
 
 def numbers(breakdown: Breakdown) -> Html:

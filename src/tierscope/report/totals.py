@@ -27,12 +27,17 @@ class TotalsView:
         columns = [
             Column("", [Text(name) for name, _, _ in rows], right=False),
             Column(f"busy {time.name}", [time.text(sums.seconds) for _, sums, _ in rows]),
-            Column("operations", [Text(f"{sums.ops:,}") for _, sums, _ in rows]),
+            Column("operations", [Text(f"{sums.ops:,}") for _, sums, _ in rows], drop=1),
             Column("bytes", [Text(about_bytes(sums.bytes or 0)) for _, sums, _ in rows]),
         ]
         if any(note for _, _, note in rows):
-            columns.append(Column("shared", [Text(note) for _, _, note in rows], "dim", right=False))
+            header = split_header(self.facts)
+            columns.append(Column(header, [Text(note) for _, _, note in rows], right=False))
         yield table(fitting(columns, options.max_width))
+
+
+def split_header(facts: LogFacts) -> str:
+    return f"shared, split over {counted(facts.process_count or 0, 'rank')}"
 
 
 def totals_rows(totals: Totals, facts: LogFacts) -> Iterator[tuple[str, ClassSums, str]]:
@@ -41,7 +46,7 @@ def totals_rows(totals: Totals, facts: LogFacts) -> Iterator[tuple[str, ClassSum
     for name, sums in totals.classes.items():
         if sums.seconds or sums.ops:
             tier = name.rpartition("-")[0]
-            yield name, sums, _split(shared[tier], category_of(name), facts) if tier in shared else ""
+            yield name, sums, _split(shared[tier], category_of(name)) if tier in shared else ""
     for name, parts in totals.apart.items():
         if parts is None:
             continue
@@ -54,9 +59,6 @@ def totals_rows(totals: Totals, facts: LogFacts) -> Iterator[tuple[str, ClassSum
             yield f"{'beside' if name == BESIDE else 'apart'}: {APART_NAMES[name]}", whole, ""
 
 
-def _split(shared: SharedFiles, category: str, facts: LogFacts) -> str:
+def _split(shared: SharedFiles, category: str) -> str:
     seconds = {"READ": shared.read_seconds, "META": shared.meta_seconds, "WRITE": shared.write_seconds}[category]
-    if not seconds:
-        return ""
-    ranks = facts.process_count or 0
-    return f"{counted(shared.files, 'file')}, {about_seconds(seconds)} split over {counted(ranks, 'rank')}"
+    return f"{counted(shared.files, 'file')}, {about_seconds(seconds)}" if seconds else ""
