@@ -168,6 +168,11 @@ def test_files_on_no_tier_get_the_option_that_helps(of: Reading) -> None:
     assert message.endswith("--tier gfs=/data/train,/data/val")
 
 
+def test_many_logs_are_named_by_a_pattern(of: Reading) -> None:
+    logs = [made_log([reading("/data/train/a")], pid=pid, name=f"logs/{pid}.darshan") for pid in range(1, 6)]
+    assert "tierscope analyze logs/*.darshan --tier gfs=/data/train" in of.refusal(*logs, rules=TierRules({}))
+
+
 def test_a_damaged_log_without_files_is_called_damaged(of: Reading) -> None:
     """No --tier would help."""
     log = made_log(complaints=["Error: unable to read compressed data from file."])

@@ -3,6 +3,7 @@
 More than 5 % of the bytes or of the seconds on no tier would make a headline of the rest. Where the user gave tiers, what they do not cover is shown as one more.
 """
 
+import os
 import re
 import shlex
 from collections import defaultdict
@@ -21,7 +22,7 @@ MOST_SHARE = 0.05  # of bytes or seconds, on no tier
 NAMELESS = "(no path)"
 _MOST_NAMED = 5
 _LEAST_SHARE = 0.01  # of bytes or seconds, for a path to be named
-_MOST_LOGS = 3  # that a command is written out for
+_MOST_LOGS = 3  # whose names are written out
 
 
 @dataclass(slots=True)
@@ -157,5 +158,11 @@ def _options(suggestion: str) -> str:
 
 
 def _command(paths: Sequence[str]) -> str:
-    more = " …" if len(paths) > _MOST_LOGS else ""
-    return f"analyze {' '.join(map(shlex.quote, paths[:_MOST_LOGS]))}{more}"
+    """Many logs of one folder by a pattern, where their names end alike."""
+    folders, endings = (
+        {os.path.dirname(path) for path in paths},
+        {os.path.basename(path).partition(".")[2] for path in paths},
+    )
+    if len(paths) > _MOST_LOGS and len(folders) == len(endings) == 1:
+        return f"analyze {shlex.quote(os.path.join(folders.pop(), ''))}*.{endings.pop()}"
+    return f"analyze {shlex.join(paths)}"
