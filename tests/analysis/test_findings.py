@@ -26,7 +26,8 @@ from tierscope.analysis.times import from_traces
 from tierscope.analysis.wording import WORDING, Finding
 from tierscope.spec.dump import identity
 from tierscope.trace.columns import COLUMNS
-from tierscope.trace.description import DescribedTier, Doubt, Rereads, Traced
+from tierscope.trace.described_logs import ApartSums, KindSums, PathSums, UnknownPaths
+from tierscope.trace.description import DescribedTier, Doubt, Imported, Rereads, Traced
 from tierscope.trace.ops import KINDS
 from tierscope.trace.trace import Trace
 
@@ -144,6 +145,32 @@ def logs(epochs: int = 1, seconds: float = 5.0, **about: Any) -> list[Finding]:
     did = {"GFS-READ": seconds, "LFS-READ": seconds} if seconds else {}
     classes = {(0, n + 1): did for n in range(epochs)}
     return found(without_loop(trace_of(classes, about={"kind": "imported", "process_count": 4, **about})))
+
+
+def imported(**facts: Any) -> list[Finding]:
+    """The same logs, of the schema version of today."""
+    did = {(0, 1): {"GFS-READ": 5.0, "LFS-READ": 5.0}}
+    trace = without_loop(trace_of(did, about={"kind": "imported", "process_count": 4}))
+    assert isinstance(trace.about, Imported)
+    about = structs.replace(trace.about, facts=structs.replace(trace.about.facts, **facts))
+    return found(Trace(trace.key, about, trace.table))
+
+
+def apart(seconds: float, path: str) -> ApartSums:
+    largest = (PathSums(path=path, ops=9, bytes=90, seconds=seconds),)
+    parts = {"read": KindSums(), "meta": KindSums(), "write": KindSums(seconds=seconds, ops=9, bytes=90)}
+    return ApartSums(ops=9, bytes=90, seconds=seconds, files=1, largest=largest, **parts)
+
+
+UNTIERED = UnknownPaths(
+    ops=1,
+    bytes=0,
+    seconds=5.0,
+    files=2,
+    tier="lfs",
+    prefixes=(PathSums(path="/scratch", ops=1, bytes=0, seconds=5.0),),
+    suggestion="/scratch",
+)
 
 
 def named(count: int) -> list[str]:
@@ -381,23 +408,37 @@ CASES: dict[str, Case] = {
     ),
     "unknown_paths": Case(
         lambda: logs(unknown=unknown(2)),
-        {"files": 2, "bytes": 2048, "suggestion": "/data", "folders": ["/data/a", "/data/b"]},
+        {"files": 2, "bytes": 2048, "suggestion": "/data", "prefixes": ["/data/a", "/data/b"]},
         lambda: logs(unknown=unknown(0)),
     ),
+    "other_paths": Case(
+        lambda: imported(unknown=UNTIERED),
+        {
+            "tier": "LFS",
+            "files": 2,
+            "bytes": 0,
+            "seconds": 5.0,
+            "of_bytes": 0.0,
+            "of_seconds": 50.0,
+            "prefixes": ["/scratch"],
+            "suggestion": "/scratch",
+        },
+        lambda: imported(unknown=UnknownPaths()),
+    ),
+    "standard_streams": Case(
+        lambda: imported(streams=apart(0.6, "<STDOUT>")),
+        {"ops": 9, "bytes": 90, "seconds": 0.6, "percent": pytest.approx(100 * 0.6 / 10.6), "names": ["<STDOUT>"]},
+        lambda: imported(streams=apart(0.5, "<STDOUT>")),
+    ),
     "program_files": Case(
-        lambda: logs(program={"files": 9, "seconds": 0.5, "ops": 9, "bytes": 9}),
-        {"files": 9, "seconds": 0.5},
-        lambda: logs(program={"files": 0, "seconds": 0.0, "ops": 0, "bytes": 0}),
+        lambda: imported(program=apart(0.6, "/usr/lib")),
+        {"ops": 9, "bytes": 90, "seconds": 0.6, "percent": pytest.approx(100 * 0.6 / 10.6), "names": ["/usr/lib"]},
+        lambda: imported(program=apart(0.5, "/usr/lib")),
     ),
     "shared_files": Case(
         lambda: logs(shared=[SHARED], shared_split=False),
-        SHARED,
-        lambda: logs(shared=[SHARED], shared_split=True),
-    ),
-    "shared_split": Case(
-        lambda: logs(shared=[SHARED], shared_split=True),
-        {name: SHARED[name] for name in ("tier", "files", "slowest_seconds")},
-        lambda: logs(shared=[SHARED], shared_split=False),
+        {**SHARED, "write_seconds": 0.0, "written_bytes": 0},
+        lambda: logs(shared=[SHARED], shared_split=True),  # the table says so
     ),
     "grouped_by_start": Case(
         lambda: logs(spawned={"by_start": 4, "alone": 0}),

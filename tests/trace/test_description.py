@@ -84,6 +84,32 @@ def test_versions_before_coverage_are_read(name: str, version: int) -> None:
             decoded({**plain, "schema_version": 4, "own_cost": None})
 
 
+def of_version_3(plain: Any) -> Any:
+    """What a result of that version has: none of the fields that came later, and folders instead of prefixes."""
+    if isinstance(plain, list):
+        return [of_version_3(value) for value in plain]
+    if not isinstance(plain, dict):
+        return plain
+    later = added_after(3) if "suggestion" in plain else added_after(3) - {"tier"}  # which shared files had before
+    older = {name: of_version_3(value) for name, value in plain.items() if name not in later}
+    if "prefixes" in plain and "suggestion" in plain:
+        older["folders"] = [["/data", 7]]
+    return older
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("name", ["imported_darshan", "imported_dftracer", "profiled"])
+def test_imports_of_later_versions_are_read_too(name: str, version: int) -> None:
+    plain = {**of_version_3(stored(decoded(first_version(name)))), "schema_version": version}
+    about = decoded(plain)
+    facts = about.facts if isinstance(about, Imported) else about.logs.facts  # type: ignore[union-attr]
+    assert [(one.path, one.bytes, one.seconds) for one in facts.unknown.prefixes] == [("/data", 7, None)]
+    assert facts.unknown.tier is None
+    assert decoded(stored(about)) == about
+    with pytest.raises(ResultError, match=r"streams is missing|prefixes is missing|folders is an unknown field"):
+        decoded({**plain, "schema_version": SCHEMA_VERSION})
+
+
 MAPS = (
     *("spread", "hit_rate", "sweep", "packages", "filesystems", "phases", "mapped", "habits"),
     *("partial_modules", "other_calls"),
@@ -268,7 +294,7 @@ def test_any_change_is_refused_with_a_line_or_leaves_a_description(plain: dict[s
 @settings(max_examples=examples(200), suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(["kind", "sweep", "tiers", "command", "facts", "records", "study"]), GARBAGE))
 def test_garbage_is_never_a_crash(plain: dict[str, Any]) -> None:
-    for version in (1, SCHEMA_VERSION):
+    for version in (1, 3, SCHEMA_VERSION):
         found = decoded_or_line({"schema_version": version, **plain})
         assert not isinstance(found, str) or "\n" not in found
 

@@ -74,7 +74,7 @@ def find(
                 findings += about_habits(times, breakdown, run.habits)
             case Imported() as imported:
                 findings += _about_end(imported.command, imported.recorded) if imported.recorded else []
-                findings += about_import(imported.facts, times)
+                findings += about_import(imported.facts, times, breakdown)
                 findings += about_habits(times, breakdown, run.habits)
     measured = [about for about in times.about if isinstance(about, Measured)]
     if measured:

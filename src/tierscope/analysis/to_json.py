@@ -1,12 +1,20 @@
 """A Breakdown as JSON: keys that other people's scripts rely on."""
 
+from tierscope.analysis.analysis import Analysis
 from tierscope.analysis.breakdown import Breakdown, EpochPoint, SweepPoint
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.coverage import coverage_json
+from tierscope.analysis.totals import totals_json, totals_of
 from tierscope.analysis.wording import Finding, finding_json
 from tierscope.jsonable import JsonObject
 
 SCHEMA_VERSION = 1
+
+
+def analysis_json(analysis: Analysis) -> JsonObject:
+    """The breakdown, and sums over all ranks."""
+    whole = breakdown_json(analysis.breakdown, analysis.findings, analysis.conditions)
+    return {**whole, "totals": totals_json(totals_of(analysis.times))}
 
 
 def breakdown_json(breakdown: Breakdown, findings: list[Finding], given: Conditions) -> JsonObject:

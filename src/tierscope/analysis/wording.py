@@ -229,12 +229,22 @@ WORDING: dict[str, tuple[str, str]] = {
         "check --tier; for workers use a Darshan built without MPI (DARSHAN_ENABLE_NONMPI=1): it writes a log for every process",
     ),
     "unknown_paths": (
-        "{files:count file} ({bytes:size}) {files:if is|are} on no tier that can be told; most of it below {folders:, }",
-        "say which tier that is, for example with --tier gfs={suggestion}",
+        "{files:count file} ({bytes:size}) {files:if matches|match} no tier and {files:if is|are} not in the table; most of it below {prefixes:, }",
+        "analyze the logs again, with --tier gfs={suggestion}",
+    ),
+    "other_paths": (
+        "{tier}: {files:count file} with {of_bytes:.0f} % of the bytes and {of_seconds:.0f} % of the seconds ({bytes:size}, {seconds:time}) {files:if matches|match} no tier; "
+        "most of it below {prefixes:, }",
+        "give these paths a tier, for example --tier gfs={suggestion}",
+    ),
+    "standard_streams": (
+        "standard streams ({names:, }) took {percent:.0f} % of the time of all processes: {seconds:time} in {ops:count operation} ({bytes:size}); they are in no class",
+        "print less, or buffer it: write every n-th line, or to a file that is flushed at the end",
     ),
     "program_files": (
-        "{files:count file} of the program itself (libraries, bytecode, devices) took {seconds:time} over all processes; {files:if it is|they are} not in the table",
-        "nothing: {files:if it is|they are} no data",
+        "the program's own files (libraries, bytecode, devices) took {percent:.0f} % of the time of all processes: {seconds:time} in {ops:count operation} "
+        "({bytes:size}), most of it below {names:, }; they are in no class",
+        "start from a node-local or packed environment (a container image, conda-pack), or import less in every process",
     ),
     "grouped_by_start": (
         "spawned workers whose logs name no parent: {processes}; they count for the only program that ran when they began, which is likely, not certain",
@@ -245,13 +255,9 @@ WORDING: dict[str, tuple[str, str]] = {
         "let the loader fork its workers (multiprocessing_context='fork'): then their logs name their parent",
     ),
     "shared_files": (
-        "{tier}: {files:count file} that Darshan summed up over all ranks ({bytes:size}; reads {read_seconds:time}, metadata {meta_seconds:time}; the fastest rank "
-        "{fastest_seconds:time}, the slowest {slowest_seconds:time}) {files:if is|are} not in the table",
-        "--split-shared gives every rank an equal part; for the truth run with DARSHAN_DISABLE_SHARED_REDUCTION=1",
-    ),
-    "shared_split": (
-        "{tier}: {files:count file} that Darshan summed up over all ranks {files:if was|were} split evenly; the slowest rank had {slowest_seconds:time}, not the mean",
-        "for the truth run with DARSHAN_DISABLE_SHARED_REDUCTION=1",
+        "{tier}: {files:count file} that Darshan summed up over all ranks ({bytes:size} read, {written_bytes:size} written; reads {read_seconds:time}, metadata "
+        "{meta_seconds:time}, writes {write_seconds:time}; the fastest rank {fastest_seconds:time}, the slowest {slowest_seconds:time}) {files:if is|are} not in the table",
+        "analyze the logs without --no-shared; for every rank's own time run with DARSHAN_DISABLE_SHARED_REDUCTION=1",
     ),
     "cut_logs": (
         "logs that end in the middle: {files}; the job was probably killed, and this is what it did until then",

@@ -61,6 +61,24 @@ log_tiers_option = click.option(
     metavar="NAME=/PATH[,/PATH2…]",
     help="Of logs: a storage tier and where its files lay; nearest first.",
 )
+_no_shared = click.option(
+    "--no-shared",
+    is_flag=True,
+    help="Of Darshan logs: leave out files that it summed up over all ranks. By default the slowest and the fastest rank get what is recorded of them, the others equal parts of the rest.",
+)
+_split_shared = click.option("--split-shared", is_flag=True, hidden=True, help="The default.")
+
+
+def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--no-shared`, and `--split-shared`, which was an option before it became the default."""
+    return _no_shared(_split_shared(command))
+
+
+def refuse_both_shared(no_shared: bool, split_shared: bool) -> None:
+    if no_shared and split_shared:
+        raise UserError("--no-shared and --split-shared contradict each other; leave one out")
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Pure JSON on stdout.")
 
 
@@ -153,13 +171,13 @@ def output_failed(error: OSError) -> int:
 
 def show_analysis(analysis: "Analysis", as_json: bool) -> None:
     if as_json:
-        from tierscope.analysis.to_json import breakdown_json  # noqa: PLC0415
+        from tierscope.analysis.to_json import analysis_json  # noqa: PLC0415
 
-        print_json(breakdown_json(analysis.breakdown, analysis.findings, analysis.conditions))
+        print_json(analysis_json(analysis))
         return
     from tierscope.report.tables import BreakdownView  # noqa: PLC0415
 
-    print_rich(BreakdownView(analysis.name, analysis.breakdown, analysis.findings, analysis.conditions))
+    print_rich(BreakdownView.of(analysis))
     if analysis.training is not None:
         from tierscope.report.training import TrainingView  # noqa: PLC0415
 

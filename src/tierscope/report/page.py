@@ -23,7 +23,7 @@ from tierscope.report.figures import Figure, class_marks
 from tierscope.report.markup import Html, css, escaped, figure_of, join, named, policy, read_asset, table, tag, void
 from tierscope.report.origins import provenance
 from tierscope.report.page_data import SLIDER, live_data
-from tierscope.report.page_tables import _sweep_headers, beside_table, numbers
+from tierscope.report.page_tables import _sweep_headers, beside_table, numbers, totals_table
 from tierscope.report.parts import WASTED_PERCENT, basis_text, wasted_sentence
 from tierscope.report.report_source import ReportSource
 from tierscope.report.training import (
@@ -80,7 +80,7 @@ def page(source: ReportSource, drawn: list[Figure]) -> bytes:
         "training": _training(source.training, drawn) if source.training else Html(""),
         "character": _character(source, source.character, drawn) if source.character else Html(""),
         "beside": _beside(source.beside, drawn) if source.beside else Html(""),
-        "numbers": numbers(source.breakdown),
+        "numbers": join([numbers(source.breakdown), totals_table(source.times)]),
         "findings": _findings(source),
         "provenance": _provenance(source),
         "data": embedded(live),

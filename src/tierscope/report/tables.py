@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from tierscope.analysis.analysis import Analysis
 from tierscope.analysis.breakdown import Breakdown, SweepPoint, sweep_text, value_text
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.statistics import FEW, SIMULATED
+from tierscope.analysis.totals import totals_of
 from tierscope.analysis.wording import Finding
 from tierscope.report.coverage import coverage_line
 from tierscope.report.parts import (
@@ -23,6 +25,8 @@ from tierscope.report.parts import (
     table,
     title_label,
 )
+from tierscope.report.totals import TotalsView
+from tierscope.trace.description import Imported
 from tierscope.trace.ops import KINDS, MOVES_BYTES
 from tierscope.units import about_bytes, about_seconds, counted
 
@@ -39,6 +43,13 @@ class BreakdownView:
     breakdown: Breakdown
     findings: list[Finding]
     given: Conditions
+    totals: TotalsView | None = None  # of imported logs
+
+    @classmethod
+    def of(cls, analysis: Analysis) -> "BreakdownView":
+        facts = [about.facts for about in analysis.times.about if isinstance(about, Imported)]
+        totals = TotalsView(totals_of(analysis.times), facts[0]) if facts else None
+        return cls(analysis.name, analysis.breakdown, analysis.findings, analysis.conditions, totals)
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         breakdown = self.breakdown
@@ -48,6 +59,8 @@ class BreakdownView:
         yield Text(title, style="bold")
         yield table(fitting(_columns(breakdown, self.given), options.max_width))
         yield from verdict(breakdown, self.given.processes, self.given.profilers == ())
+        if self.totals is not None:
+            yield self.totals
         if self.given.traced:
             yield Text(f"In all ranks and epochs: {_counts(breakdown.kinds)}.")
         yield from _condition_lines(self.given)
