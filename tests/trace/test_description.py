@@ -18,7 +18,7 @@ from tierscope.output.store import RunStore, read_about
 from tierscope.trace.decode import decode_command, decode_description, encode, wrong_field
 from tierscope.trace.description import Description, Imported, Measured, Simulated, Traced
 from tierscope.trace.trace import SCHEMA_VERSION, RunKey
-from tierscope.trace.upgrade import upgraded
+from tierscope.trace.upgrade import added_after, upgraded
 
 RESULTS = Path(__file__).parent.parent / "golden" / "results"
 KINDS = {
