@@ -543,12 +543,20 @@ WORDING: dict[str, tuple[str, str]] = {
         "take rates of local disks as those of warm metadata",
     ),
     "goal_met": (
-        "the goal of {goal_seconds:time} is met at {where} ({io_seconds:time})",
+        "the goal of {goal} is met at {where} ({reached})",
         "that is the first point of the sweep that meets it",
     ),
     "goal_missed": (
-        "the goal of {goal_seconds:time} is missed by {over_seconds:time}: the best is {io_seconds:time}, most of it {bottleneck}",
-        "that class is where to begin",
+        "the goal of {goal} is missed by {missed_by}: the best is {reached}, held up most by {bottleneck}",
+        "that is where to begin",
+    ),
+    "goal_unknown": (
+        "whether the goal of {goal} is met cannot be told: that takes {needed}",
+        "give a goal that this result can be judged by, like --goal io=4s",
+    ),
+    "different_data": (
+        "the {points} points read {groups} different amounts of data per epoch, so no point is the best of all",
+        "compare points that read the same amount, or sweep such that all do",
     ),
 }
 

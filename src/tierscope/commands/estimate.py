@@ -5,27 +5,32 @@ from dataclasses import replace
 
 from tierscope.analysis.analysis import Analysis
 from tierscope.analysis.counting import Counting
-from tierscope.analysis.findings import GOAL_KINDS, about_goal
+from tierscope.analysis.goals import GOAL_KINDS, about_goal
 from tierscope.analysis.wording import Finding
 from tierscope.commands.analyze import analyze
 from tierscope.commands.calibrate import MeasuredCases, cases_of
 from tierscope.errors import UserError
 from tierscope.output.store import RunStore
 from tierscope.predict.fit import fit
+from tierscope.predict.goals import refuse_untold
 from tierscope.predict.modelled import ModelAnswer, ModelledPoint, answer
 from tierscope.predict.whatif import Estimate, estimate
 from tierscope.spec import sweep
 from tierscope.spec.known import load_system
 from tierscope.spec.study import System
-from tierscope.spec.whatif import read_improvements
+from tierscope.spec.whatif import read_goal, read_improvements
 from tierscope.watch import Watch
 
 
-def estimated(analysis: Analysis, improve: Sequence[str]) -> tuple[Estimate, list[Finding]]:
-    """With what is to be said about it."""
+def estimated(analysis: Analysis, improve: Sequence[str], goal: str | None = None) -> tuple[Estimate, list[Finding]]:
+    """With what is to be said about it. `goal`: instead of the study's."""
     improvements = read_improvements(improve, analysis.times.io_classes)
+    wanted = analysis.goal
+    if goal is not None:
+        wanted = read_goal(goal)
+        refuse_untold(analysis.times, wanted)
     found = estimate(analysis.times, analysis.breakdown, improvements)
-    return found, about_goal(found.after, analysis.goal) + without_goal(analysis.findings)
+    return found, about_goal(found.after, wanted) + without_goal(analysis.findings)
 
 
 def without_goal(findings: list[Finding]) -> list[Finding]:
