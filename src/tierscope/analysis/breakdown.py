@@ -175,7 +175,7 @@ def _best(points: Sequence[SweepPoint], ranked_by: str) -> SweepPoint:
 
     def key(point: SweepPoint) -> tuple[float, float, float]:
         measured = settled(measure_of(point, ranked_by).median)
-        return measured, settled(point.io.median), point.sweep.get("cache_rate", 0)
+        return measured, settled(point.io.median), cache_rate_of(point.sweep)
 
     return min(points, key=key)
 

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tierscope.analysis.analysis import Analysis
+from tierscope.analysis.breakdown import Breakdown, SweepPoint
 from tierscope.analysis.counting import Counting
 from tierscope.analysis.goals import GOAL_KINDS, about_goal
+from tierscope.analysis.times import category_of
 from tierscope.analysis.wording import Finding
 from tierscope.commands.analyze import analyze
 from tierscope.commands.calibrate import MeasuredCases, cases_of
@@ -78,12 +80,22 @@ def _system(measured: MeasuredCases, system: str | None, watch: Watch) -> System
 
 
 def points_of(measured: MeasuredCases, estimate: Estimate) -> list[ModelledPoint]:
-    by_sweep: Mapping[str, float] = {_key(point.sweep): point.io.median for point in estimate.after.summary}
+    """Of the points that read the most data: others cannot be ranked against them."""
+    after = {_key(point.sweep): point for point in estimate.after.summary}
     found = []
-    for point in estimate.before.summary:
+    for point in estimate.before.groups[0].points:
         cases = tuple(case for case in measured.cases if _key(case.sweep) == _key(point.sweep))
-        found.append(ModelledPoint(point.sweep, cases, point.io.median, by_sweep[_key(point.sweep)]))
+        then = after[_key(point.sweep)]
+        writes = (_writes(estimate.before, point), _writes(estimate.after, then))
+        found.append(
+            ModelledPoint(point.sweep, cases, point.io.median, then.io.median, estimate.before.basis, writes)
+        )
     return [point for point in found if point.cases]
+
+
+def _writes(breakdown: Breakdown, point: SweepPoint) -> float:
+    """Of its I/O time, what wrote."""
+    return sum(point.classes[name] for name in breakdown.io_classes if category_of(name) == "WRITE")
 
 
 def _key(sweep: Mapping[str, object]) -> str:

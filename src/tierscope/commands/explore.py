@@ -35,13 +35,13 @@ def explored(
     if wanted is None:
         raise UserError(f"there is no goal; {GOAL_HINT}")
     refuse_untold(analysis.times, wanted)
-    processes = Processes.of(analysis.times).comparable()
+    processes = Processes.of(analysis.times)
     ranks = sum(len(times.ranks) for point in processes.points for times in point.epochs)
     if wanted.kind == AU and combinations * ranks > MOST_AU_CELLS:
         raise UserError(
             f"--vary makes {combinations:,} combinations; at most {MOST_AU_CELLS // ranks:,} here for an AU goal: use larger steps"
         )
-    prices = _prices(analysis, processes, cost, list(variations))
+    prices = _prices(analysis, processes.comparable(), cost, list(variations))
     return explore(processes, wanted, variations, fixed, prices), without_goal(analysis.findings)
 
 

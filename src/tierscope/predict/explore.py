@@ -98,7 +98,7 @@ def explore(
     prices: Prices | None = None,
 ) -> Exploration:
     """`goal`: a bare time is one of I/O. `vary`: the improvements to combine, ascending; `fixed`: those of other classes. All in percent."""
-    prices, goal, processes = prices or Prices(), Goal.of(goal), processes.comparable()
+    prices, goal, whole, processes = prices or Prices(), Goal.of(goal), processes, processes.comparable()
     fixed = {name: percent for name, percent in (fixed or {}).items() if name not in vary}
     grid = np.array(list(itertools.product(*([factor(value) for value in values] for values in vary.values()))))
     directions = np.column_stack([np.ones(len(grid)), grid])
@@ -110,15 +110,15 @@ def explore(
     measured = [float(as_it_is.values(goal.kind, point, np.ones((1, 1)))[0]) for point in processes.points]
     met_without = next((index for index, value in enumerate(measured) if goal.is_met(value)), None)
     sweeps = tuple(point.sweep for point in processes.points)
-    warnings = tuple(untold(processes, fixed | dict.fromkeys(vary, 1.0)))
+    warnings = tuple(untold(whole, fixed | dict.fromkeys(vary, 1.0)))
     found = _exploration(goal, vary, fixed, sweeps, _choose(values, goal, rates), values, seconds)
     found = replace(found, met_without=met_without, warnings=warnings)
     if not prices.gib:
-        return replace(found, options=tuple(_options(found, processes, rates, prices)))
+        return replace(found, options=tuple(_options(found, processes, whole, rates, prices)))
     # Where more than the rate was swept, a larger one may take less room: what it costs decides then.
     rooms = [prices.room(index) for index in range(len(sweeps))]
     by_room = _exploration(goal, vary, fixed, sweeps, _choose(values, goal, rooms), values, seconds)
-    return replace(found, options=tuple(_options(by_room, processes, rooms, prices)))
+    return replace(found, options=tuple(_options(by_room, processes, whole, rooms, prices)))
 
 
 _Chosen = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
@@ -159,7 +159,9 @@ def _rate(point: PointTimes) -> float:
     return cache_rate_of(point.sweep)
 
 
-def _options(found: Exploration, processes: Processes, spent: list[float], prices: Prices) -> list[Option]:
+def _options(
+    found: Exploration, processes: Processes, whole: Processes, spent: list[float], prices: Prices
+) -> list[Option]:
     """The Pareto front. More of a class never takes longer, so it is enough to look one step down along every class.
 
     `spent`: what a point costs beside the classes, its cache rate or its room.
@@ -173,12 +175,13 @@ def _options(found: Exploration, processes: Processes, spent: list[float], price
         here[axis], below[axis] = slice(1, None), slice(None, -1)
         with_less[tuple(here)] = least[tuple(below)]
         front &= with_less > least
-    known = ceilings(processes) if len(processes.points) > 1 else []
+    known = ceilings(whole) if len(whole.points) > 1 else []
+    places = {id(point): place for place, point in enumerate(whole.points)}
     options = []
     for index in np.flatnonzero(front.ravel()):
         improve = found.combination(int(index))
         point, seconds = int(found.chosen[index]), float(found.io_seconds[index])
-        warnings = tuple(exceeded(known, point, seconds, {**found.fixed, **improve}))
+        warnings = tuple(exceeded(known, places[id(processes.points[point])], seconds, {**found.fixed, **improve}))
         cost = prices.cost(improve, point) if prices else None
         options.append(Option(improve, point, found.sweeps[point], seconds, cost, warnings))
     options = _with_clock(options, processes, found.fixed)

@@ -66,7 +66,8 @@ def au_rows(times: ProcessTimes) -> Floats:
     rest = clocks.au_seconds - seconds.sum(axis=1) * share
     compute = np.maximum(clocks.au_compute, 0.0)
     rows = np.column_stack([compute, clocks.au_seconds - clocks.au_stall, rest, seconds * share[:, None]])
-    return rows[~np.isnan(rows).any(axis=1) & (clocks.au_seconds > 0)]
+    known: Floats = rows[~np.isnan(rows).any(axis=1) & (clocks.au_seconds > 0)]
+    return known
 
 
 class Judge:
@@ -81,9 +82,11 @@ class Judge:
     def values(self, kind: str, point: PointTimes, directions: Floats) -> Floats:
         """Seconds, the median over epochs; or AU, the mean over them."""
         if kind == AU:
-            return np.mean([self._au(epoch, directions) for epoch in point.epochs], axis=0)
+            shares: Floats = np.mean([self._au(epoch, directions) for epoch in point.epochs], axis=0)
+            return shares
         of_epoch = self._io if kind == IO else self._epoch
-        return np.median([of_epoch(epoch, directions) for epoch in point.epochs], axis=0)
+        seconds: Floats = np.median([of_epoch(epoch, directions) for epoch in point.epochs], axis=0)
+        return seconds
 
     def _io(self, times: ProcessTimes, directions: Floats) -> Floats:
         rows = self._split(np.zeros(len(times.seconds)), times.seconds)

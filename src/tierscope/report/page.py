@@ -41,11 +41,13 @@ from tierscope.report.training import (
 )
 from tierscope.report.training import sentences as training_sentences
 from tierscope.report.verdict import verdict
+from tierscope.spec.goal import AU, EPOCH, IO
 from tierscope.units import about_bytes, about_seconds
 
 _SCRIPTS = ("whatif.js", "drawing.js", "page.js")
 _LIVE = ("estimate", "goal")  # figures that are drawn in the browser
 _BESIDE = "beside"
+_GOAL_KINDS = {IO: "I/O per epoch at most", EPOCH: "epoch at most", AU: "accelerator utilisation at least"}
 _JSON_ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 
 
@@ -69,6 +71,7 @@ def page(source: ReportSource, drawn: list[Figure]) -> bytes:
         "sliders": join(_slider(*mark) for mark in class_marks(source.processes.classes)),
         "slice": _slice(live["slices"]),
         "key": _key(source.processes.classes),
+        "goal_kinds": join(tag("option", _GOAL_KINDS[kind], value=kind) for kind in live["goal"]["kinds"]),
         "goal_caption": _goal_caption(live["has_rates"]),
         "at": escaped(_place_name(source.breakdown)),
         "options": join(tag("option", name, value=name) for name in source.processes.classes),
