@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from tierscope.analysis.clocks import with_clocks
+from tierscope.analysis.clocks import has_compute, with_clocks
 from tierscope.analysis.statistics import DIGITS
 from tierscope.analysis.times import ClassTimes, category_of
 from tierscope.jsonable import SweepValues
@@ -97,9 +97,10 @@ def _epoch_figures(times: ClassTimes) -> dict[tuple[Any, ...], EpochFigures]:
     if times.epochs.is_empty():
         return {}
     keys = times.keys
-    au = pl.when(pl.col("au_seconds") > 0).then(pl.max_horizontal(pl.col("au_compute"), 0.0) / pl.col("au_seconds"))
+    share = pl.max_horizontal(pl.col("au_compute"), 0.0) / pl.col("au_seconds")
+    au = pl.when(pl.col("au_seconds").is_not_null()).then(pl.when(pl.col("au_seconds") > 0).then(share).otherwise(0.0))
     epochs = with_clocks(times.epochs).with_columns(
-        pl.when(pl.col("compute_seconds") > 0).then(au).alias("au"),
+        (au if has_compute(times.epochs) else pl.lit(None, pl.Float64)).alias("au"),
         (pl.col("epoch_seconds") - pl.col("standstill_seconds")).alias("unstalled"),
     )
     longest = (

@@ -87,9 +87,7 @@ def points_of(measured: MeasuredCases, estimate: Estimate) -> list[ModelledPoint
         cases = tuple(case for case in measured.cases if _key(case.sweep) == _key(point.sweep))
         then = after[_key(point.sweep)]
         writes = (_writes(estimate.before, point), _writes(estimate.after, then))
-        found.append(
-            ModelledPoint(point.sweep, cases, point.io.median, then.io.median, estimate.before.basis, writes)
-        )
+        found.append(ModelledPoint(point.sweep, cases, point.io.median, then.io.median, estimate.before.basis, writes))
     return [point for point in found if point.cases]
 
 

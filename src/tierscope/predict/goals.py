@@ -66,7 +66,7 @@ def au_rows(times: ProcessTimes) -> Floats:
     rest = clocks.au_seconds - seconds.sum(axis=1) * share
     compute = np.maximum(clocks.au_compute, 0.0)
     rows = np.column_stack([compute, clocks.au_seconds - clocks.au_stall, rest, seconds * share[:, None]])
-    known: Floats = rows[~np.isnan(rows).any(axis=1) & (clocks.au_seconds > 0)]
+    known: Floats = rows[~np.isnan(rows).any(axis=1)]
     return known
 
 

@@ -14,6 +14,7 @@ from tierscope.loaders import LOADERS
 from tierscope.spec import dlio_checkpoint
 from tierscope.spec.dlio_making import MAPPED, NOTED, REFUSED, Making, MetricOptions, Rule, is_off, product, whole
 from tierscope.spec.dlio_times import read_time
+from tierscope.spec.goal import AU, Goal, GoalKind
 from tierscope.spec.kinds import Fraction, Integer
 from tierscope.spec.tree import Node
 from tierscope.units import counted
