@@ -103,13 +103,16 @@ def _epoch_figures(times: ClassTimes) -> dict[tuple[Any, ...], EpochFigures]:
         (au if has_compute(times.epochs) else pl.lit(None, pl.Float64)).alias("au"),
         (pl.col("epoch_seconds") - pl.col("standstill_seconds")).alias("unstalled"),
     )
+    known = pl.col("stall_seconds").null_count() + pl.col("epoch_seconds").null_count() == 0
     longest = (
         epochs.sort([*keys, "rank"])
         .group_by(keys, maintain_order=True)
         .agg(
             pl.col("epoch_seconds", "compute_seconds", "checkpoint_seconds", "unstalled").max(),
             pl.col("step_read_seconds").list.sum().max().alias("endless"),
-            (pl.col("stall_seconds").sum() / pl.col("epoch_seconds").sum()).alias("stall_share"),
+            pl.when(known, pl.col("epoch_seconds").sum() > 0)
+            .then(pl.col("stall_seconds").sum() / pl.col("epoch_seconds").sum())
+            .alias("stall_share"),
             pl.col("au").mean(),
             pl.col("au").get(pl.col("epoch_seconds").arg_max()).alias("slowest_au"),
         )
