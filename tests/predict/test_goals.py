@@ -20,6 +20,7 @@ from tierscope.predict.explore import explore
 from tierscope.predict.goals import Judge, epoch_rows, refuse_untold, told_kinds
 from tierscope.predict.processes import Processes
 from tierscope.predict.whatif import estimate
+from tierscope.report.estimates import limit_text
 from tierscope.spec.dlio_making import MetricOptions
 from tierscope.spec.goal import Goal
 
@@ -177,3 +178,22 @@ def test_points_that_read_less_do_not_meet_a_goal_for_the_others() -> None:
     assert found.met_without is None
     assert found.options[0].improve == {"GFS-READ": 300.0}
     assert times.epochs.filter(pl.col("files") == 4).height == 1
+
+
+def test_at_most_says_where_the_best_is_then() -> None:
+    """Without GFS-META the best is at no cached files; without LFS-READ nothing is left where all are cached."""
+    far: Rank = {"GFS-META": 9.0, "GFS-READ": 1.0, "epoch": 10.0, "stall": 10.0}
+    near: Rank = {"LFS-READ": 4.0, "epoch": 4.0, "stall": 4.0}
+    times = clocked([({"cache_rate": 0.0}, [[far]]), ({"cache_rate": 1.0}, [[near]])])
+    by_class = {each.class_name: each for each in estimate(times, break_down(times), {}).sensitivity}
+    assert by_class["GFS-META"].limit_percent == pytest.approx(-75.0)
+    assert limit_text(by_class["GFS-META"]) == "the best moves to cache_rate 0%"
+    assert by_class["LFS-READ"].limit_percent == -100.0
+    assert limit_text(by_class["LFS-READ"]) == "no I/O is left there"
+    assert limit_text(by_class["GFS-READ"]) == ""
+
+
+def test_where_io_is_hidden_no_class_is_worth_money() -> None:
+    times = clocked([({"cache_rate": 0.0}, [[HIDDEN]])])
+    (read,) = (each for each in estimate(times, break_down(times), {}).sensitivity if each.class_name == "GFS-READ")
+    assert (read.measure, read.limit_percent) == ("epoch", 0.0)

@@ -1,11 +1,14 @@
 """A goal is of one of three kinds, in a study and on the command line."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.spec.texts import edited, parsed, refusal
 from tierscope.errors import UserError
 from tierscope.spec.dump import identity, to_yaml
 from tierscope.spec.goal import Goal
+from tierscope.spec.load import load
 from tierscope.spec.whatif import read_goal
 
 
@@ -62,6 +65,15 @@ def test_a_wrong_option_is_one_line(text: str) -> None:
     with pytest.raises(UserError, match=f"--goal {text}: ") as caught:
         read_goal(text)
     assert "\n" not in str(caught.value)
+
+
+def test_dlios_au_is_the_goal_where_it_is_given(tmp_path: Path) -> None:
+    text = "workload:\n  dataset: {num_files_train: 8, record_length: 1000}\n  reader: {batch_size: 2}\n"
+    plain, given = tmp_path / "plain.yaml", tmp_path / "given.yaml"
+    plain.write_text(text)
+    given.write_text(f"{text}  metric: {{au: 0.7}}\n")
+    assert load(str(given), is_dlio=True).study.goal == Goal("au", 0.7)
+    assert load(str(plain), is_dlio=True).study.goal is None
 
 
 def test_meeting_a_goal_exactly_is_meeting_it() -> None:

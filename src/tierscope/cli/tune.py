@@ -22,7 +22,7 @@ _MINIMIZED = {"epoch": "epoch_seconds", "io": "io_seconds"}
     show_default=True,
     help="What to make short: the epoch, or the I/O time of the slowest process.",
 )
-@click.option("--goal", "minimized", type=click.Choice(list(_MINIMIZED)), hidden=True)  # its name in earlier versions
+@click.option("--goal", "former", type=click.Choice(list(_MINIMIZED)), hidden=True)  # its name in earlier versions
 @click.option("--out", type=click.Path(file_okay=False), help="Results directory; default ./results/STUDY-tune.")
 @common.set_option
 @common.system_option
@@ -33,6 +33,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     vary: tuple[str, ...],
     budget: str,
     minimized: str,
+    former: str | None,
     out: str | None,
     settings: tuple[str, ...],
     system: str | None,
@@ -58,7 +59,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
         target = common.default_out(loaded.study, out, "-tune")
         with watching(quiet) as watch:
             common.say_notes(loaded, watch.note)
-            found = tune(loaded.study, vary, _MINIMIZED[minimized], seconds, target, crews, watch)
+            found = tune(loaded.study, vary, _MINIMIZED[former or minimized], seconds, target, crews, watch)
     if as_json:
         from tierscope.tuning.tuning import tuning_json  # noqa: PLC0415
 
