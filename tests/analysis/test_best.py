@@ -115,7 +115,7 @@ def test_points_that_read_different_amounts_of_data_are_not_ranked() -> None:
     text = shown(found)
     assert "Best:" not in text
     assert "◀ best" not in text
-    assert "Points that read 512 KiB per epoch (1): " in text
+    assert "Each of these points reads an amount of data of its own" in text
     content = breakdown_json(found, [], Conditions())
     assert content["best"] is None
     assert [group["amount"] for group in content["groups"]] == [400 << 20, 400 << 17, 4 << 20, 4 << 17]
@@ -153,3 +153,16 @@ def test_caching_changes_no_amount() -> None:
 )
 def test_groups_of_amounts(amounts: list[float | None], groups: list[tuple[int, ...]]) -> None:
     assert comparable_groups(amounts) == groups
+
+
+def test_of_several_amounts_each_has_its_best() -> None:
+    rates = [
+        ({"num_files_train": files, "cache_rate": rate}, sized(files, kib))
+        for files in (4, 400)
+        for rate, kib in ((0.0, 200), (1.0, 100))
+    ]
+    found = break_down(clocked(rates, ("num_files_train", "cache_rate")))
+    text = shown(found)
+    assert "Points that read 78.1 MiB per epoch (2): Best: num_files_train 400, cache_rate 100%" in text
+    assert "Points that read 800 KiB per epoch (2): Best: num_files_train 4, cache_rate 100%" in text
+    assert text.count("◀ best") == 2

@@ -571,7 +571,7 @@ WORDING: dict[str, tuple[str, str]] = {
         "give a goal that this result can be judged by, like --goal io=4s",
     ),
     "different_data": (
-        "{points:count point} read {groups:count different amount} of data per epoch, so no point is the best of all",
+        "{points:count point} read {groups:count different amount} of data per epoch, so no point is the best of all; estimates and goals are about those that read the most",
         "compare points that read the same amount, or sweep such that all do",
     ),
 }

@@ -61,7 +61,8 @@ def worth_sentence(breakdown: Breakdown, group: PointGroup) -> str:
     if found.gain < _LEAST:
         what = "Caching" if by_rate else "What was swept"
         return f"{what} does not shorten the epoch{_why(best, found.gain)}."
-    spread = f"{_percent(found.low)}\u2013{_percent(found.high)} %, {n}" if found.n > 1 or found.low < found.high else n
+    low, high = _percent(found.low), _percent(found.high)
+    spread = n if low == high else f"{low}\u2013{high} %, {n}"
     return f"{what} shortens the epoch by {_percent(found.gain)} % ({spread}){_why(best, found.gain)}."
 
 

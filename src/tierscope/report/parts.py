@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tierscope.analysis.wording import Finding
-from tierscope.units import about_bytes
+from tierscope.units import about_bytes, counted
 
 if TYPE_CHECKING:  # they come with a table library, which not every table needs
     from tierscope.analysis.breakdown import Breakdown, PointGroup, SweepPoint
@@ -97,6 +97,20 @@ def group_text(breakdown: "Breakdown", group: "PointGroup") -> str:
         return ""
     amount = "another amount of data" if group.amount is None else about_bytes(group.amount)
     return f"Points that read {amount} per epoch ({len(group.points)}): "
+
+
+def ranked_groups(breakdown: "Breakdown") -> "list[PointGroup]":
+    """Those that have a best point: where there are several, only those of several points."""
+    return [group for group in breakdown.groups if len(group.points) > 1 or len(breakdown.groups) == 1]
+
+
+def unranked_sentence(breakdown: "Breakdown") -> str:
+    """About points that nothing can be ranked against; empty: there are none."""
+    count = len(breakdown.groups) - len(ranked_groups(breakdown))
+    whose = "each of these points" if count == len(breakdown.summary) else counted(count, "point")
+    verb = "reads" if count in (1, len(breakdown.summary)) else "read"
+    text = f"{whose} {verb} an amount of data of its own, so there is nothing to rank it against."
+    return f"{text[0].upper()}{text[1:]}" if count else ""
 
 
 def finding_lines(findings: Iterable[Finding]) -> Iterator[Text]:

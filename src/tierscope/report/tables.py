@@ -21,8 +21,10 @@ from tierscope.report.parts import (
     finding_lines,
     fitting,
     group_text,
+    ranked_groups,
     table,
     title_label,
+    unranked_sentence,
 )
 from tierscope.trace.ops import KINDS, MOVES_BYTES
 from tierscope.units import about_bytes, about_seconds, counted
@@ -104,7 +106,7 @@ def _columns(breakdown: Breakdown, given: Conditions) -> list[Column]:
     if breakdown.epoch is None:
         columns.append(Column(f"epoch 1 I/O {time.name}", [time.text(value) for value in firsts], "dim", drop=1))
     if not _alone(breakdown):
-        bests = [group.best for group in breakdown.groups if len(group.points) > 1 or len(breakdown.groups) == 1]
+        bests = [group.best for group in ranked_groups(breakdown)]
         best = [Text("◀ best" if any(point is one for one in bests) else "") for point in points]
         columns += [
             Column("", [_bar(point, breakdown, longest) for point in points], drop=2, right=False),
@@ -141,8 +143,10 @@ def verdict(breakdown: Breakdown, processes: int | None = None, has_wall: bool =
         ranks = counted(max(point.ranks for point in breakdown.points), "rank")
         whole = ranks if processes is None else f"{ranks}, {counted(processes, 'process')}"
         yield Text(f"I/O: {io} {per} ({spread}); {whole}.", style="bold")
-    for group in breakdown.groups if not _alone(breakdown) else ():
+    for group in ranked_groups(breakdown) if not _alone(breakdown) else ():
         yield from _best_lines(breakdown, group)
+    if unranked := unranked_sentence(breakdown):
+        yield Text(unranked, style="bold")
     if best.io.n < FEW and best.io.kind != SIMULATED and len(breakdown.summary) > 1:
         more = "repetitions or epochs" if breakdown.epoch is None else "repetitions"
         yield Text(
@@ -162,10 +166,6 @@ def _best_lines(breakdown: Breakdown, group: PointGroup) -> Iterator[Text]:
     whose = group_text(breakdown, group)
     if worth := worth_sentence(breakdown, group):
         yield Text(f"{whose}{worth}", style="bold")
-    if len(group.points) == 1 and len(breakdown.groups) > 1:
-        io, spread, per = _io_words(breakdown, best)
-        yield Text(f"{whose}{sweep_text(best.sweep)}: {io} of I/O {per} ({spread}); nothing to compare it with.")
-        return
     io, spread, per = _io_words(breakdown, best)
     if breakdown.ranked_by == "epoch" and best.epoch is not None:
         time = Unit.of(best.epoch.median)
@@ -174,7 +174,7 @@ def _best_lines(breakdown: Breakdown, group: PointGroup) -> Iterator[Text]:
             if best.epoch.has_spread
             else f"n={best.epoch.n}"
         )
-        text = f"{time.text(best.epoch.median)} {time.name} per epoch ({span}), {io} of it I/O{basis_note(breakdown)}"
+        text = f"{time.text(best.epoch.median)} {time.name} per epoch ({span}), {io} of I/O{basis_note(breakdown)}"
         text = text if breakdown.epoch is None else text.replace("per epoch", f"in epoch {breakdown.epoch}")
     else:
         text = f"{io} of I/O {per} ({spread})"

@@ -7,7 +7,14 @@ from tierscope.analysis.findings import HIDDEN_SHARE
 from tierscope.analysis.goals import GOAL_KINDS
 from tierscope.analysis.worth import worth_sentence
 from tierscope.dataset.holdings import HeldBytes
-from tierscope.report.parts import WASTED_PERCENT, basis_note, bottleneck_stretches, group_text
+from tierscope.report.parts import (
+    WASTED_PERCENT,
+    basis_note,
+    bottleneck_stretches,
+    group_text,
+    ranked_groups,
+    unranked_sentence,
+)
 from tierscope.report.report_source import ReportSource
 from tierscope.units import about_bytes, about_seconds
 
@@ -28,7 +35,7 @@ def verdict(source: ReportSource) -> list[str]:
         for group in breakdown.groups
         if worth_sentence(breakdown, group)
     ]
-    bests = [_best(source, group) for group in breakdown.groups]
+    bests = [*(_best(source, group) for group in ranked_groups(breakdown)), unranked_sentence(breakdown)]
     sentences = [*first, *worth, _bottleneck(breakdown), *bests, _helping(source), _mattering(source), *last]
     return [sentence for sentence in sentences if sentence]
 
@@ -60,8 +67,6 @@ def _best(source: ReportSource, group: PointGroup) -> str:
     io = f"{about_seconds(best.io.median)} of I/O per epoch{basis_note(breakdown)} ({spread})"
     if not breakdown.sweep_keys:
         return f"The slowest process has {io}."
-    if len(group.points) == 1 and len(breakdown.groups) > 1:
-        return f"{group_text(breakdown, group)}at {sweep_text(best.sweep)} the slowest process has {io}{_takes(source, best)}."
     if len(breakdown.summary) == 1:
         return f"At {sweep_text(best.sweep)}, the only point, the slowest process has {io}{_takes(source, best)}."
     rate_only = breakdown.sweep_keys == ("cache_rate",)

@@ -164,7 +164,7 @@
     drawing.estimate(byId('live-estimate'), {
       shown: pick(found.points),
       before: pick(model.measured),
-      best: found.best.index,
+      best: data.points.some((point) => point.group) ? -1 : found.best.index,
       goal: state.kind === 'io' ? state.goal : Infinity,
       axis: data.axis,
       ticks: slice.ticks,
