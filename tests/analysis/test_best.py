@@ -45,7 +45,7 @@ def test_with_compute_the_best_point_has_the_shortest_epoch() -> None:
     assert found.best.epoch is not None
     assert (found.best.epoch.low, found.best.epoch.high, found.best.epoch.n) == (0.340, 0.350, 3)
     assert "Best: cache_rate 100%" not in shown(found)
-    assert "Best: cache_rate 50% with 0.343 s per epoch" in shown(found)
+    assert "Best: cache_rate 50% with an epoch of 0.343 s" in shown(found)
 
 
 def test_the_first_sentence_says_what_caching_changes_at_all() -> None:

@@ -22,6 +22,7 @@ from tierscope.predict.processes import PointTimes, Processes, ProcessTimes, lar
 from tierscope.spec.goal import AU, EPOCH, IO, Goal
 
 _CELLS = 4_000_000  # of ranks × combinations, looked at together
+_FEW = 256  # combinations for which all processes are looked at sooner than a hull is found
 MOST_AU_CELLS = 4_000_000_000  # of ranks × epochs × combinations: the mean over ranks needs every one of them
 
 
@@ -48,14 +49,17 @@ def is_told(times: ClassTimes, goal: Goal) -> bool:
     return True
 
 
-def epoch_rows(times: ProcessTimes) -> tuple[float, Floats]:
-    """The shortest that an epoch can become, and rows [epoch − io, class seconds…] of the ranks that can be its slowest."""
+def epoch_rows(times: ProcessTimes, reduced: bool = True) -> tuple[float, Floats]:
+    """The shortest that an epoch can become, and rows [epoch − io, class seconds…] of the ranks that can be its slowest, or of all."""
     clocks, seconds = times.clocks, times.on_clock
     assert clocks is not None
     rest = clocks.epoch - seconds.sum(axis=1)
     rows = np.column_stack([rest, seconds])
+    floor = float((clocks.epoch - clocks.standstill).max())
+    if not reduced:
+        return floor, rows
     shifted = np.column_stack([rest - rest.min(), seconds])  # a hull looks at what is not below zero
-    return float((clocks.epoch - clocks.standstill).max()), rows[upper_hull(shifted)]
+    return floor, rows[upper_hull(shifted)]
 
 
 def au_rows(times: ProcessTimes) -> Floats:
@@ -90,10 +94,10 @@ class Judge:
 
     def _io(self, times: ProcessTimes, directions: Floats) -> Floats:
         rows = self._split(np.zeros(len(times.seconds)), times.seconds)
-        return largest(rows[upper_hull(rows)], directions)
+        return largest(rows[upper_hull(rows)] if len(directions) > _FEW else rows, directions)
 
     def _epoch(self, times: ProcessTimes, directions: Floats) -> Floats:
-        floor, rows = epoch_rows(times)
+        floor, rows = epoch_rows(times, reduced=len(directions) > _FEW)
         split = self._split(rows[:, 0], rows[:, 1:])
         return np.maximum(floor, largest(split, directions))
 

@@ -174,8 +174,7 @@ def _best_lines(breakdown: Breakdown, group: PointGroup) -> Iterator[Text]:
             if best.epoch.has_spread
             else f"n={best.epoch.n}"
         )
-        text = f"{time.text(best.epoch.median)} {time.name} per epoch ({span}), {io} of I/O{basis_note(breakdown)}"
-        text = text if breakdown.epoch is None else text.replace("per epoch", f"in epoch {breakdown.epoch}")
+        text = f"an epoch of {time.text(best.epoch.median)} {time.name} ({span}) and {io} of I/O {per} ({spread})"
     else:
         text = f"{io} of I/O {per} ({spread})"
     yield Text(f"{'' if worth else whose}Best: {sweep_text(best.sweep)} with {text}.", style="bold")

@@ -380,7 +380,7 @@ class Axis:
 class Study:
     study: str = key(Name(), "names the results")
     seed: int = key(Integer(0, 2**63 - 1), "same seed, same plan, on any machine", 42)
-    goal: Goal | None = key(Optional(GoalKind()), "what you want: {io: 4 s} or 4 s, {epoch: 10 min} or {au: 90%}", None)
+    goal: Goal | None = key(Optional(GoalKind()), "what you want: 4 s (of I/O per epoch), epoch=10 min or au=90%", None)
     workload: Workload = section(Workload, "what the training job does")
     system: System = section(System, "what it runs on")
     placement: Placement = section(Placement, "which files are on which tier")
