@@ -25,6 +25,7 @@ from tierscope.analysis.findings import find
 from tierscope.analysis.times import from_traces
 from tierscope.analysis.wording import WORDING, Finding
 from tierscope.spec.dump import identity
+from tierscope.spec.goal import Goal
 from tierscope.trace.columns import COLUMNS
 from tierscope.trace.described_logs import ApartSums, KindSums, PathSums, UnknownPaths
 from tierscope.trace.description import DescribedTier, Doubt, Imported, Rereads, Traced
@@ -38,12 +39,20 @@ def found(
     *traces: Trace,
     cold: Cold | None = None,
     expected: int | None = None,
-    goal: float | None = None,
+    goal: Goal | float | None = None,
     basis: str = "busy",
 ) -> list[Finding]:
     times = from_traces(traces or [run()], TIERS, basis)
     given = conditions(times, cold_rows(cold or []))
-    return find(times, break_down(times), given, expected, goal)
+    return find(times, break_down(times), given, expected, None if goal is None else Goal.of(goal))
+
+
+def sized(files: int, point: int) -> Trace:
+    """A point of a sweep over the number of files."""
+    about = {"GFS-READ": float(files)}
+    return trace_of(
+        {(0, 1): about}, point=point, sweep={"num_files_train": point}, samples=files, payload_bytes=files * 100
+    )
 
 
 def cold_rows(cold: Cold) -> pl.DataFrame:
@@ -481,6 +490,42 @@ CASES: dict[str, Case] = {
         {"goal_seconds": 4.5, "over_seconds": 1.5, "io_seconds": 6.0, "bottleneck": "GFS-READ"},
         lambda: found(goal=5.0),
     ),
+    "epoch_goal_met": Case(
+        lambda: found(run(rate=0.1, seconds=9.0), run(rate=0.2, point=1, seconds=2.0), goal=Goal("epoch", 10.0)),
+        {"goal_seconds": 10.0, "where": "cache_rate 10%", "epoch_seconds": 10.0},
+        lambda: found(goal=Goal("epoch", 9.9)),
+    ),
+    "epoch_goal_missed": Case(
+        lambda: found(goal=Goal("epoch", 4.0)),
+        {"goal_seconds": 4.0, "over_seconds": 6.0, "epoch_seconds": 10.0, "bottleneck": "GFS-READ"},
+        lambda: found(goal=Goal("epoch", 10.0)),
+    ),
+    "au_goal_met": Case(
+        lambda: found(run(compute_seconds=5.0, stall_seconds=5.0), goal=Goal("au", 0.5)),
+        {"goal_percent": 50.0, "where": "cache_rate 50%", "percent": 50.0, "slowest_percent": 50.0},
+        lambda: found(run(compute_seconds=5.0, stall_seconds=5.0), goal=Goal("au", 0.51)),
+    ),
+    "au_goal_missed": Case(
+        lambda: found(run(compute_seconds=5.0, stall_seconds=5.0), goal=Goal("au", 0.75)),
+        {
+            "goal_percent": 75.0,
+            "under_percent": 25.0,
+            "percent": 50.0,
+            "slowest_percent": 50.0,
+            "where": "cache_rate 50%",
+        },
+        lambda: found(run(compute_seconds=5.0, stall_seconds=5.0), goal=Goal("au", 0.5)),
+    ),
+    "goal_unknown": Case(
+        lambda: found(goal=Goal("au", 0.5)),
+        {"goal": "50% AU", "needed": "compute, and the epoch seconds of every rank"},
+        lambda: found(run(compute_seconds=5.0, stall_seconds=5.0), goal=Goal("au", 0.5)),
+    ),
+    "different_data": Case(
+        lambda: found(*(sized(files, index) for index, files in enumerate((4, 400)))),
+        {"groups": 2, "points": 2},
+        lambda: found(*(sized(files, index) for index, files in enumerate((400, 400)))),
+    ),
 }
 
 
@@ -637,9 +682,9 @@ def test_of_our_own_benchmark_only_what_its_study_may_not_have_meant_is_told() -
 
 def test_times_from_a_csv_only_have_a_goal() -> None:
     times = times_of([{"rank": 0, "class": "GFS-READ", "seconds": 2.0}])
-    kinds = [finding.kind for finding in find(times, break_down(times), Conditions(), None, 1.0)]
+    kinds = [finding.kind for finding in find(times, break_down(times), Conditions(), None, Goal("io", 1.0))]
     assert kinds == ["goal_missed"]
-    (met,) = find(times, break_down(times), Conditions(), None, 3.0)
+    (met,) = find(times, break_down(times), Conditions(), None, Goal("io", 3.0))
     assert met.evidence["where"] == "the only point"
 
 

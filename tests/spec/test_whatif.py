@@ -95,7 +95,8 @@ def test_prices_that_make_no_sense_are_refused(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "seconds"), [("4s", 4.0), ("4 s", 4.0), ("400ms", 0.4), ("2 min", 120.0), ("3", 3.0)])
 def test_a_goal_is_a_time(text: str, seconds: float) -> None:
-    assert read_goal(text) == pytest.approx(seconds)
+    assert read_goal(text).value == pytest.approx(seconds)
+    assert read_goal(text).kind == "io"
 
 
 @pytest.mark.parametrize("text", ["0", "-1s", "4 sec", "soon", ""])

@@ -12,13 +12,15 @@ from tierscope.analysis.about_import import about_import, about_profiled
 from tierscope.analysis.breakdown import Breakdown, counted_epochs, sweep_text
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.coverage import about_coverage, about_page_cache
+from tierscope.analysis.goals import about_goal
 from tierscope.analysis.habits import about_habits, about_study
 from tierscope.analysis.staging_costs import rates_at_best
-from tierscope.analysis.statistics import ROUNDING, settled
+from tierscope.analysis.statistics import settled
 from tierscope.analysis.stragglers import about_stragglers
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.training import Training, about_training
 from tierscope.analysis.wording import Finding
+from tierscope.spec.goal import Goal
 from tierscope.trace.description import (
     RANK_WALL,
     Imported,
@@ -31,7 +33,6 @@ from tierscope.trace.description import (
     Traced,
 )
 
-GOAL_KINDS = ("goal_met", "goal_missed")
 WARM_SHARE = 0.01
 LATE_SHARE = 0.05
 OVERHEAD_SHARE = 0.05
@@ -46,7 +47,7 @@ def find(
     breakdown: Breakdown,
     given: Conditions,
     expected_runs: int | None,
-    goal: float | None,
+    goal: Goal | None,
     training: Training | None = None,
     unread_runs: int = 0,
 ) -> list[Finding]:
@@ -57,6 +58,7 @@ def find(
         findings.append(Finding("partial", {"finished": finished, "total": expected_runs}))
     findings += about_training(training)
     findings += about_goal(breakdown, goal)
+    findings += _about_amounts(breakdown)
     if not times.about:
         return findings
     findings += _about_checkpoints(times, breakdown)
@@ -86,6 +88,13 @@ def find(
     if any(about.compute == "sleep" for about in measured):
         findings.append(Finding("sleeping_compute", {}))
     return findings
+
+
+def _about_amounts(breakdown: Breakdown) -> list[Finding]:
+    """Points that read different amounts of data cannot be ranked."""
+    if len(breakdown.groups) < 2:
+        return []
+    return [Finding("different_data", {"groups": len(breakdown.groups), "points": len(breakdown.summary)})]
 
 
 def _about_tiers(given: Conditions) -> list[Finding]:
@@ -302,26 +311,3 @@ def _about_checkpoints(times: ClassTimes, breakdown: Breakdown) -> list[Finding]
         "write_seconds": _sum(longest, "seconds") / max(1, len(longest)),
     }
     return [Finding("checkpoint_share", evidence)]
-
-
-def about_goal(breakdown: Breakdown, goal: float | None) -> list[Finding]:
-    """Whether, and where, a goal is met."""
-    if goal is None:
-        return []
-    best = breakdown.best.io.median
-    enough = goal * (1 + ROUNDING)
-    if best > enough:
-        return [
-            Finding(
-                "goal_missed",
-                {
-                    "goal_seconds": goal,
-                    "over_seconds": best - goal,
-                    "io_seconds": best,
-                    "bottleneck": breakdown.best.bottleneck,
-                },
-            )
-        ]
-    first = next(point for point in breakdown.summary if point.io.median <= enough)
-    where = sweep_text(first.sweep)
-    return [Finding("goal_met", {"goal_seconds": goal, "where": where, "io_seconds": first.io.median})]

@@ -586,6 +586,30 @@ WORDING: dict[str, tuple[str, str]] = {
         "the goal of {goal_seconds:time} is missed by {over_seconds:time}: the best is {io_seconds:time}, most of it {bottleneck}",
         "that class is where to begin",
     ),
+    "epoch_goal_met": (
+        "the goal of {goal_seconds:time} per epoch is met at {where} ({epoch_seconds:time})",
+        "that is the first point of the sweep that meets it",
+    ),
+    "epoch_goal_missed": (
+        "the goal of {goal_seconds:time} per epoch is missed by {over_seconds:time}: the shortest is {epoch_seconds:time}, held up most by {bottleneck}",
+        "that is where to begin",
+    ),
+    "au_goal_met": (
+        "the goal of {goal_percent:.4g} % AU is met at {where} ({percent:.1f} % in the mean over ranks, {slowest_percent:.1f} % in the slowest)",
+        "that is the first point of the sweep that meets it",
+    ),
+    "au_goal_missed": (
+        "the goal of {goal_percent:.4g} % AU is missed by {under_percent:.3g} percentage points: the highest is {percent:.1f} % in the mean over ranks, {slowest_percent:.1f} % in the slowest, at {where}",
+        "ranks that wait less for data, or compute more between reads, raise it",
+    ),
+    "goal_unknown": (
+        "whether the goal of {goal} is met cannot be told: that takes {needed}",
+        "give a goal that this result can be judged by, like --goal io=4s",
+    ),
+    "different_data": (
+        "{points:count point} read {groups:count different amount} of data per epoch, so no point is the best of all; estimates and goals are about those that read the most",
+        "compare points that read the same amount, or sweep such that all do",
+    ),
 }
 
 

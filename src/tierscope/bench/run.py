@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 
 from tierscope.bench.checkpoint import Checkpointer
+from tierscope.bench.checkpoint_files import within_epoch
 from tierscope.bench.compute import make_compute, step_seconds
 from tierscope.bench.group import Group
 from tierscope.bench.loading import in_memory, make_loader, make_source, node_storages
@@ -151,7 +152,7 @@ class _Rank:
             punctuality.add(more)
         if checkpoints:
             lane, more = checkpoints.turn(epoch + 1)
-            lanes.append(lane)
+            lanes.append(within_epoch(lane, lanes, round(tally.seconds * 1e9)))
             punctuality.add(more)
         return RankEpoch(
             **{field.name: getattr(tally, field.name) for field in fields(tally)},

@@ -37,6 +37,11 @@ dlio_option = click.option("--dlio", is_flag=True, help="STUDY is a file of DLIO
 au_option = click.option(
     "--au", metavar="SHARE", help="Goal for accelerator utilisation, like 0.9 or 90%; default: a DLIO file's own."
 )
+goal_option = click.option(
+    "--goal",
+    metavar="GOAL",
+    help="io=4s: I/O per epoch of the slowest process; epoch=10min; au=90%: accelerator utilisation; 4s is io=4s. Default: the study's.",
+)
 system_option = click.option(
     "--system", metavar="NAME|FILE", help="A known system, or one from probe or calibrate, in place of the study's own."
 )
@@ -240,9 +245,12 @@ def run_and_show(
     with ranks_of_study(stall_limit) as crews:
         from tierscope.cli.progress import watching  # noqa: PLC0415
         from tierscope.measure.run import run_study  # noqa: PLC0415
+        from tierscope.spec.goal import AU, Goal  # noqa: PLC0415
         from tierscope.spec.load import load  # noqa: PLC0415
 
         loaded = scaled(load(study_name, given.settings, given.system, given.is_dlio), given.scale)
+        if goal is not None:
+            loaded = replace(loaded, study=replace(loaded.study, goal=Goal(AU, goal)))
         target = default_out(loaded.study, out)
         with watching(quiet) as watch:
             say_notes(loaded, watch.note)
