@@ -71,7 +71,8 @@ def test_the_logs_of_the_runtime_are_collected_and_shown(tmp_path: Path) -> None
     assert done.returncode == CODE, done.stderr
     shown = json.loads(done.stdout)
     assert shown["processes"] == 2048
-    assert {"failed_command", "writes"} <= {finding["kind"] for finding in shown["findings"]}
+    assert "failed_command" in {finding["kind"] for finding in shown["findings"]}
+    assert shown["totals"]["write_seconds"] > 0
     (kept,) = (tmp_path / "out" / "logs").iterdir()
     assert kept.read_bytes() == log.read_bytes()
     assert not (tmp_path / "out" / ".scratch").exists()

@@ -32,6 +32,7 @@ class Target:
 _READERS = (
     *("analyze {}", "analyze {} --json", "analyze {} --metrics", "analyze {} --basis wall --epoch 1", "analyze {} --csv new.csv", "characterise {}"),
     *("compare {} {}", "estimate {} --improve GFS-READ=50", "explore {} --goal 10ms --vary GFS-META=0:100:50", "report {} --out page"),
+    *("estimate {} --goal epoch=1s --basis busy", "explore {} --goal au=90% --vary LFS-READ=0,50", "analyze {} --classes read,meta --json"),
     "analyze {} --export parquet new.parquet",
     "analyze {} --export perfetto new.json",
 )  # fmt: skip
@@ -42,10 +43,10 @@ def _read(name: str, *more: str) -> tuple[str, ...]:
 
 
 _STUDY = (
-    *("simulate {} --out out", "simulate {} --out out --method events --json", "simulate {} --out out --scale 0.5", "explore {} --simulate --goal 1s --vary gfs.servers=1,2"),
+    *("simulate {} --out out", "simulate {} --out out --method events --json", "simulate {} --out out --scale 0.5", "explore {} --simulate --goal 1s --vary gfs.servers=1,2", "explore {} --simulate --goal au=50% --vary gfs.servers=1,2"),
     *("launch {} --with mpirun --script job.sh --nodes 2 --out out", "explore {} --simulate --method events --goal 1s --vary gfs.metadata_ops=100,1e9"),
 )  # fmt: skip
-_CSV = ("analyze {}", "analyze {} --json", "analyze {} --csv new.csv", "estimate {} --improve GFS-READ=50", "explore {} --goal 10ms --vary GFS-META=0:100:50")  # fmt: skip
+_CSV = ("analyze {}", "analyze {} --json", "analyze {} --csv new.csv", "estimate {} --improve GFS-READ=50", "estimate {} --goal epoch=1s", "analyze {} --classes write", "explore {} --goal 10ms --vary GFS-META=0:100:50")  # fmt: skip
 _RUNS = "run tiny.yaml --out res --quiet --set sweep.placement.cache_rate=[0%,100%]"
 TARGETS = (
     Target("study", 20, ("study.yaml",), ("study.yaml",), "yaml", tuple(line.format("study.yaml") for line in _STUDY)),
@@ -72,7 +73,7 @@ TARGETS = (
     Target("CSV table", 6, ("table.csv",), ("table.csv",), "csv", tuple(line.format("table.csv") for line in _CSV)),
     Target("DFTracer log", 5, ("log.pfw",), ("log.pfw",), "log", ("analyze log.pfw --tier lfs=/lfs --tier gfs=/gfs", "analyze log.pfw --tier gfs=/gfs --force --out out", "characterise log.pfw --tier gfs=/gfs")),
     Target("DFTracer log, packed", 3, ("log.pfw.gz",), ("log.pfw.gz",), "packed log", ("analyze log.pfw.gz --tier lfs=/lfs --tier gfs=/gfs",)),
-    Target("Darshan log", 1, (), (), "darshan", ("analyze log.darshan --tier gfs=/ --force", "characterise log.darshan --tier gfs=/")),
+    Target("Darshan log", 1, (), (), "darshan", ("analyze log.darshan --tier gfs=/ --force", "analyze log.darshan --no-shared --json", "characterise log.darshan --tier gfs=/")),
 )  # fmt: skip
 # A healthy command line of every command; none that takes long: those have a mistake in them.
 HEALTHY = {
