@@ -127,22 +127,24 @@ def test_64_processes_meet_the_configured_rates(tmp_path: Path, what: str, rate:
 
 
 def test_trace_emulates_and_says_so(tmp_path: Path) -> None:
-    data, out = tmp_path / "data", tmp_path / "out"
+    data = tmp_path / "data"
     data.mkdir()
     (data / "x").write_bytes(bytes(2 * MB))
-    command = [
-        sys.executable,
-        "-m",
-        "tierscope.cli.main",
-        "trace",
-        "--tier",
-        f"gfs={data}",
-        "--out",
-        str(out),
-        "--json",
-    ]
-    command += ["--emulate", "gfs.bandwidth=4MB/s", "--", "cat", str(data / "x")]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    shown = json.loads(done.stdout)
-    assert shown["emulated_tiers"] == ["gfs"]
-    assert shown["points"][0]["classes"]["GFS-READ"] == pytest.approx(0.5, rel=WITHIN)
+
+    def measure(number: int) -> float:
+        command = [sys.executable, "-m", "tierscope.cli.main", "trace", "--tier", f"gfs={data}", "--json"]
+        command += [
+            "--out",
+            str(tmp_path / f"out{number}"),
+            "--emulate",
+            "gfs.bandwidth=4MB/s",
+            "--",
+            "cat",
+            str(data / "x"),
+        ]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        shown = json.loads(done.stdout)
+        assert shown["emulated_tiers"] == ["gfs"]
+        return float(shown["points"][0]["classes"]["GFS-READ"])
+
+    assert least(measure, 0.5) == pytest.approx(0.5, rel=WITHIN)

@@ -219,6 +219,46 @@ def test_a_system_of_it_reads_back_as_the_same() -> None:
     assert "cannot see servers" in known.figures["tiers.gfs.servers"].text
 
 
+def flat_series(kind: str, nbytes: int, rate: float, op_seconds: float, spread: float) -> Series:
+    """As if nothing came of a second process."""
+    once = Repetition(rate, op_seconds, spread, 100, 0.1)
+    levels = tuple(MeasuredLevel(kind, nbytes, processes, (once,) * 3) for processes in (1, 2))
+    return Series(kind, nbytes, levels, FLAT)
+
+
+SECONDS = st.floats(1e-9, 1e5) | st.sampled_from([0.1, 0.3, 1e-9])
+
+
+@given(st.data(), st.floats(0, 20) | st.just(1e-17))
+def test_any_measured_time_becomes_a_system_that_can_be_read(data: st.DataObject, spread: float) -> None:
+    """Times and rates from anywhere: differences of equal ones, fits with a term that is next to nothing, hours for a read."""
+    service = data.draw(SECONDS)
+    alone = data.draw(st.sampled_from([service, service * (1 + 2e-16), service * 2]) | SECONDS)
+    sizes = data.draw(st.sampled_from([SIZES[:1], SIZES[:2], SIZES]))
+    law = data.draw(st.tuples(st.sampled_from([0.0, service]), st.sampled_from([1e-25, 1e-12, 1.0])))
+    series = [flat_series("open", SIZES[0], 1 / service, alone, spread)]
+    series += [flat_series("read", size, 1 / (law[0] + law[1] * size), alone, spread) for size in sizes]
+    tier = probed_tier("gfs", series=tuple(series), derived=derive(series))
+    known = known_system(Probed((tier,), 8, 1.0, 600.0))
+    assert parse_system(dump_system(known), "system.yaml") == known
+
+
+def test_a_latency_that_rounding_left_is_none() -> None:
+    """1/(1/x) is not x: what is left of their difference is no time that an open takes."""
+    service = next(x for x in (number / 7e5 for number in range(1, 1000)) if 1 / (1 / x) < x)
+    derived = derive([flat_series("open", SIZES[0], 1 / service, service, 0.0)])
+    rate = derived["metadata_latency"]
+    assert (rate.value, rate.low, rate.high) == (0.0, 0.0, 0.0)
+
+
+def test_a_term_that_rounding_left_is_no_rate() -> None:
+    """The same time for any size: bytes limit nothing, and no bandwidth is made up for them."""
+    reads = [flat_series("read", size, 1 / (1e-3 + 1e-26 * size), 1e-3, 0.0) for size in SIZES]
+    derived = derive([flat_series("open", SIZES[0], 1000.0, 1e-3, 0.0), *reads])
+    assert derived["read_ops"].value == pytest.approx(1000.0)
+    assert "bandwidth" not in derived
+
+
 @pytest.mark.parametrize(
     ("changes", "kind"),
     [

@@ -113,3 +113,35 @@ def test_a_name_is_safe_in_file_names(name: str) -> None:
 )
 def test_values(kind: kinds.Kind, text: str, value: Any) -> None:
     assert kind.parse(text) == value
+
+
+BOUNDED = [
+    kind for kind in KINDS if isinstance(kind, kinds.Bounded) and not isinstance(kind, kinds.Integer | kinds.Bytes)
+]
+
+
+@given(st.sampled_from(BOUNDED), st.floats(-1e200, 1e200))
+def test_the_nearest_value_is_one_that_is_read(kind: kinds.Bounded, value: float) -> None:
+    kept = kind.nearest(value)
+    assert kind.parse(kind.format(kept)) == kept
+    try:
+        taken = kind.parse(kind.format(value)) == value
+    except ValueError:
+        taken = False
+    assert (kept == value) == taken
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "kept"),
+    [
+        (kinds.Seconds(0, 60), 1.694e-21, 0.0),
+        (kinds.Seconds(0, 60), -1.694e-21, 0.0),
+        (kinds.Seconds(0, 60), 61.0, 60.0),
+        (kinds.Seconds(above=0), 1e-21, 1e-12),
+        (kinds.Rate(0.001), 1e-9, 0.001),
+        (kinds.Bandwidth(1), 1e25, 1e21),
+        (kinds.Bandwidth(1), float("inf"), 1e21),
+    ],
+)
+def test_the_nearest_value(kind: kinds.Bounded, value: float, kept: float) -> None:
+    assert kind.nearest(value) == kept

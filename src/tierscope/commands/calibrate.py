@@ -23,7 +23,7 @@ from tierscope.predict.schedule import lay_out
 from tierscope.spec import sweep
 from tierscope.spec.dump import identity
 from tierscope.spec.figures import KnownFigure, numbers
-from tierscope.spec.known import KnownSystem, dump_system
+from tierscope.spec.known import KnownSystem, dump_system, within_limits
 from tierscope.spec.study import Study
 from tierscope.trace.description import Simulated
 from tierscope.trace.ops import CATEGORY
@@ -193,7 +193,7 @@ def write_system(found: Calibrated, path: str) -> None:
         {name: value for name, value in zip(names, draw, strict=True) if name in figures}
         for draw in found.calibration.draws
     ]
-    known = KnownSystem(found.name, system, figures, tuple(draws))
+    known = within_limits(KnownSystem(found.name, system, figures, tuple(draws)))
     try:
         with writing_named(path) as file:
             file.write(dump_system(known).encode())

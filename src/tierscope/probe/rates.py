@@ -7,20 +7,23 @@
 
 Assumptions: one station for each kind; reads of all sizes meet the same one; nothing depends on how many bytes there are in all.
 A throughput that still grew, or that this host's own processors held back, is the least that storage can do: "at least".
+Whatever comes out is within the limits of its key; what cannot be told from 0 is 0, and a rate that never limits is left out.
 """
 
+import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tierscope.probe.measure import FLAT, NO_TIME, Series
-from tierscope.spec.study import MOST_VARIATION
+from tierscope.spec.figures import nearest
+from tierscope.spec.keys import leaf_keys
+from tierscope.spec.study import Tier
 from tierscope.units import counted
 
-_LEAST_RATE = 0.001
-_LONGEST_LATENCY = 60.0
+_CLOCK_TICK = 1e-9  # a difference of measured times that is smaller comes from rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,9 @@ def derive(series: Sequence[Series], servers: int = 1) -> dict[str, ProbedRate]:
     """Rates by the keys of a tier. `servers`: told by the user, and what was found divided evenly between them."""
     found = _metadata(next(each for each in series if each.kind == "open"))
     reads = sorted((each for each in series if each.kind == "read"), key=lambda each: each.nbytes)
-    return {**found, **_reads(reads, servers)} if reads else found
+    if reads:
+        found |= _reads(reads, servers)
+    return {key: _within_limits(key, rate) for key, rate in found.items()}
 
 
 def fit_law(sizes: Sequence[int], seconds: Sequence[float]) -> Law:
@@ -88,8 +93,7 @@ def _metadata(opens: Series) -> dict[str, ProbedRate]:
     most, alone = opens.most, opens.alone
     why = why_at_least(opens)
     about = f"by tierscope probe: opens with {counted(most.processes, 'process')}, n={most.n}, median"
-    rate = _ranged(most.ops_per_second, most.rates, most.n, about, why)
-    rate = _bounded(rate, _LEAST_RATE)
+    rate = _within_limits("metadata_ops", _ranged(most.ops_per_second, most.rates, most.n, about, why))
     service = 1 / rate.value
     alone_seconds = [each.op_seconds for each in alone.repetitions]
     return {
@@ -112,35 +116,36 @@ def _reads(reads: Sequence[Series], servers: int) -> dict[str, ProbedRate]:
     if (most := max(each.points[-1].processes for each in reads)) < servers:
         smallest = largest = f"{counted(most, 'process')} cannot keep {counted(servers, 'server')} busy"
     found = {}
-    if law.per_op > 0:
-        others = [1 / each.per_op if each.per_op else None for each in laws]
-        found["read_ops"] = _divided(1 / law.per_op, others, servers, (about, smallest), of_bytes=False)
-    if law.per_byte > 0:
-        others = [1 / each.per_byte if each.per_byte else None for each in laws]
-        found["bandwidth"] = _divided(1 / law.per_byte, others, servers, (about, largest), of_bytes=True)
+    if read_ops := _rate("read_ops", law.per_op):
+        others = [_rate("read_ops", each.per_op) for each in laws]
+        found["read_ops"] = _divided(read_ops, others, servers, about, smallest)
+    if bandwidth := _rate("bandwidth", law.per_byte):
+        others = [_rate("bandwidth", each.per_byte) for each in laws]
+        found["bandwidth"] = _divided(bandwidth, others, servers, about, largest)
+    is_limited = bool(found)
     alone = reads[0].alone
     service = law.seconds(reads[0].nbytes) * servers
     seconds = [each.op_seconds for each in alone.repetitions]
     found["latency"] = _latency(
         alone.op_seconds, seconds, service, f"a read of {reads[0].nbytes} bytes", bool(smallest)
     )
-    found["service_variation"] = _variation(
-        [each.variation for one in reads for each in one.alone.repetitions], "reads of all sizes"
-    )
+    if is_limited:  # else nothing of a server can vary
+        variations = [each.variation for one in reads for each in one.alone.repetitions]
+        found["service_variation"] = _variation(variations, "reads of all sizes")
     return found
 
 
-def _divided(
-    value: float, others: Sequence[float | None], servers: int, texts: tuple[str, str], of_bytes: bool
-) -> ProbedRate:
+def _rate(key: str, seconds: float) -> float | None:
+    """What a term of a law lets through; None: it never limits, or only by what rounding left of the term."""
+    rate = 1 / seconds if seconds > 0 else math.inf
+    return rate if rate <= _nearest(key, rate) else None
+
+
+def _divided(value: float, others: Sequence[float | None], servers: int, about: str, why: str) -> ProbedRate:
     """A fit that leaves the term out says that it does not limit: no upper end."""
-    about, why = texts
-    n = len(others)
     known = [other for other in others if other is not None]
-    rate = _ranged(value / servers, [other / servers for other in known], n, about, why)
-    if len(known) < len(others):
-        rate = ProbedRate(rate.value, rate.low, None, n, rate.text, rate.at_least)
-    return _bounded(rate, 1.0 if of_bytes else _LEAST_RATE)
+    rate = _ranged(value / servers, [other / servers for other in known], len(others), about, why)
+    return rate if len(known) == len(others) else replace(rate, high=None)
 
 
 def _ranged(value: float, others: Sequence[float], n: int, about: str, why: str) -> ProbedRate:
@@ -149,18 +154,20 @@ def _ranged(value: float, others: Sequence[float], n: int, about: str, why: str)
     return ProbedRate(value, min([value, *others]), max([value, *others]), n, f"{about}, range of the repetitions")
 
 
-def _bounded(rate: ProbedRate, least: float) -> ProbedRate:
-    def raised(value: float | None) -> float | None:
-        return None if value is None else max(value, least)
+def _nearest(key: str, value: float) -> float:
+    return nearest(leaf_keys(Tier, ())[key], value)
 
-    return ProbedRate(max(rate.value, least), raised(rate.low), raised(rate.high), rate.n, rate.text, rate.at_least)
+
+def _within_limits(key: str, rate: ProbedRate) -> ProbedRate:
+    low, high = (None if end is None else _nearest(key, end) for end in (rate.low, rate.high))
+    return replace(rate, value=_nearest(key, rate.value), low=low, high=high)
 
 
 def _latency(median: float, seconds: Sequence[float], service: float, what: str, uncertain: bool) -> ProbedRate:
     """`uncertain`: the service may be shorter, down to nothing, and then all of the time is latency."""
 
     def rest(value: float) -> float:
-        return min(max(0.0, value), _LONGEST_LATENCY)
+        return value if value >= _CLOCK_TICK else 0.0
 
     value = rest(median - service)
     others = [rest(each - service) for each in seconds]
@@ -170,9 +177,8 @@ def _latency(median: float, seconds: Sequence[float], service: float, what: str,
 
 
 def _variation(found: Sequence[float], what: str) -> ProbedRate:
-    capped = [min(each, float(MOST_VARIATION)) for each in found]
     text = f"by tierscope probe: times of single {what} of one process alone, n={len(found)}, median; latency is in them, the slowest 1 % are cut"
-    return ProbedRate(statistics.median(capped), min(capped), max(capped), len(found), text)
+    return ProbedRate(statistics.median(found), min(found), max(found), len(found), text)
 
 
 def _span(reads: Sequence[Series]) -> str:

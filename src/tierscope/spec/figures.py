@@ -7,7 +7,7 @@ from tierscope.errors import SpecError
 from tierscope.spec import keys, schema
 from tierscope.spec.build import read_value
 from tierscope.spec.dump import scalar
-from tierscope.spec.kinds import Bounded, Optional
+from tierscope.spec.kinds import Bounded, Kind, Optional
 from tierscope.spec.schema import Key, Section
 from tierscope.spec.study import System
 from tierscope.spec.tree import Node
@@ -37,8 +37,19 @@ class KnownFigure:
     high: Number | None = None
 
 
+def _given(key: Key) -> Kind:
+    return key.kind.kind if isinstance(key.kind, Optional) else key.kind
+
+
 def is_number(key: Key) -> bool:
-    return isinstance(key.kind.kind if isinstance(key.kind, Optional) else key.kind, Bounded)
+    return isinstance(_given(key), Bounded)
+
+
+def nearest(key: Key, value: float) -> float:
+    """A number that was computed, as near as a file may have it."""
+    kind = _given(key)
+    assert isinstance(kind, Bounded)
+    return kind.nearest(value)
 
 
 def numbers(system: System) -> dict[str, Number | None]:

@@ -4,6 +4,7 @@ A kind turns the text of a YAML scalar into a typed value, or raises ValueError 
 read text, not what YAML made of it, so that `off`, `1e3` and `0:30` mean what they say.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
@@ -59,6 +60,14 @@ class Bounded:
         if self.most is not None and value > self.most:
             raise ValueError(f"must be at most {self.format(self.most)}")
         return value
+
+    def nearest(self, value: float) -> float:
+        """The closest value that `parse` takes: what was computed may be beyond a limit, or what rounding left of 0."""
+        if 0 < abs(value) < self.least:
+            value = 0.0
+        value = min(value, *(most for most in (self._high, self.most) if most is not None), math.inf)
+        value = max(value, -math.inf if self._low is None else self._low)
+        return self.least if self._above is not None and value <= self._above else value
 
     def _limits(self) -> str:
         if self._low is not None and self._high is not None:

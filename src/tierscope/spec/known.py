@@ -9,7 +9,7 @@ import math
 import os
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tierscope.errors import SpecError, UserError
@@ -22,6 +22,7 @@ from tierscope.spec.figures import (
     KnownFigure,
     draw_lines,
     figure_lines,
+    nearest,
     number_keys,
     numbers,
     read_draws,
@@ -78,6 +79,23 @@ def dump_system(known: KnownSystem) -> str:
     return "\n".join(lines) + "\n"
 
 
+def within_limits(known: KnownSystem) -> KnownSystem:
+    """What was computed, as near as a file may have it: every number within the limits of its key."""
+    declared, tree = number_keys(known.system), dump.to_tree(known.system, known.name)
+    for path, value in numbers(known.system).items():
+        if value is not None and (kept := nearest(declared[path], value)) != value:
+            tree = tree.set(path.split("."), Node(declared[path].kind.format(kept), known.name))
+    system = build_section(System, tree)
+    values = numbers(system)
+    figures = {}
+    for path, figure in known.figures.items():
+        low, high = (None if end is None else nearest(declared[path], end) for end in (figure.low, figure.high))
+        value = values[path]
+        figures[path] = replace(figure, value=figure.value if value is None else value, low=low, high=high)
+    draws = tuple({path: nearest(declared[path], value) for path, value in draw.items()} for draw in known.draws)
+    return KnownSystem(known.name, system, figures, draws)
+
+
 def drawn_systems(system: System, known: KnownSystem) -> tuple[System, ...]:
     """The system once for every draw: each drawn rate as much more or less than the known one; so what was changed since stays changed.
 
@@ -93,7 +111,8 @@ def drawn_systems(system: System, known: KnownSystem) -> tuple[System, ...]:
             if path in declared and base and current:
                 moved = current * value / base if current != base else value
                 whole = round(moved) if isinstance(current, int) else moved
-                tree = tree.set(path.split("."), Node(declared[path].kind.format(whole), where))
+                kept = nearest(declared[path], whole)
+                tree = tree.set(path.split("."), Node(declared[path].kind.format(kept), where))
         found.append(build_section(System, tree))
     return tuple(found)
 

@@ -27,18 +27,22 @@ static inline _Bool swap(ts_wall *wall, uint64_t *state, uint64_t *last, uint64_
 #endif
 }
 
+/* Whoever writes it is the only one at that time; others read along. */
+static inline uint64_t peek(const _Atomic uint64_t *word) { return atomic_load_explicit(word, memory_order_relaxed); }
+static inline void put(_Atomic uint64_t *word, uint64_t value) { atomic_store_explicit(word, value, memory_order_relaxed); }
+
 /* Advance to `now` and change the number of active operations by `step`; the virtual time. */
 static inline uint64_t move(ts_wall *wall, uint64_t now, int64_t step)
 {
-    uint64_t state = *(volatile uint64_t *)&wall->state, last = *(volatile uint64_t *)&wall->last_ns;
+    uint64_t state = peek(&wall->state), last = peek(&wall->last_ns);
     for (;;) {
         uint64_t active = state & ACTIVE_MASK, virtual = state >> ACTIVE_BITS;
         uint64_t latest = now > last ? now : last, next = step > 0 || active >= (uint64_t)-step ? active + (uint64_t)step : 0; /* one too many may have been taken out */
         if (active) virtual += active == 1 ? (latest - last) * FRACTION : (latest - last) * FRACTION / active; /* a division takes its time */
         if (swap(wall, &state, &last, virtual << ACTIVE_BITS | (next & ACTIVE_MASK), latest)) {
             if (step > 0 && !active) {
-                *(volatile uint64_t *)&wall->idle_ns += latest - last;
-                *(volatile uint64_t *)&wall->busy_since_ns = latest;
+                put(&wall->idle_ns, peek(&wall->idle_ns) + latest - last);
+                put(&wall->busy_since_ns, latest);
             }
             return virtual;
         }
@@ -94,10 +98,10 @@ void ts_end_at(ts_wall *wall, ts_lane *lane, ts_span span, uint64_t end, unsigne
 }
 
 /* How much time had been idle at an instant; exact since the last idle time began, too much before. */
-static uint64_t idle_at(const ts_wall *wall, uint64_t now)
+static inline uint64_t idle_at(const ts_wall *wall, uint64_t now)
 {
-    uint64_t state = *(const volatile uint64_t *)&wall->state, last = *(const volatile uint64_t *)&wall->last_ns;
-    uint64_t idle = *(const volatile uint64_t *)&wall->idle_ns, busy_since = *(const volatile uint64_t *)&wall->busy_since_ns;
+    uint64_t state = peek(&wall->state), last = peek(&wall->last_ns);
+    uint64_t idle = peek(&wall->idle_ns), busy_since = peek(&wall->busy_since_ns);
     if (now >= last) return idle + (state & ACTIVE_MASK ? 0 : now - last);
     return now < busy_since ? idle - (busy_since - now) : idle;
 }

@@ -72,9 +72,8 @@ static inline uint64_t ts_now(void)
    adds to it, and nobody else can until that one has ended. `claimed`: the part of the idle time that operations without a place in the
    clock have taken last, from and until. */
 typedef struct {
-    _Alignas(16) uint64_t state;
-    uint64_t last_ns, idle_ns, busy_since_ns;
-    _Atomic uint64_t claimed[2];
+    _Alignas(16) _Atomic uint64_t state;
+    _Atomic uint64_t last_ns, idle_ns, busy_since_ns, claimed[2];
 } ts_wall;
 
 /* An operation without a place in the clock has TS_OUTSIDE in virtual_start: alone, or with how much time was idle when it began. */
