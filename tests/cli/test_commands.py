@@ -199,8 +199,8 @@ def listed_presets(capsys: pytest.CaptureFixture[str]) -> tuple[list[str], list[
 
 def test_presets_print_and_run_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names, _ = listed_presets(capsys)
-    assert {"demo", "fugaku-small-60ost", "fugaku-small-1ost", "fugaku-large-60ost"} <= set(names)
-    assert {"mini-small-many-osts", "mini-small-one-ost", "mini-large-many-osts"} <= set(names)
+    assert {"demo", "fugaku-small-60ost", "fugaku-small-1ost", "fugaku-large-60ost", "fugaku-hierarchy"} <= set(names)
+    assert {"mini-small-many-osts", "mini-small-one-ost", "mini-large-many-osts", "mini-hierarchy"} <= set(names)
     for name in names:
         assert run("presets", name) == 0
         text = capsys.readouterr().out
