@@ -41,7 +41,7 @@ def write_job(study: Study, wanted: JobRequest, command: Sequence[str], out: str
     """The script at `path`, which runs `command` for the results in `out`; the tokens that submit it. An `out` that the job could not use is refused now."""
     _check(study, wanted)
     check_result(out, study)
-    system = _one_layout(study)
+    system = one_layout(study)
     launcher = LAUNCHERS.load(wanted.launcher)()
     job = Job(
         name=study.study,
@@ -72,7 +72,7 @@ def write_job(study: Study, wanted: JobRequest, command: Sequence[str], out: str
     return launcher.submit(f"./{path}" if path.startswith("-") else path)
 
 
-def _one_layout(study: Study) -> System:
+def one_layout(study: Study) -> System:
     """A job has as many nodes from beginning to end: that of all cases."""
     systems = [in_case(study, case).system for case in study.cases] or [study.system]
     if len({(system.nodes, system.ranks_per_node) for system in systems}) > 1:
