@@ -26,8 +26,9 @@ nightly: check test test-demo test-native test-sanitizers test-browser test-impo
 demo: $(STAMPS)-core  ## a whole study on two emulated tiers, and its table
 	$(BIN)/tierscope demo
 
+# One thread of Polars for each worker: tables of tests are tiny, and handing them to others took as long as the work. make nightly has all.
 test: $(STAMPS)-dev  ## the plain test suite: no root, no MPI, no torch
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(PROFILE) $(SLOWEST)
+	$(if $(PROFILE),,POLARS_MAX_THREADS=1) $(BIN)/python -m pytest -n 2 --dist worksteal $(PROFILE) $(SLOWEST)
 
 check: $(STAMPS)-dev  ## style and types
 	$(BIN)/ruff check src tests benchmarks validation tools

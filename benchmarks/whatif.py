@@ -18,6 +18,7 @@ from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.times import ClassTimes
 from tierscope.predict.explore import explore
 from tierscope.predict.processes import Processes, factor
+from tierscope.spec.goal import Goal
 
 CLASSES = ("GFS-READ", "GFS-META", "LFS-READ", "LFS-META")
 RANKS, FILES, RATES, EPOCHS = 3072, 192, 21, (1, 2, 3)
@@ -56,7 +57,7 @@ def report_page(times: ClassTimes) -> Iterator[Result]:
     from tierscope.report.figures import figures  # noqa: PLC0415
     from tierscope.report.page import page  # noqa: PLC0415
 
-    analysis = Analysis("bench", times, break_down(times), [], Conditions(), GOAL_SECONDS)
+    analysis = Analysis("bench", times, break_down(times), [], Conditions(), Goal.of(GOAL_SECONDS))
     start = time.monotonic()
     source = source_of(analysis, None, {})
     content = page(source, figures(source))

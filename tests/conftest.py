@@ -30,6 +30,7 @@ gc.disable()
 
 def pytest_collection_finish() -> None:
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)  # tests are short, and hardly any of them leaves cycles
     gc.enable()
 
 

@@ -1,9 +1,14 @@
 """How many examples a property test tries: a third in `make test`, where they are the same in every run, all in `make nightly`.
 
 A test with a number of its own says `@settings(max_examples=examples(60))`; one without has the profile's.
+
+Hypothesis also draws the constants of all modules that happen to be imported: those differ between workers, and finding them took seconds
+of each. Only `make nightly` has them.
 """
 
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 EVERY_RUN, NIGHTLY = "tierscope", "nightly"
 _EACH = 100
@@ -28,3 +33,10 @@ def register() -> None:
             suppress_health_check=slow_machines_are_fine,
         )
     settings.load_profile(EVERY_RUN)
+    find = providers._get_local_constants
+    none = providers._local_constants
+
+    def constants() -> Constants:
+        return none if settings().derandomize else find()
+
+    providers._get_local_constants = constants

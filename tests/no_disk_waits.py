@@ -1,7 +1,8 @@
 """Results that are written without waiting for the disk: no test cuts the power, and two milliseconds for every file were a tenth of all.
 
 Ranks and commands that are processes of their own wait as ever, and so does whoever evicts pages or writes checkpoints. That what is
-written is synced, and in which order, is for tests/output.
+written is synced, and in which order, is for tests/output. Data that tests stage for loaders are not synced either: that would wait for
+all that anybody wrote to the same disk.
 """
 
 import os
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 THEY_WAIT = {"output", "integration"}
+THEY_STAGE = {"dataset", "loaders"}
 
 
 class OsWithoutWaiting(ModuleType):
@@ -28,4 +30,8 @@ def no_disk_waits(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if THEY_WAIT.isdisjoint(request.path.parts):
             patch.setattr("tierscope.output.durable.os", OsWithoutWaiting("os"))
+        if not THEY_STAGE.isdisjoint(request.path.parts):
+            patch.setattr(
+                "tierscope.output.durable.sync_filesystem", os.stat
+            )  # a folder that is none is still an error
         yield

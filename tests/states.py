@@ -104,6 +104,7 @@ def state_bytes(*chunks: bytes, tiers: int = 2, variables: Mapping[str, object] 
         "command": b"python train.py",
         "variables": "".join(f"{name}={value}\n" for name, value in (variables or {}).items()).encode(),
         "used": state.HEAD_BYTES + sum(map(len, chunks)),
+        "shares_clock": 1,
     }
     for name, value in {**plain, **changes}.items():
         head[name] = value

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.traces import OP_BYTES, trace_of, traced, without_loop
 from tierscope.analysis.character_metrics import METRICS, limited
-from tierscope.analysis.character_ops import OpList, SizeBin, accesses, suffix_of
+from tierscope.analysis.character_ops import AccessOrder, OpList, SizeBin, accesses, suffix_of
 from tierscope.analysis.character_time import BINS, TimeBins
 from tierscope.analysis.characterise import Character, TraceExtras, characterise
 from tierscope.analysis.hidden import hidden_of
@@ -161,10 +161,13 @@ def test_sequential_and_consecutive_reads() -> None:
         (0, 0, "open", 7, 0, 0, 6.0, 0.1),
         (0, 0, "read", 7, 0, 10, 7.0, 0.5),  # opened anew
         (None, 0, "read", 7, 10, 10, 8.0, 0.5),  # no rank's
+        (0, 0, "write", 7, 0, 10, 9.0, 0.5),
+        (0, 0, "write", 7, 10, 10, 10.0, 0.5),  # consecutive
     )
     found = accesses([listed], {7: "/gfs/a.npz"}, None)
     assert found is not None
-    assert (found.following, found.sequential, found.consecutive) == (3, 2, 1)
+    assert found.reads == AccessOrder(6, 2, 1)  # METHOD: shares are of all reads, as DLIO has them
+    assert found.writes == AccessOrder(2, 1, 1)
     assert found.exact == (10.0, 10.0, 30.0)
     assert (found.files, found.formats[0].name, found.formats[0].reads) == (1, "npz", 6)
     assert (found.largest[0].name, found.largest[0].read_bytes, found.largest[0].ranks) == ("/gfs/a.npz", 80, 1)

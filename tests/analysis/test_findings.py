@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import polars as pl
 import pytest
 from msgspec import structs
 
+from tests.analysis.test_coverage import CASES as COVERAGE
 from tests.analysis.test_habits import CASES as HABITS
 from tests.analysis.test_shuffling_findings import CASES as SHUFFLING
 from tests.analysis.test_stragglers import CASES as STRAGGLERS
@@ -24,8 +25,10 @@ from tierscope.analysis.findings import find
 from tierscope.analysis.times import from_traces
 from tierscope.analysis.wording import WORDING, Finding
 from tierscope.spec.dump import identity
+from tierscope.spec.goal import Goal
 from tierscope.trace.columns import COLUMNS
-from tierscope.trace.description import DescribedTier
+from tierscope.trace.described_logs import ApartSums, KindSums, PathSums, UnknownPaths
+from tierscope.trace.description import DescribedTier, Doubt, Imported, Rereads, Traced
 from tierscope.trace.ops import KINDS
 from tierscope.trace.trace import Trace
 
@@ -36,12 +39,20 @@ def found(
     *traces: Trace,
     cold: Cold | None = None,
     expected: int | None = None,
-    goal: float | None = None,
+    goal: Goal | float | None = None,
     basis: str = "busy",
 ) -> list[Finding]:
     times = from_traces(traces or [run()], TIERS, basis)
     given = conditions(times, cold_rows(cold or []))
-    return find(times, break_down(times), given, expected, goal)
+    return find(times, break_down(times), given, expected, None if goal is None else Goal.of(goal))
+
+
+def sized(files: int, point: int) -> Trace:
+    """A point of a sweep over the number of files."""
+    about = {"GFS-READ": float(files)}
+    return trace_of(
+        {(0, 1): about}, point=point, sweep={"num_files_train": point}, samples=files, payload_bytes=files * 100
+    )
 
 
 def cold_rows(cold: Cold) -> pl.DataFrame:
@@ -101,6 +112,15 @@ def command(seconds: float = 5.0, epochs: int = 1, basis: str = "busy", **about:
     return found(without_loop(trace_of(classes, about=traced(**about))), basis=basis)
 
 
+def rereading(doubt: Doubt | None = None, passes: int = 1, **about: Any) -> list[Finding]:
+    """Of a command that was traced with --epochs rereads and marked nothing."""
+    classes = {(0, n + 1): {"GFS-READ": 2.5, "LFS-READ": 2.5} for n in range(passes)}
+    trace = trace_of(classes, about={**traced(marked=False, **about), "epochs": "rereads"})
+    assert isinstance(trace.about, Traced)
+    told = structs.replace(trace.about.records, rereads=Rereads(passes=passes, doubt=doubt, late_reads=3))
+    return found(without_loop(replace(trace, about=structs.replace(trace.about, records=told))))
+
+
 def profiled(**facts: Any) -> dict[str, Any]:
     """A run of ours that another profiler measured."""
     return {"profiler": "dftracer", "import": facts}
@@ -134,6 +154,32 @@ def logs(epochs: int = 1, seconds: float = 5.0, **about: Any) -> list[Finding]:
     did = {"GFS-READ": seconds, "LFS-READ": seconds} if seconds else {}
     classes = {(0, n + 1): did for n in range(epochs)}
     return found(without_loop(trace_of(classes, about={"kind": "imported", "process_count": 4, **about})))
+
+
+def imported(**facts: Any) -> list[Finding]:
+    """The same logs, of the schema version of today."""
+    did = {(0, 1): {"GFS-READ": 5.0, "LFS-READ": 5.0}}
+    trace = without_loop(trace_of(did, about={"kind": "imported", "process_count": 4}))
+    assert isinstance(trace.about, Imported)
+    about = structs.replace(trace.about, facts=structs.replace(trace.about.facts, **facts))
+    return found(Trace(trace.key, about, trace.table))
+
+
+def apart(seconds: float, path: str) -> ApartSums:
+    largest = (PathSums(path=path, ops=9, bytes=90, seconds=seconds),)
+    parts = {"read": KindSums(), "meta": KindSums(), "write": KindSums(seconds=seconds, ops=9, bytes=90)}
+    return ApartSums(ops=9, bytes=90, seconds=seconds, files=1, largest=largest, **parts)
+
+
+UNTIERED = UnknownPaths(
+    ops=1,
+    bytes=0,
+    seconds=5.0,
+    files=2,
+    tier="lfs",
+    prefixes=(PathSums(path="/scratch", ops=1, bytes=0, seconds=5.0),),
+    suggestion="/scratch",
+)
 
 
 def named(count: int) -> list[str]:
@@ -295,6 +341,18 @@ CASES: dict[str, Case] = {
         {"span_seconds": 3.0},
         lambda: command(epochs=2, marked=False),  # found by re-reads
     ),
+    "rereads_found": Case(
+        lambda: rereading(passes=2), {"passes": 2, "late_reads": 3}, lambda: command(epochs=2, marked=True)
+    ),
+    "one_pass": Case(rereading, {"span_seconds": 3.0}, lambda: rereading("few")),
+    "epochs_unsure": Case(lambda: rereading("partial"), {"doubt": "partial", "span_seconds": 3.0}, rereading),
+    "epochs_by_opens": Case(
+        lambda: found(
+            without_loop(trace_of({(0, 1): {"GFS-READ": 5.0}}, about={**traced(marked=False), "epochs": "rereads"}))
+        ),
+        {},
+        rereading,
+    ),
     "outside": Case(
         lambda: command(outside_ops=7, outside_seconds=0.25),
         {"ops": 7, "seconds": 0.25},
@@ -359,23 +417,37 @@ CASES: dict[str, Case] = {
     ),
     "unknown_paths": Case(
         lambda: logs(unknown=unknown(2)),
-        {"files": 2, "bytes": 2048, "suggestion": "/data", "folders": ["/data/a", "/data/b"]},
+        {"files": 2, "bytes": 2048, "suggestion": "/data", "prefixes": ["/data/a", "/data/b"]},
         lambda: logs(unknown=unknown(0)),
     ),
+    "other_paths": Case(
+        lambda: imported(unknown=UNTIERED),
+        {
+            "tier": "LFS",
+            "files": 2,
+            "bytes": 0,
+            "seconds": 5.0,
+            "of_bytes": 0.0,
+            "of_seconds": 50.0,
+            "prefixes": ["/scratch"],
+            "suggestion": "/scratch",
+        },
+        lambda: imported(unknown=UnknownPaths()),
+    ),
+    "standard_streams": Case(
+        lambda: imported(streams=apart(0.6, "<STDOUT>")),
+        {"ops": 9, "bytes": 90, "seconds": 0.6, "percent": pytest.approx(100 * 0.6 / 10.6), "names": ["<STDOUT>"]},
+        lambda: imported(streams=apart(0.5, "<STDOUT>")),
+    ),
     "program_files": Case(
-        lambda: logs(program={"files": 9, "seconds": 0.5, "ops": 9, "bytes": 9}),
-        {"files": 9, "seconds": 0.5},
-        lambda: logs(program={"files": 0, "seconds": 0.0, "ops": 0, "bytes": 0}),
+        lambda: imported(program=apart(0.6, "/usr/lib")),
+        {"ops": 9, "bytes": 90, "seconds": 0.6, "percent": pytest.approx(100 * 0.6 / 10.6), "names": ["/usr/lib"]},
+        lambda: imported(program=apart(0.5, "/usr/lib")),
     ),
     "shared_files": Case(
         lambda: logs(shared=[SHARED], shared_split=False),
-        SHARED,
-        lambda: logs(shared=[SHARED], shared_split=True),
-    ),
-    "shared_split": Case(
-        lambda: logs(shared=[SHARED], shared_split=True),
-        {name: SHARED[name] for name in ("tier", "files", "slowest_seconds")},
-        lambda: logs(shared=[SHARED], shared_split=False),
+        {**SHARED, "write_seconds": 0.0, "written_bytes": 0},
+        lambda: logs(shared=[SHARED], shared_split=True),  # the table says so
     ),
     "grouped_by_start": Case(
         lambda: logs(spawned={"by_start": 4, "alone": 0}),
@@ -400,7 +472,7 @@ CASES: dict[str, Case] = {
         lambda: found(
             run(about=profiled(missed_ops=3, missed_bytes=500)), run(about=profiled(missed_ops=1), rate=0.6, point=1)
         ),
-        {"profilers": ["dftracer"], "ops": 4, "bytes": 500},
+        {"profilers": ["dftracer"], "ops": 4, "bytes": 500, "untried": []},
         lambda: found(run(about=profiled(missed_ops=0, missed_bytes=0))),
     ),
     "outside_epochs": Case(
@@ -418,13 +490,49 @@ CASES: dict[str, Case] = {
         {"goal_seconds": 4.5, "over_seconds": 1.5, "io_seconds": 6.0, "bottleneck": "GFS-READ"},
         lambda: found(goal=5.0),
     ),
+    "epoch_goal_met": Case(
+        lambda: found(run(rate=0.1, seconds=9.0), run(rate=0.2, point=1, seconds=2.0), goal=Goal("epoch", 10.0)),
+        {"goal_seconds": 10.0, "where": "cache_rate 10%", "epoch_seconds": 10.0},
+        lambda: found(goal=Goal("epoch", 9.9)),
+    ),
+    "epoch_goal_missed": Case(
+        lambda: found(goal=Goal("epoch", 4.0)),
+        {"goal_seconds": 4.0, "over_seconds": 6.0, "epoch_seconds": 10.0, "bottleneck": "GFS-READ"},
+        lambda: found(goal=Goal("epoch", 10.0)),
+    ),
+    "au_goal_met": Case(
+        lambda: found(run(compute_seconds=5.0, stall_seconds=5.0), goal=Goal("au", 0.5)),
+        {"goal_percent": 50.0, "where": "cache_rate 50%", "percent": 50.0, "slowest_percent": 50.0},
+        lambda: found(run(compute_seconds=5.0, stall_seconds=5.0), goal=Goal("au", 0.51)),
+    ),
+    "au_goal_missed": Case(
+        lambda: found(run(compute_seconds=5.0, stall_seconds=5.0), goal=Goal("au", 0.75)),
+        {
+            "goal_percent": 75.0,
+            "under_percent": 25.0,
+            "percent": 50.0,
+            "slowest_percent": 50.0,
+            "where": "cache_rate 50%",
+        },
+        lambda: found(run(compute_seconds=5.0, stall_seconds=5.0), goal=Goal("au", 0.5)),
+    ),
+    "goal_unknown": Case(
+        lambda: found(goal=Goal("au", 0.5)),
+        {"goal": "50% AU", "needed": "compute, and the epoch seconds of every rank"},
+        lambda: found(run(compute_seconds=5.0, stall_seconds=5.0), goal=Goal("au", 0.5)),
+    ),
+    "different_data": Case(
+        lambda: found(*(sized(files, index) for index, files in enumerate((4, 400)))),
+        {"groups": 2, "points": 2},
+        lambda: found(*(sized(files, index) for index, files in enumerate((400, 400)))),
+    ),
 }
 
 
 def test_every_kind_has_a_case() -> None:
     """Those of estimates, requirements, training, shuffling, stragglers and probes have theirs where these are tested."""
     others = KINDS_OF_ESTIMATES | set(HABITS) | set(REQUIREMENTS) | set(TRAINING) | set(SHUFFLING) | set(STRAGGLERS)
-    others |= set(PROBES)
+    others |= set(PROBES) | set(COVERAGE)
     assert set(CASES) | others == set(WORDING)
     assert not set(CASES) & others
 
@@ -574,9 +682,9 @@ def test_of_our_own_benchmark_only_what_its_study_may_not_have_meant_is_told() -
 
 def test_times_from_a_csv_only_have_a_goal() -> None:
     times = times_of([{"rank": 0, "class": "GFS-READ", "seconds": 2.0}])
-    kinds = [finding.kind for finding in find(times, break_down(times), Conditions(), None, 1.0)]
+    kinds = [finding.kind for finding in find(times, break_down(times), Conditions(), None, Goal("io", 1.0))]
     assert kinds == ["goal_missed"]
-    (met,) = find(times, break_down(times), Conditions(), None, 3.0)
+    (met,) = find(times, break_down(times), Conditions(), None, Goal("io", 3.0))
     assert met.evidence["where"] == "the only point"
 
 
@@ -597,3 +705,18 @@ def test_what_is_wrong_with_a_profilers_logs_is_said_once_for_all_runs() -> None
     assert kinds["broken_lines"] == {"lines": 4}
     assert kinds["cut_logs"] == {"files": 2}
     assert not {"outside_epochs", "program_files", "no_epochs"} & kinds.keys()
+
+
+@pytest.mark.parametrize("doubt", [None, *get_args(Doubt)])
+def test_what_was_tried_is_not_recommended(doubt: Doubt | None) -> None:
+    advice = " ".join(finding.suggestion for finding in rereading(doubt))
+    assert "mark_epoch" in advice
+    assert "--epochs rereads" not in advice
+    assert not of_kind("no_marks", rereading(doubt))
+
+
+@pytest.mark.parametrize(("threads", "left"), [(1, []), (4, ["reader.read_threads to 1"])])
+def test_one_thread_is_recommended_to_those_who_have_several(threads: int, left: list[str]) -> None:
+    study = identity(small_study(f"workload.reader.read_threads={threads}"))
+    (finding,) = of_kind("missed_by_profiler", found(run(about={**profiled(missed_ops=3), "study": study})))
+    assert finding.evidence["untried"] == left

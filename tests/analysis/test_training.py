@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.finding_cases import Case, it_appears, it_does_not_appear, its_words_are_one_line_with_its_evidence
+from tests.finding_cases import (
+    Case,
+    it_appears,
+    it_does_not_appear,
+    its_words_are_one_line_with_its_evidence,
+    of_kind,
+)
 from tests.traces import TIERS, described_by, rank_epoch, trace_of
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.conditions import Conditions
@@ -292,6 +298,7 @@ CASES = {
             "percent": pytest.approx(27.5),
             "stall_percent": pytest.approx(65.0),
             "clock": "the host's clock",
+            "untried": ["--storage-matters"],
         },
         lambda: said(run([50.0, 20.0], stall=1.0)),
     ),
@@ -326,3 +333,9 @@ def test_it_does_not_appear_otherwise(kind: str) -> None:
 @pytest.mark.parametrize("kind", CASES)
 def test_its_words_are_one_line(kind: str) -> None:
     its_words_are_one_line_with_its_evidence(kind, CASES[kind])
+
+
+def test_a_comparison_that_was_made_is_not_recommended() -> None:
+    traces = [run([50.0, 20.0], point=n, sweep={"data": origin}, log={"data": origin}, stall=13.0) for n, origin in enumerate(("tiers", "memory"))]  # fmt: skip
+    (finding,) = of_kind("low_utilisation", said(*traces))
+    assert "--storage-matters" not in finding.suggestion

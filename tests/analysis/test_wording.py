@@ -2,11 +2,12 @@
 
 import re
 import string
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from tierscope.analysis.wording import ADVICE, WORDING, Finding, shown_evidence
+from tierscope.analysis.wording import ADVICE, CAUSES, DOUBTS, WORDING, Finding, shown_evidence
+from tierscope.trace.description import Doubt
 
 NAMES = {"tier", "filesystem", "class", "system", "network", "before", "after", "before_where", "after_where"}
 NOT_PLURAL = {"is", "was", "has", "process", "does", "needs"}
@@ -21,9 +22,11 @@ def one_of_everything(kind: str) -> dict[str, Any]:
         how = spec.partition(" ")[0]
         if how in ("count", "if"):
             evidence[name] = 1
-        elif how == "advice":
-            evidence[name] = next(iter(ADVICE))
-        elif spec and not re.search(r"[a-z]$", spec):  # what joins a list
+        elif how in ("advice", "doubt", "cause", "remedy"):
+            evidence[name] = next(iter({"advice": ADVICE, "doubt": DOUBTS}.get(how, CAUSES)))
+        elif how == "did":
+            evidence[name] = "read"
+        elif how == "or" or (spec and not re.search(r"[a-z]$", spec)):  # a list, and what joins it
             evidence[name] = ["x"]
         else:
             evidence.setdefault(name, "x" if name in NAMES else 1)
@@ -60,3 +63,15 @@ def test_amounts_stand_with_their_noun() -> None:
 def test_evidence_can_be_shown_as_in_the_sentence() -> None:
     finding = Finding("probe_misfit", {"tier": "gfs", "size": 4096, "percent": 30.4, "more": "less"})
     assert shown_evidence(finding) == {"tier": "gfs", "size": "4 KiB", "percent": 30.4, "more": "less"}
+
+
+def test_every_doubt_has_words() -> None:
+    assert set(DOUBTS) == set(get_args(Doubt))
+
+
+def test_advice_names_only_what_is_left_to_try() -> None:
+    evidence = {"memory_bytes": 2**34, "batch": 8, "peak_bytes": 2**35, "largest": 4}
+    advice = [
+        Finding("batch_too_large", {**evidence, "untried": left}).suggestion for left in ([], ["--a"], ["--a", "--b"])
+    ]
+    assert advice == ["use at most that", "use at most that, or try --a", "use at most that, or try --a or --b"]

@@ -6,6 +6,7 @@ from tests.arch.machines import named
 from tests.finding_cases import Case, finding_tests
 from tierscope.analysis.wording import Finding
 from tierscope.arch.findings import find, stretches
+from tierscope.arch.movement import Compression
 from tierscope.arch.networks import NETWORKS, build_network
 from tierscope.arch.precision import PRECISIONS
 from tierscope.arch.requirements import Requirements, Wish, requirements
@@ -33,10 +34,12 @@ def tiny(memory: int) -> list[Finding]:
 BASE = needed()
 LAST = needed().scaling[-1]
 ONE = needed().scaling[0]
+UNTRIED = ["--checkpointed", "a smaller --input"]  # beside --precision amp
+
 CASES: dict[str, Case] = {
     "nothing_fits": Case(
         lambda: tiny(2**20),
-        {"memory_bytes": 2**20, "batch": 1, "peak_bytes": BASE.batches[0].memory.peak},
+        {"memory_bytes": 2**20, "batch": 1, "peak_bytes": BASE.batches[0].memory.peak, "untried": UNTRIED},
         lambda: tiny(2**40),
     ),
     "batch_too_large": Case(
@@ -46,6 +49,7 @@ CASES: dict[str, Case] = {
             "batch": 4096,
             "peak_bytes": needed(batches=(4096,)).batches[0].memory.peak,
             "largest": BASE.max_batch,
+            "untried": UNTRIED[:1],
         },
         lambda: found(batches=(1, BASE.max_batch)),
     ),
@@ -61,6 +65,7 @@ CASES: dict[str, Case] = {
             "tier": "lfs",
             "nodes": 1,
             "times": ONE.later_seconds / max(ONE.compute_seconds, ONE.exchange_seconds or 0),
+            "untried": ["a nearer tier", "compression (--compression)", "more memory for each node"],
         },
         lambda: found("resnet50", 1_281_167),
     ),
@@ -106,3 +111,11 @@ def test_stretches_that_come_and_go() -> None:
     assert stretches(tuple(points)) == "from 1 to 16 nodes"
     assert stretches((calm[0], *points[1:3], calm[3], points[4])) == "from 2 to 4 nodes, on 16 nodes"
     assert stretches((points[0], *calm[1:])) == "on 1 node"
+
+
+def test_no_advice_is_to_do_what_was_done() -> None:
+    asked = found(batches=(1, 10**6), checkpointed=True, compression=Compression(4.0))
+    advice = " ".join(finding.suggestion for finding in asked)
+    assert not any(option in advice for option in ("--checkpointed", "--precision", "--compression"))
+    plain = " ".join(finding.suggestion for finding in found(batches=(1, 10**6), precision=PRECISIONS["fp32"]))
+    assert all(option in plain for option in ("--checkpointed", "--precision amp", "--compression"))

@@ -11,12 +11,14 @@ import pytest
 from tests.accesses import Failing, os_error
 from tests.bench.test_run_rank import staged_run, task_of
 from tests.small_study import small_study, stage, totals
+from tests.traces import empty_lane
 from tierscope.bench import checkpoint
-from tierscope.bench.checkpoint_files import LANE
+from tierscope.bench.checkpoint_files import LANE, within_epoch
 from tierscope.bench.group import Alone
 from tierscope.bench.recovery import read_back
 from tierscope.bench.run import run_rank
 from tierscope.errors import DamagedDataError, OutOfSpaceError
+from tierscope.native import library
 from tierscope.spec.study import Study
 from tierscope.storage import directory
 from tierscope.storage.emulated import Board
@@ -276,3 +278,25 @@ class TestManyRanks:
         assert (other.checkpoints.seconds, other.checkpoints.nbytes) == ((), 0)
         assert all(epoch.checkpoint_seconds == 0 for epoch in other.epochs)
         assert all(epoch.checkpoint_seconds > 0 for epoch in first.epochs)
+
+
+@pytest.mark.parametrize("loader", ["threads", "native"])
+def test_wall_seconds_of_all_lanes_are_no_more_than_the_epoch(loader: str, tmp_path: Path) -> None:
+    """Threads read ahead while the rank stands still for a checkpoint."""
+    if loader == "native" and library.load() is None:
+        pytest.skip("the native library is not built")
+    settings = (EVERY_TWO, f"data_loader={loader}", "read_threads=4", "prefetch_size=8", "num_files_train=64")
+    done = staged_run(tmp_path, *settings)
+    for epoch in done.epochs:
+        assert lane_of(epoch).wall_ns.sum() > 0
+        assert sum(int(lane.wall_ns.sum()) for lane in epoch.lanes) <= epoch.seconds * 1e9 * (1 + 1e-9)
+
+
+def test_what_two_clocks_count_twice_is_taken_off_the_checkpoint() -> None:
+    reading, writing = (empty_lane(number) for number in (0, LANE))
+    reading.wall_ns[0], writing.wall_ns[[1, 2]] = 700, (600, 200)
+    capped = within_epoch(writing, [reading], 1100)
+    assert capped.wall_ns.tolist()[1:3] == [300, 100]
+    assert writing.wall_ns.sum() == 800  # the lane itself is as it was
+    assert within_epoch(writing, [reading], 1500) is writing
+    assert within_epoch(writing, [reading], 600).wall_ns.sum() == 0

@@ -53,7 +53,8 @@ class TestLogsOfTheWheel:
         (point,) = result["points"]
         assert set(point["classes"]) == {"LUSTRE-READ", "LUSTRE-META", "LUSTRE-WRITE"}
         assert (point["ranks"], point["basis"]) == (48, "busy")
-        assert kinds(result) >= {"program_files", "no_epochs"}
+        assert kinds(result) >= {"no_epochs"}
+        assert "program_files" not in kinds(result)  # they took next to no time
 
     def test_rules_name_the_tiers(self, capsys: pytest.CaptureFixture[str]) -> None:
         result = shown(capsys, wheel_log(LUSTRE), "--tier", "lfs=/nvme", "--tier", "gfs=/scratch1")
@@ -119,9 +120,14 @@ class TestLogsOfTheWheel:
         assert run("analyze", wheel_log("sample-dxt-simple.darshan")) == 0
         assert "a.out" in capsys.readouterr().out.splitlines()[0]
 
-    def test_a_log_of_shared_files_only_has_its_tier(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_log_of_shared_files_only_has_its_tier(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         """All of its files on Lustre are shared by all ranks."""
+        monkeypatch.setenv("COLUMNS", "160")
         assert run("analyze", wheel_log("ior_hdf5_example.darshan"), "--tier", "gfs=/") == 0
+        assert "split over 4 ranks" in capsys.readouterr().out
+        assert run("analyze", wheel_log("ior_hdf5_example.darshan"), "--tier", "gfs=/", "--no-shared") == 0
         assert "summed up over all ranks" in capsys.readouterr().out
 
 
@@ -156,7 +162,8 @@ class TestMistakes:
         assert message in one_line(capsys)
 
     @pytest.mark.parametrize(
-        "option", [["--tier", "gfs=/"], ["--out", "x"], ["--epoch-gap", "1s"], ["--split-shared"], ["--force"]]
+        "option",
+        [["--tier", "gfs=/"], ["--out", "x"], ["--epoch-gap", "1s"], ["--split-shared"], ["--no-shared"], ["--force"]],
     )
     def test_options_of_logs_are_for_logs(
         self, option: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -201,10 +208,10 @@ REFUSED = {
 WITHOUT_MODULES = "edge/empty_log.darshan"
 FOUND = {
     "edge/laytonjb_test1_id28730_6-7-43012-2131301613401632697_1.darshan": {"no_epochs"},
-    "edge/noposix.darshan": {"shared_files"},
-    "edge/noposixopens.darshan": {"shared_files", "no_epochs"},
+    "edge/noposix.darshan": {"no_epochs"},
+    "edge/noposixopens.darshan": {"no_epochs"},
     WITHOUT_MODULES: {"no_data_files"},
-    "multi_rank/skew-app.darshan": {"shared_files"},
+    "multi_rank/skew-app.darshan": {"metadata_dominated"},
     "partial/partial_data_dxt.darshan": {"partial_logs"},
     "partial/partial_data_stdio.darshan": {"partial_logs"},
     "twotier/record_limit_partial.darshan": {"partial_logs"},
@@ -259,10 +266,13 @@ class TestRealLogs:
         assert len(by_gap["points"]) >= 2
         assert "no_epochs" not in kinds(by_gap)
 
-    def test_shared_records_are_split_on_request(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_shared_records_count_unless_they_are_left_out(self, capsys: pytest.CaptureFixture[str]) -> None:
         log = real_log("twotier/twotier_shared_reduced.darshan")
         tiers = ("--tier", "lfs=/lfs", "--tier", "gfs=/gfs")
-        apart, split = shown(capsys, log, *tiers), shown(capsys, log, *tiers, "--split-shared")
+        apart, split = shown(capsys, log, *tiers, "--no-shared"), shown(capsys, log, *tiers)
         assert kinds(apart) >= {"shared_files"}
-        assert kinds(split) >= {"shared_split"}
+        assert "shared_files" not in kinds(split)
+        assert shown(capsys, log, *tiers, "--split-shared") == split
+        assert run("analyze", log, *tiers, "--split-shared", "--no-shared") == 2
+        assert "contradict each other" in one_line(capsys)
         assert split["points"][0]["io_seconds"] > apart["points"][0]["io_seconds"]

@@ -40,7 +40,7 @@ SOURCES: dict[tuple[str, str], Iterable[str]] = {
     ("require", "kept"): RULES,
     ("analyze", "exports"): export.FORMATS,
 }
-OWN = {"basis", "epochs", "method", "goal"}  # of no registry: what the command itself does
+OWN = {"basis", "epochs", "method", "minimized", "former"}  # of no registry: what the command itself does
 
 
 def choices(command: str) -> dict[str, list[str]]:

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.in_memory import tmp_path_factory
 from tests.spec.dlio_files import FOLDER
 from tests.tiny import TINY
 from tierscope.cli.main import _run
 from tierscope.spec.load import load_study, parse_study
+
+__all__ = ["tmp_path_factory"]
 
 DLIO = FOLDER / "tiny.yaml"
 

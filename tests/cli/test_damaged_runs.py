@@ -9,9 +9,12 @@ import polars as pl
 import pytest
 
 from tests.cli.test_commands import run
+from tests.in_memory import tmp_path_factory
 from tierscope.output.store import read_parquet, write_parquet
 from tierscope.trace.decode import decode_description, encode
 from tierscope.trace.trace import SCHEMA_VERSION
+
+__all__ = ["tmp_path_factory"]
 
 RESULTS = Path(__file__).parent.parent / "golden" / "results"
 Change = Callable[[dict[str, Any]], object]

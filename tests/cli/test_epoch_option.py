@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from tests.in_memory import tmp_path_factory
 from tierscope.cli.main import main
 from tierscope.output.store import RunStore
+
+__all__ = ["tmp_path_factory"]
 
 RESULTS = Path(__file__).parent.parent / "golden" / "results"
 LOGS = RESULTS.parent / "logs"

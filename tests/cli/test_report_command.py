@@ -10,7 +10,10 @@ import pytest
 
 from tests.cli.test_commands import one_line, run
 from tests.cli.test_whatif_commands import write_times
+from tests.in_memory import tmp_path_factory
 from tests.tiny import TINY
+
+__all__ = ["tmp_path_factory"]
 
 FIGURES = ("breakdown", "estimate", "goal", "processes", "time")
 

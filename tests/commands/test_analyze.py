@@ -15,6 +15,7 @@ from tierscope.output.result import open_result
 from tierscope.output.store import RunStore
 from tierscope.report.export import to_csv
 from tierscope.spec.dump import identity
+from tierscope.spec.goal import Goal
 from tierscope.spec.sweep import points
 from tierscope.trace.rank_trace import Residency
 from tierscope.trace.trace import RunKey, Trace
@@ -71,7 +72,7 @@ def test_a_study_that_is_not_finished(tmp_path: Path) -> None:
 def test_the_goal_of_the_study(tmp_path: Path, goal: str, kind: str) -> None:
     found = analyze(result(tmp_path, trace(0), trace(1), trace(2), settings=(f"goal={goal}",)))
     assert kind in {finding.kind for finding in found.findings}
-    assert found.goal == parse_seconds(goal)
+    assert found.goal == Goal("io", parse_seconds(goal))
 
 
 def test_emulated_tiers_are_told(tmp_path: Path) -> None:

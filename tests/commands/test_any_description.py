@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.in_memory import tmp_path_factory
 from tests.trace.test_description import KINDS, RESULTS, mutate, stored_results
 from tierscope.commands.analyze import analyze
 from tierscope.commands.characterise import characterise_analysis
@@ -18,6 +19,8 @@ from tierscope.errors import TierscopeError
 from tierscope.output.store import RunStore, read_parquet, write_parquet
 from tierscope.report.origins import provenance
 from tierscope.trace.trace import RunKey
+
+__all__ = ["tmp_path_factory"]
 
 KEY = RunKey(0, 1)
 WHOLE = stored_results()

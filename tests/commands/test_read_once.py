@@ -10,7 +10,10 @@ import polars as pl
 import pytest
 
 from tests.cli.test_commands import run
+from tests.in_memory import tmp_path_factory
 from tierscope.output import seal
+
+__all__ = ["tmp_path_factory"]
 
 RESULTS = Path(__file__).parent.parent / "golden" / "results"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.formats.any_file import read
+from tests.in_memory import tmp_path_factory
 from tests.small_disks import mounted
 from tests.small_study import plan_of, small_study, stage, stagers, tier_files
 from tierscope.dataset import content
@@ -18,6 +19,8 @@ from tierscope.output import durable, manifest
 from tierscope.plan.file_format import make_format
 from tierscope.spec.study import Study
 from tierscope.storage.sums import NAME as SUMS
+
+__all__ = ["tmp_path_factory"]
 
 STUDY = small_study()
 NAMED_LAST = ["hdf5", "lmdb", "parquet", "png", "jpeg"]

@@ -26,7 +26,7 @@ from tierscope.imports.darshan import DarshanOptions, import_logs
 from tierscope.imports.darshan_reader import DarshanLog, read_logs
 from tierscope.imports.gathered import GatheredLogs, to_trace
 from tierscope.imports.paths import TierRules
-from tierscope.trace.described_logs import ApartSums, SharedFiles
+from tierscope.trace.described_logs import ApartSums, KindSums, SharedFiles
 from tierscope.trace.description import DescribedTier, Imported
 
 RULES = TierRules({"lfs": ("/lfs",), "gfs": ("/gfs",)})
@@ -89,8 +89,8 @@ class TestTwoTiers:
         assert found.facts.shared == ()
         assert found.facts.process_count == 4
 
-    def test_the_shared_file_is_apart(self) -> None:
-        found = imported(*real("twotier/twotier_shared_reduced.darshan"))
+    def test_the_shared_file_can_be_left_out(self) -> None:
+        found = imported(*real("twotier/twotier_shared_reduced.darshan"), shared=False)
         gfs = {rank: 2 * 20 * (rank + 1) for rank in range(4)}
         assert reads(found, "rank", "tier") == {
             (rank, tier): gfs[rank] if tier == "gfs" else 60 for rank in range(4) for tier in ("gfs", "lfs")
@@ -98,21 +98,29 @@ class TestTwoTiers:
         (shared,) = found.facts.shared
         assert (shared.tier, shared.files, shared.bytes) == ("gfs", 1, 8 * READ_BYTES)
         assert 0 < shared.fastest_seconds <= shared.slowest_seconds <= shared.read_seconds
+        left_out = found.facts.left_out
+        assert left_out.read is not None
+        assert (left_out.read.ops, left_out.read.bytes) == (8, 8 * READ_BYTES)
+        assert left_out.seconds == pytest.approx(shared.read_seconds + shared.meta_seconds)
 
-    def test_the_shared_file_is_split_evenly_on_request(self) -> None:
+    def test_the_shared_file_is_split_over_its_ranks(self) -> None:
         (log,) = real("twotier/twotier_shared_reduced.darshan")
-        apart, split = imported(log), imported(log, split_shared=True)
+        apart, split = imported(log, shared=False), imported(log)
         before, after = (cells(found, "rank", "tier", "kind") for found in (apart, split))
         (shared,) = split.facts.shared
+        spent = []
         for rank in range(4):
             ops, nbytes, seconds = (
                 b - a for a, b in zip(before[rank, "gfs", "read"], after[rank, "gfs", "read"], strict=True)
             )
             assert (ops, nbytes) == (2, 2 * READ_BYTES)
-            assert seconds == pytest.approx(shared.read_seconds / 4)
             assert after[rank, "lfs", "read"] == before[rank, "lfs", "read"]
             more = after[rank, "gfs", "meta"][2] - before[rank, "gfs", "meta"][2]
-            assert more == pytest.approx(shared.meta_seconds / 4)
+            assert more / seconds == pytest.approx(shared.meta_seconds / shared.read_seconds)
+            spent.append(seconds + more)
+        assert sum(spent) == pytest.approx(shared.read_seconds + shared.meta_seconds)
+        assert max(spent) == pytest.approx(shared.slowest_seconds)
+        assert min(spent) == pytest.approx(shared.fastest_seconds)
 
     def test_logs_of_one_process_are_its_epochs(self) -> None:
         """The fourth, which it left at its end, is empty."""
@@ -138,7 +146,9 @@ class TestOneRealJob:
         found = imported(*folder("dlio_polaris"), rules=TierRules({}))
         assert found.facts.process_count == 24
         assert places(found) == [(rank, 1) for rank in range(24)]
-        assert found.tiers == ["lustre"]
+        assert found.tiers == ["other", "lustre"]  # folders are no files that Lustre tells of
+        seconds = dict(found.sums.group_by("tier").agg(pl.col("busy_seconds").sum()).iter_rows())
+        assert seconds["other"] < 0.001 * seconds["lustre"]
 
     def test_the_slowest_process_is_the_slowest(self) -> None:
         logs = {log.path: log for log in folder("dlio_polaris")}
@@ -171,7 +181,7 @@ def test_a_job_of_the_wheel_is_on_lustre_by_its_own_word() -> None:
     found = imported(log, rules=TierRules({}))
     assert found.tiers == ["lustre"]
     assert len(found.ranks) == 48
-    assert found.facts.program.files == 2
+    assert found.facts.program.files + found.facts.streams.files == 2
 
 
 def did(*paths: str) -> list[Did]:
@@ -316,18 +326,14 @@ class TestRanks:
 
     def test_65536_ranks_take_no_time(self) -> None:
         began = time.monotonic()
-        found = imported(made_log([reading("/gfs/a", 65_535), reading("/gfs/b", -1)], processes=65_536))
+        shared = [reading(f"/gfs/{n}", -1, BYTES_READ=65_536) for n in range(100)]
+        found = imported(made_log([reading("/gfs/a", 65_535), *shared], processes=65_536))
         table = to_trace(found).table
         assert time.monotonic() - began < 5
         assert table.filter(pl.col("record") == "rank").height == 65_536
-        assert reads(found, "rank") == {65_535: 1}
-
-    def test_splitting_over_many_ranks_takes_no_time_either(self) -> None:
-        """As long for each of 65,536 would be too long."""
-        began = time.monotonic()
-        found = imported(made_log([reading("/gfs/a", -1)], processes=4096), split_shared=True)
-        assert sum(seconds for _, _, seconds in cells(found, "rank").values()) == pytest.approx(1.5)
-        assert (time.monotonic() - began) * 16 < 15
+        io = table.filter(pl.col("record") == "io")
+        assert io["busy_seconds"].sum() == pytest.approx(1.5 * 101)
+        assert io["bytes"].sum() == 100 * 65_536 + 100
 
 
 class TestSums:
@@ -351,7 +357,7 @@ class TestSums:
         assert cells(found, "kind") == {("meta",): (2, 0, 0.0), ("read",): (2, 200, 1.0)}
         assert found.facts.doubts.negative_times == 2
 
-    def test_shared_records_are_apart_by_tier(self) -> None:
+    def test_shared_records_are_told_by_tier(self) -> None:
         shared = [
             reading("/gfs/a", -1, F_FASTEST_RANK_TIME=0.25, F_SLOWEST_RANK_TIME=0.75),
             reading("/gfs/b", -1, F_FASTEST_RANK_TIME=0.5, F_SLOWEST_RANK_TIME=0.5),
@@ -359,7 +365,7 @@ class TestSums:
             reading("/usr/lib/x.so", -1),
         ]
         found = imported(made_log([*shared, reading("/gfs/d", 1)], processes=2))
-        assert reads(found, "rank") == {1: 1}
+        assert reads(found, "tier") == {"gfs": 3, "lfs": 1}
         gfs, lfs = found.facts.shared
         assert gfs == SharedFiles(
             tier="gfs",
@@ -375,11 +381,11 @@ class TestSums:
     def test_splitting_loses_no_seconds_no_bytes_and_no_operations(self) -> None:
         """Three reads of each of a hundred files over four ranks are 75 of each rank."""
         shared = [reading(f"/gfs/{n}", -1, READS=3, BYTES_READ=301) for n in range(100)]
-        found = imported(made_log(shared, processes=4), split_shared=True)
+        found = imported(made_log(shared, processes=4))
         ops, nbytes, seconds = cells(found, "kind")[("read",)]
         assert seconds == pytest.approx(100.0)
-        assert nbytes == pytest.approx(30_100, abs=4)
-        assert ops == pytest.approx(300, abs=4)
+        assert (nbytes, ops) == (30_100, 300)
+        assert reads(found, "rank") == dict.fromkeys(range(4), 75)
 
     def test_a_tier_that_only_shared_records_touch_is_a_tier(self) -> None:
         """One file that all ranks read is what many jobs do."""
@@ -389,23 +395,53 @@ class TestSums:
     def test_program_files_are_apart(self) -> None:
         found = imported(made_log(did("/gfs/a", "/usr/lib/x.so", "/gfs/train.pyc", "<STDOUT>")))
         assert reads(found, "tier") == {"gfs": 1}
-        assert found.facts.program == ApartSums(ops=6, bytes=300, seconds=4.5, files=3)
+        program, streams = found.facts.program, found.facts.streams
+        assert (program.ops, program.bytes, program.seconds, program.files) == (4, 200, 3.0, 2)
+        assert (streams.ops, streams.bytes, streams.seconds, streams.files) == (2, 100, 1.5, 1)
+        assert program.read == KindSums(seconds=2.0, ops=2, bytes=200)
+        assert [one.path for one in streams.largest] == ["<STDOUT>"]
 
-    def test_unknown_paths_are_apart_with_their_folders_by_weight(self) -> None:
+    def test_a_job_that_only_printed_has_that_as_its_io(self) -> None:
+        """An I/O time of zero would be wrong."""
+        found = imported(
+            made_log([Did("<STDOUT>", 0, {"WRITES": 3, "F_WRITE_TIME": 2.0}, "STDIO")]), rules=TierRules({})
+        )
+        assert cells(found, "tier", "kind") == {("streams", "write"): (3, 0, 2.0)}
+        assert found.tiers == ["streams"]
+        assert found.facts.streams == ApartSums()
+
+    def test_mpi_io_counts_only_where_posix_saw_nothing(self) -> None:
+        both = [
+            reading("/gfs/a", BYTES_READ=100),
+            reading("/gfs/a", BYTES_READ=100)._replace(module="MPI-IO"),
+            reading("/gfs/b", BYTES_READ=7, seconds=2.0)._replace(module="MPI-IO"),
+        ]
+        found = imported(made_log(both))
+        assert cells(found, "kind") == {("meta",): (2, 0, 1.0), ("read",): (2, 107, 3.0)}
+        assert found.facts.mpiio.read == KindSums(seconds=1.0, ops=1, bytes=100)
+
+    def test_unknown_paths_are_a_tier_with_their_prefixes_by_weight(self) -> None:
         paths = ["/data/train/a", "/data/train/b", "/data/val/c", "number"]
         found = imported(made_log([reading(path, BYTES_READ=100 + n) for n, path in enumerate(paths)]))
-        assert found.sums.is_empty() or not reads(found, "tier")
+        assert reads(found, "tier") == {"other": 4}
+        assert found.tiers == ["other", "lfs", "gfs"]
         unknown = found.facts.unknown
-        assert (unknown.files, unknown.bytes, unknown.suggestion) == (4, 406, "/data")
-        assert unknown.folders == (("/data/train", 201), ("(no path)", 103), ("/data/val", 102))
+        assert (unknown.files, unknown.bytes, unknown.suggestion) == (4, 406, "/data/train,/data/val")
+        named = [(one.path, one.bytes, one.seconds) for one in unknown.prefixes]
+        assert named == [("/data/train", 201, 3.0), ("(no path)", 103, 1.5), ("/data/val", 102, 1.5)]
 
-    def test_of_many_folders_a_few_are_named(self) -> None:
-        found = imported(made_log([reading(f"/data/{n}/a", BYTES_READ=n) for n in range(50)]))
-        assert [folder for folder, _ in found.facts.unknown.folders] == [f"/data/{n}" for n in range(49, 44, -1)]
+    def test_of_many_folders_the_one_that_holds_them_is_named(self) -> None:
+        """A class of ImageNet is no place to give a tier."""
+        found = imported(made_log([reading(f"/gpfs/alpine/train/n{n}/a", BYTES_READ=n) for n in range(50)]))
+        assert [one.path for one in found.facts.unknown.prefixes] == ["/gpfs/alpine/train"]
+
+    def test_of_many_prefixes_a_few_are_named(self) -> None:
+        found = imported(made_log([reading(f"/data/{n}/a", BYTES_READ=100 * n) for n in range(50)]))
+        assert [one.path for one in found.facts.unknown.prefixes] == [f"/data/{n}" for n in range(49, 44, -1)]
 
     @pytest.mark.parametrize(
         ("paths", "suggestion"),
-        [(["a"], "/path"), (["/a/x", "/b/y"], "/a"), (["/x"], "/path"), (["//12", "//13"], "/path"), ([], "/path")],
+        [(["a"], "/"), (["/a/x", "/b/y"], "/a,/b"), (["/x"], "/"), (["//12", "//13"], "/")],
     )
     def test_a_suggestion_is_always_a_path(self, paths: Sequence[str], suggestion: str) -> None:
         found = imported(made_log([reading(path) for path in paths]))

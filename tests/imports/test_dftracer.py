@@ -34,7 +34,7 @@ from tierscope.imports.dftracer import DLIO_EPOCH, DFTracerOptions, import_trace
 from tierscope.imports.gathered import GatheredLogs, to_trace
 from tierscope.imports.paths import TierRules
 from tierscope.trace.decode import decode_description, encode
-from tierscope.trace.described_logs import ApartSums, LogDoubts
+from tierscope.trace.described_logs import KindSums, LogDoubts
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "dftracer"
 NEAR, FAR = "/lfs/a.bin", "/gfs/data/b.bin"
@@ -168,10 +168,15 @@ def test_files_of_the_program_and_on_no_tier_are_kept_apart(tmp_path: Path) -> N
     lines = [*named(*paths), *(call("read", path, 10 * place, 2, ret=100) for place, path in enumerate(paths))]
     lines += [call("read", None, 100, 3, ret=7), call("read", "/never/named", 110, 3, ret=7)]
     facts = of(tmp_path, lines).facts
-    assert facts.program == ApartSums(ops=1, bytes=100, seconds=2e-6, files=1)
+    program = facts.program
+    assert (program.ops, program.bytes, program.seconds, program.files) == (1, 100, 2e-6, 1)
+    assert program.read == KindSums(seconds=2e-6, ops=1, bytes=100)
     unknown = facts.unknown
-    assert (unknown.ops, unknown.bytes, unknown.suggestion) == (4, 214, "/scratch")
-    assert unknown.folders == (("/scratch/x", 100), ("/scratch/y", 100))
+    assert (unknown.ops, unknown.bytes, unknown.tier) == (4, 214, "other")
+    assert unknown.suggestion == "/scratch/x,/scratch/y"
+    assert [(one.path, one.bytes) for one in unknown.prefixes] == [
+        *(("/scratch/x", 100), ("/scratch/y", 100), ("(no path)", 14))
+    ]
     assert facts.doubts.no_names == 2
 
 
@@ -241,7 +246,7 @@ def test_operations_belong_to_the_epoch_that_they_began_in(tmp_path: Path) -> No
     assert cells(imported) == {(1, 0, "gfs", "read"): (2, 2, 20e-6), (2, 0, "gfs", "read"): (2, 2, 20e-6)}
     told = [(one.epoch, one.seconds, one.compute_seconds) for one in imported.ranks]
     assert told == [(1, 100e-6, 30e-6), (2, 100e-6, 5e-6)]
-    assert imported.facts.outside_epochs == ApartSums(ops=3, bytes=3, seconds=30e-6)
+    assert imported.facts.outside_epochs.read == KindSums(ops=3, bytes=3, seconds=30e-6)
 
 
 def test_epochs_have_the_numbers_that_they_say(tmp_path: Path) -> None:
@@ -374,7 +379,7 @@ def jobs(draw: st.DrawFn) -> list[Line]:
 
 def total(imported: GatheredLogs) -> tuple[int, int, float]:
     facts = imported.facts
-    parts = (facts.program, facts.unknown, facts.outside_epochs)
+    parts = (facts.program, facts.streams, facts.outside_epochs)
     ops = int(imported.sums["ops"].sum()) + sum(part.ops for part in parts)
     size = int(imported.sums["bytes"].sum()) + sum(part.bytes for part in parts)
     return ops, size, round(float(imported.sums["busy_seconds"].sum()) + sum(part.seconds for part in parts), 9)

@@ -163,8 +163,14 @@ def test_one_doubt_is_told_and_the_others_are_counted(of: Reading) -> None:
 
 def test_files_on_no_tier_get_the_option_that_helps(of: Reading) -> None:
     message = of.refusal(made_log([reading("/data/train/a"), reading("/data/val/b")]), rules=TierRules({}))
-    assert "200 B are below /data/" in message or "100 B are below /data/" in message
-    assert message.endswith("for example --tier gfs=/data")
+    assert "100 % of the bytes and 100 % of the seconds" in message
+    assert "/data/train 100 B in 1.5 s; /data/val 100 B in 1.5 s" in message
+    assert message.endswith("--tier gfs=/data/train,/data/val")
+
+
+def test_many_logs_are_named_by_a_pattern(of: Reading) -> None:
+    logs = [made_log([reading("/data/train/a")], pid=pid, name=f"logs/{pid}.darshan") for pid in range(1, 6)]
+    assert "tierscope analyze logs/*.darshan --tier gfs=/data/train" in of.refusal(*logs, rules=TierRules({}))
 
 
 def test_a_damaged_log_without_files_is_called_damaged(of: Reading) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tierscope.imports.paths import LUSTRE, PROGRAM, UNKNOWN, TierRules, common_folder
+from tierscope.imports.paths import LUSTRE, PROGRAM, STREAMS, UNKNOWN, TierRules, common_folder
 
 MOUNTS = [("/", "ext4"), ("/home", "nfs"), ("/home/me/fast", "xfs"), ("/merged", "overlay"), ("/scratch", "lustre")]
 
@@ -85,7 +85,6 @@ def test_a_mounts_kind_never_becomes_a_name_that_no_tier_may_have(kind: str) -> 
         "/usr/share/data.bin",
         "/proc/self/maps",
         "/dev/shm/a",
-        "<STDOUT>",
         "pipe:[77]",
         "",
     ],
@@ -103,7 +102,8 @@ def test_the_programs_own_files_are_apart(path: str) -> None:
         ("/usr/lib/libc.so.6", PROGRAM),
         ("/usr/lib/python3/dist-packages/x/y.npz", PROGRAM),
         ("/dev/null", PROGRAM),
-        ("<STDIN>", PROGRAM),
+        ("<STDIN>", STREAMS),
+        ("<other>", PROGRAM),
     ],
 )
 def test_a_rule_may_cover_a_systems_folder_but_what_is_no_data_stays_apart(path: str, tier: str) -> None:
@@ -138,6 +138,18 @@ def test_what_is_plainly_no_data_is_so_below_a_rule_too() -> None:
     assert tier_of("/gfs/x.so", gfs="/gfs") == PROGRAM
     assert tier_of("/usr/x.npz", gfs="/usr") == "gfs"
     assert tier_of("/usr/x.npz") == PROGRAM
+
+
+@pytest.mark.parametrize("path", ["<STDIN>", "<STDOUT>", "<STDERR>"])
+def test_standard_streams_are_apart_from_the_programs_files(path: str) -> None:
+    assert tier_of(path) == tier_of(path, gfs="/") == STREAMS
+
+
+def test_what_matches_no_tier_has_a_name_that_nobody_gave() -> None:
+    rules = TierRules({"gfs": ("/g",), "other": ("/o",)})
+    assert TierRules({}).other == "other"
+    assert rules.other not in rules.given
+    assert TierRules({"gfs": ("/g",)}).order({"gfs", "other", "lustre"}) == ["other", "gfs", "lustre"]
 
 
 def test_the_folder_that_holds_all() -> None:

@@ -27,7 +27,7 @@ from tierscope.errors import TierscopeError
 from tierscope.imports import darshan_reader
 from tierscope.imports.darshan import DarshanOptions, import_logs
 from tierscope.imports.darshan_reader import DarshanLog, UnreadableLog, read_logs
-from tierscope.imports.logs import _trace
+from tierscope.imports.gathered import to_trace
 from tierscope.imports.paths import TierRules
 
 pytestmark = [pytest.mark.darshan, needs_library]
@@ -153,7 +153,7 @@ def outcome(log: DarshanLog | UnreadableLog) -> str:
     doubts = structs.replace(imported.facts.doubts, damaged_logs=tuple(log.complaints[:1]))
     facts = structs.replace(imported.facts, job_id=log.job["job_id"], doubts=doubts)
     try:
-        analysis = analyze_import(_trace(replace(imported, facts=facts, command=log.job["command"])))
+        analysis = analyze_import(to_trace(replace(imported, facts=facts, command=log.job["command"])))
     except TierscopeError:
         return "refused"
     json.dumps(breakdown_json(analysis.breakdown, analysis.findings, analysis.conditions), allow_nan=False)

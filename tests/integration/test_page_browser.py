@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.cli.test_epoch_option import MEASURED
+
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: make test-browser")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
@@ -291,3 +293,33 @@ def test_one_rate_only_says_what_is_missing_and_still_estimates(browser: Any, tm
     page.set_slider("GFS-READ", 100)
     assert page.shown_seconds() == pytest.approx(3.0)
     assert page.troubles == []
+
+
+@pytest.mark.parametrize(("kind", "goal", "value"), [("epoch", "25ms", 0.025), ("au", "30%", 0.3)])
+def test_goals_of_an_epoch_and_of_au_give_the_grid_of_the_command(
+    kind: str, goal: str, value: float, browser: Any, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(MEASURED, out)
+    tierscope("report", out)
+    asked = ("--vary", "GFS-META=0:200:10", "--vary", "LFS-READ=0:200:10", "--goal", f"{kind}={goal}")
+    expected = json.loads(tierscope("explore", out, *asked, "--json"))
+    opened = Opened(browser, out / "report.html")
+    opened.page.select_option("#goal-kind", kind)
+    opened.page.fill("#goal", goal)
+    found = opened.page.evaluate(f"tierscope.explore({value}, 'GFS-META', 'LFS-READ', {{}}, '{kind}')")
+    name = "au" if kind == "au" else "epoch_seconds"
+    assert [cell["met"] for cell in found["grid"]] == [cell["met"] for cell in expected["grid"]]
+    assert [cell["value"] for cell in found["grid"]] == pytest.approx(
+        [cell[name] for cell in expected["grid"]], rel=1e-9
+    )
+    assert opened.page.evaluate("tierscope.state()")["goal"] == pytest.approx(value)
+    assert opened.page.inner_text("#goal-sentence")
+    again = Opened(browser, out / "report.html", opened.page.evaluate("location.hash"))
+    assert (again.page.input_value("#goal-kind"), again.page.inner_text("#goal-sentence")) == (
+        kind,
+        opened.page.inner_text("#goal-sentence"),
+    )
+    assert opened.troubles == again.troubles == []
+    opened.context.close()
+    again.context.close()

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tests.framework_loaders import assert_same_trace, assert_samples_of_the_plan
@@ -10,7 +11,12 @@ from tests.tiny import tiny
 from tierscope.bench.loading import make_loader
 from tierscope.bench.resolved import ResolvedRun
 from tierscope.errors import DamagedDataError
+from tierscope.measure.crews import Crews
+from tierscope.measure.run import run_study
+from tierscope.output.store import RunStore
+from tierscope.trace.description import RANK_WALL
 from tierscope.trace.recorder import Recording
+from tierscope.watch import Silent
 
 pytestmark = pytest.mark.torch
 REASON = "torch is not installed: make test-torch installs it"
@@ -36,6 +42,31 @@ def test_the_trace_is_that_of_our_own_loader(context: str, tmp_path: Path) -> No
         "reader.verify=all",
     )  # its own reads are not seen
     assert_same_trace("pytorch", keys, tmp_path, [f"multiprocessing_context={context}"])
+
+
+def test_wall_seconds_of_a_rank_are_not_those_of_its_workers_added_up(tmp_path: Path) -> None:
+    """An emulated latency makes four workers wait at the same time: the clock shows no more I/O than time passed."""
+    pytest.importorskip("torch", reason=REASON)
+    keys = (
+        "data_loader=pytorch",
+        "read_threads=4",
+        "multiprocessing_context=fork",
+        "gfs.emulate=true",
+        "gfs.latency=20ms",
+    )
+    study = tiny("sweep={}", "cache_rate=0", "nodes=1", "num_files_train=64", *keys)
+    crews = Crews()
+    try:
+        run_study(study, str(tmp_path / "out"), crews, Silent())
+    finally:
+        crews.close()
+    (trace,) = RunStore(str(tmp_path / "out")).load_all()
+    assert {"wall", RANK_WALL} <= set(trace.about.provides)
+    sums = trace.io.group_by("epoch", "rank").agg(pl.col("busy_seconds", "wall_seconds").sum())
+    both = sums.join(trace.ranks.select("epoch", "rank", "epoch_seconds"), on=["epoch", "rank"])
+    assert len(both) == len(trace.ranks)
+    assert (both["wall_seconds"] <= 1.01 * both["epoch_seconds"]).all()
+    assert (both["busy_seconds"] > 1.5 * both["wall_seconds"]).all()
 
 
 @pytest.mark.parametrize("workers", [0, 1])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.accesses import Counting, Failing, os_error
+from tests.in_memory import tmp_path_factory
 from tests.small_study import (
     NEEDS_LIBRARY,
     loader_of,
@@ -26,6 +27,8 @@ from tierscope.formats import EXTENTS, FORMATS, LIBRARY, NOTHING, WHOLE
 from tierscope.plan.file_format import make_format
 from tierscope.plan.sizes import SampleSizes
 from tierscope.spec.study import Study
+
+__all__ = ["tmp_path_factory"]
 
 SAMPLES = 24
 LAYOUTS = {  # files, samples in each, and who reads them

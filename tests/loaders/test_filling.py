@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.accesses import Counting, Failing, Short, os_error
+from tests.in_memory import tmp_path_factory
 from tests.small_study import loader_of, plan_of, reading, small_study, source_of, stage, totals
 from tierscope.dataset import content
 from tierscope.dataset.copies import Copies
@@ -21,6 +22,8 @@ from tierscope.storage.access import Access, Directory
 from tierscope.storage.files import DatasetFiles
 from tierscope.storage.opening import open_storage
 from tierscope.trace.recorder import LaneTable
+
+__all__ = ["tmp_path_factory"]
 
 RECORD = 1016  # a TFRecord of 1000 bytes
 FILES = 24

@@ -15,6 +15,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from tests.accesses import Counting, Failing, os_error
+from tests.in_memory import tmp_path_factory
 from tests.small_study import (
     NEEDS_LIBRARY,
     loader_of,
@@ -33,6 +34,8 @@ from tierscope.formats import FORMATS
 from tierscope.loaders import LOADERS
 from tierscope.spec.study import Study
 from tierscope.storage.access import Access, Directory, Punctuality
+
+__all__ = ["tmp_path_factory"]
 
 # Datasets of 24 samples. Whole files in one read, several samples per file, several extents per sample.
 DATASETS = {
@@ -65,10 +68,18 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> str:
     return out
 
 
+@pytest.fixture(scope="module")
+def staged_alone(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The plain dataset alone."""
+    out = str(tmp_path_factory.mktemp("staged-alone"))
+    stage(small_study(), out)
+    return out
+
+
 @pytest.fixture
-def own(staged: str, tmp_path: Path) -> Path:
-    """A copy of the datasets that a test may spoil."""
-    return Path(shutil.copytree(staged, tmp_path / "own"))
+def own(staged_alone: str, tmp_path: Path) -> Path:
+    """A copy of the plain dataset that a test may spoil."""
+    return Path(shutil.copytree(staged_alone, tmp_path / "own"))
 
 
 @pytest.fixture(autouse=True)

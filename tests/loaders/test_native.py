@@ -91,6 +91,14 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> str:
     return out
 
 
+@pytest.fixture(scope="module")
+def staged_alone(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Nothing but the plain dataset, for tests that spoil a copy of it."""
+    out = str(tmp_path_factory.mktemp("staged-alone"))
+    stage(small_study(), out)
+    return out
+
+
 @pytest.fixture
 def reach(mode: str, tmp_path: Path) -> Reach:
     if "uring" in mode and not has_uring():
@@ -373,9 +381,9 @@ class TestErrors:
     @pytest.mark.parametrize("spoiler", SPOILERS)
     @pytest.mark.parametrize("way", [("read_threads=0",), ("read_threads=1",), ("read_threads=3", "transfer_size=512")])
     def test_they_read_as_those_of_python(
-        self, staged: str, tmp_path: Path, spoiler: str, way: tuple[str, ...]
+        self, staged_alone: str, tmp_path: Path, spoiler: str, way: tuple[str, ...]
     ) -> None:
-        own = Path(shutil.copytree(staged, tmp_path / "own"))
+        own = Path(shutil.copytree(staged_alone, tmp_path / "own"))
         study = small_study(*way)
         SPOILERS[spoiler](self.victim(study, own, 13))
         source = source_of(study, str(own))
@@ -385,10 +393,10 @@ class TestErrors:
 
     @pytest.mark.parametrize("spoiler", SPOILERS)
     @pytest.mark.parametrize("mode", ["uring", "direct"])
-    def test_in_other_modes_too(self, staged: str, tmp_path: Path, spoiler: str, reach: Reach) -> None:
+    def test_in_other_modes_too(self, staged_alone: str, tmp_path: Path, spoiler: str, reach: Reach) -> None:
         if reach.odirect and spoiler in ("a directory", "failing", "unreadable"):
             pytest.skip("not a file that could be opened with O_DIRECT")
-        own = Path(shutil.copytree(staged, tmp_path / "own"))
+        own = Path(shutil.copytree(staged_alone, tmp_path / "own"))
         study = small_study("read_threads=2")
         SPOILERS[spoiler](self.victim(study, own, 13))
         source = source_of(study, str(own))
@@ -400,9 +408,9 @@ class TestErrors:
     @pytest.mark.parametrize("mode", ["pread", "uring"])
     @pytest.mark.parametrize("threads", [1, 2])
     def test_what_comes_before_it_is_delivered_and_the_first_is_named(
-        self, staged: str, tmp_path: Path, reach: Reach, threads: int
+        self, staged_alone: str, tmp_path: Path, reach: Reach, threads: int
     ) -> None:
-        own = Path(shutil.copytree(staged, tmp_path / "own"))
+        own = Path(shutil.copytree(staged_alone, tmp_path / "own"))
         study = small_study("batch_size=4", "prefetch_size=5", f"read_threads={threads}")
         for place in (14, 19, 23):
             os.unlink(self.victim(study, own, place))

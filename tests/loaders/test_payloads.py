@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.in_memory import tmp_path_factory
 from tests.small_study import (
     NEEDS_LIBRARY,
     loader_of,
@@ -28,6 +29,8 @@ from tierscope.native import sums as native_sums
 from tierscope.plan.file_format import make_format
 from tierscope.spec.study import Study
 from tierscope.storage.sums import NAME
+
+__all__ = ["tmp_path_factory"]
 
 WITH_FILES = [name for name in FORMATS if FORMATS.load(name).reading != NOTHING]
 LAYOUTS = {"one sample": (4, 1), "many": (3, 4), "one file": (1, 6)}

@@ -215,7 +215,7 @@ def test_a_run_has_the_profilers_operations_and_our_epochs(tmp_path: Path, fake:
 def test_what_the_profiler_did_not_see_and_what_its_logs_lack_are_findings(tmp_path: Path, fake: type[Fake]) -> None:
     run(tiny(*ONE), tmp_path / "out", "dftracer")
     found = {finding.kind: finding.evidence for finding in analyze(str(tmp_path / "out")).findings}
-    assert found["missed_by_profiler"] == {"profilers": ["dftracer"], "ops": 4, "bytes": 0}
+    assert found["missed_by_profiler"] == {"profilers": ["dftracer"], "ops": 4, "bytes": 0, "untried": []}
     assert found["broken_lines"] == {"lines": 4}
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.states import START, Op, epoch_chunk, lane_chunk, list_chunk, names_bytes, rows, state_bytes, write_state
 from tierscope.errors import ResultError, UserError
-from tierscope.native import lanes, setup, state
+from tierscope.native import lanes, rereads, setup, state
 from tierscope.native.lanes import NativeLane
 from tierscope.native.setup import TierSetup, config_bytes, write_setup
 from tierscope.native.state import (
@@ -49,6 +49,7 @@ STRUCTS = {
     "ts_lane": lanes.HEAD,
     "ts_op": OP_ROW,
     "ts_list_chunk": state.LIST,
+    "ts_rereads": rereads.REREADS,
 }
 IN_C = {("ts_lane", "nbytes"): "bytes", ("ts_list_chunk", "used"): "list.used", ("ts_list_chunk", "rows"): "list.rows"}
 NUMBERS = {
@@ -67,6 +68,14 @@ NUMBERS = {
     "TS_LIST_MAGIC": state.LIST_MAGIC,
     "TS_OPTION_OPS": state.OPTION_OPS,
     "TS_OPTION_REREADS": state.OPTION_REREADS,
+    "TS_REREAD_SLOTS": rereads.SLOTS,
+    "TS_REREAD_EPOCHS": rereads.MOST_BOUNDARIES,
+    "TS_GENERATION": rereads.GENERATION,
+    "TS_NO_PAGE": rereads.NO_PAGE,
+    "TS_GAVE_UP_LOCK": rereads.GAVE_UP_LOCK,
+    "TS_GAVE_UP_EPOCHS": rereads.GAVE_UP_EPOCHS,
+    "TS_GAVE_UP_CLOCK": rereads.GAVE_UP_CLOCK,
+    "TS_MARKED_INSTEAD": rereads.MARKED_INSTEAD,
 }
 
 
@@ -94,7 +103,9 @@ def test_the_layout_is_that_of_c(tmp_path: Path) -> None:
     lines.append('printf("%.8s %.8s\\n", TS_CONFIG_MAGIC, TS_STATE_MAGIC);')
     expected.append(f"{state.CONFIG_MAGIC.decode()} {state.STATE_MAGIC.decode()}")
     source = tmp_path / "layout.c"
-    source.write_text('#include "state.h"\n#include <stdio.h>\nint main(void) {\n' + "\n".join(lines) + "\n}\n")
+    source.write_text(
+        '#include "state.h"\n#include "rereads.h"\n#include <stdio.h>\nint main(void) {\n' + "\n".join(lines) + "\n}\n"
+    )
     subprocess.run([compiler, "-std=gnu11", f"-I{C}", str(source), "-o", str(tmp_path / "layout")], check=True)
     told = subprocess.run([str(tmp_path / "layout")], capture_output=True, text=True, check=True).stdout
     assert told.splitlines() == expected

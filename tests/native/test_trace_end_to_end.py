@@ -255,6 +255,26 @@ def test_maps_are_counted_and_said(tracing: Tracing) -> None:
     assert finding["evidence"] == {"tier": "gfs", "ops": 1, "bytes": FILE_BYTES}
 
 
+def test_what_the_kernel_counted_stands_beside_what_was_seen(tracing: Tracing) -> None:
+    done = tracing("cat", "gfs/0.bin", "gfs/1.bin", "gfs/2.bin")
+    found = done.result["coverage"]
+    assert 3 * FILE_BYTES <= found["seen_read_bytes"] <= found["kernel_read_bytes"]
+    assert found["share"] > 0.95
+    assert found["share"] == pytest.approx(found["seen_read_bytes"] / found["kernel_read_bytes"])
+    assert as_traced(done.trace).coverage is not None
+    assert not done.findings & {"low_coverage", "coverage_unknown"}
+
+
+def test_a_process_that_was_not_preloaded_is_said(gfs: Path, tracing: Tracing) -> None:
+    """Nothing else would tell: the table looks as if the second had not run."""
+    (gfs / "large.bin").write_bytes(bytes(2 << 20))
+    done = tracing("sh", "-c", "cat gfs/0.bin; env -u LD_PRELOAD cat gfs/large.bin > /dev/null")
+    assert done.sums("read")[1] == FILE_BYTES
+    (finding, *_) = (finding for finding in done.result["findings"] if finding["kind"] == "low_coverage")
+    assert finding["evidence"]["cause"] == "process"
+    assert done.result["coverage"]["share"] == pytest.approx(FILE_BYTES / (FILE_BYTES + (2 << 20)), abs=0.05)
+
+
 def test_the_list_of_operations_has_every_one_of_them(tracing: Tracing) -> None:
     done = tracing("sh", "-c", "dd if=gfs/0.bin of=/dev/null bs=100 status=none; cat gfs/1.bin", options=("--ops",))
     ops = pl.read_parquet(done.out / "ops" / "0000-r1-node0.parquet")

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tests.in_memory import tmp_path_factory
 from tests.output.test_handover import RUN, a_rank
 from tests.tiny import TINY
 from tierscope.commands.analyze import analyze
@@ -27,6 +28,8 @@ from tierscope.report.summary import wanted_before
 from tierscope.spec.load import parse_study
 from tierscope.trace.trace import RunKey
 from tierscope.tuning.kept import KEPT
+
+__all__ = ["tmp_path_factory"]
 
 RESULTS = Path(__file__).parent.parent / "golden" / "results"
 KEY = RunKey(0, 1)

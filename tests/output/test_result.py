@@ -14,6 +14,7 @@ from tierscope.errors import ForeignDirectoryError, ResultError, SpecError, User
 from tierscope.output.result import open_result, read_study
 from tierscope.output.store import RunStore
 from tierscope.spec.dump import identity
+from tierscope.spec.goal import Goal
 from tierscope.spec.sweep import points
 from tierscope.trace.trace import RunKey
 
@@ -100,7 +101,7 @@ def test_the_goal_may_change_afterwards(out: str) -> None:
     claim(out)
     finish_a_run(out)
     claim(out, "goal=3 s")
-    assert read_study(out).goal == 3.0
+    assert read_study(out).goal == Goal("io", 3.0)
 
 
 def test_a_study_that_says_the_same_is_not_written_anew(out: str) -> None:

@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,7 @@ def _case_at(study: Study, epoch: int) -> Case:
     return Case(study, simulation.stations, simulation.reading, schedules[-1], np.zeros(study.system.ranks))
 
 
+@cache
 def cases() -> Mapping[str, Stored]:
     return {**_steady(), **_copied(), **_varying(), **_mixed()}
 

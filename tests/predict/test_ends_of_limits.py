@@ -51,7 +51,8 @@ QUANTITIES = [
 
 
 @pytest.mark.parametrize("path", QUANTITIES)
-def test_a_number_at_its_limits_is_refused_or_of_no_harm(path: str) -> None:
+def test_a_number_at_its_limits_is_refused_or_of_no_harm(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tierscope.predict.spread.DRAWS", 5)
     kind = kind_of(path)
     assert isinstance(kind, kinds.Bounded)
     for value in ends(kind):
@@ -75,8 +76,9 @@ def test_what_is_made_of_a_number_at_its_limits_is_finite(path: str, monkeypatch
             continue
         found = answered(study)
         numbers = [found.simple_off_percent, *(point.model_seconds for point in found.points)]
-        *explored, _, seconds = simulate_combination(study, "bound", None)
-        assert np.isfinite([*numbers, *explored, seconds]).all(), (path, value)
+        one = simulate_combination({}, study, "bound", None)
+        numbers += [one.io_seconds, one.low_seconds, one.high_seconds, one.epoch_seconds, one.au or 0.0]
+        assert np.isfinite(numbers).all(), (path, value)
 
 
 def answered(study: Study) -> ModelAnswer:

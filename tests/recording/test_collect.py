@@ -10,9 +10,10 @@ import pytest
 
 from tests.states import START, Op, epoch_chunk, lane_chunk, list_chunk, write_state
 from tierscope.native.state import StateHead
-from tierscope.recording.collect import Collected, collect, ranks_of
+from tierscope.recording.collect import Collected, collect
+from tierscope.recording.ranks import ranks_of
 from tierscope.trace.columns import COLUMNS
-from tierscope.trace.description import MappedSums, PhaseSums, RecordedProcess
+from tierscope.trace.description import RANK_WALL, MappedSums, PhaseSums, RecordedProcess
 
 TIERS = ["lfs", "gfs"]
 READ = Op("read", 100, 0.5, tier=1)
@@ -134,6 +135,32 @@ def test_clocks_of_two_hosts_are_not_mixed(tmp_path: Path) -> None:
     assert (found.records.span_seconds, found.records.scattered_processes) == (4.0, 1)
 
 
+@pytest.mark.parametrize(
+    ("processes", "one_clock"),
+    [
+        ([{}, {}], True),
+        ([{}, {"shares_clock": 0}], False),
+        ([{"shares_clock": 0}], True),  # a rank's only process needs no other clock
+        ([{"variables": {"PMI_RANK": rank}, "shares_clock": 0} for rank in range(2)], True),
+        ([{"variables": {"PMI_RANK": 1}, "shares_clock": rank % 2} for rank in range(2)], False),
+        ([{"variables": {"PMI_RANK": 1}}, {"shares_clock": 0}, {"shares_clock": 0}], True),  # beside the ranks
+        ([{}, {"host": b"other", "boot": b"another"}], False),  # each host has its own
+    ],
+)
+def test_wall_seconds_are_a_union_where_the_processes_of_a_rank_share_a_clock(
+    processes: list[dict[str, Any]], one_clock: bool, tmp_path: Path
+) -> None:
+    for number, changes in enumerate(processes):
+        write_state(tmp_path, f"p{number}", lane_chunk([READ]), start_realtime_ns=number, **changes)
+    assert (RANK_WALL in collected(tmp_path).provides) == one_clock
+
+
+def test_a_process_without_operations_needs_no_clock(tmp_path: Path) -> None:
+    write_state(tmp_path, "a", lane_chunk([READ]))
+    write_state(tmp_path, "b", epoch_chunk(1, 1, 2), shares_clock=0)
+    assert RANK_WALL in collected(tmp_path).provides
+
+
 def test_processes_beside_the_ranks_are_kept_without_a_rank(tmp_path: Path) -> None:
     write_state(tmp_path, "rank", lane_chunk([READ]), variables={"PMI_RANK": 0})
     write_state(tmp_path, "launcher", lane_chunk([Op("open", 0, 0.25)]))
@@ -157,7 +184,7 @@ def test_marked_epochs_have_their_time_and_phases(tmp_path: Path) -> None:
     assert (first["epoch_seconds"], first["compute_seconds"]) == (2.0, 0.5)
     assert (second["epoch_seconds"], second["compute_seconds"]) == (1.5, 0.125)  # to its last operation
     assert (first["samples"], first["stall_seconds"], first["step_read_seconds"]) == (None, None, None)
-    assert found.provides == ("lanes", "busy", "wall", "epochs", "compute")
+    assert found.provides == ("lanes", "busy", "wall", "epochs", "compute", RANK_WALL)
     assert found.records.phases["save"] == PhaseSums(seconds=0.25, count=1)
     assert found.records.marked
 
@@ -177,7 +204,7 @@ def test_without_marks_no_epoch_has_a_time_but_the_span_is_known(tmp_path: Path)
     (row,) = rank_rows(found)
     assert (row["epoch_seconds"], row["compute_seconds"]) == (None, None)
     assert (found.records.marked, found.records.span_seconds) == (False, 1.0)
-    assert found.provides == ("lanes", "busy", "wall")
+    assert found.provides == ("lanes", "busy", "wall", RANK_WALL)
 
 
 def test_epochs_that_were_found_by_rereads_have_no_time(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tests.in_memory import tmp_path_factory
 from tests.recorded_programs import any_library, recording
 from tests.states import Op, epoch_chunk, lane_chunk, list_chunk, names_bytes, rows, write_state
 from tests.traces import as_traced
@@ -27,6 +28,8 @@ from tierscope.spec.traced import read_tiers
 from tierscope.trace.description import DescribedTier, OwnCost
 from tierscope.trace.trace import RunKey
 from tierscope.watch import Silent
+
+__all__ = ["tmp_path_factory"]
 
 
 class Heard(Silent):
@@ -154,7 +157,7 @@ def test_the_environment_puts_our_library_first(here: Path, monkeypatch: pytest.
 def test_the_command_finds_what_it_is_to_record(here: Path) -> None:
     script = 'ls "$TIERSCOPE_RECORD" > seen; echo "$TIERSCOPE_RECORD" >> seen'
     run_traced(wanted("sh", "-c", script), "builtin", "out", Silent())
-    assert (here / "seen").read_text().split() == ["board", "config", "lost", str(here / "out/.scratch/record")]
+    assert (here / "seen").read_text().split() == ["board", "config", "lost", "seen", str(here / "out/.scratch/record")]
 
 
 def refusal(here: Path, **changes: Any) -> str:
@@ -387,10 +390,15 @@ def test_a_look_at_what_still_runs_writes_no_lists(here: Path, monkeypatch: pyte
     assert (out / "ops" / "files.parquet").exists()
 
 
-def test_analysing_by_the_wall_says_where_processes_are_added_up(here: Path) -> None:
+@pytest.mark.parametrize("shares", [0, 1])
+def test_analysing_by_the_wall_says_where_processes_are_added_up(shares: int, here: Path) -> None:
+    """Where they have no clock in common, as with a library of an older version."""
     operations = [Op("read", 1000, 0.5)]
     for rank in range(2):
-        write_state(here / "ready", f"w{rank}", lane_chunk(operations, tiers=1), tiers=1, variables={"PMI_RANK": rank})
+        variables = {"PMI_RANK": rank}
+        chunk = lane_chunk(operations, tiers=1)
+        write_state(here / "ready", f"w{rank}", chunk, tiers=1, variables=variables, shares_clock=shares)
     out = traced(here).out
     assert [finding.kind for finding in analyze(out, Counting("busy")).findings] == []
-    assert [finding.evidence for finding in analyze(out).findings] == [{"processes": 2}]
+    expected: list[dict[str, object]] = [] if shares else [{"processes": 2}]
+    assert [finding.evidence for finding in analyze(out).findings] == expected

@@ -114,4 +114,4 @@ def test_two_side_by_side() -> None:
     said = printed(SimilarityView((ComparedRun("a", "A's", ""), ComparedRun("b", "B's", "point 1")), found))
     assert "B: b (B's, point 1)" in said
     assert "+50.0 %" in said
-    assert "Largest difference: bytes read, +50.0 % (600 B and 300 B)." in said
+    assert "Largest difference: bytes read and written, +50.0 % (600 B and 300 B)." in said

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tierscope.arch.networks import NETWORKS
 from tierscope.formats import FORMATS
 from tierscope.spec import keys, kinds, schema
+from tierscope.spec.goal import Goal, GoalKind
 from tierscope.spec.study import (
     FRAMEWORKS,
     Accelerator,
@@ -49,7 +50,7 @@ SWEPT = [
 ]
 
 
-def values_of(kind: kinds.Kind) -> st.SearchStrategy[Any]:  # noqa: PLR0911
+def values_of(kind: kinds.Kind) -> st.SearchStrategy[Any]:  # noqa: C901, PLR0911
     """Values that a key of this kind may have."""
     match kind:
         case kinds.Optional(kind=inner):
@@ -60,6 +61,13 @@ def values_of(kind: kinds.Kind) -> st.SearchStrategy[Any]:  # noqa: PLR0911
             least, most = int(low or 0), int(high or 2**63 - 1)
             usual_bytes = [value for value in (2**20, 10**9, 10**12) if least <= value <= most]
             return st.integers(least, most) | st.sampled_from(usual_bytes)
+        case GoalKind():
+            times = st.sampled_from([0.4, 4.0, 600.0])
+            return (
+                times.map(lambda value: Goal("io", value))
+                | times.map(lambda value: Goal("epoch", value))
+                | st.just(Goal("au", 0.9))
+            )
         case kinds.Choice(names=names):
             return st.sampled_from(names)
         case kinds.Flag():

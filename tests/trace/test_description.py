@@ -18,7 +18,7 @@ from tierscope.output.store import RunStore, read_about
 from tierscope.trace.decode import decode_command, decode_description, encode, wrong_field
 from tierscope.trace.description import Description, Imported, Measured, Simulated, Traced
 from tierscope.trace.trace import SCHEMA_VERSION, RunKey
-from tierscope.trace.upgrade import upgraded
+from tierscope.trace.upgrade import added_after, upgraded
 
 RESULTS = Path(__file__).parent.parent / "golden" / "results"
 KINDS = {
@@ -67,6 +67,47 @@ def test_what_is_written_is_read_as_it_was(name: str) -> None:
     about = decoded(first_version(name))
     assert stored(about)["schema_version"] == SCHEMA_VERSION
     assert decoded(stored(about)) == about
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("version", [2, 3])
+def test_versions_before_coverage_are_read(name: str, version: int) -> None:
+    """As they were written: without fields that came later."""
+    about = decoded(first_version(name))
+    plain = {**stored(about), "schema_version": version}
+    plain.pop("coverage", None)
+    if version == 2 and plain["own_cost"]:
+        del plain["own_cost"]["relative_stat_seconds"], plain["own_cost"]["foreign_open_seconds"]
+    assert decoded(plain) == about
+    if KINDS[name] in (Measured, Traced):
+        with pytest.raises(ResultError, match="coverage is missing"):
+            decoded({**plain, "schema_version": 4, "own_cost": None})
+
+
+def of_version_3(plain: Any) -> Any:
+    """What a result of that version has: none of the fields that came later, and folders instead of prefixes."""
+    if isinstance(plain, list):
+        return [of_version_3(value) for value in plain]
+    if not isinstance(plain, dict):
+        return plain
+    later = added_after(3) if "suggestion" in plain else added_after(3) - {"tier"}  # which shared files had before
+    older = {name: of_version_3(value) for name, value in plain.items() if name not in later}
+    if "prefixes" in plain and "suggestion" in plain:
+        older["folders"] = [["/data", 7]]
+    return older
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("name", ["imported_darshan", "imported_dftracer", "profiled"])
+def test_imports_of_later_versions_are_read_too(name: str, version: int) -> None:
+    plain = {**of_version_3(stored(decoded(first_version(name)))), "schema_version": version}
+    about = decoded(plain)
+    facts = about.facts if isinstance(about, Imported) else about.logs.facts  # type: ignore[union-attr]
+    assert [(one.path, one.bytes, one.seconds) for one in facts.unknown.prefixes] == [("/data", 7, None)]
+    assert facts.unknown.tier is None
+    assert decoded(stored(about)) == about
+    with pytest.raises(ResultError, match=r"streams is missing|prefixes is missing|folders is an unknown field"):
+        decoded({**plain, "schema_version": SCHEMA_VERSION})
 
 
 MAPS = (
@@ -253,10 +294,27 @@ def test_any_change_is_refused_with_a_line_or_leaves_a_description(plain: dict[s
 @settings(max_examples=examples(200), suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(["kind", "sweep", "tiers", "command", "facts", "records", "study"]), GARBAGE))
 def test_garbage_is_never_a_crash(plain: dict[str, Any]) -> None:
-    for version in (1, SCHEMA_VERSION):
+    for version in (1, 3, SCHEMA_VERSION):
         found = decoded_or_line({"schema_version": version, **plain})
         assert not isinstance(found, str) or "\n" not in found
 
 
 def test_tiers_of_tests_are_names_that_can_be() -> None:
     assert described_by({"tiers": [{"name": name} for name in TIERS]}).tier_names == TIERS
+
+
+def test_records_of_the_version_before_tell_nothing_of_rereads() -> None:
+    whole = encode(described_by(traced()))
+    older = {**whole, "schema_version": 3, "records": {k: v for k, v in whole["records"].items() if k != "rereads"}}
+    about = decode_description(older, "mend it")
+    assert isinstance(about, Traced)
+    assert about.records.rereads is None
+    with pytest.raises(ResultError, match=r"records\.rereads is missing"):
+        decode_description({**older, "schema_version": 4}, "mend it")
+
+
+def test_a_doubt_that_nobody_knows_is_damage() -> None:
+    whole = encode(described_by(traced()))
+    told = {"passes": 1, "doubt": "bad weather", "late_reads": 0}
+    with pytest.raises(ResultError, match=r"records\.rereads\.doubt = 'bad weather' is not known"):
+        decode_description({**whole, "records": {**whole["records"], "rereads": told}}, "mend it")

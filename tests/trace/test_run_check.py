@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.in_memory import tmp_path_factory
 from tests.tiny import tiny
 from tests.traces import TIERS, trace_of, traced
 from tierscope.cli.main import main
@@ -28,6 +29,8 @@ from tierscope.spec.dump import identity
 from tierscope.trace.columns import COLUMNS, LATER_COLUMNS
 from tierscope.trace.rank_trace import Residency
 from tierscope.trace.trace import RunKey, Trace
+
+__all__ = ["tmp_path_factory"]
 
 KEY = RunKey(0, 1)
 SECONDS = {"GFS-READ": 0.5, "GFS-META": 0.125, "LFS-READ": 0.25, "LFS-META": 0.25}

@@ -5,17 +5,20 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import structs
 
+from tierscope.analysis.breakdown import Breakdown
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.wording import Finding
-from tierscope.trace.described_logs import LogDoubts, LogFacts
+from tierscope.spec.load import parse_study
+from tierscope.trace.described_logs import LogDoubts, LogFacts, UnknownPaths
 from tierscope.trace.description import Measured
 
 MOST_NAMED = 5
+APART_SHARE = 0.05  # of the time or the bytes: less is not worth a sentence
 
 
-def about_import(facts: LogFacts, times: ClassTimes) -> list[Finding]:
+def about_import(facts: LogFacts, times: ClassTimes, breakdown: Breakdown) -> list[Finding]:
     """What is wrong with it and what is missing; how storage is used is told by `habits`."""
-    return [*doubts(facts.doubts), *_missing(facts, times)]
+    return [*doubts(facts.doubts), *_missing(facts, times, breakdown)]
 
 
 def doubts(doubted: LogDoubts) -> Iterator[Finding]:
@@ -30,21 +33,19 @@ def doubts(doubted: LogDoubts) -> Iterator[Finding]:
         yield Finding("long_meta", structs.asdict(log))
 
 
-def _missing(facts: LogFacts, times: ClassTimes) -> Iterator[Finding]:
+def _missing(facts: LogFacts, times: ClassTimes, breakdown: Breakdown) -> Iterator[Finding]:
     if not times.table["ops"].sum() and not facts.shared:
         yield Finding("no_data_files", {"processes": facts.process_count})
     yield from _partial(facts.doubts)
-    unknown = facts.unknown
-    if unknown.files:
-        evidence = {"files": unknown.files, "bytes": unknown.bytes, "suggestion": unknown.suggestion}
-        yield Finding("unknown_paths", {**evidence, "folders": [folder for folder, _ in unknown.folders[:MOST_NAMED]]})
+    yield from _unknown(facts.unknown, times, breakdown)
     if facts.spawned.by_start:
         yield Finding("grouped_by_start", {"processes": facts.spawned.by_start})
     if facts.spawned.alone:
         yield Finding("lone_workers", {"processes": facts.spawned.alone})
-    yield from _shared(facts)
-    if facts.program.files:
-        yield Finding("program_files", {"files": facts.program.files, "seconds": facts.program.seconds})
+    if not facts.shared_split:
+        for shared in facts.shared:
+            yield Finding("shared_files", structs.asdict(shared))
+    yield from _apart(facts, times)
     if facts.traced_reads:
         yield Finding("reads_only", {})
     yield from _about_lines(facts.doubts)
@@ -54,13 +55,39 @@ def _missing(facts: LogFacts, times: ClassTimes) -> Iterator[Finding]:
         yield Finding("no_epochs", {})
 
 
-def _shared(facts: LogFacts) -> Iterator[Finding]:
-    for shared in facts.shared:
-        if facts.shared_split:
-            evidence = {"tier": shared.tier, "files": shared.files, "slowest_seconds": shared.slowest_seconds}
-            yield Finding("shared_split", evidence)
-        else:
-            yield Finding("shared_files", structs.asdict(shared))
+def _unknown(unknown: UnknownPaths, times: ClassTimes, breakdown: Breakdown) -> Iterator[Finding]:
+    """On no tier that is known, where it is more than a rest of all, or of the slowest process; of results of earlier versions
+    always, for it is not in their table."""
+    if not unknown.files:
+        return
+    evidence = {
+        "files": unknown.files,
+        "bytes": unknown.bytes,
+        "prefixes": [one.path for one in unknown.prefixes[:MOST_NAMED]],
+        "suggestion": unknown.suggestion,
+    }
+    if unknown.tier is None:
+        yield Finding("unknown_paths", evidence)
+        return
+    of_bytes, of_seconds = (
+        100 * part / whole if (whole := float(times.table[column].sum() or 0)) else 0.0
+        for part, column in ((unknown.bytes, "bytes"), (unknown.seconds, "seconds"))
+    )
+    name = unknown.tier.upper()
+    of_slowest = sum(seconds for each, seconds in breakdown.best.classes.items() if each.startswith(f"{name}-"))
+    if max(of_bytes, of_seconds) > 100 * APART_SHARE or of_slowest > APART_SHARE * breakdown.best.io.median:
+        shares = {"tier": name, "seconds": unknown.seconds, "of_bytes": of_bytes, "of_seconds": of_seconds}
+        yield Finding("other_paths", {**evidence, **shares})
+
+
+def _apart(facts: LogFacts, times: ClassTimes) -> Iterator[Finding]:
+    """What is in no class of I/O, where it takes a good part of the time of all processes."""
+    whole = float(times.table["seconds"].sum() or 0) + facts.program.seconds + facts.streams.seconds
+    for kind, apart in (("standard_streams", facts.streams), ("program_files", facts.program)):
+        if apart.seconds > APART_SHARE * whole:
+            names = [one.path for one in apart.largest[:MOST_NAMED]] or ["paths that are not known"]
+            evidence = {"ops": apart.ops, "bytes": apart.bytes, "seconds": apart.seconds}
+            yield Finding(kind, {**evidence, "percent": 100 * apart.seconds / whole, "names": names})
 
 
 def about_profiled(measured: Sequence[Measured]) -> list[Finding]:
@@ -73,8 +100,13 @@ def about_profiled(measured: Sequence[Measured]) -> list[Finding]:
     missed = {"ops": sum(each.missed_ops for each in logs), "bytes": sum(each.missed_bytes for each in logs)}
     if any(missed.values()):
         profilers = sorted({about.profiler for about in measured if about.profiler})
-        findings.append(Finding("missed_by_profiler", {"profilers": profilers, **missed}))
+        untried = ["reader.read_threads to 1"] if any(map(_reads_with_threads, measured)) else []
+        findings.append(Finding("missed_by_profiler", {"profilers": profilers, **missed, "untried": untried}))
     return findings
+
+
+def _reads_with_threads(about: Measured) -> bool:
+    return about.study is not None and parse_study(about.study, "the study of a run").workload.reader.read_threads > 1
 
 
 def _merged(all_doubts: Sequence[LogDoubts]) -> LogDoubts:

@@ -8,6 +8,7 @@ from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.training import Training
 from tierscope.analysis.wording import Finding
+from tierscope.spec.goal import Goal
 from tierscope.spec.study import Study
 from tierscope.trace.trace import RunKey, Trace
 
@@ -19,7 +20,7 @@ class Analysis:
     breakdown: Breakdown
     findings: list[Finding]
     conditions: Conditions
-    goal: float | None
+    goal: Goal | None
     study: Study | None = None
     training: Training | None = None  # of all points, also those that read nothing and are not in the times
     load_run: Callable[[RunKey], Trace] | None = None  # a run that it was made of; one that was read is not read again

@@ -4,12 +4,13 @@ The slowest process is what an epoch waits for. Its time is the maximum over ran
 each (repetition, epoch) by itself; medians and intervals are over those maxima. The first epoch is special and kept apart.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
+from tierscope.analysis.comparable import groups_of
 from tierscope.analysis.slowest import Slowest, slowest_processes
 from tierscope.analysis.staging_costs import with_staging
 from tierscope.analysis.statistics import SIMULATED, Interval, interval, middle, settled
@@ -59,12 +60,31 @@ class SweepPoint:
     background_seconds: float | None = (
         None  # of checkpoints that the rank which writes longest writes while training goes on; no part of the I/O
     )
+    epoch: Interval | None = None  # of the epoch's seconds; None: not known of every epoch
+    unstalled_seconds: float | None = (
+        None  # of the epoch, without what it stood still for I/O: no storage makes it shorter than that
+    )
+    stall_share: float | None = None  # of the epochs of all ranks
+    au: float | None = None  # DLIO's accelerator utilisation, a share of 1: the mean over ranks and counted epochs
+    slowest_au: float | None = None  # of the rank with the longest epoch
     staging_seconds: float | None = None  # to put the files there before training, as simulated
     break_even_epochs: int | None = None  # after which that paid off, against no cached files; None: never, or unknown
 
 
 @dataclass(frozen=True, slots=True)
+class PointGroup:
+    """Points that read the same amount of data: only those are ranked against each other."""
+
+    amount: float | None  # bytes of an epoch, or samples where bytes are not known; None: neither is
+    points: tuple[SweepPoint, ...]
+    best: SweepPoint
+    smallest_equal: SweepPoint | None  # the smallest cache rate that cannot be told from the best
+
+
+@dataclass(frozen=True, slots=True)
 class Breakdown:
+    """`best` and `smallest_equal` are those of the first group, which reads the most data; usually there is only one."""
+
     basis: str
     sweep_keys: tuple[str, ...]
     classes: tuple[str, ...]
@@ -72,9 +92,11 @@ class Breakdown:
     points: tuple[EpochPoint, ...]
     summary: tuple[SweepPoint, ...]
     best: SweepPoint
-    smallest_equal: SweepPoint | None  # the smallest cache rate that cannot be told from the best
+    smallest_equal: SweepPoint | None
     kinds: dict[str, tuple[int, int]]  # operations and bytes of each kind, of all ranks and epochs; empty: not known
     epoch: int | None = None  # the only one that was taken; None: those after the first
+    ranked_by: str = "io"  # what is shortest at the best point: io, or the epoch where there is compute
+    groups: tuple[PointGroup, ...] = ()
 
 
 def value_text(name: str, value: Any) -> str:
@@ -108,8 +130,8 @@ def break_down(times: ClassTimes) -> Breakdown:
         point = _sweep_point(values, runs, spreads, times.io_classes)
         summary.append(replace(point, hit_rate=_mean(counted), background_seconds=background_seconds(times, values)))
     summary = with_staging(summary, _staging_seconds(times))
-    # Of equals the smaller cache rate; then the first, which has the smaller values.
-    best = min(summary, key=lambda point: (settled(point.io.median), point.sweep.get("cache_rate", 0)))
+    ranked_by = _ranked_by(summary)
+    groups = _groups(times, summary, ranked_by)
     return Breakdown(
         times.basis,
         times.sweep,
@@ -117,11 +139,45 @@ def break_down(times: ClassTimes) -> Breakdown:
         times.io_classes,
         tuple(points),
         tuple(summary),
-        best,
-        _smallest_equal(summary, best),
+        groups[0].best,
+        groups[0].smallest_equal,
         times.kinds,
         times.epoch,
+        ranked_by,
+        groups,
     )
+
+
+def _ranked_by(summary: list[SweepPoint]) -> str:
+    """With compute, I/O may be hidden behind it: then the epoch is what counts."""
+    return (
+        "epoch" if any(point.compute_seconds for point in summary) and all(point.epoch for point in summary) else "io"
+    )
+
+
+def measure_of(point: SweepPoint, ranked_by: str) -> Interval:
+    """What the point is ranked by."""
+    return point.epoch if ranked_by == "epoch" and point.epoch is not None else point.io
+
+
+def _groups(times: ClassTimes, summary: list[SweepPoint], ranked_by: str) -> tuple[PointGroup, ...]:
+    places, amounts = groups_of(times, [tuple(point.sweep.values()) for point in summary])
+    found = []
+    for indices in places:
+        points = tuple(summary[index] for index in indices)
+        best = _best(points, ranked_by)
+        found.append(PointGroup(amounts[indices[0]], points, best, _smallest_equal(points, best, ranked_by)))
+    return tuple(found)
+
+
+def _best(points: Sequence[SweepPoint], ranked_by: str) -> SweepPoint:
+    """Of equals the one with the shorter I/O, then the smaller cache rate; then the first, which has the smaller values."""
+
+    def key(point: SweepPoint) -> tuple[float, float, float]:
+        measured = settled(measure_of(point, ranked_by).median)
+        return measured, settled(point.io.median), cache_rate_of(point.sweep)
+
+    return min(points, key=key)
 
 
 _Factors = dict[int, tuple[float, float]]
@@ -223,12 +279,12 @@ def _sweep_point(sweep: SweepValues, runs: list[Slowest], factors: _Factors, io_
     classes = _middle_classes(later)
     stood = _mean([run.figures.checkpoint_seconds for run in later]) or None
     whole = _mean([run.figures.epoch_seconds for run in later])
+    drawn = [factors[epoch] for epoch in sorted(epochs) if epoch in factors]
+    io = _with_factors(interval([run.io_seconds for run in later]), drawn)
+    unstalled = _median([run.figures.unstalled_seconds for run in later])
     return SweepPoint(
         sweep=sweep,
-        io=_with_factors(
-            interval([run.io_seconds for run in later]),
-            [factors[epoch] for epoch in sorted(epochs) if epoch in factors],
-        ),
+        io=io,
         classes=classes,
         bottleneck=bottleneck(classes, io_classes),
         epoch_seconds=_median([run.figures.epoch_seconds for run in later]),
@@ -237,7 +293,24 @@ def _sweep_point(sweep: SweepValues, runs: list[Slowest], factors: _Factors, io_
         first_epoch_io_seconds=interval(first).median if first else None,
         checkpoint_seconds=stood,
         checkpoint_share=stood / whole if stood and whole else None,
+        epoch=_epoch_interval([run.figures.epoch_seconds for run in later], io, unstalled),
+        unstalled_seconds=unstalled,
+        stall_share=_mean([run.figures.stall_share for run in later]),
+        au=_mean([run.figures.au for run in later]),
+        slowest_au=_mean([run.figures.slowest_au for run in later]),
     )
+
+
+def _epoch_interval(seconds: list[float | None], io: Interval, unstalled: float | None) -> Interval | None:
+    """Of a simulation: what becomes of the epoch where all of the I/O's spread shows in it, and no less than it has without waiting."""
+    known = [each for each in seconds if each is not None]
+    if not known or len(known) < len(seconds):
+        return None
+    found = interval(known)
+    if io.kind != SIMULATED:
+        return found
+    low = max(found.median - (io.median - io.low), min(unstalled or 0.0, found.median))
+    return Interval(found.median, low, found.median + io.high - io.median, found.n, SIMULATED)
 
 
 def background_seconds(times: ClassTimes, sweep: SweepValues) -> float | None:
@@ -250,13 +323,14 @@ def background_seconds(times: ClassTimes, sweep: SweepValues) -> float | None:
     return _median(longest.filter(pl.col("epoch").is_in(counted))["seconds"].to_list())
 
 
-def _smallest_equal(summary: list[SweepPoint], best: SweepPoint) -> SweepPoint | None:
+def _smallest_equal(summary: Sequence[SweepPoint], best: SweepPoint, ranked_by: str) -> SweepPoint | None:
     if "cache_rate" not in best.sweep:
         return None
     others = {name: value for name, value in best.sweep.items() if name != "cache_rate"}
     equal = [
         point
         for point in summary
-        if all(point.sweep[name] == value for name, value in others.items()) and point.io.overlaps(best.io)
+        if all(point.sweep[name] == value for name, value in others.items())
+        and measure_of(point, ranked_by).overlaps(measure_of(best, ranked_by))
     ]
     return min(equal, key=lambda point: cache_rate_of(point.sweep))

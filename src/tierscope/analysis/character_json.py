@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from tierscope.analysis.character_metrics import METRICS, Fact
+from tierscope.analysis.character_metrics import METRICS, Fact, WriteUse
 from tierscope.analysis.character_time import Timeline
 from tierscope.analysis.characterise import Character
 from tierscope.analysis.conditions import Conditions
@@ -32,6 +32,7 @@ def character_json(character: Character, run: JsonObject, findings: Sequence[Fin
         "aggregate_bandwidth": {**fact_json(character.aggregate_bandwidth), "unit": "B/s"},
         "io_percent": {**fact_json(character.io_percent), "unit": "%"},
         "hidden": _hidden(character.hidden),
+        "writes": _writes(character.writes),
         "transfer_sizes": _part([asdict(one) for one in character.sizes], missing.get("sizes")),
         "timeline": _part(_timeline(character.timeline), missing.get("timeline")),
         "by_rank": {"basis": character.bandwidth_basis, "rows": [asdict(one) for one in character.ranks]},
@@ -51,6 +52,17 @@ def fact_json(fact: Fact) -> JsonObject:
 
 def metrics_json(character: Character) -> JsonObject:
     return {name: {**fact_json(fact), "unit": METRICS[name]} for name, fact in character.metrics.items()}
+
+
+def _writes(used: WriteUse) -> JsonObject:
+    return {
+        "writes": used.writes,
+        "write_bytes": used.write_bytes,
+        "write_seconds": used.write_seconds,
+        "transfer_mean": {**fact_json(used.mean), "unit": "B"},
+        "sequential_percent": {**fact_json(used.sequential_percent), "unit": "%"},
+        "consecutive_percent": {**fact_json(used.consecutive_percent), "unit": "%"},
+    }
 
 
 def _part(content: Any, reason: str | None) -> JsonObject:

@@ -1,13 +1,12 @@
 """The metrics that two runs are compared by, each with what it is made of: exact, within limits, or null with the reason."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
-from tierscope.analysis.character_ops import Accesses, SizeBin, log2_bin
-from tierscope.analysis.hidden import IO_KINDS
+from tierscope.analysis.character_ops import Accesses, AccessOrder, SizeBin, log2_bin
 from tierscope.spec.study import Study
 from tierscope.trace.described_logs import Habit
 from tierscope.trace.description import Imported, Simulated
@@ -27,6 +26,7 @@ METRICS = {
     "files": "",
 }
 EXACT = "exact"
+SIZED = "sized"  # only of reads whose sizes are known
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +47,31 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
+    """`io_seconds` and `moved_bytes` are of the kinds that count."""
+
     io_seconds: float
+    moved_bytes: int
     reads: int
     read_bytes: int
     read_seconds: float
+    writes: int
+    write_bytes: int
+    write_seconds: float
 
     @classmethod
-    def of(cls, io: pl.DataFrame) -> "Sums":
-        reads = io.filter(pl.col("kind") == "read")
-        seconds = io.filter(pl.col("kind").is_in(IO_KINDS))["busy_seconds"].to_list()
+    def of(cls, io: pl.DataFrame, kinds: Sequence[str]) -> "Sums":
+        reads, writes = (io.filter(pl.col("kind") == kind) for kind in ("read", "write"))
+        moved = {"read": int(reads["bytes"].sum()), "write": int(writes["bytes"].sum())}
+        writing = io.filter(pl.col("kind").is_in(("write", "sync")))
         return cls(
-            math.fsum(seconds),
+            math.fsum(io.filter(pl.col("kind").is_in(kinds))["busy_seconds"].to_list()),
+            sum(nbytes for kind, nbytes in moved.items() if kind in kinds),
             int(reads["ops"].sum()),
-            int(reads["bytes"].sum()),
+            moved["read"],
             math.fsum(reads["busy_seconds"].to_list()),
+            int(writes["ops"].sum()),
+            moved["write"],
+            math.fsum(writing["busy_seconds"].to_list()),
         )
 
 
@@ -71,11 +82,11 @@ def metrics_of(
     rate = Fact(sums.read_bytes / sums.read_seconds) if sums.read_seconds > 0 else Fact(None, reason=no_time)
     found = {
         "io_seconds": Fact(sums.io_seconds),
-        "bytes": Fact(float(sums.read_bytes)),
+        "bytes": Fact(float(sums.moved_bytes)),
         **_transfers(trace, sums, sizes, seen),
         "bandwidth_per_operation": rate,
-        "sequential_percent": _share(trace, seen, "sequential"),
-        "consecutive_percent": _share(trace, seen, "consecutive"),
+        "sequential_percent": share_of(trace, seen, "reads", "sequential"),
+        "consecutive_percent": share_of(trace, seen, "reads", "consecutive"),
         "files": files,
     }
     return {name: found[name] for name in METRICS}
@@ -95,8 +106,8 @@ def unseen(trace: Trace) -> str:
 
 
 def _transfers(trace: Trace, sums: Sums, sizes: tuple[SizeBin, ...], seen: Accesses | None) -> dict[str, Fact]:
-    """The mean is known of any sums. The others: exactly of single reads, within a bin of a histogram, or not."""
-    mean = Fact(sums.read_bytes / sums.reads) if sums.reads else Fact(None, reason="nothing was read")
+    """The mean is known of any sums, and is of the same reads as the histogram. The others: exactly of single reads, within a bin of a histogram, or not."""
+    mean = _mean(sums, _sized(trace, seen))
     places = ("transfer_min", "transfer_median", "transfer_max")
     if seen and seen.exact:
         found = {name: Fact(value, "operations") for name, value in zip(places, seen.exact, strict=True)}
@@ -106,6 +117,26 @@ def _transfers(trace: Trace, sums: Sums, sizes: tuple[SizeBin, ...], seen: Acces
     else:
         found = {name: Fact(None, reason=mean.reason or unseen(trace)) for name in places}
     return {"transfer_mean": mean, **found}
+
+
+def _mean(sums: Sums, sized: tuple[int, int] | None) -> Fact:
+    """Of those reads whose sizes are known, where that is not all of them."""
+    if not sums.reads:
+        return Fact(None, reason="nothing was read")
+    if sized is None or not sized[0] or sized[0] >= sums.reads:
+        return Fact(sums.read_bytes / sums.reads)
+    return Fact(sized[1] / sized[0], SIZED)
+
+
+def _sized(trace: Trace, seen: Accesses | None) -> tuple[int, int] | None:
+    """How many reads the histogram is of, and their bytes; None: all."""
+    if seen is not None:
+        return seen.sized
+    habits = _counted_habits(trace)
+    if not habits or any(habit.stdio_reads is None or habit.stdio_bytes is None for habit in habits):
+        return None
+    reads = sum(habit.reads - (habit.stdio_reads or 0) for habit in habits)
+    return reads, sum(habit.read_bytes - (habit.stdio_bytes or 0) for habit in habits)
 
 
 def _within(sizes: tuple[SizeBin, ...], mean: float | None, basis: str) -> Iterator[Fact]:
@@ -125,12 +156,34 @@ def _within(sizes: tuple[SizeBin, ...], mean: float | None, basis: str) -> Itera
         yield Fact(value, basis, low, high if math.isfinite(high) else None)
 
 
-def _share(trace: Trace, seen: Accesses | None, which: str) -> Fact:
+def share_of(trace: Trace, seen: Accesses | None, what: str, which: str) -> Fact:
+    """METHOD: of all reads, as DLIO has it; or of all writes."""
     if seen is None:
         return Fact(None, reason=unseen(trace))
-    if not seen.following:
-        return Fact(None, reason="no read follows another one in the same file: each is read at once")
-    return Fact(100 * getattr(seen, which) / seen.following, seen.basis)
+    order: AccessOrder = getattr(seen, what)
+    if not order.count:
+        return Fact(None, reason="nothing was read" if what == "reads" else "nothing was written")
+    return Fact(100 * getattr(order, which) / order.count, seen.basis)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteUse:
+    """Writes beside the reads, which the metrics are of."""
+
+    writes: int
+    write_bytes: int
+    write_seconds: float
+    mean: Fact
+    sequential_percent: Fact
+    consecutive_percent: Fact
+
+
+def writes_of(trace: Trace, sums: Sums, seen: Accesses | None) -> WriteUse:
+    mean = Fact(sums.write_bytes / sums.writes) if sums.writes else Fact(None, reason="nothing was written")
+    shares = (
+        share_of(trace, seen, "writes", which) if sums.writes else mean for which in ("sequential", "consecutive")
+    )
+    return WriteUse(sums.writes, sums.write_bytes, sums.write_seconds, mean, *shares)
 
 
 def files_of(trace: Trace, study: Study | None, seen: Accesses | None) -> Fact:

@@ -4,7 +4,8 @@ A list of operations may be far larger than memory. It is read in pieces and by 
 and of distinct sizes, not with that of operations.
 
 A read *follows* another where the same thread read the same file before and has neither opened nor closed it since; it is *sequential* if it begins at
-or behind the end of that one, and *consecutive* if it begins right there. A first read is neither, as in Darshan's counters.
+or behind the end of that one, and *consecutive* if it begins right there. A first read is neither, as in Darshan's counters. Shares are of all reads
+(METHOD: DLIO's). The same of writes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +30,7 @@ class FileUse:
     reads: int
     read_bytes: int
     seconds: float
+    write_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +54,30 @@ class SizeBin:
 
 
 @dataclass(frozen=True, slots=True)
-class Accesses:
-    """What somebody knows who saw single accesses, or counted them by file. None: not known."""
+class AccessOrder:
+    """Of so many reads, or writes: how many go on behind the one before, and right behind it."""
 
-    basis: str
-    following: int
+    count: int
     sequential: int
     consecutive: int
+
+
+@dataclass(frozen=True, slots=True)
+class Accesses:
+    """What somebody knows who saw single accesses, or counted them by file. None: not known.
+
+    `sized`: how many reads `sizes` are of, and their bytes; None: all that there are.
+    """
+
+    basis: str
+    reads: AccessOrder
+    writes: AccessOrder
     files: int
     largest: tuple[FileUse, ...]  # by bytes, MOST_FILES at most
     formats: tuple[FormatUse, ...]
     sizes: tuple[SizeBin, ...]
     exact: tuple[float, float, float] | None = None  # smallest, median and largest read
+    sized: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +107,10 @@ def accesses(lists: Sequence[OpList], names: Mapping[int, str] | None, form: str
             pl.col("rank").n_unique().alias("ranks"),
         )
     )
-    following, sequential, consecutive = (sum(each) for each in zip(*map(_order, lists), strict=True))
     return Accesses(
         "operations",
-        following,
-        sequential,
-        consecutive,
+        _order_of("read", lists),
+        _order_of("write", lists),
         by_file.drop_nulls("file").height,
         tuple(_largest(by_file, names)),
         tuple(_formats(by_file, names, form)),
@@ -168,13 +180,20 @@ def in_order(sums: Mapping[str, Sequence[float]]) -> Iterator[FormatUse]:
         yield FormatUse(name, int(files), int(reads), int(read_bytes), seconds)
 
 
-def _order(ops: OpList) -> tuple[int, int, int]:
-    """Reads that follow another; those of them that are sequential; that are consecutive. Files open from one piece to the next are carried over."""
-    found = np.zeros(3, np.int64)
+def _order_of(kind: str, lists: Sequence[OpList]) -> AccessOrder:
+    rows = pl.concat([each.rows for each in lists]).filter(_is(kind))
+    count = int(_collect(rows.select(pl.len())).item())
+    if not count:
+        return AccessOrder(0, 0, 0)
+    sequential, consecutive = (sum(each) for each in zip(*(_order(each, kind) for each in lists), strict=True))
+    return AccessOrder(count, sequential, consecutive)
+
+
+def _order(ops: OpList, of: str) -> tuple[int, int]:
+    """Those that are sequential, and that are consecutive. Files open from one piece to the next are carried over."""
+    found = np.zeros(2, np.int64)
     carried: pl.DataFrame | None = None
-    wanted = (
-        pl.col("rank").is_not_null() & pl.col("file").is_not_null() & pl.col("kind").is_in(("open", "read", "close"))
-    )
+    wanted = pl.col("rank").is_not_null() & pl.col("file").is_not_null() & pl.col("kind").is_in(("open", of, "close"))
     new_stream = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in _STREAM)
     is_last = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(-1)) for name in _STREAM)
     for piece in ops.pieces(*_STREAM, "kind", "offset", "bytes", "start_seconds"):
@@ -182,7 +201,7 @@ def _order(ops: OpList) -> tuple[int, int, int]:
             *_STREAM,
             "offset",
             "start_seconds",
-            end=pl.when(_is("read")).then(pl.col("offset") + pl.col("bytes")),  # of others null
+            end=pl.when(_is(of)).then(pl.col("offset") + pl.col("bytes")),  # of others null
             new=pl.lit(1, pl.Int8),
         )
         rows = rows if carried is None else pl.concat([carried, rows])
@@ -192,7 +211,6 @@ def _order(ops: OpList) -> tuple[int, int, int]:
         at_or_behind = known & (pl.col("offset") >= pl.col("before"))
         right_there = known & (pl.col("offset") == pl.col("before"))
         counts = rows.select(
-            (known & pl.col("before").is_not_null()).sum().alias("following"),
             at_or_behind.sum().alias("sequential"),
             right_there.sum().alias("consecutive"),
         )
@@ -200,7 +218,7 @@ def _order(ops: OpList) -> tuple[int, int, int]:
         carried = (
             rows.filter("last", pl.col("end").is_not_null()).drop("before", "last").with_columns(new=pl.lit(0, pl.Int8))
         )
-    return int(found[0]), int(found[1]), int(found[2])
+    return int(found[0]), int(found[1])
 
 
 def op_lengths(lists: Sequence[OpList]) -> dict[int, float]:

@@ -10,7 +10,16 @@ from typing import Any
 
 import polars as pl
 
-from tierscope.analysis.character_metrics import Fact, Sums, files_of, metrics_of, sizes_of, unseen
+from tierscope.analysis.character_metrics import (
+    Fact,
+    Sums,
+    WriteUse,
+    files_of,
+    metrics_of,
+    sizes_of,
+    unseen,
+    writes_of,
+)
 from tierscope.analysis.character_ops import (
     Accesses,
     FileUse,
@@ -26,6 +35,7 @@ from tierscope.analysis.hidden import IO_KINDS, Hidden, hidden_of
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
 from tierscope.trace.description import Imported, StudyRun
+from tierscope.trace.ops import BACKGROUND_LANE, CATEGORIES, CATEGORY
 from tierscope.trace.trace import Trace
 
 
@@ -68,6 +78,7 @@ class Character:
     sizes: tuple[SizeBin, ...]
     timeline: Timeline | None
     hidden: Hidden
+    writes: WriteUse
     files: tuple[FileUse, ...]
     formats: tuple[FormatUse, ...]
     missing: dict[str, str]
@@ -82,13 +93,15 @@ class TraceExtras:
     counted: Accesses | None = None
 
 
-def characterise(trace: Trace, beside: TraceExtras | None = None) -> Character:
+def characterise(trace: Trace, beside: TraceExtras | None = None, categories: Sequence[str] = CATEGORIES) -> Character:
+    """`categories`: what makes up the I/O time, as in the breakdown."""
     beside = beside or TraceExtras()
+    kinds = [kind for kind, category in CATEGORY.items() if category in categories]
     study = _study(trace)
     form = study.workload.dataset.format if study else None
     seen = accesses(beside.ops, beside.names, form) if beside.ops and beside.counted is None else beside.counted
-    io = trace.io.drop_nulls("rank")
-    sums = Sums.of(io)
+    io = trace.io.drop_nulls("rank").filter(pl.col("lane") != BACKGROUND_LANE)
+    sums = Sums.of(io, kinds)
     sizes = sizes_of(trace, io, seen)
     timeline = _timeline(trace, io, beside.ops)
     missing = dict(_missing(trace, sizes, timeline, seen, form))
@@ -96,14 +109,15 @@ def characterise(trace: Trace, beside: TraceExtras | None = None) -> Character:
         came=trace.about.kind,
         epochs=trace.ranks["epoch"].n_unique(),
         metrics=metrics_of(trace, sums, sizes, seen, files_of(trace, study, seen)),
-        aggregate_bandwidth=_aggregate(io, sums),
-        io_percent=_io_percent(trace, io),
-        ranks=tuple(_ranks(trace, io)),
+        aggregate_bandwidth=_aggregate(io, sums, kinds),
+        io_percent=_io_percent(trace, io, kinds),
+        ranks=tuple(_ranks(trace, io, kinds)),
         bandwidth_basis=_basis(io),
         tiers=tuple(_tiers(trace, io)),
         sizes=sizes,
         timeline=timeline,
         hidden=hidden_of(trace),
+        writes=writes_of(trace, sums, seen),
         files=seen.largest if seen else (),
         formats=_formats(sums, form, study, seen),
         missing=missing,
@@ -119,30 +133,30 @@ def _basis(io: pl.DataFrame) -> str:
     return "busy" if io["wall_seconds"].has_nulls() else "wall"
 
 
-def _aggregate(io: pl.DataFrame, sums: Sums) -> Fact:
+def _aggregate(io: pl.DataFrame, sums: Sums, kinds: Sequence[str]) -> Fact:
     basis = _basis(io)
     longest = (
-        io.filter(pl.col("kind").is_in(IO_KINDS))
+        io.filter(pl.col("kind").is_in(kinds))
         .group_by("epoch", "rank")
         .agg(pl.col(f"{basis}_seconds").sum().alias("seconds"))
         .group_by("epoch")
         .agg(pl.col("seconds").max())
     )
     seconds = float(longest["seconds"].sum())
-    return Fact(sums.read_bytes / seconds, basis) if seconds > 0 else Fact(None, reason="I/O took no time")
+    return Fact(sums.moved_bytes / seconds, basis) if seconds > 0 else Fact(None, reason="I/O took no time")
 
 
-def _io_percent(trace: Trace, io: pl.DataFrame) -> Fact:
+def _io_percent(trace: Trace, io: pl.DataFrame, kinds: Sequence[str]) -> Fact:
     if io["wall_seconds"].has_nulls():
         return Fact(None, reason="wall seconds of I/O are not in it")
     if trace.ranks["epoch_seconds"].has_nulls():
         return Fact(None, reason="how long epochs took is not in it")
     whole = float(trace.ranks["epoch_seconds"].sum())
-    wall = float(io.filter(pl.col("kind").is_in(IO_KINDS))["wall_seconds"].sum())
+    wall = float(io.filter(pl.col("kind").is_in(kinds))["wall_seconds"].sum())
     return Fact(min(100.0, 100 * wall / whole), "wall") if whole > 0 else Fact(None, reason="epochs took no time")
 
 
-def _ranks(trace: Trace, io: pl.DataFrame) -> Iterator[RankUse]:
+def _ranks(trace: Trace, io: pl.DataFrame, kinds: Sequence[str]) -> Iterator[RankUse]:
     """Every rank, also one that read nothing."""
     reading, writing = pl.col("kind") == "read", pl.col("kind") == "write"
     seconds = pl.col(f"{_basis(io)}_seconds")
@@ -150,7 +164,7 @@ def _ranks(trace: Trace, io: pl.DataFrame) -> Iterator[RankUse]:
         pl.col("ops").filter(reading).sum().alias("reads"),
         pl.col("bytes").filter(reading).sum().alias("read_bytes"),
         pl.col("bytes").filter(writing).sum().alias("write_bytes"),
-        pl.col("busy_seconds").filter(pl.col("kind").is_in(IO_KINDS)).sum().alias("io_seconds"),
+        pl.col("busy_seconds").filter(pl.col("kind").is_in(kinds)).sum().alias("io_seconds"),
         seconds.filter(reading).sum().alias("reading"),
     )
     everybody = trace.ranks.select("rank", "node").unique("rank", keep="first")
@@ -220,7 +234,7 @@ def _missing(
 ) -> Iterator[tuple[str, str]]:
     reason = unseen(trace)
     if not sizes:
-        yield "sizes", reason
+        yield "sizes", "nothing was read" if seen is not None else reason
     if timeline is None:
         darshan = isinstance(trace.about, Imported) and trace.about.facts.source == "darshan"
         yield "timeline", "nothing in it says when; Darshan does with extended tracing (DXT)" if darshan else reason

@@ -6,7 +6,9 @@ from itertools import combinations
 
 import polars as pl
 
+from tierscope.analysis.coverage import coverages, merged
 from tierscope.analysis.times import ClassTimes
+from tierscope.trace.coverage import Coverage
 from tierscope.trace.description import Description, Imported, Measured, Simulated, StudyRun, Traced
 
 
@@ -33,6 +35,7 @@ class Conditions:
     policies: tuple[str, ...] = ()  # of placement, where they are known
     warm_storages: tuple[str, ...] = ()  # tiers whose storage cannot evict
     one_device: tuple[tuple[str, str], ...] = ()  # tiers that are two names for the same storage
+    coverage: Coverage | None = None  # of all runs; None: nobody counted
     profilers: tuple[str, ...] = ()  # of others, that measured runs of ours in place of our recorder
 
     @property
@@ -79,6 +82,7 @@ def conditions(times: ClassTimes, cold: pl.DataFrame) -> Conditions:
         profilers=tuple(sorted({about.profiler for about in abouts if isinstance(about, Measured) and about.profiler})),
         warm_storages=tuple(sorted({tier.name for about in abouts for tier in about.tiers if not tier.evictable})),
         one_device=tuple(sorted({pair for about in abouts for pair in _on_one_device(about)})),
+        coverage=merged(coverages(abouts)),
         processes=sum(_processes(about) for about in abouts) or None,
     )
 

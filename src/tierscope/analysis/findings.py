@@ -11,14 +11,18 @@ import polars as pl
 from tierscope.analysis.about_import import about_import, about_profiled
 from tierscope.analysis.breakdown import Breakdown, counted_epochs, sweep_text
 from tierscope.analysis.conditions import Conditions
+from tierscope.analysis.coverage import about_coverage, about_page_cache
+from tierscope.analysis.goals import about_goal
 from tierscope.analysis.habits import about_habits, about_study
 from tierscope.analysis.staging_costs import rates_at_best
-from tierscope.analysis.statistics import ROUNDING, settled
+from tierscope.analysis.statistics import settled
 from tierscope.analysis.stragglers import about_stragglers
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.training import Training, about_training
 from tierscope.analysis.wording import Finding
+from tierscope.spec.goal import Goal
 from tierscope.trace.description import (
+    RANK_WALL,
     Imported,
     Measured,
     RecordedCommand,
@@ -29,7 +33,6 @@ from tierscope.trace.description import (
     Traced,
 )
 
-GOAL_KINDS = ("goal_met", "goal_missed")
 WARM_SHARE = 0.01
 LATE_SHARE = 0.05
 OVERHEAD_SHARE = 0.05
@@ -44,7 +47,7 @@ def find(
     breakdown: Breakdown,
     given: Conditions,
     expected_runs: int | None,
-    goal: float | None,
+    goal: Goal | None,
     training: Training | None = None,
     unread_runs: int = 0,
 ) -> list[Finding]:
@@ -55,20 +58,25 @@ def find(
         findings.append(Finding("partial", {"finished": finished, "total": expected_runs}))
     findings += about_training(training)
     findings += about_goal(breakdown, goal)
+    findings += _about_amounts(breakdown)
     if not times.about:
         return findings
     findings += _about_checkpoints(times, breakdown)
     findings += _about_tiers(given)
+    warm = frozenset(finding.evidence["tier"] for finding in findings if finding.kind in ("warm_pages", "warm_storage"))
+    low = [] if times.epoch is not None else [*about_coverage(times.about), *about_page_cache(times.about, warm)]
+    findings += low
     findings += _about_simulation(times, breakdown, given) if given.simulated else []
     findings += _about_ranks(times, breakdown, given)
     for run in times.runs:
         match run.about:
             case Traced() as traced:
-                findings += _about_tracing(traced, times)
+                by_maps = any(finding.evidence.get("cause") == "mmap" for finding in low)
+                findings += _about_tracing(traced, times, by_maps)
                 findings += about_habits(times, breakdown, run.habits)
             case Imported() as imported:
                 findings += _about_end(imported.command, imported.recorded) if imported.recorded else []
-                findings += about_import(imported.facts, times)
+                findings += about_import(imported.facts, times, breakdown)
                 findings += about_habits(times, breakdown, run.habits)
     measured = [about for about in times.about if isinstance(about, Measured)]
     if measured:
@@ -80,6 +88,13 @@ def find(
     if any(about.compute == "sleep" for about in measured):
         findings.append(Finding("sleeping_compute", {}))
     return findings
+
+
+def _about_amounts(breakdown: Breakdown) -> list[Finding]:
+    """Points that read different amounts of data cannot be ranked."""
+    if len(breakdown.groups) < 2:
+        return []
+    return [Finding("different_data", {"groups": len(breakdown.groups), "points": len(breakdown.summary)})]
 
 
 def _about_tiers(given: Conditions) -> list[Finding]:
@@ -176,20 +191,37 @@ def _about_ranks(times: ClassTimes, breakdown: Breakdown, given: Conditions) -> 
     return findings
 
 
-def _about_tracing(about: Traced, times: ClassTimes) -> list[Finding]:
+def _about_tracing(about: Traced, times: ClassTimes, maps_are_said: bool) -> list[Finding]:
     """What a preloaded recorder saw of a command, and what it could not see."""
     records = about.records
     findings = _about_end(shlex.join(about.command), about)
     if not times.table["ops"].sum():
         findings += [] if records.unrecorded_processes else [Finding("nothing_recorded", {})]
-    elif not records.marked and times.epoch is None and times.epochs["epoch"].n_unique() == 1:
-        findings.append(Finding("no_marks", {"span_seconds": records.span_seconds}))
+    else:
+        findings += _about_epochs(about, times)
     for tier in about.tiers:
         if "/" in tier.prefixes:
             findings.append(Finding("root_tier", {"tier": tier.name}))
-    if times.basis == "wall":
+    if times.basis == "wall" and RANK_WALL not in about.provides:
         findings += _about_wall(records)
-    return findings + _about_unseen(records)
+    return findings + _about_unseen(records, maps_are_said)
+
+
+def _about_epochs(about: Traced, times: ClassTimes) -> list[Finding]:
+    """How epochs were told apart, where the program did not mark them; none of it recommends what was tried."""
+    records, rereads = about.records, about.records.rereads
+    span = {"span_seconds": records.span_seconds}
+    if records.marked:
+        return []
+    if about.epochs == "rereads" and rereads is None:
+        return [Finding("epochs_by_opens", {})]
+    if rereads and rereads.doubt:
+        return [Finding("epochs_unsure", {"doubt": rereads.doubt, **span})]
+    if rereads and rereads.passes > 1:
+        return [Finding("rereads_found", {"passes": rereads.passes, "late_reads": rereads.late_reads})]
+    if times.epoch is None and times.epochs["epoch"].n_unique() == 1:
+        return [Finding("one_pass" if rereads else "no_marks", span)]
+    return []
 
 
 def _about_end(command: str, ended: Traced | RecordedCommand) -> list[Finding]:
@@ -212,7 +244,7 @@ def _about_wall(records: Records) -> list[Finding]:
     return [Finding("wall_processes", {"processes": most})] if most > 1 else []
 
 
-def _about_unseen(records: Records) -> list[Finding]:
+def _about_unseen(records: Records, maps_are_said: bool) -> list[Finding]:
     findings: list[Finding] = []
     if records.unrecorded_processes:
         missing = {"processes": records.unrecorded_processes, "ops": records.unrecorded_ops}
@@ -221,7 +253,7 @@ def _about_unseen(records: Records) -> list[Finding]:
         findings.append(Finding("outside", {"ops": records.outside_ops, "seconds": records.outside_seconds}))
     if records.under_way_ops:
         findings.append(Finding("under_way", {"ops": records.under_way_ops, "seconds": records.under_way_seconds}))
-    for tier, sums in records.mapped.items():
+    for tier, sums in () if maps_are_said else records.mapped.items():
         findings.append(Finding("mapped", {"tier": tier, "ops": sums.ops, "bytes": sums.bytes}))
     for kind, noun, count in (
         ("lost_ops", "ops", records.lost_ops),
@@ -279,26 +311,3 @@ def _about_checkpoints(times: ClassTimes, breakdown: Breakdown) -> list[Finding]
         "write_seconds": _sum(longest, "seconds") / max(1, len(longest)),
     }
     return [Finding("checkpoint_share", evidence)]
-
-
-def about_goal(breakdown: Breakdown, goal: float | None) -> list[Finding]:
-    """Whether, and where, a goal is met."""
-    if goal is None:
-        return []
-    best = breakdown.best.io.median
-    enough = goal * (1 + ROUNDING)
-    if best > enough:
-        return [
-            Finding(
-                "goal_missed",
-                {
-                    "goal_seconds": goal,
-                    "over_seconds": best - goal,
-                    "io_seconds": best,
-                    "bottleneck": breakdown.best.bottleneck,
-                },
-            )
-        ]
-    first = next(point for point in breakdown.summary if point.io.median <= enough)
-    where = sweep_text(first.sweep)
-    return [Finding("goal_met", {"goal_seconds": goal, "where": where, "io_seconds": first.io.median})]

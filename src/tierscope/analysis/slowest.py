@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from tierscope.analysis.clocks import has_compute, with_clocks
 from tierscope.analysis.statistics import DIGITS
 from tierscope.analysis.times import ClassTimes, category_of
 from tierscope.jsonable import SweepValues
@@ -85,6 +86,10 @@ class EpochFigures(NamedTuple):
     endless_prefetch_seconds: float | None = None  # max over ranks of the sum over steps
     no_prefetch_seconds: float | None = None  # sum over steps of the max over ranks
     checkpoint_seconds: float | None = None
+    unstalled_seconds: float | None = None  # max over ranks of the epoch without what it stood still for I/O
+    stall_share: float | None = None  # of the epochs of all ranks
+    au: float | None = None  # DLIO's: the mean over ranks; a share of 1
+    slowest_au: float | None = None  # of the rank with the longest epoch
 
 
 def _epoch_figures(times: ClassTimes) -> dict[tuple[Any, ...], EpochFigures]:
@@ -92,9 +97,25 @@ def _epoch_figures(times: ClassTimes) -> dict[tuple[Any, ...], EpochFigures]:
     if times.epochs.is_empty():
         return {}
     keys = times.keys
-    longest = times.epochs.group_by(keys).agg(
-        pl.col("epoch_seconds", "compute_seconds", "checkpoint_seconds").max(),
-        pl.col("step_read_seconds").list.sum().max().alias("endless"),
+    share = pl.max_horizontal(pl.col("au_compute"), 0.0) / pl.col("au_seconds")
+    au = pl.when(pl.col("au_seconds").is_not_null()).then(pl.when(pl.col("au_seconds") > 0).then(share).otherwise(0.0))
+    epochs = with_clocks(times.epochs).with_columns(
+        (au if has_compute(times.epochs) else pl.lit(None, pl.Float64)).alias("au"),
+        (pl.col("epoch_seconds") - pl.col("standstill_seconds")).alias("unstalled"),
+    )
+    known = pl.col("stall_seconds").null_count() + pl.col("epoch_seconds").null_count() == 0
+    longest = (
+        epochs.sort([*keys, "rank"])
+        .group_by(keys, maintain_order=True)
+        .agg(
+            pl.col("epoch_seconds", "compute_seconds", "checkpoint_seconds", "unstalled").max(),
+            pl.col("step_read_seconds").list.sum().max().alias("endless"),
+            pl.when(known, pl.col("epoch_seconds").sum() > 0)
+            .then(pl.col("stall_seconds").sum() / pl.col("epoch_seconds").sum())
+            .alias("stall_share"),
+            pl.col("au").mean(),
+            pl.col("au").get(pl.col("epoch_seconds").arg_max()).alias("slowest_au"),
+        )
     )
     per_step = (
         times.epochs.select([*keys, "step_read_seconds"])
@@ -109,7 +130,15 @@ def _epoch_figures(times: ClassTimes) -> dict[tuple[Any, ...], EpochFigures]:
     joined = longest.join(per_step, on=keys, how="left", nulls_equal=True)
     return {
         tuple(row[name] for name in keys): EpochFigures(
-            row["epoch_seconds"], row["compute_seconds"], row["endless"], row["none"], row["checkpoint_seconds"]
+            row["epoch_seconds"],
+            row["compute_seconds"],
+            row["endless"],
+            row["none"],
+            row["checkpoint_seconds"],
+            row["unstalled"],
+            row["stall_share"],
+            row["au"],
+            row["slowest_au"],
         )
         for row in joined.iter_rows(named=True)
     }

@@ -1,11 +1,20 @@
 """A Breakdown as JSON: keys that other people's scripts rely on."""
 
-from tierscope.analysis.breakdown import Breakdown, EpochPoint, SweepPoint
+from tierscope.analysis.analysis import Analysis
+from tierscope.analysis.breakdown import Breakdown, EpochPoint, PointGroup, SweepPoint
 from tierscope.analysis.conditions import Conditions
+from tierscope.analysis.coverage import coverage_json
+from tierscope.analysis.totals import totals_json, totals_of
 from tierscope.analysis.wording import Finding, finding_json
 from tierscope.jsonable import JsonObject
 
 SCHEMA_VERSION = 1
+
+
+def analysis_json(analysis: Analysis) -> JsonObject:
+    """The breakdown, and sums over all ranks."""
+    whole = breakdown_json(analysis.breakdown, analysis.findings, analysis.conditions)
+    return {**whole, "totals": totals_json(totals_of(analysis.times))}
 
 
 def breakdown_json(breakdown: Breakdown, findings: list[Finding], given: Conditions) -> JsonObject:
@@ -21,6 +30,7 @@ def breakdown_json(breakdown: Breakdown, findings: list[Finding], given: Conditi
         "profilers": list(given.profilers),
         "emulated_tiers": list(given.emulated),
         "resident_share": given.resident,
+        "coverage": coverage_json(given.coverage),
         "overhead": {
             "recorder_seconds_per_op": given.recorder_seconds_per_op,
             "harness_seconds_per_sample": given.harness_seconds_per_sample,
@@ -29,12 +39,21 @@ def breakdown_json(breakdown: Breakdown, findings: list[Finding], given: Conditi
         },
         "points": [_epoch(point, breakdown.basis) for point in breakdown.points],
         "summary": [summary_json(point) for point in breakdown.summary],
-        "best": {
-            **summary_json(breakdown.best),
-            "smallest_equal": summary_json(breakdown.smallest_equal) if breakdown.smallest_equal else None,
-        },
+        "ranked_by": breakdown.ranked_by,
+        "best": _best(breakdown.groups[0]) if len(breakdown.groups) == 1 else None,
+        **({"groups": [_group(group) for group in breakdown.groups]} if len(breakdown.groups) > 1 else {}),
         "findings": [finding_json(finding) for finding in findings],
     }
+
+
+def _best(group: PointGroup) -> JsonObject:
+    equal = group.smallest_equal
+    return {**summary_json(group.best), "smallest_equal": summary_json(equal) if equal else None}
+
+
+def _group(group: PointGroup) -> JsonObject:
+    """Points that read the same amount of data: there is no best over several of these."""
+    return {"amount": group.amount, "sweeps": [point.sweep for point in group.points], "best": _best(group)}
 
 
 def epoch_json(breakdown: Breakdown) -> dict[str, int]:
@@ -83,7 +102,12 @@ def summary_json(point: SweepPoint) -> JsonObject:
         "classes": point.classes,
         "bottleneck": point.bottleneck,
         "epoch_seconds": point.epoch_seconds,
+        "epoch_seconds_low": point.epoch.low if point.epoch else None,
+        "epoch_seconds_high": point.epoch.high if point.epoch else None,
         "compute_seconds": point.compute_seconds,
+        "stall_share": point.stall_share,
+        "au": point.au,
+        "slowest_au": point.slowest_au,
         "first_epoch_io_seconds": point.first_epoch_io_seconds,
         "hit_rate": point.hit_rate,
         "checkpoint_seconds": point.checkpoint_seconds,

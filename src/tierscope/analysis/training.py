@@ -206,7 +206,7 @@ def about_training(training: Training | None) -> list[Finding]:
     fewest = min(point.n for point in points)
     if fewest < ENOUGH:
         findings.append(Finding("few_repetitions", {"repetitions": fewest, "enough": ENOUGH}))
-    findings += _about_utilisation(points)
+    findings += _about_utilisation(points, compared=training.answer is not None)
     unread = {point.about.data: sweep_text(point.sweep) for point in points if point.about.data != _TIERS}
     for origin, why in ((_MEMORY, "all samples are in memory after the first epoch"), (_SYNTHETIC, "samples are made on the device")):  # fmt: skip
         if origin in unread:
@@ -246,15 +246,16 @@ def _about_storage(stalls: Sequence[StorageStall]) -> list[Finding]:
     return findings
 
 
-def _about_utilisation(points: Sequence[TrainingPoint]) -> list[Finding]:
-    """Of the point where the device is idle most, if that is because it waits for samples."""
+def _about_utilisation(points: Sequence[TrainingPoint], compared: bool) -> list[Finding]:
+    """Of the point where the device is idle most, if that is because it waits for samples. `compared`: with training from memory."""
     point = min(points, key=lambda point: point.utilisation)
     idle, stall = 1 - point.utilisation, point.share("stall")
     if point.utilisation >= LOW_UTILISATION or 2 * stall < idle:
         return []
     clock = "its own events" if point.by_events else "the host's clock"
     evidence = {"where": sweep_text(point.sweep), "percent": 100 * point.utilisation}
-    return [Finding("low_utilisation", {**evidence, "stall_percent": 100 * stall, "clock": clock})]
+    untried = [] if compared else ["--storage-matters"]
+    return [Finding("low_utilisation", {**evidence, "stall_percent": 100 * stall, "clock": clock, "untried": untried})]
 
 
 def training_json(study: str, parts: Iterable[tuple[str | None, Training]], findings: Iterable[Finding]) -> JsonObject:  # fmt: skip

@@ -14,7 +14,8 @@ from tierscope.jsonable import JsonObject
 from tierscope.units import about_bytes, about_seconds, counted, format_bytes
 
 # kind → (what was found, what to do about it). How evidence is shown stands behind the colon: seconds by :time, bytes by :size (rounded) or :bytes
-# (exact), amounts with their noun by :count file, words that depend on an amount by :if is|are (# is the amount), and lists with what joins them.
+# (exact), amounts with their noun by :count file, words that depend on an amount by :if is|are (# is the amount), lists with what joins them, and
+# options that are left to try by :or try (nothing if there are none): no advice recommends what was given.
 WORDING: dict[str, tuple[str, str]] = {
     "partial": (
         "{finished} of {total:count run} {total:if is|are} finished; all numbers are about those",
@@ -117,6 +118,23 @@ WORDING: dict[str, tuple[str, str]] = {
         "no epochs were marked: everything counts as one, {span_seconds:time} from the first operation to the last",
         "call tierscope.mark_epoch(n) where epoch n begins, or trace with --epochs rereads",
     ),
+    "rereads_found": (
+        "epochs are passes over the same data, found by re-reads: {passes}; a pass that only checks or sums up files counts too. "
+        "What comes before the first re-read of a pass (opens, and up to {late_reads:count read}) counts for the pass before",
+        "call tierscope.mark_epoch(n) where epoch n begins if an epoch of yours is something else",
+    ),
+    "one_pass": (
+        "re-reads show one pass over the data, {span_seconds:time} from the first operation to the last: hardly anything was read twice",
+        "call tierscope.mark_epoch(n) where epoch n begins if there are more epochs: what a program keeps in memory it does not read again",
+    ),
+    "epochs_unsure": (
+        "epochs cannot be told by re-reads: {doubt:doubt}. Everything counts as one, {span_seconds:time} from the first operation to the last",
+        "call tierscope.mark_epoch(n) where epoch n begins",
+    ),
+    "epochs_by_opens": (
+        "an earlier version took every file that was opened again for the beginning of an epoch: their number may be wrong",
+        "trace again with this version, or call tierscope.mark_epoch(n) where epoch n begins",
+    ),
     "outside": (
         "operations of processes that are no rank's: {ops} ({seconds:time}); they are not in the table",
         "nothing, unless they should count: then start them under the launcher too",
@@ -125,9 +143,21 @@ WORDING: dict[str, tuple[str, str]] = {
         "{tier}: {ops} × mmap of its files, {bytes:size} in all; what was read through them is not seen",
         "let the program read instead of map to see it (for NumPy: mmap_mode=None)",
     ),
+    "low_coverage": (
+        "the recorder saw {is_bound:least}{percent:.0f} % of the bytes that the command {what:did}: {seen_bytes:size} of {all_bytes:size}; {cause:cause}",
+        "{cause:remedy}",
+    ),
+    "coverage_unknown": (
+        "processes with an io_uring: {processes}; whether all reads were seen cannot be told, because neither the recorder nor the kernel's counter (rchar) holds what an io_uring reads",
+        "let the program use ordinary reads while it is traced",
+    ),
+    "page_cache_speed": (
+        "{tiers:, }: reads ran at page-cache speed: {read_bytes:size} at {bytes_per_second:size}/s for each reading thread, of which devices delivered {device_bytes:size}",
+        "take these times as those of memory; evict the files before (vmtouch -e, or drop_caches) to see the storage",
+    ),
     "wall_processes": (
-        "wall seconds are shared within a process only: up to {processes:count process} of a rank had I/O, and theirs are added up",
-        "take them as the most that it can have been",
+        "not all processes of a rank shared one clock, and their wall seconds are added up: up to {processes:count process} of a rank had I/O",
+        "read them as an upper bound, or trace again with this version, on one host and in one container",
     ),
     "unrecorded": (
         "processes that could not write their records (they changed user or root directory, or their limits forbade it): {processes}; "
@@ -199,12 +229,22 @@ WORDING: dict[str, tuple[str, str]] = {
         "check --tier; for workers use a Darshan built without MPI (DARSHAN_ENABLE_NONMPI=1): it writes a log for every process",
     ),
     "unknown_paths": (
-        "{files:count file} ({bytes:size}) {files:if is|are} on no tier that can be told; most of it below {folders:, }",
-        "say which tier that is, for example with --tier gfs={suggestion}",
+        "{files:count file} ({bytes:size}) {files:if matches|match} no tier and {files:if is|are} not in the table; most of it below {prefixes:, }",
+        "analyze the logs again, with --tier gfs={suggestion}",
+    ),
+    "other_paths": (
+        "{tier}: {files:count file} with {of_bytes:.0f} % of the bytes and {of_seconds:.0f} % of the seconds ({bytes:size}, {seconds:time}) {files:if matches|match} no tier; "
+        "most of it below {prefixes:, }",
+        "give these paths a tier, for example --tier gfs={suggestion}",
+    ),
+    "standard_streams": (
+        "standard streams ({names:, }) took {percent:.0f} % of the time of all processes: {seconds:time} in {ops:count operation} ({bytes:size}); they are in no class",
+        "print less, or buffer it: write every n-th line, or to a file that is flushed at the end",
     ),
     "program_files": (
-        "{files:count file} of the program itself (libraries, bytecode, devices) took {seconds:time} over all processes; {files:if it is|they are} not in the table",
-        "nothing: {files:if it is|they are} no data",
+        "the program's own files (libraries, bytecode, devices) took {percent:.0f} % of the time of all processes: {seconds:time} in {ops:count operation} "
+        "({bytes:size}), most of it below {names:, }; they are in no class",
+        "start from a node-local or packed environment (a container image, conda-pack), or import less in every process",
     ),
     "grouped_by_start": (
         "spawned workers whose logs name no parent: {processes}; they count for the only program that ran when they began, which is likely, not certain",
@@ -215,13 +255,9 @@ WORDING: dict[str, tuple[str, str]] = {
         "let the loader fork its workers (multiprocessing_context='fork'): then their logs name their parent",
     ),
     "shared_files": (
-        "{tier}: {files:count file} that Darshan summed up over all ranks ({bytes:size}; reads {read_seconds:time}, metadata {meta_seconds:time}; the fastest rank "
-        "{fastest_seconds:time}, the slowest {slowest_seconds:time}) {files:if is|are} not in the table",
-        "--split-shared gives every rank an equal part; for the truth run with DARSHAN_DISABLE_SHARED_REDUCTION=1",
-    ),
-    "shared_split": (
-        "{tier}: {files:count file} that Darshan summed up over all ranks {files:if was|were} split evenly; the slowest rank had {slowest_seconds:time}, not the mean",
-        "for the truth run with DARSHAN_DISABLE_SHARED_REDUCTION=1",
+        "{tier}: {files:count file} that Darshan summed up over all ranks ({bytes:size} read, {written_bytes:size} written; reads {read_seconds:time}, metadata "
+        "{meta_seconds:time}, writes {write_seconds:time}; the fastest rank {fastest_seconds:time}, the slowest {slowest_seconds:time}) {files:if is|are} not in the table",
+        "analyze the logs without --no-shared; for every rank's own time run with DARSHAN_DISABLE_SHARED_REDUCTION=1",
     ),
     "cut_logs": (
         "logs that end in the middle: {files}; the job was probably killed, and this is what it did until then",
@@ -242,7 +278,7 @@ WORDING: dict[str, tuple[str, str]] = {
     "missed_by_profiler": (
         "operations of ranks that {profilers:, } does not show, at least: {ops} (of reads: {bytes:size}); a profiler can lose track of a file "
         "while another thread of its process opens one",
-        "read with one thread (reader.read_threads: 1) for exact counts, or leave --profiler out",
+        "leave --profiler out for exact counts{untried:or set}",
     ),
     "reads_only": (
         "extended tracing (DXT) holds reads only: metadata is missing here, so the I/O time is too short by it",
@@ -250,7 +286,7 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "no_epochs": (
         "the logs do not tell epochs apart: everything counts as one",
-        "give --epoch-gap where processes begin anew in every epoch, or let the program write one log per epoch",
+        "give --epoch-gap (a shorter one, if you gave one) where processes begin anew in every epoch, or let the program write one log per epoch",
     ),
     "metadata_dominated": (
         "metadata is {percent:.0f} % of the slowest process's I/O time ({meta_seconds:time}): it opens and looks more than it reads",
@@ -375,11 +411,11 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "nothing_fits": (
         "not even one sample fits the {memory_bytes:size} of an accelerator: a step of batch {batch} needs {peak_bytes:size} at its peak",
-        "try --precision amp, --checkpointed or a smaller --input; otherwise the network must be split over accelerators, which is not modelled",
+        "try {untried: or }; otherwise the network must be split over accelerators, which is not modelled",
     ),
     "batch_too_large": (
         "batch {batch} does not fit the {memory_bytes:size} of an accelerator: it needs {peak_bytes:size} at its peak; the largest that fits is {largest}",
-        "use at most that, or try --precision amp or --checkpointed",
+        "use at most that{untried:or try}",
     ),
     "storage_hidden": (
         "storage does not matter for this workload {where} after the first epoch: compute, exchange of gradients, unpacking or memory takes longer",
@@ -387,7 +423,7 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "storage_limits": (
         "storage matters for this workload {where}: an epoch waits for {tier}, up to {times:.1f} × as long as everything else takes (number of nodes: {nodes})",
-        "see what a nearer tier, compression (--compression) or more memory for each node would change",
+        "see what {untried: or } would change",
     ),
     "fits_memory": (
         "a node's share of the files fits main memory with {nodes} or more nodes: later epochs need no storage then",
@@ -399,7 +435,7 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "device_bound": (
         "an accelerator waits longest for {what}: {intensity:.0f} FLOP for each byte of its memory, where it could do {balance:.0f}",
-        "look at --layers for those that need most",
+        "the table of layers (--layers) shows those that need most",
     ),
     "assumed_samples": (
         "how many samples there are is not known: {samples} {samples:if is|are} assumed, each in a file as large as in memory",
@@ -443,7 +479,7 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "low_utilisation": (
         "the device computed {percent:.0f} % of the epoch at {where}, by {clock}: most of the rest ({stall_percent:.0f} % of the epoch) it waited for samples",
-        "read and decode faster or further ahead (read_threads, prefetch_size), or compare with --storage-matters",
+        "read and decode faster or further ahead (read_threads, prefetch_size){untried:or compare with}",
     ),
     "nothing_read": (
         "nothing is read at {where}: {why}, so its I/O time says nothing about storage",
@@ -550,6 +586,30 @@ WORDING: dict[str, tuple[str, str]] = {
         "the goal of {goal_seconds:time} is missed by {over_seconds:time}: the best is {io_seconds:time}, most of it {bottleneck}",
         "that class is where to begin",
     ),
+    "epoch_goal_met": (
+        "the goal of {goal_seconds:time} per epoch is met at {where} ({epoch_seconds:time})",
+        "that is the first point of the sweep that meets it",
+    ),
+    "epoch_goal_missed": (
+        "the goal of {goal_seconds:time} per epoch is missed by {over_seconds:time}: the shortest is {epoch_seconds:time}, held up most by {bottleneck}",
+        "that is where to begin",
+    ),
+    "au_goal_met": (
+        "the goal of {goal_percent:.4g} % AU is met at {where} ({percent:.1f} % in the mean over ranks, {slowest_percent:.1f} % in the slowest)",
+        "that is the first point of the sweep that meets it",
+    ),
+    "au_goal_missed": (
+        "the goal of {goal_percent:.4g} % AU is missed by {under_percent:.3g} percentage points: the highest is {percent:.1f} % in the mean over ranks, {slowest_percent:.1f} % in the slowest, at {where}",
+        "ranks that wait less for data, or compute more between reads, raise it",
+    ),
+    "goal_unknown": (
+        "whether the goal of {goal} is met cannot be told: that takes {needed}",
+        "give a goal that this result can be judged by, like --goal io=4s",
+    ),
+    "different_data": (
+        "{points:count point} read {groups:count different amount} of data per epoch, so no point is the best of all; estimates and goals are about those that read the most",
+        "compare points that read the same amount, or sweep such that all do",
+    ),
 }
 
 
@@ -559,6 +619,38 @@ ADVICE = {
     "time": "give more --seconds",
     "cores": "probe on a host that has cores to spare",
 }
+
+
+# Why epochs cannot be told by re-reads (trace/description.py).
+DOUBTS = {
+    "few": "fewer than 20 different reads, or 4 of each thread, are too few to tell a pass from a repetition",
+    "mapped": "files were mapped, and what is read through a mapping is not seen",
+    "uneven": "what is read again does not come in passes that are alike (random samples, validation now and then, files that are read twice)",
+    "partial": "the last pass is not whole (the command was ended, or read a part of the data again)",
+    "ranks_differ": "ranks read their data a different number of times",
+    "exchanged": "ranks read each other's data, as they do where a shuffle is over all ranks",
+    "scattered": "processes of one rank ran on several hosts",
+    "too_many": "there are too many passes to keep apart",
+    "interrupted": "a process was stopped or killed while it noted a read",
+    "no_page": "a process could not share its notes with the others of its rank (descriptors, limits, space in --out)",
+}
+
+# Why the recorder saw less than the kernel counted → the likely cause, and what to do about it.
+CAUSES = {
+    "mmap": (
+        "likely cause: mapped files (mmap), which count with all that their page faults can have read",
+        "let the program read instead of map to see it (for NumPy: mmap_mode=None)",
+    ),
+    "process": (
+        "likely cause: a process that the recorder was not loaded into (statically linked, setuid, or started without LD_PRELOAD), or direct system calls",
+        "use a dynamically linked build, and pass LD_PRELOAD and TIERSCOPE_RECORD on to every process; until then sums of tiers are too small",
+    ),
+    "library": (
+        "likely cause: a library that reads more than its loader records",
+        "compare with 'tierscope trace' of the same command, which sees all reads of all libraries",
+    ),
+}
+_DID = {"read": "read", "written": "wrote"}
 
 
 class _Words(string.Formatter):
@@ -580,6 +672,11 @@ def _exact_bytes(value: int | list[int], _: str) -> str:
     return ", ".join(map(format_bytes, value)) if isinstance(value, list) else format_bytes(value)
 
 
+def _or_else(options: list[str], words: str) -> str:
+    """Options that were not given, if there are any left."""
+    return f", or {words} {' or '.join(options)}" if options else ""
+
+
 _SHOWN: dict[str, Callable[[Any, str], str]] = {
     "time": lambda value, _: "an unknown time" if value is None else about_seconds(value),
     "size": lambda value, _: about_bytes(value),
@@ -587,6 +684,12 @@ _SHOWN: dict[str, Callable[[Any, str], str]] = {
     "count": counted,
     "if": _by_amount,
     "advice": lambda value, _: ADVICE[value],
+    "doubt": lambda value, _: DOUBTS[value],
+    "or": _or_else,
+    "cause": lambda value, _: CAUSES[value][0],
+    "remedy": lambda value, _: CAUSES[value][1],
+    "did": lambda value, _: _DID[value],
+    "least": lambda value, _: "at least " if value else "",
 }
 
 
@@ -613,7 +716,7 @@ def shown_evidence(finding: Finding) -> JsonObject:
     """Evidence as its sentences show it: times, sizes and lists as text, numbers as they are."""
     fields = string.Formatter().parse(" ".join(WORDING[finding.kind]))
     specs = {name: spec or "" for _, name, spec, _ in fields if name}
-    words, as_text = _Words(), ("time", "bytes", "advice", ", ")
+    words, as_text = _Words(), ("time", "bytes", "advice", "doubt", ", ")
     return {
         name: words.format_field(value, specs[name]) if specs.get(name) in as_text else value
         for name, value in finding.evidence.items()

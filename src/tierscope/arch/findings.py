@@ -23,14 +23,17 @@ def find(found: Requirements, has_training_set: bool = True) -> list[Finding]:
 
 def _about_memory(found: Requirements) -> Iterator[Finding]:
     room = {"memory_bytes": found.machine.memory}
+    untried = ["--precision amp"] if found.wish.precision.name == "fp32" else []
+    untried += [] if found.wish.checkpointed else ["--checkpointed"]
     if not found.max_batch:
         first = found.batches[0]
-        yield Finding("nothing_fits", {**room, "batch": first.batch, "peak_bytes": first.memory.peak})
+        evidence = {"batch": first.batch, "peak_bytes": first.memory.peak, "untried": [*untried, "a smaller --input"]}
+        yield Finding("nothing_fits", {**room, **evidence})
         return
     for needs in found.batches:
         if not needs.fits:
             evidence = {"batch": needs.batch, "peak_bytes": needs.memory.peak, "largest": found.max_batch}
-            yield Finding("batch_too_large", {**room, **evidence})
+            yield Finding("batch_too_large", {**room, **evidence, "untried": untried})
 
 
 def _about_storage(found: Requirements) -> Iterator[Finding]:
@@ -40,11 +43,13 @@ def _about_storage(found: Requirements) -> Iterator[Finding]:
         yield Finding("storage_hidden", {"where": _span([point.nodes for point in points])})
     else:
         worst = max(waiting, key=_excess)
+        compression = [] if found.wish.compression.ratio != 1 else ["compression (--compression)"]
         evidence = {
             "where": stretches(points),
             "tier": worst.waits_for,
             "nodes": worst.nodes,
             "times": _excess(worst),
+            "untried": ["a nearer tier", *compression, "more memory for each node"],
         }
         yield Finding("storage_limits", evidence)
     if (few := fits_from(points)) is not None:

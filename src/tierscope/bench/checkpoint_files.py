@@ -7,7 +7,8 @@ all files beside its own checksums; then the folder gets its name. With fsync ev
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -54,6 +55,19 @@ class CheckpointNotes:
             self._lane.begin(start)
             self._lane.end(self._tier, kind, -1 - file, offset, result if kind == WRITE else 0, end)
         return result
+
+
+def within_epoch(lane: LaneTable, others: Sequence[LaneTable], epoch_ns: int) -> LaneTable:
+    """The lane with wall seconds that, with those of all other lanes of the rank, are no more than the epoch.
+
+    Threads may read ahead while a rank stands still for a checkpoint, and their clock does not know of its operations: what both count of the same
+    instants is taken off the checkpoint's, in proportion. Less than that, where the epoch has room for both, stays.
+    """
+    taken = sum(int(other.wall_ns.sum()) for other in others)
+    mine, room = int(lane.wall_ns.sum()), max(0, epoch_ns - taken)
+    if lane.lane == BACKGROUND_LANE or mine <= room:
+        return lane
+    return replace(lane, wall_ns=(lane.wall_ns * (room / mine)).astype(lane.wall_ns.dtype))
 
 
 class CheckpointFiles:

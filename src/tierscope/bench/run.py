@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 
 from tierscope.bench.checkpoint import Checkpointer
+from tierscope.bench.checkpoint_files import within_epoch
 from tierscope.bench.compute import make_compute, step_seconds
 from tierscope.bench.group import Group
 from tierscope.bench.loading import in_memory, make_loader, make_source, node_storages
@@ -29,6 +30,7 @@ from tierscope.plan.plan import Reads
 from tierscope.spec.study import Study
 from tierscope.storage import cold
 from tierscope.storage.emulated import sharpen_sleep
+from tierscope.trace.kernel_io import counted_since, kernel_io
 from tierscope.trace.rank_trace import Phases, RankEpoch, RankTrace, Residency
 from tierscope.trace.recorder import OpSink, Recording
 
@@ -133,6 +135,7 @@ class _Rank:
         train = self._study.workload.train
         checkpoints = self._checkpoints
         after = checkpoints.after_step if checkpoints else None
+        before = None if self._silent else kernel_io()
         batches = loader.batches(blocks)
         if first:
             batches = first.before(batches)
@@ -142,13 +145,14 @@ class _Rank:
         span = began, began + time.monotonic_ns() - start  # the calendar may be set meanwhile
         self._frames.end()
         lanes, punctuality = loader.finish()
+        kernel = counted_since(before)
         if first:
             lane, more = first.finish()
             lanes.append(lane)
             punctuality.add(more)
         if checkpoints:
             lane, more = checkpoints.turn(epoch + 1)
-            lanes.append(lane)
+            lanes.append(within_epoch(lane, lanes, round(tally.seconds * 1e9)))
             punctuality.add(more)
         return RankEpoch(
             **{field.name: getattr(tally, field.name) for field in fields(tally)},
@@ -160,6 +164,7 @@ class _Rank:
             residency=residency,
             span_ns=span,
             phases=self._training.turn() if self._training else Phases(),
+            kernel=kernel,
         )
 
     def _work(self, epoch: int) -> Work:

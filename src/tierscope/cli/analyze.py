@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--dxt", is_flag=True, help="Of Darshan logs: only the reads of extended tracing, which --epoch-gap can tell apart."
 )
-@click.option("--split-shared", is_flag=True, help="Of Darshan logs: give every rank an equal part of shared records.")
+@common.shared_options
 @click.option("--force", is_flag=True, help="Show also logs that cannot be trusted.")
 @click.option("--metrics", is_flag=True, help="Of a run: print DLIO's metrics instead, as [METRIC] lines.")
 @common.au_option
@@ -53,6 +53,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     epoch_span: str | None,
     compute_span: str | None,
     dxt: bool,
+    no_shared: bool,
     split_shared: bool,
     force: bool,
     metrics: bool,
@@ -81,6 +82,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
             or epoch_span
             or compute_span
             or dxt
+            or no_shared
             or split_shared
             or force
             or counting.epoch
@@ -90,6 +92,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
             raise UserError("--metrics and --au go with --json only; leave the other options out")
         _show_metrics(results, au, as_json)
         return
+    common.refuse_both_shared(no_shared, split_shared)
     kept = None
     if any(source_of(path) for path in results):
         from tierscope.imports.logs import ImportOptions, import_logs, keep  # noqa: PLC0415
@@ -99,12 +102,12 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
 
         gap = read_duration("--epoch-gap", epoch_gap) if epoch_gap else None
         rules = TierRules(read_rules(tiers))
-        trace = import_logs(results, ImportOptions(rules, gap, split_shared, dxt, epoch_span, compute_span, force))
+        trace = import_logs(results, ImportOptions(rules, gap, not no_shared, dxt, epoch_span, compute_span, force))
         analysis = analyze_import(trace, counting)
         kept = keep(trace, out) if out else None
     elif len(results) > 1:
         raise UserError(f"{results[1]}: one result at a time; several are given only of logs (*.darshan, *.pfw)")
-    elif tiers or out or epoch_gap or epoch_span or compute_span or dxt or split_shared or force:
+    elif tiers or out or epoch_gap or epoch_span or compute_span or dxt or no_shared or split_shared or force:
         raise UserError(
             f"{results[0]}: is no log; --basis, --epoch, --classes, --csv and --json are all that there is for it"
         )

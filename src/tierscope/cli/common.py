@@ -37,6 +37,11 @@ dlio_option = click.option("--dlio", is_flag=True, help="STUDY is a file of DLIO
 au_option = click.option(
     "--au", metavar="SHARE", help="Goal for accelerator utilisation, like 0.9 or 90%; default: a DLIO file's own."
 )
+goal_option = click.option(
+    "--goal",
+    metavar="GOAL",
+    help="io=4s: I/O per epoch of the slowest process; epoch=10min; au=90%: accelerator utilisation; 4s is io=4s. Default: the study's.",
+)
 system_option = click.option(
     "--system", metavar="NAME|FILE", help="A known system, or one from probe or calibrate, in place of the study's own."
 )
@@ -61,6 +66,24 @@ log_tiers_option = click.option(
     metavar="NAME=/PATH[,/PATH2…]",
     help="Of logs: a storage tier and where its files lay; nearest first.",
 )
+_no_shared = click.option(
+    "--no-shared",
+    is_flag=True,
+    help="Of Darshan logs: leave out files that it summed up over all ranks. By default the slowest and the fastest rank get what is recorded of them, the others equal parts of the rest.",
+)
+_split_shared = click.option("--split-shared", is_flag=True, hidden=True, help="The default.")
+
+
+def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--no-shared`, and `--split-shared`, which was an option before it became the default."""
+    return _no_shared(_split_shared(command))
+
+
+def refuse_both_shared(no_shared: bool, split_shared: bool) -> None:
+    if no_shared and split_shared:
+        raise UserError("--no-shared and --split-shared contradict each other; leave one out")
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Pure JSON on stdout.")
 
 
@@ -153,13 +176,13 @@ def output_failed(error: OSError) -> int:
 
 def show_analysis(analysis: "Analysis", as_json: bool) -> None:
     if as_json:
-        from tierscope.analysis.to_json import breakdown_json  # noqa: PLC0415
+        from tierscope.analysis.to_json import analysis_json  # noqa: PLC0415
 
-        print_json(breakdown_json(analysis.breakdown, analysis.findings, analysis.conditions))
+        print_json(analysis_json(analysis))
         return
     from tierscope.report.tables import BreakdownView  # noqa: PLC0415
 
-    print_rich(BreakdownView(analysis.name, analysis.breakdown, analysis.findings, analysis.conditions))
+    print_rich(BreakdownView.of(analysis))
     if analysis.training is not None:
         from tierscope.report.training import TrainingView  # noqa: PLC0415
 
@@ -222,9 +245,12 @@ def run_and_show(
     with ranks_of_study(stall_limit) as crews:
         from tierscope.cli.progress import watching  # noqa: PLC0415
         from tierscope.measure.run import run_study  # noqa: PLC0415
+        from tierscope.spec.goal import AU, Goal  # noqa: PLC0415
         from tierscope.spec.load import load  # noqa: PLC0415
 
         loaded = scaled(load(study_name, given.settings, given.system, given.is_dlio), given.scale)
+        if goal is not None:
+            loaded = replace(loaded, study=replace(loaded.study, goal=Goal(AU, goal)))
         target = default_out(loaded.study, out)
         with watching(quiet) as watch:
             say_notes(loaded, watch.note)

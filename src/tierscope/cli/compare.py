@@ -1,6 +1,9 @@
+import shlex
+
 import click
 
 from tierscope.cli import common
+from tierscope.cli.counting import classes_option, read_classes
 
 
 @click.command("compare")
@@ -10,9 +13,21 @@ from tierscope.cli import common
 @click.option(
     "--point", type=click.IntRange(min=0), metavar="N", help="Of sweeps: the runs of point N; default the best."
 )
+@common.shared_options
 @click.option("--force", is_flag=True, help="Compare also logs that cannot be trusted.")
+@classes_option
 @common.json_option
-def command(first: str, second: str, tiers: tuple[str, ...], point: int | None, force: bool, as_json: bool) -> None:
+def command(  # noqa: PLR0913, PLR0917  (one per option)
+    first: str,
+    second: str,
+    tiers: tuple[str, ...],
+    point: int | None,
+    no_shared: bool,
+    split_shared: bool,
+    force: bool,
+    classes: str,
+    as_json: bool,
+) -> None:
     """Compare how two runs read: DLIO's cosine similarity, and the difference in each metric, (A − B) ÷ the larger.
 
     A and B are each the --out of a run, simulation, trace or import, a log (*.darshan, *.pfw), or a directory with the logs of one job.
@@ -23,9 +38,12 @@ def command(first: str, second: str, tiers: tuple[str, ...], point: int | None, 
     from tierscope.imports.paths import TierRules  # noqa: PLC0415
     from tierscope.spec.traced import read_rules  # noqa: PLC0415
 
-    rules = TierRules(read_rules(tiers))
+    common.refuse_both_shared(no_shared, split_shared)
+    rules, categories = TierRules(read_rules(tiers)), read_classes(classes)
+    asked = f"compare {shlex.join((first, second))}"
     one, other = (
-        characterise_path([path], rules, None if are_logs([path]) else point, force) for path in (first, second)
+        characterise_path([path], rules, None if are_logs([path]) else point, force, not no_shared, categories, asked)
+        for path in (first, second)
     )
     found = similarity(one.character, other.character)
     if as_json:

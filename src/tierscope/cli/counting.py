@@ -11,6 +11,13 @@ from tierscope.errors import UserError
 
 CATEGORIES = ("read", "meta", "write")
 
+classes_option = click.option(
+    "--classes",
+    metavar="CLASS[,CLASS…]",
+    default=",".join(CATEGORIES),
+    show_default=True,
+    help="What makes up the I/O time.",
+)
 _OPTIONS = (
     click.option(
         "--basis",
@@ -24,13 +31,7 @@ _OPTIONS = (
         show_default=True,
         help="Which epoch of every run; median: of those after the first.",
     ),
-    click.option(
-        "--classes",
-        metavar="CLASS[,CLASS…]",
-        default=",".join(CATEGORIES),
-        show_default=True,
-        help="What makes up the I/O time.",
-    ),
+    classes_option,
 )
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 @click.command("estimate")
 @click.argument("result", metavar="OUT", type=click.Path())
 @common.improve_option
+@common.goal_option
 @click.option(
     "--with-model",
     is_flag=True,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 def command(
     result: str,
     improve: tuple[str, ...],
+    goal: str | None,
     with_model: bool,
     system: str | None,
     as_json: bool,
@@ -41,7 +43,7 @@ def command(
             "--epoch is for estimates by scaling; the model has all epochs after the first: leave --with-model out"
         )
     analysis, store = analyze_and_keep(result, counting)
-    estimate, findings = estimated(analysis, improve)
+    estimate, findings = estimated(analysis, improve, goal)
     if system and not with_model:
         raise UserError("--system is for --with-model; add that, or leave it out")
     answer = None

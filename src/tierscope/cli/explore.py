@@ -12,9 +12,7 @@ if TYPE_CHECKING:
 
 @click.command("explore")
 @click.argument("result", metavar="OUT", type=click.Path())
-@click.option(
-    "--goal", metavar="TIME", help="I/O time per epoch of the slowest process, like 4s; default: the study's."
-)
+@common.goal_option
 @click.option(
     "--vary",
     multiple=True,

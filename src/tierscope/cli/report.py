@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command("report")
 @click.argument("result", metavar="OUT", type=click.Path())
-@click.option("--goal", metavar="TIME", help="I/O time per epoch to reach, like 4s; default: the study's.")
+@common.goal_option
 @common.improve_option
 @click.option(
     "--out", type=click.Path(file_okay=False), help="Another directory; default: OUT, or FILE-report of a CSV."
@@ -48,11 +48,15 @@ def command(
 
     analysis = analyze(result, counting)
     improvements = read_improvements(improve, analysis.times.io_classes)
-    seconds = read_goal(goal) if goal is not None else None
+    wanted = read_goal(goal) if goal is not None else None
+    if wanted is not None:
+        from tierscope.predict.goals import refuse_untold  # noqa: PLC0415
+
+        refuse_untold(analysis.times, wanted)
     if beside == "":
         raise UserError("--beside is empty; give a result or a CSV, or leave it out")
     laid = None if beside is None else beside_of(analysis, analyze(beside, counting), (result, beside))
-    written = write_report(analysis, report_folder(result, out), seconds, improvements, laid, result=result)
+    written = write_report(analysis, report_folder(result, out), wanted, improvements, laid, result=result)
     common.say_page(written)
     if laid is not None:
         from tierscope.report.beside import BesideView  # noqa: PLC0415

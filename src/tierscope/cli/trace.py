@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     type=click.Choice(["marks", "rereads"]),
     default="marks",
     show_default=True,
-    help="marks: the program calls tierscope.mark_epoch; rereads: a file that is opened again begins the next one.",
+    help="marks: the program calls tierscope.mark_epoch; rereads: an epoch is a pass over the same data, where that can be told.",
 )
 @click.option(
     "--emulate",

@@ -2,7 +2,7 @@ import click
 
 from tierscope.cli import common
 
-_GOALS = {"epoch": "epoch_seconds", "io": "io_seconds"}
+_MINIMIZED = {"epoch": "epoch_seconds", "io": "io_seconds"}
 
 
 @click.command("tune")
@@ -15,12 +15,14 @@ _GOALS = {"epoch": "epoch_seconds", "io": "io_seconds"}
 )
 @click.option("--budget", default="10min", show_default=True, metavar="TIME", help="For all runs together; the first round is always done.")  # fmt: skip
 @click.option(
-    "--goal",
-    type=click.Choice(list(_GOALS)),
+    "--minimize",
+    "minimized",
+    type=click.Choice(list(_MINIMIZED)),
     default="epoch",
     show_default=True,
     help="What to make short: the epoch, or the I/O time of the slowest process.",
 )
+@click.option("--goal", "former", type=click.Choice(list(_MINIMIZED)), hidden=True)  # its name in earlier versions
 @click.option("--out", type=click.Path(file_okay=False), help="Results directory; default ./results/STUDY-tune.")
 @common.set_option
 @common.system_option
@@ -30,7 +32,8 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     study: str,
     vary: tuple[str, ...],
     budget: str,
-    goal: str,
+    minimized: str,
+    former: str | None,
     out: str | None,
     settings: tuple[str, ...],
     system: str | None,
@@ -56,7 +59,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
         target = common.default_out(loaded.study, out, "-tune")
         with watching(quiet) as watch:
             common.say_notes(loaded, watch.note)
-            found = tune(loaded.study, vary, _GOALS[goal], seconds, target, crews, watch)
+            found = tune(loaded.study, vary, _MINIMIZED[former or minimized], seconds, target, crews, watch)
     if as_json:
         from tierscope.tuning.tuning import tuning_json  # noqa: PLC0415
 

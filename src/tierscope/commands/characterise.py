@@ -2,6 +2,7 @@
 
 import glob
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from tierscope.analysis.character_ops import OpList
 from tierscope.analysis.characterise import Character, TraceExtras, characterise
 from tierscope.analysis.conditions import Conditions, conditions
 from tierscope.analysis.findings import find
-from tierscope.analysis.times import from_traces
+from tierscope.analysis.times import counting_only, from_traces
 from tierscope.analysis.wording import Finding
 from tierscope.commands.analyze import analyze, analyze_import
 from tierscope.errors import UserError
@@ -23,6 +24,7 @@ from tierscope.output.op_list import open_files, open_ops
 from tierscope.output.result import has_study
 from tierscope.output.store import RunStore
 from tierscope.recording.traced import is_trace
+from tierscope.trace.ops import CATEGORIES
 from tierscope.trace.trace import RunKey, Trace
 
 
@@ -47,16 +49,25 @@ class Characterised:
 
 
 def characterise_path(
-    paths: Sequence[str], rules: TierRules | None = None, point: int | None = None, force: bool = False
+    paths: Sequence[str],
+    rules: TierRules | None = None,
+    point: int | None = None,
+    force: bool = False,
+    shared: bool = True,
+    categories: Sequence[str] = CATEGORIES,
+    command: str = "",
 ) -> Characterised:
-    """One result directory; or all logs of one job, by name or as a directory of them. `rules`: of logs only."""
+    """One result directory; or all logs of one job, by name or as a directory of them. `rules`, `shared` and `command`: of logs only."""
     if logs := _logs(paths):
         if point is not None and len(paths) > 1:
             raise UserError(f"{paths[0]}: is a log, which has no points; leave --point out")
-        return _of_logs(paths[0] if len(paths) == 1 else f"{len(paths)} logs", logs, rules or TierRules({}), force)
+        name = paths[0] if len(paths) == 1 else f"{len(paths)} logs"
+        asked = command or f"characterise {shlex.join(paths)}"
+        wanted = ImportOptions(rules or TierRules({}), shared=shared, force=force, command=asked)
+        return _of_logs(name, logs, wanted, categories)
     if len(paths) > 1:
         raise UserError(f"{paths[1]}: one result at a time; several are given only of logs (*.darshan, *.pfw)")
-    return _of_result(paths[0], point)
+    return _of_result(paths[0], point, categories)
 
 
 def are_logs(paths: Sequence[str]) -> bool:
@@ -75,30 +86,32 @@ def _logs(paths: Sequence[str]) -> list[str]:
         raise UserError(f"{folder}: cannot be read: {error.strerror}; change its mode, or give another") from None
 
 
-def _of_logs(name: str, logs: Sequence[str], rules: TierRules, force: bool) -> Characterised:
-    trace = import_logs(logs, ImportOptions(rules, force=force))
-    counted, ops = read_accesses(logs, rules) if source_of(logs[0]) == "darshan" else (None, [])
-    return _characterised(analyze_import(trace), name, trace, "", TraceExtras(ops, counted=counted))
+def _of_logs(name: str, logs: Sequence[str], wanted: ImportOptions, categories: Sequence[str]) -> Characterised:
+    trace = import_logs(logs, wanted)
+    is_darshan = source_of(logs[0]) == "darshan"
+    counted, ops = read_accesses(logs, wanted.rules, wanted.shared) if is_darshan else (None, [])
+    return _characterised(analyze_import(trace), name, trace, "", TraceExtras(ops, counted=counted), categories)
 
 
-def _of_result(path: str, point: int | None) -> Characterised:
+def _of_result(path: str, point: int | None, categories: Sequence[str]) -> Characterised:
     if os.path.isfile(path):
         raise UserError(
             f"{path}: is neither a result nor a log; a CSV has times only: give the --out of a run or trace, or logs (*.darshan, *.pfw)"
         )
-    return characterise_analysis(path, analyze(path), point)
+    return characterise_analysis(path, analyze(path), point, categories)
 
 
-def characterise_analysis(out: str, analysis: Analysis, point: int | None = None) -> Characterised:
+def characterise_analysis(
+    out: str, analysis: Analysis, point: int | None = None, categories: Sequence[str] = CATEGORIES
+) -> Characterised:
     """The run at a point of a result that was analysed: the best one, unless it is given; its first repetition."""
     store = RunStore(out)
     if not store.finished():
         raise UserError(f"{out}: the command still runs, and single operations are not collected yet; wait for its end")
     key = _key(out, store.finished(), analysis, point)
     trace = (analysis.load_run or store.load)(key)
-    return _characterised(
-        analysis, out, trace, _where(store.finished(), trace, given=point is not None), _beside(out, trace)
-    )
+    where = _where(store.finished(), trace, given=point is not None)
+    return _characterised(analysis, out, trace, where, _beside(out, trace), categories)
 
 
 def _key(out: str, finished: set[RunKey], analysis: Analysis, point: int | None) -> RunKey:
@@ -133,9 +146,11 @@ def _beside(out: str, trace: Trace) -> TraceExtras:
     return TraceExtras([OpList(open_ops(path, trace)) for path in paths], known)
 
 
-def _characterised(analysis: Analysis, path: str, trace: Trace, where: str, beside: TraceExtras) -> Characterised:
+def _characterised(
+    analysis: Analysis, path: str, trace: Trace, where: str, beside: TraceExtras, categories: Sequence[str]
+) -> Characterised:
     """Findings are about this run alone."""
-    times = from_traces([trace], trace.about.tier_names)
+    times = counting_only(from_traces([trace], trace.about.tier_names), tuple(categories))
     given = conditions(times, trace.cold)
-    character, findings = characterise(trace, beside), find(times, break_down(times), given, None, None)
+    character, findings = characterise(trace, beside, categories), find(times, break_down(times), given, None, None)
     return Characterised(analysis.name, path, where, trace.key, trace.about.sweep, character, findings, given)

@@ -4,29 +4,36 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tierscope.analysis.analysis import Analysis
+from tierscope.analysis.breakdown import Breakdown, SweepPoint
 from tierscope.analysis.counting import Counting
-from tierscope.analysis.findings import GOAL_KINDS, about_goal
+from tierscope.analysis.goals import GOAL_KINDS, about_goal
+from tierscope.analysis.times import category_of
 from tierscope.analysis.wording import Finding
 from tierscope.commands.analyze import analyze
 from tierscope.commands.calibrate import MeasuredCases, cases_of
 from tierscope.errors import UserError
 from tierscope.output.store import RunStore
 from tierscope.predict.fit import fit
+from tierscope.predict.goals import refuse_untold
 from tierscope.predict.modelled import ModelAnswer, ModelledPoint, answer
 from tierscope.predict.solving import check_solver
 from tierscope.predict.whatif import Estimate, estimate
 from tierscope.spec import sweep
 from tierscope.spec.known import load_system
 from tierscope.spec.study import System
-from tierscope.spec.whatif import read_improvements
+from tierscope.spec.whatif import read_goal, read_improvements
 from tierscope.watch import Watch
 
 
-def estimated(analysis: Analysis, improve: Sequence[str]) -> tuple[Estimate, list[Finding]]:
-    """With what is to be said about it."""
+def estimated(analysis: Analysis, improve: Sequence[str], goal: str | None = None) -> tuple[Estimate, list[Finding]]:
+    """With what is to be said about it. `goal`: instead of the study's."""
     improvements = read_improvements(improve, analysis.times.io_classes)
+    wanted = analysis.goal
+    if goal is not None:
+        wanted = read_goal(goal)
+        refuse_untold(analysis.times, wanted)
     found = estimate(analysis.times, analysis.breakdown, improvements)
-    return found, about_goal(found.after, analysis.goal) + without_goal(analysis.findings)
+    return found, about_goal(found.after, wanted) + without_goal(analysis.findings)
 
 
 def without_goal(findings: list[Finding]) -> list[Finding]:
@@ -76,12 +83,20 @@ def _system(measured: MeasuredCases, system: str | None, watch: Watch) -> System
 
 
 def points_of(measured: MeasuredCases, estimate: Estimate) -> list[ModelledPoint]:
-    by_sweep: Mapping[str, float] = {_key(point.sweep): point.io.median for point in estimate.after.summary}
+    """Of the points that read the most data: others cannot be ranked against them."""
+    after = {_key(point.sweep): point for point in estimate.after.summary}
     found = []
-    for point in estimate.before.summary:
+    for point in estimate.before.groups[0].points:
         cases = tuple(case for case in measured.cases if _key(case.sweep) == _key(point.sweep))
-        found.append(ModelledPoint(point.sweep, cases, point.io.median, by_sweep[_key(point.sweep)]))
+        then = after[_key(point.sweep)]
+        writes = (_writes(estimate.before, point), _writes(estimate.after, then))
+        found.append(ModelledPoint(point.sweep, cases, point.io.median, then.io.median, estimate.before.basis, writes))
     return [point for point in found if point.cases]
+
+
+def _writes(breakdown: Breakdown, point: SweepPoint) -> float:
+    """Of its I/O time, what wrote."""
+    return sum(point.classes[name] for name in breakdown.io_classes if category_of(name) == "WRITE")
 
 
 def _key(sweep: Mapping[str, object]) -> str:

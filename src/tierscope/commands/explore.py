@@ -9,7 +9,9 @@ from tierscope.commands.estimate import without_goal
 from tierscope.dataset.holdings import Holdings
 from tierscope.errors import UserError
 from tierscope.predict.explore import MOST_COMBINATIONS, MOST_TIMES, Exploration, Prices, explore
+from tierscope.predict.goals import MOST_AU_CELLS, refuse_untold
 from tierscope.predict.processes import Processes
+from tierscope.spec.goal import AU, GOAL_HINT
 from tierscope.spec.whatif import read_goal, read_improvements, read_prices, read_variations
 
 
@@ -29,12 +31,18 @@ def explored(
     fixed = read_improvements(improve, classes)
     if both := [name for name in fixed if name in variations]:
         raise UserError(f"--improve {both[0]}: it varies already; remove one of --vary and --improve")
-    seconds = read_goal(goal) if goal is not None else analysis.goal
-    if seconds is None:
-        raise UserError("there is no goal; give the I/O seconds per epoch that you want, for example --goal 4s")
+    wanted = read_goal(goal) if goal is not None else analysis.goal
+    if wanted is None:
+        raise UserError(f"there is no goal; {GOAL_HINT}")
+    refuse_untold(analysis.times, wanted)
     processes = Processes.of(analysis.times)
-    prices = _prices(analysis, processes, cost, list(variations))
-    return explore(processes, seconds, variations, fixed, prices), without_goal(analysis.findings)
+    ranks = sum(len(times.ranks) for point in processes.points for times in point.epochs)
+    if wanted.kind == AU and combinations * ranks > MOST_AU_CELLS:
+        raise UserError(
+            f"--vary makes {combinations:,} combinations; at most {MOST_AU_CELLS // ranks:,} here for an AU goal: use larger steps"
+        )
+    prices = _prices(analysis, processes.comparable(), cost, list(variations))
+    return explore(processes, wanted, variations, fixed, prices), without_goal(analysis.findings)
 
 
 def _prices(analysis: Analysis, processes: Processes, cost: Sequence[str], varied: list[str]) -> Prices:

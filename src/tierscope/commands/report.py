@@ -13,6 +13,7 @@ from tierscope.errors import UserError
 from tierscope.output import manifest
 from tierscope.output.store import RunStore
 from tierscope.predict.explore import explore
+from tierscope.predict.goals import is_told, refuse_untold
 from tierscope.predict.processes import Processes
 from tierscope.predict.whatif import Sensitivity, estimate, sensitivity
 from tierscope.report.drawn.character import NAMES as CHARACTER_FIGURES
@@ -25,6 +26,7 @@ from tierscope.report.page import page
 from tierscope.report.png import png_problem
 from tierscope.report.report_source import ReportSource
 from tierscope.spec import dump
+from tierscope.spec.goal import IO, Goal
 from tierscope.spec.study import Study
 from tierscope.units import about_bytes, counted
 
@@ -38,7 +40,7 @@ _SUGGESTED_GOAL = 0.8  # of the best, where nobody gave one
 def write_report(
     analysis: Analysis,
     folder: str,
-    goal: float | None,
+    goal: Goal | None,
     improvements: Mapping[str, float],
     beside: Beside | None = None,
     result: str | None = None,
@@ -76,13 +78,16 @@ def report_folder(result: str, out: str | None) -> str:
     return folder
 
 
-def source_of(analysis: Analysis, goal: float | None, improvements: Mapping[str, float]) -> ReportSource:
+def source_of(analysis: Analysis, goal: Goal | None, improvements: Mapping[str, float]) -> ReportSource:
     """Without a goal or improvements to show, such that show something: a fifth less, and half as much again of what helps most."""
     processes = Processes.of(analysis.times)
     helping = sorted(sensitivity(processes), key=_gain)
     shown = dict(improvements) or {helping[0].class_name: _SHOWN_IMPROVEMENT}
-    goal = goal or analysis.goal
-    seconds = goal or _SUGGESTED_GOAL * analysis.breakdown.best.io.median
+    if goal is not None:
+        refuse_untold(analysis.times, goal)
+    elif analysis.goal is not None and is_told(analysis.times, analysis.goal):
+        goal = analysis.goal
+    wanted = goal or Goal(IO, _SUGGESTED_GOAL * analysis.breakdown.best.io.median)
     study, points = analysis.study, analysis.breakdown.summary
     holdings = Holdings(study) if study else None
     vary = {each.class_name: GRID for each in helping[:2]}
@@ -95,7 +100,7 @@ def source_of(analysis: Analysis, goal: float | None, improvements: Mapping[str,
         processes=processes,
         estimate=estimate(analysis.times, analysis.breakdown, shown),
         improvements_given=bool(improvements),
-        exploration=explore(processes, seconds, vary),
+        exploration=explore(processes, wanted, vary),
         goal_given=goal is not None,
         held={index: holdings.at(point.sweep) for index, point in enumerate(points)} if holdings else None,
         workload=_workload(study) if study else "",

@@ -1,49 +1,44 @@
 """A job's Darshan logs as one import: sums of what its ranks did, and what is worth saying about the logs.
 
-Which log is of which rank and epoch is `darshan_job`'s business.
+Which log is of which rank and epoch is `darshan_job`'s business, what ranks have of a file that all of them used `darshan_shared`'s.
 """
 
 import os
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from tierscope.imports.apart import PathNotes, apart_sums, sort_sums
 from tierscope.imports.darshan_habits import HabitCounter
 from tierscope.imports.darshan_job import CLOCK_SECONDS, Placed, place_logs
+from tierscope.imports.darshan_library import MPI_IO
 from tierscope.imports.darshan_reader import MOST_COUNTED, MOST_SECONDS, DarshanLog, FileRecords, processes_of
+from tierscope.imports.darshan_rows import (
+    SHARED,
+    LogTiers,
+    columns_of,
+    counted_records,
+    rows_of,
+    seen_by_posix,
+    split_rows,
+    with_shared,
+)
 from tierscope.imports.gathered import SUMS, GatheredLogs, ImportedEpoch
-from tierscope.imports.paths import PROGRAM, UNKNOWN, TierRules, common_folder
-from tierscope.trace.described_logs import (
-    ApartSums,
-    LogDoubts,
-    LogFacts,
-    LongMeta,
-    SharedFiles,
-    SpawnedWorkers,
-    UnknownPaths,
-    tallied,
-)
+from tierscope.imports.paths import APART, STREAMS, UNKNOWN, TierRules
+from tierscope.trace.described_logs import LogDoubts, LogFacts, LongMeta, SharedFiles, SpawnedWorkers
 
-SHARED = -1  # the rank of a record that Darshan reduced over all ranks
 MOST_NAMED = 5
-NAMELESS = "(no path)"
-# kind → counters of its operations, counter of its bytes, and its time. Darshan does not tell opens, closes, stats and seeks apart in time.
-_KINDS: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
-    ("read", ("READS",), "BYTES_READ", "F_READ_TIME"),
-    ("meta", ("OPENS", "STATS", "SEEKS", "MMAPS"), "", "F_META_TIME"),
-    ("write", ("WRITES", "FSYNCS", "FDSYNCS", "FLUSHES"), "BYTES_WRITTEN", "F_WRITE_TIME"),
-)
 
 
 @dataclass(frozen=True, slots=True)
 class DarshanOptions:
     epoch_gap_seconds: float | None = None
-    split_shared: bool = False  # give every rank an equal part of shared records
+    shared: bool = True  # count records of files that all ranks used
     traced_reads: bool = False  # take reads from extended tracing (DXT), and nothing else
 
 
@@ -65,13 +60,13 @@ class _Gathering:
     def __init__(self, rules: TierRules, options: DarshanOptions) -> None:
         self._rules, self._options = rules, options
         self._sums: list[pl.DataFrame] = []
+        self._left_out: list[pl.DataFrame] = []  # shared records, where they do not count
+        self._mpiio: list[pl.DataFrame] = []
         self._tiers: set[str] = set()
-        self._apart = {name: ApartSums() for name in (PROGRAM, UNKNOWN)}
-        self._unknown: dict[str, int] = defaultdict(int)  # bytes by folder
-        self._shared: list[SharedFiles] = []
+        self._notes = PathNotes()
+        self._shared: dict[str, SharedFiles] = {}
         self._negative = 0
         self._strangers = 0
-        self._meta_seconds: dict[tuple[int, int], float] = defaultdict(float)
         self._partial: dict[str, int] = defaultdict(int)
         self._long_meta: list[LongMeta] = []
         self._habits: dict[str, HabitCounter] = {}
@@ -79,39 +74,41 @@ class _Gathering:
 
     def add(self, placed: Placed) -> None:
         log = placed.log
-        names = np.array([*self._rules.of_all(log.paths, log.mounts, set(log.stripes)), ""], dtype=object)
+        tiers = LogTiers.of(self._rules, log)
         for module, facts in log.modules.items():
             self._partial[module] += bool(facts["partial"])
         meta = np.zeros(processes_of(log))
-        for module, records in log.records.items():
-            if not len(records):
-                continue
-            tiers = names[records.files]
-            self._note(module, records, tiers, log)
+        for module, records in counted_records(log):
+            of_records = tiers.codes[records.files]
+            shared = records.ranks == SHARED
             good = (records.ranks >= 0) & (records.ranks < processes_of(log))
-            self._strangers += int((~good & (records.ranks != SHARED)).sum())
+            counts = good | shared if self._options.shared else good
+            self._note(module, records, tiers, counts, log)
+            self._strangers += int((~good & ~shared).sum())
             np.add.at(meta, records.ranks[good], records.seconds("F_META_TIME")[good])
-            self._add_sums(placed, records, tiers, records.ranks + placed.first_rank, good)
-            self._add_shared(placed, records, tiers)
+            self._sums += rows_of(placed, records.chosen(good), of_records[good], tiers.names)
+            self._add_shared(placed, records, tiers, shared)
         self._doubt_meta(placed, meta)
+        if MPI_IO in log.records and len(log.records[MPI_IO]):
+            again = _of_nobody(log.records[MPI_IO].chosen(seen_by_posix(log)))
+            self._mpiio += rows_of(placed, again, tiers.codes[again.files], tiers.names)
 
     def add_traced(self, placed: Placed) -> None:
         """Reads of extended tracing: they have times of their own, so a gap between them can begin an epoch."""
         segments = placed.log.segments
         if segments is None or not len(segments.files):
             return
-        names = np.array(
-            [*self._rules.of_all(placed.log.paths, placed.log.mounts, set(placed.log.stripes)), ""], dtype=object
-        )
-        tiers = names[segments.files]
+        known = LogTiers.of(self._rules, placed.log)
+        tiers = known.codes[segments.files]
         start, spent = segments.reads["start"], segments.reads["end"] - segments.reads["start"]
         good = (spent >= 0) & (spent <= MOST_SECONDS) & np.isfinite(start) & (segments.ranks >= 0)
         good &= segments.ranks < processes_of(placed.log)
         self._negative += int((~good).sum())
-        data = good & ~np.isin(tiers, [PROGRAM, UNKNOWN])
+        data = good & ~known.apart[tiers]
         if not data.any():
             return
-        self._tiers |= set(tiers[data])
+        self._tiers |= known.found(tiers[data])
+        self._note_traced(placed.log, segments.files, data & (tiers == known.code(self._rules.other)), spent)
         epochs = _epochs_of_starts(start[data], segments.reads["end"][data], self._options.epoch_gap_seconds)
         self._traced_epochs |= {
             (placed.first_rank + rank, int(epoch))
@@ -123,7 +120,7 @@ class _Gathering:
                 {
                     "epoch": epochs + placed.epoch - 1,
                     "rank": segments.ranks[data] + placed.first_rank,
-                    "tier": tiers[data].tolist(),
+                    "tier": pl.Series(known.names, dtype=pl.String).gather(tiers[data]),
                     "kind": np.full(int(data.sum()), "read").tolist(),
                     "busy_seconds": spent[data],
                     "ops": np.ones(int(data.sum()), np.int64),
@@ -135,73 +132,69 @@ class _Gathering:
             .sum()
         )
 
-    def _note(self, module: str, records: FileRecords, tiers: npt.NDArray[Any], log: DarshanLog) -> None:
+    def _note_traced(
+        self,
+        log: DarshanLog,
+        files: npt.NDArray[np.intp],
+        unknown: npt.NDArray[np.bool_],
+        spent: npt.NDArray[np.float64],
+    ) -> None:
+        assert log.segments is not None
+        moved = np.clip(log.segments.reads["length"], 0, MOST_COUNTED)
+        self._note_paths(UNKNOWN, log, files, unknown, (np.ones(len(files), np.int64), moved, spent))
+
+    def _note(
+        self, module: str, records: FileRecords, tiers: LogTiers, counts: npt.NDArray[np.bool_], log: DarshanLog
+    ) -> None:
         """What goes into findings rather than sums."""
         self._negative += int(records.impossible().sum())
-        seconds = records.seconds("F_READ_TIME") + records.seconds("F_WRITE_TIME") + records.seconds("F_META_TIME")
-        moved = records.counter("BYTES_READ") + records.counter("BYTES_WRITTEN")
-        done = records.counter("OPENS") + records.counter("READS") + records.counter("WRITES")
-        for name, apart in self._apart.items():
-            chosen = tiers == name
-            self._apart[name] = ApartSums(
-                ops=tallied(apart.ops + int(done[chosen].sum())),
-                bytes=tallied(apart.bytes + int(moved[chosen].sum())),
-                seconds=apart.seconds + float(seconds[chosen].sum()),
-                files=apart.files + len(np.unique(records.files[chosen])),
+        codes = tiers.codes[records.files]
+        found = tiers.found(codes[counts])
+        for name in (*APART, UNKNOWN):
+            shown = self._rules.other if name == UNKNOWN else name
+            if shown in found:
+                chosen = counts & (codes == tiers.code(shown))
+                seconds, ops, moved = (np.sum(parts, axis=0) for parts in zip(*columns_of(records), strict=True))
+                self._note_paths(name, log, records.files, chosen, (ops, moved, seconds))
+        self._tiers |= found - set(APART)
+        for name in sorted(found - set(APART)):
+            self._habits.setdefault(name, HabitCounter()).add(
+                module, records, counts & (codes == tiers.code(name)), log
             )
-        for place in np.flatnonzero(tiers == UNKNOWN):
-            self._unknown[os.path.dirname(log.paths[records.files[place]]) or NAMELESS] += int(moved[place])
-        for name in sorted(set(tiers) - {PROGRAM, UNKNOWN}):
-            self._habits.setdefault(name, HabitCounter()).add(module, records, tiers == name, log)
 
-    def _add_sums(
+    def _note_paths(
         self,
-        placed: Placed,
-        records: FileRecords,
-        tiers: npt.NDArray[Any],
-        ranks: npt.NDArray[np.int64],
+        name: str,
+        log: DarshanLog,
+        files: npt.NDArray[np.intp],
         chosen: npt.NDArray[np.bool_],
+        columns: tuple[npt.NDArray[Any], ...],
     ) -> None:
-        """Rows of READ, META and WRITE for the records that are data."""
-        data = chosen & ~np.isin(tiers, [PROGRAM, UNKNOWN])
-        if not data.any():
-            return
-        columns: dict[str, Any] = {"rank": ranks[data], "tier": tiers[data].tolist()}
-        for kind, counters, moved, seconds in _KINDS:
-            columns[f"{kind}_seconds"] = records.seconds(seconds)[data]
-            columns[f"{kind}_ops"] = np.sum([records.counter(name)[data] for name in counters], axis=0)
-            columns[f"{kind}_bytes"] = records.counter(moved)[data] if moved else np.zeros(int(data.sum()), np.int64)
-        summed = pl.DataFrame(columns).group_by("rank", "tier", maintain_order=True).sum()
-        self._tiers |= set(summed["tier"])
-        for kind, *_ in _KINDS:
-            named = {f"{kind}_seconds": "busy_seconds", f"{kind}_ops": "ops", f"{kind}_bytes": "bytes"}
-            rows = summed.rename(named).with_columns(epoch=pl.lit(placed.epoch), kind=pl.lit(kind))
-            self._sums.append(rows.select(pl.col(name).cast(dtype) for name, dtype in SUMS.items()))
+        """`columns`: operations, bytes and seconds of every record."""
+        found, places = np.unique(files[chosen], return_inverse=True)
+        sums = [np.zeros(len(found), column.dtype) for column in columns]
+        for summed, column in zip(sums, columns, strict=True):
+            np.add.at(summed, places, column[chosen])
+        weights = self._notes.weights[name]
+        self._notes.files[name] += len(found)
+        for file, *values in zip(found.tolist(), *(summed.tolist() for summed in sums), strict=True):
+            path = log.paths[file] if file < len(log.paths) else ""
+            weights.add(path if name == STREAMS else os.path.dirname(path), *values)
 
-    def _add_shared(self, placed: Placed, records: FileRecords, tiers: npt.NDArray[Any]) -> None:
-        """Records that Darshan reduced over all ranks: apart, or an equal part of each for every rank."""
-        shared = records.ranks == SHARED
-        data = shared & ~np.isin(tiers, [PROGRAM, UNKNOWN])
-        if not data.any():
+    def _add_shared(self, placed: Placed, records: FileRecords, tiers: LogTiers, shared: npt.NDArray[np.bool_]) -> None:
+        """Records that Darshan reduced over all ranks: a part of them for every rank, or apart."""
+        if not shared.any():
             return
-        self._tiers |= set(tiers[data])
-        if self._options.split_shared:
-            before = len(self._sums)
-            self._add_sums(placed, records, tiers, np.zeros(len(records), np.int64), shared)
-            self._sums[before:] = [_split(part, placed) for part in self._sums[before:]]
-        for name in sorted(set(tiers[data])):
-            chosen = data & (tiers == name)
-            self._shared.append(
-                SharedFiles(
-                    tier=name,
-                    files=int(chosen.sum()),
-                    bytes=tallied(int(records.counter("BYTES_READ")[chosen].sum())),
-                    read_seconds=float(records.seconds("F_READ_TIME")[chosen].sum()),
-                    meta_seconds=float(records.seconds("F_META_TIME")[chosen].sum()),
-                    fastest_seconds=float(records.seconds("F_FASTEST_RANK_TIME")[chosen].min()),
-                    slowest_seconds=float(records.seconds("F_SLOWEST_RANK_TIME")[chosen].max()),
-                )
-            )
+        codes = tiers.codes[records.files]
+        if not self._options.shared:
+            self._left_out += rows_of(placed, _of_nobody(records.chosen(shared)), codes[shared], tiers.names)
+        for name in sorted(tiers.found(codes[shared])):
+            of_tier = records.chosen(shared & (codes == tiers.code(name)))
+            if name not in APART:
+                self._tiers.add(name)
+                self._shared[name] = with_shared(self._shared.get(name), name, of_tier)
+            if self._options.shared:
+                self._sums.append(split_rows(placed, of_tier, name))
 
     def _doubt_meta(self, placed: Placed, meta: npt.NDArray[np.float64]) -> None:
         """No process can wait for metadata longer than it ran, unless in several threads."""
@@ -219,14 +212,9 @@ class _Gathering:
         }
         for rank, epoch in sorted(self._traced_epochs):
             ranks.setdefault((rank, epoch), ImportedEpoch(rank, epoch))
-        sums = pl.concat(self._sums) if self._sums else pl.DataFrame(schema=SUMS)
+        found = sort_sums(_together(self._sums), self._rules, self._tiers, self._notes)
         habits = {name: habit.counted() for name, habit in self._habits.items()}
-        return GatheredLogs(sums, list(ranks.values()), self._rules.order(self._tiers), self._facts(placed), habits)
-
-    def _facts(self, placed: Sequence[Placed]) -> LogFacts:
-        unknown = self._apart[UNKNOWN]
-        folders = sorted(self._unknown.items(), key=lambda pair: -pair[1])[:MOST_NAMED]
-        return LogFacts(
+        facts = LogFacts(
             source="darshan",
             logs=len(placed),
             process_count=sum({each.process: processes_of(each.log) for each in placed}.values()),
@@ -240,36 +228,25 @@ class _Gathering:
                 impossible_ranks=self._strangers,
                 long_meta=tuple(self._long_meta[:MOST_NAMED]),
             ),
-            program=self._apart[PROGRAM],
-            unknown=UnknownPaths(
-                ops=unknown.ops,
-                bytes=unknown.bytes,
-                seconds=unknown.seconds,
-                files=unknown.files,
-                folders=tuple((folder, tallied(size)) for folder, size in folders),
-                suggestion=_suggested([folder for folder, _ in folders]),
-            ),
-            shared=tuple(self._shared[:MOST_NAMED]),
-            shared_split=self._options.split_shared,
+            program=found.program,
+            streams=found.streams,
+            unknown=found.unknown,
+            shared=tuple(self._shared[name] for name in sorted(self._shared)),
+            shared_split=self._options.shared and bool(self._shared),
+            left_out=apart_sums(_together(self._left_out)),
+            mpiio=apart_sums(_together(self._mpiio)),
             traced_reads=self._options.traced_reads,
         )
+        return GatheredLogs(found.sums, list(ranks.values()), found.tiers, facts, habits)
 
 
-def _split(summed: pl.DataFrame, placed: Placed) -> pl.DataFrame:
-    """An equal part for every rank; what does not divide goes to the first ones."""
-    processes = processes_of(placed.log)
-    ranks = pl.DataFrame({"rank": np.arange(processes)}, {"rank": pl.Int64})
-    even = [
-        (pl.col(name) // processes + (pl.col("rank") < pl.col(name) % processes).cast(pl.Int64)).alias(name)
-        for name in ("ops", "bytes")
-    ]
-    return (
-        summed.drop("rank")
-        .join(ranks, how="cross")
-        .with_columns(*even, pl.col("busy_seconds") / processes)
-        .with_columns(pl.col("rank") + placed.first_rank)
-        .select(pl.col(name).cast(dtype) for name, dtype in SUMS.items())
-    )
+def _of_nobody(records: FileRecords) -> FileRecords:
+    """Of which only the sums matter."""
+    return replace(records, ranks=np.zeros_like(records.ranks))
+
+
+def _together(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat(parts) if parts else pl.DataFrame(schema=SUMS)
 
 
 def _epochs_of_starts(
@@ -283,10 +260,3 @@ def _epochs_of_starts(
     epochs = np.ones(len(starts), np.int64)
     epochs[order[1:]] += np.cumsum(idle > gap)
     return epochs
-
-
-def _suggested(folders: list[str]) -> str:
-    """A path for --tier that covers these folders, or the first of them."""
-    absolute = [folder for folder in folders if folder.startswith("/") and folder.strip("/")]
-    shared = common_folder(absolute)
-    return shared if shared.strip("/") else (absolute or ["/path"])[0]

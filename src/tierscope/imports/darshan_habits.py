@@ -28,6 +28,7 @@ class HabitCounter:
     reads: int = 0
     read_bytes: int = 0
     stdio_reads: int = 0
+    stdio_bytes: int = 0
     random_reads: int = 0
     again_files: int = 0
     read_files: int = 0
@@ -44,10 +45,12 @@ class HabitCounter:
         self.read_bytes += int(moved.sum())
         if module == "STDIO":
             self.stdio_reads += int(reads.sum())
+            self.stdio_bytes += int(moved.sum())
         else:
+            self.sizes += np.array([records.counter(name)[chosen].sum() for name in _SIZES])
+        if module == "POSIX":  # MPI-IO does not tell
             jumps = reads - opens - records.counter("SEQ_READS")[chosen]
             self.random_reads += int(np.maximum(jumps, 0).sum())
-            self.sizes += np.array([records.counter(name)[chosen].sum() for name in _SIZES])
         self.read_files += int((moved > 0).sum())
         self.again_files += int((moved > _AGAIN * extent).sum())
         for file, length in (
@@ -73,6 +76,7 @@ class HabitCounter:
             reads=tallied(self.reads),
             read_bytes=tallied(self.read_bytes),
             stdio_reads=tallied(self.stdio_reads),
+            stdio_bytes=tallied(self.stdio_bytes),
             random_reads=tallied(self.random_reads),
             read_files=self.read_files,
             again_files=self.again_files,

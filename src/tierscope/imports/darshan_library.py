@@ -18,7 +18,8 @@ import numpy.typing as npt
 INSTALL = "pip install 'tierscope[darshan]'"
 COUNTERS = (  # of a file, whichever module saw it
     *("OPENS", "READS", "WRITES", "SEEKS", "STATS", "MMAPS", "FSYNCS", "FDSYNCS", "FLUSHES"),
-    *("BYTES_READ", "BYTES_WRITTEN", "MAX_BYTE_READ", "CONSEC_READS", "SEQ_READS", "FASTEST_RANK", "SLOWEST_RANK"),
+    *("BYTES_READ", "BYTES_WRITTEN", "MAX_BYTE_READ", "CONSEC_READS", "SEQ_READS", "CONSEC_WRITES", "SEQ_WRITES"),
+    *("FASTEST_RANK", "FASTEST_RANK_BYTES", "SLOWEST_RANK", "SLOWEST_RANK_BYTES"),
     *("SIZE_READ_0_100", "SIZE_READ_100_1K", "SIZE_READ_1K_10K", "SIZE_READ_10K_100K", "SIZE_READ_100K_1M"),
     *("SIZE_READ_1M_4M", "SIZE_READ_4M_10M", "SIZE_READ_10M_100M", "SIZE_READ_100M_1G", "SIZE_READ_1G_PLUS"),
 )
@@ -26,7 +27,16 @@ TIMES = (
     *("F_READ_TIME", "F_WRITE_TIME", "F_META_TIME", "F_FASTEST_RANK_TIME", "F_SLOWEST_RANK_TIME"),
     *("F_OPEN_START_TIMESTAMP", "F_READ_START_TIMESTAMP", "F_READ_END_TIMESTAMP", "F_CLOSE_END_TIMESTAMP"),
 )
-FILE_MODULES = ("POSIX", "STDIO")  # those whose records are files with COUNTERS and TIMES
+MPI_IO = "MPI-IO"
+FILE_MODULES = ("POSIX", "STDIO", MPI_IO)  # those whose records are files with COUNTERS and TIMES
+_MPI_WAYS = ("INDEP", "COLL", "SPLIT", "NB")
+_MPI_SUMS = {  # what MPI-IO counts by the way it was done
+    "OPENS": ("INDEP_OPENS", "COLL_OPENS"),
+    "READS": tuple(f"{way}_READS" for way in _MPI_WAYS),
+    "WRITES": tuple(f"{way}_WRITES" for way in _MPI_WAYS),
+    "FSYNCS": ("SYNCS",),
+    **{name: (name.replace("READ_", "READ_AGG_"),) for name in COUNTERS if name.startswith("SIZE_READ_")},
+}
 _LONGEST_TEXT = 4096
 _MOST_COUNTERS = 512
 _MOST_STRIPES = 1 << 16
@@ -34,6 +44,7 @@ _MOST_SEGMENTS = 1 << 28
 _DXT_COUNTS = 16 + 8 + 64  # behind number, rank, whether shared, and host
 _DXT_HEAD = _DXT_COUNTS + 16
 SEGMENT = np.dtype([("offset", "<i8"), ("length", "<i8"), ("start", "<f8"), ("end", "<f8")])
+_MOST_SUMMED = 1 << 60  # of a counter that is added to others
 _CHUNK = 2048  # records that are read before their columns are taken out
 
 Ints = npt.NDArray[np.int64]
@@ -232,13 +243,15 @@ class _Layout:
     """Where COUNTERS and TIMES stand in a module's records."""
 
     def __init__(self, library: ctypes.CDLL, module: str) -> None:
-        ints = _counter_names(library, f"{module.lower()}_counter_names")
-        floats = _counter_names(library, f"{module.lower()}_f_counter_names")
+        prefix = module.replace("-", "")
+        ints = _counter_names(library, f"{prefix.lower()}_counter_names")
+        floats = _counter_names(library, f"{prefix.lower()}_f_counter_names")
         self.dtype = np.dtype(
             [("head", np.int64, 2), ("counters", np.int64, len(ints)), ("times", np.float64, len(floats))]
         )
-        self._ints = [ints.index(f"{module}_{name}") if f"{module}_{name}" in ints else None for name in COUNTERS]
-        self._floats = [floats.index(f"{module}_{name}") if f"{module}_{name}" in floats else None for name in TIMES]
+        summed = _MPI_SUMS if module == MPI_IO else {}
+        self._ints = [_columns(ints, prefix, summed.get(name, (name,))) for name in COUNTERS]
+        self._floats = [_columns(floats, prefix, (name,)) for name in TIMES]
 
     def counters(self, records: npt.NDArray[Any]) -> Ints:
         return _rows(records["counters"], self._ints)
@@ -247,12 +260,18 @@ class _Layout:
         return _rows(records["times"], self._floats)
 
 
-def _rows(values: npt.NDArray[Any], places: list[int | None]) -> npt.NDArray[Any]:
-    """Columns as rows: what is used together lies together."""
+def _columns(names: list[str], prefix: str, wanted: tuple[str, ...]) -> list[int]:
+    return [names.index(f"{prefix}_{name}") for name in wanted if f"{prefix}_{name}" in names]
+
+
+def _rows(values: npt.NDArray[Any], places: list[list[int]]) -> npt.NDArray[Any]:
+    """Columns as rows: what is used together lies together. Several become their sum, without those that were not counted (below zero)."""
     taken = np.zeros((len(places), len(values)), values.dtype)
-    for row, place in enumerate(places):
-        if place is not None:
-            taken[row] = values[:, place]
+    for row, columns in enumerate(places):
+        if len(columns) == 1:
+            taken[row] = values[:, columns[0]]
+        elif columns:
+            taken[row] = values[:, columns].clip(0, _MOST_SUMMED).sum(axis=1)
     return taken
 
 

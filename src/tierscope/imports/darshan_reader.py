@@ -40,10 +40,18 @@ class FileRecords:
     def __len__(self) -> int:
         return len(self.files)
 
+    def chosen(self, which: npt.NDArray[np.bool_]) -> "FileRecords":
+        if which.all():
+            return self  # as nearly always, and many columns
+        return FileRecords(self.files[which], self.ranks[which], self.counters[which], self.times[which])
+
     def counter(self, name: str) -> npt.NDArray[np.int64]:
         """Below zero Darshan means that it did not count; what is absurd counts as nothing."""
         column = self.counters[:, COUNTERS.index(name)]
         return np.where((column < 0) | (column > MOST_COUNTED), 0, column)
+
+    def counters_as_they_are(self, name: str) -> npt.NDArray[np.int64]:
+        return self.counters[:, COUNTERS.index(name)]
 
     def seconds(self, name: str) -> npt.NDArray[np.float64]:
         """What no clock can have shown counts as nothing."""

@@ -14,7 +14,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import polars as pl
+
 from tierscope.errors import UserError
+from tierscope.imports.apart import PathNotes, SortedSums, apart_sums, sort_sums
 from tierscope.imports.dftracer_events import LINE, Process
 from tierscope.imports.dftracer_files import beginning
 from tierscope.imports.dftracer_job import TracedJob
@@ -22,17 +25,9 @@ from tierscope.imports.dftracer_outline import Outline
 from tierscope.imports.dftracer_readers import readers
 from tierscope.imports.dftracer_sums import OUTSIDE, FileSums, Task
 from tierscope.imports.gathered import GatheredLogs, ImportedEpoch, sums_of
-from tierscope.imports.paths import PROGRAM, UNKNOWN, TierRules, common_folder
-from tierscope.trace.described_logs import (
-    ApartSums,
-    DFTracerJob,
-    LogDoubts,
-    LogFacts,
-    LoggedProcess,
-    UnknownPaths,
-    tallied,
-)
-from tierscope.trace.ops import KINDS
+from tierscope.imports.paths import APART, STREAMS, UNKNOWN, TierRules
+from tierscope.trace.described_logs import DFTracerJob, LogDoubts, LogFacts, LoggedProcess
+from tierscope.trace.ops import KINDS, MOVES_BYTES
 from tierscope.units import closest
 
 DLIO_EPOCH = "DLIOBenchmark._train"
@@ -116,10 +111,9 @@ class _Gathering:
         folders = {self._names.get(start.folder, "") for start in job.started.values()}
         self._folder = folders.pop() if len(folders) == 1 else ""  # what relative names are below
         self._cells: dict[tuple[int, int, str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
-        self._apart = {name: [0, 0, 0] for name in (PROGRAM, UNKNOWN)}
-        self._files: dict[str, set[bytes]] = {name: set() for name in (PROGRAM, UNKNOWN)}
-        self._folders: dict[str, int] = defaultdict(int)
-        self._outside, self._no_names = [0, 0, 0], 0
+        self._outside: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])  # of no rank, or in no epoch
+        self._notes, self._no_names = PathNotes(), 0
+        self._noted: set[bytes] = set()
         self._tiers: dict[bytes, str] = {}
         for each in sums:
             for (process, epoch, kind, file), values in each.cells.items():
@@ -127,25 +121,32 @@ class _Gathering:
 
     def _add(self, process: Process, epoch: int, kind: str, file: bytes, values: list[int]) -> None:
         tier = self._tier(file)
-        into = self._apart.get(tier)
-        if into is not None:
-            self._files[tier].add(file)
-        if tier == UNKNOWN:
-            path = self._path(file)
-            self._no_names += values[0] * (not path)
-            if path:
-                self._folders[os.path.dirname(path)] += values[2]
-        if into is None and (epoch == OUTSIDE or process not in self._ranks):
-            into = self._outside
-        if into is None:
+        self._note(UNKNOWN if tier == self._rules.other else tier, file, kind, values)
+        if epoch == OUTSIDE or process not in self._ranks:
+            into = self._outside[tier if tier in APART else "", kind]
+        else:
             into = self._cells[epoch, self._ranks[process], tier, kind]
         for place, value in enumerate(values):
             into[place] += value
 
+    def _note(self, name: str, file: bytes, kind: str, values: list[int]) -> None:
+        """Paths on no tier; what was done without a path."""
+        if name not in self._notes.weights:
+            return
+        path = self._path(file)
+        self._no_names += values[0] * (name == UNKNOWN and not path)
+        ops, nanoseconds, size = values
+        moved = size if kind in MOVES_BYTES else 0
+        self._notes.weights[name].add(path if name == STREAMS else os.path.dirname(path), ops, moved, nanoseconds / 1e9)
+        if file not in self._noted:
+            self._noted.add(file)
+            self._notes.files[name] += 1
+
     def _tier(self, file: bytes) -> str:
         if file not in self._tiers:
             path = self._path(file)
-            self._tiers[file] = self._rules.of_all([path], [], set())[0] if path else UNKNOWN
+            found = self._rules.of_all([path], [], set())[0] if path else UNKNOWN
+            self._tiers[file] = self._rules.other if found == UNKNOWN else found
         return self._tiers[file]
 
     def _path(self, file: bytes) -> str:
@@ -159,9 +160,18 @@ class _Gathering:
             for (epoch, rank, tier, kind), (ops, nanoseconds, size) in sorted(self._cells.items())
             if ops
         ]
-        found = {tier for tier in self._tiers.values() if tier not in (PROGRAM, UNKNOWN)}
-        tiers = self._rules.order(found)
-        return GatheredLogs(sums_of(rows), self._rank_epochs(), tiers, self._facts(), command=self._command())
+        on_tiers = {tier for tier in self._tiers.values() if tier not in APART}
+        unranked = {name: self._rows_outside(name) for name in APART}
+        found = sort_sums(sums_of(rows), self._rules, on_tiers, self._notes, unranked)
+        return GatheredLogs(found.sums, self._rank_epochs(), found.tiers, self._facts(found), command=self._command())
+
+    def _rows_outside(self, name: str) -> pl.DataFrame:
+        """Of one of APART, or of all tiers (no name)."""
+        return sums_of(
+            (OUTSIDE, 0, name, kind, nanoseconds / 1e9, ops, min(size, _MOST))
+            for (tier, kind), (ops, nanoseconds, size) in sorted(self._outside.items())
+            if tier == name
+        )
 
     def _rank_epochs(self) -> list[ImportedEpoch]:
         computed: dict[tuple[int, int], int] = defaultdict(int)
@@ -192,11 +202,9 @@ class _Gathering:
         first = min((start.at_ns, process) for process, start in started.items())[1]
         return strings.get(started[first].command, "").replace(";", " ")
 
-    def _facts(self) -> LogFacts:
+    def _facts(self, found: SortedSums) -> LogFacts:
         job, sums = self._job, self._sums
         processes = {*self._ranks, *job.started, *(process for each in job.outlines for process in each.processes)}
-        program, unknown = self._apart[PROGRAM], self._apart[UNKNOWN]
-        folders = sorted(self._folders.items(), key=lambda pair: -pair[1])[:MOST_NAMED]
         return LogFacts(
             source="dftracer",
             logs=len(sums),
@@ -207,16 +215,10 @@ class _Gathering:
                 cut_files=tuple(os.path.basename(each.path) for each in sums if each.cut)[:MOST_LISTED],
                 no_names=self._no_names,
             ),
-            program=_apart(program, len(self._files[PROGRAM])),
-            unknown=UnknownPaths(
-                ops=tallied(unknown[0]),
-                bytes=tallied(unknown[2]),
-                seconds=unknown[1] / 1e9,
-                files=len(self._files[UNKNOWN]),
-                folders=tuple((folder, tallied(size)) for folder, size in folders),
-                suggestion=common_folder([folder for folder, _ in folders]),
-            ),
-            outside_epochs=_apart(self._outside),
+            program=found.program,
+            streams=found.streams,
+            unknown=found.unknown,
+            outside_epochs=apart_sums(self._rows_outside("")),
             dftracer=self._described(processes),
         )
 
@@ -249,8 +251,3 @@ class _Gathering:
         return LoggedProcess(
             host=self._job.hosts.get(host, host), pid=pid, parent=parent, rank=self._ranks.get(process)
         )
-
-
-def _apart(sums: Sequence[int], files: int = 0) -> ApartSums:
-    ops, nanoseconds, size = sums
-    return ApartSums(ops=tallied(ops), bytes=tallied(size), seconds=nanoseconds / 1e9, files=files)

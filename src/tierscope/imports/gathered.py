@@ -55,7 +55,7 @@ def to_trace(gathered: GatheredLogs) -> Trace:
     summed = (
         gathered.sums.group_by("epoch", "rank", "tier", "kind", maintain_order=True)
         .agg(pl.col("busy_seconds", "ops", "bytes").sum())
-        .filter((pl.col("ops") > 0) | (pl.col("busy_seconds") != 0))
+        .filter((pl.col("ops") > 0) | (pl.col("busy_seconds") != 0) | (pl.col("bytes") > 0))
         .join(nodes, on="rank", how="left")
         .with_columns(record=pl.lit("io"), lane=pl.lit(0, pl.Int32))
     )

@@ -15,13 +15,13 @@ from tierscope.imports.darshan_job import place_logs, process_of
 from tierscope.imports.darshan_reader import OLD, DarshanLog, UnreadableLog, read_logs
 from tierscope.imports.gathered import GatheredLogs, to_trace
 from tierscope.imports.paths import TierRules
+from tierscope.imports.untiered import refuse_untiered
 from tierscope.output import manifest
 from tierscope.output.result import locked
 from tierscope.output.store import RunStore
 from tierscope.plain_files import DIRECTORY, not_plain
 from tierscope.trace.described_logs import LogDoubts
 from tierscope.trace.trace import Trace
-from tierscope.units import about_bytes
 
 KIND = "import"
 SUFFIXES = {".darshan": "darshan", ".darshan.gz": "darshan", ".pfw": "dftracer", ".pfw.gz": "dftracer"}
@@ -29,16 +29,20 @@ SUFFIXES = {".darshan": "darshan", ".darshan.gz": "darshan", ".pfw": "dftracer",
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """How logs are to be read. `force`: show also what is not to be trusted; `ranks`: of processes, where that is known."""
+    """How logs are to be read. `force`: show also what is not to be trusted; `ranks`: of processes, where that is known.
+
+    `shared`: count files that Darshan summed up over all ranks. `command`: who asks, and of which logs, for errors that say what to type; empty: `analyze`.
+    """
 
     rules: TierRules
     epoch_gap_seconds: float | None = None
-    split_shared: bool = False
+    shared: bool = True
     traced_reads: bool = False
     epoch_span: str | None = None
     compute_span: str | None = None
     force: bool = False
     ranks: Mapping[int, int] = field(default_factory=dict)
+    command: str = ""
 
 
 def source_of(path: str) -> str | None:
@@ -53,10 +57,16 @@ def import_logs(paths: Sequence[str], wanted: ImportOptions) -> Trace:
     if len(kinds) > 1:
         raise UserError("logs of Darshan and of DFTracer together; give those of one profiler")
     gathered = _darshan(paths, wanted) if kinds == {"darshan"} else _dftracer(paths, wanted)
-    trace = _trace(gathered)
+    if not gathered.ranks:
+        raise UserError("no line of these logs tells of a process; get them again from where they were written")
     if not wanted.force:
         _refuse_doubtful(gathered.facts.doubts, paths)
-    return trace
+    refuse_untiered(gathered.facts.unknown, gathered.sums, wanted.rules, wanted.command, paths)
+    if not gathered.tiers:
+        raise UserError(
+            f"{paths[0]}: no file is in it; to see it all the same, say where data would lie: --tier gfs=/path"
+        )
+    return to_trace(gathered)
 
 
 def _refuse_missing(paths: Sequence[str]) -> None:
@@ -89,7 +99,7 @@ def _darshan(paths: Sequence[str], wanted: ImportOptions) -> GatheredLogs:
     _refuse_several_jobs(logs)
     if wanted.traced_reads and all(log.segments is None for log in logs):
         raise UserError("--dxt: no log holds extended tracing (DXT); leave it out, or trace with MOD_ENABLE DXT_POSIX")
-    options = darshan.DarshanOptions(wanted.epoch_gap_seconds, wanted.split_shared, wanted.traced_reads)
+    options = darshan.DarshanOptions(wanted.epoch_gap_seconds, wanted.shared, wanted.traced_reads)
     gathered = darshan.import_logs(logs, wanted.rules, options)
     if wanted.ranks:
         gathered = _renumbered(gathered, logs, wanted.ranks)
@@ -98,8 +108,6 @@ def _darshan(paths: Sequence[str], wanted: ImportOptions) -> GatheredLogs:
         f"{os.path.basename(log.path)}: {log.complaints[0].removeprefix('Error: ')}" for log in logs if log.complaints
     ]
     unreadable = tuple(f"{os.path.basename(each.path)}: {each.reason}" for each in bad)
-    if not gathered.tiers and not wanted.force:
-        _refuse_doubtful(LogDoubts(unreadable_logs=unreadable, damaged_logs=tuple(said)), paths)
     doubts = structs.replace(gathered.facts.doubts, unreadable_logs=unreadable, damaged_logs=tuple(said))
     facts = structs.replace(gathered.facts, job_id=first.job["job_id"], doubts=doubts)
     return replace(gathered, facts=facts, command=first.job["command"])
@@ -131,18 +139,6 @@ def _refuse_several_jobs(logs: Sequence[DarshanLog]) -> None:
         raise UserError(
             f"logs of {len(jobs)} jobs ({one.job['job_id']}: {one.path}; {other.job['job_id']}: {other.path}); give those of one job"
         )
-
-
-def _trace(gathered: GatheredLogs) -> Trace:
-    if not gathered.ranks:
-        raise UserError("no line of these logs tells of a process; get them again from where they were written")
-    if not gathered.tiers:
-        unknown = gathered.facts.unknown
-        below = f": {about_bytes(unknown.bytes)} are below {unknown.folders[0][0]}" if unknown.folders else ""
-        raise UserError(
-            f"no file in these logs is on a tier that can be told{below}; say where the data lay, for example --tier gfs={unknown.suggestion}"
-        )
-    return to_trace(gathered)
 
 
 def _refuse_doubtful(doubted: LogDoubts, paths: Sequence[str]) -> None:

@@ -1,6 +1,7 @@
 """Which tier a logged path is on: what the user says first, then what Lustre said, then the longest mount point.
 
-Files of the program itself (libraries, bytecode, devices) are kept apart from data, wherever they lie.
+Files of the program itself (libraries, bytecode, devices) are kept apart from data, wherever they lie, and so are its standard streams. What no
+rule and no mount point tells is UNKNOWN: importers show it as a tier of its own (`TierRules.other`).
 """
 
 import os
@@ -10,7 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 PROGRAM = "\0program"  # no tier can be called that
+STREAMS = "\0streams"
 UNKNOWN = "\0unknown"
+APART = (PROGRAM, STREAMS)  # in no class of I/O
 LUSTRE = "lustre"
 
 _PROGRAM_FOLDERS = ("/usr/", "/lib/", "/lib64/", "/etc/", "/proc/", "/sys/", "/dev/", "/bin/", "/sbin/", "/run/")
@@ -18,6 +21,7 @@ _PROGRAM_INSIDE = re.compile(r"/(site-packages|dist-packages|__pycache__|lib/pyt
 _PROGRAM_SUFFIXES = (".py", ".pyc", ".pyo", ".so", ".egg-link", ".dist-info", ".whl")
 _ODD_ENDS = (*_PROGRAM_SUFFIXES, ">", "]")  # other names of files need no closer look
 _LIBRARY_VERSION = re.compile(r"\.so(\.\d+)+$")
+_STREAM = re.compile(r"<STD(IN|OUT|ERR)>")
 _NO_FILE = re.compile(r"<.*>|(pipe|socket|anon_inode):.*")
 _NOT_STORAGE = frozenset(
     (
@@ -53,7 +57,7 @@ class TierRules:
     def of_all(
         self, paths: Sequence[str], mounts: Sequence[tuple[str, str]], on_lustre: frozenset[int] | set[int]
     ) -> list[str]:
-        """A tier's name for every path, or PROGRAM, or UNKNOWN. `on_lustre`: places of the paths that Lustre told about."""
+        """A tier's name for every path, or PROGRAM, STREAMS or UNKNOWN. `on_lustre`: places of the paths that Lustre told about."""
         folders_mounted = ((mount.rstrip("/") + "/", kind) for mount, kind in mounts)
         by_length = sorted(((mount, _mount_tier(mount, kind)) for mount, kind in folders_mounted), key=_longest)
         places = {mount.rstrip("/"): tier for mount, tier in by_length}
@@ -68,7 +72,7 @@ class TierRules:
             ruled = single_files.get(path) or folder.ruled
             odd = folder.packages or folder.system or name.endswith(_ODD_ENDS) or ".so." in name or not name
             if odd and (not path or _is_program(name, folder, ruled is not None)):
-                found.append(PROGRAM)
+                found.append(STREAMS if _STREAM.fullmatch(path) else PROGRAM)
             else:
                 found.append(ruled or (LUSTRE if place in on_lustre else places.get(path, folder.mounted)))
         return found
@@ -85,10 +89,20 @@ class TierRules:
         return _Folder(ruled, mounted, bool(_PROGRAM_INSIDE.search(folder)), folder.startswith(_PROGRAM_FOLDERS))
 
     def order(self, found: set[str]) -> list[str]:
-        """Tiers nearest first: those that were given, with local filesystems before and others behind them."""
-        others = sorted(found - {PROGRAM, UNKNOWN} - self.given.keys())
+        """Tiers nearest first: those that were given, with local filesystems before and others behind them; first of all what is on no tier."""
+        others = sorted(found - {*APART, UNKNOWN, self.other} - self.given.keys())
         near = [name for name in others if name in _NEAR]
-        return [*near, *self.given, *(name for name in others if name not in near)]
+        unknown = [self.other] if self.other in found else []
+        return [*unknown, *near, *self.given, *(name for name in others if name not in near)]
+
+    def free_name(self, wanted: str) -> str:
+        """For a tier that nobody gave: another name where a given one has it."""
+        return f"{wanted[:14]}_2" if wanted in self.given else wanted
+
+    @property
+    def other(self) -> str:
+        """The tier of what matches none."""
+        return self.free_name("other")
 
 
 def _longest(pair: tuple[str, str]) -> int:

@@ -6,6 +6,7 @@ from tierscope.arch.networks import find_network
 from tierscope.arch.precision import PRECISIONS
 from tierscope.arch.step_memory import CUDNN, step_memory
 from tierscope.measure.checkpoints import checkpoints_of
+from tierscope.measure.coverage import coverage_of_ranks
 from tierscope.measure.trained import metadata_cache, network_of
 from tierscope.plan.file_format import make_format
 from tierscope.plan.plan import Plan
@@ -28,12 +29,13 @@ def about_run(
     """What a trace says of itself; `origin`: where and with what it was measured; `devices`: what is behind tiers, where that is known."""
     study = point.study
     plan = Plan.of(study, make_format(study).file_bytes)
+    tiers = tuple(_described(tier, devices or {}) for tier in study.system.tiers)
     return Measured(
         study=identity(study),
         point=point.index,
         sweep=dict(point.sweep),
         provides=("epochs", "lanes", "busy", "wall", "steps", "cold"),
-        tiers=tuple(_described(tier, devices or {}) for tier in study.system.tiers),
+        tiers=tiers,
         ranks=study.system.ranks,
         nodes=study.system.nodes,
         trimmed_samples=plan.order.undivided,
@@ -44,6 +46,7 @@ def about_run(
         metadata_cache=metadata_cache(study),
         provenance=origin,
         own_cost=own_cost,
+        coverage=coverage_of_ranks(ranks, tiers, study.workload.model.network is not None),
     )
 
 

@@ -22,8 +22,11 @@ from tierscope.native import library
 from tierscope.output.result import clear_scratch, make_scratch
 from tierscope.recording.builtin import Builtin
 from tierscope.recording.collect import collect
+from tierscope.recording.coverage import coverage_of
 from tierscope.recording.recorders import RecordingRequest
 from tierscope.spec.study import FRAMEWORKS, Study
+from tierscope.trace.description import RANK_WALL
+from tierscope.trace.kernel_io import counted_since, kernel_io
 from tierscope.trace.rank_trace import RankTrace
 from tierscope.trace.trace import RunKey
 from tierscope.watch import Watch
@@ -73,12 +76,16 @@ class Preloading:
         folder = make_scratch(self._out, f"preload-{key.point:04d}-r{key.repetition}")
         tiers = tier_prefixes(study, self._out)
         variables = Builtin().prepare(folder, RecordingRequest(command=(), tiers=tiers))
+        before = kernel_io()
         with LocalCrew(study.system.ranks, variables, numbered=True) as crew:
             watched = Watched(PRELOADED, folder)
             task = RunTask(study, run.loader, self._out, None, compute, None, watched, key.repetition)
             ranks: list[RankTrace] = crew.call(task, watch.advance)
             crew.leave(_ENDING_SECONDS)
+        kernel = counted_since(before)
         found = collect(folder, [tier.name for tier in tiers], lambda _: False, time.monotonic_ns())
+        emulated = [tier.name for tier in study.system.tiers if tier.emulate]
+        covered = coverage_of(folder, found, kernel, emulated)
         clear_scratch(self._out, os.path.basename(folder))
         per_node, epochs = study.system.ranks_per_node, study.workload.train.epochs
         rows = found.table.filter(
@@ -88,4 +95,8 @@ class Preloading:
             repetition=pl.lit(key.repetition, pl.Int32),
             node=(pl.col("rank") // per_node).cast(pl.Int32),
         )
-        return ProfiledRun(ranks, rows, ("epochs", "lanes", "busy", "steps", "cold"), recorder=PRELOADED)
+        wall = ("wall", RANK_WALL) if RANK_WALL in found.provides else ()
+        if not wall:  # sums over processes are no wall seconds
+            rows = rows.with_columns(wall_seconds=pl.lit(None, pl.Float64))
+        provides = ("epochs", "lanes", "busy", *wall, "steps", "cold")
+        return ProfiledRun(ranks, rows, provides, recorder=PRELOADED, coverage=covered)

@@ -34,6 +34,7 @@ from tierscope.recording.recorders import RECORDERS, RecordingRequest
 from tierscope.spec.study import Study
 from tierscope.spec.traced import TracedTier
 from tierscope.storage.files import tier_root
+from tierscope.trace.coverage import Coverage
 from tierscope.trace.description import Imported, ProfiledLogs
 from tierscope.trace.rank_trace import RankTrace
 from tierscope.trace.trace import RunKey, Trace
@@ -54,6 +55,7 @@ class ProfiledRun:
     profiler: str | None = None
     recorder: str | None = None
     logs: ProfiledLogs | None = None
+    coverage: Coverage | None = None
 
 
 class Profiling:

@@ -143,6 +143,7 @@ class Runner:
             profiler=measured.profiler,
             recorder=measured.recorder,
             logs=measured.logs,
+            coverage=measured.coverage,
         )
         trace = gather(key, about, [tier.name for tier in point.study.system.tiers], measured.ranks)
         return replace(trace, table=pl.concat([trace.table, measured.io]))

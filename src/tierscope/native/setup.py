@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tierscope.errors import UserError
+from tierscope.native.seen import NAME, SEEN_BYTES
 from tierscope.native.state import _LOST, CONFIG_MAGIC, MAX_PREFIXES, MAX_STATIONS, MAX_TIERS, PATH, VERSION
 from tierscope.native.stations import TIER, TierStations, pack
 
@@ -42,9 +43,11 @@ class TierSetup:
 
 
 def write_setup(folder: str, tiers: Sequence[TierSetup], slots: int, boot: str, options: int = 0) -> None:
-    """The config, the board and the count of what cannot be recorded, before any process starts. The folder is new: files that are there are an error."""
+    """The config, the board, the count of what cannot be recorded and that of what is seen on no tier, before any process starts. The folder is new: files that are there are an error."""
     with open(os.path.join(folder, "lost"), "xb") as lost:
         lost.write(bytes(_LOST.size))
+    with open(os.path.join(folder, NAME), "xb") as seen:
+        seen.write(bytes(SEEN_BYTES))
     with open(os.path.join(folder, "board"), "xb") as board:
         board.write(bytes(max(1, slots) * 8))  # real blocks: it will be mapped
     with open(os.path.join(folder, "config"), "xb") as config:

@@ -54,6 +54,7 @@ HEAD = np.dtype(
         ("mapped_ops", "<u8"),
         ("unemulated", "<u8"),
         ("lost_rows", "<u8"),
+        ("shares_clock", "<u8"),
     ]
 )
 PHASE = np.dtype([("name", "S24"), ("ns", "<u8"), ("count", "<u8")])
@@ -146,6 +147,7 @@ class StateHead:
     lost_rows: int  # of the operation list
     mapped_ops: int
     unemulated: bool
+    shares_clock: bool  # all its operations are in the clock of its rank on its host
 
     @property
     def clock(self) -> str:
@@ -218,6 +220,7 @@ def read_head(path: str, tiers: int) -> StateHead | None:
         lost_rows=min(int(head["lost_rows"]), _LARGEST),
         mapped_ops=min(int(head["mapped_ops"]), _LARGEST),
         unemulated=bool(head["unemulated"]),
+        shares_clock=bool(head["shares_clock"]),
     )
 
 

@@ -169,14 +169,22 @@ def _tier(builder: _Builder, tier: Tier, nodes: int, seed: int) -> TierQueues:
     def links(bandwidth: float | None, count: int) -> list[_Row]:
         return [_Row(0.0, 1 / bandwidth, 0.0, False, 0.0, tier.latency)] * count if bandwidth else []
 
-    names = [f"{seed}/{tier.name}/{device}/{number}" for device in range(devices) for number in range(tier.servers)]
+    def servers() -> list[_Row]:
+        if not tier.variation:
+            return [server("")] * (devices * tier.servers)
+        return [
+            server(f"{seed}/{tier.name}/{device}/{number}")
+            for device in range(devices)
+            for number in range(tier.servers)
+        ]
+
     return TierQueues(
         name=tier.name,
         nodes_per_device=per_device,
         nodes_per_gateway=per_gateway,
         metadata=builder.add(f"{tier.name} metadata server", [metadata_server()] * (devices * tier.metadata_servers)),
         metadata_servers=tier.metadata_servers,
-        servers_first=builder.add(f"{tier.name} server", [server(name) for name in names]),
+        servers_first=builder.add(f"{tier.name} server", servers()),
         servers=tier.servers,
         node_link=builder.add(f"{tier.name} link of node", links(tier.node_bandwidth, nodes)),
         device_link=builder.add(f"{tier.name} link of device", links(tier.device_bandwidth, devices)),

@@ -93,7 +93,7 @@ def _start(study: Study, schedule: Schedule, options: EventOptions) -> StartInpu
     return StartInputs(
         nodes=np.arange(ranks, dtype=np.int64) // study.system.ranks_per_node,
         seconds=np.zeros(ranks),
-        order=_order(ranks, options.seed),
+        order=_order(ranks, options.seed).copy(),
         window=np.zeros(0, np.int64) if schedule.window is None else schedule.window,
     )
 

@@ -1,6 +1,7 @@
 """Which improvements meet a goal, at which smallest cache rate: the grid of the Hierarchy study's fourth figure.
 
-Every combination is an estimate by the simple scaling (see `whatif`), so its warnings hold for each of them.
+Every combination is an estimate by the simple scaling (see `whatif` and, of epochs and AU, `goals`), so its warnings hold for each of them.
+Points that read less data than others cannot be ranked against them, and are left out.
 """
 
 import itertools
@@ -11,13 +12,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from tierscope.analysis.statistics import ROUNDING
 from tierscope.analysis.wording import Finding
 from tierscope.jsonable import SweepValues, cache_rate_of
 from tierscope.predict.ceilings import ceilings, exceeded
-from tierscope.predict.hull import Floats, upper_hull
-from tierscope.predict.processes import PointTimes, Processes, factor, largest
+from tierscope.predict.goals import Judge, told_kinds
+from tierscope.predict.hull import Floats
+from tierscope.predict.processes import PointTimes, Processes, factor
 from tierscope.predict.whatif import untold
+from tierscope.spec.goal import AU, EPOCH, IO, Goal
 
 MOST_COMBINATIONS = 1_000_000
 MOST_TIMES = 30_000_000  # combinations × points: what is kept at once
@@ -52,22 +54,36 @@ class Option:
     io_seconds: float
     cost: float | None
     warnings: tuple[Finding, ...]
+    epoch_seconds: float | None = None  # estimated; None: not known
+    au: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
     """`chosen[i]` is the point with the smallest cache rate that meets the goal with combination i, or −1; `io_seconds[i]` is the time
-    there, or the shortest that there is. Combinations are in the order of their product, the last class varying fastest."""
+    there, or where the goal is missed by least, and `values[i]` what the goal is about: I/O or epoch seconds, or AU. Combinations are in the order of their
+    product, the last class varying fastest."""
 
-    goal_seconds: float
+    goal: Goal
     vary: dict[str, tuple[float, ...]]
     fixed: dict[str, float]
     sweeps: tuple[SweepValues, ...]  # of the points, ordered by cache rate
     chosen: npt.NDArray[np.intp]
     io_seconds: Floats
+    values: Floats
     options: tuple[Option, ...]  # the Pareto front, cheapest first
     met_without: int | None  # the point that meets the goal as it is
     warnings: tuple[Finding, ...] = ()  # about all of them
+
+    @property
+    def goal_seconds(self) -> float | None:
+        """None: it is no time."""
+        return self.goal.seconds
+
+    @property
+    def nearest(self) -> int:
+        """The combination that misses the goal by least."""
+        return int(self.values.argmax() if self.goal.kind == AU else self.values.argmin())
 
     def combination(self, index: int) -> dict[str, float]:
         places = np.unravel_index(index, [len(values) for values in self.vary.values()])
@@ -76,63 +92,76 @@ class Exploration:
 
 def explore(
     processes: Processes,
-    goal_seconds: float,
+    goal: Goal | float,
     vary: Mapping[str, tuple[float, ...]],
     fixed: Mapping[str, float] | None = None,
     prices: Prices | None = None,
 ) -> Exploration:
-    """`vary`: the improvements to combine, ascending; `fixed`: those of other classes. All in percent."""
-    prices = prices or Prices()
+    """`goal`: a bare time is one of I/O. `vary`: the improvements to combine, ascending; `fixed`: those of other classes. All in percent."""
+    prices, goal, whole, processes = prices or Prices(), Goal.of(goal), processes, processes.comparable()
     fixed = {name: percent for name, percent in (fixed or {}).items() if name not in vary}
     grid = np.array(list(itertools.product(*([factor(value) for value in values] for values in vary.values()))))
     directions = np.column_stack([np.ones(len(grid)), grid])
-    enough = goal_seconds * (1 + ROUNDING)
-    times = [_io_seconds(processes, point, tuple(vary), fixed, directions) for point in processes.points]
+    judge = Judge(processes, tuple(vary), fixed)
+    values = [judge.values(goal.kind, point, directions) for point in processes.points]
+    seconds = values if goal.kind == IO else [judge.values(IO, point, directions) for point in processes.points]
     rates = [_rate(point) for point in processes.points]
-    chosen, shortest = _choose(times, enough, rates)
-    measured = processes.io_seconds(np.ones((1, len(processes.classes))))[:, 0]
-    met_without = next((index for index, seconds in enumerate(measured) if seconds <= enough), None)
+    as_it_is = Judge(processes, (), {})
+    measured = [float(as_it_is.values(goal.kind, point, np.ones((1, 1)))[0]) for point in processes.points]
+    met_without = next((index for index, value in enumerate(measured) if goal.is_met(value)), None)
     sweeps = tuple(point.sweep for point in processes.points)
-    warnings = tuple(untold(processes, fixed | dict.fromkeys(vary, 1.0)))
-    found = Exploration(goal_seconds, dict(vary), fixed, sweeps, chosen, shortest, (), met_without, warnings)
+    warnings = tuple(untold(whole, fixed | dict.fromkeys(vary, 1.0)))
+    found = _exploration(goal, vary, fixed, sweeps, _choose(values, goal, rates), values, seconds)
+    found = replace(found, met_without=met_without, warnings=warnings)
     if not prices.gib:
-        return replace(found, options=tuple(_options(found, processes, rates, prices)))
+        return replace(found, options=tuple(_options(found, processes, whole, rates, prices)))
     # Where more than the rate was swept, a larger one may take less room: what it costs decides then.
     rooms = [prices.room(index) for index in range(len(sweeps))]
-    by_room = replace(found, chosen=(cheapest := _choose(times, enough, rooms))[0], io_seconds=cheapest[1])
-    return replace(found, options=tuple(_options(by_room, processes, rooms, prices)))
+    by_room = _exploration(goal, vary, fixed, sweeps, _choose(values, goal, rooms), values, seconds)
+    return replace(found, options=tuple(_options(by_room, processes, whole, rooms, prices)))
 
 
-def _choose(times: list[Floats], enough: float, spent: list[float]) -> tuple[npt.NDArray[np.intp], Floats]:
-    """For every combination the point that spends least of what meets the goal, or −1; and the time there, or the shortest."""
-    chosen = np.full(len(times[0]), -1)
-    shortest = np.full(len(times[0]), np.inf)
-    for index in sorted(range(len(times)), key=lambda index: spent[index]):
-        meets = (chosen < 0) & (times[index] <= enough)
-        shortest = np.where(meets | ((chosen < 0) & (times[index] < shortest)), times[index], shortest)
+_Chosen = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+
+
+def _exploration(
+    goal: Goal,
+    vary: Mapping[str, tuple[float, ...]],
+    fixed: dict[str, float],
+    sweeps: tuple[SweepValues, ...],
+    picked: _Chosen,
+    values: list[Floats],
+    seconds: list[Floats],
+) -> Exploration:
+    chosen, shown = picked
+    each = np.arange(len(shown))
+    at, io = (np.array(some)[shown, each] for some in (values, seconds))
+    return Exploration(goal, dict(vary), fixed, sweeps, chosen, io, at, (), None)
+
+
+def _choose(values: list[Floats], goal: Goal, spent: list[float]) -> _Chosen:
+    """For every combination the point that spends least of what meets the goal, or −1; and that point, or the one that misses it by least."""
+    better = -1.0 if goal.kind == AU else 1.0
+    enough = better * goal.enough
+    chosen = np.full(len(values[0]), -1)
+    shown = np.zeros(len(values[0]), dtype=np.intp)
+    least = np.full(len(values[0]), np.inf)
+    for index in sorted(range(len(values)), key=lambda index: spent[index]):
+        here = better * values[index]
+        meets = (chosen < 0) & (here <= enough)
+        nearer = meets | ((chosen < 0) & (here < least))
+        least, shown = np.where(nearer, here, least), np.where(nearer, index, shown)
         chosen[meets] = index
-    return chosen, shortest
+    return chosen, shown
 
 
 def _rate(point: PointTimes) -> float:
     return cache_rate_of(point.sweep)
 
 
-def _io_seconds(
-    processes: Processes, point: PointTimes, varied: tuple[str, ...], fixed: Mapping[str, float], directions: Floats
-) -> Floats:
-    """At one point, for every combination. Classes that do not vary are one sum, so that few processes can be the slowest."""
-    columns = [processes.classes.index(name) for name in varied]
-    factors = processes.factors(fixed)
-    factors[columns] = 0.0
-    maxima = []
-    for epoch in point.epochs:
-        times = np.column_stack([epoch.seconds @ factors, epoch.seconds[:, columns]])
-        maxima.append(largest(times[upper_hull(times)], directions))
-    return np.median(maxima, axis=0)
-
-
-def _options(found: Exploration, processes: Processes, spent: list[float], prices: Prices) -> list[Option]:
+def _options(
+    found: Exploration, processes: Processes, whole: Processes, spent: list[float], prices: Prices
+) -> list[Option]:
     """The Pareto front. More of a class never takes longer, so it is enough to look one step down along every class.
 
     `spent`: what a point costs beside the classes, its cache rate or its room.
@@ -146,12 +175,33 @@ def _options(found: Exploration, processes: Processes, spent: list[float], price
         here[axis], below[axis] = slice(1, None), slice(None, -1)
         with_less[tuple(here)] = least[tuple(below)]
         front &= with_less > least
-    known = ceilings(processes) if len(processes.points) > 1 else []
+    known = ceilings(whole) if len(whole.points) > 1 else []
+    places = {id(point): place for place, point in enumerate(whole.points)}
     options = []
     for index in np.flatnonzero(front.ravel()):
         improve = found.combination(int(index))
         point, seconds = int(found.chosen[index]), float(found.io_seconds[index])
-        warnings = tuple(exceeded(known, point, seconds, {**found.fixed, **improve}))
+        warnings = tuple(exceeded(known, places[id(processes.points[point])], seconds, {**found.fixed, **improve}))
         cost = prices.cost(improve, point) if prices else None
         options.append(Option(improve, point, found.sweeps[point], seconds, cost, warnings))
+    options = _with_clock(options, processes, found.fixed)
     return sorted(options, key=lambda option: (option.cost or 0.0, sum(option.improve.values()), spent[option.point]))
+
+
+def _with_clock(options: list[Option], processes: Processes, fixed: Mapping[str, float]) -> list[Option]:
+    """Epoch and AU of every option, whatever the goal is about, where they are known."""
+    kinds = told_kinds(processes)
+    judge = Judge(processes, processes.classes, {})
+    found: dict[int, Option] = {}
+    for point in {option.point for option in options}:
+        here = [index for index, option in enumerate(options) if option.point == point]
+        factors = np.array([processes.factors({**fixed, **options[index].improve}) for index in here])
+        directions = np.column_stack([np.ones(len(here)), factors])
+        times = processes.points[point]
+        epochs, shares = (judge.values(kind, times, directions) if kind in kinds else None for kind in (EPOCH, AU))
+        for row, index in enumerate(here):
+            epoch = None if epochs is None else float(epochs[row])
+            found[index] = replace(
+                options[index], epoch_seconds=epoch, au=None if shares is None else float(shares[row])
+            )
+    return [found[index] for index in range(len(options))]

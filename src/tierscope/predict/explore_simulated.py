@@ -5,16 +5,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from tierscope.analysis.staging_costs import break_even_epochs
-from tierscope.analysis.statistics import ROUNDING
 from tierscope.errors import UserError
+from tierscope.jsonable import SweepValues
 from tierscope.predict import spread
 from tierscope.predict.exploration import Combination, SimulatedExploration
+from tierscope.predict.outcome import Outcome
 from tierscope.predict.simulation import Simulation, check_rates
 from tierscope.predict.unsimulated import refuse_unsimulated
 from tierscope.predict.work_limit import refuse_endless
 from tierscope.spec import keys, sweep
 from tierscope.spec.figures import is_number
+from tierscope.spec.goal import AU, GOAL_HINT, Goal
 from tierscope.spec.kinds import Integer
 from tierscope.spec.known import KnownSystem, drawn_systems
 from tierscope.spec.load import Loaded
@@ -40,9 +44,9 @@ def explore_simulated(loaded: Loaded, wanted: ExplorationRequest, watch: Watch) 
     """Of a study that was loaded with what is to vary."""
     vary, method = wanted.vary, wanted.method
     study, known = loaded.study, loaded.known
-    seconds = read_goal(wanted.goal) if wanted.goal is not None else study.goal
-    if seconds is None:
-        raise UserError("there is no goal; give the I/O seconds per epoch that you want, for example --goal 4s")
+    goal = read_goal(wanted.goal) if wanted.goal is not None else study.goal
+    if goal is None:
+        raise UserError(f"there is no goal; {GOAL_HINT}")
     varied = [axis for axis in study.sweep if axis.path in _paths(study, vary)]
     if not varied:
         raise UserError(
@@ -59,20 +63,25 @@ def explore_simulated(loaded: Loaded, wanted: ExplorationRequest, watch: Watch) 
     groups: dict[tuple[Any, ...], list[Combination]] = {}
     studies: dict[tuple[Any, ...], Study] = {}
     for point in points:
-        found = simulate_combination(point.study, method, known)
         chosen = {name: value for name, value in point.sweep.items() if name != _RATE}
-        met = found[0] <= seconds * (1 + ROUNDING)
         rate = point.study.placement.cache_rate
-        groups.setdefault(tuple(chosen.values()), []).append(Combination(chosen, rate, *found, met))
+        found = simulate_combination(chosen, point.study, method, known)
+        if goal.kind == AU and found.au is None:
+            raise UserError(
+                "an AU goal needs compute, and the study has none; set workload.train.computation_time, or give --goal epoch=10min"
+            )
+        groups.setdefault(tuple(chosen.values()), []).append(replace(found, met=goal.is_met(found.value(goal.kind))))
         studies[*chosen.values(), rate] = point.study
         watch.advance(1)
     combinations = tuple(
-        _priced(_staged(_best(group), group, studies), prices, names, study) for group in groups.values()
+        _priced(_staged(_best(group, goal), group, studies), prices, names, study) for group in groups.values()
     )
     order = {names[axis.path]: -1 if _less_is_more(axis.path) else 1 for axis in study.sweep}
-    front = sorted(_front(combinations, order), key=lambda each: (each.cost or 0.0, each.cache_rate, each.io_seconds))
+    front = sorted(
+        _front(combinations, order), key=lambda each: (each.cost or 0.0, each.cache_rate, each.shortfall(goal))
+    )
     values = {names[axis.path]: axis.values for axis in study.sweep if names[axis.path] != _RATE}
-    return SimulatedExploration(seconds, method, values, combinations, tuple(front))
+    return SimulatedExploration(goal, method, values, combinations, tuple(front))
 
 
 def _paths(study: Study, vary: Sequence[str]) -> list[str]:
@@ -112,26 +121,46 @@ def _staged(found: Combination, group: list[Combination], studies: Mapping[tuple
     return replace(found, staging_seconds=seconds, break_even_epochs=pays, compared=True)
 
 
-def simulate_combination(
-    study: Study, method: str, known: KnownSystem | None
-) -> tuple[float, float, float, str, float]:
-    """The slowest I/O time of the second epoch, its interval, the class that leads, and the epoch's time."""
+def simulate_combination(settings: SweepValues, study: Study, method: str, known: KnownSystem | None) -> Combination:
+    """Of the second epoch, on the clock: the slowest I/O time with its interval, the class that leads, the epoch, and AU where there is compute."""
     simulation = Simulation.of(study)
     outcome = simulation.epoch(min(2, study.workload.train.epochs), method, seed=study.seed)
     systems = drawn_systems(study.system, known) if known else ()
     low, high = spread.relative(study, simulation.stations, simulation.reading, outcome, systems)
-    seconds = float(outcome.io.max())
+    seconds = outcome.wall.sum(axis=(1, 2))
+    slowest = int(seconds.argmax())
+    longest = float(seconds[slowest])
     names = [f"{tier.name.upper()}-{kind}" for tier in study.system.tiers for kind in ("META", "READ")]
-    leader = names[int(outcome.busy[outcome.slowest].reshape(-1).argmax())]
-    return seconds, seconds * low, seconds * high, leader, float(outcome.seconds.max())
+    return Combination(
+        settings=settings,
+        cache_rate=study.placement.cache_rate,
+        io_seconds=longest,
+        low_seconds=longest * low,
+        high_seconds=longest * high,
+        bottleneck=names[int(outcome.wall[slowest].reshape(-1).argmax())],
+        epoch_seconds=float(outcome.seconds.max()),
+        met=False,
+        au=_utilisation(outcome),
+    )
 
 
-def _best(group: list[Combination]) -> Combination:
-    """Of one combination's cache rates: the smallest that meets the goal, or the one that takes least."""
+def _utilisation(outcome: Outcome) -> float | None:
+    """DLIO's AU: the first step excluded, the mean over ranks; of whole epochs where steps are not known."""
+    if not outcome.compute:
+        return None
+    compute, seconds = np.full(len(outcome.seconds), outcome.compute), outcome.seconds
+    if outcome.steps is not None and outcome.steps.shape[1] > 1:
+        first = outcome.steps[:, 0]
+        compute, seconds = compute - first[:, 2], seconds - first[:, 1] - first[:, 2]
+    return float(np.mean(compute / seconds))
+
+
+def _best(group: list[Combination], goal: Goal) -> Combination:
+    """Of one combination's cache rates: the smallest that meets the goal, or the one that misses it by least."""
     meeting = [each for each in group if each.met]
     if meeting:
-        return min(meeting, key=lambda each: (each.cache_rate, each.io_seconds))
-    return min(group, key=lambda each: each.io_seconds)
+        return min(meeting, key=lambda each: (each.cache_rate, each.shortfall(goal)))
+    return min(group, key=lambda each: each.shortfall(goal))
 
 
 def _priced(found: Combination, prices: Mapping[str, float], names: Mapping[str, str], base: Study) -> Combination:

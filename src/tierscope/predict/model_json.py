@@ -9,6 +9,7 @@ from tierscope.predict.calibrate import Calibration, FittedKey, LeftOut
 from tierscope.predict.exploration import Combination, SimulatedExploration
 from tierscope.predict.modelled import ModelAnswer, PointAnswer
 from tierscope.predict.propose import Proposal
+from tierscope.predict.to_json import goal_json
 
 
 def calibration_json(found: Calibration, proposals: Sequence[Proposal], epochs: int) -> JsonObject:
@@ -92,7 +93,8 @@ def simulated_exploration_json(found: SimulatedExploration) -> JsonObject:
         "kind": "exploration",
         "method": found.method,
         "simulated": True,
-        "goal_seconds": found.goal_seconds,
+        "goal": goal_json(found.goal),
+        "goal_seconds": found.goal.seconds,
         "vary": {name: list(values) for name, values in found.vary.items()},
         "grid": [_combination(each) for each in found.combinations],
         "pareto": [_combination(each) for each in found.pareto],
@@ -110,6 +112,7 @@ def _combination(each: Combination) -> JsonObject:
         "io_seconds_high": each.high_seconds,
         "bottleneck": each.bottleneck,
         "epoch_seconds": each.epoch_seconds,
+        "au": each.au,
         "staging_seconds": each.staging_seconds,
         "break_even_epochs": each.break_even_epochs,
         "met": each.met,

@@ -1,7 +1,7 @@
 """What if a station were faster, by the model: the rates are improved, not the times, and what the others then do follows.
 
 The model's answer is its own before and after, applied to what was measured: so its error at a point cancels, and only the error of the
-change remains. Latencies outside queues stay as they are: nobody buys those away with a faster server.
+change remains. Both are in the same seconds, wall or busy; writes are none of the model's, and scaled as by the simple scaling. Latencies outside queues stay as they are: nobody buys those away with a faster server.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,6 +10,7 @@ from typing import Any
 
 from tierscope.jsonable import SweepValues, cache_rate_of
 from tierscope.predict.fit import Case, simulate
+from tierscope.predict.outcome import Outcome
 from tierscope.spec.study import System, Tier
 
 _OF_CLASS = {
@@ -78,6 +79,8 @@ class ModelledPoint:
     cases: tuple[Case, ...]
     measured_seconds: float
     simple_seconds: float
+    basis: str = "busy"  # of those seconds; the model has both
+    write_seconds: tuple[float, float] = (0.0, 0.0)  # of the two: what the model knows nothing of
     system: System | None = None  # with the rates of this point, where they are known
 
 
@@ -98,15 +101,22 @@ def _answer(point: ModelledPoint, system: System, improvements: Mapping[str, flo
         shape = case.study.system
         rated = point.system or _with_rates_of(shape, system)
         before, after = (simulate(case, some) for some in (rated, improved(rated, improvements)))
-        ratios.append(float(after.io.max()) / float(before.io.max()) if before.io.max() else 1.0)
-        names = [f"{tier.name.upper()}-{kind}" for tier in shape.tiers for kind in ("META", "READ")]
-        first, then = (names[int(some.busy[some.slowest].reshape(-1).argmax())] for some in (before, after))
+        (was, first), (now, then) = (_slowest(some, shape, point.basis) for some in (before, after))
+        ratios.append(now / was if was else 1.0)
         leaders.append((first, then))
     ratio = sorted(ratios)[len(ratios) // 2]
     first, then = leaders[len(leaders) // 2]
-    return PointAnswer(
-        point.sweep, point.measured_seconds, point.simple_seconds, point.measured_seconds * ratio, first, then
-    )
+    wrote, writes = point.write_seconds
+    modelled = (point.measured_seconds - wrote) * ratio + writes
+    return PointAnswer(point.sweep, point.measured_seconds, point.simple_seconds, modelled, first, then)
+
+
+def _slowest(outcome: Outcome, shape: System, basis: str) -> tuple[float, str]:
+    """Seconds of I/O of the slowest process in the model, and its largest class."""
+    times = outcome.wall if basis == "wall" else outcome.busy
+    sums = times.sum(axis=(1, 2))
+    names = [f"{tier.name.upper()}-{kind}" for tier in shape.tiers for kind in ("META", "READ")]
+    return float(sums.max()), names[int(times[int(sums.argmax())].reshape(-1).argmax())]
 
 
 def _with_rates_of(shape: System, rated: System) -> System:

@@ -9,6 +9,8 @@ import numpy.typing as npt
 import polars as pl
 
 from tierscope.analysis.breakdown import counted_epochs
+from tierscope.analysis.clocks import AU_PARTS, has_clocks, has_compute, with_clocks
+from tierscope.analysis.comparable import groups_of
 from tierscope.analysis.statistics import settled
 from tierscope.analysis.times import ClassTimes
 from tierscope.jsonable import SweepValues, cache_rate_of
@@ -17,6 +19,20 @@ from tierscope.spec.whatif import LEAST, MOST
 
 LIMITS = (LEAST, MOST)
 _CHUNK = 8192  # directions looked at together: what they give stays in the processor's cache
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessClocks:
+    """Of every process of an epoch, in the order of its times: seconds of the epoch, and how long it stood still for I/O.
+
+    For its AU: compute, seconds and stalls of the steps that count; nan: not known.
+    """
+
+    epoch: Floats
+    standstill: Floats
+    au_compute: Floats
+    au_seconds: Floats
+    au_stall: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +45,16 @@ class ProcessTimes:
     seconds: Floats  # processes × classes
     ops: Floats  # by class
     moved_bytes: Floats
+    clocks: ProcessClocks | None = None  # None: not known
+
+    @property
+    def on_clock(self) -> Floats:
+        """Class seconds as parts of the epoch: of threads that were busy at once, no more than has passed."""
+        assert self.clocks is not None
+        sums = self.seconds.sum(axis=1)
+        share = np.divide(self.clocks.epoch, sums, out=np.ones_like(sums), where=sums > self.clocks.epoch)
+        found: Floats = self.seconds * share[:, None]
+        return found
 
     def served(self, kind: str) -> Floats:
         """`kind` is ops or bytes."""
@@ -41,6 +67,7 @@ class PointTimes:
 
     sweep: SweepValues
     epochs: tuple[ProcessTimes, ...]
+    group: int = 0  # of points that read the same amount of data; 0: the one with the most
 
     def slowest_ranks(self, factors: Floats) -> list[int]:
         """Of every epoch; of equals the first."""
@@ -49,10 +76,11 @@ class PointTimes:
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """`points` are ordered by cache rate, else as in the breakdown: of equals, the first is the one to choose."""
+    """`points` are ordered by cache rate, else as in the breakdown: of equals, the first is the one to choose. `ranked_by`: as of a breakdown."""
 
     classes: tuple[str, ...]
     points: tuple[PointTimes, ...]
+    ranked_by: str = "io"
 
     @classmethod
     def of(cls, times: ClassTimes) -> "Processes":
@@ -62,6 +90,7 @@ class Processes:
             tuple(row[name] for name in times.keys): row
             for row in _totals(times).iter_rows(named=True)
         }  # fmt: skip
+        clocks = _clocks(times)
         found: dict[tuple[Any, ...], list[ProcessTimes]] = {}
         for part in seconds.partition_by(times.keys, maintain_order=True):
             key = part.select(times.keys).row(0)
@@ -74,20 +103,31 @@ class Processes:
                     seconds=part.select(classes).to_numpy(),
                     ops=_known(total[f"\0ops {name}"] for name in classes),
                     moved_bytes=_known(total[f"\0bytes {name}"] for name in classes),
+                    clocks=clocks.get(key),
                 )
             )
+        groups, _ = groups_of(times, list(found))
+        group_of = {index: number for number, group in enumerate(groups) for index in group}
         points = [
-            PointTimes(dict(zip(times.sweep, values, strict=True)), _counted(epochs))
-            for values, epochs in found.items()
+            PointTimes(dict(zip(times.sweep, values, strict=True)), _counted(epochs), group_of[index])
+            for index, (values, epochs) in enumerate(found.items())
         ]
-        return cls(classes, tuple(sorted(points, key=lambda point: cache_rate_of(point.sweep))))
+        ordered = tuple(sorted(points, key=lambda point: cache_rate_of(point.sweep)))
+        return cls(classes, ordered, "epoch" if clocks and has_compute(times.epochs) else "io")
+
+    def comparable(self) -> "Processes":
+        """Only the points that read the most data: those that read less cannot be ranked against them."""
+        return replace(self, points=tuple(point for point in self.points if not point.group))
 
     def reduced(self) -> "Processes":
         """Only those that can be the slowest, whatever is improved."""
         points = []
         for point in self.points:
             kept = [(epoch, upper_hull(epoch.seconds)) for epoch in point.epochs]
-            epochs = (replace(epoch, ranks=epoch.ranks[rows], seconds=epoch.seconds[rows]) for epoch, rows in kept)
+            epochs = (
+                replace(epoch, ranks=epoch.ranks[rows], seconds=epoch.seconds[rows], clocks=None)
+                for epoch, rows in kept
+            )
             points.append(replace(point, epochs=tuple(epochs)))
         return replace(self, points=tuple(points))
 
@@ -121,6 +161,19 @@ def largest(times: Floats, factors: Floats) -> Floats:
         part = slice(start, start + _CHUNK)
         (times @ factors[part].T).max(axis=0, out=result[part])
     return result
+
+
+def _clocks(times: ClassTimes) -> dict[tuple[Any, ...], ProcessClocks]:
+    """(point, repetition, epoch) → clocks of its processes by rank; empty: they are not known."""
+    if not has_clocks(times.epochs):
+        return {}
+    rows = with_clocks(times.epochs).sort([*times.keys, "rank"])
+    columns = ("epoch_seconds", "standstill_seconds", *AU_PARTS)
+    found = {}
+    for part in rows.partition_by(times.keys, maintain_order=True):
+        values = (part[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in columns)
+        found[part.select(times.keys).row(0)] = ProcessClocks(*values)
+    return found
 
 
 def _counted(epochs: list[ProcessTimes]) -> tuple[ProcessTimes, ...]:

@@ -16,7 +16,7 @@ from tierscope.plan.stations import NONE, Stations, stations_of
 from tierscope.predict.demand import least_seconds
 from tierscope.predict.drawn import load_of, shuffled
 from tierscope.predict.events import piece_bytes
-from tierscope.predict.outcome import Outcome
+from tierscope.predict.outcome import FloatArray, Outcome
 from tierscope.spec.study import Study, System
 
 DRAWS = 60
@@ -29,16 +29,19 @@ def relative(
     study: Study, stations: Stations, reading: Reading, outcome: Outcome, systems: Sequence[System] = ()
 ) -> tuple[float, float]:
     """What low and high are of the simulated time; `systems`: the study's own with rates drawn from their uncertainty."""
-    here = max(least_seconds(stations, outcome.load), _longest(study, stations, reading, outcome.ops))
+    here = max(least_seconds(stations, outcome.load), _longest(study, _alone(stations, reading), outcome.ops))
     if not here:
         return 1.0, 1.0
     rng = np.random.default_rng((_SEED, study.seed))
     count = DRAWS if stations.count < _MANY_STATIONS else DRAWS // 5
     found: list[float] = []
+    before: Stations | None = None
     for other in _others(tuple(systems) or (study.system,), study.seed, count, keep=count == DRAWS):
+        if other is not before:
+            alone, before = _alone(other, reading), other
         ops = shuffled(outcome.ops, len(reading.pieces), rng)
         load = load_of(study, other, reading, ops, rng, outcome.copies)
-        found.append(max(least_seconds(other, load), _longest(study, other, reading, ops)))
+        found.append(max(least_seconds(other, load), _longest(study, alone, ops)))
     drawn = np.array(found)
     if study.system.model_error:
         drawn *= rng.lognormal(0.0, study.system.model_error, len(drawn))
@@ -57,11 +60,19 @@ def _kept(systems: tuple[System, ...], seed: int, count: int) -> tuple[Stations,
 
 
 def _made(systems: tuple[System, ...], seed: int, count: int) -> Iterator[Stations]:
-    return (stations_of(systems[number % len(systems)], seed + number + 1) for number in range(count))
+    """Where no server's speed is drawn, all draws of a system are the same."""
+    steady: dict[int, Stations] = {}
+    for draw in range(count):
+        number = draw % len(systems)
+        system = systems[number]
+        if any(tier.variation for tier in system.tiers):
+            yield stations_of(system, seed + draw + 1)
+        else:
+            yield steady.get(number) or steady.setdefault(number, stations_of(system, seed))
 
 
-def _longest(study: Study, stations: Stations, reading: Reading, ops: npt.NDArray[Any]) -> float:
-    """The longest process, were it alone: of mean servers, with all latencies."""
+def _alone(stations: Stations, reading: Reading) -> FloatArray:
+    """Seconds of an operation by (tier, kind) were it alone: of mean servers, with all latencies."""
     pieces = piece_bytes(stations, reading)
     alone = np.zeros((len(stations.tiers), 2))
     for tier, queues in enumerate(stations.tiers):
@@ -72,6 +83,11 @@ def _longest(study: Study, stations: Stations, reading: Reading, ops: npt.NDArra
             _service(stations, first, whole) for first in (queues.node_link, queues.device_link, queues.gateway)
         ]
         alone[tier] = max(opening) + queues.metadata_latency, max(reading_) + queues.latency
+    return alone
+
+
+def _longest(study: Study, alone: FloatArray, ops: npt.NDArray[Any]) -> float:
+    """The longest process, were it alone."""
     threads = max(1, study.workload.reader.read_threads)
     return float((ops * alone).sum(axis=(1, 2)).max()) / threads
 

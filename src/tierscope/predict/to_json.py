@@ -6,6 +6,7 @@ from tierscope.analysis.wording import Finding, finding_json
 from tierscope.jsonable import JsonObject
 from tierscope.predict.explore import Exploration, Option
 from tierscope.predict.whatif import Estimate, Sensitivity
+from tierscope.spec.goal import AU, EPOCH, IO, Goal
 
 
 def estimate_json(estimate: Estimate, findings: list[Finding], given: Conditions) -> JsonObject:
@@ -17,6 +18,7 @@ def estimate_json(estimate: Estimate, findings: list[Finding], given: Conditions
         "improvements": _percents(estimate.improvements),
         "baseline_best": summary_json(estimate.before.best),
         "change_percent": estimate.change_percent,
+        "epoch_change_percent": estimate.epoch_change_percent,
         "slowest_rank_changed": estimate.slowest_rank_changed,
         "bottleneck_moved": estimate.bottleneck_moved,
         "warnings": [finding_json(warning) for warning in estimate.warnings],
@@ -26,7 +28,13 @@ def estimate_json(estimate: Estimate, findings: list[Finding], given: Conditions
 
 def _sensitivity(each: Sensitivity) -> JsonObject:
     changes = {str(_plain(step)): change for step, change in each.change_percent.items()}
-    return {"class": each.class_name, "change_percent": changes, "limit_percent": each.limit_percent}
+    return {
+        "class": each.class_name,
+        "measure": each.measure,
+        "change_percent": changes,
+        "limit_percent": each.limit_percent,
+        "limit_sweep": each.limit_sweep,
+    }
 
 
 def exploration_json(
@@ -40,6 +48,7 @@ def exploration_json(
         "method": "scaling",
         "basis": basis,
         "emulated_tiers": list(given.emulated),
+        "goal": goal_json(found.goal),
         "goal_seconds": found.goal_seconds,
         "vary": {name: [_plain(value) for value in values] for name, values in found.vary.items()},
         "improvements": _percents(found.fixed),
@@ -51,6 +60,14 @@ def exploration_json(
     }
 
 
+_VALUE = {EPOCH: "epoch_seconds", AU: "au"}
+
+
+def goal_json(goal: Goal) -> JsonObject:
+    """`value`: seconds, or a share of 1."""
+    return {"kind": goal.kind, "value": goal.value}
+
+
 def _entry(found: Exploration, index: int, rate: float | None, only_rates: bool) -> JsonObject:
     point = int(found.chosen[index])
     met = point >= 0
@@ -58,6 +75,7 @@ def _entry(found: Exploration, index: int, rate: float | None, only_rates: bool)
         "improve": _percents(found.combination(index)),
         "min_cache_rate": found.sweeps[point].get("cache_rate", rate) if met else None,
         "io_seconds": float(found.io_seconds[index]),
+        **({} if found.goal.kind == IO else {_VALUE[found.goal.kind]: float(found.values[index])}),
         "met": met,
     }
     return entry if only_rates else {**entry, "sweep": found.sweeps[point] if met else None}
@@ -68,6 +86,8 @@ def _option(option: Option, rate: float | None) -> JsonObject:
         "improve": _percents(option.improve),
         "min_cache_rate": option.sweep.get("cache_rate", rate),
         "io_seconds": option.io_seconds,
+        "epoch_seconds": option.epoch_seconds,
+        "au": option.au,
         "met": True,
         "sweep": option.sweep,
         "cost": option.cost,

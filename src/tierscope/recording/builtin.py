@@ -12,6 +12,7 @@ from tierscope.errors import ResultError, UserError
 from tierscope.native import library
 from tierscope.native.engine import path_costs_seconds, recorder_cost_seconds
 from tierscope.native.program import processes_recording, still_recorded, why_unseen
+from tierscope.native.rereads import GENERATION
 from tierscope.native.setup import TierSetup, config_bytes, write_setup
 from tierscope.native.state import (
     LIST_ROWS,
@@ -28,6 +29,7 @@ from tierscope.output.durable import boot_id
 from tierscope.output.op_list import OpSource, Rows, rows_of, write_files, write_ops
 from tierscope.output.tables import read_table
 from tierscope.recording.collect import Process, collect
+from tierscope.recording.coverage import coverage_of
 from tierscope.recording.recorders import RecordingRequest
 from tierscope.spec.study import System
 from tierscope.spec.traced import TracedTier
@@ -74,7 +76,9 @@ class Builtin:
     def collect(self, folder: str, out: str, about: TracedCommand) -> Trace:
         tiers = [tier.name for tier in about.tiers]
         key = RunKey(0, 1)
-        found = collect(folder, tiers, lambda head: _still_runs(head, folder), time.monotonic_ns())
+        found = collect(
+            folder, tiers, lambda head: _still_runs(head, folder), time.monotonic_ns(), about.epochs == "rereads"
+        )
         if about.ops:
             _collect_ops(os.path.join(out, "ops"), key, found.processes, tiers)
         described = Traced(
@@ -88,6 +92,7 @@ class Builtin:
             provides=found.provides,
             records=found.records,
             own_cost=_own_cost(),
+            coverage=coverage_of(folder, found, about.kernel, [tier.name for tier in about.tiers if tier.emulated]),
         )
         return Trace(key, described, found.table)
 
@@ -150,6 +155,17 @@ def _collect_ops(folder: str, key: RunKey, processes: list[Process], tiers: list
 
 
 def _rows(process: Process) -> Iterator[Rows]:
+    """With the epochs of its lanes, which may be generations as they are written."""
+    for raw in _raw_rows(process):
+        rows = raw
+        if (raw["epoch"] >= GENERATION).any():
+            numbers, places = np.unique(raw["epoch"], return_inverse=True)
+            rows = raw.copy()
+            rows["epoch"] = np.array([process.epoch_of(int(number)) for number in numbers])[places]
+        yield rows
+
+
+def _raw_rows(process: Process) -> Iterator[Rows]:
     """What was written, then what still waited to be, or was just being written."""
     waiting = [chunk for chunk in read_chunks(process.head) if isinstance(chunk, WaitingRows) and chunk.rows]
     written = f"{process.stem}.ops"

@@ -1,13 +1,8 @@
-"""What recorded processes left behind (native/state.py) as one trace: processes grouped to ranks, lanes numbered, epochs timed.
-
-Launchers tell every process its rank through a variable, and what a process starts inherits it: so the workers of a loader fall
-under their rank. Launchers may be nested (`srun torchrun`): one variable numbers the whole trace, the innermost that any process has.
-Processes without it (the launcher itself, a script that prepares data) are no rank's: their rows are kept, without a rank.
-Where no process has such a variable, all of them are rank 0.
-"""
+"""What recorded processes left behind (native/state.py) as one trace: processes grouped to ranks, lanes numbered, epochs timed."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -15,6 +10,7 @@ from msgspec import structs
 
 from tierscope.errors import ResultError
 from tierscope.native.lanes import NativeLane
+from tierscope.native.rereads import GENERATION
 from tierscope.native.state import (
     NOT_PLAIN,
     MarkedEpoch,
@@ -26,51 +22,27 @@ from tierscope.native.state import (
     read_unrecorded,
 )
 from tierscope.output.durable import boot_id
+from tierscope.recording.clocks import rank_wall
+from tierscope.recording.ranks import ranks_of
+from tierscope.recording.rereads import settle_epochs
 from tierscope.trace.columns import COLUMNS, TraceRow
 from tierscope.trace.description import MappedSums, PhaseSums, RecordedProcess, Records
 from tierscope.trace.native_lanes import lane_table
 from tierscope.trace.ops import KINDS, MMAP
 from tierscope.trace.trace import RunKey, lane_rows
 
-NUMBERINGS = (  # the first that any process has counts
-    "RANK",
-    "OMPI_COMM_WORLD_RANK",
-    "PMIX_RANK",
-    "PMI_RANK",
-    "MV2_COMM_WORLD_RANK",
-    "FLUX_TASK_RANK",
-    "PALS_RANKID",
-    "JSM_NAMESPACE_RANK",
-    "SLURM_PROCID",
-)
 COMPUTE = "compute"  # the phase that is the program's own work
 MOST_LISTED = 1000
 _NO_RANK = 2**31  # larger than any
 _ROWS = 20_000  # that are kept as Python objects at a time
 
 
-def ranks_of(processes: Sequence[Mapping[str, str]]) -> list[int | None]:
-    """The rank of each process, from the variables that launchers gave it."""
-    for name in NUMBERINGS:
-        ranks = [_rank(name, variables) for variables in processes]
-        if any(rank is not None for rank in ranks):
-            return ranks
-    return [0] * len(processes)
-
-
-def _rank(name: str, variables: Mapping[str, str]) -> int | None:
-    """RANK is too common a name to be believed alone."""
-    if name == "RANK" and "WORLD_SIZE" not in variables:
-        return None
-    value = variables.get(name, "")
-    return int(value) if value.isascii() and value.isdigit() and int(value) < 2**31 else None
-
-
 @dataclass(slots=True)
 class Process:
     """A recorded process; `lanes`: the number of its lane → the number that lane has in the trace.
 
-    `at_home`: it is on the host of its rank's first process, so that their clocks are one.
+    `at_home`: it is on the host of its rank's first process, so that their clocks are one. `boundaries`: generations with which
+    epochs that were found by re-reads begin.
     """
 
     head: StateHead
@@ -78,6 +50,11 @@ class Process:
     node: int
     at_home: bool = True
     lanes: dict[int, int] = field(default_factory=dict)
+    boundaries: tuple[int, ...] = ()
+
+    def epoch_of(self, number: int) -> int:
+        """Of a lane's number, which is an epoch or a generation."""
+        return max(1, number) if number < GENERATION else 1 + bisect_right(self.boundaries, number - GENERATION)
 
     @property
     def stem(self) -> str:
@@ -96,14 +73,22 @@ class Collected:
 
 
 def collect(
-    folder: str, tiers: Sequence[str], still_running: Callable[[StateHead], bool], now_ns: int = 0
+    folder: str,
+    tiers: Sequence[str],
+    still_running: Callable[[StateHead], bool],
+    now_ns: int = 0,
+    by_rereads: bool = False,
 ) -> Collected:
     """Everything in the folder. A damaged file costs what is damaged in it, nothing else.
 
-    `now_ns`: this host's monotonic clock, to tell how long operations have been under way that did not end.
+    `now_ns`: this host's monotonic clock, to tell how long operations have been under way that did not end. `by_rereads`: epochs are what re-reads tell.
     """
     damaged: dict[str, str] = {}
     processes = _group(list(_heads(folder, len(tiers), damaged)))
+    numbered = [(process.rank, process.head) for process in processes if process.rank is not None]
+    rereads, boundaries = settle_epochs(folder, numbered) if by_rereads else (None, {})
+    for process in processes:
+        process.boundaries = () if process.rank is None else boundaries.get(process.rank, ())
     gathering = _Gathering(list(tiers), damaged, now_ns)
     for process in processes:
         gathering.add(process)
@@ -111,6 +96,7 @@ def collect(
     running = [process for process in processes if still_running(process.head)]
     records = structs.replace(
         gathering.records(),
+        rereads=rereads,
         ranks=len({process.rank for process in processes if process.rank is not None}) or 1,
         nodes=max((process.node for process in processes), default=0) + 1,
         processes=tuple(_described(process) for process in processes[:MOST_LISTED]),
@@ -122,7 +108,10 @@ def collect(
         damaged_files=tuple(f"{name}: {reason}" for name, reason in list(damaged.items())[:MOST_LISTED]),
         damaged_file_count=len(damaged),
     )
-    return Collected(gathering.table(), records, gathering.provides(), processes)
+    shared = rank_wall(
+        (process.rank, process.head.shares_clock and process.at_home) for process in processes if process.lanes
+    )
+    return Collected(gathering.table(), records, gathering.provides() + shared, processes)
 
 
 def _heads(folder: str, tiers: int, damaged: dict[str, str]) -> Iterator[StateHead]:
@@ -226,7 +215,7 @@ class _Gathering:
                 case NativeLane():
                     self._add_lane(process, chunk)
                 case MarkedEpoch():
-                    marks.setdefault(max(1, chunk.epoch), []).append(chunk)
+                    marks.setdefault(process.epoch_of(chunk.epoch), []).append(chunk)
                 case StateDamage(reason):
                     self._damaged.setdefault(os.path.basename(head.path), reason)
                 case _:
@@ -241,7 +230,7 @@ class _Gathering:
         return self._epochs.setdefault((process.rank, epoch), _RankEpoch(process.node))
 
     def _add_lane(self, process: Process, lane: NativeLane) -> None:
-        epoch = max(1, lane.epoch)
+        epoch = process.epoch_of(lane.epoch)
         key = (process.rank, epoch)
         number = process.lanes[lane.number] = self._next_lane.get(key, 0)
         self._next_lane[key] = number + 1

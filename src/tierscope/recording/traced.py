@@ -38,6 +38,7 @@ from tierscope.trace.description import (
     Traced,
     TracedCommand,
 )
+from tierscope.trace.kernel_io import counted_since, kernel_io
 from tierscope.trace.provenance import provenance
 from tierscope.trace.trace import Trace
 from tierscope.watch import Watch
@@ -71,7 +72,9 @@ def run_traced(
             folder = make_scratch(target, _RECORD)
             environment = {**os.environ, **chosen.prepare(folder, wanted)}
             _remember(target, about)
+            before = kernel_io()
             code = launch(program, wanted.command, environment, output_to_stderr)
+            kernel = counted_since(before)
         except (OSError, TierscopeError, KeyboardInterrupt) as error:
             clear_scratch(target)  # the command was not started
             if isinstance(error, OSError):
@@ -80,7 +83,7 @@ def run_traced(
                 raise CommandError(f"{program}: {reason}") from None
             raise
         with suppress(OSError):  # a full disk must not hide that the command has run
-            _remember(target, structs.replace(about, exit_code=code))
+            _remember(target, structs.replace(about, exit_code=code, kernel=kernel))
     return EndedCommand(target, code)
 
 

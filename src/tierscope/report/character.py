@@ -20,14 +20,14 @@ _MOST_RANKS = 12  # in a table of the terminal: the ends of the order by bytes, 
 _MOST_FILES = 8
 NAMES = {
     "io_seconds": "I/O time, all ranks and epochs",
-    "bytes": "bytes read",
+    "bytes": "bytes read and written",
     "transfer_min": "smallest read",
     "transfer_max": "largest read",
     "transfer_mean": "mean read",
     "transfer_median": "median read",
     "bandwidth_per_operation": "bandwidth per read",
-    "sequential_percent": "sequential",
-    "consecutive_percent": "consecutive",
+    "sequential_percent": "sequential, of all reads",
+    "consecutive_percent": "consecutive, of all reads",
     "files": "files",
 }
 _BASES = {
@@ -36,6 +36,7 @@ _BASES = {
     "counters": "of the log's counters",
     "study": "as the study says",
     "exact": "",
+    "sized": "of reads whose sizes are known, as in the histogram; Darshan tells none of stdio's",
     "wall": "by wall seconds",
     "busy": "by busy seconds",
 }
@@ -85,6 +86,14 @@ def fact_rows(character: Character) -> Iterator[tuple[str, str, str]]:
         ("I/O share of the epochs", "%", character.io_percent),
     ):
         yield name, fact_text(unit, fact), fact_note(unit, fact)
+    if (written := character.writes).writes:
+        for name, unit, fact in (
+            ("writes", "", Fact(float(written.writes))),
+            ("mean write", "B", written.mean),
+            ("sequential, of all writes", "%", written.sequential_percent),
+            ("consecutive, of all writes", "%", written.consecutive_percent),
+        ):
+            yield name, fact_text(unit, fact), fact_note(unit, fact)
     hidden = character.hidden
     for name, share, note in (
         ("I/O hidden behind compute", hidden.share, "1 − stall ÷ I/O wall seconds"),
@@ -204,6 +213,11 @@ def _file_columns(character: Character) -> list[Column]:
         Column("reads", [Text(f"{one.reads:,}") for one in files]),
         Column("read", [Text(about_bytes(one.read_bytes)) for one in files]),
         Column(f"READ {time.name}", [time.text(one.seconds) for one in files]),
+        *(
+            [Column("written", [Text(about_bytes(one.write_bytes)) for one in files], drop=1)]
+            if any(one.write_bytes for one in files)
+            else []
+        ),
     ]
 
 
@@ -211,13 +225,14 @@ def some_ranks(ranks: Sequence[RankUse], most: int = _MOST_RANKS) -> list[RankUs
     """All, or those that stand at even distances in the order of their bytes, the ends among them."""
     if len(ranks) <= most:
         return list(ranks)
-    ordered = sorted(ranks, key=lambda one: (-one.read_bytes, one.rank))
+    ordered = sorted(ranks, key=lambda one: (-one.read_bytes - one.write_bytes, one.rank))
     return [ordered[round(place * (len(ordered) - 1) / (most - 1))] for place in range(most)]
 
 
 def _rank_columns(character: Character) -> list[Column]:
     ranks = some_ranks(character.ranks)
     time, most = Unit.of(max(one.io_seconds for one in ranks)), max(one.read_bytes for one in ranks) or 1
+    written = [Text(about_bytes(one.write_bytes)) for one in ranks] if any(one.write_bytes for one in ranks) else []
     rates = ["–" if one.bandwidth is None else f"{about_bytes(one.bandwidth)}/s" for one in ranks]
     header = "rank" if len(ranks) == len(character.ranks) else f"rank ({len(ranks)} of {len(character.ranks)})"
     return [
@@ -225,6 +240,7 @@ def _rank_columns(character: Character) -> list[Column]:
         Column("reads", [Text(f"{one.reads:,}") for one in ranks]),
         Column("read", [Text(about_bytes(one.read_bytes)) for one in ranks]),
         Column("bandwidth", [Text(rate) for rate in rates]),
+        *([Column("written", written, drop=1)] if written else []),
         Column(f"I/O {time.name}", [time.text(one.io_seconds) for one in ranks]),
         Column("", [Text("█" * round(_BAR * one.read_bytes / most), "blue") for one in ranks], drop=1, right=False),
     ]

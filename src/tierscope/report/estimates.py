@@ -12,7 +12,7 @@ from tierscope.analysis.breakdown import SweepPoint, sweep_text, value_text
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.wording import Finding
 from tierscope.predict.explore import Exploration, Option
-from tierscope.predict.whatif import LITTLE, Estimate
+from tierscope.predict.whatif import LITTLE, Estimate, Sensitivity
 from tierscope.report.parts import (
     Column,
     Unit,
@@ -24,6 +24,7 @@ from tierscope.report.parts import (
     title_label,
     wasted_sentence,
 )
+from tierscope.spec.goal import AU, EPOCH, Goal
 from tierscope.units import about_seconds, counted
 
 MOST_OPTIONS = 12
@@ -92,22 +93,44 @@ def estimate_sentence(estimate: Estimate) -> str:
             f"{improvements_text(estimate.improvements)} changes nothing: the best is still {io}, at {_where(after)}."
         )
     bottleneck = f"; {after.bottleneck} is the bottleneck then{rank}" if after.bottleneck else ""
+    bottleneck += _epoch_text(estimate)
     return (
         f"With {improvements_text(estimate.improvements)}: {about_seconds(after.io.median)} of I/O per epoch instead of "
         f"{about_seconds(before.io.median)} ({estimate.change_percent:+.1f} %), at {_where(after)}{moved}{bottleneck}."
     )
 
 
+def _epoch_text(estimate: Estimate) -> str:
+    """What becomes of the epoch, where there is compute that may hide the I/O."""
+    before, after = estimate.before.best.epoch_seconds, estimate.after.best.epoch_seconds
+    if estimate.before.ranked_by != EPOCH or before is None or after is None:
+        return ""
+    change = f"{estimate.epoch_change_percent:+.1f} %"
+    slower = ", if none of the longer I/O is hidden" if after > before else ""
+    return f". The epoch would take about {about_seconds(after)} instead of {about_seconds(before)} ({change}){slower}"
+
+
 def _sensitivity(estimate: Estimate, given: Conditions) -> Iterator[Text | Table]:
     each = estimate.sensitivity
-    yield Text(f"If one class alone had more throughput, the best {given.came} I/O time would change by", style="bold")
+    what = "epoch" if each[0].measure == "epoch" else "I/O time"
+    yield Text(f"If one class alone had more throughput, the best {given.came} {what} would change by", style="bold")
     steps = list(each[0].change_percent)
     columns = [Column("", [Text(one.class_name) for one in each], right=False)]
     columns += [Column(f"{step:+g} %", [_change(one.change_percent[step]) for one in each]) for step in steps]
     columns.append(Column("at most", [_change(one.limit_percent) for one in each], "bold"))
+    if any(one.limit_sweep is not None or one.limit_is_nothing for one in each):
+        columns.append(Column("then", [Text(limit_text(one)) for one in each], "dim", right=False))
     yield table(columns)
+    yield Text("At most: if the class took no time at all.", style="dim")
     if wasted := wasted_sentence(each):
         yield Text(wasted)
+
+
+def limit_text(one: Sensitivity) -> str:
+    """What becomes of the best point if a class took no time at all: it moves, or its I/O goes."""
+    if one.limit_sweep is not None:
+        return f"the best moves to {sweep_text(one.limit_sweep)}"
+    return "no I/O is left there" if one.limit_is_nothing else ""
 
 
 def _change(percent: float) -> Text:
@@ -128,16 +151,16 @@ class ExplorationView:
         found = self.found
         per = "per epoch" if self.epoch is None else f"in epoch {self.epoch}"
         fixed = f", with {improvements_text(found.fixed)}" if any(found.fixed.values()) else ""
-        goal = about_seconds(found.goal_seconds)
+        goal = found.goal.text.replace("per epoch", per)
         yield Text(
-            f"{self.name}: {goal} of I/O {per}, estimated by scaling{fixed}{title_label(self.given)}",
+            f"{self.name}: {goal}, estimated by scaling{fixed}{title_label(self.given)}",
             style="bold",
         )
         if len(found.vary) == 2 and found.met_without is None and found.options:
             yield from _grid(found, options.max_width)
         yield Text(exploration_sentence(found), style="bold")
         if found.options and (found.met_without is None or found.options[0].cost is not None):
-            yield table(fitting(_option_columns(found.options[:MOST_OPTIONS]), options.max_width))
+            yield table(fitting(_option_columns(found.options[:MOST_OPTIONS], found.goal.kind), options.max_width))
             if len(found.options) > MOST_OPTIONS:
                 yield Text(
                     f"and {len(found.options) - MOST_OPTIONS} more, each less of one and more of another: see --json",
@@ -151,26 +174,28 @@ class ExplorationView:
 
 
 def exploration_sentence(found: Exploration) -> str:
-    goal = about_seconds(found.goal_seconds)
+    goal = found.goal.short
     met = int((found.chosen >= 0).sum())
     if found.met_without is not None:
         already = f"The goal of {goal} is already met without any improvement, at {sweep_text(found.sweeps[found.met_without])}"
         if not found.options or found.options[0].cost is None:
             return f"{already}."
-        return f"{already}; the cheapest: {_option_text(found.options[0])}."
+        return f"{already}; the cheapest: {_option_text(found.options[0], found.goal)}."
     if not met:
-        nearest = int(found.io_seconds.argmin())
+        nearest = found.nearest
+        shortest = "highest" if found.goal.kind == AU else "shortest"
         return (
-            f"{goal} cannot be met by these: the shortest is {about_seconds(found.io_seconds[nearest])}, "
+            f"{goal} cannot be met by these: the {shortest} is {found.goal.shown(float(found.values[nearest]))}, "
             f"with {improvements_text(found.combination(nearest))}."
         )
     by = "cheapest" if found.options[0].cost is not None else "smallest in sum"
-    return f"{met:,} of {counted(len(found.chosen), 'combination', grouped=True)} meet it; the {by}: {_option_text(found.options[0])}."
+    return f"{met:,} of {counted(len(found.chosen), 'combination', grouped=True)} meet it; the {by}: {_option_text(found.options[0], found.goal)}."
 
 
-def _option_text(option: Option) -> str:
+def _option_text(option: Option, goal: Goal) -> str:
     price = "" if option.cost is None else f", for {option.cost:,.6g}"
-    where = f"{sweep_text(option.sweep)} ({about_seconds(option.io_seconds)})"
+    value = {EPOCH: option.epoch_seconds, AU: option.au}.get(goal.kind)
+    where = f"{sweep_text(option.sweep)} ({goal.shown(option.io_seconds if value is None else value)})"
     return f"{improvements_text(option.improve)} at {where}{price}{_if_not(option)}"
 
 
@@ -182,7 +207,7 @@ def _if_not(option: Option) -> str:
     return f"; if {doubt['class']} cannot serve more than it ever did, {about_seconds(doubt['implied_seconds'])}"
 
 
-def _option_columns(options: tuple[Option, ...]) -> list[Column]:
+def _option_columns(options: tuple[Option, ...], kind: str) -> list[Column]:
     time = Unit.of(max(option.io_seconds for option in options))
     columns = [
         Column(name, [Text(f"{option.improve[name]:+g} %") for option in options]) for name in options[0].improve
@@ -192,6 +217,12 @@ def _option_columns(options: tuple[Option, ...]) -> list[Column]:
         for key in options[0].sweep
     ]
     columns.append(Column(f"I/O {time.name}", [time.text(option.io_seconds) for option in options], "bold"))
+    if kind == EPOCH:
+        whole = Unit.of(max(option.epoch_seconds or 0.0 for option in options))
+        cells = [whole.text(option.epoch_seconds) for option in options]
+        columns.append(Column(f"epoch {whole.name}", cells, "bold"))
+    if kind == AU:
+        columns.append(Column("AU %", [Text(f"{100 * (option.au or 0.0):.1f}") for option in options], "bold"))
     if options[0].cost is not None:
         columns.append(Column("cost", [Text(f"{option.cost:,.6g}") for option in options], "bold"))
     doubts = [Text("beyond what was seen" if _doubtful(option) else "") for option in options]

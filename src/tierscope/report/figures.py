@@ -23,7 +23,6 @@ from tierscope.report.drawn.view import Figure as Figure
 from tierscope.report.drawn.view import View
 from tierscope.report.report_source import ReportSource
 from tierscope.report.svg import HEIGHT, WIDTH, clean
-from tierscope.units import about_seconds
 
 _NOTE_HEIGHT = 22.0
 
@@ -38,11 +37,11 @@ def figures(source: ReportSource) -> list[Figure]:
 
 def _note(name: str, source: ReportSource, view: View) -> str:
     """The goal, the slice and the label of emulated tiers: what nobody may miss where a page's words are not around."""
-    goal = about_seconds(source.exploration.goal_seconds)
+    goal = source.exploration.goal.text
     given = "goal" if source.goal_given else "an example of a goal"
     emulated = source.conditions.emulated
     parts = (
-        f"{given}: {goal} of I/O per epoch" if name == "goal" else "",
+        f"{given}: {goal}" if name == "goal" else "",
         "estimated by scaling" if name in ("estimate", "goal") else "",
         sweep_text(view.others) if view.others and name != "goal" else "",
         f"emulated tiers: {', '.join(emulated)}" if emulated else "",

@@ -14,6 +14,7 @@ from tierscope.predict.modelled import ModelAnswer
 from tierscope.predict.propose import Proposal
 from tierscope.predict.rates import NEGLIGIBLE, PLAIN, Serving
 from tierscope.report.parts import Column, Unit, fitting, table
+from tierscope.spec.goal import AU, EPOCH, Goal
 from tierscope.spec.sweep import CASE
 from tierscope.units import about_seconds, counted, format_bandwidth, format_rate, format_seconds
 
@@ -155,13 +156,14 @@ class SimulatedExplorationView:
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         found = self.found
-        goal = about_seconds(found.goal_seconds)
-        yield Text(f"{self.name}: {goal} of I/O per epoch · simulated ({found.method})", style="bold")
+        goal = found.goal
+        yield Text(f"{self.name}: {goal.text} · simulated ({found.method})", style="bold")
         met = [each for each in found.combinations if each.met]
         if not met:
-            nearest = min(found.combinations, key=lambda each: each.io_seconds)
+            nearest = min(found.combinations, key=lambda each: each.shortfall(goal))
+            shortest = "highest" if goal.kind == AU else "shortest"
             yield Text(
-                f"{goal} cannot be met by these: the shortest is {about_seconds(nearest.io_seconds)}, with {_settings(nearest)} "
+                f"{goal.short} cannot be met by these: the {shortest} is {goal.shown(nearest.value(goal.kind))}, with {_settings(nearest)} "
                 f"at cache_rate {value_text('cache_rate', nearest.cache_rate)}; {nearest.bottleneck} is the bottleneck there.",
                 style="bold",
             )
@@ -184,6 +186,7 @@ class SimulatedExplorationView:
                 "dim",
                 drop=2,
             ),
+            *_goal_columns(goal, shown),
             Column("bottleneck", [Text(each.bottleneck) for each in shown], right=False, drop=1),
             Column("staging pays after", [Text(_pays(each)) for each in shown], drop=3),
         ]
@@ -197,6 +200,14 @@ class SimulatedExplorationView:
                 f"and {len(found.pareto) - MOST_OPTIONS} more, each less of one and more of another: see --json",
                 style="dim",
             )
+
+
+def _goal_columns(goal: Goal, shown: Sequence[Combination]) -> list[Column]:
+    """What the goal is about, where it is not the I/O time."""
+    if goal.kind == EPOCH:
+        time = Unit.of(max(each.epoch_seconds for each in shown))
+        return [Column(f"epoch {time.name}", [time.text(each.epoch_seconds) for each in shown], "bold")]
+    return [Column("AU %", [Text(f"{100 * each.value(AU):.1f}") for each in shown], "bold")] if goal.kind == AU else []
 
 
 def _pays(each: Combination) -> str:

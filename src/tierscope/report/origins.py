@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 
 from tierscope.analysis.conditions import Conditions
+from tierscope.report.coverage import coverage_line
 from tierscope.report.report_source import ReportSource
 from tierscope.trace.description import Description, Imported, Measured, Records, StudyRun, Traced
 from tierscope.trace.provenance import Provenance
@@ -95,3 +96,4 @@ def _conditions(given: Conditions) -> Iterator[tuple[str, str]]:
     ]
     yield "Own cost", ", ".join(f"{about_seconds(cost)} {what}" for cost, what in costs if cost is not None)
     yield "Traced processes", str(given.processes or "")
+    yield "Coverage", coverage_line(given.coverage).partition(": ")[2] if given.coverage else ""

@@ -19,11 +19,12 @@ from tierscope.report.beside import headings, side_lines, summary_sentences
 from tierscope.report.character import fact_rows
 from tierscope.report.drawn.character import NAMES as CHARACTER_FIGURES
 from tierscope.report.drawn.training import NAMES as TRAINING_FIGURES
+from tierscope.report.estimates import limit_text
 from tierscope.report.figures import Figure, class_marks
 from tierscope.report.markup import Html, css, escaped, figure_of, join, named, policy, read_asset, table, tag, void
 from tierscope.report.origins import provenance
 from tierscope.report.page_data import SLIDER, live_data
-from tierscope.report.page_tables import _sweep_headers, beside_table, numbers
+from tierscope.report.page_tables import _sweep_headers, beside_table, numbers, totals_table
 from tierscope.report.parts import WASTED_PERCENT, basis_text, wasted_sentence
 from tierscope.report.report_source import ReportSource
 from tierscope.report.training import (
@@ -40,11 +41,13 @@ from tierscope.report.training import (
 )
 from tierscope.report.training import sentences as training_sentences
 from tierscope.report.verdict import verdict
+from tierscope.spec.goal import AU, EPOCH, IO
 from tierscope.units import about_bytes, about_seconds
 
 _SCRIPTS = ("whatif.js", "drawing.js", "page.js")
 _LIVE = ("estimate", "goal")  # figures that are drawn in the browser
 _BESIDE = "beside"
+_GOAL_KINDS = {IO: "I/O per epoch at most", EPOCH: "epoch at most", AU: "accelerator utilisation at least"}
 _JSON_ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 
 
@@ -68,6 +71,7 @@ def page(source: ReportSource, drawn: list[Figure]) -> bytes:
         "sliders": join(_slider(*mark) for mark in class_marks(source.processes.classes)),
         "slice": _slice(live["slices"]),
         "key": _key(source.processes.classes),
+        "goal_kinds": join(tag("option", _GOAL_KINDS[kind], value=kind) for kind in live["goal"]["kinds"]),
         "goal_caption": _goal_caption(live["has_rates"]),
         "at": escaped(_place_name(source.breakdown)),
         "options": join(tag("option", name, value=name) for name in source.processes.classes),
@@ -80,7 +84,7 @@ def page(source: ReportSource, drawn: list[Figure]) -> bytes:
         "training": _training(source.training, drawn) if source.training else Html(""),
         "character": _character(source, source.character, drawn) if source.character else Html(""),
         "beside": _beside(source.beside, drawn) if source.beside else Html(""),
-        "numbers": numbers(source.breakdown),
+        "numbers": join([numbers(source.breakdown), totals_table(source.times)]),
         "findings": _findings(source),
         "provenance": _provenance(source),
         "data": embedded(live),
@@ -168,20 +172,24 @@ def _sensitivity(source: ReportSource) -> Html:
     steps = list(each[0].change_percent)
     marks = {name: (tier, hatched) for name, tier, hatched in class_marks(source.processes.classes)}
     headers = ["class", *(f"{step:+g} %" for step in steps), "at most"]
-    rows = [_sensitivity_row(one, _swatch(*marks[one.class_name])) for one in each]
+    what = "epoch" if each[0].measure == "epoch" else "I/O time"
+    moves = any(one.limit_sweep is not None or one.limit_is_nothing for one in each)
+    headers += ["then"] if moves else []
+    rows = [_sensitivity_row(one, _swatch(*marks[one.class_name]), moves) for one in each]
     caption = (
-        f"Change of the best {source.conditions.came} I/O time, by scaling, if one class alone had more throughput; "
+        f"Change of the best {source.conditions.came} {what}, by scaling, if one class alone had more throughput; "
         "at most: if it took no time at all"
     )
     wasted = wasted_sentence(each)
     return join([table(caption, headers, rows), *([tag("p", wasted)] if wasted else [])])
 
 
-def _sensitivity_row(one: Sensitivity, swatch: Html) -> Html:
+def _sensitivity_row(one: Sensitivity, swatch: Html, moves: bool) -> Html:
     changes = [*one.change_percent.values(), one.limit_percent]
     cells = (tag("td", _bar(-change), _change(change), class_="bar-cell") for change in changes)
     name = tag("th", swatch, named(one.class_name), scope="row")
-    return tag("tr", name, *cells, class_="wasted" if -one.limit_percent < WASTED_PERCENT else "")
+    then = [tag("td", limit_text(one), class_="words")] if moves else []
+    return tag("tr", name, *cells, *then, class_="wasted" if -one.limit_percent < WASTED_PERCENT else "")
 
 
 def _bar(percent: float) -> Html:

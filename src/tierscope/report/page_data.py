@@ -12,13 +12,16 @@ from tierscope.analysis.statistics import ROUNDING
 from tierscope.analysis.wording import WORDING
 from tierscope.jsonable import JsonObject, SweepValues
 from tierscope.predict.ceilings import BUSY_SHARE, Ceiling, ceilings, unknown_classes
-from tierscope.predict.processes import LIMITS, PointTimes
+from tierscope.predict.goals import au_rows, epoch_rows, told_kinds
+from tierscope.predict.processes import LIMITS, PointTimes, Processes, ProcessTimes
 from tierscope.predict.whatif import LITTLE, WARNINGS
 from tierscope.report.figures import class_marks
 from tierscope.report.report_source import ReportSource
-from tierscope.units import about_seconds, format_seconds
+from tierscope.spec.goal import AU, EPOCH
+from tierscope.units import about_seconds, format_fraction, format_seconds
 
 SCHEMA_VERSION = 1
+_MOST_AU_NUMBERS = 250_000
 SLIDER = {"low": -50, "high": 400, "step": 5}  # percent
 
 
@@ -31,14 +34,15 @@ def live_data(source: ReportSource) -> JsonObject:
     best = summary[source.breakdown.summary.index(source.breakdown.best)]
     varied = list(dict.fromkeys([*exploration.vary, *source.processes.classes]))[:2]
     varied *= 2 if len(varied) == 1 else 1  # a single class runs along both sides
-    goal = format_seconds if source.goal_given else about_seconds
+    kinds = _kinds(source.processes)
     return {
         "schema_version": SCHEMA_VERSION,
         "classes": list(source.processes.classes),
         "marks": [{"tier": tier, "meta": meta} for _, tier, meta in class_marks(source.processes.classes)],
         "came": source.conditions.came,
         "axis": (_axis(source.breakdown) or "").replace("_", " "),
-        "points": [_point(point) for point in points],
+        "points": [_point(point, whole, kinds) for point, whole in zip(points, source.processes.points, strict=True)],
+        "ranked_by": source.processes.ranked_by,
         "summary": summary,
         "slices": slices,
         "slice": next(index for index, part in enumerate(slices) if best in part["points"]),
@@ -49,9 +53,11 @@ def live_data(source: ReportSource) -> JsonObject:
         "little": LITTLE,
         "wording": {kind: list(WORDING[kind]) for kind in WARNINGS},
         "goal": {
-            "seconds": exploration.goal_seconds,
+            "kind": exploration.goal.kind,
+            "value": exploration.goal.value,
             "given": source.goal_given,
-            "text": goal(exploration.goal_seconds),
+            "text": _goal_text(source),
+            "kinds": list(kinds),
         },
         "grid": {"classes": varied, "percents": [_plain(percent) for percent in next(iter(exploration.vary.values()))]},
         "has_rates": len({point.sweep.get("cache_rate") for point in points}) > 1,
@@ -72,18 +78,45 @@ def packed(values: Iterable[float]) -> str:
     return base64.b64encode(np.fromiter(values, dtype="<f8").tobytes()).decode("ascii")
 
 
-def _point(point: PointTimes) -> JsonObject:
+def _kinds(processes: Processes) -> tuple[str, ...]:
+    """Kinds of goal that the page can judge: AU needs every rank, and a page does not hold millions of numbers."""
+    known = told_kinds(processes)
+    ranks = sum(len(times.ranks) for point in processes.points for times in point.epochs)
+    return known if ranks * (3 + len(processes.classes)) <= _MOST_AU_NUMBERS else known[:2]
+
+
+def _goal_text(source: ReportSource) -> str:
+    """As it was given; a suggestion rounded."""
+    goal = source.exploration.goal
+    if goal.kind == AU:
+        return format_fraction(goal.value)
+    return (format_seconds if source.goal_given else about_seconds)(goal.value)
+
+
+def _point(point: PointTimes, whole: PointTimes, kinds: tuple[str, ...]) -> JsonObject:
+    """`whole`: the same with all its processes."""
     epochs = [
         {
             "repetition": times.repetition,
             "epoch": times.epoch,
             "ranks": times.ranks.tolist(),
             "seconds": packed(times.seconds.ravel()),
+            **_clock(every, kinds),
         }
-        for times in point.epochs
+        for times, every in zip(point.epochs, whole.epochs, strict=True)
     ]
     sweep = {name: _plain(value) for name, value in point.sweep.items()}
-    return {"sweep": sweep, "where": sweep_text(point.sweep), "at": _at(point.sweep), "epochs": epochs}
+    named = {"where": sweep_text(point.sweep), "at": _at(point.sweep), "group": point.group}
+    return {"sweep": sweep, **named, "epochs": epochs}
+
+
+def _clock(times: ProcessTimes, kinds: tuple[str, ...]) -> JsonObject:
+    """What an epoch and AU are computed from: the shortest epoch and rows of it; rows of AU."""
+    if EPOCH not in kinds:
+        return {}
+    floor, rows = epoch_rows(times)
+    found = {"clock": packed([floor, *rows.ravel()])}
+    return {**found, "au": packed(au_rows(times).ravel())} if AU in kinds else found
 
 
 def _at(sweep: SweepValues) -> str:

@@ -5,9 +5,14 @@ from collections.abc import Iterable
 from tierscope.analysis.beside import Beside, BesidePoint
 from tierscope.analysis.breakdown import Breakdown, EpochPoint, SweepPoint, value_text
 from tierscope.analysis.statistics import Interval
+from tierscope.analysis.times import ClassTimes
+from tierscope.analysis.totals import totals_of
 from tierscope.report.beside import covered_text, error_text, headings, unit_of
 from tierscope.report.markup import Html, join, named, table, tag
 from tierscope.report.parts import Unit
+from tierscope.report.totals import split_header, totals_rows
+from tierscope.trace.description import Imported
+from tierscope.units import about_bytes
 
 
 def beside_table(beside: Beside) -> Html:
@@ -36,6 +41,27 @@ def _beside_row(beside: Beside, point: BesidePoint, unit: Unit) -> Html:
     error = tag("td", tag("strong", error_text(point.error_percent)))
     within = [tag("td", covered_text(point))] if beside.coverage[1] else []
     return tag("tr", *names, *times, error, *within, *bottlenecks)
+
+
+def totals_table(times: ClassTimes) -> Html:
+    """Of imported logs: every class over all ranks, and what is in no class."""
+    facts = next((about.facts for about in times.about if isinstance(about, Imported)), None)
+    found = list(totals_rows(totals_of(times), facts)) if facts else []
+    if facts is None or not found:
+        return Html("")
+    unit = Unit.of(max(sums.seconds for _, sums, _ in found))
+    rows = [
+        tag(
+            "tr",
+            tag("th", named(name), scope="row"),
+            *_time_cells(unit, [sums.seconds]),
+            tag("td", f"{sums.ops:,}"),
+            tag("td", about_bytes(sums.bytes or 0)),
+            tag("td", note, class_="words"),
+        )
+        for name, sums, note in found
+    ]
+    return table("All ranks and epochs", ["", f"busy {unit.name}", "operations", "bytes", split_header(facts)], rows)
 
 
 def numbers(breakdown: Breakdown) -> Html:

@@ -10,9 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from tierscope.analysis.wording import Finding
+from tierscope.units import about_bytes, counted
 
 if TYPE_CHECKING:  # they come with a table library, which not every table needs
-    from tierscope.analysis.breakdown import Breakdown, SweepPoint
+    from tierscope.analysis.breakdown import Breakdown, PointGroup, SweepPoint
     from tierscope.analysis.conditions import Conditions
     from tierscope.analysis.statistics import Interval
     from tierscope.predict.whatif import Sensitivity
@@ -90,6 +91,28 @@ def basis_note(breakdown: "Breakdown") -> str:
     return " in busy seconds" if breakdown.basis == "busy" else ""
 
 
+def group_text(breakdown: "Breakdown", group: "PointGroup") -> str:
+    """Before a sentence about one of several groups of points; empty: there is only one."""
+    if len(breakdown.groups) < 2:
+        return ""
+    amount = "another amount of data" if group.amount is None else about_bytes(group.amount)
+    return f"Points that read {amount} per epoch ({len(group.points)}): "
+
+
+def ranked_groups(breakdown: "Breakdown") -> "list[PointGroup]":
+    """Those that have a best point: where there are several, only those of several points."""
+    return [group for group in breakdown.groups if len(group.points) > 1 or len(breakdown.groups) == 1]
+
+
+def unranked_sentence(breakdown: "Breakdown") -> str:
+    """About points that nothing can be ranked against; empty: there are none."""
+    count = len(breakdown.groups) - len(ranked_groups(breakdown))
+    whose = "each of these points" if count == len(breakdown.summary) else counted(count, "point")
+    verb = "reads" if count in (1, len(breakdown.summary)) else "read"
+    text = f"{whose} {verb} an amount of data of its own, so there is nothing to rank it against."
+    return f"{text[0].upper()}{text[1:]}" if count else ""
+
+
 def finding_lines(findings: Iterable[Finding]) -> Iterator[Text]:
     for finding in findings:
         line = Text("• ", style="dim")
@@ -109,7 +132,12 @@ def wasted_sentence(each: "Iterable[Sensitivity]") -> str:
     """Which classes no money should go to; empty: none."""
     each = list(each)
     if not any(one.limit_percent for one in each):
-        return "There was no I/O at the best point, so nothing would change."
+        hidden = (
+            "I/O is hidden behind compute at the best point"
+            if each[0].measure == "epoch"
+            else "There was no I/O at the best point"
+        )
+        return f"{hidden}, so nothing would change."
     wasted = [one.class_name for one in each if -one.limit_percent < WASTED_PERCENT]
     what = f"it gains less than {WASTED_PERCENT:g} %, however fast"
     return f"Money spent on {' or '.join(wasted)} alone is wasted: {what}." if wasted else ""

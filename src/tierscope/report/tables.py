@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from tierscope.analysis.breakdown import Breakdown, SweepPoint, sweep_text, value_text
+from tierscope.analysis.analysis import Analysis
+from tierscope.analysis.breakdown import Breakdown, PointGroup, SweepPoint, measure_of, sweep_text, value_text
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.statistics import FEW, SIMULATED
+from tierscope.analysis.totals import totals_of
 from tierscope.analysis.wording import Finding
+from tierscope.analysis.worth import worth_sentence
+from tierscope.report.coverage import coverage_line
 from tierscope.report.parts import (
     Column,
     Unit,
@@ -19,9 +23,14 @@ from tierscope.report.parts import (
     colour,
     finding_lines,
     fitting,
+    group_text,
+    ranked_groups,
     table,
     title_label,
+    unranked_sentence,
 )
+from tierscope.report.totals import TotalsView
+from tierscope.trace.description import Imported
 from tierscope.trace.ops import KINDS, MOVES_BYTES
 from tierscope.units import about_bytes, about_seconds, counted
 
@@ -38,6 +47,13 @@ class BreakdownView:
     breakdown: Breakdown
     findings: list[Finding]
     given: Conditions
+    totals: TotalsView | None = None  # of imported logs
+
+    @classmethod
+    def of(cls, analysis: Analysis) -> "BreakdownView":
+        facts = [about.facts for about in analysis.times.about if isinstance(about, Imported)]
+        totals = TotalsView(totals_of(analysis.times), facts[0]) if facts else None
+        return cls(analysis.name, analysis.breakdown, analysis.findings, analysis.conditions, totals)
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         breakdown = self.breakdown
@@ -47,6 +63,8 @@ class BreakdownView:
         yield Text(title, style="bold")
         yield table(fitting(_columns(breakdown, self.given), options.max_width))
         yield from verdict(breakdown, self.given.processes, self.given.profilers == ())
+        if self.totals is not None:
+            yield self.totals
         if self.given.traced:
             yield Text(f"In all ranks and epochs: {_counts(breakdown.kinds)}.")
         yield from _condition_lines(self.given)
@@ -102,7 +120,8 @@ def _columns(breakdown: Breakdown, given: Conditions) -> list[Column]:
     if breakdown.epoch is None:
         columns.append(Column(f"epoch 1 I/O {time.name}", [time.text(value) for value in firsts], "dim", drop=1))
     if not _alone(breakdown):
-        best = [Text("◀ best" if point is breakdown.best else "") for point in points]
+        bests = [group.best for group in ranked_groups(breakdown)]
+        best = [Text("◀ best" if any(point is one for one in bests) else "") for point in points]
         columns += [
             Column("", [_bar(point, breakdown, longest) for point in points], drop=2, right=False),
             Column("", best, "bold", 5, right=False),
@@ -133,22 +152,17 @@ def _bar(point: SweepPoint, breakdown: Breakdown, longest: float) -> Text:
 def verdict(breakdown: Breakdown, processes: int | None = None, has_wall: bool = True) -> Iterator[Text]:
     """`processes`: of a traced command, if known; `has_wall`: there are wall seconds too."""
     best = breakdown.best
-    time = Unit.of(best.io.median)
-    spread = f"{time.span(best.io)}, {best.io.kind}, n={best.io.n}" if best.io.has_spread else f"n={best.io.n}"
-    io = f"{time.text(best.io.median)} {time.name}"
-    per, more = ("per epoch", "repetitions or epochs") if breakdown.epoch is None else (f"in epoch {breakdown.epoch}", "repetitions")  # fmt: skip
-    per += basis_note(breakdown)
     if _alone(breakdown):
+        io, spread, per = _io_words(breakdown, best)
         ranks = counted(max(point.ranks for point in breakdown.points), "rank")
         whole = ranks if processes is None else f"{ranks}, {counted(processes, 'process')}"
         yield Text(f"I/O: {io} {per} ({spread}); {whole}.", style="bold")
-    else:
-        yield Text(f"Best: {sweep_text(best.sweep)} with {io} of I/O {per} ({spread}).", style="bold")
-    equal = breakdown.smallest_equal
-    if equal is not None and equal is not best:
-        theirs = f"{time.text(equal.io.median)} {time.name}"
-        yield Text(f"The smallest that cannot be told from it: {sweep_text(equal.sweep)} ({theirs}).")
+    for group in ranked_groups(breakdown) if not _alone(breakdown) else ():
+        yield from _best_lines(breakdown, group)
+    if unranked := unranked_sentence(breakdown):
+        yield Text(unranked, style="bold")
     if best.io.n < FEW and best.io.kind != SIMULATED and len(breakdown.summary) > 1:
+        more = "repetitions or epochs" if breakdown.epoch is None else "repetitions"
         yield Text(
             f"n={best.io.n} is too few to tell near neighbours apart: raise {more} for that.",
             style="dim",
@@ -158,6 +172,41 @@ def verdict(breakdown: Breakdown, processes: int | None = None, has_wall: bool =
         yield Text(f"Bottleneck: {'; '.join(moves)}.")
     yield from _epoch_lines(breakdown, has_wall)
     yield from _checkpoint_lines(breakdown)
+
+
+def _best_lines(breakdown: Breakdown, group: PointGroup) -> Iterator[Text]:
+    """Of points that read the same amount of data: what the sweep can change, the best of them, and what cannot be told from it."""
+    best = group.best
+    whose = group_text(breakdown, group)
+    if worth := worth_sentence(breakdown, group):
+        yield Text(f"{whose}{worth}", style="bold")
+    io, spread, per = _io_words(breakdown, best)
+    if breakdown.ranked_by == "epoch" and best.epoch is not None:
+        time = Unit.of(best.epoch.median)
+        span = (
+            f"{time.span(best.epoch)}, {best.epoch.kind}, n={best.epoch.n}"
+            if best.epoch.has_spread
+            else f"n={best.epoch.n}"
+        )
+        text = f"an epoch of {time.text(best.epoch.median)} {time.name} ({span}) and {io} of I/O {per} ({spread})"
+    else:
+        text = f"{io} of I/O {per} ({spread})"
+    yield Text(f"{'' if worth else whose}Best: {sweep_text(best.sweep)} with {text}.", style="bold")
+    equal = group.smallest_equal
+    if equal is not None and equal is not best:
+        measured = measure_of(equal, breakdown.ranked_by).median
+        time = Unit.of(measure_of(best, breakdown.ranked_by).median)
+        yield Text(
+            f"The smallest that cannot be told from it: {sweep_text(equal.sweep)} ({time.text(measured)} {time.name})."
+        )
+
+
+def _io_words(breakdown: Breakdown, point: SweepPoint) -> tuple[str, str, str]:
+    """I/O time, spread, and what it is per."""
+    time = Unit.of(point.io.median)
+    spread = f"{time.span(point.io)}, {point.io.kind}, n={point.io.n}" if point.io.has_spread else f"n={point.io.n}"
+    per = "per epoch" if breakdown.epoch is None else f"in epoch {breakdown.epoch}"
+    return f"{time.text(point.io.median)} {time.name}", spread, per + basis_note(breakdown)
 
 
 def _epoch_lines(breakdown: Breakdown, has_wall: bool) -> Iterator[Text]:
@@ -211,6 +260,8 @@ def _condition_lines(given: Conditions) -> Iterator[Text]:
             f"{tier} {'unknown' if share is None else f'{share:.1%}'}" for tier, share in given.resident.items()
         )
         yield Text(f"In the page cache when epochs began, at most: {shares}.", style="dim")
+    if given.coverage is not None:
+        yield Text(coverage_line(given.coverage), style="dim")
     if given.recorder_seconds_per_op is not None:
         what = " of bookkeeping" if given.traced else ""
         costs = f"{about_seconds(given.recorder_seconds_per_op)}{what} per recorded operation"

@@ -2,10 +2,19 @@
 
 import polars as pl
 
-from tierscope.analysis.breakdown import Breakdown, SweepPoint, counted_epochs, sweep_text, value_text
-from tierscope.analysis.findings import GOAL_KINDS, HIDDEN_SHARE
+from tierscope.analysis.breakdown import Breakdown, PointGroup, SweepPoint, counted_epochs, sweep_text, value_text
+from tierscope.analysis.findings import HIDDEN_SHARE
+from tierscope.analysis.goals import GOAL_KINDS
+from tierscope.analysis.worth import worth_sentence
 from tierscope.dataset.holdings import HeldBytes
-from tierscope.report.parts import WASTED_PERCENT, basis_note, bottleneck_stretches
+from tierscope.report.parts import (
+    WASTED_PERCENT,
+    basis_note,
+    bottleneck_stretches,
+    group_text,
+    ranked_groups,
+    unranked_sentence,
+)
 from tierscope.report.report_source import ReportSource
 from tierscope.units import about_bytes, about_seconds
 
@@ -20,7 +29,14 @@ def verdict(source: ReportSource) -> list[str]:
     """What bounds the epoch, what is best and what that takes, what would help, and whether it matters: a sentence each."""
     first = [_sentence(finding.text) for finding in source.findings if finding.kind in _FIRST]
     last = [_sentence(finding.text) for finding in source.findings if finding.kind in GOAL_KINDS]
-    sentences = [*first, _bottleneck(source.breakdown), _best(source), _helping(source), _mattering(source), *last]
+    breakdown = source.breakdown
+    worth = [
+        f"{group_text(breakdown, group)}{worth_sentence(breakdown, group)}"
+        for group in breakdown.groups
+        if worth_sentence(breakdown, group)
+    ]
+    bests = [*(_best(source, group) for group in ranked_groups(breakdown)), unranked_sentence(breakdown)]
+    sentences = [*first, *worth, _bottleneck(breakdown), *bests, _helping(source), _mattering(source), *last]
     return [sentence for sentence in sentences if sentence]
 
 
@@ -43,9 +59,9 @@ def _bottleneck(breakdown: Breakdown) -> str:
     return f"The bottleneck moves along the sweep: {', then '.join(stretches)}. At the best point {best.bottleneck} is {of}."
 
 
-def _best(source: ReportSource) -> str:
+def _best(source: ReportSource, group: PointGroup) -> str:
     breakdown = source.breakdown
-    best = breakdown.best
+    best = group.best
     low, high = about_seconds(best.io.low), about_seconds(best.io.high)
     spread = f"{low} to {high}, {best.io.kind}, n={best.io.n}" if best.io.has_spread else f"n={best.io.n}"
     io = f"{about_seconds(best.io.median)} of I/O per epoch{basis_note(breakdown)} ({spread})"
@@ -59,7 +75,11 @@ def _best(source: ReportSource) -> str:
         if rate_only
         else f"point is {sweep_text(best.sweep)}"
     )
-    return f"The best {what}, with {io}{_takes(source, best)}{_equal(source)}."
+    if breakdown.ranked_by == "epoch" and best.epoch is not None:
+        io = f"{about_seconds(best.epoch.median)} per epoch and {io}"
+    whose = group_text(breakdown, group)
+    the = "the" if whose else "The"
+    return f"{whose}{the} best {what}, with {io}{_takes(source, best)}{_equal(source, group)}."
 
 
 def _takes(source: ReportSource, point: SweepPoint) -> str:
@@ -75,10 +95,10 @@ def _amount(tier: str, held: HeldBytes) -> str:
     return f"{about_bytes(held.in_all)} on {tier} in all"
 
 
-def _equal(source: ReportSource) -> str:
+def _equal(source: ReportSource, group: PointGroup) -> str:
     """The smallest cache rate that does as well, for all that is known."""
-    equal = source.breakdown.smallest_equal
-    if equal is None or equal is source.breakdown.best:
+    equal = group.smallest_equal
+    if equal is None or equal is group.best:
         return ""
     return f". {value_text('cache_rate', equal.sweep['cache_rate'])} cannot be told from it{_takes(source, equal)}"
 
@@ -91,13 +111,14 @@ def _helping(source: ReportSource) -> str:
             f"No class by itself would help: {_HELPING_STEP:g} % more of any takes less than {WASTED_PERCENT:g} % off."
         )
     gain = -first.change_percent[_HELPING_STEP]
+    what = "epoch" if first.measure == "epoch" else "time"
     rest = [
         f"{each.class_name} {-each.change_percent[_HELPING_STEP]:.1f} %"
         for each in others
         if -each.change_percent[_HELPING_STEP] >= WASTED_PERCENT
     ]
     after = f", {', '.join(rest)}" if rest else "; nothing else helps by itself"
-    return f"Faster {first.class_name} would help most: {_HELPING_STEP:g} % more takes about {gain:.1f} % off the best time{after}."
+    return f"Faster {first.class_name} would help most: {_HELPING_STEP:g} % more takes about {gain:.1f} % off the best {what}{after}."
 
 
 def _mattering(source: ReportSource) -> str:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from tierscope.errors import SpecError
 from tierscope.spec import schema
+from tierscope.spec.goal import GoalKind
 from tierscope.spec.kinds import Optional
 from tierscope.spec.schema import Key, NamedSections, Section
 from tierscope.spec.tree import Node
@@ -38,7 +39,9 @@ def build_section(section_type: type[T], node: Node, path: str = "", also: Seque
 
 
 def read_value(key: Key, node: Node, path: str) -> Any:
-    """The typed value of a scalar node."""
+    """The typed value of a scalar node; a goal may be a mapping of its kind to its value."""
+    if isinstance(node.value, dict) and isinstance(key.kind, Optional) and isinstance(key.kind.kind, GoalKind):
+        node = _joined(key.kind.kind, node, path)
     if isinstance(node.value, dict | list):
         kind = "a mapping" if isinstance(node.value, dict) else "a list"
         raise SpecError(f"{node.where}: {path} is {kind}; must be a single value ({key.help})")
@@ -50,6 +53,19 @@ def read_value(key: Key, node: Node, path: str) -> Any:
         return key.kind.parse(node.value)
     except ValueError as error:
         raise SpecError(f"{node.where}: {path} = {_show(node.value)}; {error}") from None
+
+
+def _joined(kind: GoalKind, node: Node, path: str) -> Node:
+    assert isinstance(node.value, dict)
+    texts: dict[str, str | None] = {}
+    for name, child in node.value.items():
+        if isinstance(child.value, dict | list):
+            raise SpecError(f"{child.where}: {path}.{name} must be a single value, like {{epoch: 10 min}}")
+        texts[name] = child.value
+    try:
+        return Node(kind.joined(texts), node.where)
+    except ValueError as error:
+        raise SpecError(f"{node.where}: {path}: {error}") from None
 
 
 def _show(text: str) -> str:

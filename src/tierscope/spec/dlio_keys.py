@@ -14,6 +14,7 @@ from tierscope.loaders import LOADERS
 from tierscope.spec import dlio_checkpoint
 from tierscope.spec.dlio_making import MAPPED, NOTED, REFUSED, Making, MetricOptions, Rule, is_off, product, whole
 from tierscope.spec.dlio_times import read_time
+from tierscope.spec.goal import AU, Goal, GoalKind
 from tierscope.spec.kinds import Fraction, Integer
 from tierscope.spec.tree import Node
 from tierscope.units import counted
@@ -305,7 +306,7 @@ _OTHER_RULES = (
     _noted("output.log_file", "--out says where results go"),
     Rule("output.metric.exclude_start_steps", MAPPED, "of AU in summary.json", ()),
     Rule("output.metric.exclude_end_steps", MAPPED, "of AU in summary.json", ()),
-    Rule("metric.au", MAPPED, "the goal of AU in summary.json (--au); a study has no key for it", ()),
+    Rule("metric.au", MAPPED, "the goal, and that of AU in summary.json (--au)", ("goal",)),
     _choice(
         Rule("storage.storage_type", REFUSED, "local, local_fs and parallel_fs are directories; others refused"),
         dict.fromkeys(
@@ -477,6 +478,8 @@ def _metric(making: Making) -> None:
         for end, usual in (("start", 1), ("end", 0))
     ]
     making.wanted = MetricOptions(au, counts[0], counts[1])
+    if "metric.au" in making.given:
+        making.put("goal", GoalKind().format(Goal(AU, au)), making.where("metric.au"))
 
 
 FAMILIES = (_record_length, _hdf5, _times, _paths, _metric, dlio_checkpoint.checkpoint)

@@ -11,6 +11,7 @@ import yaml
 from tierscope.jsonable import SweepValues
 from tierscope.spec import keys, schema
 from tierscope.spec.build import build_section
+from tierscope.spec.goal import Goal
 from tierscope.spec.kinds import Kind
 from tierscope.spec.schema import Key, NamedSections, Section
 from tierscope.spec.study import Study, StudyCase
@@ -37,7 +38,7 @@ def section_lines(section: Any, depth: int = 0, comments: bool = False) -> Itera
             case Key(dumped=False) if value == field.default and not comments:
                 continue
             case Key(kind=kind, help=help_):
-                yield _commented(f"{pad}{field.yaml}: {scalar(_text(kind, value))}", help_, comments)
+                yield _commented(f"{pad}{field.yaml}: {_written(kind, value)}", help_, comments)
             case Section(help=help_):
                 yield _commented(f"{pad}{field.yaml}:", help_, comments)
                 yield from section_lines(value, depth + 1, comments)
@@ -79,6 +80,14 @@ def _sweep_lines(study: Study) -> Iterator[str]:
 
 def _commented(line: str, help_: str, comments: bool) -> str:
     return f"{line:<51} # {help_}" if comments else line
+
+
+def _written(kind: Kind, value: Any) -> str:
+    """As YAML: a goal of another kind than I/O is a mapping."""
+    text = _text(kind, value)
+    if isinstance(value, Goal) and text and "=" in text:
+        return f"{{{text.replace('=', ': ', 1)}}}"
+    return scalar(text)
 
 
 def _text(kind: Kind, value: Any) -> str | None:

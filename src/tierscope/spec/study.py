@@ -10,6 +10,7 @@ from tierscope.arch.networks import NETWORKS
 from tierscope.formats import FORMATS
 from tierscope.jsonable import SweepValues
 from tierscope.loaders import LOADERS, LoaderEntry
+from tierscope.spec.goal import Goal, GoalKind
 from tierscope.spec.kinds import (
     Bandwidth,
     Bytes,
@@ -388,9 +389,7 @@ class StudyCase:
 class Study:
     study: str = key(Name(), "names the results")
     seed: int = key(Integer(0, 2**63 - 1), "same seed, same plan, on any machine", 42)
-    goal: float | None = key(
-        Optional(Seconds(above=0)), "I/O seconds per epoch of the slowest process that you want", None
-    )
+    goal: Goal | None = key(Optional(GoalKind()), "what you want: 4 s (of I/O per epoch), epoch=10 min or au=90%", None)
     workload: Workload = section(Workload, "what the training job does")
     system: System = section(System, "what it runs on")
     placement: Placement = section(Placement, "which files are on which tier")

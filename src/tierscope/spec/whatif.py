@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from tierscope.errors import UserError
+from tierscope.spec.goal import Goal, GoalKind
 from tierscope.spec.kinds import Seconds
 from tierscope.spec.sweep import split_range, spread
 from tierscope.units import closest, parse_seconds
@@ -37,8 +38,12 @@ def read_prices(
     return {name: price for name, price in prices.items() if not name.endswith(_GIB)}, by_tier
 
 
-def read_goal(text: str) -> float:
-    return read_duration("--goal", text)
+def read_goal(text: str) -> Goal:
+    """`io=4s`, `epoch=10min` or `au=90%`; a bare time is one of I/O."""
+    try:
+        return GoalKind().parse(text)
+    except ValueError as error:
+        raise UserError(f"--goal {text}: {error}") from None
 
 
 def read_duration(option: str, text: str) -> float:

@@ -9,7 +9,7 @@ from tierscope.errors import ResultError
 from tierscope.jsonable import JsonObject
 from tierscope.trace.description import Description, TracedCommand
 from tierscope.trace.trace import SCHEMA_VERSION
-from tierscope.trace.upgrade import upgraded, upgraded_command
+from tierscope.trace.upgrade import added_after, upgraded, upgraded_command, with_prefixes
 
 T = TypeVar("T")
 
@@ -22,8 +22,9 @@ def decode_description(plain: JsonObject, fix: str) -> Description:
     version, content = _versioned(plain, fix)
     if version == 1:
         return decode(upgraded(content), Description, fix)
+    content = with_prefixes(content, version)
     described: Description = decode(content, Description, fix)
-    if wrong := _other_fields(content, msgspec.to_builtins(described, str_keys=True)):
+    if wrong := _other_fields(content, msgspec.to_builtins(described, str_keys=True), added_after(version)):
         raise ResultError(f"its description is damaged: {wrong[:_MOST_TEXT]}; {fix}")
     return described
 
@@ -60,19 +61,19 @@ def decode(plain: object, of: type[T] | Any, fix: str) -> T:
     return decoded
 
 
-def _other_fields(plain: Any, whole: Any, path: str = "") -> str | None:
-    """The first field that only one of both has. Defaults are for those who build a description: a writer writes every field, and one
+def _other_fields(plain: Any, whole: Any, added: frozenset[str], path: str = "") -> str | None:
+    """The first field that only one of both has; those that a later version added may be missing. Defaults are for those who build a description: a writer writes every field, and one
     that went missing ("emulated", say) would change what a result says."""
     if isinstance(whole, dict):
         inside = f"{path}." if path else ""
-        if missing := next((name for name in whole if name not in plain), None):
+        if missing := next((name for name in whole if name not in plain and name not in added), None):
             return f"{inside}{missing} is missing"
         if unknown := next((name for name in plain if name not in whole), None):
             return f"{inside}{unknown} is an unknown field"
-        parts = ((plain[name], value, f"{inside}{name}") for name, value in whole.items())
+        parts = ((plain[name], value, added, f"{inside}{name}") for name, value in whole.items() if name in plain)
     elif isinstance(whole, list | tuple):
         pairs = zip(plain, whole, strict=True)
-        parts = ((item, value, f"{path}[{index}]") for index, (item, value) in enumerate(pairs))
+        parts = ((item, value, added, f"{path}[{index}]") for index, (item, value) in enumerate(pairs))
     else:
         return None
     return next((wrong for part in parts if (wrong := _other_fields(*part))), None)
@@ -89,7 +90,7 @@ def wrong_field(message: str) -> str:
         (r"Object contains unknown field (.+)", rf"{inside}\1 is an unknown field"),
         (r"Expected (.+), got (.+)", r"must be \1, is \2"),
         (r"Expected (.+)", r"must be \1"),
-        (r"Invalid value (.+)", r"= \1 is not known"),
+        (r"Invalid (?:enum )?value (.+)", r"= \1 is not known"),
         (r"Number out of range", "is a number out of range"),
     ):
         if re.fullmatch(pattern, what, re.DOTALL):

@@ -30,6 +30,7 @@ class Habit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     read_files: Tallied | None = None
     again_files: Tallied | None = None  # read more than once
     stdio_reads: Tallied | None = None
+    stdio_bytes: Tallied | None = None  # that they read; sizes are of the other reads
     random_reads: Tallied | None = None
     sizes: tuple[tuple[SizeLimit, Tallied], ...] | None = None  # (limit, reads up to it and above the one before)
     transfer_bytes: Tallied | None = None
@@ -40,23 +41,43 @@ class Habit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     striped_large_on_one: Tallied = 0
 
 
+class KindSums(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    seconds: Number = 0.0
+    ops: Tallied = 0
+    bytes: Tallied = 0
+
+
+class PathSums(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All that is below a path, or one file."""
+
+    path: str
+    ops: Tallied | None = None  # None: not known, as of results before schema version 4
+    bytes: Tallied
+    seconds: Number | None = None
+
+
 class ApartSums(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Operations that are in no class of I/O."""
+    """Operations that are in no class of I/O. `read`, `meta`, `write`: the same by class; None: not told apart (schema versions before 4)."""
 
     ops: Tallied = 0
     bytes: Tallied = 0
     seconds: Number = 0.0
     files: Tallied = 0
+    read: KindSums | None = None
+    meta: KindSums | None = None
+    write: KindSums | None = None
+    largest: tuple[PathSums, ...] = ()  # by seconds
 
 
 class UnknownPaths(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Files on no tier that is known; `folders`: those with most bytes."""
+    """Files on no tier that is known. `prefixes`: paths that hold most of them."""
 
     ops: Tallied = 0
     bytes: Tallied = 0
     seconds: Number = 0.0
     files: Tallied = 0
-    folders: tuple[tuple[str, Tallied], ...] = ()
+    tier: TierName | None = None  # what they are shown as; None: they are not in the table (schema versions before 4)
+    prefixes: tuple[PathSums, ...] = ()
     suggestion: str = ""  # a path for --tier
 
 
@@ -78,6 +99,8 @@ class SharedFiles(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     meta_seconds: Number
     fastest_seconds: Number
     slowest_seconds: Number
+    write_seconds: Number = 0.0
+    written_bytes: Tallied = 0
 
 
 class SpawnedWorkers(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -137,10 +160,13 @@ class LogFacts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     job_id: int | None = None
     doubts: LogDoubts = LogDoubts()
     program: ApartSums = ApartSums()  # its own libraries and scripts
+    streams: ApartSums = ApartSums()  # standard input, output and error
     unknown: UnknownPaths = UnknownPaths()
     outside_epochs: ApartSums = ApartSums()
     shared: tuple[SharedFiles, ...] = ()
-    shared_split: bool = False  # every rank has an equal part of them
+    shared_split: bool = False  # ranks have parts of them; else they are not in the table
+    left_out: ApartSums = ApartSums()  # of shared records, where they are not in the table
+    mpiio: ApartSums = ApartSums()  # of files that have records of POSIX too: the same bytes again
     traced_reads: bool = False  # reads come from extended tracing, and there is nothing else
     spawned: SpawnedWorkers = SpawnedWorkers()
     dftracer: DFTracerJob | None = None

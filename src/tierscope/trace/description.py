@@ -8,13 +8,15 @@ is added needs a new schema version: readers refuse what they do not know. None 
 import math
 import re
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
 from tierscope.jsonable import SweepValue, SweepValues
 from tierscope.trace.columns import COLUMNS
+from tierscope.trace.coverage import Coverage
 from tierscope.trace.described_logs import Habit, LogFacts
+from tierscope.trace.kernel_io import KernelIo
 from tierscope.trace.limits import (
     MOST_TIERS,
     Count,
@@ -26,6 +28,9 @@ from tierscope.trace.limits import (
 )
 from tierscope.trace.provenance import Provenance
 
+RANK_WALL = (
+    "rank_wall"  # wall seconds are the union over all processes of a rank; without it they may be sums over processes
+)
 _SWEPT = re.compile(r"[a-z0-9_]{1,64}(\.[a-z0-9_]{1,64}){0,8}")
 _TAKEN = {*COLUMNS, "class", "seconds"} - {"tier"}  # columns that analyses meet beside swept ones
 
@@ -104,7 +109,7 @@ class RunDescription(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """What all four have."""
 
     tiers: tuple[DescribedTier, ...]
-    provides: tuple[str, ...] = ()  # what its table tells: epochs, lanes, busy, wall, steps, cold, compute
+    provides: tuple[str, ...] = ()  # what its table tells: epochs, lanes, busy, wall, RANK_WALL, steps, cold, compute
     provenance: Provenance | None = None
     own_cost: OwnCost | None = None
     checkpoint: CheckpointSummary | None = None  # None: none were asked for
@@ -148,6 +153,7 @@ class Measured(StudyRun, frozen=True, kw_only=True, tag="measured"):
     profiler: str | None = None  # that measured in place of our recorder
     recorder: str | None = None  # None: the ranks' own
     logs: ProfiledLogs | None = None  # of that profiler
+    coverage: Coverage | None = None  # None: nobody counted
 
 
 class Simulated(StudyRun, frozen=True, kw_only=True, tag="simulated"):
@@ -183,6 +189,28 @@ class PhaseSums(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     count: Count
 
 
+Doubt = Literal[
+    "few",
+    "mapped",
+    "uneven",
+    "partial",
+    "ranks_differ",
+    "exchanged",
+    "scattered",
+    "too_many",
+    "interrupted",
+    "no_page",
+]
+
+
+class Rereads(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What re-reads tell of a program that marks no epochs: how often it read its data, or (`doubt`) why that cannot be told."""
+
+    passes: Size
+    doubt: Doubt | None
+    late_reads: Count  # until the next pass was noticed, at most
+
+
 class Records(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What processes of a traced command left behind, beside their sums, and what of it is missing."""
 
@@ -209,6 +237,7 @@ class Records(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     unrecorded_ops: Count = 0
     damaged_files: tuple[str, ...] = ()  # the first of them
     damaged_file_count: Count = 0
+    rereads: Rereads | None = None  # None: nobody asked, or the program marked its epochs
 
 
 class TracedCommand(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -221,6 +250,7 @@ class TracedCommand(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ops: bool = False  # every operation is listed
     exit_code: int | None = None
     provenance: Provenance | None = None
+    kernel: KernelIo | None = None  # counted while it ran, of all its processes that were waited for
 
     def __post_init__(self) -> None:
         check_tiers(self.tiers)
@@ -238,6 +268,7 @@ class Traced(RunDescription, frozen=True, kw_only=True, tag="traced"):
     ops: bool = False
     exit_code: Annotated[int, Meta(ge=-(2**31), lt=2**31)] | None = None
     running: tuple[Size, ...] = ()
+    coverage: Coverage | None = None  # None: nobody counted
 
     @property
     def sweep(self) -> SweepValues:

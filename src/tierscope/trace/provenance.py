@@ -6,6 +6,7 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from importlib import metadata
 
 from tierscope.mounts import filesystem_of
@@ -50,6 +51,7 @@ def provenance(launcher: str, directories: Mapping[str, str], others: Mapping[st
     )
 
 
+@cache
 def _version(package: str) -> str | None:
     try:
         return metadata.version(package)

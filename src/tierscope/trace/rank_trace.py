@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tierscope.trace.kernel_io import KernelIo
 from tierscope.trace.recorder import LaneTable
 
 MAX_STEPS = 512
@@ -114,6 +115,7 @@ class RankEpoch(Tally):
     residency: tuple[Residency, ...]
     span_ns: tuple[int, int] = (0, 0)  # when it began and ended, by the calendar's clock
     phases: Phases = Phases()
+    kernel: KernelIo | None = None  # counted while it read; None: cannot be told
 
 
 @dataclass(frozen=True, slots=True)

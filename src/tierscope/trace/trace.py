@@ -9,6 +9,8 @@ Schema history of the file
     2  a description is one of four kinds (trace/description.py): all that an import found is below `facts` or `logs`, what a recorder
        found below `records`, own cost is `own_cost`, and what is not known is null; read as ever is version 1 (trace/upgrade.py)
     3  own cost of a traced command may tell what stats and opens by path take longer
+    4  an import shows files on no known tier as a tier, counts shared records and writes, and sums up by class what is apart; records of a traced
+       command tell what re-reads say about its epochs; `coverage` of what was measured or traced: what the kernel counted beside what was seen
 """
 
 from dataclasses import dataclass
@@ -22,7 +24,7 @@ from tierscope.trace.ops import BINS, KINDS
 from tierscope.trace.rank_trace import RankEpoch, RankTrace
 from tierscope.trace.recorder import LaneTable
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -1,4 +1,4 @@
-"""Descriptions of schema version 1 as those of version 2. Pure: plain data in, plain data out; the decoder then checks all of it.
+"""Descriptions of earlier schema versions as those of this one. Pure: plain data in, plain data out; the decoder then checks all of it.
 
 Version 1 was lenient: a key may be missing where a version before had nothing to say, and null meant the same. What is of a wrong type is
 handed on as it is, so that the decoder names it.
@@ -25,6 +25,7 @@ _DOUBTS = (
     *("broken_lines", "broken_last_lines", "no_names"),
 )
 _APART = ("ops", "bytes", "seconds", "files")
+_UNKNOWN = (*_APART, "folders", "suggestion")
 _SHARED = ("tier", "files", "bytes", "read_seconds", "meta_seconds", "fastest_seconds", "slowest_seconds")
 _DFTRACER = (
     *("versions", "formats", "time_unit", "hosts", "start_seconds", "unended_processes", "empty_files"),
@@ -49,6 +50,45 @@ def upgraded(about: JsonObject) -> JsonObject:
     own = {"measured": _measured, "simulated": _simulated, "traced": _traced, "imported": _imported}
     upgrade = own.get(kind) if isinstance(kind, str) else None
     return {"kind": kind, **_common(about), **(upgrade(about) if upgrade else {})}
+
+
+# Fields that a schema version added: a description of an earlier one lacks them, and is whole.
+_ADDED = {
+    3: ("relative_stat_seconds", "foreign_open_seconds"),
+    4: (
+        *("streams", "left_out", "mpiio", "write_seconds", "written_bytes", "stdio_bytes"),
+        *("read", "meta", "write", "largest", "tier", "prefixes", "coverage", "rereads"),
+    ),
+}
+
+
+def added_after(version: int) -> frozenset[str]:
+    return frozenset(name for later, names in _ADDED.items() if later > version for name in names)
+
+
+def with_prefixes(about: JsonObject, version: int) -> JsonObject:
+    """Before version 4, folders of unknown files are prefixes, of which seconds are not known."""
+    match about if version < 4 else None:
+        case {"facts": {"unknown": dict(unknown)} as facts}:
+            return {**about, "facts": {**facts, "unknown": _unknown(unknown)}}
+        case {"logs": {"facts": {"unknown": dict(unknown)} as facts} as logs}:
+            return {**about, "logs": {**logs, "facts": {**facts, "unknown": _unknown(unknown)}}}
+        case _:
+            return about
+
+
+def _unknown(unknown: JsonObject) -> JsonObject:
+    folders = unknown.get("folders")
+    rest = {name: value for name, value in unknown.items() if name != "folders"}
+    if not isinstance(folders, list | tuple):
+        return unknown if folders is not None else rest
+    pairs = [
+        {"path": one[0], "ops": None, "bytes": one[1], "seconds": None}
+        if isinstance(one, list | tuple) and len(one) == 2
+        else one
+        for one in folders
+    ]
+    return {**rest, "prefixes": pairs}
 
 
 def upgraded_command(about: JsonObject) -> JsonObject:
@@ -137,7 +177,7 @@ def _facts(about: JsonObject) -> JsonObject:
         **_taken(about, ("process_count", "job_id", "shared_split", "traced_reads")),
         "doubts": {**_taken(about, _DOUBTS), **long_meta},
         **_part(about, "program", _APART),
-        **_part(about, "unknown", (*_APART, "folders", "suggestion")),
+        **{name: _unknown(part) for name, part in _part(about, "unknown", _UNKNOWN).items()},
         **_part(about, "outside_epochs", _APART),
         **_each(about, "shared", lambda shared: _taken(shared, _SHARED)),
         **_part(about, "spawned", ("by_start", "alone")),

@@ -3,21 +3,18 @@
 #define TIERSCOPE_LIFE_H
 
 #include "process.h"
+#include "rereads.h"
 
-enum { TS_FOLDER = 3000, TS_REREAD_SLOTS = 1 << 20 };
+enum { TS_FOLDER = 3000 };
 
-/* Shared by the processes of a rank: its epoch (0 means 1) and, to find epochs by re-reads, the files that it read. */
-typedef struct {
-    _Atomic uint64_t file; /* 0: free */
-    _Atomic uint64_t seen; /* epoch in the upper half, which open in it in the lower */
-} reread;
+/* Shared by the processes of a rank: its epoch (0 means 1), its clock and, to find epochs by re-reads, what it read. */
 typedef struct {
     _Atomic int32_t epoch;
-    _Atomic uint32_t opens;
-    _Atomic uint32_t files;
-    uint32_t unused[13];
-    reread table[];
+    uint32_t unused[15];
+    ts_clock clock;
+    ts_rereads rereads[]; /* one, with TS_OPTION_REREADS */
 } rank_page;
+_Static_assert(offsetof(rank_page, rereads) == 65728, "where re-reads are is part of the file format");
 
 /* What a forked child must not inherit; the kernel wipes it there. */
 typedef struct {
@@ -33,7 +30,13 @@ typedef struct {
     _Atomic uint64_t lost_ops;  /* before there was a state file to note them in */
     uint64_t mapped;            /* bytes of the state file that can be used */
     uint64_t signals;           /* of the thread that holds the lock: its signal mask before */
-    ts_wall wall;
+    ts_clock *clock;      /* of the rank; NULL: this process has one of its own */
+    ts_wall *wall;        /* of either */
+    ts_wall own_wall;
+    ts_identity identity; /* in the rank's clock */
+    rank_page *peeked;    /* the rank's page as found before there was a state file; NULL: there was none, or nobody looked */
+    _Atomic uint32_t has_peeked, has_moved; /* has_moved: that was another rank's */
+    char rank_name[80];   /* whose page it is */
     _Atomic uint64_t loans[TS_LOANS / 64]; /* a bit for each that is in use */
     char stem[TS_FOLDER + 200]; /* path of the state file without .state */
     char path[TS_FOLDER + 300], other[TS_FOLDER + 300]; /* for who holds the lock: the host's stacks may be small */

@@ -5,32 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { RECENT = 64 };
-
-/* With TS_OPTION_REREADS: a file that this epoch already saw begins the next one, unless it was seen a moment ago
-   (many programs open a file twice in a row). Files that do not fit the table are not looked at. */
-void ts_note_open(uint64_t file)
-{
-    if (!(ts_conf->options & TS_OPTION_REREADS) || !ts_be_alive() || ts_life->rank == &ts_private_rank) return;
-    rank_page *rank = ts_life->rank;
-    uint32_t epoch = (uint32_t)ts_current_epoch(), opens = atomic_fetch_add(&rank->opens, 1);
-    for (uint64_t probe = 0; probe < 16; probe++) {
-        reread *slot = &rank->table[((file >> 4 ^ file >> 36) + probe) & (TS_REREAD_SLOTS - 1)];
-        uint64_t free = 0;
-        if (atomic_load(&slot->file) != file && !atomic_compare_exchange_strong(&slot->file, &free, file)) {
-            if (free != file) continue;
-        }
-        uint64_t seen = atomic_load(&slot->seen);
-        if (seen >> 32 == epoch && opens - (uint32_t)seen > RECENT) {
-            int32_t expected = (int32_t)(epoch == 1 ? atomic_load(&rank->epoch) : (int32_t)epoch);
-            if (expected == 0 || (uint32_t)expected == epoch) atomic_compare_exchange_strong(&rank->epoch, &expected, (int32_t)epoch + 1);
-            epoch = (uint32_t)ts_current_epoch();
-        }
-        atomic_store(&slot->seen, (uint64_t)epoch << 32 | opens);
-        return;
-    }
-}
-
 static ts_epoch *add_epoch(int32_t epoch, uint64_t begin)
 {
     ts_epoch *chunk = ts_add_chunk(sizeof *chunk);

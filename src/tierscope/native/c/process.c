@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "life.h"
 #include "raw.h"
+#include "seen.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -56,8 +57,12 @@ static void leave_lanes(void *thread)
 {
     ts_thread *self = thread;
     self->watched = false;
-    for (ts_span span = {.start_ns = ts_now()}; self->active; self->active--) ts_abandon(&ts_life->wall, span); /* it was cancelled in the middle */
     if (self->born != atomic_load(&ts_life->born)) return; /* a forked child: they are its parent's */
+    if (self->seat) {
+        for (ts_span span = {.start_ns = ts_now()}; self->seat->active; ts_rise(self->seat)) ts_abandon(ts_life->wall, span); /* it was cancelled in the middle */
+        ts_free_seat(self->seat);
+        self->seat = NULL;
+    }
     for (int i = 0; i < 2; i++)
         if (self->lane[i]) atomic_store(&self->lane[i]->owner, 0);
     if (self->list) atomic_store(&self->list->owner, 0);
@@ -82,6 +87,7 @@ __attribute__((constructor)) static void start(void)
         ts_servers = (const ts_station *)(ts_prefixes + config->prefixes);
         ts_board = ts_open_board(config);
         ts_lost = ts_open_lost();
+        ts_open_seen();
         ts_conf = config; /* last: now operations are recorded */
     }
     errno = kept;
@@ -137,15 +143,23 @@ static const char *const VARIABLES[] = {
 };
 enum { FIRST_LAUNCHER = 3, LAST_LAUNCHER = 10 };
 
+/* As recording/collect.py reads it: -1 is none. */
+static int64_t number_in(const char *variable)
+{
+    const char *value = getenv(variable);
+    size_t digits = value ? strspn(value, "0123456789") : 0;
+    uint64_t number = digits && !value[digits] ? strtoull(value, NULL, 10) : UINT64_MAX;
+    return number <= INT32_MAX ? (int64_t)number : -1;
+}
+
 /* Agents of a launcher may have another's number: the variable belongs to the name. */
 static void name_rank(char *name, size_t room)
 {
-    const char *value = getenv("RANK"), *variable = value && getenv("WORLD_SIZE") ? "RANK" : NULL;
-    for (int i = FIRST_LAUNCHER; !variable && i <= LAST_LAUNCHER; i++)
-        if ((value = getenv(VARIABLES[i])) && *value) variable = VARIABLES[i];
-    snprintf(name, room, "%s-%.32s", variable ? variable : "all", variable ? value : "");
-    for (char *c = name; *c; c++)
-        if (*c == '/') *c = '_';
+    const char *variable = "RANK";
+    int64_t rank = getenv("WORLD_SIZE") ? number_in(variable) : -1;
+    for (int i = FIRST_LAUNCHER; rank < 0 && i <= LAST_LAUNCHER; i++) rank = number_in(variable = VARIABLES[i]);
+    if (rank < 0) snprintf(name, room, "all-");
+    else snprintf(name, room, "%s-%lld", variable, (long long)rank);
 }
 
 static void fill_head(ts_head *head, uint64_t now)
@@ -178,17 +192,21 @@ static void fill_head(ts_head *head, uint64_t now)
     memcpy(head->magic, TS_STATE_MAGIC, 8);
 }
 
-/* The page that all processes of a rank share. It appears complete, under its name, or not at all. */
-static rank_page *open_rank_page(void)
+/* The page that all processes of a rank share. It appears complete, under its name, or not at all. With the lock held. */
+static rank_page *open_rank_page(bool may_make)
 {
     char host[64], rank[80], *path = ts_life->path, *fresh = ts_life->other;
     bool finds_rereads = ts_conf->options & TS_OPTION_REREADS;
-    size_t bytes = sizeof(rank_page) + (finds_rereads ? TS_REREAD_SLOTS * sizeof(reread) : 0);
+    size_t bytes = sizeof(rank_page) + (finds_rereads ? sizeof(ts_rereads) : 0);
     raw_read_host(host, sizeof host);
     name_rank(rank, sizeof rank);
+    if (ts_life->peeked && !strcmp(rank, ts_life->rank_name)) return ts_life->peeked;
+    atomic_store(&ts_life->has_moved, ts_life->peeked != NULL);
+    snprintf(ts_life->rank_name, sizeof ts_life->rank_name, "%s", rank);
     snprintf(path, sizeof ts_life->path, "%s/rank-%s-%s", ts_folder, host, rank);
     int fd = raw_open(path, O_RDWR);
     if (fd < 0) {
+        if (!may_make) return NULL;
         snprintf(fresh, sizeof ts_life->other, "%s/rank-%s-%s.%ld", ts_folder, host, rank, syscall(SYS_gettid));
         fd = raw_open(fresh, O_RDWR | O_CREAT | O_EXCL);
         if (fd < 0) return NULL;
@@ -239,8 +257,12 @@ static bool bear(void)
     ts_life->base = base;
     ts_life->mapped = bytes;
     ts_life->head = (ts_head *)base;
-    ts_life->rank = open_rank_page();
+    ts_life->rank = open_rank_page(true);
     if (!ts_life->rank) ts_life->rank = &ts_private_rank;
+    bool shares = ts_life->rank != &ts_private_rank && ts_may_share(&ts_life->rank->clock, &ts_life->identity);
+    ts_life->clock = shares ? &ts_life->rank->clock : NULL;
+    ts_life->wall = shares ? &ts_life->clock->wall : &ts_life->own_wall;
+    atomic_store(&ts_life->head->shares_clock, shares);
     atomic_fetch_add(&ts_life->head->lost_ops, atomic_exchange(&ts_life->lost_ops, 0));
     atomic_store(&ts_life->born, now);
     return true;
@@ -295,6 +317,19 @@ static ts_lane *take_lane(int32_t epoch)
     return lane;
 }
 
+static void find_seat(ts_thread *self)
+{
+    if (!ts_life->clock) {
+        ts_free_seat(&self->own_seat);
+        self->seat = &self->own_seat;
+        return;
+    }
+    if (!ts_lock()) return;
+    if (!self->seat) self->seat = ts_take_seat(ts_life->clock, &ts_life->identity);
+    self->standing = !self->seat;
+    ts_unlock();
+}
+
 static ts_lane *attach(ts_thread *self)
 {
     uint64_t born = ts_be_alive();
@@ -302,9 +337,12 @@ static ts_lane *attach(ts_thread *self)
     if (self->born != born) {
         self->lane[0] = self->lane[1] = NULL;
         self->list = NULL;
+        self->seat = NULL;
+        self->standing = false;
         self->born = born;
         if (ts_board) ts_sharpen_sleep();
     }
+    if (!self->seat && !self->standing) find_seat(self);
     int32_t epoch = ts_current_epoch();
     if (self->epoch != epoch) {
         self->lane[0] = self->lane[1] = NULL;
@@ -325,34 +363,78 @@ static inline ts_lane *lane_of(ts_thread *self)
 
 /* ---- operations ---- */
 
+/* A child that was forked in the middle of an operation has its parent's: not its own. */
+static inline bool is_seated(const ts_thread *self)
+{
+    return self->seat && self->born == atomic_load_explicit(&ts_life->born, memory_order_relaxed);
+}
+
+static bool be_seated(ts_thread *self)
+{
+    int kept = errno;
+    attach(self);
+    errno = kept;
+    return is_seated(self);
+}
+
+/* The rank's clock before this process has a state file. */
+static const ts_wall *peek_at_clock(void)
+{
+    if (unlikely(!atomic_load_explicit(&ts_life->has_peeked, memory_order_acquire))) {
+        int kept = errno;
+        if (ts_lock()) {
+            if (!atomic_load(&ts_life->born)) ts_life->peeked = open_rank_page(false);
+            atomic_store(&ts_life->has_peeked, 1);
+            ts_unlock();
+        }
+        errno = kept;
+    }
+    return ts_life->peeked ? &ts_life->peeked->clock.wall : NULL;
+}
+
+static ts_span begin_outside(void)
+{
+    const ts_wall *wall = likely(atomic_load_explicit(&ts_life->born, memory_order_acquire)) ? ts_life->wall : peek_at_clock();
+    uint64_t now = ts_now();
+    return wall ? ts_begin_outside(wall, now) : (ts_span){now, TS_OUTSIDE};
+}
+
 ts_span ts_op_begin(void)
 {
     ts_thread *self = &ts_self;
     if (unlikely(!self->watched)) self->watched = pthread_setspecific(thread_end, self) == 0;
-    self->active++;
-    ts_span span = ts_begin_at(&ts_life->wall, ts_now());
-    if (likely(self->lane[0] && self->born == atomic_load_explicit(&ts_life->born, memory_order_relaxed))) self->lane[0]->under_way_ns = span.start_ns;
-    return span;
+    if (unlikely(!is_seated(self)) && !be_seated(self)) return begin_outside();
+    uint64_t now = ts_now();
+    if (likely(self->lane[0])) self->lane[0]->under_way_ns = now;
+    if (likely(ts_life->clock) && unlikely(now > atomic_load_explicit(&ts_life->clock->looked_ns, memory_order_relaxed) + TS_LOOK_NS))
+        ts_look_around(ts_life->clock, now);
+    ts_sit(self->seat, now);
+    return ts_begin_at(ts_life->wall, now);
 }
 
 ts_span ts_op_begin_unsure(void)
 {
-    if (ts_self.on_tier) return ts_op_begin();
-    ts_span span = {ts_now(), TS_OUTSIDE};
-    return span;
+    return ts_self.on_tier ? ts_op_begin() : begin_outside();
 }
 
-static void is_over(ts_thread *self)
+static inline void is_over(ts_thread *self)
 {
-    if (self->active) self->active--;
-    if (self->lane[0] && self->born == atomic_load_explicit(&ts_life->born, memory_order_relaxed)) self->lane[0]->under_way_ns = 0;
+    if (self->lane[0]) self->lane[0]->under_way_ns = 0;
+}
+
+/* It leaves the clock without a record. */
+static void leave_clock(ts_thread *self, ts_span span)
+{
+    ts_abandon(ts_life->wall, span);
+    ts_rise(self->seat);
 }
 
 void ts_op_cancel(ts_span span)
 {
-    if (span.virtual_start == TS_OUTSIDE) return;
-    is_over(&ts_self);
-    ts_abandon(&ts_life->wall, span);
+    ts_thread *self = &ts_self;
+    if (span.virtual_start & TS_OUTSIDE || !is_seated(self)) return;
+    is_over(self);
+    leave_clock(self, span);
 }
 
 void ts_op_not_ours(ts_span span)
@@ -384,11 +466,12 @@ void ts_op_end(ts_span span, const ts_done *done)
         if (limited) late = ts_sleep(until);
         end = ts_now();
     }
-    bool outside = span.virtual_start == TS_OUTSIDE;
+    bool outside = span.virtual_start & TS_OUTSIDE || !is_seated(self);
     if (likely(!outside)) is_over(self);
+    if (unlikely(ts_conf->options & TS_OPTION_REREADS)) ts_note_read(done);
     ts_lane *lane = lane_of(self); /* not before it slept: a signal handler may have forked meanwhile */
     if (unlikely(!lane)) {
-        if (!outside) ts_abandon(&ts_life->wall, span);
+        if (!outside) leave_clock(self, span);
         lose(atomic_load(&ts_life->born));
         return;
     }
@@ -396,8 +479,13 @@ void ts_op_end(ts_span span, const ts_done *done)
     self->depth++;
     atomic_signal_fence(memory_order_seq_cst);
     unsigned cell = done->tier * TS_KINDS + done->kind;
-    if (likely(!outside)) ts_end_at(&ts_life->wall, lane, span, end, cell, done->bytes);
-    else ts_end_outside(&ts_life->wall, lane, span.start_ns, end, cell, done->bytes);
+    if (likely(!outside)) {
+        ts_end_at(ts_life->wall, lane, span, end, cell, done->bytes);
+        ts_rise(self->seat);
+    } else {
+        bool elsewhere = !(span.virtual_start & TS_OUTSIDE) || atomic_load(&ts_life->has_moved) || !ts_life->clock; /* it began in another clock */
+        ts_end_outside(ts_life->wall, lane, (ts_span){span.start_ns, elsewhere ? TS_OUTSIDE : span.virtual_start}, end, cell, done->bytes);
+    }
     if (unlikely(ts_conf->options & TS_OPTION_OPS)) ts_append_row(self, lane, span, end, done);
     atomic_signal_fence(memory_order_seq_cst);
     self->depth--;

@@ -5,6 +5,7 @@
 #ifndef TIERSCOPE_PROCESS_H
 #define TIERSCOPE_PROCESS_H
 
+#include "clock.h"
 #include "state.h"
 
 #include <stdbool.h>
@@ -26,7 +27,8 @@ typedef struct {
     ts_list_chunk *list;
     int32_t epoch;
     uint32_t depth;
-    uint32_t active; /* operations in the clock: one, and those of signal handlers */
+    ts_seat *seat, own_seat; /* operations in the clock: one, and those of signal handlers; NULL: none yet */
+    bool standing;   /* all seats were taken: its operations have no place in the clock */
     bool watched;    /* the end of this thread will be noticed */
     bool on_tier;    /* its last operation by path was a tier's */
     bool linked;     /* its last open went through a symbolic link, probably */
@@ -50,7 +52,6 @@ ts_span ts_op_begin(void);
 
 /* The same for one whose file is not known yet: it has a place in the clock only if this thread's last such operation was a tier's. */
 ts_span ts_op_begin_unsure(void);
-#define TS_OUTSIDE UINT64_MAX /* virtual_start of an operation that has none */
 
 /* It reached no tier; and (by its path) this thread's next will not either, probably. */
 void ts_op_cancel(ts_span span);
@@ -72,8 +73,8 @@ void ts_op_end(ts_span span, const ts_done *done);
 /* A path's number in the operation list; writes down which path it is, where such a list is kept. */
 uint64_t ts_name_file(const char *path);
 
-/* A tier's file was opened for the operation list's and the epochs' sake. */
-void ts_note_open(uint64_t file);
+/* rereads.c, with TS_OPTION_REREADS: an operation is over; the next epoch may begin with it. */
+void ts_note_read(const ts_done *done);
 
 void ts_note_mapping(void);
 

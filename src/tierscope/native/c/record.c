@@ -28,14 +28,20 @@ static inline _Bool swap(ts_wall *wall, uint64_t *state, uint64_t *last, uint64_
 }
 
 /* Advance to `now` and change the number of active operations by `step`; the virtual time. */
-static inline uint64_t move(ts_wall *wall, uint64_t now, int step)
+static inline uint64_t move(ts_wall *wall, uint64_t now, int64_t step)
 {
     uint64_t state = *(volatile uint64_t *)&wall->state, last = *(volatile uint64_t *)&wall->last_ns;
     for (;;) {
         uint64_t active = state & ACTIVE_MASK, virtual = state >> ACTIVE_BITS;
-        uint64_t latest = now > last ? now : last, next = active || step > 0 ? active + (uint64_t)step : 0; /* a forked child counts anew */
+        uint64_t latest = now > last ? now : last, next = step > 0 || active >= (uint64_t)-step ? active + (uint64_t)step : 0; /* one too many may have been taken out */
         if (active) virtual += active == 1 ? (latest - last) * FRACTION : (latest - last) * FRACTION / active; /* a division takes its time */
-        if (swap(wall, &state, &last, virtual << ACTIVE_BITS | (next & ACTIVE_MASK), latest)) return virtual;
+        if (swap(wall, &state, &last, virtual << ACTIVE_BITS | (next & ACTIVE_MASK), latest)) {
+            if (step > 0 && !active) {
+                *(volatile uint64_t *)&wall->idle_ns += latest - last;
+                *(volatile uint64_t *)&wall->busy_since_ns = latest;
+            }
+            return virtual;
+        }
     }
 }
 
@@ -46,6 +52,8 @@ ts_span ts_begin_at(ts_wall *wall, uint64_t now)
 }
 
 void ts_abandon(ts_wall *wall, ts_span span) { move(wall, span.start_ns, -1); }
+
+void ts_take_out(ts_wall *wall, uint64_t now, uint32_t operations) { move(wall, now, -(int64_t)operations); }
 
 static inline unsigned bin_of(uint64_t value)
 {
@@ -85,8 +93,30 @@ void ts_end_at(ts_wall *wall, ts_lane *lane, ts_span span, uint64_t end, unsigne
     add(lane, span.start_ns, end, cell, bytes, share);
 }
 
-void ts_end_outside(const ts_wall *wall, ts_lane *lane, uint64_t start, uint64_t end, unsigned cell, uint64_t bytes)
+/* How much time had been idle at an instant; exact since the last idle time began, too much before. */
+static uint64_t idle_at(const ts_wall *wall, uint64_t now)
 {
-    uint64_t active = *(const volatile uint64_t *)&wall->state & ACTIVE_MASK;
-    add(lane, start, end, cell, bytes, end > start ? (end - start) / (active + 1) : 0);
+    uint64_t state = *(const volatile uint64_t *)&wall->state, last = *(const volatile uint64_t *)&wall->last_ns;
+    uint64_t idle = *(const volatile uint64_t *)&wall->idle_ns, busy_since = *(const volatile uint64_t *)&wall->busy_since_ns;
+    if (now >= last) return idle + (state & ACTIVE_MASK ? 0 : now - last);
+    return now < busy_since ? idle - (busy_since - now) : idle;
+}
+
+ts_span ts_begin_outside(const ts_wall *wall, uint64_t now)
+{
+    ts_span span = {now, TS_OUTSIDE | idle_at(wall, now)};
+    return span;
+}
+
+/* Where several overlap, the first that ends takes the time, and the others what is left. */
+void ts_end_outside(ts_wall *wall, ts_lane *lane, ts_span span, uint64_t end, unsigned cell, uint64_t bytes)
+{
+    uint64_t until = idle_at(wall, end), from = span.virtual_start & ~TS_OUTSIDE;
+    uint64_t since = atomic_load(&wall->claimed[0]), claimed = atomic_load(&wall->claimed[1]);
+    if (!from) from = idle_at(wall, span.start_ns);
+    uint64_t before = from < since ? (until < since ? until : since) - from : 0;
+    uint64_t after = until > claimed ? until - (from > claimed ? from : claimed) : 0;
+    while (claimed < until && !atomic_compare_exchange_weak(&wall->claimed[1], &claimed, until)) {}
+    if (from < since || from > claimed) atomic_store(&wall->claimed[0], from);
+    add(lane, span.start_ns, end, cell, bytes, before + after);
 }

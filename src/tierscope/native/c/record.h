@@ -4,8 +4,9 @@
    there are no locks and no atomic additions. `sequence` is odd while a record is being made and `check` is the sum of all
    counters, so that whoever reads a lane (also one of a process that was killed) knows whether it is whole.
 
-   Wall seconds share each instant equally among the operations of the process that are then active: a virtual clock
-   advances by dt / active, and an operation's share is its advance. The clock is one 16-byte word, moved by compare-and-swap. */
+   Wall seconds share each instant equally among the operations of a rank that are then active: a virtual clock advances by
+   dt / active, and an operation's share is its advance. The clock is one 16-byte word, moved by compare-and-swap; whose operations
+   share one is said in clock.h. */
 #ifndef TIERSCOPE_RECORD_H
 #define TIERSCOPE_RECORD_H
 
@@ -66,26 +67,36 @@ static inline uint64_t ts_now(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The clock that slows down: active operations in the low 12 bits, virtual sixteenths of a nanosecond above, and the last event. */
+/* The clock that slows down: active operations in the low 12 bits, virtual sixteenths of a nanosecond above, and the last event.
+   `idle_ns`: time without an active operation, up to `busy_since_ns`, when one last began after such a time; whoever begins that one
+   adds to it, and nobody else can until that one has ended. `claimed`: the part of the idle time that operations without a place in the
+   clock have taken last, from and until. */
 typedef struct {
     _Alignas(16) uint64_t state;
-    uint64_t last_ns;
+    uint64_t last_ns, idle_ns, busy_since_ns;
+    _Atomic uint64_t claimed[2];
 } ts_wall;
 
+/* An operation without a place in the clock has TS_OUTSIDE in virtual_start: alone, or with how much time was idle when it began. */
 typedef struct {
     uint64_t start_ns, virtual_start;
 } ts_span;
+#define TS_OUTSIDE (UINT64_C(1) << 63)
 
 ts_span ts_begin_at(ts_wall *wall, uint64_t now);
 
 /* The operation leaves no record: it was not one of a tier. */
 void ts_abandon(ts_wall *wall, ts_span span);
 
+/* So many operations will never end: whoever began them is gone. */
+void ts_take_out(ts_wall *wall, uint64_t now, uint32_t operations);
+
 /* The operation was over at `end`; adds it to the lane. Returns its wall share. */
 void ts_end_at(ts_wall *wall, ts_lane *lane, ts_span span, uint64_t end, unsigned cell, uint64_t bytes);
 
-/* The same for one that had no place in the clock: it gets the share that it would have now. */
-void ts_end_outside(const ts_wall *wall, ts_lane *lane, uint64_t start, uint64_t end, unsigned cell, uint64_t bytes);
+/* The same for one that had no place in the clock: it gets the time that is nobody's yet. */
+ts_span ts_begin_outside(const ts_wall *wall, uint64_t now);
+void ts_end_outside(ts_wall *wall, ts_lane *lane, ts_span span, uint64_t end, unsigned cell, uint64_t bytes);
 
 /* Adds rows of an operation that shares its time with one already recorded (sendfile: a read and a write). */
 void ts_add(ts_lane *lane, unsigned cell, uint64_t bytes, uint64_t busy_ns, uint64_t wall_ns);

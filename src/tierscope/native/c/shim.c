@@ -1,6 +1,7 @@
 /* The wrappers around the C library's input and output. Each does what the program asked for, through the real function, and
    records it if it was about a tier's file. errno is what the real function left. */
 #define _GNU_SOURCE
+#include "seen.h"
 #include "shim.h"
 
 #include <dirent.h>
@@ -89,7 +90,6 @@ void ts_finish_open(ts_span span, int fd, int dir, const char *text, bool resolv
     if (what.tier == TS_NO_TIER) {
         ts_op_not_ours(span);
     } else {
-        if (fd >= 0) ts_note_open(what.file);
         ts_done done = {.tier = (unsigned)what.tier, .kind = TS_OPEN, .file = what.file, .end_ns = end, .asks_metadata = true};
         ts_op_end(span, &done);
     }
@@ -168,7 +168,7 @@ ALIAS(__openat_2) int __openat64_2(int, const char *, int);
 
 static ssize_t moved(ts_span span, int fd, const ts_fd *what, unsigned kind, int64_t offset, ssize_t got)
 {
-    if (unlikely(offset < 0 && (ts_conf->options & TS_OPTION_OPS) && got >= 0)) {
+    if (unlikely(offset < 0 && ts_conf->options && got >= 0)) {
         int kept = errno;
         offset = syscall(SYS_lseek, fd, 0, SEEK_CUR) - got;
         errno = kept;
@@ -182,7 +182,8 @@ static ssize_t moved(ts_span span, int fd, const ts_fd *what, unsigned kind, int
     TS_EXPORT ssize_t name parameters                                                   \
     {                                                                                   \
         ts_fd what;                                                                     \
-        if (!ts_recording() || !ts_fd_find(fd, &what)) return REAL(name) arguments;    \
+        if (!ts_recording()) return REAL(name) arguments;                              \
+        if (!ts_fd_find(fd, &what)) return ts_saw_moved(kind, REAL(name) arguments);   \
         ts_span span = ts_op_begin();                                                   \
         return moved(span, fd, &what, kind, offset, REAL(name) arguments);             \
     }
@@ -220,28 +221,35 @@ ALIAS(__pread_chk) ssize_t __pread64_chk(int, void *, size_t, off64_t, size_t);
 
 /* Data that moves inside the kernel is read from one file and written to another in one operation: its time is the read's where
    a tier is read, else the write's; the other side gets its operation and bytes. */
-static ssize_t copied(ts_span span, bool reads, const ts_fd *source, bool writes, const ts_fd *target, ssize_t got)
+static ssize_t copied(ts_span span, bool reads, const ts_fd *source, bool writes, const ts_fd *target, bool counted, ssize_t got)
 {
     uint64_t bytes = got > 0 ? (uint64_t)got : 0;
     if (reads) ts_finish(span, source, TS_READ, -1, bytes, false);
     if (writes) ts_finish(reads ? ts_op_begin() : span, target, TS_WRITE, -1, bytes, false);
+    ts_saw_copied(counted, reads, writes, got);
     return got;
 }
 
-#define COPIES(name, in, out, parameters, arguments)                                                             \
+/* counted: by the kernel, as bytes that were read and written. */
+#define COPIES(name, counted, in, out, parameters, arguments)                                                    \
     HAS_REAL(name);                                                                                              \
     TS_EXPORT ssize_t name parameters                                                                            \
     {                                                                                                            \
         ts_fd source, target;                                                                                    \
-        bool reads = ts_recording() && ts_fd_find(in, &source), writes = ts_recording() && ts_fd_find(out, &target); \
-        if (!reads && !writes) return REAL(name) arguments;                                                     \
+        if (!ts_recording()) return REAL(name) arguments;                                                       \
+        bool reads = ts_fd_find(in, &source), writes = ts_fd_find(out, &target);                                 \
+        if (!reads && !writes) {                                                                                 \
+            ssize_t got = REAL(name) arguments;                                                                 \
+            ts_saw_copied(counted, false, false, got);                                                           \
+            return got;                                                                                          \
+        }                                                                                                        \
         ts_span span = ts_op_begin();                                                                            \
-        return copied(span, reads, &source, writes, &target, REAL(name) arguments);                            \
+        return copied(span, reads, &source, writes, &target, counted, REAL(name) arguments);                    \
     }
 
-COPIES(sendfile, in, out, (int out, int in, off_t *at, size_t bytes), (out, in, at, bytes))
-COPIES(splice, in, out, (int in, off64_t *from, int out, off64_t *to, size_t bytes, unsigned flags), (in, from, out, to, bytes, flags))
-COPIES(copy_file_range, in, out, (int in, off64_t *from, int out, off64_t *to, size_t bytes, unsigned flags), (in, from, out, to, bytes, flags))
+COPIES(sendfile, true, in, out, (int out, int in, off_t *at, size_t bytes), (out, in, at, bytes))
+COPIES(splice, false, in, out, (int in, off64_t *from, int out, off64_t *to, size_t bytes, unsigned flags), (in, from, out, to, bytes, flags))
+COPIES(copy_file_range, true, in, out, (int in, off64_t *from, int out, off64_t *to, size_t bytes, unsigned flags), (in, from, out, to, bytes, flags))
 ALIAS(sendfile) ssize_t sendfile64(int, int, off64_t *, size_t);
 
 /* ---- close, dup ---- */
@@ -254,6 +262,7 @@ TS_EXPORT int close(int fd)
     ts_span span = ts_op_begin();
     int result = REAL(close)(fd);
     ts_finish(span, &what, TS_CLOSE, 0, 0, false);
+    ts_look_for_rings(false);
     return result;
 }
 
@@ -468,16 +477,20 @@ ON_FD(TS_SYNC, int, fsync, (int fd), (fd))
 ON_FD(TS_SYNC, int, fdatasync, (int fd), (fd))
 ALIAS(lseek) off64_t lseek64(int, off64_t, int);
 
+enum { RING_ENTRIES = 0x10000000 }; /* IORING_OFF_SQES: where the entries of an io_uring are mapped */
+
 /* Allocators map memory before anything else is ready: never through dlsym. */
 TS_EXPORT void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
     ts_fd what;
-    if ((flags & MAP_ANONYMOUS) || fd < 0 || !ts_recording() || !ts_fd_find(fd, &what))
+    if ((flags & MAP_ANONYMOUS) || fd < 0 || !ts_recording() || !ts_fd_find(fd, &what)) {
+        if (!(flags & MAP_ANONYMOUS) && offset == RING_ENTRIES && ts_recording()) ts_may_be_ring(fd);
         return (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
+    }
     ts_span span = ts_op_begin();
     void *result = (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
     ts_finish(span, &what, TS_MMAP, offset, result == MAP_FAILED ? 0 : bytes, false);
-    if (result != MAP_FAILED) ts_note_mapping();
+    if (result != MAP_FAILED) ts_note_mapping(), ts_saw_mapping();
     return result;
 }
 ALIAS(mmap) void *mmap64(void *, size_t, int, int, int, off64_t);

@@ -2,6 +2,7 @@
    follows from the stream's buffer before and after, and from how far the kernel's file position moved: these wrappers
    change nothing, they work that out. */
 #define _GNU_SOURCE
+#include "seen.h"
 #include "shim.h"
 
 #include <fcntl.h>
@@ -67,6 +68,52 @@ static uint64_t buffered(const FILE *stream)
 
 static uint64_t room(const FILE *stream) { return (uint64_t)(stream->_IO_buf_end - stream->_IO_buf_base); }
 static uint64_t pending(const FILE *stream) { return (uint64_t)(stream->_IO_write_ptr - stream->_IO_write_base); }
+
+/* ---- streams of no tier: how many bytes the kernel moved for them ---- */
+
+/* That follows from what the caller got or gave, and from what the buffer holds before and after; nobody holds the stream, so that it may
+   be wrong where threads share it, but never by more than a buffer. */
+typedef struct {
+    bool counted;
+    uint64_t buffered, pending;
+    int64_t offset;
+} other_call;
+
+static const void *_Atomic pipe_functions; /* of streams that popen made */
+
+static other_call begin_other(const FILE *stream)
+{
+    other_call call = {.counted = false};
+    if (!ts_recording() || !stream || !ts_seen) return call;
+    const void *functions = functions_of(stream);
+    call.counted = (functions == functions_of(stdout) || (functions && functions == pipe_functions)) && stream->_fileno >= 0;
+    if (call.counted) call.buffered = buffered(stream), call.pending = pending(stream), call.offset = stream->_offset;
+    return call;
+}
+
+static uint64_t within(int64_t value, uint64_t most) { return value < 0 ? 0 : (uint64_t)value < most ? (uint64_t)value : most; }
+
+static void end_other_read(const other_call *call, const FILE *stream, uint64_t consumed)
+{
+    if (!call->counted) return;
+    int64_t moved = (int64_t)(consumed + buffered(stream)) - (int64_t)call->buffered;
+    if (moved) ts_saw((int64_t)within(moved, consumed + room(stream)), 0);
+}
+
+/* A seek that leads out of the buffer reads a block. */
+static void end_other_seek(const other_call *call, const FILE *stream)
+{
+    if (!call->counted) return;
+    bool read = stream->_offset != call->offset && stream->_IO_read_end > stream->_IO_buf_base;
+    ts_saw(read ? (int64_t)within(stream->_IO_read_end - stream->_IO_buf_base, room(stream)) : 0, (int64_t)call->pending);
+}
+
+static void end_other_write(const other_call *call, const FILE *stream, uint64_t given)
+{
+    if (!call->counted) return;
+    int64_t moved = (int64_t)(given + call->pending) - (int64_t)pending(stream);
+    if (moved) ts_saw(0, (int64_t)within(moved, given + call->pending));
+}
 
 /* One of several operations that the call consisted of: it gets its share of the call's time. */
 static void record(stream_call *call, unsigned kind, uint64_t bytes, uint64_t start, uint64_t end, int64_t offset, bool first)
@@ -165,16 +212,28 @@ TS_EXPORT int fclose(FILE *stream)
 {
     stream_call call;
     uint64_t unwritten;
+    other_call other = begin_other(stream);
     bool seen = begin_close(stream, &call, &unwritten);
     int result = REAL(fclose)(stream);
     if (seen) end_close(&call, unwritten);
+    else if (other.counted) ts_saw(0, (int64_t)other.pending);
     return result;
+}
+
+HAS_REAL(popen);
+TS_EXPORT FILE *popen(const char *command, const char *mode)
+{
+    FILE *stream = REAL(popen)(command, mode);
+    if (stream) pipe_functions = functions_of(stream);
+    return stream;
 }
 
 /* These close a descriptor of their own, whose number may be a tier's next. */
 HAS_REAL(pclose);
 TS_EXPORT int pclose(FILE *stream)
 {
+    other_call other = begin_other(stream);
+    if (other.counted) ts_saw(0, (int64_t)other.pending);
     if (ts_recording() && stream && stream->_fileno >= 0) ts_fd_forget(stream->_fileno);
     return REAL(pclose)(stream);
 }
@@ -185,16 +244,32 @@ TS_EXPORT int pclose(FILE *stream)
 HAS_REAL(fread);
 HAS_REAL(fread_unlocked);
 
+static size_t really_read(void *to, size_t size, size_t count, FILE *stream, bool locked)
+{
+    return locked ? REAL(fread)(to, size, count, stream) : REAL(fread_unlocked)(to, size, count, stream);
+}
+
+static __attribute__((noinline)) size_t read_other(void *to, size_t size, size_t count, FILE *stream, bool locked)
+{
+    other_call other = begin_other(stream);
+    size_t got = really_read(to, size, count, stream, locked);
+    end_other_read(&other, stream, got * size);
+    return got;
+}
+
 static size_t read_blocks(void *to, size_t size, size_t count, FILE *stream, bool locked)
 {
     stream_call call;
     size_t want = 0;
-    bool seen = on_tier(stream, &call) && !__builtin_mul_overflow(size, count, &want) && want;
+    bool is_tiers = on_tier(stream, &call), seen = !__builtin_mul_overflow(size, count, &want) && want;
+    if (!is_tiers && seen && stream && want > (size_t)(stream->_IO_read_end - stream->_IO_read_ptr))
+        return read_other(to, size, count, stream, locked);
+    seen = seen && is_tiers;
     HOLD(stream, seen && locked);
     uint64_t have = seen ? buffered(stream) : 0;
     seen = seen && have < want;
     if (seen) begin(&call, stream);
-    size_t got = locked ? REAL(fread)(to, size, count, stream) : REAL(fread_unlocked)(to, size, count, stream);
+    size_t got = really_read(to, size, count, stream, locked);
     if (seen) end_reads(&call, stream, want - have);
     return got;
 }
@@ -235,12 +310,18 @@ static void end_fills(stream_call *call, FILE *stream)
     errno = kept;
 }
 
-#define FILLS(result_type, locks, name, parameters, arguments, until, most)    \
+/* consumed: the bytes that the caller got. */
+#define FILLS(result_type, locks, name, parameters, arguments, until, most, consumed)    \
     HAS_REAL(name);                                                             \
     TS_EXPORT result_type name parameters                                       \
     {                                                                           \
         stream_call call;                                                       \
-        if (!on_tier(stream, &call)) return REAL(name) arguments;               \
+        if (!on_tier(stream, &call)) {                                          \
+            other_call other = begin_other(stream);                             \
+            result_type result = REAL(name) arguments;                          \
+            end_other_read(&other, stream, consumed);                           \
+            return result;                                                      \
+        }                                                                       \
         HOLD(stream, locks);                                                    \
         if (!must_fill(stream, &call, until, most)) return REAL(name) arguments; \
         result_type result = REAL(name) arguments;                              \
@@ -254,27 +335,34 @@ extern int __uflow(FILE *), __underflow(FILE *);
 #undef getc_unlocked
 #undef fgetc_unlocked
 #undef fgets_unlocked
-FILLS(int, true, fgetc, (FILE *stream), (stream), -1, 1)
-FILLS(int, true, getc, (FILE *stream), (stream), -1, 1)
-FILLS(int, false, fgetc_unlocked, (FILE *stream), (stream), -1, 1)
-FILLS(int, false, getc_unlocked, (FILE *stream), (stream), -1, 1)
-FILLS(int, false, __uflow, (FILE *stream), (stream), -1, 1)
-FILLS(int, false, __underflow, (FILE *stream), (stream), -1, 1)
-FILLS(char *, true, fgets, (char *to, int size, FILE *stream), (to, size, stream), '\n', size > 0 ? (uint64_t)size - 1 : 0)
-FILLS(char *, false, fgets_unlocked, (char *to, int size, FILE *stream), (to, size, stream), '\n', size > 0 ? (uint64_t)size - 1 : 0)
-FILLS(ssize_t, true, getline, (char **to, size_t *size, FILE *stream), (to, size, stream), '\n', UINT64_MAX)
-FILLS(ssize_t, true, getdelim, (char **to, size_t *size, int end, FILE *stream), (to, size, end, stream), end, UINT64_MAX)
-FILLS(ssize_t, true, __getdelim, (char **to, size_t *size, int end, FILE *stream), (to, size, end, stream), end, UINT64_MAX)
+FILLS(int, true, fgetc, (FILE *stream), (stream), -1, 1, result >= 0)
+FILLS(int, true, getc, (FILE *stream), (stream), -1, 1, result >= 0)
+FILLS(int, false, fgetc_unlocked, (FILE *stream), (stream), -1, 1, result >= 0)
+FILLS(int, false, getc_unlocked, (FILE *stream), (stream), -1, 1, result >= 0)
+FILLS(int, false, __uflow, (FILE *stream), (stream), -1, 1, result >= 0)
+FILLS(int, false, __underflow, (FILE *stream), (stream), -1, 1, 0)
+FILLS(char *, true, fgets, (char *to, int size, FILE *stream), (to, size, stream), '\n', size > 0 ? (uint64_t)size - 1 : 0, result ? strlen(result) : 0)
+FILLS(char *, false, fgets_unlocked, (char *to, int size, FILE *stream), (to, size, stream), '\n', size > 0 ? (uint64_t)size - 1 : 0, result ? strlen(result) : 0)
+FILLS(ssize_t, true, getline, (char **to, size_t *size, FILE *stream), (to, size, stream), '\n', UINT64_MAX, result > 0 ? (uint64_t)result : 0)
+FILLS(ssize_t, true, getdelim, (char **to, size_t *size, int end, FILE *stream), (to, size, end, stream), end, UINT64_MAX, result > 0 ? (uint64_t)result : 0)
+FILLS(ssize_t, true, __getdelim, (char **to, size_t *size, int end, FILE *stream), (to, size, end, stream), end, UINT64_MAX, result > 0 ? (uint64_t)result : 0)
 
 extern char *__fgets_chk(char *to, size_t space, int size, FILE *stream), *__fgets_unlocked_chk(char *to, size_t space, int size, FILE *stream);
-FILLS(char *, true, __fgets_chk, (char *to, size_t space, int size, FILE *stream), (to, space, size, stream), '\n', size > 0 ? (uint64_t)size - 1 : 0)
-FILLS(char *, false, __fgets_unlocked_chk, (char *to, size_t space, int size, FILE *stream), (to, space, size, stream), '\n', size > 0 ? (uint64_t)size - 1 : 0)
+FILLS(char *, true, __fgets_chk, (char *to, size_t space, int size, FILE *stream), (to, space, size, stream), '\n', size > 0 ? (uint64_t)size - 1 : 0, result ? strlen(result) : 0)
+FILLS(char *, false, __fgets_unlocked_chk, (char *to, size_t space, int size, FILE *stream), (to, space, size, stream), '\n', size > 0 ? (uint64_t)size - 1 : 0, result ? strlen(result) : 0)
+
+/* What a scan took out of the buffer, which it filled once at most. */
+static uint64_t scanned(const other_call *call, const FILE *stream)
+{
+    uint64_t left = buffered(stream);
+    return left <= call->buffered ? call->buffered - left : call->buffered + (uint64_t)(stream->_IO_read_ptr - stream->_IO_read_base);
+}
 
 /* The newer standards' scanf under the names that the headers give it. */
 #define SCANS(name, listed)                                                     \
     extern int listed(FILE *, const char *, va_list);                          \
     extern int name(FILE *, const char *, ...);                                \
-    FILLS(int, true, listed, (FILE *stream, const char *format, va_list rest), (stream, format, rest), -1, UINT64_MAX) \
+    FILLS(int, true, listed, (FILE *stream, const char *format, va_list rest), (stream, format, rest), -1, UINT64_MAX, scanned(&other, stream)) \
     TS_EXPORT int name(FILE *stream, const char *format, ...)                   \
     {                                                                           \
         va_list rest;                                                           \
@@ -337,11 +425,16 @@ static void end_seek(stream_call *call, FILE *stream, const window *before, bool
     TS_EXPORT result_type name parameters                         \
     {                                                             \
         stream_call call;                                         \
-        if (!on_tier(stream, &call)) return REAL(name) arguments; \
+        int result = 0;                                           \
+        if (!on_tier(stream, &call)) {                            \
+            other_call other = begin_other(stream);               \
+            call_it;                                              \
+            end_other_seek(&other, stream);                       \
+            return (result_type)result;                           \
+        }                                                         \
         HOLD(stream, true);                                       \
         window before = window_of(stream, whence);                \
         begin(&call, stream);                                     \
-        int result = 0;                                           \
         call_it;                                                  \
         end_seek(&call, stream, &before, result == 0);            \
         return (result_type)result;                               \
@@ -394,7 +487,12 @@ static void end_put(put_call *put, const FILE *stream, uint64_t bytes)
     TS_EXPORT result_type name parameters                                           \
     {                                                                               \
         put_call put;                                                               \
-        if (!on_tier(stream, &put.call)) return REAL(name) arguments;               \
+        if (!on_tier(stream, &put.call)) {                                          \
+            other_call other = begin_other(stream);                                 \
+            result_type result = REAL(name) arguments;                              \
+            end_other_write(&other, stream, done);                                  \
+            return result;                                                          \
+        }                                                                           \
         HOLD(stream, locks);                                                        \
         if (!begin_put(stream, &put, expected)) return REAL(name) arguments;        \
         result_type result = REAL(name) arguments;                                  \
@@ -469,7 +567,12 @@ HAS_REAL(puts);
 TS_EXPORT int puts(const char *text)
 {
     put_call put;
-    if (!on_tier(stdout, &put.call)) return REAL(puts)(text);
+    if (!on_tier(stdout, &put.call)) {
+        other_call other = begin_other(stdout);
+        int result = REAL(puts)(text);
+        end_other_write(&other, stdout, result < 0 ? 0 : strlen(text) + 1);
+        return result;
+    }
     HOLD(stdout, true);
     begin_put(stdout, &put, UINT64_MAX);
     int result = REAL(puts)(text);
@@ -490,13 +593,19 @@ static void record_flush_of_all(void)
     _IO_list_lock();
     for (FILE *stream = _IO_list_all; stream; stream = stream->_chain) {
         uint64_t unwritten = stream->_mode <= 0 ? pending(stream) : 0;
-        if (unwritten && on_tier(stream, &call)) ts_finish(ts_op_begin(), &call.what, TS_WRITE, -1, unwritten, false);
+        if (!unwritten) continue;
+        if (on_tier(stream, &call)) ts_finish(ts_op_begin(), &call.what, TS_WRITE, -1, unwritten, false);
+        else if (begin_other(stream).counted) ts_saw(0, (int64_t)unwritten);
     }
     _IO_list_unlock();
     errno = kept;
 }
 
-__attribute__((destructor)) static void finish(void) { record_flush_of_all(); }
+__attribute__((destructor)) static void finish(void)
+{
+    record_flush_of_all();
+    if (ts_recording()) ts_look_for_rings(true);
+}
 
 #undef fflush_unlocked
 #define FLUSHES(name, locks)                                                        \
@@ -505,7 +614,12 @@ __attribute__((destructor)) static void finish(void) { record_flush_of_all(); }
     {                                                                               \
         stream_call call;                                                           \
         if (!stream) record_flush_of_all();                                         \
-        if (!on_tier(stream, &call)) return REAL(name)(stream);                    \
+        if (!on_tier(stream, &call)) {                                              \
+            other_call other = begin_other(stream);                                 \
+            int result = REAL(name)(stream);                                        \
+            if (stream) end_other_write(&other, stream, 0);                         \
+            return result;                                                          \
+        }                                                                           \
         HOLD(stream, locks);                                                        \
         uint64_t unwritten = pending(stream);                                       \
         if (!unwritten) return REAL(name)(stream);                                 \

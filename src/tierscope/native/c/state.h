@@ -3,12 +3,13 @@
 
      config              written before the command starts: tiers, path prefixes, emulated stations
      board               the emulated stations' shared numbers (ts_slot each)
+     seen                what went through wrappers on files of no tier (seen.h)
      lost                what those processes could not record that could not make a file of their own (two counters, mapped at their start)
      HOST-PID-NS.state   one per process that touched a tier, made when it first did; mapped and shared, so that nothing is lost
                          when the process is killed: a head, then chunks (lanes, epochs, lists) one after another
      HOST-PID-NS.ops     with OPTION_OPS: the operation list (ts_op), in blocks of TS_LIST_ROWS rows
      HOST-PID-NS.names   with OPTION_OPS: which path a file number means: uint64 number, uint32 length, path
-     rank-NAME           shared by the processes of one rank: its current epoch, and the files it read in it */
+     rank-NAME           shared by the processes of one rank on a host: its current epoch, its clock, and what it read (life.h) */
 #ifndef TIERSCOPE_STATE_H
 #define TIERSCOPE_STATE_H
 
@@ -50,6 +51,7 @@ typedef struct {
     _Atomic uint64_t mapped_ops; /* mmaps of a tier's files: their page faults are not seen */
     _Atomic uint64_t unemulated; /* the config asks for emulation, but this is another host */
     _Atomic uint64_t lost_rows;  /* of the operation list that could not be written */
+    _Atomic uint64_t shares_clock; /* its operations share time with its rank's; 0: among themselves at most */
 } ts_head;
 
 enum { TS_HEAD_BYTES = 4096 };

@@ -178,7 +178,7 @@ const drawing = (() => {
   function cellTip(one) {
     const improved = Object.entries(one.improve).map(([name, percent]) => `${name} ${wording.signedGeneral(percent)} %`);
     const time = wording.aboutSeconds(one.io_seconds);
-    return `${improved.join(', ')}: ${one.met ? `met at ${one.where} (${time})` : `not met (${time} at least)`}`;
+    return `${improved.join(', ')}: ${one.met ? `met at ${one.where} (${time} of I/O)` : `not met (${time} of I/O)`}`;
   }
 
   function drawCell(svg, [x, y], radius, one, [xClass, yClass], css) {

@@ -14,7 +14,8 @@
 
   const fresh = () => ({
     improvements: { ...data.improvements },
-    goal: data.goal.seconds,
+    goal: data.goal.value,
+    kind: data.goal.kind,
     x: data.grid.classes[0],
     y: data.grid.classes[1],
     slice: data.slice,
@@ -57,9 +58,16 @@
     if (Math.abs(found.change_percent) < 0.05 && best.index === before.index) {
       return `${improvementsText(state.improvements)} changes nothing: the best is still ${after}, at ${best.where}.`;
     }
+    const [epoch, was] = [best.epoch_seconds, before.epoch_seconds];
+    const percent = wording.signed(was ? 100 * (epoch / was - 1) : 0, 1);
+    const unhidden = epoch > was ? ', if none of the longer I/O is hidden' : '';
+    const epochs =
+      data.ranked_by === 'epoch'
+        ? `. The epoch would take about ${wording.aboutSeconds(epoch)} instead of ${wording.aboutSeconds(was)} (${percent} %)${unhidden}`
+        : '';
     return (
       `With ${improvementsText(state.improvements)}: ${after} of I/O per epoch instead of ${measured} (${change} %), ` +
-      `at ${best.where}${moved}${bottleneck}.`
+      `at ${best.where}${moved}${bottleneck}${epochs}.`
     );
   }
 
@@ -70,16 +78,17 @@
   }
 
   function goalSentence(found) {
-    const goal = wording.aboutSeconds(state.goal);
+    const { about, short, best } = wording.GOALS[state.kind];
+    const goal = short(state.goal);
     if (found.met_without !== null) return `The goal of ${goal} is already met without any improvement, at ${found.met_without}.`;
     const met = found.grid.filter((one) => one.met);
     if (!met.length) {
-      const nearest = found.grid.reduce((least, one) => (one.io_seconds < least.io_seconds ? one : least));
-      const shortest = wording.aboutSeconds(nearest.io_seconds);
-      return `${goal} cannot be met by these: the shortest is ${shortest}, with ${improvementsText(nearest.improve)}.`;
+      const isNearer = (one, least) => (state.kind === 'au' ? one.value > least.value : one.value < least.value);
+      const nearest = found.grid.reduce((least, one) => (isNearer(one, least) ? one : least));
+      return `${goal} cannot be met by these: the ${best} is ${about(nearest.value)}, with ${improvementsText(nearest.improve)}.`;
     }
     const [least] = found.pareto;
-    const how = `${improvementsText(least.improve)} at ${least.where} (${wording.aboutSeconds(least.io_seconds)})`;
+    const how = `${improvementsText(least.improve)} at ${least.where} (${about(least.value)})`;
     const combinations = found.grid.length === 1 ? 'combination' : 'combinations';
     return `${met.length} of ${found.grid.length} ${combinations} ${met.length === 1 ? 'meets' : 'meet'} it; the smallest in sum: ${how}${ifNot(least)}.`;
   }
@@ -91,6 +100,7 @@
       if (input !== document.activeElement || input.type === 'range') input.value = state.improvements[input.dataset.class];
     }
     ranges.forEach(showRange);
+    byId('goal-kind').value = state.kind;
     byId('goal-x').value = state.x;
     byId('goal-y').value = state.y;
     if (byId('slice')) byId('slice').value = state.slice;
@@ -106,9 +116,12 @@
     input.setAttribute('aria-valuetext', `${wording.signedGeneral(percent)} %`);
   }
 
+  const isSuggested = () => state.goal === data.goal.value && state.kind === data.goal.kind;
+
   function showGoalBox() {
-    const isDefault = state.goal === data.goal.seconds;
-    byId('goal').value = isDefault ? data.goal.text : wording.aboutSeconds(state.goal);
+    const isDefault = isSuggested();
+    const typed = state.kind === 'au' ? `${wording.general(100 * state.goal, 6)}%` : wording.aboutSeconds(state.goal);
+    byId('goal').value = isDefault ? data.goal.text : typed;
     byId('goal').removeAttribute('aria-invalid');
     byId('goal-suggested').hidden = !isDefault || data.goal.given;
     byId('goal-wrong').hidden = true;
@@ -151,8 +164,8 @@
     drawing.estimate(byId('live-estimate'), {
       shown: pick(found.points),
       before: pick(model.measured),
-      best: found.best.index,
-      goal: state.goal,
+      best: data.points.some((point) => point.group) ? -1 : found.best.index,
+      goal: state.kind === 'io' ? state.goal : Infinity,
       axis: data.axis,
       ticks: slice.ticks,
       look: { classes: data.classes, marks: data.marks, came: data.came },
@@ -162,7 +175,7 @@
   function optionRow(option) {
     const row = make('tr');
     for (const name of [state.x, state.y]) row.append(make('td', `${wording.signedGeneral(option.improve[name])} %`));
-    row.append(make('td', data.points[option.point].at), make('td', wording.aboutSeconds(option.io_seconds)));
+    row.append(make('td', data.points[option.point].at), make('td', wording.GOALS[state.kind].about(option.value)));
     const isDoubtful = option.warnings.some((warning) => warning.kind.startsWith('beyond'));
     row.append(make('td', isDoubtful ? 'beyond what was seen' : '', 'doubt'));
     const button = make('button', 'try');
@@ -180,6 +193,7 @@
     const options = isNeeded ? found.pareto.slice(0, MOST_OPTIONS) : [];
     byId('pareto').tBodies[0].replaceChildren(...options.map(optionRow));
     byId('pareto').hidden = !isNeeded;
+    say('pareto-value', { io: 'I/O', epoch: 'epoch', au: 'AU' }[state.kind]);
     say('pareto-x', state.x);
     say('pareto-y', state.y);
     const left = found.pareto.length - options.length;
@@ -210,7 +224,7 @@
     const found = model.estimate(state.improvements);
     showResult(found);
     drawEstimate(found);
-    showGoal(model.explore(state.goal, state.x, state.y, state.improvements));
+    showGoal(model.explore(state.goal, state.x, state.y, state.improvements, state.kind));
   }
 
   // ---- the address ----
@@ -221,7 +235,7 @@
     for (const [name, percent] of Object.entries(state.improvements)) {
       if (percent !== start.improvements[name]) words.set(name, percent);
     }
-    for (const key of ['goal', 'x', 'y', 'slice']) if (state[key] !== start[key]) words.set(key, state[key]);
+    for (const key of ['goal', 'kind', 'x', 'y', 'slice']) if (state[key] !== start[key]) words.set(key, state[key]);
     return words.toString();
   }
 
@@ -250,7 +264,8 @@
       const percent = numberOf(words.get(name));
       if (percent !== null) next.improvements[name] = clamped(percent);
     }
-    const goal = words.has('goal') ? wording.parseSeconds(words.get('goal')) : null;
+    if (data.goal.kinds.includes(words.get('kind'))) setKindOf(next, words.get('kind'));
+    const goal = words.has('goal') ? wording.GOALS[next.kind].parse(words.get('goal')) : null;
     if (goal !== null && goal > 0) next.goal = goal;
     const [x, y] = ['x', 'y'].map((key) => (data.classes.includes(words.get(key)) ? words.get(key) : next[key]));
     if (x !== y) Object.assign(next, { x, y });
@@ -282,15 +297,22 @@
     change(isFinal);
   }
 
+  // A goal of another kind begins where nothing is improved.
+  function setKindOf(next, kind) {
+    if (kind === next.kind) return;
+    const measured = model.values(kind);
+    Object.assign(next, kind === data.goal.kind ? { kind, goal: data.goal.value } : { kind, goal: measured });
+  }
+
   function setGoal(isFinal) {
-    const seconds = wording.parseSeconds(byId('goal').value);
-    const isWrong = seconds === null || seconds === 0;
+    const value = wording.GOALS[state.kind].parse(byId('goal').value);
+    const isWrong = value === null || value === 0;
     byId('goal').setAttribute('aria-invalid', String(isWrong));
     byId('goal-wrong').hidden = !isWrong;
     if (isWrong) return;
     // The text of the default may be rounded; as long as it stands there, the default itself is meant.
-    state.goal = byId('goal').value === data.goal.text ? data.goal.seconds : seconds;
-    byId('goal-suggested').hidden = state.goal !== data.goal.seconds || data.goal.given;
+    state.goal = state.kind === data.goal.kind && byId('goal').value === data.goal.text ? data.goal.value : value;
+    byId('goal-suggested').hidden = !isSuggested() || data.goal.given;
     change(isFinal);
   }
 
@@ -334,6 +356,11 @@
     for (const form of document.forms) form.addEventListener('submit', (event) => event.preventDefault());
     byId('goal').addEventListener('input', () => setGoal(false));
     byId('goal').addEventListener('change', () => setGoal(true));
+    byId('goal-kind').addEventListener('change', () => {
+      setKindOf(state, byId('goal-kind').value);
+      showGoalBox();
+      change(true);
+    });
     byId('goal-x').addEventListener('change', () => setAxis('x', 'y'));
     byId('goal-y').addEventListener('change', () => setAxis('y', 'x'));
     byId('goal-grid').addEventListener('click', improveFromGrid);

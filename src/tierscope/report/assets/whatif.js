@@ -90,7 +90,25 @@ const wording = (() => {
     return Number.isFinite(seconds) && seconds >= 0 ? seconds : null;
   }
 
-  return { aboutBytes, aboutSeconds, fill, fixed, general, grouped, parseSeconds, signed, signedGeneral };
+  // A share of `90%` or `0.9`; null when it is none.
+  function parseShare(text) {
+    const match = /^(\d*\.?\d+)\s*(%?)$/.exec(text.trim());
+    const share = match ? Number(match[1]) / (match[2] ? 100 : 1) : null;
+    return share !== null && share <= 1 ? share : null;
+  }
+
+  const GOALS = {
+    io: { parse: parseSeconds, about: aboutSeconds, short: aboutSeconds, best: 'shortest' },
+    epoch: { parse: parseSeconds, about: aboutSeconds, short: (value) => `${aboutSeconds(value)} per epoch`, best: 'shortest' },
+    au: {
+      parse: parseShare,
+      about: (value) => `${fixed(100 * value, 1)} % AU`,
+      short: (value) => `${general(100 * value, 6)}% AU`,
+      best: 'highest',
+    },
+  };
+
+  return { GOALS, aboutBytes, aboutSeconds, fill, fixed, general, grouped, parseSeconds, signed, signedGeneral };
 })();
 
 const whatif = (() => {
@@ -122,7 +140,9 @@ const whatif = (() => {
   const median = (values) => mean(middle(values, (value) => value));
 
   function unpacked(data) {
-    const epochs = (point) => point.epochs.map((epoch) => ({ ...epoch, seconds: floats(epoch.seconds) }));
+    const rows = (base64) => (base64 ? floats(base64) : null);
+    const epochs = (point) =>
+      point.epochs.map((epoch) => ({ ...epoch, seconds: floats(epoch.seconds), clock: rows(epoch.clock), au: rows(epoch.au) }));
     const ceiling = ({ numbers, ...rest }) => {
       const [perSecond, share, ...seconds] = floats(numbers);
       return { ...rest, perSecond, share, seconds };
@@ -140,6 +160,31 @@ const whatif = (() => {
       if (sum > longest * (1 - TIE) && (longest < 0 || settled(sum) > settled(longest))) [row, longest] = [start / width, sum];
     }
     return { rank: epoch.ranks[row], ioSeconds: longest, row, seconds: epoch.seconds };
+  }
+
+  // The epoch of the slowest: no shorter than the first number, else the largest row of [epoch without I/O, class seconds…].
+  function epochSeconds({ clock }, factors) {
+    const width = factors.length + 1;
+    let longest = clock[0];
+    for (let start = 1; start < clock.length; start += width) {
+      let sum = clock[start];
+      for (let column = 0; column < factors.length; column += 1) sum += clock[start + 1 + column] * factors[column];
+      if (sum > longest) longest = sum;
+    }
+    return longest;
+  }
+
+  // The mean over ranks, whose rows are [compute, shortest, without I/O, class seconds…].
+  function utilisation({ au }, factors) {
+    const width = factors.length + 3;
+    let total = 0;
+    for (let start = 0; start < au.length; start += width) {
+      let sum = au[start + 2];
+      for (let column = 0; column < factors.length; column += 1) sum += au[start + 3 + column] * factors[column];
+      const seconds = Math.max(au[start + 1], sum);
+      total += seconds > 0 ? au[start] / seconds : 0;
+    }
+    return total / (au.length / width);
   }
 
   function bottleneckOf(classes) {
@@ -163,6 +208,7 @@ const whatif = (() => {
         sweep: points[index].sweep,
         where: points[index].where,
         io_seconds: mean(chosen.map((run) => run.ioSeconds)),
+        epoch_seconds: points[index].epochs[0].clock ? valueOf('epoch', points[index], factors) : null,
         classes,
         bottleneck: bottleneckOf(classes),
         slowest_ranks: runs.map((run) => run.rank),
@@ -171,13 +217,26 @@ const whatif = (() => {
 
     const ioSeconds = (point, factors) => median(point.epochs.map((epoch) => slowest(epoch, factors).ioSeconds));
 
-    const shortest = (factors) => Math.min(...points.map((point) => ioSeconds(point, factors)));
+    // What a goal of this kind is about.
+    function valueOf(kind, point, factors) {
+      if (kind === 'io') return ioSeconds(point, factors);
+      const values = point.epochs.map((epoch) => (kind === 'au' ? utilisation : epochSeconds)(epoch, factors));
+      return kind === 'au' ? mean(values) : median(values);
+    }
+
+    // Points that read less data than others are not ranked against them.
+    const comparable = points.filter((point) => !point.group);
+
+    const shortest = (factors) => Math.min(...comparable.map((point) => ioSeconds(point, factors)));
 
     function bestOf(all) {
-      const isBetter = (one, other) =>
-        settled(one.io_seconds) < settled(other.io_seconds) ||
-        (settled(one.io_seconds) === settled(other.io_seconds) && rateOf(one.index) < rateOf(other.index));
-      return all.reduce((best, point) => (isBetter(point, best) ? point : best));
+      const key = (one) => [data.ranked_by === 'epoch' ? settled(one.epoch_seconds) : 0, settled(one.io_seconds), rateOf(one.index)];
+      const isBetter = (one, other) => {
+        const [mine, theirs] = [key(one), key(other)];
+        const place = mine.findIndex((value, index) => value !== theirs[index]);
+        return place >= 0 && mine[place] < theirs[place];
+      };
+      return all.filter((one) => !points[one.index].group).reduce((best, point) => (isBetter(point, best) ? point : best));
     }
 
     const measured = data.summary.map((index) => pointAfter(index, data.classes.map(() => 1)));
@@ -268,23 +327,26 @@ const whatif = (() => {
       };
     }
 
-    // The smallest cache rate that meets the goal with these factors, or the shortest time that there is.
-    function nearest(factors, goal) {
-      let least = Infinity;
+    // The smallest cache rate that meets the goal with these factors, or what misses it by least.
+    function nearest(factors, goal, kind) {
+      const better = kind === 'au' ? -1 : 1;
+      let least = { point: -1, value: Infinity * better, at: null };
       for (let index = 0; index < points.length; index += 1) {
-        const seconds = ioSeconds(points[index], factors);
-        if (seconds <= goal * (1 + data.rounding)) return { point: index, seconds };
-        least = Math.min(least, seconds);
+        if (points[index].group) continue;
+        const value = valueOf(kind, points[index], factors);
+        if (better * value <= better * goal * (1 + better * data.rounding)) return { point: index, value, at: index };
+        if (better * value < better * least.value) least = { point: -1, value, at: index };
       }
-      return { point: -1, seconds: least };
+      return least;
     }
 
-    function entry(improve, { point, seconds }) {
+    function entry(improve, factors, { point, value, at }, kind) {
       const met = point >= 0;
       return {
         improve,
         min_cache_rate: met ? points[point].sweep.cache_rate ?? null : null,
-        io_seconds: seconds,
+        io_seconds: kind === 'io' ? value : ioSeconds(points[at], factors),
+        value,
         met,
         sweep: met ? points[point].sweep : null,
         where: met ? points[point].where : null,
@@ -309,16 +371,17 @@ const whatif = (() => {
     }
 
     // Every pair of improvements of two classes, the second varying fastest; the others stay as they are in `improvements`.
-    function explore(goal, xClass, yClass, improvements = {}) {
+    function explore(goal, xClass, yClass, improvements = {}, kind = 'io') {
       const percents = data.grid.percents;
       const grid = [];
       for (const x of percents) {
         for (const y of percents) {
           const improve = { [xClass]: x, [yClass]: y };
-          grid.push(entry(improve, nearest(factorsOf({ ...improvements, ...improve }), goal)));
+          const factors = factorsOf({ ...improvements, ...improve });
+          grid.push(entry(improve, factors, nearest(factors, goal, kind), kind));
         }
       }
-      const without = nearest(data.classes.map(() => 1), goal);
+      const without = nearest(data.classes.map(() => 1), goal, kind);
       return {
         grid,
         pareto: pareto(grid, percents.length, improvements),
@@ -326,7 +389,13 @@ const whatif = (() => {
       };
     }
 
-    return { estimate, explore, measured };
+    // The best that was measured of a kind.
+    function values(kind) {
+      const found = comparable.map((point) => valueOf(kind, point, data.classes.map(() => 1)));
+      return kind === 'au' ? Math.max(...found) : Math.min(...found);
+    }
+
+    return { estimate, explore, measured, values };
   }
 
   return { model };

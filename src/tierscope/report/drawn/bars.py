@@ -34,9 +34,21 @@ from tierscope.report.svg import (
     fit,
     label,
 )
+from tierscope.spec.goal import IO
 from tierscope.units import about_seconds
 
 _BELOW = 14.0  # between axis and labels: where the best point is marked
+
+
+def _io_goal(source: ReportSource) -> float | None:
+    """Seconds of I/O that are the goal; None: nobody gave one, or it is about something else than these bars."""
+    goal = source.exploration.goal
+    return goal.value if source.goal_given and goal.kind == IO else None
+
+
+def _marks_best(source: ReportSource, view: View) -> bool:
+    """Where points are ranked at all: not over different amounts of data."""
+    return view.key is not None and len(source.breakdown.groups) == 1
 
 
 def draw_breakdown(source: ReportSource, view: View) -> Figure:
@@ -45,8 +57,8 @@ def draw_breakdown(source: ReportSource, view: View) -> Figure:
     if missing := too_little(bars.longest):
         return Figure("breakdown", title, sentences(source, view), None, missing)
     top = bars.top()
-    goal = source.exploration.goal_seconds
-    shown = source.goal_given and goal <= top
+    goal = _io_goal(source)
+    shown = goal is not None and goal <= top
     best = source.breakdown.best
     caption = sentences(
         source,
@@ -54,28 +66,28 @@ def draw_breakdown(source: ReportSource, view: View) -> Figure:
         f"I/O time of the slowest of {processes_text(source)} by class ({source.breakdown.basis} seconds), "
         f"median over {epochs_text(shown_epochs(source))} ({_spread_text(view.points)}).",
         f"The triangle marks the best: {brief(sweep_text(best.sweep), 80)} with {about_seconds(best.io.median)}."
-        if view.key
+        if _marks_best(source, view)
         else "",
-        f"The dashed line is the goal, {about_seconds(goal)}." if shown else "",
-        f"The goal, {about_seconds(goal)}, is above all of it." if source.goal_given and not shown else "",
+        f"The dashed line is the goal, {about_seconds(goal)}." if goal is not None and shown else "",
+        f"The goal, {about_seconds(goal)}, is above all of it." if goal is not None and not shown else "",
         _not_to_scale(view, bars.axis(Frame(0, 0, WIDTH, HEIGHT))),
     )
     canvas = Canvas("breakdown", title, caption)
     entries = [*bars.entries(canvas, {})]
-    if view.key:
+    if _marks_best(source, view):
         entries.append(LegendEntry(_triangle("best"), f"best: {_short_value(view, best)}"))
-    if shown:
+    if goal is not None and shown:
         entries.append(LegendEntry(stroke("goal"), f"goal: {about_seconds(goal)}"))
     legend = Legend(entries)
     seconds = SecondsAxis(top)
     frame = seconds.frame(legend, _BELOW)
     scale = seconds.draw(canvas, frame, "I/O time")
     bars.draw(canvas, frame, scale)
-    if shown:
+    if goal is not None and shown:
         canvas.line((frame.left, scale(goal)), (frame.right, scale(goal)), "goal")
     axis = bars.axis(frame)
     draw_x_axis(canvas, frame, axis, view.axis_title, _BELOW if view.key else 0.0)
-    if view.key:
+    if _marks_best(source, view):
         _mark_best(canvas, frame, axis, view, best, "best", 5.0)
     legend.draw(canvas)
     return Figure("breakdown", title, caption, canvas.to_text())
@@ -99,13 +111,13 @@ def draw_estimate(source: ReportSource, view: View) -> Figure:
         f"every process, no measurement; median over {epochs_text(shown_epochs(source))} ({_spread_text(bars.points)}). Outlines: as {came}.",
         f"Best: {brief(sweep_text(then.sweep), 80)} with {about_seconds(then.io.median)} (filled triangle{'' if inside else ', not in this slice'}); "
         f"as {came}: {brief(sweep_text(now.sweep), 80)} with {about_seconds(now.io.median)} (hollow)."
-        if view.key
+        if _marks_best(source, view)
         else f"{about_seconds(then.io.median)} instead of {about_seconds(now.io.median)}.",
         _not_to_scale(view, bars.axis(Frame(0, 0, WIDTH, HEIGHT))),
     )
     canvas = Canvas("estimate", title, caption)
     entries = [*bars.entries(canvas, estimate.improvements), LegendEntry(box("outline"), came)]
-    if view.key:
+    if _marks_best(source, view):
         entries.append(LegendEntry(_triangle("former"), f"best {came}: {_short_value(view, now)}"))
         entries += [LegendEntry(_triangle("best"), f"best: {_short_value(view, then)}")] if inside else []
     legend = Legend(entries)
@@ -116,7 +128,7 @@ def draw_estimate(source: ReportSource, view: View) -> Figure:
     bars.draw(canvas, frame, scale)
     axis = bars.axis(frame)
     draw_x_axis(canvas, frame, axis, view.axis_title, _BELOW if view.key else 0.0)
-    if view.key:
+    if _marks_best(source, view):
         _mark_best(canvas, frame, axis, view, now, "former", 7.0)
         _mark_best(canvas, frame, axis, view, then, "best", 4.0)
     legend.draw(canvas)
@@ -159,7 +171,7 @@ class _Bars:
 
     def top(self) -> float:
         """Of the scale: a goal is shown unless it would squeeze the bars."""
-        goal = self.source.exploration.goal_seconds if self.source.goal_given else 0.0
+        goal = _io_goal(self.source) or 0.0
         return 1.04 * max(self.longest, goal if goal <= 2 * self.longest else 0.0)
 
     def marks(self) -> list[tuple[str, int, bool]]:

@@ -38,6 +38,7 @@ from tierscope.report.svg import (
     label,
     text_width,
 )
+from tierscope.spec.goal import AU, IO, Goal
 from tierscope.units import about_seconds
 
 _MOST_ON_A_SIDE = 61  # dots of a grid
@@ -45,9 +46,9 @@ _MOST_ON_A_SIDE = 61  # dots of a grid
 
 def draw_goal(source: ReportSource, view: View) -> Figure:
     exploration = source.exploration
-    goal = about_seconds(exploration.goal_seconds)
+    goal = exploration.goal
     names = [brief(name, 48) for name in exploration.vary]
-    title = f"What meets a goal of {goal} of I/O per epoch"
+    title = f"What meets a goal of {goal.text}"
     longest = max(point.io.high for point in source.breakdown.summary)
     if missing := too_little(longest) or ("" if names else "no class is varied, so there is nothing to draw against"):
         return Figure("goal", title, sentences(source, view), None, missing)
@@ -57,7 +58,7 @@ def draw_goal(source: ReportSource, view: View) -> Figure:
     caption = sentences(
         source,
         View(None, (), {}),
-        f"Each dot is a combination of more throughput in {' and in '.join(names[:2])} with which the slowest process's I/O takes at most {goal}"
+        f"Each dot is a combination of more throughput in {' and in '.join(names[:2])} {_with_which(goal)}"
         + (", coloured by the smallest cache rate at which it does" if rates.known else "")
         + "; crosses: it does not, at any point of the sweep." * (len(exploration.sweeps) > 1)
         + "; crosses: it does not." * (len(exploration.sweeps) == 1),
@@ -76,6 +77,13 @@ def draw_goal(source: ReportSource, view: View) -> Figure:
     return Figure("goal", title, caption, canvas.to_text())
 
 
+def _with_which(goal: Goal) -> str:
+    if goal.kind == AU:
+        return f"with which accelerators are used at least {goal.shown(goal.value)}"
+    what = "the slowest process's I/O takes" if goal.kind == IO else "an epoch takes"
+    return f"with which {what} at most {about_seconds(goal.value)}"
+
+
 @dataclass(frozen=True, slots=True)
 class _Grid:
     """Two varied classes (or one), the improvements of each that are drawn, and the classes beyond two, which are held at their least."""
@@ -84,7 +92,7 @@ class _Grid:
     columns: tuple[float, ...]
     rows: tuple[float, ...]
     chosen: dict[tuple[float, float], int]  # (column, row) → point, −1: none
-    seconds: dict[tuple[float, float], float]
+    values: dict[tuple[float, float], str]  # what the goal is about, as text
     held: dict[str, float]
     thinned: bool
 
@@ -95,20 +103,19 @@ class _Grid:
         sides = [*exploration.vary.values(), (0.0,)][:2]
         picked = [_thin(len(values)) for values in sides]
         first = [0] * max(0, len(names) - 2)
-        chosen, seconds = {}, {}
+        chosen, values = {}, {}
         for column in picked[0]:
             for row in picked[1]:
                 place = [column, row, *first][: len(sizes)]
                 index = int(np.ravel_multi_index(place, sizes))
                 dot = sides[0][column], sides[1][row]
-                chosen[dot], seconds[dot] = int(exploration.chosen[index]), float(exploration.io_seconds[index])
+                chosen[dot] = int(exploration.chosen[index])
+                values[dot] = exploration.goal.shown(float(exploration.values[index]))
         columns, rows = (
             tuple(values[index] for index in kept) for values, kept in zip(sides, picked, strict=True)
         )  # fmt: skip
         held = {name: exploration.vary[name][0] for name in names[2:]}
-        return cls(
-            names, columns, rows, chosen, seconds, held, len(chosen) < math.prod(len(values) for values in sides)
-        )
+        return cls(names, columns, rows, chosen, values, held, len(chosen) < math.prod(len(values) for values in sides))
 
     def place(self, improve: Mapping[str, float]) -> tuple[float, float]:
         return improve[self.names[0]], improve[self.names[1]] if len(self.names) > 1 else 0.0
@@ -177,12 +184,10 @@ def _draw_grid(canvas: Canvas, grid: _Grid, rates: _Rates, options: Sequence[Any
         point = grid.chosen[dot]
         improved = improvements_text(dict(zip(grid.names, dot, strict=False)))
         if point < 0:
-            canvas.cross(
-                x, y, min(2.6, radius / 2), "unmet", f"{improved}: {about_seconds(grid.seconds[dot])}, not met"
-            )
+            canvas.cross(x, y, min(2.6, radius / 2), "unmet", f"{improved}: {grid.values[dot]}, not met")
         else:
             at = f" at {label('cache_rate', rates.by_point[point])} cached" if rates.known else ""
-            tip = f"{improved}: {about_seconds(grid.seconds[dot])}{at}"
+            tip = f"{improved}: {grid.values[dot]}{at}"
             canvas.circle(x, y, radius, f"dot {rates.css(point)}", tip)
     for option in options:
         canvas.circle(*places[grid.place(option.improve)], radius + 1.6, "ring")

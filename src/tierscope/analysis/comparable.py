@@ -1,0 +1,64 @@
+"""Which points of a sweep may be ranked against each other: those that read the same amount of data in an epoch.
+
+Four small files are read faster than a thousand large ones, but that makes them no better. The amount is that of the samples that ranks were handed,
+wherever they lay, so caching does not change it; of results that do not tell, it is what was read from all tiers together.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from tierscope.analysis.times import ClassTimes, category_of
+
+TOLERANCE = 0.01  # of the amount: what an uneven division among ranks may trim
+
+
+def comparable_groups(amounts: Sequence[float | None]) -> list[tuple[int, ...]]:
+    """Indices of points whose amounts are equal, up to what is trimmed; the group with the most data first. Unknown amounts: all are one group."""
+    if any(amount is None for amount in amounts):
+        return [tuple(range(len(amounts)))]
+    known = [float(amount or 0.0) for amount in amounts]
+    groups: list[list[int]] = []
+    for index in sorted(range(len(known)), key=lambda index: -known[index]):
+        if groups and known[index] >= known[groups[-1][0]] * (1 - TOLERANCE):
+            groups[-1].append(index)
+        else:
+            groups.append([index])
+    return [tuple(sorted(group)) for group in groups]
+
+
+def data_amounts(times: ClassTimes) -> dict[tuple[Any, ...], float | None]:
+    """Values of swept keys → what all ranks read in an epoch, the most of any; in bytes, or else samples. None: not known.
+
+    Caching moves data to another tier and changes nothing about its amount: points that differ in their cache rate only have the same one.
+    """
+    values = times.table.select(times.sweep).unique().rows() if times.sweep else [()]
+    amounts = _read_in_epochs(times)
+    if amounts is None:
+        return dict.fromkeys(values)
+    others = [index for index, name in enumerate(times.sweep) if name != "cache_rate"]
+    most: dict[tuple[Any, ...], float] = {}
+    for *point, amount in amounts.select(*times.sweep, "amount").iter_rows():
+        key = tuple(point[index] for index in others)
+        most[key] = max(most.get(key, 0.0), amount)
+    return {point: most.get(tuple(point[index] for index in others)) for point in values}
+
+
+def _read_in_epochs(times: ClassTimes) -> pl.DataFrame | None:
+    """A row for each epoch of each run; None: not known of all of them."""
+    epochs, keys = times.epochs, times.keys
+    for column in ("payload_bytes", "samples"):
+        if not epochs.is_empty() and column in epochs.columns and not epochs[column].has_nulls():
+            return epochs.group_by(keys).agg(pl.col(column).sum().alias("amount"))
+    reads = times.table.filter(pl.col("class").is_in([name for name in times.classes if category_of(name) == "READ"]))
+    if reads.is_empty() or reads["bytes"].has_nulls():
+        return None
+    return reads.group_by(keys).agg(pl.col("bytes").sum().alias("amount"))
+
+
+def groups_of(times: ClassTimes, points: Sequence[tuple[Any, ...]]) -> tuple[list[tuple[int, ...]], list[float | None]]:
+    """Of points, by their swept values: their groups, and the amount of each point."""
+    amounts = data_amounts(times)
+    found = [amounts.get(values) for values in points]
+    return comparable_groups(found), found

@@ -1,0 +1,151 @@
+"""Whether the recorder saw all that was read and written: its bytes beside the kernel's own count, and whether reads came from memory.
+
+Choose no other source for this: a count that lacks something (processes on other hosts, io_uring) gives no share, because a wrong one would be believed.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from msgspec import structs
+
+from tierscope.analysis.wording import Finding
+from tierscope.jsonable import JsonObject
+from tierscope.trace.coverage import Coverage
+from tierscope.trace.description import Description, Measured, Traced
+
+LEAST_SHARE = 0.95
+LEAST_UNSEEN_BYTES = 1 << 20  # less is what libraries read while they are loaded
+MORE_SEEN = 1.02  # seen ÷ counted, from where on the count lacks something
+DEVICE_SHARE = 0.5  # of bytes read, below which memory served most of them
+COUNTING = {
+    "ext2",
+    "ext3",
+    "ext4",
+    "xfs",
+    "btrfs",
+    "overlay",
+    "tmpfs",
+}  # filesystems whose fetches from devices are counted
+CACHE_BYTES_PER_SECOND = (
+    256 << 20
+)  # of a reading thread: slower than this, and than the next, it may have been a device
+CACHE_SECONDS_PER_READ = 20e-6
+LEAST_CACHED_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageShare:
+    """`value`: seen ÷ all; None: cannot be told, for `reason`. `bound`: all is an upper bound, because files were mapped."""
+
+    value: float | None
+    unseen_bytes: int = 0
+    bound: bool = False
+    reason: str | None = None
+
+
+def read_share(found: Coverage) -> CoverageShare:
+    if found.mapped_fault_bytes is None:
+        return CoverageShare(None, reason="not_counted")
+    return _share(found, found.seen_read_bytes, found.kernel_read_bytes, found.mapped_fault_bytes)
+
+
+def written_share(found: Coverage) -> CoverageShare:
+    return _share(found, found.seen_written_bytes, found.kernel_written_bytes, 0)
+
+
+def _share(found: Coverage, seen: int, counted: int | None, mapped: int) -> CoverageShare:
+    if counted is None:
+        return CoverageShare(None, reason="not_counted")
+    if found.unknown_processes:
+        return CoverageShare(None, reason="elsewhere")
+    if found.ring_processes:
+        return CoverageShare(None, reason="io_uring")
+    if seen > MORE_SEEN * counted + LEAST_UNSEEN_BYTES:
+        return CoverageShare(None, reason="more_seen")
+    whole = counted + mapped
+    if not whole or (not seen and whole < LEAST_UNSEEN_BYTES):
+        return CoverageShare(None, reason="nothing")
+    return CoverageShare(min(1.0, seen / whole), max(0, whole - seen), bool(mapped))
+
+
+def merged(found: Sequence[Coverage]) -> Coverage | None:
+    """Of all runs; a count that one of them lacks is not known."""
+    if not found:
+        return None
+    columns: dict[str, int | float | None] = {}
+    for name in Coverage.__struct_fields__:
+        values = [getattr(one, name) for one in found]
+        columns[name] = None if any(value is None for value in values) else sum(values)
+    return Coverage(**columns)  # type: ignore[arg-type]
+
+
+def coverages(abouts: Sequence[Description]) -> list[Coverage]:
+    return [about.coverage for about in abouts if isinstance(about, Measured | Traced) and about.coverage is not None]
+
+
+def coverage_json(found: Coverage | None) -> JsonObject | None:
+    if found is None:
+        return None
+    read, written = read_share(found), written_share(found)
+    return {
+        **structs.asdict(found),
+        "share": read.value,
+        "share_is_lower_bound": read.bound,
+        "written_share": written.value,
+        "unknown_because": read.reason,
+    }
+
+
+def about_coverage(abouts: Sequence[Description]) -> Iterator[Finding]:
+    """Of the run where least was seen. Nothing where operations were lost: that is said already, with its reason."""
+    runs = [about for about in abouts if isinstance(about, Measured | Traced) and about.coverage is not None]
+    whole = [about for about in runs if not (isinstance(about, Traced) and _lost(about))]
+    for what, share_of in (("read", read_share), ("written", written_share)):
+        shares = [(share_of(about.coverage), about) for about in whole if about.coverage is not None]
+        low = [pair for pair in shares if _is_low(pair[0])]
+        if low:
+            share, about = min(low, key=lambda pair: pair[0].value or 0.0)
+            yield _low(what, share, about)
+    rings = max((about.coverage.ring_processes for about in whole if about.coverage is not None), default=0)
+    if rings:
+        yield Finding("coverage_unknown", {"processes": rings})
+
+
+def _is_low(share: CoverageShare) -> bool:
+    return share.value is not None and share.value < LEAST_SHARE and share.unseen_bytes > LEAST_UNSEEN_BYTES
+
+
+def _lost(about: Traced) -> bool:
+    records = about.records
+    return bool(records.lost_ops or records.unrecorded_processes or records.damaged_file_count or about.running)
+
+
+def _low(what: str, share: CoverageShare, about: Measured | Traced) -> Finding:
+    found = about.coverage
+    assert found is not None
+    assert share.value is not None
+    seen = found.seen_read_bytes if what == "read" else found.seen_written_bytes
+    by_maps = what == "read" and 2 * (found.mapped_fault_bytes or 0) > share.unseen_bytes
+    cause = "mmap" if by_maps else "process" if isinstance(about, Traced) else "library"
+    numbers = {"percent": 100 * share.value, "seen_bytes": seen, "all_bytes": seen + share.unseen_bytes}
+    return Finding("low_coverage", {"what": what, "is_bound": share.bound, **numbers, "cause": cause})
+
+
+def about_page_cache(abouts: Sequence[Description], said: frozenset[str]) -> Iterator[Finding]:
+    """Reads that memory served, by two signs that must agree: devices delivered little, and reads were too fast for one. `said`: tiers that are known to be warm."""
+    for about in abouts:
+        if not isinstance(about, Measured | Traced) or about.coverage is None:
+            continue
+        found, tiers = about.coverage, [tier.name for tier in about.tiers if not tier.emulated]
+        kinds = about.provenance.filesystems if about.provenance else {}
+        device, moved = found.device_read_bytes, found.real_read_bytes
+        if device is None or moved < LEAST_CACHED_BYTES or found.unknown_processes or said & set(tiers):
+            continue
+        if not all(kinds.get(tier) in COUNTING for tier in tiers):
+            continue  # cannot be told
+        rate = moved / max(found.real_read_seconds, 1e-9)
+        each = found.real_read_seconds / max(1, found.real_read_ops)
+        if device < DEVICE_SHARE * moved and (rate > CACHE_BYTES_PER_SECOND or each < CACHE_SECONDS_PER_READ):
+            numbers = {"read_bytes": moved, "device_bytes": device, "bytes_per_second": rate}
+            yield Finding("page_cache_speed", {"tiers": tiers, **numbers})
+            return

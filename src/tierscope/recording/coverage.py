@@ -1,0 +1,36 @@
+"""What was seen of a traced command, beside what the kernel counted of all its processes."""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import polars as pl
+
+from tierscope.native.seen import read_seen
+from tierscope.output.durable import boot_id
+from tierscope.recording.collect import Collected
+from tierscope.trace.coverage import Coverage, RealReads, coverage
+from tierscope.trace.kernel_io import KernelIo
+
+
+def coverage_of(folder: str, found: Collected, kernel: KernelIo | None, emulated: Collection[str]) -> Coverage | None:
+    """`emulated`: tiers. `kernel`: counted while the command ran, of it and of all processes that were waited for. None: nobody counted what was seen."""
+    elsewhere = read_seen(folder)
+    if elsewhere is None:
+        return None
+    on_tiers = found.table.filter(pl.col("record") == "io")
+    read, written = (int(on_tiers.filter(pl.col("kind") == kind)["bytes"].sum()) for kind in ("read", "write"))
+    real = on_tiers.filter(pl.col("kind") == "read", ~pl.col("tier").is_in(list(emulated)))
+    sums = real.select(pl.col("bytes", "ops", "busy_seconds").sum()).row(0)
+    records = found.records
+    elsewhere_hosts = sum(process.head.boot != boot_id() for process in found.processes)
+    if kernel is not None:
+        kernel = replace(kernel, faults=max(0, kernel.faults - elsewhere.early_faults))
+    return coverage(
+        kernel,
+        (read + elsewhere.read_bytes, written + elsewhere.written_bytes),
+        RealReads(*sums),
+        mapped_bytes=sum(sums.bytes for sums in records.mapped.values()),
+        processes=elsewhere.processes,
+        unknown=elsewhere_hosts + records.still_running,
+        rings=elsewhere.rings,
+    )
