@@ -55,6 +55,14 @@ def sized(files: int, point: int) -> Trace:
     )
 
 
+def cased(*seconds: float, cases: str = "ba") -> list[Trace]:
+    """A point of each case, named by letters."""
+    return [
+        trace_of({(0, 1): {"GFS-READ": each}}, point=point, sweep={"case": case})
+        for point, (case, each) in enumerate(zip(cases, seconds, strict=True))
+    ]
+
+
 def cold_rows(cold: Cold) -> pl.DataFrame:
     """Every row is an epoch of its own."""
     names = ("point", "repetition", "epoch", "tier", "checked_bytes", "resident_bytes")
@@ -521,6 +529,21 @@ CASES: dict[str, Case] = {
         {"goal": "50% AU", "needed": "compute, and the epoch seconds of every rank"},
         lambda: found(run(compute_seconds=5.0, stall_seconds=5.0), goal=Goal("au", 0.5)),
     ),
+    "case_goal_missed": Case(
+        lambda: found(*cased(6.0, 2.0), goal=4.5),
+        {"case": "b", "goal_seconds": 4.5, "over_seconds": 1.5, "io_seconds": 6.0, "bottleneck": "GFS-READ"},
+        lambda: found(run(6.0), goal=4.5),
+    ),
+    "case_epoch_goal_missed": Case(
+        lambda: found(*cased(6.0, cases="b"), goal=Goal("epoch", 4.0)),
+        {"case": "b", "goal_seconds": 4.0, "over_seconds": 6.0, "epoch_seconds": 10.0, "bottleneck": "GFS-READ"},
+        lambda: found(*cased(6.0, cases="b"), goal=Goal("epoch", 10.0)),
+    ),
+    "several_cases": Case(
+        lambda: found(*cased(6.0, 2.0)),
+        {"cases": 2, "first": "b"},
+        lambda: found(*cased(6.0, cases="b")),
+    ),
     "different_data": Case(
         lambda: found(*(sized(files, index) for index, files in enumerate((4, 400)))),
         {"groups": 2, "points": 2},
@@ -720,3 +743,11 @@ def test_one_thread_is_recommended_to_those_who_have_several(threads: int, left:
     study = identity(small_study(f"workload.reader.read_threads={threads}"))
     (finding,) = of_kind("missed_by_profiler", found(run(about={**profiled(missed_ops=3), "study": study})))
     assert finding.evidence["untried"] == left
+
+
+def test_a_goal_is_judged_in_every_case_in_the_order_of_the_study() -> None:
+    """A case that meets it says nothing about the others."""
+    judged = [finding for finding in found(*cased(6.0, 2.0, 9.0, cases="cab"), goal=4.5) if "goal" in finding.kind]
+    assert [finding.kind for finding in judged] == ["case_goal_missed", "goal_met", "case_goal_missed"]
+    assert [finding.evidence.get("case") for finding in judged] == ["c", None, "b"]
+    assert judged[1].evidence["where"] == "case a"

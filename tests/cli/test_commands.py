@@ -199,8 +199,8 @@ def listed_presets(capsys: pytest.CaptureFixture[str]) -> tuple[list[str], list[
 
 def test_presets_print_and_run_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names, _ = listed_presets(capsys)
-    assert {"demo", "fugaku-small-60ost", "fugaku-small-1ost", "fugaku-large-60ost"} <= set(names)
-    assert {"mini-small-many-osts", "mini-small-one-ost", "mini-large-many-osts"} <= set(names)
+    assert {"demo", "fugaku-small-60ost", "fugaku-small-1ost", "fugaku-large-60ost", "fugaku-hierarchy"} <= set(names)
+    assert {"mini-small-many-osts", "mini-small-one-ost", "mini-large-many-osts", "mini-hierarchy"} <= set(names)
     for name in names:
         assert run("presets", name) == 0
         text = capsys.readouterr().out
@@ -208,8 +208,10 @@ def test_presets_print_and_run_as_they_are(tmp_path: Path, capsys: pytest.Captur
             assert key in text
         assert "{" not in text.replace("{out}", "").replace("{node}", "").replace("sweep: {}", "")  # block style
         (tmp_path / f"{name}.yaml").write_text(text)
-        assert run("generate", tmp_path / f"{name}.yaml", "--set", "num_files_train=0") == 2  # it loads, then refuses
-        assert "num_files_train = 0" in one_line(capsys)
+        assert (
+            run("generate", tmp_path / f"{name}.yaml", "--set", "num_samples_per_file=0") == 2
+        )  # loaded, then refused
+        assert "num_samples_per_file = 0" in one_line(capsys)
 
 
 def test_systems_print_as_files_that_studies_may_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -210,3 +210,11 @@ def test_a_directory_that_is_not_there_yet_is_not_made(study: Path) -> None:
 
 def test_one_node_is_not_nodes(study: Path) -> None:
     assert "small.slurm.sh: 1 node x 1 rank; results: " in launch(str(study), "--with", "slurm", "--nodes", "1")
+
+
+def test_the_layout_of_a_job_is_that_of_all_cases(study: Path) -> None:
+    study.write_text(study.read_text() + "cases: {a: {nodes: 4}, b: {nodes: 4, seed: 1}}\n")
+    assert "4 nodes x 1 rank" in launch(str(study), "--with", "slurm")
+    study.write_text(study.read_text().replace("b: {nodes: 4", "b: {nodes: 3"))
+    assert "--set case=a" in refused(str(study), "--with", "slurm", "--script", "other.sh")
+    assert "4 nodes" in launch(str(study), "--with", "slurm", "--script", "other.sh", "--set", "case=a")

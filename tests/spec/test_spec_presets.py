@@ -14,6 +14,8 @@ def test_the_presets_that_are_promised() -> None:
         "fugaku-small-60ost",
         "fugaku-small-1ost",
         "fugaku-large-60ost",
+        "fugaku-hierarchy",
+        "mini-hierarchy",
         "mini-small-many-osts",
         "mini-small-one-ost",
         "mini-large-many-osts",

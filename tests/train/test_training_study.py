@@ -100,3 +100,21 @@ def test_presets_can_be_trained_on(name: str) -> None:
 def test_a_varied_value_that_cannot_be_says_where(study: str) -> None:
     with pytest.raises(UserError, match="format = png"):
         plan_training(study, TrainOptions("lenet", vary=("format=raw,png",)))
+
+
+def test_what_a_case_or_a_zip_sets_is_not_given_by_an_option(tmp_path: Path) -> None:
+    """It would silently be the case's own."""
+    path = tmp_path / "cased.yaml"
+    path.write_text(TINY + "cases: {a: {batch_size: 2}, b: {batch_size: 4}}\n")
+    assert [case.name for _, part in plan_training(str(path), TrainOptions("lenet")).parts for case in part.cases] == [
+        "a",
+        "b",
+    ]
+    with pytest.raises(UserError, match=r"batch_size is set by cases of the study; add --set case=a"):
+        plan_training(str(path), TrainOptions("lenet", batch="8"))
+    with pytest.raises(UserError, match=r"the cases a, b, and keys are varied in one; add --set case=a"):
+        plan_training(str(path), TrainOptions("lenet", batch="8,16"))
+    assert axes(plan_training(str(path), TrainOptions("lenet", batch="8,16"), ["case=a"]))
+    zipped = ["sweep={zip: {batch_size: [1, 2], seed: [1, 2]}}", "cases={}"]
+    with pytest.raises(UserError, match=r"batch_size is part of a zip"):
+        plan_training(str(path), TrainOptions("lenet", batch="8"), zipped)

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from tierscope.analysis.cases import case_of, in_case_order
 from tierscope.analysis.comparable import groups_of
 from tierscope.analysis.slowest import Slowest, slowest_processes
 from tierscope.analysis.staging_costs import with_staging
@@ -73,17 +74,21 @@ class SweepPoint:
 
 @dataclass(frozen=True, slots=True)
 class PointGroup:
-    """Points that read the same amount of data: only those are ranked against each other."""
+    """Points of one case that read the same amount of data: only those are ranked against each other."""
 
     amount: float | None  # bytes of an epoch, or samples where bytes are not known; None: neither is
     points: tuple[SweepPoint, ...]
     best: SweepPoint
     smallest_equal: SweepPoint | None  # the smallest cache rate that cannot be told from the best
 
+    @property
+    def case(self) -> str | None:
+        return case_of(self.best.sweep)
+
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """`best` and `smallest_equal` are those of the first group, which reads the most data; usually there is only one."""
+    """`best` and `smallest_equal` are those of the first group, which is of the first case and reads the most data; usually there is only one."""
 
     basis: str
     sweep_keys: tuple[str, ...]
@@ -111,7 +116,7 @@ def sweep_text(sweep: SweepValues) -> str:
 
 
 def break_down(times: ClassTimes) -> Breakdown:
-    slowest = slowest_processes(times)
+    slowest = in_case_order(times, slowest_processes(times))
     factors = _simulated_factors(times)
     hits = _hit_rates(times)
     points: list[EpochPoint] = []

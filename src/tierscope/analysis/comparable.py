@@ -1,4 +1,4 @@
-"""Which points of a sweep may be ranked against each other: those that read the same amount of data in an epoch.
+"""Which points of a sweep may be ranked against each other: those of one case that read the same amount of data in an epoch.
 
 Four small files are read faster than a thousand large ones, but that makes them no better. The amount is that of the samples that ranks were handed,
 wherever they lay, so caching does not change it; of results that do not tell, it is what was read from all tiers together.
@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from tierscope.analysis.cases import by_case
 from tierscope.analysis.times import ClassTimes, category_of
 
 TOLERANCE = 0.01  # of the amount: what an uneven division among ranks may trim
@@ -58,7 +59,12 @@ def _read_in_epochs(times: ClassTimes) -> pl.DataFrame | None:
 
 
 def groups_of(times: ClassTimes, points: Sequence[tuple[Any, ...]]) -> tuple[list[tuple[int, ...]], list[float | None]]:
-    """Of points, by their swept values: their groups, and the amount of each point."""
+    """Of points, by their swept values: their groups, those of one case after those of another, and the amount of each point."""
     amounts = data_amounts(times)
     found = [amounts.get(values) for values in points]
-    return comparable_groups(found), found
+    groups = [
+        tuple(places[index] for index in group)
+        for places in by_case(times, points)
+        for group in comparable_groups([found[place] for place in places])
+    ]
+    return groups, found

@@ -91,9 +91,11 @@ def find(
 
 
 def _about_amounts(breakdown: Breakdown) -> list[Finding]:
-    """Points that read different amounts of data cannot be ranked."""
+    """Points that read different amounts of data cannot be ranked, nor points of different cases."""
     if len(breakdown.groups) < 2:
         return []
+    if (first := breakdown.groups[0].case) is not None:
+        return [Finding("several_cases", {"cases": len({group.case for group in breakdown.groups}), "first": first})]
     return [Finding("different_data", {"groups": len(breakdown.groups), "points": len(breakdown.summary)})]
 
 

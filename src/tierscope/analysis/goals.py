@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tierscope.analysis.breakdown import Breakdown, SweepPoint, sweep_text
+from tierscope.analysis.breakdown import Breakdown, PointGroup, SweepPoint, sweep_text
 from tierscope.analysis.statistics import settled
 from tierscope.analysis.wording import Finding
 from tierscope.jsonable import JsonObject
@@ -10,7 +10,7 @@ from tierscope.spec.goal import AU, EPOCH, IO, Goal
 
 GOAL_KINDS = (
     *("goal_met", "goal_missed", "epoch_goal_met", "epoch_goal_missed", "au_goal_met", "au_goal_missed"),
-    "goal_unknown",
+    *("goal_unknown", "case_goal_missed", "case_epoch_goal_missed"),
 )
 _VALUES: dict[str, Callable[[SweepPoint], float | None]] = {
     IO: lambda point: point.io.median,
@@ -22,10 +22,15 @@ _PREFIX = {IO: "", EPOCH: "epoch_", AU: "au_"}
 
 
 def about_goal(breakdown: Breakdown, goal: Goal | None) -> list[Finding]:
-    """Of the points that read the most data: one that reads less meets a goal for no reason of its own."""
+    """Of each case, and there of the points that read the most data: one that reads less meets a goal for no reason of its own."""
     if goal is None:
         return []
-    points = breakdown.groups[0].points
+    first = {group.case: group for group in reversed(breakdown.groups)}  # of every case
+    return [finding for group in reversed(first.values()) for finding in _of_group(group, goal)]
+
+
+def _of_group(group: PointGroup, goal: Goal) -> list[Finding]:
+    points = group.points
     reached = {index: value for index, point in enumerate(points) if (value := _VALUES[goal.kind](point)) is not None}
     if not reached:
         return [Finding("goal_unknown", {"goal": goal.short, "needed": _NEEDED[goal.kind]})]
@@ -35,7 +40,10 @@ def about_goal(breakdown: Breakdown, goal: Goal | None) -> list[Finding]:
             return [Finding(f"{_PREFIX[goal.kind]}goal_met", {**_numbers(goal, points[index], value), **where})]
     worse = -1.0 if goal.kind == AU else 1.0
     best = min(reached, key=lambda index: worse * settled(reached[index]))
-    return [Finding(f"{_PREFIX[goal.kind]}goal_missed", _missed(goal, points[best], reached[best]))]
+    missed = _missed(goal, points[best], reached[best])
+    if group.case is not None and goal.kind != AU:
+        return [Finding(f"case_{_PREFIX[goal.kind]}goal_missed", {"case": group.case, **missed})]
+    return [Finding(f"{_PREFIX[goal.kind]}goal_missed", missed)]
 
 
 def _numbers(goal: Goal, point: SweepPoint, value: float) -> JsonObject:

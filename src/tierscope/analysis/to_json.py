@@ -41,7 +41,7 @@ def breakdown_json(breakdown: Breakdown, findings: list[Finding], given: Conditi
         "summary": [summary_json(point) for point in breakdown.summary],
         "ranked_by": breakdown.ranked_by,
         "best": _best(breakdown.groups[0]) if len(breakdown.groups) == 1 else None,
-        **({"groups": [_group(group) for group in breakdown.groups]} if len(breakdown.groups) > 1 else {}),
+        **_groups(breakdown),
         "findings": [finding_json(finding) for finding in findings],
     }
 
@@ -49,6 +49,13 @@ def breakdown_json(breakdown: Breakdown, findings: list[Finding], given: Conditi
 def _best(group: PointGroup) -> JsonObject:
     equal = group.smallest_equal
     return {**summary_json(group.best), "smallest_equal": summary_json(equal) if equal else None}
+
+
+def _groups(breakdown: Breakdown) -> JsonObject:
+    """With cases: `cases`, each with a best of its own."""
+    if breakdown.groups[0].case is not None:
+        return {"cases": [{"case": group.case, **_group(group)} for group in breakdown.groups]}
+    return {"groups": [_group(group) for group in breakdown.groups]} if len(breakdown.groups) > 1 else {}
 
 
 def _group(group: PointGroup) -> JsonObject:

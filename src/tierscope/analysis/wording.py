@@ -606,6 +606,18 @@ WORDING: dict[str, tuple[str, str]] = {
         "whether the goal of {goal} is met cannot be told: that takes {needed}",
         "give a goal that this result can be judged by, like --goal io=4s",
     ),
+    "case_goal_missed": (
+        "in case {case} the goal of {goal_seconds:time} is missed by {over_seconds:time}: its best is {io_seconds:time}, most of it {bottleneck}",
+        "that class is where to begin",
+    ),
+    "case_epoch_goal_missed": (
+        "in case {case} the goal of {goal_seconds:time} per epoch is missed by {over_seconds:time}: its shortest is {epoch_seconds:time}, held up most by {bottleneck}",
+        "that is where to begin",
+    ),
+    "several_cases": (
+        "{cases:count case}, each with a best of its own and none over all; estimates and explorations are about the first, {first}",
+        "run the study with --set case=NAME to estimate another",
+    ),
     "different_data": (
         "{points:count point} read {groups:count different amount} of data per epoch, so no point is the best of all; estimates and goals are about those that read the most",
         "compare points that read the same amount, or sweep such that all do",

@@ -86,7 +86,8 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     if submit:
         click.echo(jobs.submit(launcher, tokens))
         return
+    layout = jobs.one_layout(wanted)
     click.echo(
-        f"{where}: {counted(wanted.system.nodes, 'node')} x {counted(wanted.system.ranks_per_node, 'rank')}; results: {target}"
+        f"{where}: {counted(layout.nodes, 'node')} x {counted(layout.ranks_per_node, 'rank')}; results: {target}"
     )
     click.echo(f"Submit it: {shlex.join(tokens)}")

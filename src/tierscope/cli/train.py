@@ -102,5 +102,5 @@ def _take(folder: str, out: str | None, as_json: bool) -> None:
     if not out:
         raise UserError("--take needs --out: where the result is to be")
     taken = take_runs(folder, out)
-    key = taken.sweep[0].path.rpartition(".")[2] if len(taken.sweep) == 1 else None
+    key = taken.sweep[0].path.rpartition(".")[2] if len(taken.sweep) == 1 and not taken.cases else None
     common.show_training(taken.study, [TrainedPart(key, out, analyze(out))], out, as_json)

@@ -94,13 +94,12 @@ def _refuse_what_is_no_result(outs: Sequence[str]) -> None:
 
 def _refuse_swept_rates(study: Study, out: str) -> None:
     """One system is fitted: its rates cannot differ from point to point."""
-    for axis in study.sweep:
-        key = axis.path.rpartition(".")[2]
-        if axis.path.startswith("system.") and key in (*RATES, *NO_RATES, "discipline", "process_overhead"):
-            raise UserError(
-                f"{out}: its sweep changes {axis.path}, which is what is fitted; give results of one system"
-            )
-    if study.placement.policy != "pinned" or any(axis.path == "placement.policy" for axis in study.sweep):
+    for path in study.changing:
+        key = path.rpartition(".")[2]
+        if path.startswith("system.") and key in (*RATES, *NO_RATES, "discipline", "process_overhead"):
+            by = "sweep changes" if any(axis.path == path for axis in study.sweep) else "cases change"
+            raise UserError(f"{out}: its {by} {path}, which is what is fitted; give results of one system")
+    if study.placement.policy != "pinned" or "placement.policy" in study.changing:
         raise UserError(f"{out}: placement.policy is not pinned; rates are fitted to runs with pinned files only")
 
 

@@ -15,7 +15,8 @@ from tierscope.measure.storages import check_hosts, check_known
 from tierscope.output import durable
 from tierscope.output.result import check_result
 from tierscope.spec import sweep
-from tierscope.spec.study import Study
+from tierscope.spec.dump import in_case
+from tierscope.spec.study import Study, System
 
 LEAST_SECONDS = 120
 MOST_SECONDS = 365 * 86400
@@ -40,12 +41,13 @@ def write_job(study: Study, wanted: JobRequest, command: Sequence[str], out: str
     """The script at `path`, which runs `command` for the results in `out`; the tokens that submit it. An `out` that the job could not use is refused now."""
     _check(study, wanted)
     check_result(out, study)
+    system = one_layout(study)
     launcher = LAUNCHERS.load(wanted.launcher)()
     job = Job(
         name=study.study,
         script=os.path.abspath(path),
-        nodes=study.system.nodes,
-        ranks_per_node=study.system.ranks_per_node,
+        nodes=system.nodes,
+        ranks_per_node=system.ranks_per_node,
         seconds=int(wanted.seconds),
         command=tuple(command),
         out=out,
@@ -68,6 +70,17 @@ def write_job(study: Study, wanted: JobRequest, command: Sequence[str], out: str
     except OSError as error:
         raise UserError(f"--script = {path} cannot be written: {error.strerror}; give another one") from None
     return launcher.submit(f"./{path}" if path.startswith("-") else path)
+
+
+def one_layout(study: Study) -> System:
+    """A job has as many nodes from beginning to end: that of all cases."""
+    systems = [in_case(study, case).system for case in study.cases] or [study.system]
+    if len({(system.nodes, system.ranks_per_node) for system in systems}) > 1:
+        raise UserError(
+            "cases of the study run on different numbers of nodes or ranks_per_node, and a job has one of each; submit one case at a "
+            f"time, with an --out of its own: --set case={study.cases[0].name}"
+        )
+    return systems[0]
 
 
 def submit(launcher: str, tokens: Sequence[str]) -> str:
@@ -106,9 +119,10 @@ def _check(study: Study, wanted: JobRequest) -> None:
     if wanted.mpi and not LAUNCHERS[wanted.launcher].mpi_kinds:
         theirs = " and ".join(entry.title for entry in LAUNCHERS.entries.values() if entry.mpi_kinds)
         raise UserError(f"--mpi = {wanted.mpi} is for {theirs}; leave it out with --with {wanted.launcher}")
-    _check_tiers(study, wanted.launcher)
-    if wanted.mpi == MPIRUN:
-        _check_step_variables(study)
+    for each in [in_case(study, case) for case in study.cases] or [study]:
+        _check_tiers(each, wanted.launcher)
+        if wanted.mpi == MPIRUN:
+            _check_step_variables(each)
 
 
 def _check_tiers(study: Study, launcher: str) -> None:

@@ -140,6 +140,12 @@ def _gain(each: Sensitivity) -> float:
 
 
 def _workload(study: Study) -> str:
+    if study.cases:
+        return " ".join(f"{case.name}: {_one_workload(dump.in_case(study, case))}" for case in study.cases)
+    return _one_workload(study)
+
+
+def _one_workload(study: Study) -> str:
     dataset, train, system = study.workload.dataset, study.workload.train, study.system
     each = f", {dataset.num_samples_per_file:,} samples each" if dataset.num_samples_per_file > 1 else ""
     size = about_bytes(dataset.record_length_bytes)

@@ -72,9 +72,9 @@ def _check(study: Study, points: list[Point], data: str) -> None:
             raise UserError(
                 "system.nodes × system.ranks_per_node must be 1 for runs that are handed over; set both to 1"
             )
-    if any(tier.emulate for tier in study.system.tiers):
+    if any(tier.emulate for point in points for tier in point.study.system.tiers):
         raise UserError("emulate: true is not for runs that are handed over; use real paths")
-    if study.workload.model.network is None and not any("model" in axis.path for axis in study.sweep):
+    if study.workload.model.network is None and not any("model" in path for path in study.changing):
         raise UserError("runs are handed over from 'tierscope train'; name a network with --model")
 
 

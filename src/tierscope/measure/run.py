@@ -55,7 +55,7 @@ def run_study(
         for each in left:
             choose_loader(each, seen=profiling is not None)  # or refuse it now, and not after hours
         _say_trimmed(points, watch)
-        _say_idle_rates(study, watch)
+        _say_idle_rates(points, watch)
         _say_python(points, watch)
         for line in storage_notes(left, out):
             watch.note(line)
@@ -95,9 +95,10 @@ def _say_trimmed(points: list[Point], watch: Watch) -> None:
             )
 
 
-def _say_idle_rates(study: Study, watch: Watch) -> None:
+def _say_idle_rates(points: list[Point], watch: Watch) -> None:
     """Rates describe a tier; someone may expect them to act."""
-    idle = [tier.name for tier in study.system.tiers if not tier.emulate and has_rate(tier)]
+    tiers = (tier for point in points for tier in point.study.system.tiers)
+    idle = dict.fromkeys(tier.name for tier in tiers if not tier.emulate and has_rate(tier))
     if idle:
         watch.note(f"{', '.join(idle)}: measured as they are; the rates given for them act only with emulate: true")
 

@@ -15,6 +15,7 @@ from tierscope.predict.propose import Proposal
 from tierscope.predict.rates import NEGLIGIBLE, PLAIN, Serving
 from tierscope.report.parts import Column, Unit, fitting, table
 from tierscope.spec.goal import AU, EPOCH, Goal
+from tierscope.spec.sweep import CASE
 from tierscope.units import about_seconds, counted, format_bandwidth, format_rate, format_seconds
 
 MOST_OPTIONS = 12
@@ -141,6 +142,13 @@ class ModelAnswerView:
         )
 
 
+def _cases_without(found: SimulatedExploration) -> list[str]:
+    """Cases that no combination meets the goal in."""
+    cases = dict.fromkeys(str(each.settings[CASE]) for each in found.combinations if CASE in each.settings)
+    meeting = {str(each.settings.get(CASE)) for each in found.combinations if each.met}
+    return [case for case in cases if case not in meeting]
+
+
 @dataclass(frozen=True, slots=True)
 class SimulatedExplorationView:
     name: str
@@ -185,6 +193,8 @@ class SimulatedExplorationView:
         if shown[0].cost is not None:
             columns.append(Column("cost", [Text(f"{each.cost:,.6g}") for each in shown], "bold"))
         yield table(fitting(columns, options.max_width))
+        if missing := _cases_without(found):
+            yield Text(f"Nothing here meets it in case {' and '.join(missing)}.", style="bold")
         if len(found.pareto) > MOST_OPTIONS:
             yield Text(
                 f"and {len(found.pareto) - MOST_OPTIONS} more, each less of one and more of another: see --json",

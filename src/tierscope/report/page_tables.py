@@ -9,7 +9,7 @@ from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.totals import totals_of
 from tierscope.report.beside import covered_text, error_text, headings, unit_of
 from tierscope.report.markup import Html, join, named, table, tag
-from tierscope.report.parts import Unit
+from tierscope.report.parts import Unit, ranked_groups
 from tierscope.report.totals import split_header, totals_rows
 from tierscope.trace.description import Imported
 from tierscope.units import about_bytes
@@ -118,7 +118,7 @@ def _summary_table(breakdown: Breakdown, unit: Unit) -> Html:
 
 
 def _is_best(breakdown: Breakdown, point: SweepPoint) -> bool:
-    return point is breakdown.best and len(breakdown.summary) > 1
+    return any(point is group.best for group in ranked_groups(breakdown)) and len(breakdown.summary) > 1
 
 
 def _best_mark(breakdown: Breakdown, point: SweepPoint) -> Html:

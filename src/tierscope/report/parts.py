@@ -1,7 +1,7 @@
 """What the tables of the terminal share."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tierscope.analysis.wording import Finding
+from tierscope.jsonable import SweepValues
 from tierscope.units import about_bytes, counted
 
 if TYPE_CHECKING:  # they come with a table library, which not every table needs
@@ -95,8 +96,33 @@ def group_text(breakdown: "Breakdown", group: "PointGroup") -> str:
     """Before a sentence about one of several groups of points; empty: there is only one."""
     if len(breakdown.groups) < 2:
         return ""
+    alike = [other for other in breakdown.groups if other.case == group.case]
+    if group.case is not None and len(alike) == 1:
+        return f"Case {group.case}: "
+    of_case = "" if group.case is None else f" in case {group.case}"
     amount = "another amount of data" if group.amount is None else about_bytes(group.amount)
-    return f"Points that read {amount} per epoch ({len(group.points)}): "
+    return f"Points{of_case} that read {amount} per epoch ({len(group.points)}): "
+
+
+def point_text(breakdown: "Breakdown", sweep: SweepValues) -> str:
+    """Where a point is, in a sentence that group_text begins: that has said the case."""
+    from tierscope.analysis.breakdown import sweep_text  # noqa: PLC0415
+    from tierscope.analysis.cases import without_case  # noqa: PLC0415
+
+    return sweep_text(without_case(sweep) if len(breakdown.groups) > 1 else sweep)
+
+
+def case_views(breakdown: "Breakdown") -> "Iterator[tuple[str, Breakdown]]":
+    """What a sentence about each case begins with, and the case as a breakdown of its own; one of all where there are no cases."""
+    from tierscope.analysis.cases import without_case  # noqa: PLC0415
+
+    if breakdown.groups[0].case is None or len(breakdown.groups) < 2:
+        yield "", breakdown
+        return
+    for group in breakdown.groups:
+        keys = tuple(key for key in breakdown.sweep_keys if key in without_case(group.best.sweep))
+        alone = replace(breakdown, sweep_keys=keys, summary=group.points, best=group.best, groups=(group,))
+        yield group_text(breakdown, group), alone
 
 
 def ranked_groups(breakdown: "Breakdown") -> "list[PointGroup]":
@@ -107,6 +133,9 @@ def ranked_groups(breakdown: "Breakdown") -> "list[PointGroup]":
 def unranked_sentence(breakdown: "Breakdown") -> str:
     """About points that nothing can be ranked against; empty: there are none."""
     count = len(breakdown.groups) - len(ranked_groups(breakdown))
+    if count and breakdown.groups[0].case is not None:
+        which = "Every point is" if count == len(breakdown.summary) else f"{counted(count, 'point')} of the cases stand"
+        return f"{which} alone: nothing else in its case reads as much, so there is nothing to rank it against."
     whose = "each of these points" if count == len(breakdown.summary) else counted(count, "point")
     verb = "reads" if count in (1, len(breakdown.summary)) else "read"
     text = f"{whose} {verb} an amount of data of its own, so there is nothing to rank it against."

@@ -82,7 +82,9 @@ def summarise(out: str, wanted: MetricOptions, store: RunStore | None = None) ->
         "schema_version": SCHEMA_VERSION,
         "study": study.study,
         "kind": seen[0].about.kind,
-        "emulated_tiers": [tier.name for tier in study.system.tiers if tier.emulate],
+        "emulated_tiers": list(
+            dict.fromkeys(tier.name for each in studies for tier in each.system.tiers if tier.emulate)
+        ),
         "hostname": origin.host if origin else None,
         "bytes_per_MB": MB,
         "wanted": asdict(wanted),

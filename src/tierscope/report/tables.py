@@ -7,7 +7,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from tierscope.analysis.analysis import Analysis
-from tierscope.analysis.breakdown import Breakdown, PointGroup, SweepPoint, measure_of, sweep_text, value_text
+from tierscope.analysis.breakdown import Breakdown, PointGroup, SweepPoint, measure_of, value_text
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.statistics import FEW, SIMULATED
 from tierscope.analysis.totals import totals_of
@@ -20,10 +20,12 @@ from tierscope.report.parts import (
     basis_note,
     basis_text,
     bottleneck_stretches,
+    case_views,
     colour,
     finding_lines,
     fitting,
     group_text,
+    point_text,
     ranked_groups,
     table,
     title_label,
@@ -167,9 +169,9 @@ def verdict(breakdown: Breakdown, processes: int | None = None, has_wall: bool =
             f"n={best.io.n} is too few to tell near neighbours apart: raise {more} for that.",
             style="dim",
         )
-    moves = list(bottleneck_stretches(breakdown))
-    if moves:
-        yield Text(f"Bottleneck: {'; '.join(moves)}.")
+    for whose, view in case_views(breakdown):
+        if moves := list(bottleneck_stretches(view)):
+            yield Text(f"{whose}Bottleneck: {'; '.join(moves)}.")
     yield from _epoch_lines(breakdown, has_wall)
     yield from _checkpoint_lines(breakdown)
 
@@ -191,13 +193,13 @@ def _best_lines(breakdown: Breakdown, group: PointGroup) -> Iterator[Text]:
         text = f"an epoch of {time.text(best.epoch.median)} {time.name} ({span}) and {io} of I/O {per} ({spread})"
     else:
         text = f"{io} of I/O {per} ({spread})"
-    yield Text(f"{'' if worth else whose}Best: {sweep_text(best.sweep)} with {text}.", style="bold")
+    yield Text(f"{'' if worth else whose}Best: {point_text(breakdown, best.sweep)} with {text}.", style="bold")
     equal = group.smallest_equal
     if equal is not None and equal is not best:
         measured = measure_of(equal, breakdown.ranked_by).median
         time = Unit.of(measure_of(best, breakdown.ranked_by).median)
         yield Text(
-            f"The smallest that cannot be told from it: {sweep_text(equal.sweep)} ({time.text(measured)} {time.name})."
+            f"The smallest that cannot be told from it: {point_text(breakdown, equal.sweep)} ({time.text(measured)} {time.name})."
         )
 
 

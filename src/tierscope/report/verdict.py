@@ -11,7 +11,9 @@ from tierscope.report.parts import (
     WASTED_PERCENT,
     basis_note,
     bottleneck_stretches,
+    case_views,
     group_text,
+    point_text,
     ranked_groups,
     unranked_sentence,
 )
@@ -36,7 +38,8 @@ def verdict(source: ReportSource) -> list[str]:
         if worth_sentence(breakdown, group)
     ]
     bests = [*(_best(source, group) for group in ranked_groups(breakdown)), unranked_sentence(breakdown)]
-    sentences = [*first, *worth, _bottleneck(breakdown), *bests, _helping(source), _mattering(source), *last]
+    bottlenecks = [f"{whose}{_bottleneck(view)}" for whose, view in case_views(breakdown)]
+    sentences = [*first, *worth, *bottlenecks, *bests, _helping(source), _mattering(source), *last]
     return [sentence for sentence in sentences if sentence]
 
 
@@ -73,7 +76,7 @@ def _best(source: ReportSource, group: PointGroup) -> str:
     what = (
         f"cache rate is {value_text('cache_rate', best.sweep['cache_rate'])}"
         if rate_only
-        else f"point is {sweep_text(best.sweep)}"
+        else f"point is {point_text(breakdown, best.sweep)}"
     )
     if breakdown.ranked_by == "epoch" and best.epoch is not None:
         io = f"{about_seconds(best.epoch.median)} per epoch and {io}"
@@ -118,7 +121,8 @@ def _helping(source: ReportSource) -> str:
         if -each.change_percent[_HELPING_STEP] >= WASTED_PERCENT
     ]
     after = f", {', '.join(rest)}" if rest else "; nothing else helps by itself"
-    return f"Faster {first.class_name} would help most: {_HELPING_STEP:g} % more takes about {gain:.1f} % off the best {what}{after}."
+    whose = group_text(source.breakdown, source.breakdown.groups[0])
+    return f"{whose}Faster {first.class_name} would help most: {_HELPING_STEP:g} % more takes about {gain:.1f} % off the best {what}{after}."
 
 
 def _mattering(source: ReportSource) -> str:

@@ -17,7 +17,7 @@ from tierscope.spec.tree import Node, parse_yaml
 from tierscope.units import closest, counted
 
 _SHAPE = ("model", "framework", "workflow", "dataset")
-_OURS = ("study", "system", "placement", "sweep")
+_OURS = ("study", "system", "placement", "cases", "sweep")
 _BESIDE = ("hydra", "defaults")  # of Hydra, beside the workload
 _OVERRIDE = re.compile(r"\+\+(workload|hydra)\.(\w+(?:\.\w+)*)=(.*)", re.DOTALL)
 _OWN_DATA = "dataset: Tierscope generates its own files, as many, as large and in the same format; DLIO's are not read"

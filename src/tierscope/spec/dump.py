@@ -14,7 +14,7 @@ from tierscope.spec.build import build_section
 from tierscope.spec.goal import Goal
 from tierscope.spec.kinds import Kind
 from tierscope.spec.schema import Key, NamedSections, Section
-from tierscope.spec.study import Study
+from tierscope.spec.study import Study, StudyCase
 from tierscope.spec.tree import Node
 
 T = TypeVar("T")
@@ -48,7 +48,18 @@ def section_lines(section: Any, depth: int = 0, comments: bool = False) -> Itera
                     yield f"{pad}{_INDENT}{named.name}:"
                     yield from section_lines(named, depth + 2, comments)
         if isinstance(section, Study) and field.yaml == "placement":
+            yield from _case_lines(section)
             yield from _sweep_lines(section)
+
+
+def _case_lines(study: Study) -> Iterator[str]:
+    leaves = _leaves(study)
+    if study.cases:
+        yield "cases:"
+    for case in study.cases:
+        yield f"{_INDENT}{case.name}:" if case.settings else f"{_INDENT}{case.name}: {{}}"
+        for path, value in case.settings.items():
+            yield f"{_INDENT * 2}{path}: {scalar(_text(leaves[path].kind, value))}"
 
 
 def _sweep_lines(study: Study) -> Iterator[str]:
@@ -57,9 +68,14 @@ def _sweep_lines(study: Study) -> Iterator[str]:
         return
     leaves = _leaves(study)
     yield "sweep:"
+    last = 0
     for axis in study.sweep:
-        yield f"{_INDENT}{axis.path}:"
-        yield from (f"{_INDENT}- {scalar(_text(leaves[axis.path].kind, value))}" for value in axis.values)
+        pad = _INDENT * 2 if axis.zipped else _INDENT
+        if axis.zipped and not last:
+            yield f"{_INDENT}zip:"
+        yield f"{_INDENT}- {axis.path}:" if axis.zipped > last else f"{pad}{axis.path}:"
+        last = axis.zipped
+        yield from (f"{pad}- {scalar(_text(leaves[axis.path].kind, value))}" for value in axis.values)
 
 
 def _commented(line: str, help_: str, comments: bool) -> str:
@@ -107,7 +123,7 @@ def to_tree(section: Any, where: str) -> Node:
 
 
 def with_settings(study: Study, settings: SweepValues) -> Study:
-    """The study with some keys (full paths, typed values) set, checked again, and nothing left to sweep."""
+    """The study with some keys (full paths, typed values) set, checked again; no cases, and nothing left to sweep."""
     leaves = _leaves(study)
     texts = {path: _text(leaves[path].kind, value) for path, value in settings.items()}
     where = "sweep: " + ", ".join(f"{path} = {scalar(text)}" for path, text in texts.items())
@@ -115,6 +131,11 @@ def with_settings(study: Study, settings: SweepValues) -> Study:
     for path, text in texts.items():
         tree = tree.set(path.split("."), Node(text, where))
     return build_section(Study, tree)
+
+
+def in_case(study: Study, case: StudyCase) -> Study:
+    """The study that a case is, without anything to sweep."""
+    return with_settings(study, case.settings)
 
 
 def differences(old: Study, new: Study) -> list[str]:
@@ -138,16 +159,21 @@ def _flat(study: Study) -> dict[str, str]:
             yield prefix[:-1], "null" if node.value is None else str(node.value)
 
     flat = dict(walk(to_tree(study, ""), ""))
-    # The order of these two means something: which tier is nearer, and how the points are numbered.
+    # The order of these means something: which tier is nearer, and how the points are numbered.
     flat["system.tiers"] = ", ".join(tier.name for tier in study.system.tiers)
     if len(study.sweep) > 1:
         flat["sweep"] = ", ".join(axis.path for axis in study.sweep)
     for axis in study.sweep:
         texts = (scalar(_text(leaves[axis.path].kind, value)) for value in axis.values)
-        flat[f"sweep.{axis.path}"] = f"[{', '.join(texts)}]"
+        flat[f"sweep.{axis.path}"] = f"[{', '.join(texts)}]" + (f" (zip {axis.zipped})" if axis.zipped else "")
+    if study.cases:
+        flat["cases"] = ", ".join(case.name for case in study.cases)
+    for case in study.cases:
+        for path, value in case.settings.items():
+            flat[f"cases.{case.name}.{path}"] = scalar(_text(leaves[path].kind, value))
     return flat
 
 
 def identity(study: Study) -> str:
     """All of a study that its results depend on, as text: the goal, for one, can change afterwards."""
-    return to_yaml(replace(study, sweep=(), goal=None))
+    return to_yaml(replace(study, cases=(), sweep=(), goal=None))

@@ -2,13 +2,13 @@
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tierscope.errors import SpecError, UserError
 from tierscope.plain_files import open_plain
-from tierscope.spec import dlio, keys, known, presets, schema, sweep
+from tierscope.spec import cases, dlio, keys, known, presets, schema, sweep
 from tierscope.spec.build import build_section
 from tierscope.spec.check import find_problem
 from tierscope.spec.dlio_making import MetricOptions
@@ -16,6 +16,9 @@ from tierscope.spec.known import KnownSystem
 from tierscope.spec.study import Study, Tier
 from tierscope.spec.tree import MAX_BYTES, Node, parse_yaml
 from tierscope.units import closest
+
+_WHOLE = ("sweep", "sweep.zip", cases.CASES)  # sections that --set replaces as a whole
+_ONE_CASE = "case="
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +119,20 @@ def _build(
     typed = [(f"--set {text}", text) for text in settings] + [(f"--vary {text}", _swept(text)) for text in vary]
     root = _override(_with_system(root, system, folder), typed, system)
     assert isinstance(root.value, dict)
-    swept = root.value.get("sweep")
-    body = Node({name: node for name, node in root.value.items() if name != "sweep"}, root.where)
-    study = build_section(Study, body, also=["sweep"])
-    leaves = keys.leaf_keys(Study, [tier.name for tier in study.system.tiers])
-    study = replace(study, sweep=sweep.read_axes(swept, leaves))
-    _check_points(study, body)
+    leaves = keys.leaf_keys(Study, _tier_names(root))
+    written = cases.written_cases(root.value.get(cases.CASES), list(leaves))
+    body = cases.with_common_keys(
+        Node({name: node for name, node in root.value.items() if name not in ("sweep", cases.CASES)}, root.where),
+        written,
+    )
+    study = build_section(Study, body, also=["sweep", cases.CASES])
+    study = replace(study, sweep=sweep.read_axes(root.value.get("sweep"), leaves))
+    study = replace(study, cases=cases.read_cases(study, written, leaves, root.place(cases.CASES)))
+    _check_points(study, body, written)
     return study
 
 
-def _check_points(study: Study, root: Node) -> None:
+def _check_points(study: Study, root: Node, written: cases.Written) -> None:
     """Each point of the sweep must work as a study of its own."""
     for point in sweep.points(study):
         problem = find_problem(point.study)
@@ -134,7 +141,8 @@ def _check_points(study: Study, root: Node) -> None:
         at = ""
         if point.sweep and problem != find_problem(study):
             at = " (at " + ", ".join(f"{name} = {value}" for name, value in point.sweep.items()) + ")"
-        raise SpecError(f"{root.place(problem.path)}: {problem.text}{at}")
+        in_case = written.get(str(point.sweep.get(sweep.CASE)), {}).get(problem.path)
+        raise SpecError(f"{in_case.where if in_case else root.place(problem.path)}: {problem.text}{at}")
 
 
 def _with_system(root: Node, given: str | None, folder: str | os.PathLike[str]) -> Node:
@@ -156,23 +164,44 @@ def _swept(text: str) -> str:
 
 def _override(root: Node, settings: Sequence[tuple[str, str]], given_system: str | None) -> Node:
     """`settings`: what the user typed, and the setting that it means."""
-    for where, setting in settings:
+    by_hand: list[tuple[str, str]] = []
+    for where, setting in sorted(settings, key=lambda each: not each[1].startswith(_ONE_CASE)):
         short, equals, text = setting.partition("=")
         if not equals or not short:
             raise SpecError(f"{where}: must be key=value")
+        if setting.startswith(_ONE_CASE):
+            root = cases.with_one_case(root, _written_cases(root), text.strip(), where)
+            continue
         swept = short.startswith("sweep.")
-        child = _setting(text, where, is_text=short != "sweep" and not swept)
-        if short == "sweep":
-            root = root.set(["sweep"], child)
+        child = _setting(text, where, is_text=short not in _WHOLE and not swept)
+        if short in _WHOLE:
+            root = root.set(short.split("."), child)
             continue
         short = short.removeprefix("sweep.")
         _refuse_other_tier(short, where, root, given_system)
         path = keys.resolve(short, list(keys.leaf_keys(Study, _tier_names(root))), where)
         root = _without_sweep(root, path)  # what is set by hand is no longer swept, or swept differently
         root = root.set(["sweep", path] if swept else path.split("."), child)
-    for short, node in _axes(root).items():
-        _refuse_other_tier(short, f"{node.where}: sweep.{short}", root, given_system)
+        by_hand += [] if swept else [(where, path)]
+    for section, short, node in _named_keys(root):
+        _refuse_other_tier(short, f"{node.where}: {section}.{short}", root, given_system)
+    _refuse_overruled(root, by_hand)
     return root
+
+
+def _refuse_overruled(root: Node, by_hand: Sequence[tuple[str, str]]) -> None:
+    """What is set by hand must count at every point: a case or a zip that sets it too would silently win."""
+    zipped = [short for section, short, _ in _named_keys(root) if section == "sweep.zip"]
+    for where, path in by_hand:
+        if any(path == short or path.endswith(f".{short}") for short in zipped):
+            raise SpecError(
+                f"{where}: {path} is part of a zip in the study's sweep; add --set sweep={{}}, or edit the zip"
+            )
+        if setting := [name for name, nodes in _written_cases(root).items() if path in nodes]:
+            raise SpecError(
+                f"{where}: {path} is set by {'cases' if len(setting) > 1 else 'case'} {', '.join(setting)}; edit the cases, "
+                "or take one of them with --set case=NAME"
+            )
 
 
 def _refuse_other_tier(short: str, place: str, root: Node, given_system: str | None) -> None:
@@ -197,6 +226,26 @@ def _axes(root: Node) -> dict[str, Node]:
     """What is swept, as it is written."""
     swept = root.value.get("sweep") if isinstance(root.value, dict) else None
     return swept.value if swept is not None and isinstance(swept.value, dict) else {}
+
+
+def _named_keys(root: Node) -> Iterator[tuple[str, str, Node]]:
+    """Section, key and values of all that is swept, zipped or set by a case, as they are written."""
+    for short, node in _axes(root).items():
+        if short != sweep.ZIP:
+            yield "sweep", short, node
+            continue
+        for each in sweep.zips(node):
+            assert isinstance(each.value, dict)
+            yield from (("sweep.zip", inner, child) for inner, child in each.value.items())
+    named = root.value.get(cases.CASES) if isinstance(root.value, dict) else None
+    for name, case in named.value.items() if named is not None and isinstance(named.value, dict) else ():
+        if isinstance(case.value, dict):
+            yield from ((f"cases.{name}", short, node) for short, node in case.value.items())
+
+
+def _written_cases(root: Node) -> cases.Written:
+    assert isinstance(root.value, dict)
+    return cases.written_cases(root.value.get(cases.CASES), list(keys.leaf_keys(Study, _tier_names(root))))
 
 
 def _without_sweep(root: Node, path: str) -> Node:

@@ -18,7 +18,9 @@ from tierscope.errors import UserError
 from tierscope.formats import FORMATS
 from tierscope.spec import sweep
 from tierscope.spec.check import find_problem
-from tierscope.spec.study import Dataset, Study, System
+from tierscope.spec.dump import in_case
+from tierscope.spec.study import Dataset, Study, StudyCase, System
+from tierscope.spec.vary import value_at
 from tierscope.units import about_bytes, counted
 
 _SHRINKS = (
@@ -30,6 +32,7 @@ _SHRINKS = (
     "system.nodes",
     "system.ranks_per_node",
 )
+_BATCH = "workload.reader.batch_size"
 _LONGEST_NAME = 64
 
 
@@ -44,10 +47,9 @@ def scale_study(study: Study, share: float) -> Study:
             f"--scale {share:g} shrinks {swept}, which the study sweeps; set one value, or leave --scale out"
         )
     suffix = f"-x{share:g}"
-    small = replace(
-        study, study=study.study[: _LONGEST_NAME - len(suffix)] + suffix, system=_system(study.system, share)
-    )
-    small = _with_data(small, study, share)
+    small = _shrunk(study, share)
+    small = replace(small, study=study.study[: _LONGEST_NAME - len(suffix)] + suffix)
+    small = replace(small, cases=tuple(_case(study, small, case, share) for case in study.cases))
     for point in sweep.points(small):
         if problem := find_problem(point.study):
             raise UserError(f"--scale {share:g}: {problem.text}")
@@ -56,7 +58,25 @@ def scale_study(study: Study, share: float) -> Study:
 
 def scale_note(full: Study, small: Study) -> str:
     """What became of it, for whoever asked."""
-    return f"scaled: {_figures(small)}; all of it: {_figures(full)}"
+    if not full.cases:
+        return f"scaled: {_figures(small)}; all of it: {_figures(full)}"
+    pairs = zip(small.cases, full.cases, strict=True)
+    figures = ((each.name, _figures(in_case(small, each)), _figures(in_case(full, whole))) for each, whole in pairs)
+    return "scaled: " + "; ".join(f"{name}: {part} (all of it: {whole})" for name, part, whole in figures)
+
+
+def _shrunk(study: Study, share: float) -> Study:
+    return _with_data(replace(study, system=_system(study.system, share)), study, share)
+
+
+def _case(full: Study, small: Study, case: StudyCase, share: float) -> StudyCase:
+    """The case as a study of its own, shrunk: what it sets, and what shrinks differently from the study around it."""
+    own = _shrunk(in_case(full, case), share)
+    settings = {path: value_at(own, path) for path in case.settings}
+    for path in (*_SHRINKS, _BATCH):
+        if (value := value_at(own, path)) != value_at(small, path):
+            settings[path] = value
+    return StudyCase(case.name, settings)
 
 
 def _system(system: System, share: float) -> System:

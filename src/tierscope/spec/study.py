@@ -3,7 +3,7 @@
 Longer than other modules because every key is declared here, once, with its kind, limits and help.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tierscope.arch.networks import NETWORKS
@@ -370,10 +370,19 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One swept key: its full path, and the values it takes."""
+    """One swept key: its full path, and the values it takes. `zipped`: the number of its zip, whose keys change together; 0: on its own."""
 
     path: str
     values: tuple[Any, ...]
+    zipped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StudyCase:
+    """Keys that change together, under a name: full path → value. None of them: the study as it stands."""
+
+    name: str
+    settings: SweepValues = field(hash=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -384,14 +393,21 @@ class Study:
     workload: Workload = section(Workload, "what the training job does")
     system: System = section(System, "what it runs on")
     placement: Placement = section(Placement, "which files are on which tier")
+    cases: tuple[StudyCase, ...] = ()  # each of them is swept by itself
     sweep: tuple[Axis, ...] = ()
     repetitions: int = key(Integer(1, 1000), "runs of every point of the sweep", 1)
+
+    @property
+    def changing(self) -> tuple[str, ...]:
+        """Full paths of all keys that differ between points, by a case or by the sweep."""
+        named = (path for case in self.cases for path in case.settings)
+        return tuple(dict.fromkeys((*named, *(axis.path for axis in self.sweep))))
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One combination of swept values, and the study with those values filled in."""
+    """One combination of swept values, of one case, and the study with all of them filled in."""
 
     index: int
-    sweep: SweepValues  # by short name, as in JSON and CSV
+    sweep: SweepValues  # by short name, as in JSON and CSV; a case is `case`, its name, before them
     study: Study

@@ -1,9 +1,9 @@
-"""Sweeps: the values a key takes, and the grid of points that several swept keys make."""
+"""Sweeps: the values a key takes, keys that change together (`zip`), and the points that all of them make in every case."""
 
 import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tierscope.errors import SpecError
@@ -13,8 +13,12 @@ from tierscope.spec.kinds import Bounded, Optional
 from tierscope.spec.schema import Key
 from tierscope.spec.study import Axis, Point, Study
 from tierscope.spec.tree import Node
+from tierscope.units import counted
 
 MAX_POINTS = 10_000
+CASE = "case"  # what a case is called among the swept values of a point
+ZIP = "zip"
+SET_ONCE = ("study", "repetitions", "goal")
 
 _RANGE_WORDS = re.compile(r"(.+?)\.\.(.+?)\s+step\s+(.+)")
 _RANGE_COLONS = re.compile(r"([^:]+):([^:]+):([^:]+)")
@@ -41,30 +45,76 @@ def spread(first: Any, last: Any, step: Any) -> list[Any]:
 
 
 def read_axes(node: Node | None, leaves: dict[str, Key]) -> tuple[Axis, ...]:
-    """The `sweep:` section: key → list of values, range or single value."""
+    """The `sweep:` section: key → list of values, range or single value; `zip` → mappings of keys that change together."""
     if node is None or node.value is None:
         return ()
     if not isinstance(node.value, dict):
         raise SpecError(f"{node.where}: sweep must map keys to values, like placement.cache_rate: 0%..100% step 5%")
     axes: dict[str, Axis] = {}
     for short, child in node.value.items():
-        path = keys.resolve(short, list(leaves), child.where)
-        if path in ("study", "repetitions", "goal"):
-            raise SpecError(f"{child.where}: sweep.{short}: {path} cannot be swept; it is set once for the study")
-        if path in axes:
-            raise SpecError(f"{child.where}: sweep.{short}: {path} is swept twice; remove one")
-        axes[path] = Axis(path, tuple(_values(leaves[path], child, f"sweep.{short}")))
-    points = 1
-    for axis in axes.values():
-        points *= len(axis.values)
-    if points > MAX_POINTS:
-        raise SpecError(
-            f"{node.where}: sweep has {points} points; at most {MAX_POINTS}: use a larger step or fewer keys"
-        )
-    return tuple(axes.values())
+        if short == ZIP:
+            for number, together in enumerate(zips(child), start=1):
+                _add(axes, _zipped(together, leaves, number), together.where)
+        else:
+            path = _swept_path(short, child, leaves, "sweep")
+            _add(
+                axes,
+                [Axis(path, tuple(_values(leaves[path], child, f"sweep.{short}")))],
+                f"{child.where}: sweep.{short}",
+            )
+    found = tuple(axes.values())
+    refuse_too_many(found, 1, node.where)
+    return found
 
 
-def _values(key: Key, node: Node, path: str) -> list[Any]:
+def zips(node: Node) -> list[Node]:
+    """The mappings of `zip:`, which is one of them or a list."""
+    found = node.value if isinstance(node.value, list) else [node]
+    for each in found:
+        if not isinstance(each.value, dict) or len(each.value) < 2:
+            raise SpecError(
+                f"{each.where}: sweep.zip must map two or more keys to lists of values, like "
+                "{num_files_train: [64, 256], record_length_bytes: [512 KiB, 128 KiB]}; several of them are a list"
+            )
+    return found
+
+
+def _zipped(node: Node, leaves: dict[str, Key], number: int) -> list[Axis]:
+    """Keys that take their first values together, then their second."""
+    assert isinstance(node.value, dict)
+    found: dict[str, Axis] = {}
+    for short, child in node.value.items():
+        path = _swept_path(short, child, leaves, "sweep.zip")
+        listed = _values(leaves[path], child, f"sweep.zip.{short}", repeated=True)
+        first = next(iter(found), short)
+        if found and len(found[first].values) != len(listed):
+            raise SpecError(
+                f"{child.where}: sweep.zip: {first} has {counted(len(found[first].values), 'value')} and {short} {len(listed)}; "
+                "keys of a zip change together: give as many of each"
+            )
+        found[short] = Axis(path, tuple(listed), number)
+    together = list(zip(*(axis.values for axis in found.values()), strict=True))
+    if len(set(together)) != len(together):
+        raise SpecError(f"{node.where}: sweep.zip: {', '.join(found)} have the same values twice; remove one of each")
+    return list(found.values())
+
+
+def _swept_path(short: str, node: Node, leaves: dict[str, Key], section: str) -> str:
+    path = keys.resolve(short, list(leaves), node.where)
+    if path in SET_ONCE:
+        raise SpecError(f"{node.where}: {section}.{short}: {path} cannot be swept; it is set once for the study")
+    return path
+
+
+def _add(axes: dict[str, Axis], more: list[Axis], place: str) -> None:
+    for axis in more:
+        if axis.path in axes:
+            raise SpecError(f"{place}: {axis.path} is swept twice; remove one")
+        axes[axis.path] = axis
+
+
+def _values(key: Key, node: Node, path: str, repeated: bool = False) -> list[Any]:
+    """`repeated`: a value may be there twice."""
     if isinstance(node.value, list):
         if not node.value:
             raise SpecError(f"{node.where}: {path} is an empty list; give at least one value")
@@ -73,7 +123,7 @@ def _values(key: Key, node: Node, path: str) -> list[Any]:
         text = node.value if isinstance(node.value, str) else ""
         parts = split_range(text)
         values = _range(key, node, path, parts) if parts else [_single(key, node, path, text)]
-    if len(set(values)) != len(values):
+    if not repeated and len(set(values)) != len(values):
         raise SpecError(f"{node.where}: {path} has a value twice; remove one")
     return values
 
@@ -102,15 +152,47 @@ def _range(key: Key, node: Node, path: str, parts: tuple[str, str, str]) -> list
         raise SpecError(f"{node.where}: {path} = {node.value}; {error}") from None
 
 
+def refuse_too_many(axes: Sequence[Axis], cases: int, where: str) -> None:
+    """More points than anybody could measure are a mistake."""
+    if (count := _count(axes) * cases) > MAX_POINTS:
+        each = f" in {cases} cases" if cases > 1 else ""
+        raise SpecError(
+            f"{where}: sweep has {count} points{each}; at most {MAX_POINTS}: use a larger step or fewer keys"
+        )
+
+
+def _together(axes: Sequence[Axis]) -> list[list[Axis]]:
+    """Axes that advance together: those of one zip, or a single one."""
+    groups: dict[int | str, list[Axis]] = {}
+    for axis in axes:
+        groups.setdefault(axis.zipped or axis.path, []).append(axis)
+    return list(groups.values())
+
+
+def _count(axes: Sequence[Axis]) -> int:
+    return math.prod(len(group[0].values) for group in _together(axes))
+
+
 def runs(study: Study) -> int:
     """How many there are: every repetition of every point."""
-    return math.prod(len(axis.values) for axis in study.sweep) * study.repetitions
+    return _count(study.sweep) * max(1, len(study.cases)) * study.repetitions
 
 
 def points(study: Study) -> Iterator[Point]:
-    """Every point of the sweep's grid, in the order of the axes; one point when nothing is swept."""
+    """Every point of the sweep's grid, in the order of the axes, for one case after the other; one point when nothing is swept."""
     names = keys.short_names([axis.path for axis in study.sweep])
-    for index, values in enumerate(itertools.product(*(axis.values for axis in study.sweep))):
-        settings = {axis.path: value for axis, value in zip(study.sweep, values, strict=True)}
-        short = {names[path]: value for path, value in settings.items()}
-        yield Point(index, short, dump.with_settings(study, settings))
+    index = itertools.count()
+    for case in study.cases or (None,):
+        in_case, named = (case.settings, {CASE: case.name}) if case else ({}, {})
+        for settings in _grid(study.sweep):
+            short = {names[path]: value for path, value in settings.items()}
+            yield Point(next(index), named | short, dump.with_settings(study, {**in_case, **settings}))
+
+
+def _grid(axes: Sequence[Axis]) -> Iterator[dict[str, Any]]:
+    """Full paths and values of one combination after the other."""
+    groups = _together(axes)
+    paths = [axis.path for group in groups for axis in group]
+    rows = (zip(*(axis.values for axis in group), strict=True) for group in groups)
+    for combination in itertools.product(*rows):
+        yield dict(zip(paths, itertools.chain.from_iterable(combination), strict=True))

@@ -36,6 +36,13 @@ class Node:
         mapping[path[0]] = head.set(path[1:], child)
         return Node(mapping, self.where)
 
+    def has(self, path: str) -> bool:
+        """Whether a key is written."""
+        node: Node | None = self
+        for part in path.split("."):
+            node = node.value.get(part) if node is not None and isinstance(node.value, dict) else None
+        return node is not None
+
     def place(self, path: str) -> str:
         """Where a key is written, or the nearest section around it."""
         node = self

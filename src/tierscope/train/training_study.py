@@ -70,6 +70,10 @@ def plan_training(
     if base.workload.train.epochs < _EPOCHS:
         notes.append(f"epochs: {_EPOCHS} in place of {base.workload.train.epochs}, since the first is apart")
         base = replace(base, workload=replace(base.workload, train=replace(base.workload.train, epochs=_EPOCHS)))
+    if axes and base.cases:
+        raise UserError(
+            f"the study has the cases {', '.join(case.name for case in base.cases)}, and keys are varied in one; add --set case={base.cases[0].name}"
+        )
     if axes and base.sweep:
         swept = ", ".join(axis.path for axis in base.sweep)
         notes.append(f"the study's own sweep ({swept}) is left out, since others are varied; --vary takes it too")
@@ -77,7 +81,7 @@ def plan_training(
     parts = tuple(_parts(base, axes))
     for _, study in parts:
         _check(study)
-    return Planned(replace(base, sweep=()), parts, tuple(notes))
+    return Planned(replace(base, cases=(), sweep=()), parts, tuple(notes))
 
 
 def _model_settings(asked: TrainOptions) -> Iterator[str]:
@@ -116,7 +120,7 @@ def _real_work(plain: Study) -> Iterator[tuple[list[str], str]]:
 
 
 def _swept(study: Study, begin: str) -> bool:
-    return any(axis.path.startswith(begin) for axis in study.sweep)
+    return any(path.startswith(begin) for path in study.changing)
 
 
 def _base_and_axes(study: Study, asked: TrainOptions) -> tuple[Study, tuple[Axis, ...]]:
@@ -125,6 +129,7 @@ def _base_and_axes(study: Study, asked: TrainOptions) -> tuple[Study, tuple[Axis
     given = [_listed(study, path, option, text) for path, option, text in lists if text is not None]
     for axis in given:
         if len(axis.values) == 1:
+            _refuse_overruled(study, axis)
             study = _with(study, axis.path, axis.values[0])
     varied = [axis for axis in given if len(axis.values) > 1]
     for axis in read_vary(study, asked.vary, _REFUSED):
@@ -132,6 +137,14 @@ def _base_and_axes(study: Study, asked: TrainOptions) -> tuple[Study, tuple[Axis
             raise UserError(f"--vary {axis.path}: is given by an option of its own too; remove one")
         varied.append(axis)
     return study, tuple(varied)
+
+
+def _refuse_overruled(study: Study, axis: Axis) -> None:
+    """A case or a zip that sets the key too would silently win."""
+    if any(axis.path in case.settings for case in study.cases):
+        raise UserError(f"{axis.path} is set by cases of the study; add --set case={study.cases[0].name}")
+    if any(other.zipped for other in study.sweep if other.path == axis.path):
+        raise UserError(f"{axis.path} is part of a zip in the study's sweep; add --set sweep={{}}")
 
 
 def _listed(study: Study, path: str, option: str, text: str) -> Axis:

@@ -33,6 +33,10 @@ _Results = dict[int, list[Trial]]  # by candidate
 
 def tune(base: Study, vary: Sequence[str], minimised: str, budget: float, out: str, crews: Crews, watch: Watch) -> Tuning:  # fmt: skip
     """The same command goes on where it stopped: rounds are as they were decided, finished trials are kept."""
+    if base.cases:
+        raise UserError(
+            f"the study has the cases {', '.join(case.name for case in base.cases)}, and tune tunes one; add --set case={base.cases[0].name}"
+        )
     if base.sweep:
         raise UserError(
             f"the study sweeps {', '.join(axis.path for axis in base.sweep)}, and tune tunes one point; add --set sweep={{}}"
