@@ -137,3 +137,10 @@ def test_a_single_step_leaves_nothing_to_count() -> None:
 def test_who_did_not_see_the_loop_has_no_metrics() -> None:
     with pytest.raises(ResultError, match="only runs of ours have"):
         epoch_metrics(without_loop(trace([epoch(1, [(1.0, 1.0)])])), MetricOptions())
+
+
+def test_an_epoch_that_took_no_time_has_no_rate() -> None:
+    """Also where a file says 5e-324 s: a rate of infinity spoils every sum."""
+    run = trace([epoch(1, [(0.0, 0.0)], seconds=5e-324)])
+    metric = metric_json(point_metrics([run], MetricOptions())[0], None)
+    assert metric["train_throughput_mean_samples_per_second"] == 0.0

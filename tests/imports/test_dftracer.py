@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import random
 import tracemalloc
 from pathlib import Path
@@ -31,6 +32,7 @@ from tests.traces import dftracer_job
 from tierscope.errors import UserError
 from tierscope.imports import dftracer_files, dftracer_readers, dftracer_sums
 from tierscope.imports.dftracer import DLIO_EPOCH, DFTracerOptions, import_traces
+from tierscope.imports.dftracer_files import FileDamage, blocks
 from tierscope.imports.gathered import GatheredLogs, to_trace
 from tierscope.imports.paths import TierRules
 from tierscope.trace.decode import decode_description, encode
@@ -495,6 +497,21 @@ def test_what_was_compressed_before_a_cut_is_kept(tmp_path: Path) -> None:
     imported = import_traces([str(path)], RULES, ANY)
     assert 1000 < imported.facts.doubts.no_names < 4000
     assert imported.facts.doubts.cut_files == ("t.pfw.gz",)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_file_of_holes_is_not_read_to_its_end(packed: bool, tmp_path: Path) -> None:
+    """A terabyte of zeros takes no room and hours to read: as one line, or behind a compressed trace."""
+    path = tmp_path / "x.pfw.gz"
+    path.write_bytes(gzip.compress(text_of(GOOD)) if packed else b"")
+    os.truncate(path, 1 << 40)
+    damage = FileDamage()
+    if packed:
+        assert b"".join(blocks(str(path), damage)) == text_of(GOOD)
+        assert damage.cut
+    else:
+        with pytest.raises(UserError, match="has a line of more than 256 MiB, as no trace has"):
+            list(blocks(str(path), damage))
 
 
 def test_compressed_members_follow_one_another(tmp_path: Path) -> None:

@@ -30,7 +30,8 @@ def test_seventy_workers(tier: Path, tmp_path: Path) -> None:
     found = rank_times(tmp_path / "record")[0]
     assert (found.processes, found.shared) == (70, True)
     assert found.busy > 10 * found.union
-    assert found.wall == pytest.approx(found.union, rel=WITHIN)
+    # The first open of each has no place in the clock: of those, time is given to nobody rather than twice.
+    assert found.union_of[0, "read"] * (1 - WITHIN) < found.wall < found.union * (1 + WITHIN)
 
 
 def test_more_threads_than_seats(tier: Path, tmp_path: Path) -> None:

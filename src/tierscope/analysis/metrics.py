@@ -26,6 +26,7 @@ from tierscope.spec.dlio_making import MetricOptions
 from tierscope.trace.trace import Trace
 
 MB = 2**20
+_TICK = 1e-9  # seconds: what no clock tells from nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,4 +224,4 @@ def _stdev(values: Sequence[float]) -> float:
 
 
 def _over(amount: float, seconds: float) -> float:
-    return amount / seconds if seconds > 0 else 0.0
+    return amount / seconds if seconds > _TICK else 0.0

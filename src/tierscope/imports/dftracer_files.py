@@ -10,6 +10,8 @@ from typing import BinaryIO
 from tierscope.errors import UserError
 from tierscope.plain_files import open_plain
 
+MOST_LEFT_OUT = 256 << 20  # of one line
+MOST_PADDING = 64 << 20  # zeros behind a member of a gzip file
 BLOCK_BYTES = 1 << 20
 MOST_LINE_BYTES = 1 << 20  # DFTracer writes at most 16 KiB
 _COMPRESSED_BYTES = 1 << 16  # that are read at once
@@ -30,14 +32,19 @@ class FileDamage:
 def blocks(path: str, damage: FileDamage) -> Iterator[bytes]:
     """Whole lines, each with its end. Lines beyond any sense are left out and counted."""
     rest = b""
-    inside_long_line = False
+    left_out = 0  # bytes of a long line that we are in
     for piece in _pieces(path, damage):
         start = 0
-        if inside_long_line:
+        if left_out:
             start = piece.find(b"\n") + 1
             if not start:
+                left_out += len(piece)
+                if left_out > MOST_LEFT_OUT:
+                    raise UserError(
+                        f"{path}: has a line of more than {MOST_LEFT_OUT >> 20} MiB, as no trace has; get it again from where it was written"
+                    )
                 continue
-            inside_long_line = False
+            left_out = 0
         end = piece.rfind(b"\n") + 1
         if end > start:
             yield rest + piece[start:end]
@@ -46,7 +53,7 @@ def blocks(path: str, damage: FileDamage) -> Iterator[bytes]:
             rest += piece[start:]
         if len(rest) > MOST_LINE_BYTES:
             damage.long_lines += 1
-            rest, inside_long_line = b"", True
+            rest, left_out = b"", len(rest)
     if rest:
         damage.unended = True
         yield rest + b"\n"
@@ -127,5 +134,20 @@ def _inflated(compressed: Iterator[bytes], damage: FileDamage) -> Iterator[bytes
             return
         pending = inflater.unconsumed_tail
         if inflater.eof:
-            pending = inflater.unused_data.lstrip(b"\0")
+            pending, padding = _unpadded(inflater.unused_data, compressed)
+            if padding > MOST_PADDING:
+                damage.cut = True
+                return
             inflater, fresh = zlib.decompressobj(wbits=31), True
+
+
+def _unpadded(rest: bytes, compressed: Iterator[bytes]) -> tuple[bytes, int]:
+    """What comes behind the zeros that a member may end with, and how many they are, up to more than any tape pads with."""
+    found = rest.lstrip(b"\0")
+    padding = len(rest) - len(found)
+    while not found and padding <= MOST_PADDING:
+        if not (piece := next(compressed, b"")):
+            break
+        found = piece.lstrip(b"\0")
+        padding += len(piece) - len(found)
+    return found, padding

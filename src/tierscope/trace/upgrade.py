@@ -77,7 +77,9 @@ def with_prefixes(about: JsonObject, version: int) -> JsonObject:
             return about
 
 
-def _unknown(unknown: JsonObject) -> JsonObject:
+def _unknown(unknown: Any) -> Any:
+    if not isinstance(unknown, dict):
+        return unknown
     folders = unknown.get("folders")
     rest = {name: value for name, value in unknown.items() if name != "folders"}
     if not isinstance(folders, list | tuple):

@@ -112,15 +112,18 @@ ts_span ts_begin_outside(const ts_wall *wall, uint64_t now)
     return span;
 }
 
-/* Where several overlap, the first that ends takes the time, and the others what is left. */
+/* Where several overlap, the first that ends takes the time, and the others what is left. Only the last stretch that was taken is remembered,
+   and all before it counts as taken when the next begins: no time is given twice, and some to nobody where a long operation overlaps several. */
 void ts_end_outside(ts_wall *wall, ts_lane *lane, ts_span span, uint64_t end, unsigned cell, uint64_t bytes)
 {
     uint64_t until = idle_at(wall, end), from = span.virtual_start & ~TS_OUTSIDE;
-    uint64_t since = atomic_load(&wall->claimed[0]), claimed = atomic_load(&wall->claimed[1]);
+    uint64_t since = atomic_load(&wall->claimed[0]), claimed = atomic_load(&wall->claimed[1]), spent = atomic_load(&wall->claimed[2]);
     if (!from) from = idle_at(wall, span.start_ns);
-    uint64_t before = from < since ? (until < since ? until : since) - from : 0;
+    uint64_t first = from > spent ? from : spent, last = until < since ? until : since;
+    uint64_t before = first < last ? last - first : 0;
     uint64_t after = until > claimed ? until - (from > claimed ? from : claimed) : 0;
     while (claimed < until && !atomic_compare_exchange_weak(&wall->claimed[1], &claimed, until)) {}
+    if (from > claimed) atomic_store(&wall->claimed[2], claimed);
     if (from < since || from > claimed) atomic_store(&wall->claimed[0], from);
     add(lane, span.start_ns, end, cell, bytes, before + after);
 }

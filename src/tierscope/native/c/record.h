@@ -70,10 +70,10 @@ static inline uint64_t ts_now(void)
 /* The clock that slows down: active operations in the low 12 bits, virtual sixteenths of a nanosecond above, and the last event.
    `idle_ns`: time without an active operation, up to `busy_since_ns`, when one last began after such a time; whoever begins that one
    adds to it, and nobody else can until that one has ended. `claimed`: the part of the idle time that operations without a place in the
-   clock have taken last, from and until. */
+   clock have taken last, from and until; and what counts as taken before. */
 typedef struct {
     _Alignas(16) _Atomic uint64_t state;
-    _Atomic uint64_t last_ns, idle_ns, busy_since_ns, claimed[2];
+    _Atomic uint64_t last_ns, idle_ns, busy_since_ns, claimed[3];
 } ts_wall;
 
 /* An operation without a place in the clock has TS_OUTSIDE in virtual_start: alone, or with how much time was idle when it began. */
