@@ -315,6 +315,7 @@ def test_goals_of_an_epoch_and_of_au_give_the_grid_of_the_command(
     )
     assert opened.page.evaluate("tierscope.state()")["goal"] == pytest.approx(value)
     assert opened.page.inner_text("#goal-sentence")
+    opened.page.wait_for_url(re.compile(rf"goal={value}"))  # an address is remembered a moment later
     again = Opened(browser, out / "report.html", opened.page.evaluate("location.hash"))
     assert (again.page.input_value("#goal-kind"), again.page.inner_text("#goal-sentence")) == (
         kind,

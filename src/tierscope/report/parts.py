@@ -161,12 +161,9 @@ def wasted_sentence(each: "Iterable[Sensitivity]") -> str:
     """Which classes no money should go to; empty: none."""
     each = list(each)
     if not any(one.limit_percent for one in each):
-        hidden = (
-            "I/O is hidden behind compute at the best point"
-            if each[0].measure == "epoch"
-            else "There was no I/O at the best point"
-        )
-        return f"{hidden}, so nothing would change."
+        was_none = each[0].measure != "epoch" or all(one.limit_is_nothing for one in each)
+        why = "There was no I/O at the best point" if was_none else "I/O is hidden behind compute at the best point"
+        return f"{why}, so nothing would change."
     wasted = [one.class_name for one in each if -one.limit_percent < WASTED_PERCENT]
     what = f"it gains less than {WASTED_PERCENT:g} %, however fast"
     return f"Money spent on {' or '.join(wasted)} alone is wasted: {what}." if wasted else ""
