@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.traces import CLASSES, TIERS, WITH_WRITES, times_of, trace_of, without_loop
-from tierscope.analysis.breakdown import Breakdown, bottleneck, break_down
+from tierscope.analysis.breakdown import Breakdown, _epoch_interval, bottleneck, break_down
+from tierscope.analysis.statistics import SIMULATED, Interval
 from tierscope.analysis.times import ClassTimes, counting_only, from_traces
 
 Row = dict[str, Any]
@@ -329,3 +330,14 @@ def test_any_kind_of_value_can_be_swept(values: tuple[Any, ...]) -> None:
     seconds = [next(p.io_seconds for p in found.points if p.sweep["key"] == value) for value in values]
     assert seconds == [1.0, 2.0, 3.0]
     assert all(point.step_seconds == (2.0, 2.0) and point.epoch_seconds == 10.0 for point in found.points)
+
+
+@settings(max_examples=examples(50))
+@given(st.floats(1e-6, 1e6), st.floats(0.0, 1e3), st.floats(0.5, 1.0), st.floats(1.0, 2.0))
+@example(0.6149620852226976, 0.001, 1.0, 1.0)
+def test_an_interval_of_simulated_epochs_holds_their_median(io: float, more: float, low: float, high: float) -> None:
+    """Else the best point could be told from itself."""
+    spread = Interval(io, io * low, io * high, 1, SIMULATED)
+    found = _epoch_interval([io + more], spread, more)
+    assert found is not None
+    assert found.low <= found.median <= found.high

@@ -315,7 +315,7 @@ def _epoch_interval(seconds: list[float | None], io: Interval, unstalled: float 
     if io.kind != SIMULATED:
         return found
     low = max(found.median - (io.median - io.low), min(unstalled or 0.0, found.median))
-    return Interval(found.median, low, found.median + io.high - io.median, found.n, SIMULATED)
+    return Interval(found.median, low, found.median + (io.high - io.median), found.n, SIMULATED)
 
 
 def background_seconds(times: ClassTimes, sweep: SweepValues) -> float | None:
