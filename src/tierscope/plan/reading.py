@@ -29,11 +29,7 @@ def reading_of(study: Study) -> Reading:
     form = make_format(study)
     transfer = study.workload.reader.transfer_size
     extents = _extents(form)
-    if (reads := _reads(extents, transfer)) > MOST_READS:
-        raise UserError(
-            f"workload.reader.transfer_size = {transfer} splits a sample into {reads:,} reads; more than {MOST_READS:,} are not "
-            f"planned one by one: raise it, or lower workload.dataset.record_length_bytes = {study.workload.dataset.record_length_bytes}"
-        )
+    refuse_many_reads(study, _reads(extents, transfer))
     pieces = tuple(
         (extent.offset + start, min(transfer, extent.nbytes - start))
         for extent in extents
@@ -42,6 +38,15 @@ def reading_of(study: Study) -> Reading:
     several = study.workload.dataset.num_samples_per_file > 1
     stride = form.extents(1, 0)[0].offset - form.extents(0, 0)[0].offset if several and form.reading == EXTENTS else 0
     return Reading(pieces, form.file_bytes, stride)
+
+
+def refuse_many_reads(study: Study, reads: int) -> None:
+    """`reads`: of a sample."""
+    if reads > MOST_READS:
+        raise UserError(
+            f"workload.reader.transfer_size = {study.workload.reader.transfer_size} splits a sample into {reads:,} reads; more than {MOST_READS:,} are not "
+            f"planned one by one: raise it, or lower workload.dataset.record_length_bytes = {study.workload.dataset.record_length_bytes}"
+        )
 
 
 def mean_read_bytes(study: Study) -> int:

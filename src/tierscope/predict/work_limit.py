@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tierscope.errors import UserError
-from tierscope.plan.reading import reads_of
+from tierscope.plan.reading import reads_of, refuse_many_reads
 from tierscope.plan.stations import count_servers
 from tierscope.predict.schedule import MOST_SAMPLES
 from tierscope.spec.study import Point, Study
@@ -18,6 +18,8 @@ _OF_A_SERVER = 15  # and of what it takes for each server
 
 def refuse_endless(points: Sequence[Point], method: str, epochs: int | None = None) -> None:
     """`epochs`: so many of every point are simulated; None: those of all repetitions."""
+    for point in points:
+        refuse_many_reads(point.study, reads_of(point.study))
     total = sum(operations(point.study, method, epochs) for point in points)
     if total <= MOST_OPERATIONS:
         return
