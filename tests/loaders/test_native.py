@@ -114,7 +114,7 @@ def nothing_left() -> Iterator[None]:
     tasks, fds = set(os.listdir("/proc/self/task")), set(os.listdir("/proc/self/fd"))
     yield
     assert wait_until(lambda: not set(map(task_name, set(os.listdir("/proc/self/task")) - tasks)) - {""})
-    assert set(os.listdir("/proc/self/fd")) == fds
+    assert set(os.listdir("/proc/self/fd")) <= fds  # fewer: what earlier tests left was collected meanwhile
 
 
 def task_name(task: str) -> str:

@@ -1,5 +1,6 @@
 """Either the old file or the new one, whatever happens in between."""
 
+import gc
 import os
 import stat
 import subprocess
@@ -78,6 +79,7 @@ def test_syncing_a_filesystem_needs_a_folder_that_is_there(tmp_path: Path) -> No
 
 
 def test_descriptors_are_closed(target: Path) -> None:
+    gc.collect()  # what earlier tests left is not ours
     before = os.listdir("/proc/self/fd")
     durable.write_file(str(target), b"new")
     durable.sync_filesystem(str(target.parent))
