@@ -290,3 +290,15 @@ def test_another_profiler_is_named_in_the_title_and_has_no_wall_seconds() -> Non
     assert "Our own timers were off; what dftracer costs by itself is not known." in text
     assert "since several threads or processes read at once." in text
     assert "--basis wall" in shown(breakdown)
+
+
+def test_nothing_on_these_tiers_is_not_no_io() -> None:
+    (line, *_) = verdict(break_down(times_of([{"rank": 0, "class": "GFS-READ", "seconds": 0.0}])))
+    assert str(line).startswith("No I/O on these tiers was recorded; files elsewhere do not count.")
+
+
+def test_a_simulation_without_its_checkpoints_says_so_in_the_title() -> None:
+    given = Conditions(simulated=("bound",), checkpoints_left_out=True)
+    target = io.StringIO()
+    Console(file=target, width=200, highlight=False).print(BreakdownView("x", swept({0.0: 1.0}), [], given))
+    assert "simulated (bound) · without its checkpoints" in target.getvalue().splitlines()[0]

@@ -121,7 +121,7 @@ def _about_tiers(given: Conditions) -> list[Finding]:
 def _about_simulation(times: ClassTimes, breakdown: Breakdown, given: Conditions) -> list[Finding]:
     simulated = [about for about in times.about if isinstance(about, Simulated)]
     findings = [Finding("upper_bound", {})] if any(about.upper_bound for about in simulated) else []
-    if any(about.checkpoints_left_out for about in simulated):
+    if given.checkpoints_left_out:
         findings.append(Finding("checkpoints_not_simulated", {}))
     if "bound" in given.simulated and _sum(times.epochs, "compute_seconds") > 0:
         findings.append(Finding("rough_bound", {}))

@@ -154,6 +154,7 @@ def title_label(given: "Conditions") -> str:
     """Behind a title: what nobody may overlook."""
     emulated = f" · emulated tiers: {', '.join(given.emulated)}" if given.emulated else ""
     emulated += f" · simulated ({', '.join(given.simulated)})" if given.simulated else ""
+    emulated += " · without its checkpoints" if given.checkpoints_left_out else ""
     return emulated + (f" · measured with {', '.join(given.profilers)}" if given.profilers else "")
 
 

@@ -158,7 +158,8 @@ def verdict(breakdown: Breakdown, processes: int | None = None, has_wall: bool =
         io, spread, per = _io_words(breakdown, best)
         ranks = counted(max(point.ranks for point in breakdown.points), "rank")
         whole = ranks if processes is None else f"{ranks}, {counted(processes, 'process')}"
-        yield Text(f"I/O: {io} {per} ({spread}); {whole}.", style="bold")
+        none = "" if best.io.median else "No I/O on these tiers was recorded; files elsewhere do not count. "
+        yield Text(f"{none}I/O: {io} {per} ({spread}); {whole}.", style="bold")
     for group in ranked_groups(breakdown) if not _alone(breakdown) else ():
         yield from _best_lines(breakdown, group)
     if unranked := unranked_sentence(breakdown):
