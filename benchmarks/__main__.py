@@ -1,10 +1,15 @@
-"""Runs all benchmarks, prints a line each and writes bench.json. Exit code 1 if a goal was missed."""
+"""Runs all benchmarks, or those that are named, prints a line each and writes bench.json. Exit code 1 if a goal was missed.
+
+With --beside COMMIT: this version beside that one instead.
+"""
 
 import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from functools import partial
 
+from benchmarks.beside import beside
 from benchmarks.common import Result
 from benchmarks.dlio import dlio
 from benchmarks.emulation import emulation
@@ -36,12 +41,16 @@ ON_REQUEST: dict[str, Callable[[], Iterator[Result]]] = {"scale": scale}  # minu
 
 
 def main(names: list[str]) -> int:
+    known = {**BENCHMARKS, **ON_REQUEST}
+    if names[:1] == ["--beside"]:
+        (commit,) = names[1:]
+        names, known = ["beside"], {"beside": partial(beside, commit)}
     results: dict[str, list[dict[str, object]]] = {}
     missed = 0
     for name in names or BENCHMARKS:
         print(f"— {name}", flush=True)
         results[name] = []
-        for result in {**BENCHMARKS, **ON_REQUEST}[name]():
+        for result in known[name]():
             print(result.line(), flush=True)
             results[name].append(result.as_json())
             missed += result.met is False

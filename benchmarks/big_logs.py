@@ -65,12 +65,12 @@ def write_darshan(path: Path, real: Path, copies: int) -> None:
 def _region(log: bytes, place: int) -> bytes:
     """Decompressed; every rank has compressed its part by itself."""
     start, length = _REGION.unpack_from(log, place)
-    rest, found = log[start : start + length], b""
+    rest, data = log[start : start + length], b""
     while rest:
         inflater = zlib.decompressobj()
-        found += inflater.decompress(rest)
+        data += inflater.decompress(rest)
         rest = inflater.unused_data
-    return found
+    return data
 
 
 def _names(region: bytes) -> Iterator[tuple[int, bytes]]:

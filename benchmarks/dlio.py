@@ -1,7 +1,7 @@
 """DLIO beside us: reading the same files, generating as many bytes, and how long each takes to start.
 
 DLIO is run by an environment of its own (`make bench-peers`), one rank, no compute, in a process per measurement. Its speeds are the
-ones that it reports itself, so without its start-up: of an epoch, from the first step's begin to the last one's end. The first epoch starts its
+ones that it reports itself, so without its start-up: of an epoch, from the first step's start to the last one's end. The first epoch starts its
 workers: where it has any, the faster of two counts.
 Its loader verifies the archives' checksums, as NumPy does. Files are in memory.
 """
@@ -144,10 +144,10 @@ def _generation() -> Iterator[Result]:
 
 def generation_seconds(log: str) -> float:
     """From the line that begins it to the one that ends it."""
-    begin, end = (re.search(rf"(\S+) {line}", log) for line in ("Starting data generation", "Generation done"))
-    if not begin or not end:
+    start, end = (re.search(rf"(\S+) {line}", log) for line in ("Starting data generation", "Generation done"))
+    if not start or not end:
         raise ValueError("DLIO's log does not say when generation began and ended")
-    return (datetime.fromisoformat(end[1]) - datetime.fromisoformat(begin[1])).total_seconds()
+    return (datetime.fromisoformat(end[1]) - datetime.fromisoformat(start[1])).total_seconds()
 
 
 def _startup() -> Iterator[Result]:

@@ -53,8 +53,8 @@ def _large_log(folder: Path, real: Path) -> Iterator[Result]:
     theirs = runs.of("theirs", "pydarshan", folder)()
     expected = {name: value * COPIES for name, value in runs.facts["one copy"].items()}
     for name in ("ours", "theirs"):
-        found = runs.facts[name]
-        _same(f"what {name} read", found, {fact: expected[fact] for fact in found})
+        facts = runs.facts[name]
+        _same(f"what {name} read", facts, {fact: expected[fact] for fact in facts})
     label = f"Darshan log of {expected['records']:,} records"
     yield _at_most(spread(f"{label}: to a Trace", ours, "s"), GOAL_SECONDS)
     yield _at_most(spread(f"{label}: peak memory, two processes", runs.peaks["ours"], "MB"), GOAL_MB)
@@ -75,10 +75,12 @@ def _many_logs(folder: Path, real: Path) -> Iterator[Result]:
         3,
     )
     _same("what workers read", runs.facts["1"], runs.facts[str(cores)])
-    one, all_ = times["1"], times[str(cores)]
-    yield spread(f"{LOGS} Darshan logs of {runs.facts['1']['records'] // LOGS} records, 1 worker: to a Trace", one, "s")
+    single, all_ = times["1"], times[str(cores)]
+    yield spread(
+        f"{LOGS} Darshan logs of {runs.facts['1']['records'] // LOGS} records, 1 worker: to a Trace", single, "s"
+    )
     yield spread(f"the same with {cores} workers", all_, "s")
-    yield ratio(f"1 worker / {cores} workers", one, all_, note="(what follows reading is done by one)")
+    yield ratio(f"1 worker / {cores} workers", single, all_, note="(what follows reading is done by one)")
 
 
 def _dftracer() -> Iterator[Result]:
@@ -130,9 +132,9 @@ def _at_most(result: Result, goal: float) -> Result:
     )
 
 
-def _same(what: str, found: dict[str, Any], expected: dict[str, Any]) -> None:
-    if found != expected:
-        raise AssertionError(f"{what} is {found}, not {expected}")
+def _same(what: str, facts: dict[str, Any], expected: dict[str, Any]) -> None:
+    if facts != expected:
+        raise AssertionError(f"{what} is {facts}, not {expected}")
 
 
 class _Runs:
@@ -161,8 +163,8 @@ Found = tuple[float, float, dict[str, Any]]  # seconds, MB, and what is to be ch
 
 def _own_peak() -> float:
     """MB. What getrusage tells would be the parent's, if that was larger."""
-    (found,) = re.findall(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text(encoding="ascii"))
-    return int(found) * 1024 / 1e6
+    (peak,) = re.findall(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text(encoding="ascii"))
+    return int(peak) * 1024 / 1e6
 
 
 def _others_peak() -> float:

@@ -10,15 +10,15 @@ import tensorflow as tf
 
 def main(folder: str, batch: int, threads: int, rounds: int) -> None:
     paths = sorted(map(str, Path(folder).glob("*.tfrecord")))
-    found = []
+    seconds = []
     for number in range(rounds + 1):
         start = time.monotonic()
         records = tf.data.TFRecordDataset(paths, buffer_size=256 << 10, num_parallel_reads=threads)
         read = sum(len(samples) for samples in records.batch(batch).prefetch(2).as_numpy_iterator())
         assert read == len(paths)
         if number:
-            found.append(time.monotonic() - start)
-    print(json.dumps(found))
+            seconds.append(time.monotonic() - start)
+    print(json.dumps(seconds))
 
 
 if __name__ == "__main__":

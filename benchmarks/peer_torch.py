@@ -24,15 +24,15 @@ class Archives(Dataset[torch.Tensor]):  # type: ignore[misc]
 
 def main(folder: str, batch: int, workers: int, rounds: int) -> None:
     paths = sorted(map(str, Path(folder).glob("*.npz")))
-    found = []
+    seconds = []
     loader = DataLoader(Archives(paths), batch, num_workers=workers, persistent_workers=workers > 0)
     for number in range(rounds + 1):  # the first starts workers
         start = time.monotonic()
         read = sum(len(samples) for samples in loader)
         assert read == len(paths)
         if number:
-            found.append(time.monotonic() - start)
-    print(json.dumps(found))
+            seconds.append(time.monotonic() - start)
+    print(json.dumps(seconds))
 
 
 if __name__ == "__main__":

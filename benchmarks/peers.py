@@ -81,7 +81,7 @@ def _peer(name: str, label: str, folder: Path, ours: list[float]) -> Iterator[Re
 
 
 def _speed(name: str, seconds: list[float]) -> Result:
-    return spread(name, [FILES / each for each in seconds], "samples/s")
+    return spread(name, [FILES / value for value in seconds], "samples/s")
 
 
 def _floor(names: DatasetFiles, form: Format, checksum: Callable[[memoryview], int]) -> float:

@@ -22,12 +22,12 @@ _PEERS = "(others, on another day: Darshan +3–9, with DXT +4–11, DFTracer +1
 
 
 def shim() -> Iterator[Result]:
-    found = library.path()
-    if found is None:
+    path = library.path()
+    if path is None:
         return
     with memory_folder() as data, tempfile.TemporaryDirectory(prefix="tierscope-bench-") as folder:
         write_setup(folder, [TierSetup((str(data),))], 0, boot_id())
-        recorded = {"LD_PRELOAD": found, "TIERSCOPE_RECORD": folder}
+        recorded = {"LD_PRELOAD": path, "TIERSCOPE_RECORD": folder}
         program = compile_loop(data)
         for nbytes, goal in ((128 * 1024, GOAL_SECONDS), (4 * 1024, None)):
             yield _added(program, data, nbytes, recorded, goal)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 
 from benchmarks.common import Result, spread
+from tierscope.predict.outcome import CATEGORIES
 from tierscope.predict.schedule import MOST_SAMPLES
 from tierscope.predict.simulation import Simulation
 from tierscope.spec.load import load_study
@@ -59,8 +60,8 @@ def _scaled(nodes: int, files: int, servers: int, opens: int) -> Iterator[Result
         start = time.monotonic()
         outcome = point.epoch(2, "bound")
         seconds = time.monotonic() - start
-        names = [f"{tier.name.upper()}-{kind}" for tier in point.study.system.tiers for kind in ("META", "READ")]
-        leader = names[int(outcome.busy[outcome.slowest].reshape(-1).argmax())]
+        names = [f"{tier.name.upper()}-{kind}" for tier in point.study.system.tiers for kind in CATEGORIES]
+        leader = names[int(outcome.busy_classes[outcome.slowest].reshape(-1).argmax())]
         yield spread(f"{what}, {rate} % cached: I/O s, {leader}", [float(outcome.io.max())], "s")
     yield spread("  the last one took, by the bound", [seconds], "s")
     if files <= MOST_SAMPLES:

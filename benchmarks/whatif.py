@@ -30,20 +30,20 @@ VARY = {"GFS-META": GRID, "LFS-READ": GRID}
 
 def whatif() -> Iterator[Result]:
     times = made_up_times()
-    found: dict[str, npt.NDArray[np.intp]] = {}
+    chosen: dict[str, npt.NDArray[np.intp]] = {}
 
     def hull() -> float:
         start = time.monotonic()
-        found["hull"] = explore(Processes.of(times), GOAL_SECONDS, VARY).chosen
+        chosen["hull"] = explore(Processes.of(times), GOAL_SECONDS, VARY).chosen
         return time.monotonic() - start
 
     def plain() -> float:
         start = time.monotonic()
-        found["plain"] = every_process(Processes.of(times))
+        chosen["plain"] = every_process(Processes.of(times))
         return time.monotonic() - start
 
     seconds = interleaved({"hull": hull, "plain": plain}, 3)
-    if not np.array_equal(found["hull"], found["plain"]):
+    if not np.array_equal(chosen["hull"], chosen["plain"]):
         raise AssertionError("the hull gives another grid than all processes")
     ours = spread(f"goal grid, {RATES} rates × {RANKS} processes × {len(GRID)}²", seconds["hull"], "s")
     yield Result(ours.name, ours.value, "s", ours.low, ours.high, ours.n, "≤ 1 s", ours.value <= 1.0)
@@ -69,7 +69,7 @@ def report_page(times: ClassTimes) -> Iterator[Result]:
 
 def every_process(processes: Processes) -> npt.NDArray[np.intp]:
     """The plain way: every combination looks at every process."""
-    grid = np.array([(1.0, factor(one), factor(other)) for one, other in product(GRID, GRID)])
+    grid = np.array([(1.0, factor(this), factor(other)) for this, other in product(GRID, GRID)])
     columns = [processes.classes.index(name) for name in VARY]
     others = [column for column in range(len(processes.classes)) if column not in columns]
     chosen = np.full(len(grid), -1)

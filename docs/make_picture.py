@@ -5,15 +5,13 @@ import sys
 
 from rich.console import Console
 
-from tierscope.report.tables import BreakdownView
-from tierscope.studies.analyze import analyze
+from tierscope.commands.analyze import analyze, views_of
 
 
 def main(out: str, picture: str) -> None:
-    analysis = analyze(out)
     with open("/dev/null", "w", encoding="utf-8") as nowhere:
         console = Console(record=True, width=160, file=nowhere, highlight=False)
-        console.print(BreakdownView(analysis.name, analysis.breakdown, analysis.findings, analysis.conditions))
+        console.print(*views_of(analyze(out)))
         drawn = console.export_svg(title="tierscope demo")
     with open(picture, "w", encoding="utf-8") as file:
         file.write(re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL))  # fonts of the reader, not of the network

@@ -21,6 +21,9 @@ class Counting:
         self.left = False  # given back
         self.syncs = 0
         self.open_fds: set[int] = set()
+        self.paths: dict[int, str] = {}  # of descriptors, as they were opened last
+        self.evicted: list[str] = []
+        self.looked: list[str] = []
         self.threads: set[int] = set()
         self.lock = threading.Lock()
 
@@ -29,6 +32,7 @@ class Counting:
         with self.lock:
             self.opened.append(path)
             self.open_fds.add(fd)
+            self.paths[fd] = path
             self.threads.add(threading.get_ident())
         return fd
 
@@ -61,6 +65,18 @@ class Counting:
         with self.lock:
             self.open_fds.add(fd)
         return fd
+
+    def evict(self, fd: int, /) -> None:
+        assert fd in self.open_fds
+        Directory.evict(fd)
+        with self.lock:
+            self.evicted.append(self.paths[fd])
+
+    def resident(self, fd: int, nbytes: int, /) -> int | None:
+        assert fd in self.open_fds
+        with self.lock:
+            self.looked.append(self.paths[fd])
+        return Directory.resident(fd, nbytes)
 
     size = staticmethod(Directory.size)
     rename = staticmethod(Directory.rename)

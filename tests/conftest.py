@@ -24,6 +24,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # The same few texts are parsed thousands of times, which took a tenth of all. Nobody changes what is composed; mistakes are not kept.
 yaml.compose = lru_cache(maxsize=2000)(yaml.compose)  # type: ignore[assignment]
 
+SIMULATING = {"api", "cli", "commands", "golden", "papers", "predict", "validation"}
+
 # Of what collecting makes nothing becomes garbage before the end: looking for it was a third of the time.
 gc.disable()
 
@@ -47,5 +49,6 @@ def pytest_make_collect_report(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What simulates comes first, so that one worker compiles the engine while the others do something else."""
     if "PYTEST_XDIST_WORKER" in os.environ:  # all workers must have the same order
-        items.sort(key=lambda item: item.path.parts)
+        items.sort(key=lambda item: (SIMULATING.isdisjoint(item.path.parts), item.path.parts))

@@ -17,6 +17,7 @@ from tierscope.loaders import LOADERS, Batch, Loader, SampleSource
 from tierscope.native import library
 from tierscope.plan.file_format import make_format
 from tierscope.plan.plan import Block, Plan
+from tierscope.plan.reading import is_buffered
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
 from tierscope.storage.access import Access, Directory
@@ -97,6 +98,7 @@ def source_of(study: Study, out: str, access: Callable[[], Access] = Directory) 
         transfer_bytes=study.workload.reader.transfer_size,
         samples_per_file=study.workload.dataset.num_samples_per_file,
         open_accesses=lambda: tuple(access() for _ in study.system.tiers),
+        buffered=is_buffered(study),
     )
 
 

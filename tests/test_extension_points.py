@@ -73,11 +73,11 @@ def test_a_new_launcher_is_offered_and_writes_scripts(tmp_path: Path, monkeypatc
         other = CliRunner().invoke(cli, ["launch", str(study), "--with", "slurm"])
     finally:
         sys.modules.pop("tierscope.cli.launch", None)
-    assert "Submit it: toysub small.toy.sh" in done.output
+    assert "To submit it: toysub small.toy.sh" in done.output
     text = (tmp_path / "small.toy.sh").read_text()
     assert "#TOY nodes=2" in text
     assert "toyrun 2 tierscope run" in text
-    assert "$TOY_TMPDIR is set by toy, and not by slurm" in str(other.exception)
+    assert "$TOY_TMPDIR is set by toy, not by slurm" in str(other.exception)
 
 
 class ToyLoader(InlineLoader):
@@ -114,8 +114,8 @@ def test_what_a_new_format_can_do_decides_what_is_refused(monkeypatch: pytest.Mo
     toy = FormatEntry("tests.test_extension_points:ToyFormat", "a toy for tests", reading="library", mapped=True)
     register(monkeypatch, FORMATS, toy)
     for settings, line in (
-        (["data_loader=native"], "workload.dataset.format = toy, which the native loader does not read"),
-        (["gfs.emulate=true", "gfs.latency=1ms"], "TOY maps its files, and nothing can hold up a page"),
+        (["data_loader=native"], "workload.dataset.format = toy, which the native loader does not support"),
+        (["gfs.emulate=true", "gfs.latency=1ms"], "TOY maps its files, and page faults cannot be delayed"),
         (["data_loader=tensorflow"], "reads TFRecord files"),
     ):
         with pytest.raises(Exception, match=line):

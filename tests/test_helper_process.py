@@ -76,7 +76,7 @@ def read_traces(folder: Path) -> None:
 def ask_for_darshan(_folder: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DARSHAN_LIB", library_of_c())
-        assert Darshan().begins_anew() is False
+        assert Darshan().can_restart_log() is False
 
 
 def library_of_c() -> str:
@@ -119,7 +119,7 @@ def test_a_profiled_step_executes_nothing_of_it_either(trapped: Path, monkeypatc
     (programs / "ncu").write_text('#!/bin/sh\nwhile [ "$1" != "--metrics" ]; do shift; done; shift 2; exec "$@"\n')
     (programs / "ncu").chmod(0o755)
     monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
-    with pytest.raises(TierscopeError, match=r"one_step could not start: |ncu gave no counters") as caught:
+    with pytest.raises(TierscopeError, match=r"one_step could not start: |ncu returned no counters") as caught:
         profile_step(build_network("lenet"), 1, "fp32")
     assert "\n" not in str(caught.value)
     assert executed(trapped) == []
@@ -219,11 +219,11 @@ class TestStart:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self.python(tmp_path, monkeypatch, "kill -9 $$")
-        assert self.refused(MissingResourceError).startswith("could not start: it was killed; if that was for want of")
+        assert self.refused(MissingResourceError).startswith("could not start: it was killed; if it ran out of")
 
     def test_other_ends(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.python(tmp_path, monkeypatch, "exit 7")
-        assert self.refused() == "could not start: ended with exit code 7"
+        assert self.refused() == "could not start: exited with code 7"
         self.python(tmp_path, monkeypatch, "kill -SEGV $$")
         assert self.refused() == "could not start: was killed by SIGSEGV"
         monkeypatch.setattr(sys, "executable", str(tmp_path / "gone"))
@@ -232,8 +232,9 @@ class TestStart:
     @pytest.mark.parametrize("word", ["hello", "a.b 0.0.0", "x" * 1000])
     def test_somebody_else_who_comes_up(self, word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.python(tmp_path, monkeypatch, f"echo {word}", "sleep 60")
-        assert "came up; is another Tierscope in PYTHONPATH?" in self.refused()
+        assert "responded; is another Tierscope in PYTHONPATH?" in self.refused()
 
+    @pytest.mark.faults
     def test_one_that_never_comes_up_is_ended(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.python(tmp_path, monkeypatch, "exec sleep 60")
         with Helper("a.b", needed_for="reading x") as helper:
@@ -259,6 +260,7 @@ os.kill(os.getpid(), 9)
 """
 
 
+@pytest.mark.faults
 def test_a_helper_ends_with_whoever_started_it() -> None:
     done = subprocess.run([sys.executable, "-c", ORPHANING], stdout=subprocess.PIPE, text=True, check=False)
     ended = time.monotonic() + 10

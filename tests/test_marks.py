@@ -5,7 +5,10 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -86,3 +89,37 @@ def test_a_preloaded_library_is_told(tmp_path: Path) -> None:
     environment = {**os.environ, "LD_PRELOAD": library}
     told = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert told.stdout.splitlines() == ["epoch 2", "begin a", "begin b", "end", "end", "epoch 2147483647"]
+
+
+def test_a_mark_is_a_read_within_a_span_of_its_name_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a framework that records, as torch does; and a phase is a span there, too."""
+    told: list[str] = []
+
+    @contextmanager
+    def record_function(name: str) -> Iterator[None]:
+        told.append(f"begin {name}")
+        yield
+        told.append(f"end {name}")
+
+    def read(descriptor: int, size: int) -> bytes:
+        told.append(f"read {os.path.basename(os.readlink(f'/proc/self/fd/{descriptor}'))}")
+        return plain_read(descriptor, size)
+
+    plain_read = os.read
+    torch = SimpleNamespace(
+        profiler=SimpleNamespace(record_function=record_function),
+        autograd=SimpleNamespace(_profiler_enabled=lambda: True),
+    )
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setattr(os, "read", read)
+    tierscope.mark_clock(tmp_path)
+    with tierscope.phase("compute"):
+        told.append("work")
+    token = told[0].removeprefix("begin tierscope.mark ")
+    assert told[:3] == [f"begin tierscope.mark {token}", f"read tierscope-mark-{token}", f"end tierscope.mark {token}"]
+    assert told[3:] == ["begin tierscope.phase compute", "work", "end tierscope.phase compute"]
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(FileNotFoundError):
+        tierscope.mark_clock(tmp_path / "nowhere")

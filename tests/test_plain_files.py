@@ -37,7 +37,7 @@ OTHERS: list[tuple[Callable[[Path], object], str]] = [
 @pytest.mark.parametrize(("make", "kind"), OTHERS)
 def test_what_is_no_plain_file_is_named_at_once(make: Callable[[Path], object], kind: str, tmp_path: Path) -> None:
     make(tmp_path / "x")
-    assert refused(tmp_path / "x", errno.EINVAL, follow=True) == f"is not a plain file but {kind}"
+    assert refused(tmp_path / "x", errno.EINVAL, follow=True) == f"is not a regular file but {kind}"
 
 
 def test_a_link_is_followed_where_the_user_named_it(tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ from tierscope.launch import LAUNCHERS
 from tierscope.loaders import LOADERS
 from tierscope.recording.recorders import RECORDERS
 from tierscope.registry import Entry, Registry
-from tierscope.spec import systems
 from tierscope.spec.dlio_keys import RULES
 from tierscope.units import parse_bytes
+from tools.docs.reference import commands, study_keys
 
 ROOT = Path(__file__).parent.parent
 THINGS: Registry[object, Entry] = Registry(
@@ -86,7 +86,10 @@ EVERY_ENTRY = [
 
 def test_registries_are_those_that_anyone_may_import() -> None:
     assert {(module, name) for module, name, _ in ALL} >= {
-        (module, name) for module, names in REGISTRIES.items() for name in names if name.isupper() and name != "ALIASES"
+        (module, name)
+        for module, names in REGISTRIES.items()
+        for name in names
+        if name.isupper() and name not in ("ALIASES", "BUILTIN")
     }
     assert {module for module, _, _ in ALL} == set(REGISTRIES)
 
@@ -132,8 +135,8 @@ def test_facts_are_asked_of_the_entries() -> None:
 
 
 def test_only_registries_and_the_command_table_import_by_name() -> None:
-    """`arch/traced.py` imports what the user names: module:function of their own."""
-    allowed = {"registry.py", "cli/main.py", "arch/traced.py"}
+    """`arch/traced.py` imports what the user names: module:function of their own; `__init__.py` the API, when it is asked for."""
+    allowed = {"registry.py", "cli/main.py", "arch/traced.py", "papers/sections.py", "__init__.py"}
     pattern = re.compile(r"import_module\(|__import__\(")
     found = {str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if pattern.search(path.read_text())}
     assert found == allowed
@@ -180,31 +183,29 @@ def listed(text: str, begin: str, end: str) -> list[str]:
     return [plain(name) for name in names if plain(name)]
 
 
-README = (ROOT / "README.md").read_text()
+def test_the_document_on_training_lists_every_network() -> None:
+    text = (ROOT / "docs" / "training.md").read_text()
+    assert listed(text, "those of `tierscope require` (", ")") == list(NETWORKS)
 
 
 @pytest.mark.parametrize(
-    ("document", "begin", "end"),
-    [("README.md", "Networks that ship: ", ";"), ("docs/training.md", "those of `tierscope require` (", ")")],
+    ("key", "names"),
+    [
+        ("workload.dataset.format", list(FORMATS)),
+        ("workload.model.network", list(NETWORKS)),
+        ("workload.reader.data_loader", [name for name in LOADERS if LOADERS[name].framework]),
+    ],
 )
-def test_documents_list_every_network(document: str, begin: str, end: str) -> None:
-    assert listed((ROOT / document).read_text(), begin, end) == list(NETWORKS)
+def test_the_reference_lists_what_is_registered(key: str, names: list[str]) -> None:
+    (row,) = re.findall(rf"^\| `{key}` \|.*$", study_keys(), re.MULTILINE)
+    assert set(names) <= set(re.findall(r"[\w-]+", row.rpartition("(")[2]))
 
 
-def test_the_readme_lists_every_format() -> None:
-    assert listed(README, "Formats are ", "(`pip") == list(FORMATS)
-
-
-def test_the_readme_names_every_loader_of_a_framework() -> None:
-    frameworks = LOADERS.where(lambda loader: loader.framework)
-    assert re.findall(r"`data_loader: (\w+)`, extra `(\w+)`", README) == [
-        (name, LOADERS[name].extra) for name in frameworks
-    ]
-
-
-def test_the_readme_lists_every_launcher() -> None:
-    assert listed(README, "launch STUDY --with ", " [") == list(LAUNCHERS)
-    assert listed(README, "--with slurm --nodes 4 --submit      # or ", "\n") == list(LAUNCHERS)[1:]
+def test_the_reference_lists_every_launcher_and_profiler() -> None:
+    text = commands()
+    assert "|".join(LAUNCHERS) in text.replace("\\|", "|")
+    for name in RECORDERS.where(lambda recorder: recorder.profiler):
+        assert name in text.partition("### run")[2].partition("### generate")[0]
 
 
 def test_the_document_on_clusters_lists_every_launchers_variables() -> None:
@@ -212,14 +213,3 @@ def test_the_document_on_clusters_lists_every_launchers_variables() -> None:
     documented = {name: tuple(re.findall(r"`\$(\w+)`", cell)) for name, cell in rows}
     known = {name: LAUNCHERS.load(name).variables for name in LAUNCHERS}
     assert documented == {name: variables for name, variables in known.items() if variables}
-
-
-def test_the_readme_lists_every_system() -> None:
-    assert sorted(re.findall(r"`([\w-]+)`", README.partition("Known are ")[2].partition(";")[0])) == sorted(
-        systems.SHELF.names()
-    )
-
-
-def test_the_readme_lists_every_profiler() -> None:
-    profilers = RECORDERS.where(lambda recorder: recorder.profiler)
-    assert sorted(listed(README, "[--profiler ", "]")) == sorted(profilers)

@@ -9,7 +9,7 @@ import hashlib
 import itertools
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, ClassVar
 
@@ -144,6 +144,12 @@ class ToyAccess:
         self.sync(fd)
         del self._open[fd]
 
+    def evict(self, fd: int, /) -> None:
+        raise NotImplementedError("nobody asks what cannot be done")
+
+    def resident(self, fd: int, nbytes: int, /) -> int | None:
+        return None
+
     def rename(self, old: str, new: str, /) -> None:
         self._table.rename(old, new)
 
@@ -249,13 +255,6 @@ class ToyStorage:
 
     def device(self, path: str, /) -> int | str:
         return self._table.file
-
-    def evict(self, paths: Iterable[str], /) -> None:
-        raise NotImplementedError("nobody asks what cannot be done")
-
-    def resident(self, paths: Iterable[str], /) -> tuple[int, int | None]:
-        found = (self.look(path) for path in paths)
-        return sum(facts.nbytes for facts in found if facts), None
 
     def lock(self, path: str, /) -> Callable[[], None]:
         """One for the whole tier is enough here."""

@@ -55,9 +55,9 @@ class Cluster:
         record = Record.load(state.resolve())
         if record is None:
             raise ClusterError(f"{state}: no cluster is up there")
-        found = cls(record.wish)
-        found._box = Box(found.state, record.wish, record)
-        return found
+        cluster = cls(record.wish)
+        cluster._box = Box(cluster.state, record.wish, record)
+        return cluster
 
     @property
     def wish(self) -> Wish:

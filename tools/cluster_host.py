@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 
 PACKAGES = {
     "ip": "iproute2",
@@ -19,6 +20,7 @@ PACKAGES = {
     "slurmctld": "slurm-wlm",
     "slurmd": "slurm-wlm",
 }
+ALSO = {"fio": "fio"}  # for one test; a cluster needs none of it
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 KERNEL_PROBE = """
 ip link add name bridge type bridge
@@ -32,7 +34,7 @@ def lacking() -> list[str]:
     """Why no cluster can be brought up here; nothing where it can. Leaves no trace."""
     if os.geteuid() != 0:
         return ["a cluster in a box needs root"]
-    if packages := _missing_packages():
+    if packages := missing_packages(PACKAGES):
         return [f"not installed: {' '.join(packages)} (tools/cluster.py install)"]
     reasons = []
     try:
@@ -49,8 +51,12 @@ def lacking() -> list[str]:
 
 
 def install() -> None:
+    install_packages({**PACKAGES, **ALSO})
+
+
+def install_packages(wanted: Mapping[str, str]) -> None:
     """What is missing, by name, from the distribution's own archive. Daemons that come with it are not started: ours are started by hand."""
-    packages = _missing_packages()
+    packages = missing_packages(wanted)
     if not packages:
         return
     environment = {**os.environ, "PATH": PATH, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
@@ -59,5 +65,10 @@ def install() -> None:
     subprocess.run([*patient, "-y", "install", "--no-install-recommends", *packages], check=True, env=environment)
 
 
-def _missing_packages() -> list[str]:
-    return sorted({package for tool, package in PACKAGES.items() if not shutil.which(tool, path=PATH)})
+def missing_packages(wanted: Mapping[str, str]) -> list[str]:
+    """Packages by what they bring: the name of a program, or the path of a file."""
+    return sorted({package for tool, package in wanted.items() if not _is_there(tool)})
+
+
+def _is_there(tool: str) -> bool:
+    return os.path.exists(tool) if tool.startswith("/") else shutil.which(tool, path=PATH) is not None

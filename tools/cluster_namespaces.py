@@ -93,12 +93,12 @@ def inside(pid: int, command: Sequence[str], *, net: str | None = None, folder: 
 
 def inhabitants(namespaces: Collection[str]) -> list[str]:
     """Living processes within any of these namespaces, as `812 mfsmount`; also those of which only a thread still lives."""
-    found = set()
+    tasks = set()
     for task in _tasks():
         with suppress(OSError):  # gone meanwhile, or not for us to look into
             if any(os.readlink(f"{task}/ns/{kind}") in namespaces for kind in KINDS):
-                found.add(f"{task.parts[2]} {(task / 'comm').read_text().strip()}")
-    return sorted(found)
+                tasks.add(f"{task.parts[2]} {(task / 'comm').read_text().strip()}")
+    return sorted(tasks)
 
 
 def mounts_below(folder: Path) -> list[str]:
@@ -148,7 +148,7 @@ def _tasks() -> Iterator[Path]:
 def _mounts(folder: Path) -> set[tuple[str, str, str]]:
     """Mount point, device and kind of all that is mounted at or below a folder."""
     seen: set[str] = set()
-    found: set[tuple[str, str, str]] = set()
+    mounts: set[tuple[str, str, str]] = set()
     for task in _tasks():
         with suppress(OSError):
             namespace = os.readlink(task / "ns" / "mnt")
@@ -158,5 +158,5 @@ def _mounts(folder: Path) -> set[tuple[str, str, str]]:
             for line in (task / "mountinfo").read_text().splitlines():
                 words = line.split()
                 if f"{words[4]}/".startswith(f"{folder}/"):
-                    found.add((words[4], words[2], words[words.index("-") + 1]))
-    return found
+                    mounts.add((words[4], words[2], words[words.index("-") + 1]))
+    return mounts

@@ -28,7 +28,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tools.soak_faults import FAULTS, PATIENCE_SECONDS, RUNS, SECOND_RUN, Place, children, run_files
+from tools.soak_faults import (
+    FAULTS,
+    MOST_PATIENCE_SECONDS,
+    PATIENCE_SECONDS,
+    RUNS,
+    SECOND_RUN,
+    Place,
+    children,
+    run_files,
+)
 
 STUDY = """
 study: soaked
@@ -76,14 +85,29 @@ def runs(pid: int) -> bool:
 
 
 def ended(process: "subprocess.Popen[str]") -> str:
-    """What a command said; it does not outlive our patience."""
+    """What a command said; it does not outlive our patience, which is longer as long as others have the cores that it waits for."""
+    began = time.monotonic()
     try:
-        return process.communicate(timeout=PATIENCE_SECONDS)[1]
-    except subprocess.TimeoutExpired as error:
-        raise LostError(f"hangs for {PATIENCE_SECONDS:.0f} s: {states(process.pid)}") from error
+        while True:
+            before = cpu_seconds(process.pid)
+            try:
+                return process.communicate(timeout=PATIENCE_SECONDS)[1]
+            except subprocess.TimeoutExpired as error:
+                waited, used = time.monotonic() - began, cpu_seconds(process.pid)
+                if used >= PATIENCE_SECONDS or used == before or waited >= MOST_PATIENCE_SECONDS:
+                    raise LostError(f"hangs for {waited:.0f} s, {used:.1f} of CPU: {states(process.pid)}") from error
     finally:
         process.kill()
         process.communicate()
+
+
+def cpu_seconds(pid: int) -> float:
+    """Of a command and all that it started."""
+    ticks = 0
+    for member in (pid, *children(pid)):
+        with suppress(OSError):
+            ticks += sum(map(int, Path(f"/proc/{member}/stat").read_text().rpartition(")")[2].split()[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def runs_of(out: Path) -> dict[str, str]:
@@ -225,7 +249,7 @@ class Peace:
     good: frozenset[bytes]
 
 
-def soak_one(folder: Path, seed: str, faults: list[str], peace: Peace) -> Tally:
+def soak_group(folder: Path, seed: str, faults: list[str], peace: Peace) -> Tally:
     """A study with these faults, one run each, and then in peace. Where it is finished before, or a fault comes too late, the next study goes on with them."""
     tally, dice = Tally(), random.Random(seed)
     with small_disk(folder) as disk:
@@ -267,10 +291,10 @@ def undisturbed(folder: Path) -> Peace:
     start = time.monotonic()
     place = Place(folder, folder / "study.yaml", folder / "out", random.Random(0), 0.0)
     err = ended(place.start())
-    if len(found := read_of(place.out)) != RUNS:
+    if len(reads := read_of(place.out)) != RUNS:
         raise LostError(f"undisturbed, and not finished: {err}")
     seconds = time.monotonic() - start
-    return Peace(seconds, found, frozenset(hashlib.sha256(path.read_bytes()).digest() for path in place.data()))
+    return Peace(seconds, reads, frozenset(hashlib.sha256(path.read_bytes()).digest() for path in place.data()))
 
 
 class State:
@@ -310,14 +334,14 @@ def soak(groups: list[list[str]], seed: int, jobs: int, state: State) -> None:
     """All groups that are not done yet; a first interrupt lets those that have begun be finished."""
     stopping = threading.Event()
 
-    def one(number: int, folder: Path, peace: Peace) -> None:
+    def soak_unless_stopped(number: int, folder: Path, peace: Peace) -> None:
         if not stopping.is_set():
-            state.add(number, soak_one(folder / str(number), f"{seed}/{number}", groups[number], peace))
+            state.add(number, soak_group(folder / str(number), f"{seed}/{number}", groups[number], peace))
 
     with tempfile.TemporaryDirectory(prefix="tierscope-soak-") as name, ThreadPoolExecutor(jobs) as pool:
         peace = undisturbed(Path(name) / "undisturbed")
         left = [number for number in range(len(groups)) if number not in state.done]
-        waiting = [pool.submit(one, number, Path(name), peace) for number in left]
+        waiting = [pool.submit(soak_unless_stopped, number, Path(name), peace) for number in left]
         try:
             for done in waiting:
                 done.result()

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 RUNS = 11
-PATIENCE_SECONDS = 60.0  # longer is a hang
+PATIENCE_SECONDS = 60.0  # longer is a hang, unless others have the cores,
+MOST_PATIENCE_SECONDS = 600.0  # and then this is
 STALL_SECONDS = 5.0  # --stall-limit of every run
 SHORT_PAUSE_SECONDS = 1.0
 LONG_PAUSE_SECONDS = STALL_SECONDS + 3.0
@@ -80,9 +81,9 @@ def _signal_rank(number: signal.Signals) -> Fault:
 
 def _ranks(process: Process) -> list[int]:
     """Waits for the first of them; none where the command ends before."""
-    while not (found := children(process.pid)) and process.poll() is None:
+    while not (ranks := children(process.pid)) and process.poll() is None:
         time.sleep(0.01)
-    return found
+    return ranks
 
 
 def _sent(pid: int, number: signal.Signals) -> bool:

@@ -12,13 +12,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tierscope.arch.device_parse import load_device
 from tierscope.arch.network import Network
 from tierscope.arch.networks import NETWORKS, build_network
 from tierscope.arch.precision import PRECISIONS
 from tierscope.arch.roofline import Device, layer_costs, roofline_seconds
 from tierscope.arch.step_memory import Policy, step_memory
+from tierscope.arch.step_time import predict_step
+from validation.decoders import decoder_peaks
 from validation.table import Row
 
+WORKERS = 8  # of torch's DataLoader in measure_loaders.py
 FOLDER = Path(__file__).parent / "h200"
 FITTED = ("cosmoflow", "deepcam", "resnet50")
 GOAL = 0.05
@@ -43,8 +47,8 @@ class Peak:
 
 @functools.cache
 def table(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((FOLDER / name).read_text())
-    return found
+    document: dict[str, Any] = json.loads((FOLDER / name).read_text())
+    return document
 
 
 @functools.cache
@@ -83,23 +87,23 @@ def fit(rows: Sequence[dict[str, Any]]) -> Policy:
 
 def left_out() -> list[tuple[str, Policy, list[Peak]]]:
     """Each of the three networks, predicted with what was fitted on the two others."""
-    found = []
+    left = []
     for name in FITTED:
         others = [row for row in plain_steps() if row["network"] in FITTED and row["network"] != name]
         policy = fit(others)
-        found.append((name, policy, [predicted(row, policy) for row in plain_steps() if row["network"] == name]))
-    return found
+        left.append((name, policy, [predicted(row, policy) for row in plain_steps() if row["network"] == name]))
+    return left
 
 
 def rows(short: bool) -> list[Row]:
     del short
     origin = table("steps.json")["origin"]
-    found = [
+    table_rows = [
         Row("accelerator", "measured on", f"{origin['device']}, torch {origin['torch']}", note=origin["time"][:10])
     ]
     for name, policy, peaks in left_out():
         worst = max(peaks, key=lambda peak: abs(peak.error))
-        found.append(
+        table_rows.append(
             Row(
                 "accelerator",
                 f"peak memory of {name}, {len(peaks)} batches and precisions, fitted on the two others",
@@ -109,7 +113,15 @@ def rows(short: bool) -> list[Row]:
                 f"workspace {policy.workspace:g}, libraries {policy.library_bytes >> 20} MiB; worst at batch {worst.batch}, {worst.precision}",
             )
         )
-    return [*found, *_other_memory(), *_steps(), *_efficiency(), *_training()]
+    return [
+        *table_rows,
+        *_other_memory(),
+        *_decoders(),
+        *_steps(),
+        *_predicted_steps(),
+        *_efficiency(),
+        *_training(),
+    ]
 
 
 def _other_memory() -> Iterable[Row]:
@@ -125,6 +137,27 @@ def _other_memory() -> Iterable[Row]:
         with_ = f"{row['solver']}{', activations recomputed' if row['recompute'] else ''}"
         what = f"peak memory of {peak.network}, batch {peak.batch}, {peak.precision}, {with_}"
         yield Row("accelerator", what, f"{peak.measured / 2**20:.0f} MiB, predicted {peak.error:+.1%}")
+
+
+def _decoders() -> Iterable[Row]:
+    peaks = decoder_peaks(table("decoder.json")["rows"])
+    for peak in peaks:
+        yield Row(
+            "accelerator",
+            f"peak memory of {peak.what}",
+            f"{peak.measured / 2**20:.0f} MiB, predicted {peak.error:+.1%}",
+            note=peak.moment,
+        )
+    worst = max(peaks, key=lambda peak: abs(peak.error))
+    middle = statistics.median(abs(peak.error) for peak in peaks)
+    yield Row(
+        "accelerator",
+        f"peak memory of transformers, worst of {len(peaks)}",
+        f"{abs(worst.error):.1%} worst, {middle:.2%} median",
+        f"≤ {GOAL:.0%}",
+        abs(worst.error) <= GOAL,
+        f"at {worst.what}; nothing is fitted to these rows, but the formulas were written with all of them in view",
+    )
 
 
 def measured_device() -> Device:
@@ -146,6 +179,52 @@ def _steps() -> Iterable[Row]:
         )
 
 
+STEP_MEDIAN, STEP_WORST = 0.15, 0.35
+
+
+def _predicted_steps() -> Iterable[Row]:
+    """From the device file alone: it has no layer of these networks, but drawn sizes."""
+    device = load_device(str(FOLDER / "device.yaml"))
+    errors: dict[str, float] = {}
+    inside = 0
+    kept = [row for row in table("steps.json")["rows"] if not row["recompute"]]
+    for row in kept:
+        network, precision = _network(row["network"]), PRECISIONS[row["precision"]]
+        step = predict_step(device, network, row["batch"], precision, row["solver"])
+        measured = statistics.median(row["seconds"])
+        low, high = step.interval
+        inside += low <= measured <= high
+        what = f"{row['network']}, batch {row['batch']}, {row['precision']}, {row['solver']}"
+        errors[what] = step.seconds / measured - 1
+        outside = f"; beyond the device file: {', '.join(step.outside)}" if step.outside else ""
+        yield Row(
+            "accelerator",
+            f"step of {what}, predicted from the device file",
+            f"{step.seconds * 1e3:.2f} ms ({low * 1e3:.2f}–{high * 1e3:.2f}), measured {measured * 1e3:.2f} ms",
+            note=f"{errors[what]:+.1%}{outside}",
+        )
+    middle = statistics.median(abs(error) for error in errors.values())
+    worst = max(errors, key=lambda what: abs(errors[what]))
+    count = f"{len(kept)} networks, batches and precisions"
+    yield Row(
+        "accelerator",
+        f"step times, median error, {count}",
+        f"{middle:.1%}",
+        f"≤ {STEP_MEDIAN:.0%}",
+        middle <= STEP_MEDIAN,
+    )
+    yield Row(
+        "accelerator",
+        f"step times, worst error, {count}",
+        f"{abs(errors[worst]):.1%}",
+        f"≤ {STEP_WORST:.0%}",
+        abs(errors[worst]) <= STEP_WORST,
+        f"at {worst}",
+        "perhaps because the library chooses among very different kernels for convolutions of few channels, which no smooth function of sizes follows",
+    )
+    yield Row("accelerator", "step times within their 95 % interval", f"{inside} of {len(kept)}")
+
+
 def _efficiency() -> Iterable[Row]:
     for row in table("kernels.json")["rows"]:
         idle = sum(row["bins_seconds"][:5]) / row["total_seconds"]
@@ -157,11 +236,13 @@ def _efficiency() -> Iterable[Row]:
         )
 
 
+FROM_MEMORY, FROM_DISK = 0.93, 0.95  # of what is possible
+NEARLY_EQUAL = 1.2
+
+
 def _training() -> Iterable[Row]:
-    path = FOLDER / "training.json"
-    if not path.exists():
-        return
     for study in table("training.json")["studies"]:
+        rates = {point["data"]: point for point in study["points"]}
         for point in study["points"]:
             low, high = point["interval"]
             yield Row(
@@ -170,3 +251,46 @@ def _training() -> Iterable[Row]:
                 f"{point['samples_per_second']:.1f} samples/s ({low:.1f}–{high:.1f}, n = {point['n']})",
                 note=f"device computed {point['utilisation']:.0%} of the time",
             )
+        yield _harness(study)
+        yield from _possible(study["network"], {data: point["samples_per_second"] for data, point in rates.items()})
+
+
+def _harness(study: dict[str, Any]) -> Row:
+    """Storage that costs nothing: all samples lie in memory, beside samples that are made on the device."""
+    cost = study["storage_matters"]["of"][0]["input"]
+    low, high = cost["share_interval"]
+    return Row(
+        "accelerator",
+        f"training {study['network']}: cost of the harness, with storage that costs nothing",
+        f"{cost['share']:.1%} of an epoch ({low:.1%} to {high:.1%}, n = {cost['n']})",
+        note="decoding and copying that compute does not hide",
+    )
+
+
+def _possible(network: str, rates: dict[str, float]) -> Iterable[Row]:
+    """From memory beside samples that are made on the device; from disk beside the slower of that and of a plain reader in C on the same files."""
+    beside = next(row for row in table("beside.json")["rows"] if row["network"] == network)
+    in_c = [rate / beside["sample_bytes"] for rate in table("disk.json")["bytes_per_second"][network]]
+    possible = min(rates["synthetic"], statistics.median(in_c))
+    torch = {
+        data: [row["samples_per_second"] for row in beside["torch"] if row["data"] == data]
+        for data in ("memory", "disk")
+    }
+    limits = {
+        "memory": (rates["memory"], rates["synthetic"], FROM_MEMORY),
+        "disk": (rates["tiers"], possible, FROM_DISK),
+    }
+    evenly = statistics.median(in_c) < NEARLY_EQUAL * rates["synthetic"] < NEARLY_EQUAL**2 * statistics.median(in_c)
+    for data, (ours, limit, goal) in limits.items():
+        yield Row(
+            "accelerator",
+            f"training {network} from {data}: share of what is possible",
+            f"{ours / limit:.3f} of {limit:.1f} samples/s",
+            f"≥ {goal}",
+            ours / limit >= goal,
+            f"torch's DataLoader, {WORKERS} workers: {statistics.median(torch[data]):.1f} (n = {len(torch[data])})"
+            + (f"; plain reader in C {min(in_c):.1f}–{max(in_c):.1f}, n = {len(in_c)}" if data == "disk" else ""),
+            "perhaps because disk and device are about equally fast and the rate of the disk varies: whichever is slower at the moment counts"
+            if evenly and data == "disk"
+            else "",
+        )

@@ -53,10 +53,10 @@ BYTE_COSTS = {"memory": 1, "host": 56, "network": 72, "lfs": 2_250}
 
 def rows(short: bool) -> list[Row]:  # noqa: ARG001  (it is short)
     machine = machine_of("cori-gpu", load_system("cori-gpu").system)
-    found = [_tables()]
+    table_rows = [_tables()]
     for name, study in STUDY.items():
-        found += _network_rows(name, build_network(name), study)
-    return [*found, *_machine_rows(machine), *_scaling_rows(machine)]
+        table_rows += _network_rows(name, build_network(name), study)
+    return [*table_rows, *_machine_rows(machine), *_scaling_rows(machine)]
 
 
 def _row(what: str, value: str, goal: str = "", met: bool | None = None, note: str = "") -> Row:
@@ -85,7 +85,7 @@ def _as_tabled(network: Network, lines: list[dict[str, str]]) -> int:
         )
         for layer in layers
     ]
-    return sum(one == tuple(line[key] for key in keys) for one, line in zip(ours, lines, strict=False))
+    return sum(our_line == tuple(line[key] for key in keys) for our_line, line in zip(ours, lines, strict=False))
 
 
 def _network_rows(name: str, network: Network, study: Published) -> Iterator[Row]:
@@ -99,7 +99,9 @@ def _network_rows(name: str, network: Network, study: Published) -> Iterator[Row
     yield _off(
         f"{name}: HBM limit, written once and read once", 2 * kept, study.limit, "GiB", f"rule {study.rule}, {bits}-bit"
     )
-    moved = {key: sum(cost.nbytes for cost in layer_costs(network, each)) / GIB for key, each in PRECISIONS.items()}
+    moved = {
+        key: sum(cost.nbytes for cost in layer_costs(network, precision)) / GIB for key, precision in PRECISIONS.items()
+    }
     yield _row(
         f"{name}: HBM bytes, every layer reads and writes",
         f"{moved['fp32']:.3g} GiB (32-bit), {moved['amp']:.3g} GiB (16-bit); measured {study.moved:g} GiB",

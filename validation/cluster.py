@@ -25,6 +25,10 @@ DATASETS = {
     "1 MiB": "num_files_train: 64, record_length_bytes: 1 MiB",
     "128 KiB": "num_files_train: 256, record_length_bytes: 128 KiB",
 }
+_GOAL = 5.0  # percent
+_KNOWN = (
+    "not explained; perhaps MooseFS's choice of servers for files, which is not in the model, and epochs that differ"
+)
 FITTED_RATES = (0.0, 0.5)  # the others are predicted, too
 _RATES, _SHORT_RATES = "0%, 25%, 50%, 75%", "0%, 50%"  # at 100 % there is nothing but memory
 _STUDY = """
@@ -51,10 +55,10 @@ def rows(short: bool, keep: str | None = None) -> list[Row]:
     with scratch() if keep is None else nullcontext(keep) as folder:
         Path(folder).mkdir(parents=True, exist_ok=True)
         outs = {osts: _outs(Path(folder), osts) for osts in OSTS}
-        if any(not out.exists() for each in outs.values() for out in each):
+        if any(not out.exists() for runs in outs.values() for out in runs):
             _measure(outs, _SHORT_RATES if short else _RATES)
-        one, four = OSTS
-        return [*_predict(outs[one], outs[four], one, four), *_predict(outs[four], outs[one], four, one)]
+        single, four = OSTS
+        return [*_predict(outs[single], outs[four], single, four), *_predict(outs[four], outs[single], four, single)]
 
 
 def _outs(folder: Path, osts: int) -> list[Path]:
@@ -63,12 +67,12 @@ def _outs(folder: Path, osts: int) -> list[Path]:
 
 def _measure(outs: dict[int, list[Path]], rates: str) -> None:
     with Cluster(Wish(osts=max(OSTS), ost_mbit=100, nodes=4, lfs_mib=128, ost_mib=512)) as cluster:
-        for osts, each in outs.items():
+        for osts, runs in outs.items():
             gfs = cluster.gfs / str(osts)
             cluster.run("login", ["mkdir", str(gfs)])
             if osts == 1:
                 cluster.place(gfs, 1)
-            for out, dataset in zip(each, DATASETS.values(), strict=True):
+            for out, dataset in zip(runs, DATASETS.values(), strict=True):
                 text = _STUDY.format(
                     dataset=dataset, lfs=cluster.lfs / "data", gfs=gfs / out.name, osts=osts, rates=rates
                 )
@@ -85,32 +89,38 @@ def _predict(known: Sequence[Path], wanted: Sequence[Path], fitted: int, predict
     fitted_cases = {case.name: case for case in cases if case.sweep["cache_rate"] in FITTED_RATES}  # an epoch of each
     calibration = calibrate(list(fitted_cases.values()))
     section = f"cluster, {fitted} → {predicted} OSTs"
-    found: list[Row] = []
+    table_rows: list[Row] = []
     everything: list[Compared] = []
     for name, out in zip(DATASETS, wanted, strict=True):
         analysis = analyze(str(out))
         assert analysis.study is not None
         points = sweep.points(analysis.study)
-        for point, each in zip(points, compare((str(out), analysis), calibration), strict=True):
-            everything.append(each)
-            inside = "within" if each.low <= each.measured <= each.high else "outside"
-            found.append(
+        for point, compared in zip(points, compare((str(out), analysis), calibration), strict=True):
+            everything.append(compared)
+            inside = "within" if compared.low <= compared.measured <= compared.high else "outside"
+            table_rows.append(
                 Row(
                     section,
                     f"files of {name}, {sweep_text(dict(point.sweep))}",
-                    f"{each.error:.1f} %",
-                    note=f"measured {each.measured:.3f} s, predicted {each.predicted:.3f} s, {inside} its interval",
+                    f"{compared.error:.1f} %",
+                    note=f"measured {compared.measured:.3f} s, predicted {compared.predicted:.3f} s, {inside} its interval",
                 )
             )
-    return [*found, _summary(section, everything)]
+    return [*table_rows, *_summary(section, everything, predicted > fitted)]
 
 
-def _summary(section: str, compared: Sequence[Compared]) -> Row:
-    clear = [each for each in compared if each.leader_right is not None]
-    right = sum(bool(each.leader_right) for each in clear)
-    return Row(
-        section,
-        f"slowest I/O time, median error of {len(compared)} points",
-        f"{median([each.error for each in compared]):.1f} %",
-        note=f"bottleneck right at {right} of {len(clear)} where it is clear",
+def _summary(section: str, compared: Sequence[Compared], has_goal: bool) -> list[Row]:
+    clear = [point for point in compared if point.leader_right is not None]
+    right = sum(bool(point.leader_right) for point in clear)
+    error, held = (
+        median([point.error for point in compared]),
+        sum(point.low <= point.measured <= point.high for point in compared),
     )
+    goals = (f"≤ {_GOAL:g} %", "80–97 %; of so few points at least 80 %") if has_goal else ("", "")
+    met = (error <= _GOAL, held / len(compared) >= 0.8) if has_goal else (None, None)
+    note = f"bottleneck right at {right} of {len(clear)} where it is clear"
+    what = f"slowest I/O time, median error of {len(compared)} points"
+    return [
+        Row(section, what, f"{error:.1f} %", goals[0], met[0], note, _KNOWN),
+        Row(section, "90 % intervals that hold", f"{held} of {len(compared)}", goals[1], met[1], known=_KNOWN),
+    ]

@@ -1,6 +1,6 @@
 """What the tables in validation/h200 were made with: `python validation/measure_h200.py FOLDER` on a machine with a CUDA device and torch.
 
-NumPy and torch are enough. It prints what it does and writes ceilings.json, steps.json, kernels.json and the runs of three studies.
+NumPy and torch are enough. It prints what it does and writes ceilings.json, steps.json, kernels.json, decoder.json and the runs of three studies.
 """
 
 import json
@@ -14,18 +14,23 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "src"))
+sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 import torch  # noqa: E402
 
 from tierscope.arch import efficiency  # noqa: E402
-from tierscope.arch.networks import build_network  # noqa: E402
+from tierscope.arch.device_file import dump_device  # noqa: E402
+from tierscope.arch.networks import build_network, find_network  # noqa: E402
 from tierscope.arch.precision import PRECISIONS  # noqa: E402
+from tierscope.arch.step_time import with_smooth  # noqa: E402
 from tierscope.measure.away import run_away  # noqa: E402
 from tierscope.spec.load import load_study  # noqa: E402
 from tierscope.train import counters, operations  # noqa: E402
 from tierscope.train.ceilings import Ceilings, measure_ceilings  # noqa: E402
+from tierscope.train.device_probe import probe_device  # noqa: E402
 from tierscope.train.steps import Trainer, measure_steps  # noqa: E402
+from validation.measure_decoder import decoder_rows  # noqa: E402
+from validation.measure_loaders import plain_reader, torch_loader, write_files  # noqa: E402
 
 BATCHES = {
     "cosmoflow": (1, 4, 8),
@@ -58,7 +63,7 @@ sweep:
 repetitions: 5
 """
 # files and their bytes: those that storage must deliver for a sample (Ibrahim et al., PMBS 2021)
-STUDIES = {"cosmoflow": (128, 17_000_000, 4), "deepcam": (48, 61_000_000, 2), "resnet50": (4096, 117_081, 64)}
+STUDIES = {"cosmoflow": (256, 17_000_000, 4), "deepcam": (96, 61_000_000, 2), "resnet50": (4096, 117_081, 64)}
 
 
 def origin() -> dict[str, Any]:
@@ -92,7 +97,7 @@ def measured_steps() -> list[dict[str, Any]]:
         for precision in PRECISIONS.values():
             torch.cuda.empty_cache()
             trainer = Trainer(build_network(name), batch, precision, solver, DEVICE, recompute)
-            found = measure_steps(trainer, STEPS)
+            steps = measure_steps(trainer, STEPS)
             del trainer
             wish = {
                 "network": name,
@@ -101,8 +106,8 @@ def measured_steps() -> list[dict[str, Any]]:
                 "solver": solver,
                 "recompute": recompute,
             }
-            rows.append({**wish, "library_bytes": library, **asdict(found)})
-            print(wish, sorted(found.seconds)[STEPS // 2], found.peak_bytes, flush=True)
+            rows.append({**wish, "library_bytes": library, **asdict(steps)})
+            print(wish, sorted(steps.seconds)[STEPS // 2], steps.peak_bytes, flush=True)
     return rows
 
 
@@ -128,13 +133,13 @@ def counted() -> list[dict[str, Any]]:
 
 
 def _row(name: str, batch: int, precision: str, source: str, kernels: list[efficiency.Kernel]) -> dict[str, Any]:
-    found = efficiency.histogram(kernels, source)
+    histogram = efficiency.histogram(kernels, source)
     print(
         name,
         precision,
         source,
-        found.kernels,
-        f"{found.total_seconds:.5f} s, potential {found.potential:.2f}",
+        histogram.kernels,
+        f"{histogram.total_seconds:.5f} s, potential {histogram.potential:.2f}",
         flush=True,
     )
     return {
@@ -142,37 +147,65 @@ def _row(name: str, batch: int, precision: str, source: str, kernels: list[effic
         "batch": batch,
         "precision": precision,
         "source": source,
-        "kernels": found.kernels,
-        "bins_seconds": found.seconds,
-        "total_seconds": found.total_seconds,
-        "ideal_seconds": found.ideal_seconds,
-        "potential": found.potential,
+        "kernels": histogram.kernels,
+        "bins_seconds": histogram.seconds,
+        "total_seconds": histogram.total_seconds,
+        "ideal_seconds": histogram.ideal_seconds,
+        "potential": histogram.potential,
         "slowest": [asdict(kernel) for kernel in efficiency.slowest(kernels, 5)],
     }
 
 
 def trained(folder: Path) -> None:
+    """After every run a plain reader in C reads the same files from the same disk, which is not equally fast from one minute to the next."""
+    disk: dict[str, list[float]] = {}
     for name, (files, nbytes, batch) in STUDIES.items():
         with tempfile.TemporaryDirectory() as data:
             path = Path(data) / "study.yaml"
             path.write_text(STUDY.format(name=f"h200-{name}", files=files, nbytes=nbytes, batch=batch, network=name))
-            print(name, flush=True)
-            run_away(load_study(str(path)), str(folder / name), data, print)
+            rates = disk.setdefault(name, [])
+
+            def say(line: str, data: str = data, rates: list[float] = rates) -> None:
+                rates += plain_reader(sorted(map(str, Path(data, "tiers", "disk").rglob("*.raw"))), Path(data), 1)
+                print(line, f"beside it {rates[-1] / 1e9:.2f} GB/s in C", flush=True)
+
+            run_away(load_study(str(path)), str(folder / name), data, say)
+    write(folder, "disk.json", bytes_per_second=disk)
+
+
+def beside(repeats: int = 3) -> list[dict[str, Any]]:
+    """torch's DataLoader on files as those of the studies."""
+    rows = []
+    for name, (files, nbytes, batch) in STUDIES.items():
+        with tempfile.TemporaryDirectory() as data:
+            paths = write_files(Path(data), files, nbytes)
+            trainer = Trainer(build_network(name), batch, PRECISIONS["amp"], "sgd", DEVICE)
+            loader = torch_loader(trainer, paths, batch, find_network(name).data.element_bytes, repeats)
+        rows.append({"network": name, "batch": batch, "sample_bytes": nbytes, "torch": loader})
+        print(rows[-1], flush=True)
+    return rows
 
 
 def main(arguments: list[str]) -> int:
     folder = Path(arguments[0])
-    parts = arguments[1:] or ["ceilings", "steps", "kernels", "counters", "trained"]
+    parts = arguments[1:] or ["ceilings", "device", "steps", "kernels", "counters", "decoder", "trained"]
     folder.mkdir(parents=True, exist_ok=True)
     ceilings = measure_ceilings(DEVICE)
     print(ceilings, flush=True)
     write(folder, "ceilings.json", ceilings=asdict(ceilings))
+    if "device" in parts:  # as `tierscope probe --accelerator cuda` does
+        device = with_smooth(probe_device(DEVICE, lambda line: print(line, flush=True)))
+        (folder / "device.yaml").write_text(dump_device(device))
     if "steps" in parts:
         write(folder, "steps.json", rows=measured_steps())
     if "kernels" in parts:
         rows = profiled(ceilings)
         rows += counted() if "counters" in parts else []
         write(folder, "kernels.json", rows=rows)
+    if "decoder" in parts:
+        write(folder, "decoder.json", rows=decoder_rows(DEVICE))
+    if "beside" in parts:
+        write(folder, "beside.json", rows=beside())
     if "trained" in parts:
         trained(folder)
     return 0

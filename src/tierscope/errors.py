@@ -5,6 +5,7 @@
     │   ├── SpecError              a key or value in a study
     │   ├── ForeignDirectoryError  a directory that holds what we did not make
     │   ├── ResultError            a result file that cannot be read
+    │   ├── BarePriceError         a price without its unit
     │   ├── CommandError           a command that cannot be started, exit code 126 (not found: 127) as of a shell
     │   └── DamagedDataError       a data file with wrong content
     └── StoppedError               stopped, and the same command resumes it, exit code 3
@@ -13,10 +14,16 @@
         ├── OutOfSpaceError        the disk or quota is full
         └── MissingResourceError   memory, threads or open files that the system does not give
 
-A message is one line that names what was found where, and what to do about it.
+A message is one line that names what was found where, and what to do about it. Calls from Python also warn:
+
+    UserWarning
+    └── ResultWarning              numbers that are right, and not what a reader in a hurry takes them for
+        ├── PartialResultWarning   a study of which some runs are not finished
+        └── StaleResultWarning     a result that has changed on disk since it was loaded
 """
 
 import errno
+from collections.abc import Mapping
 from typing import Self
 
 # What a filesystem says when its servers fail it: nobody's mistake, and the same command may go on later.
@@ -44,8 +51,8 @@ AWAY = frozenset(
 # What this process or machine ran out of, and what to do: no file is at fault, and none is damaged.
 SHORT = {
     errno.EMFILE: "raise the limit of open files (ulimit -n)",
-    errno.ENFILE: "close other programs: the whole system has too many open files",
-    errno.ENOMEM: "use a machine with more memory, or raise its limit (ulimit -v)",
+    errno.ENFILE: "close other programs: the system has too many open files",
+    errno.ENOMEM: "use a machine with more memory, or raise the limit (ulimit -v)",
     errno.EAGAIN: "raise the limits of processes and memory (ulimit -u, ulimit -v)",
 }
 
@@ -68,6 +75,8 @@ def _escaped_sign(sign: str) -> str:
 
 
 class TierscopeError(Exception):
+    """Whatever Tierscope raises on purpose; its text is the one line that a command prints. `exit_code`: that command's."""
+
     exit_code = 1
 
     def __init__(self, message: str) -> None:
@@ -82,6 +91,8 @@ class TierscopeError(Exception):
 
 
 class UserError(TierscopeError):
+    """Something to mend in what was given: the text names it, and the fix."""
+
     exit_code = 2
 
     _kept = ""  # one line
@@ -97,6 +108,14 @@ class ForeignDirectoryError(UserError):
 
 class ResultError(UserError):
     pass
+
+
+class BarePriceError(UserError):
+    """`fixes`: what was written → the same with the unit that it stood for."""
+
+    def __init__(self, message: str, fixes: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.fixes = dict(fixes or {})
 
 
 class DamagedDataError(UserError):
@@ -115,6 +134,8 @@ class CommandError(UserError):
 
 
 class StoppedError(TierscopeError):
+    """Stopped by what is nobody's mistake; what was finished is kept, and the same call or command continues."""
+
     exit_code = 3
     _kept = ""
 
@@ -133,3 +154,15 @@ class OutOfSpaceError(StoppedError):
 
 class MissingResourceError(StoppedError):
     pass
+
+
+class ResultWarning(UserWarning):
+    """Numbers that are right, and not what a reader in a hurry takes them for."""
+
+
+class PartialResultWarning(ResultWarning):
+    """A study of which some runs are not finished."""
+
+
+class StaleResultWarning(ResultWarning):
+    """A result that has changed on disk since it was loaded."""

@@ -112,7 +112,7 @@ class Helper:
             while b"\n" not in greeting and len(greeting) < _MOST_GREETING:
                 if not _readable(self.output.fileno(), until):
                     raise StoppedError(
-                        f"{self._needed_for}: {self._module} did not start within {START_SECONDS:g} s; is the machine overloaded? run again"
+                        f"{self._needed_for}: {self._module} did not start within {START_SECONDS:g} s; is the machine overloaded? rerun the command"
                     )
                 piece = os.read(self.output.fileno(), _MOST_GREETING)
                 if not piece:
@@ -121,7 +121,7 @@ class Helper:
             if greeting != _greeting_of(self._module):
                 told = greeting.decode("utf-8", "replace").strip()
                 raise UserError(
-                    f"{self._needed_for}: {self._module} of {__version__} was started, but {told!r} came up; is another Tierscope in PYTHONPATH?"
+                    f"{self._needed_for}: {self._module} of {__version__} was started, but {told!r} responded; is another Tierscope in PYTHONPATH?"
                 )
         except BaseException:
             self.close()
@@ -231,7 +231,7 @@ def could_not_start(module: str, needed_for: str, code: int, said: str) -> Tiers
     if short := shortage(said):
         return MissingResourceError(f"{what}: {short}")
     if code == -signal.SIGKILL:
-        return MissingResourceError(f"{what}: it was killed; if that was for want of memory, {memory_advice()}")
+        return MissingResourceError(f"{what}: it was killed; if it ran out of memory, {memory_advice()}")
     lines = said.strip().splitlines()
     return UserError(f"{what}: {lines[-1][:200] if lines else how_it_ended(code)}")
 
@@ -250,7 +250,7 @@ def asked_in_threads(threads: Executor, ask: Callable[[Asked], Answer], asked: I
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is threading.main_thread() and handler is not None:
         signal.signal(signal.SIGINT, handler)
-    futures = [threads.submit(ask, each) for each in asked]
+    futures = [threads.submit(ask, item) for item in asked]
     for future in futures:
         while not wait([future], _LOOK_AGAIN_SECONDS).done:
             pass
@@ -259,8 +259,8 @@ def asked_in_threads(threads: Executor, ask: Callable[[Asked], Answer], asked: I
 
 def how_it_ended(code: int) -> str:
     if code >= 0:
-        return f"ended with exit code {code}"
-    known = {each.value: each.name for each in signal.Signals}
+        return f"exited with code {code}"
+    known = {known_signal.value: known_signal.name for known_signal in signal.Signals}
     return f"was killed by {known.get(-code, f'signal {-code}')}"
 
 

@@ -16,3 +16,8 @@ def cache_rate_of(sweep: SweepValues) -> float:
     rate = sweep.get("cache_rate", 0.0)
     assert isinstance(rate, int | float)
     return float(rate)
+
+
+def point_key(sweep: SweepValues) -> tuple[tuple[str, SweepValue], ...]:
+    """The values of a point, to find it by among many."""
+    return tuple(sweep.items())

@@ -33,15 +33,21 @@ def mounts(table: str = _TABLE) -> Iterator[Mount]:
 
 def _plain(text: str) -> str:
     """Spaces and the like are written as \\040."""
-    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), text)
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)
 
 
-def filesystem_of(path: str) -> str:
-    """The kind of file system a path is on, by the longest mount point; unknown, where it cannot be told."""
-    best, kind = "", "unknown"
+def mount_of(path: str) -> Mount | None:
+    """What a path is on, by the longest mount point; None, where it cannot be told."""
+    best: Mount | None = None
     real = os.path.realpath(path)
     for mount in mounts():
         inside = real == mount.place or real.startswith(mount.place.rstrip("/") + "/")
-        if inside and len(mount.place) >= len(best):
-            best, kind = mount.place, mount.kind
-    return kind
+        if inside and (best is None or len(mount.place) >= len(best.place)):
+            best = mount
+    return best
+
+
+def filesystem_of(path: str) -> str:
+    """The kind of file system a path is on; unknown, where it cannot be told."""
+    mount = mount_of(path)
+    return mount.kind if mount else "unknown"

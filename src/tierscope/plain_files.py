@@ -38,10 +38,10 @@ def plain_descriptor(
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
     fd = os.open(path, flags, dir_fd=dir_fd)
     try:
-        found = os.fstat(fd)  # it may have been swapped meanwhile
-        _refuse_others(found, path)
-        if most_bytes is not None and found.st_size > most_bytes:
-            sizes = f"{about_bytes(found.st_size)}, and at most {about_bytes(most_bytes)} are read"
+        status = os.fstat(fd)  # it may have been swapped meanwhile
+        _refuse_others(status, path)
+        if most_bytes is not None and status.st_size > most_bytes:
+            sizes = f"{about_bytes(status.st_size)}, and at most {about_bytes(most_bytes)} are read"
             raise OSError(errno.EFBIG, f"is too large ({sizes})", os.fspath(path))
     except BaseException:
         os.close(fd)
@@ -71,8 +71,8 @@ class FileState:
 
     @classmethod
     def of(cls, fd: int) -> "FileState":
-        found = os.fstat(fd)
-        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+        status = os.fstat(fd)
+        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def not_plain(mode: int) -> str | None:
@@ -82,17 +82,17 @@ def not_plain(mode: int) -> str | None:
     return next((name for is_kind, name in _KINDS if is_kind(mode)), "something else")
 
 
-def _refuse_others(found: os.stat_result, path: str | os.PathLike[str]) -> None:
-    if stat.S_ISLNK(found.st_mode):
-        raise OSError(errno.ELOOP, "is a link, and links are not followed here", os.fspath(path))
-    kind = not_plain(found.st_mode)
+def _refuse_others(status: os.stat_result, path: str | os.PathLike[str]) -> None:
+    if stat.S_ISLNK(status.st_mode):
+        raise OSError(errno.ELOOP, "is a link, and links are not followed", os.fspath(path))
+    kind = not_plain(status.st_mode)
     if kind:
-        raise OSError(errno.EINVAL, f"is not a plain file but {kind}", os.fspath(path))
+        raise OSError(errno.EINVAL, f"is not a regular file but {kind}", os.fspath(path))
 
 
 def refuse_for_now(error: OSError, path: str) -> None:
     """What can be read later is not damaged: it must not be counted as such, and then removed."""
     if error.errno in AWAY or error.errno in SHORT:
         raise StoppedError(
-            f"{path}: cannot be read: {error.strerror}; all records are kept, 'tierscope analyze' collects them when it can be read"
+            f"{path}: cannot be read: {error.strerror}; all records are kept; run 'tierscope analyze' when it can be read"
         ) from None

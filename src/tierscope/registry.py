@@ -87,5 +87,5 @@ class Registry(Generic[T, E]):
             return plugin.load()  # type: ignore[no-any-return]
         except (ImportError, AttributeError) as error:
             raise UserError(
-                f"{self.noun} '{plugin.name}' ({plugin.value}) cannot be loaded: {error}; install its package again"
+                f"{self.noun} '{plugin.name}' ({plugin.value}) cannot be loaded: {error}; reinstall its package"
             ) from error

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import lru_cache
 
 _BINARY = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50}
 _DECIMAL = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "PB": 10**15}
@@ -26,6 +27,7 @@ def closest(word: str, known: Iterable[str]) -> str | None:
     return matches[0] if matches else None
 
 
+@lru_cache(maxsize=4096)  # every point of a sweep reads the same few
 def _split(text: str) -> tuple[Fraction, str]:
     """Number, exactly as written, and unit: in floats 16.1 kB would not be a whole number of bytes."""
     match = _QUANTITY.fullmatch(text.strip())
@@ -47,7 +49,7 @@ def _parse(text: str, units: dict[str, float] | dict[str, int], example: str) ->
         guess = next((known for known in units if known.lower() == unit.lower()), closest(unit, units))
         hint = f"did you mean {guess}?" if guess else f"write it like {example}"
         raise ValueError(f"has the unknown unit '{unit}'; {hint}")
-    return number * Fraction(str(units[unit]))
+    return number * _split(str(units[unit]))[0]
 
 
 def _float(value: Fraction) -> float:
@@ -133,8 +135,8 @@ def _in_bytes(value: float) -> str:
         return f"{value!r} B"
     whole = int(value)
     units = sorted({**_BINARY, **_DECIMAL}.items(), key=lambda item: item[1], reverse=True)
-    found = (f"{whole // factor} {unit}" for unit, factor in units if whole and whole % factor == 0)
-    return next(found, f"{whole} B")
+    texts = (f"{whole // factor} {unit}" for unit, factor in units if whole and whole % factor == 0)
+    return next(texts, f"{whole} B")
 
 
 def format_bytes(value: int) -> str:

@@ -1,5 +1,7 @@
 """What is best, and is it worth it: with compute the epoch decides, and only points that read the same data are ranked."""
 
+from dataclasses import replace
+
 import pytest
 from rich.console import Console
 
@@ -9,7 +11,9 @@ from tierscope.analysis.comparable import comparable_groups
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.to_json import breakdown_json
 from tierscope.analysis.worth import worth_sentence
+from tierscope.predict.whatif import estimate
 from tierscope.report.tables import BreakdownView
+from tierscope.spec.feasibility import Feasibility, TierRoom
 
 
 def shown(breakdown: Breakdown) -> str:
@@ -49,12 +53,24 @@ def test_with_compute_the_best_point_has_the_shortest_epoch() -> None:
 
 
 def test_the_first_sentence_says_what_caching_changes_at_all() -> None:
-    assert (
-        first_sentence(break_down(HIDDEN))
-        == "Caching shortens the epoch by 9 % (5–11 %, n = 3): I/O is hidden behind compute."
-    )
+    assert first_sentence(break_down(HIDDEN)) == "Caching shortens the epoch by 9 % (5–11 %, n = 3): compute hides I/O."
     lines = [line.strip() for line in shown(break_down(HIDDEN)).splitlines() if "shortens" in line or "Best" in line]
     assert lines[0].startswith("Caching shortens the epoch by 9 %")
+
+
+def test_what_caching_changes_is_not_told_where_nothing_cached_fits() -> None:
+    """The only point that fits is best, and says nothing of caching."""
+    breakdown = break_down(HIDDEN)
+    (group,) = breakdown.groups
+    no_room = Feasibility((TierRoom("lfs", bytes_per_node=2, bytes_in_all=2, capacity=1, nodes_per_device=1),))
+    assert not no_room.is_possible
+    points = tuple(
+        replace(point, feasibility=no_room) if point.sweep["cache_rate"] else point for point in group.points
+    )
+    only = replace(group, points=points, best=points[0])
+    assert worth_sentence(breakdown, only) == ""
+    half = replace(group, points=(points[0], group.points[1], points[2]))
+    assert worth_sentence(breakdown, half).startswith("Caching what fits shortens the epoch by 9 %")
 
 
 def test_what_cannot_be_told_from_the_best_is_told_by_the_epoch() -> None:
@@ -73,10 +89,7 @@ def test_what_cannot_be_told_from_the_best_is_told_by_the_epoch() -> None:
 def test_of_equal_epochs_the_shorter_io_is_better_then_the_smaller_rate() -> None:
     points = [({"cache_rate": rate}, epochs([0.5, 0.5], io)) for rate, io in ((0.0, 0.2), (0.5, 0.1), (1.0, 0.1))]
     assert break_down(clocked(points)).best.sweep == {"cache_rate": 0.5}
-    assert (
-        first_sentence(break_down(clocked(points)))
-        == "Caching does not shorten the epoch: I/O is hidden behind compute."
-    )
+    assert first_sentence(break_down(clocked(points))) == "Caching does not shorten the epoch: compute hides I/O."
 
 
 def test_without_compute_the_io_decides_as_before() -> None:
@@ -115,7 +128,7 @@ def test_points_that_read_different_amounts_of_data_are_not_ranked() -> None:
     text = shown(found)
     assert "Best:" not in text
     assert "◀ best" not in text
-    assert "Each of these points reads an amount of data of its own" in text
+    assert "Each of these points reads a different amount of data" in text
     content = breakdown_json(found, [], Conditions())
     assert content["best"] is None
     assert [group["amount"] for group in content["groups"]] == [400 << 20, 400 << 17, 4 << 20, 4 << 17]
@@ -166,3 +179,27 @@ def test_of_several_amounts_each_has_its_best() -> None:
     assert "Points that read 78.1 MiB per epoch (2): Best: num_files_train 400, cache_rate 100%" in text
     assert "Points that read 800 KiB per epoch (2): Best: num_files_train 4, cache_rate 100%" in text
     assert text.count("◀ best") == 2
+
+
+def test_without_compute_the_epoch_decides_where_it_contradicts_the_io() -> None:
+    """HDF5 chunks: the least I/O, but a library that works longest beside it. What the user waits for is the epoch."""
+    times = [
+        ({"chunk_size": 4096}, 0.30, 0.40),
+        ({"chunk_size": 65536}, 0.20, 0.25),
+        ({"chunk_size": 1048576}, 0.10, 0.90),
+    ]
+    points = [(sweep, epochs([whole, whole * 1.02], io, compute=0.0)) for sweep, io, whole in times]
+    found = break_down(clocked(points, ["chunk_size"]))
+    assert (found.ranked_by, found.best.sweep) == ("epoch", {"chunk_size": 65536})
+    assert "Best: chunk_size 65536 with an epoch of 0.25" in shown(found)
+    assert breakdown_json(found, [], Conditions())["ranked_by"] == "epoch"
+    faster = estimate(clocked(points, ["chunk_size"]), found, {"GFS-READ": 100.0})
+    assert (faster.after.ranked_by, faster.after.best.sweep) == ("epoch", {"chunk_size": 65536})
+
+
+def test_epochs_that_overlap_do_not_contradict_the_io() -> None:
+    points = [
+        ({"chunk_size": size}, epochs(list(whole), io, compute=0.0))
+        for size, io, whole in ((4096, 0.2, (0.25, 0.45)), (65536, 0.1, (0.3, 0.5)))
+    ]
+    assert break_down(clocked(points, ["chunk_size"])).ranked_by == "io"

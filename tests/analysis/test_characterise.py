@@ -65,7 +65,7 @@ def test_what_is_not_known_says_why() -> None:
     command = characterise(without_loop(trace_of(TWO_RANKS, about=traced())))
     assert command.timeline is None
     assert "--ops" in command.missing["timeline"]
-    assert command.hidden.reason == "compute is not in it"
+    assert command.hidden.reason == "it has no compute times"
 
 
 def test_a_run_that_read_nothing() -> None:
@@ -129,7 +129,11 @@ def test_the_slowest_rank_is_told_apart() -> None:
 
 @pytest.mark.parametrize(
     ("column", "reason"),
-    [("compute_seconds", "compute is not"), ("stall_seconds", "waited"), ("wall_seconds", "wall seconds")],
+    [
+        ("compute_seconds", "it has no compute times"),
+        ("stall_seconds", "it has no stall times"),
+        ("wall_seconds", "it has no wall seconds"),
+    ],
 )
 def test_hidden_is_null_where_a_part_is_unknown(column: str, reason: str) -> None:
     trace = hiding(1.0, 1.0)

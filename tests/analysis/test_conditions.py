@@ -42,7 +42,17 @@ def test_the_worst_overhead_counts() -> None:
 def test_metadata_of_emulated_tiers_is_not_called_warm() -> None:
     warm = {"metadata_cache": "warm"}
     assert not of({**tiers(lfs=True, gfs=True), **warm}).warm_metadata
-    assert of({**tiers(lfs=True, gfs=False), **warm}).warm_metadata
+    assert of({**tiers(lfs=True, gfs=False), **warm}).warm_metadata == ["gfs"]
+
+
+def test_metadata_is_cold_only_where_it_was_in_all_runs_and_could_be() -> None:
+    """Names of files in memory cannot be dropped; the worst of all runs counts."""
+    real, cold = tiers(lfs=False, gfs=False), {"metadata_cache": "cold"}
+    assert of({**real, **cold}).metadata == {"gfs": "cold", "lfs": "cold"}
+    in_memory = {"provenance": {"filesystems": {"lfs": "tmpfs", "gfs": "ext4"}}}
+    assert of({**real, **cold, **in_memory}).metadata == {"gfs": "cold", "lfs": "warm"}
+    assert of({**real, **cold}, {**real, "metadata_cache": "warm"}).metadata == {"gfs": "warm", "lfs": "warm"}
+    assert of({**real, "metadata_cache": "unused"}).metadata == {}
 
 
 def test_other_profilers_are_named() -> None:

@@ -9,18 +9,21 @@ from tests.finding_cases import Case, finding_tests
 from tests.traces import TIERS
 from tierscope.analysis.coverage import (
     about_coverage,
+    about_elsewhere,
     about_page_cache,
     coverage_json,
     merged,
     read_share,
     written_share,
 )
+from tierscope.analysis.times import DescribedRun
 from tierscope.analysis.wording import Finding
 from tierscope.report.coverage import coverage_line
 from tierscope.trace.coverage import FAULT_BYTES, Coverage, RealReads, coverage
 from tierscope.trace.description import DescribedTier, Measured, Records, Traced
 from tierscope.trace.kernel_io import KernelIo
 from tierscope.trace.provenance import Provenance
+from tierscope.trace.trace import RunKey
 
 MIB = 1 << 20
 WHOLE = Coverage(
@@ -65,7 +68,18 @@ def said(*abouts: Traced | Measured) -> list[Finding]:
     return [*about_coverage(abouts), *about_page_cache(abouts, frozenset())]
 
 
+def traced(moved_bytes: int, **changes: Any) -> DescribedRun:
+    return DescribedRun(RunKey(0, 1), command(**changes), {}, moved_bytes)
+
+
 CASES: dict[str, Case] = {
+    "elsewhere": Case(
+        lambda: list(about_elsewhere([traced(10 * MIB)])),
+        {"percent": pytest.approx(100 * 100 / 110), "bytes": 100 * MIB, "all_bytes": 110 * MIB},
+        lambda: list(
+            about_elsewhere([traced(105 * MIB), traced(0, seen_read_bytes=6 * MIB)])
+        ),  # next to nothing, or libraries
+    ),
     "low_coverage": Case(
         lambda: said(command(), command(seen_read_bytes=94 * MIB)),
         {
@@ -148,7 +162,7 @@ def test_a_tier_that_is_known_to_be_warm_is_not_named_again() -> None:
 def test_a_share_that_cannot_be_told_is_none(changes: dict[str, Any], reason: str) -> None:
     found = structs.replace(WHOLE, **changes)
     assert (read_share(found).value, read_share(found).reason) == (None, reason)
-    assert coverage_line(found).startswith("Coverage: cannot tell")
+    assert coverage_line(found).startswith("Coverage: what fraction of reads was recorded is unknown (")
     plain = coverage_json(found)
     assert plain is not None
     assert (plain["share"], plain["unknown_because"]) == (None, reason)
@@ -156,9 +170,9 @@ def test_a_share_that_cannot_be_told_is_none(changes: dict[str, Any], reason: st
 
 def test_the_line_has_both_numbers_and_never_rounds_up() -> None:
     found = structs.replace(WHOLE, seen_read_bytes=100 * MIB - 1000)
-    assert coverage_line(found) == "Coverage: the recorder saw 99.9 % of 100 MiB read and 100 % of 10 MiB written."
+    assert coverage_line(found) == "Coverage: recorded 99.9 % of 100 MiB read and 100 % of 10 MiB written."
     bound = structs.replace(WHOLE, mapped_fault_bytes=100 * MIB, kernel_written_bytes=None)
-    assert coverage_line(bound) == "Coverage: the recorder saw at least 50 % of at most 200 MiB read."
+    assert coverage_line(bound) == "Coverage: recorded at least 50 % of at most 200 MiB read."
 
 
 def test_runs_are_added_up_and_one_that_lacks_a_count_makes_it_unknown() -> None:

@@ -44,7 +44,7 @@ def test_what_is_even_and_text_is_not_refused(text: CsvText) -> None:
 
 
 def test_the_first_ragged_and_the_first_binary_line_are_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"x\.csv:3: has 1 cells where the header has 2"):
+    with pytest.raises(UserError, match=r"x\.csv:3: has 1 cells, but the header has 2"):
         written(tmp_path, b"a,b\n1,2\n1\n").refuse_ragged()
     with pytest.raises(UserError, match=r"x\.csv:4: is not UTF-8 text"):
         written(tmp_path, b"a,b\n1,2\n1\n\xff\n")
@@ -72,13 +72,13 @@ def test_a_long_cell_is_cut() -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"a,b\r1,2\r3,4\r", "has lines that end in CR only; save it with line ends LF or CRLF"),
-        (b"a,b\r1,2\n3,4\n", "has lines that end in CR only"),
+        (b"a,b\r1,2\r3,4\r", "has CR line endings; save it with LF or CRLF"),
+        (b"a,b\r1,2\n3,4\n", "has CR line endings"),
         ("a,b\n1,2\n".encode("utf-16"), "is not UTF-8 text"),
-        (b"a," * 5000 + b"b\n", "has 5,001 columns, and at most 4,096 are read"),
+        (b"a," * 5000 + b"b\n", "has 5,001 columns; the maximum is 4,096"),
         (b"a" * (2 << 20), "is longer than 1 MiB; the first line must be rank,"),
-        (b",".join(b"c%d" % place for place in range(2000)) + b"\n" + b"1\n" * 2000, "has 1 cells where the header"),
-        (b",".join(b"c%d" % place for place in range(2000)) + b"\n" * 2000, "has more blank lines than rows can be"),
+        (b",".join(b"c%d" % place for place in range(2000)) + b"\n" + b"1\n" * 2000, "has 1 cells, but the header"),
+        (b",".join(b"c%d" % place for place in range(2000)) + b"\n" * 2000, "has too many blank lines"),
     ],
 )
 def test_what_is_no_table_is_refused_before_it_is_read(content: bytes, told: str, tmp_path: Path) -> None:

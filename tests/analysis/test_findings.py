@@ -9,6 +9,7 @@ import pytest
 from msgspec import structs
 
 from tests.analysis.test_coverage import CASES as COVERAGE
+from tests.analysis.test_feasible import CASES as FEASIBLE
 from tests.analysis.test_habits import CASES as HABITS
 from tests.analysis.test_shuffling_findings import CASES as SHUFFLING
 from tests.analysis.test_stragglers import CASES as STRAGGLERS
@@ -45,6 +46,11 @@ def found(
     times = from_traces(traces or [run()], TIERS, basis)
     given = conditions(times, cold_rows(cold or []))
     return find(times, break_down(times), given, expected, None if goal is None else Goal.of(goal))
+
+
+def inert_found(inert: dict[str, str]) -> list[Finding]:
+    times = from_traces([run()], TIERS, "busy")
+    return find(times, break_down(times), replace(conditions(times, cold_rows([])), inert=inert), None, None)
 
 
 def sized(files: int, point: int) -> Trace:
@@ -220,10 +226,20 @@ CASES: dict[str, Case] = {
         {"methods": ["bound"]},
         lambda: found(run(about={"kind": "measured"})),
     ),
+    "sampled_operations": Case(
+        lambda: found(run(about=simulated(sampled_share=0.25))),
+        {"percent": 25.0},
+        lambda: found(run(about=simulated(sampled_share=None))),
+    ),
     "upper_bound": Case(
         lambda: found(run(about=simulated(upper_bound=True))),
         {},
         lambda: found(run(about=simulated(upper_bound=False))),
+    ),
+    "not_identified": Case(
+        lambda: found(run(about=simulated(unidentified=["reads of 2 MiB"]))),
+        {"why": "reads of 2 MiB", "points": ["cache_rate 50%"], "first": "cache_rate 50%"},
+        lambda: found(run(about=simulated())),
     ),
     "staging_pays": Case(
         lambda: found(*staged((0.0, 10.0, 0.0), (0.5, 8.0, 5.0), (0.75, 6.0, 30.0), (1.0, 11.0, 40.0))),
@@ -278,7 +294,9 @@ CASES: dict[str, Case] = {
         lambda: found(on_tiers(DescribedTier(name="lfs", device="8"), DescribedTier(name="gfs", device="9"))),
     ),
     "warm_metadata": Case(
-        lambda: found(run(about={"metadata_cache": "warm"})), {}, lambda: found(run(about={"metadata_cache": "cold"}))
+        lambda: found(run(about={"metadata_cache": "warm"})),
+        {"tiers": ["gfs", "lfs"]},
+        lambda: found(run(about={"metadata_cache": "cold"})),
     ),
     "trimmed": Case(
         lambda: found(run(about={"trimmed_samples": 0}), run(point=1, rate=0.6, about={"trimmed_samples": 3})),
@@ -328,6 +346,11 @@ CASES: dict[str, Case] = {
         lambda: found(run(about=simulated(checkpoints=True))),
         {},
         lambda: found(run(about=simulated(checkpoints=False))),
+    ),
+    "writes_as_reads": Case(
+        lambda: found(run(about=simulated(writes_as_reads=["gfs"]))),
+        {"tiers": ["gfs"]},
+        lambda: found(run(about=simulated(writes_as_reads=[]))),
     ),
     "hidden": Case(
         lambda: found(run(compute_seconds=9.0, stall_seconds=0.4)),
@@ -541,8 +564,13 @@ CASES: dict[str, Case] = {
     ),
     "several_cases": Case(
         lambda: found(*cased(6.0, 2.0)),
-        {"cases": 2, "first": "b"},
+        {"cases": 2, "names": ["b", "a"]},
         lambda: found(*cased(6.0, cases="b")),
+    ),
+    "inert_key": Case(
+        lambda: inert_found({"transfer_size": "every sample is read by itself"}),
+        {"key": "transfer_size", "why": "every sample is read by itself"},
+        found,
     ),
     "different_data": Case(
         lambda: found(*(sized(files, index) for index, files in enumerate((4, 400)))),
@@ -555,7 +583,7 @@ CASES: dict[str, Case] = {
 def test_every_kind_has_a_case() -> None:
     """Those of estimates, requirements, training, shuffling, stragglers and probes have theirs where these are tested."""
     others = KINDS_OF_ESTIMATES | set(HABITS) | set(REQUIREMENTS) | set(TRAINING) | set(SHUFFLING) | set(STRAGGLERS)
-    others |= set(PROBES) | set(COVERAGE)
+    others |= set(PROBES) | set(COVERAGE) | set(FEASIBLE)
     assert set(CASES) | others == set(WORDING)
     assert not set(CASES) & others
 
@@ -570,12 +598,15 @@ def test_every_kind_has_a_case() -> None:
 @pytest.mark.parametrize(
     ("finding", "text"),
     [
-        (Finding("late", {"percent": 50.4, "seconds": 0.002}), "really took longer than emulated, 2 ms in all"),
-        (Finding("mapped", {"tier": "gfs", "ops": 3, "bytes": 2048}), "gfs: 3 × mmap of its files, 2 KiB in all;"),
+        (Finding("late", {"percent": 50.4, "seconds": 0.002}), "ran slower than their configured rates, 2 ms in total"),
+        (Finding("mapped", {"tier": "gfs", "ops": 3, "bytes": 2048}), "gfs: files were mapped 3 times (mmap, 2 KiB);"),
         (Finding("emulated", {"tiers": ["gfs", "lfs"]}), "emulated tiers: gfs, lfs; their"),
-        (Finding("damaged", {"files": 2, "names": ["a: is cut off", "b: is not"]}), "2 (a: is cut off; b: is not)"),
-        (Finding("ended_command", {"signal": "SIGSEGV", "code": 139}), "was ended by SIGSEGV (exit code 139): "),
-        (Finding("running", {"command": "sh {x}", "pids": [7, 9]}), "still runs (sh {x}; processes: 7, 9): "),
+        (
+            Finding("damaged", {"files": 2, "names": ["a: is cut off", "b: is not"]}),
+            "2 record files are damaged; the damaged parts are ignored (a: is cut off; b: is not)",
+        ),
+        (Finding("ended_command", {"signal": "SIGSEGV", "code": 139}), "was killed by SIGSEGV (exit code 139): "),
+        (Finding("running", {"command": "sh {x}", "pids": [7, 9]}), "is still running (sh {x}; processes: 7, 9): "),
     ],
 )
 def test_numbers_are_shown_as_people_read_them(finding: Finding, text: str) -> None:
@@ -624,13 +655,13 @@ def test_nothing_recorded_is_not_blamed_on_paths_when_processes_could_not_record
 def test_without_a_span_the_missing_marks_are_still_said() -> None:
     (finding,) = command(marked=False, span_seconds=None)
     assert finding.text == (
-        "no epochs were marked: everything counts as one, an unknown time from the first operation to the last"
+        "no epochs were marked: the whole run counts as one epoch, an unknown time from first to last operation"
     )
 
 
 def test_of_many_damaged_files_a_few_are_named() -> None:
     (finding,) = command(damaged_files=[f"{n}.state: is cut off" for n in range(9)], damaged_file_count=9)
-    assert "damaged: 9 (0.state" in finding.text
+    assert "9 record files are damaged; the damaged parts are ignored (0.state" in finding.text
     assert "4.state" in finding.text
     assert "5.state" not in finding.text
 

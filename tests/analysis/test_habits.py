@@ -133,7 +133,7 @@ CASES: dict[str, Case] = {
     ),
     "small_requests": Case(
         lambda: found(opens=10, reads=100, read_bytes=100 * 4096),
-        {"tier": "gfs", "reads": 100, "mean_bytes": 4096.0, "limit": "what storage moves at once", "limit_bytes": MIB},
+        {"tier": "gfs", "reads": 100, "mean_bytes": 4096.0, "limit": "a typical storage transfer", "limit_bytes": MIB},
         lambda: found(opens=30, reads=100, read_bytes=100 * 4096),
     ),
     "small_transfers": Case(
@@ -186,7 +186,7 @@ CASES: dict[str, Case] = {
     [
         ({"transfer_bytes": 256 << 10, "stripe_bytes": 4 << 20}, "the transfer size", 256 << 10),
         ({"stripe_bytes": 4 << 20}, "the stripe size", 4 << 20),
-        ({"stripe_bytes": 0}, "what storage moves at once", MIB),
+        ({"stripe_bytes": 0}, "a typical storage transfer", MIB),
     ],
 )
 def test_small_requests_name_what_they_are_smaller_than(known: dict[str, Any], limit: str, nbytes: int) -> None:

@@ -131,11 +131,11 @@ def test_a_single_step_leaves_nothing_to_count() -> None:
     (point,) = point_metrics([trace([epoch(1, [(1.0, 1.0)])])], MetricOptions(0.9))
     metric = metric_json(point, 0.9)
     assert (metric["train_au_percentage"], metric["train_au_meet_expectation"]) == ([None], None)
-    assert any("unknown (no step is left that counts)" in line for line in metric_lines(point, 1, 0.9))
+    assert any("unknown (no counted step)" in line for line in metric_lines(point, 1, 0.9))
 
 
 def test_who_did_not_see_the_loop_has_no_metrics() -> None:
-    with pytest.raises(ResultError, match="only runs of ours have"):
+    with pytest.raises(ResultError, match="samples and epoch times of every rank, which only 'tierscope run' records"):
         epoch_metrics(without_loop(trace([epoch(1, [(1.0, 1.0)])])), MetricOptions())
 
 

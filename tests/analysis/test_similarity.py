@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.traces import trace_of
 from tierscope.analysis.character_metrics import METRICS, Fact
 from tierscope.analysis.characterise import Character, characterise
-from tierscope.analysis.similarity import similarity
+from tierscope.analysis.similarity import cosine_of, similarity
 
 PLAIN = characterise(trace_of({(0, 1): {"GFS-READ": 2.0}}))
 NUMBERS = st.lists(st.floats(0, 1e12), min_size=len(METRICS), max_size=len(METRICS))
@@ -63,6 +63,51 @@ def test_nothing_in_common() -> None:
     found = similarity(nothing, nothing)
     assert (found.cosine, found.largest, found.metrics) == (None, None, ())
     assert found.left_out[0].reason == "A: lost; B: lost"
+
+
+def changed(**values: float) -> Character:
+    return replace(ONE, metrics={**ONE.metrics, **{name: Fact(value) for name, value in values.items()}})
+
+
+def test_the_metric_that_holds_it_down_is_named_first_and_by_how_much() -> None:
+    """All alike but one: without it the cosine is 1, and without any other it falls."""
+    likeness = similarity(ONE, changed(bandwidth_per_operation=12.5))
+    (lowering,) = likeness.held_down_by
+    assert lowering.name == "bandwidth_per_operation"
+    assert lowering.cosine_without == pytest.approx(1.0)
+    assert likeness.rise(lowering) == pytest.approx(1 - (likeness.cosine or 0))
+    assert all(likeness.rise(metric) < 0 for metric in likeness.metrics if metric.name != lowering.name)
+
+
+def test_a_tenfold_difference_hides_in_a_high_cosine_and_is_named() -> None:
+    likeness = similarity(ONE, changed(bandwidth_per_operation=12.5))
+    assert likeness.cosine is not None
+    assert likeness.cosine > 0.95  # as high as DLIO's own table
+    assert [(metric.name, metric.ratio) for metric in likeness.far_apart] == [("bandwidth_per_operation", 10.0)]
+    gone = similarity(ONE, changed(bandwidth_per_operation=0.0))
+    assert gone.cosine == pytest.approx(gone.least_for_one)
+    assert math.isinf(gone.far_apart[0].ratio)
+
+
+def test_runs_of_different_scale_are_told_and_compared_without_what_grows() -> None:
+    assert similarity(ONE, ONE).same_scale
+    larger = changed(io_seconds=80.0, bytes=10_000.0, files=40.0)
+    likeness = similarity(ONE, larger)
+    assert not likeness.same_scale
+    assert likeness.cosine_of_habits == pytest.approx(1.0)
+    assert (likeness.cosine or 1) < 0.9
+    assert not similarity(ONE, replace(ONE, epochs=ONE.epochs + 1)).same_scale
+    assert not similarity(ONE, replace(ONE, ranks=ONE.ranks * 2)).same_scale
+
+
+@given(NUMBERS, NUMBERS)
+def test_the_cosine_without_a_metric_is_the_cosine_of_the_others(first: list[float], second: list[float]) -> None:
+    likeness = similarity(having(*first), having(*second))
+    for metric in likeness.metrics:
+        others = [other for other in likeness.metrics if other is not metric]
+        assert metric.cosine_without == cosine_of(others)
+    rises = [likeness.rise(metric) for metric in likeness.held_down_by]
+    assert rises == sorted(rises, reverse=True)
 
 
 @pytest.mark.parametrize(

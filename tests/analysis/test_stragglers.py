@@ -60,10 +60,10 @@ CASES = {
 def test_their_words() -> None:
     (rank,), (node,) = CASES["straggler"].yes(), CASES["straggling_node"].yes()
     assert rank.text == (
-        "rank 2 on node 1 is a straggler: 5.0 times the median of the other ranks in 2 of 3 epochs; times of the slowest process are mostly its own"
+        "rank 2 on node 1 is a straggler: 5.0 times the median of the other ranks in 2 of 3 epochs; it dominates the times of the slowest process"
     )
     assert node.text == (
-        "node 1 is a straggler: even its fastest rank takes 5.3 times the median of the other nodes' in 2 of 2 epochs; times of the slowest process are mostly its own"
+        "node 1 is a straggler: even its fastest rank takes 5.3 times the median of the other nodes in 2 of 2 epochs; it dominates the times of the slowest process"
     )
 
 

@@ -109,11 +109,11 @@ class TestFromTraces:
     def test_runs_of_another_sweep_are_refused(self) -> None:
         good = trace_of({(0, 1): {}}, sweep={"cache_rate": 0.0})
         bad = trace_of({(0, 1): {}}, point=7, repetition=2, sweep={"threads": 1})
-        with pytest.raises(ResultError, match="run 7-r2: was made by another sweep"):
+        with pytest.raises(ResultError, match="run 7-r2: belongs to another sweep"):
             from_traces([good, bad], TIERS)
 
     def test_nothing_is_no_result(self) -> None:
-        with pytest.raises(UserError, match="no finished run yet"):
+        with pytest.raises(UserError, match="no run has finished yet"):
             from_traces([], TIERS)
 
 
@@ -246,7 +246,7 @@ class TestCsvThatIsWrong:
         said = refusal(
             csv, lines("0,1,GFS-READ,1", "1,1,GFS-READ,1", "", "0,1,GFS-META,1", " 0,1,GFS-READ,2", "1,1,GFS-READ,1")
         )
-        assert said.startswith("6: this rank, epoch and class was given before")
+        assert said.startswith("6: duplicate rank, epoch and class")
 
     @pytest.mark.parametrize("column", ["repetition", "batch_size", "format"])
     def test_a_column_can_tell_them_apart(self, csv: Path, column: str) -> None:
@@ -279,20 +279,22 @@ class TestCsvThatIsWrong:
         ("row", "cells"), [("0,1,GFS-META,1,5", 5), ("0,1,GFS-META", 3), ("0", 1), ("0,1,GFS-META,1,", 5)]
     )
     def test_ragged_lines(self, csv: Path, row: str, cells: int) -> None:
-        assert refusal(csv, lines(GOOD, "", row, GOOD)).startswith(f"4: has {cells} cells where the header has 4")
+        assert refusal(csv, lines(GOOD, "", row, GOOD)).startswith(f"4: has {cells} cells, but the header has 4")
 
     def test_a_short_line_does_not_pass_as_an_empty_sweep_value(self, csv: Path) -> None:
         said = refusal(csv, lines(f"{GOOD},0.5", "0,1,GFS-META,1", header=f"{HEADER},cache_rate"))
-        assert said.startswith("3: has 4 cells where the header has 5")
+        assert said.startswith("3: has 4 cells, but the header has 5")
 
     @pytest.mark.parametrize("header", [f"{HEADER},seconds", f"{HEADER}, rank", f'{HEADER},x,"x"'])
     def test_a_column_that_is_there_twice(self, csv: Path, header: str) -> None:
         cells = ",1" * (header.count(",") - 3)
-        assert "is there twice" in refusal(csv, lines(GOOD + cells, header=header))
+        assert "appears twice" in refusal(csv, lines(GOOD + cells, header=header))
 
     @pytest.mark.parametrize("name", ["", " ", '"a\nb"', "\x1b[31m"])
     def test_a_column_without_a_name_to_show(self, csv: Path, name: str) -> None:
-        assert refusal(csv, lines(f"{GOOD},1", header=f"{HEADER},{name}")).startswith("1: column 5 has no name")
+        assert refusal(csv, lines(f"{GOOD},1", header=f"{HEADER},{name}")).startswith(
+            "1: column 5 has no printable name"
+        )
 
     def test_a_column_named_like_a_class(self, csv: Path) -> None:
         said = refusal(csv, lines(f"{GOOD},1", header=f"{HEADER},GFS-READ"))

@@ -61,6 +61,7 @@ SUMMARY: dict[str, tuple[type, ...]] = {
     "background_write_seconds": (float, NoneType),
     "staging_seconds": (float, NoneType),
     "break_even_epochs": (int, NoneType),
+    "feasibility": (dict, NoneType),
 }
 BEST = {**SUMMARY, "smallest_equal": (dict, NoneType)}
 WHOLE: dict[str, tuple[type, ...]] = {
@@ -75,6 +76,8 @@ WHOLE: dict[str, tuple[type, ...]] = {
     "profilers": (list,),
     "emulated_tiers": (list,),
     "resident_share": (dict,),
+    "metadata_cache": (dict,),
+    "evict_seconds": (float, NoneType),
     "coverage": (dict, NoneType),
     "overhead": (dict,),
     "points": (list,),

@@ -304,7 +304,7 @@ CASES = {
     ),
     "nothing_read": Case(
         lambda: said(run([20.0], log={"data": "synthetic"})),
-        {"where": "the only point", "why": "samples are made on the device"},
+        {"where": "the only point", "why": "samples are generated on the device"},
         lambda: said(run([20.0])),
     ),
     "sample_repeated": Case(

@@ -9,8 +9,8 @@ import pytest
 from tierscope.analysis.wording import ADVICE, CAUSES, DOUBTS, WORDING, Finding, shown_evidence
 from tierscope.trace.description import Doubt
 
-NAMES = {"tier", "filesystem", "class", "system", "network", "before", "after", "before_where", "after_where"}
-NOT_PLURAL = {"is", "was", "has", "process", "does", "needs"}
+NAMES = {"tier", "filesystem", "class", "system", "network", "before", "after", "before_where", "after_where", "case"}
+NOT_PLURAL = {"is", "was", "has", "process", "does", "needs", "changes", "depends"}
 
 
 def one_of_everything(kind: str) -> dict[str, Any]:
@@ -43,8 +43,8 @@ def test_one_of_a_thing_has_no_plural(kind: str) -> None:
 @pytest.mark.parametrize(
     ("files", "text"),
     [
-        (1, "gfs: the only file lies on the same object server"),
-        (3, "gfs: all 3 files lie on the same object server"),
+        (1, "gfs: the only file is on the same object server"),
+        (3, "gfs: all 3 files are on the same object server"),
     ],
 )
 def test_words_follow_an_amount(files: int, text: str) -> None:
@@ -54,8 +54,8 @@ def test_words_follow_an_amount(files: int, text: str) -> None:
 def test_amounts_stand_with_their_noun() -> None:
     trimmed = [Finding("trimmed", {"samples": samples}).text for samples in (1, 2)]
     assert trimmed == [
-        "1 sample per epoch was left out, because it does not divide over the ranks",
-        "2 samples per epoch were left out, because they do not divide over the ranks",
+        "1 sample per epoch was dropped because it does not divide evenly among the ranks",
+        "2 samples per epoch were dropped because they do not divide evenly among the ranks",
     ]
     assert "up to 2 processes of a rank" in Finding("wall_processes", {"processes": 2}).text
 

@@ -111,6 +111,6 @@ def test_every_promised_system_is_a_machine(name: str) -> None:
 
 def test_a_system_that_does_not_say_enough_is_refused_with_its_keys() -> None:
     with pytest.raises(
-        UserError, match=r"system laptop: hardware\.accelerator\.count, .*memory_bandwidth, .*fp32 not given"
+        UserError, match=r"system laptop: hardware\.accelerator\.count, .*memory_bandwidth, .*fp32 not set"
     ):
         machine_of("laptop", load_system("laptop").system)

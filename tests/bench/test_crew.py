@@ -90,6 +90,7 @@ def test_a_run_reads_every_sample_once_per_epoch(tmp_path: Path, pair: LocalCrew
     assert sum(amounts) == 48
 
 
+@pytest.mark.faults
 def test_a_failing_rank_ends_the_crew_with_its_own_error(tmp_path: Path) -> None:
     task = run_task(tmp_path / "out", "epochs=50")
     crew = LocalCrew(2)
@@ -97,11 +98,12 @@ def test_a_failing_rank_ends_the_crew_with_its_own_error(tmp_path: Path) -> None
     pids = [who.pid for who in crew.call(WhoTask(), silent)]
     victim = next((tmp_path / "out" / "tiers" / "gfs").rglob("*.raw"))
     victim.unlink()
-    with pytest.raises(VanishedDataError, match=rf"rank \d \(node \d\): .*{victim.name}: vanished"):
+    with pytest.raises(VanishedDataError, match=rf"rank \d \(node \d\): .*{victim.name}: has disappeared"):
         crew.call(task, silent)
     assert not wait_until_dead(pids)
 
 
+@pytest.mark.faults
 def test_a_killed_rank_ends_the_run_promptly(tmp_path: Path) -> None:
     task = run_task(tmp_path / "out", "epochs=1000", "computation_time=50 ms")
     crew = LocalCrew(2)
@@ -113,6 +115,7 @@ def test_a_killed_rank_ends_the_run_promptly(tmp_path: Path) -> None:
     assert not wait_until_dead(pids)
 
 
+@pytest.mark.faults
 def test_a_bug_in_a_rank_is_shown_with_its_traceback(tmp_path: Path) -> None:
     broken: Task = RunTask(tiny("sweep={}"), "threads", str(tmp_path), None, "sleep", str(tmp_path / "no" / "folder"))
     with LocalCrew(2) as crew, pytest.raises(Exception, match=r"FileNotFoundError(.|\n)*Traceback") as caught:
@@ -120,6 +123,7 @@ def test_a_bug_in_a_rank_is_shown_with_its_traceback(tmp_path: Path) -> None:
     assert getattr(caught.value, "exit_code", None) == 1
 
 
+@pytest.mark.faults
 def test_ranks_die_with_their_director() -> None:
     program = (
         "import sys, time\n"
@@ -145,6 +149,7 @@ def test_too_many_ranks_for_one_machine_are_refused_before_any_starts() -> None:
 SLOW = ("epochs=2", "computation_time=50 ms", "batch_size=1")  # a second and more
 
 
+@pytest.mark.faults
 def test_a_stopped_rank_ends_the_run_at_the_limit_and_is_ended_itself(tmp_path: Path) -> None:
     task = run_task(tmp_path / "out", *SLOW)
     crew = LocalCrew(2, stall_seconds=0.5)
@@ -156,6 +161,7 @@ def test_a_stopped_rank_ends_the_run_at_the_limit_and_is_ended_itself(tmp_path: 
     assert not wait_until_dead(pids)
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("who", ["rank 1", "the command itself"])
 def test_a_run_that_was_suspended_has_no_result_and_the_crew_goes_on(tmp_path: Path, who: str, pair: LocalCrew) -> None:
     task = run_task(tmp_path / "out", *SLOW)
@@ -169,6 +175,7 @@ def test_a_run_that_was_suspended_has_no_result_and_the_crew_goes_on(tmp_path: P
     assert all(rank.epochs for rank in pair.call(run_task(tmp_path / "out", "epochs=1"), silent))
 
 
+@pytest.mark.faults
 def test_staging_may_be_suspended(tmp_path: Path, pair: LocalCrew) -> None:
     os.kill(pair.pids[0], signal.SIGCONT)
     stage(pair, run_task(tmp_path / "out"))

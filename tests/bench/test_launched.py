@@ -33,7 +33,9 @@ def test_a_rank_that_nobody_launched_says_why_it_ends(rank: str, monkeypatch: py
     monkeypatch.setenv("PMI_SIZE", "2")
     monkeypatch.setenv("PMI_RANK", rank)
     monkeypatch.setattr(mpi, "_has_launcher", lambda: False)
-    with pytest.raises(UserError, match=r"mpi4py is missing; .*; if no launcher started this, unset PMI_SIZE and PMI_"):
+    with pytest.raises(
+        UserError, match=r"mpi4py is missing; .*; if this was not started by a launcher, unset PMI_SIZE and PMI_"
+    ):
         mpi.connect()
 
 

@@ -172,7 +172,7 @@ def test_after_some_attempts_it_is_enough() -> None:
         tried.append(1)
         refuse_suspended([2, 5, 7], director=False)
 
-    expected = r"point 3: rank 2 and 2 more were suspended in each of 3 attempts; run the same command again"
+    expected = r"point 3: rank 2 and 2 more were suspended in each of 3 attempts; find out what suspends it, then rerun the same command"
     with pytest.raises(StoppedError, match=expected) as caught:
         until_undisturbed("point 3", measure, lambda _: None)
     assert len(tried) == MOST_ATTEMPTS

@@ -42,7 +42,7 @@ def test_threads_where_it_is_not_or_when_asked_for(threads: int, name: str, monk
 
 @pytest.mark.usefixtures("no_library")
 def test_what_needs_the_library_says_so() -> None:
-    fix = "install tierscope again where there is a C compiler, or"
+    fix = "reinstall tierscope with a C compiler available, or"
     with pytest.raises(UserError) as caught:
         choose_loader(small_study("data_loader=native"))
     assert str(caught.value) == (
@@ -65,7 +65,7 @@ def test_another_profiler_does_not_measure_loaders_of_frameworks(name: str) -> N
     with pytest.raises(UserError) as caught:
         choose_loader(study, seen=True)
     assert str(caught.value) == (
-        f"workload.reader.data_loader = {name} is measured by our own recorder; leave --profiler out"
+        f"workload.reader.data_loader = {name} works only with the built-in recorder; remove --profiler"
     )
 
 

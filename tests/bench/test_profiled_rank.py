@@ -151,9 +151,10 @@ def test_ranks_get_the_variables_and_say_how_they_ended() -> None:
     assert first.returncode == 0
 
 
+@pytest.mark.faults
 def test_a_rank_that_does_not_leave_is_ended_and_named() -> None:
     crew = LocalCrew(1)
     (process,) = crew._processes
     os.kill(process.pid, signal.SIGSTOP)
-    assert crew.leave(0.2) == ["rank 0 did not end within 0.2 s"]
+    assert crew.leave(0.2) == ["rank 0 did not exit within 0.2 s"]
     assert process.returncode == -signal.SIGKILL

@@ -14,8 +14,9 @@ from tierscope.bench.group import Alone
 from tierscope.bench.run import RunTask, ops_path, run_rank
 from tierscope.errors import DamagedDataError, VanishedDataError
 from tierscope.loaders.choose import choose_loader
+from tierscope.mounts import IN_MEMORY, filesystem_of
 from tierscope.spec.study import Study
-from tierscope.storage import cold, directory
+from tierscope.storage import cold, directory, dropping
 from tierscope.storage.emulated import Board
 from tierscope.trace.ops import OP_ROW
 from tierscope.trace.rank_trace import RankTrace
@@ -221,60 +222,135 @@ class TestEmulated:
 
 
 class TestCold:
-    def test_every_tier_says_what_was_still_cached(self, tmp_path: Path) -> None:
-        for epoch in staged_run(tmp_path).epochs:
+    @data_loaders
+    def test_every_tier_says_what_was_cached_when_its_files_were_opened(self, tmp_path: Path, data_loader: str) -> None:
+        for epoch in staged_run(tmp_path, f"data_loader={data_loader}").epochs:
             lfs, gfs = epoch.residency
             assert (lfs.tier, gfs.tier) == ("lfs", "gfs")
             assert lfs.checked_bytes == 12 * RECORD
             assert gfs.checked_bytes == 12 * RECORD  # the others are read from lfs
             for tier in (lfs, gfs):
                 assert tier.resident_bytes is None or 0 <= tier.resident_bytes <= tier.checked_bytes
+                assert 0 < tier.evict_seconds < epoch.seconds
 
     def test_residency_is_what_cachestat_says(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        python = ("epochs=1", "data_loader=threads")
         monkeypatch.setattr(cold, "cached_pages", lambda _fd: 1)
-        monkeypatch.setattr(cold, "evict", lambda _paths: None)
-        warm = staged_run(tmp_path, "epochs=1").epochs[0].residency
+        warm = staged_run(tmp_path, *python).epochs[0].residency
         assert [tier.resident_bytes for tier in warm] == [12 * RECORD, 12 * RECORD]
         monkeypatch.setattr(cold, "cached_pages", lambda _fd: None)
-        unknown = staged_run(tmp_path, "epochs=1").epochs[0].residency
+        unknown = staged_run(tmp_path, *python).epochs[0].residency
         assert [tier.resident_bytes for tier in unknown] == [None, None]
 
     @pytest.mark.parametrize("emulated", [False, True])
-    def test_real_tiers_are_evicted_before_each_epoch_and_emulated_ones_left_warm(
+    def test_real_tiers_are_evicted_as_they_are_read_and_emulated_ones_left_warm(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, emulated: bool
     ) -> None:
-        study = small_study(f"gfs.emulate={str(emulated).lower()}", "gfs.metadata_ops=100000/s")
+        study = small_study(f"gfs.emulate={str(emulated).lower()}", "gfs.metadata_ops=100000/s", "data_loader=threads")
         stage(study, str(tmp_path))
         lfs, gfs = (files.folder for files in tier_files(study, str(tmp_path)))
-        evicted: list[str] = []
-        monkeypatch.setattr(cold, "evict", evicted.extend)
+        access = Counting()
+        monkeypatch.setattr(directory, "Directory", lambda: access)
         board = Board(1)
         run_rank(task_of(study, tmp_path, board), Alone())
         board.close()
-        assert sum(path.startswith(lfs) for path in evicted) == 2 * 12
-        assert sum(path.startswith(gfs) for path in evicted) == (0 if emulated else 2 * 12)
+        assert (
+            sum(path.startswith(lfs) for path in access.evicted) == 2 * 2 * 12
+        )  # when it is opened, before it is closed
+        assert sum(path.startswith(gfs) for path in access.evicted) == (0 if emulated else 2 * 2 * 12)
+        assert sum(path.startswith(lfs) for path in access.opened) == 2 * 12  # nobody opens it for that
 
     def test_nothing_is_evicted_or_looked_at_when_the_study_says_so(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(cold, "evict", lambda _paths: pytest.fail("evicted"))
-        assert staged_run(tmp_path, "evict=false").epochs[0].residency == ()
+        access = Counting()
+        monkeypatch.setattr(directory, "Directory", lambda: access)
+        assert staged_run(tmp_path, "evict=false", "data_loader=threads").epochs[0].residency == ()
+        assert access.evicted == access.looked == []
 
-    def test_ranks_together_evict_and_check_each_read_where_it_is_read_from(
+    def test_ranks_together_evict_and_check_each_file_where_it_is_read_from(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         study = small_study("nodes=2", "ranks_per_node=2", "epochs=1", "data_loader=threads")
         stage(study, str(tmp_path))
-        evicted: list[str] = []
-        checked: list[str] = []
-        monkeypatch.setattr(cold, "evict", evicted.extend)
-        monkeypatch.setattr(cold, "resident", lambda paths: (0, checked.extend(paths)))  # type: ignore[func-returns-value]
         access = Counting()
         monkeypatch.setattr(directory, "Directory", lambda: access)
         for rank in range(4):
             run_rank(task_of(study, tmp_path), Rank(rank, 4))
-        assert len(evicted) == 24
-        assert sorted(evicted) == sorted(checked) == sorted(access.opened)
+        assert len(access.opened) == 24
+        assert sorted(access.opened) == sorted(access.looked) == sorted(access.evicted)[::2]
+
+    @pytest.mark.parametrize("format_", ["raw", "npz", "hdf5"])
+    def test_a_file_of_many_samples_is_evicted_before_its_first_and_after_its_last(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str
+    ) -> None:
+        """In between the page cache is there, as it is in training."""
+        study = small_study(
+            f"format={format_}", "num_samples_per_file=6", "num_files_train=4", "batch_size=2", "read_threads=3",
+            "nodes=1", "ranks_per_node=2", "epochs=1", "data_loader=threads", "cache_rate=0",
+        )  # fmt: skip
+        stage(study, str(tmp_path))
+        access = Counting()
+        monkeypatch.setattr(directory, "Directory", lambda: access)
+        for rank in range(2):
+            run_rank(task_of(study, tmp_path), Rank(rank, 2))
+        files = set(access.opened)
+        assert len(files) == 4 < len(access.opened)
+        assert sorted(access.evicted) == sorted([*files, *files])  # by whichever rank is the first, and the last
+        assert sorted(access.looked) == sorted(files)
+
+    @NEEDS_LIBRARY
+    @pytest.mark.parametrize("more", [(), ("io_engine=uring",)])
+    def test_the_native_loader_looks_at_each_file_of_many_samples_once(
+        self, tmp_path: Path, more: tuple[str, ...]
+    ) -> None:
+        packed = ("format=raw", "num_samples_per_file=6", "num_files_train=4", "batch_size=2", "read_threads=3")
+        trace = staged_run(tmp_path, *packed, *more, "data_loader=native", "cache_rate=0", "epochs=2")
+        assert [epoch.residency[1].checked_bytes for epoch in trace.epochs] == [24_000, 24_000]
+
+    def test_what_somebody_left_in_the_page_cache_is_cold_when_it_is_read(self, tmp_path: Path) -> None:
+        """A dataset that is there already, a run that was killed, copies: whoever read it before us."""
+        study = small_study("epochs=1", "cache_rate=0", "record_length_bytes=64 KiB")
+        stage(study, str(tmp_path))
+        os.sync()
+        _, files = tier_files(study, str(tmp_path))
+        for file in range(24):
+            Path(files.path(file)).read_bytes()
+        (_, gfs) = run_rank(task_of(study, tmp_path), Alone()).epochs[0].residency
+        if gfs.resident_bytes is None or filesystem_of(str(tmp_path)) in IN_MEMORY:
+            pytest.skip("this kernel has no cachestat (Linux 6.5), or this is tmpfs, whose pages are the files")
+        assert gfs.resident_bytes == 0
+
+
+class TestMetadata:
+    @pytest.fixture
+    def dropped(self, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+        calls: list[list[str]] = []
+        monkeypatch.setattr(dropping, "drop_metadata", calls.append)
+        return calls
+
+    def test_names_are_dropped_before_each_epoch_by_the_first_rank_of_every_node(
+        self, tmp_path: Path, dropped: list[list[str]]
+    ) -> None:
+        study = small_study(
+            "nodes=2", "ranks_per_node=2", "evict=metadata", "epochs=3", "gfs.emulate=true", "gfs.metadata_ops=100000/s"
+        )
+        stage(study, str(tmp_path))
+        groups = [Rank(rank, 4) for rank in range(4)]
+        board = Board(1)
+        for group in groups:
+            run_rank(task_of(study, tmp_path, board), group)
+        board.close()
+        assert len(dropped) == 2 * 3
+        assert all(len(roots) == 1 and "lfs" in roots[0] for roots in dropped)  # the other one is emulated
+        assert len({group.barriers for group in groups}) == 1
+
+    @pytest.mark.parametrize("evict", ["true", "false"])
+    def test_nobody_drops_anything_who_was_not_asked_to(
+        self, tmp_path: Path, dropped: list[list[str]], evict: str
+    ) -> None:
+        staged_run(tmp_path, f"evict={evict}")
+        assert dropped == []
 
 
 class TestErrors:
@@ -287,7 +363,7 @@ class TestErrors:
         run_rank(task_of(small_study("nodes=2", "ranks_per_node=2", "cache_rate=0", "epochs=1"), tmp_path), Rank(2, 4))
         with pytest.raises(VanishedDataError) as caught:
             run_rank(task_of(study, tmp_path), Rank(3, 4))
-        assert str(caught.value).startswith(f"rank 3 (node 1): {path}: vanished")
+        assert str(caught.value).startswith(f"rank 3 (node 1): {path}: has disappeared")
 
     def test_a_damaged_file_is_named_with_the_rank(self, tmp_path: Path) -> None:
         study = small_study()

@@ -38,6 +38,7 @@ def run_task(tmp_path: Path) -> RunTask:
     return RunTask(tiny("sweep={}"), "threads", str(tmp_path / "out"), None, "none", None)
 
 
+@pytest.mark.faults
 def test_what_does_not_answer_is_told_once_with_its_name(tmp_path: Path, silent_file: Path) -> None:
     told: list[str] = []
     thread, fd = waiting(silent_file)
@@ -51,9 +52,10 @@ def test_what_does_not_answer_is_told_once_with_its_name(tmp_path: Path, silent_
     os.close(fd)
     (line,) = told
     assert line.startswith(f"rank 1 (node 1): no progress for 0.2 s: it waits for {silent_file} on tier gfs, which")
-    assert "run the same command again" in line
+    assert "rerun the same command" in line
 
 
+@pytest.mark.faults
 def test_an_answer_now_and_then_is_progress(tmp_path: Path, silent_file: Path) -> None:
     told: list[str] = []
     fd = os.open(silent_file, os.O_RDWR)
@@ -68,6 +70,7 @@ def test_an_answer_now_and_then_is_progress(tmp_path: Path, silent_file: Path) -
     assert told == []
 
 
+@pytest.mark.faults
 def test_an_open_that_waits_is_seen_too(tmp_path: Path, silent_file: Path) -> None:
     thread = threading.Thread(target=lambda: os.close(os.open(silent_file, os.O_RDONLY)), daemon=True)
     thread.start()
@@ -80,6 +83,7 @@ def test_an_open_that_waits_is_seen_too(tmp_path: Path, silent_file: Path) -> No
     assert [wait.path for wait in seen.values()] == [str(silent_file)]
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("limit", [None, 0.1])
 def test_waiting_for_anything_else_is_not_told(limit: float | None, tmp_path: Path, silent_file: Path) -> None:
     told: list[str] = []
@@ -94,6 +98,7 @@ def test_waiting_for_anything_else_is_not_told(limit: float | None, tmp_path: Pa
     assert told == []
 
 
+@pytest.mark.faults
 def test_a_crew_whose_rank_hangs_stops_with_its_line(tmp_path: Path) -> None:
     """The file is replaced by a pipe when it has been staged: its reader waits for ever."""
     task = run_task(tmp_path)

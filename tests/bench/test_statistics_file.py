@@ -6,18 +6,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.accesses import Counting
 from tests.small_study import small_study, stage, stagers, tier_files, totals
 from tierscope.bench.group import Alone
 from tierscope.bench.run import RunTask, ops_path, run_rank
-from tierscope.bench.statistics_file import LANE, reads_statistics
 from tierscope.errors import VanishedDataError
 from tierscope.loaders.choose import choose_loader
 from tierscope.output import durable
+from tierscope.plan.side_reads import SideReads
 from tierscope.spec.study import Study
-from tierscope.storage import cold
+from tierscope.storage import directory
 from tierscope.storage.emulated import Board
 from tierscope.storage.stations import map_stations
-from tierscope.trace.ops import KINDS, OP_ROW
+from tierscope.trace.ops import KINDS, OP_ROW, STATISTICS_LANE
 from tierscope.trace.rank_trace import RankTrace
 
 SMALL = ("format=synthetic", "statistics.file_bytes=4 KiB", "statistics.reads=50", "statistics.read_bytes=500 B")
@@ -41,7 +42,7 @@ def staged_run(out: Path, *settings: str, ops: str | None = None) -> RankTrace:
 def test_read_before_the_first_batch_of_the_first_epoch_only(tmp_path: Path, more: tuple[str, ...]) -> None:
     trace = staged_run(tmp_path, *more)
     first, second = trace.epochs
-    lanes = [lane for lane in first.lanes if lane.lane == LANE]
+    lanes = [lane for lane in first.lanes if lane.lane == STATISTICS_LANE]
     assert len(lanes) == 1
     assert totals(lanes, "ops", "open") == totals(lanes, "ops", "close") == [0, 1]
     assert totals(lanes, "ops", "read") == [0, 50]
@@ -89,11 +90,15 @@ def test_an_emulated_tier_takes_its_time(tmp_path: Path) -> None:
 
 
 def test_it_is_cold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    evicted: list[list[str]] = []
-    monkeypatch.setattr(cold, "evict", lambda paths: evicted.append(list(paths)))
+    access = Counting()
+    monkeypatch.setattr(directory, "Directory", lambda: access)
     trace = staged_run(tmp_path)
     path = str(path_of(small_study(*SMALL), tmp_path))
-    assert evicted == [[], [path], [], []]  # both tiers, in both epochs
+    assert (access.opened, access.evicted, access.looked) == (
+        [path],
+        [path, path],
+        [path],
+    )  # before it is read, and after
     assert [[found.checked_bytes for found in epoch.residency] for epoch in trace.epochs] == [[0, 4096], [0, 0]]
 
 
@@ -117,7 +122,7 @@ def test_what_is_missing_is_said_and_written_anew(tmp_path: Path, damage: str) -
     else:
         os.truncate(path, 600)
     said = (
-        "vanished; run the same command again"
+        "has disappeared; rerun the same command to write missing files again"
         if damage == "missing"
         else "sample 1: truncated: 100 of 500 bytes at offset 500"
     )
@@ -133,10 +138,44 @@ def test_what_is_missing_is_said_and_written_anew(tmp_path: Path, damage: str) -
 
 
 def test_nobody_reads_it_where_a_device_makes_the_samples() -> None:
-    study = small_study(*SMALL)
-    assert [reads_statistics(study, epoch) for epoch in (1, 2)] == [True, False]
-    assert not reads_statistics(small_study(*SMALL, "model.network=lenet5", "model.data=synthetic"), 1)
-    assert not reads_statistics(small_study("format=synthetic"), 1)
+    side = SideReads.of(small_study(*SMALL))
+    assert side is not None
+    assert [side.count(0, epoch) for epoch in (1, 2)] == [50, 0]
+    assert SideReads.of(small_study(*SMALL, "model.network=lenet5", "model.data=synthetic")) is None
+    assert SideReads.of(small_study("format=synthetic")) is None
+
+
+@pytest.mark.parametrize(
+    "more", [(), ("read_threads=0",), ("format=hdf5", "num_files_train=1", "num_samples_per_file=24")]
+)
+def test_beside_files_of_samples_before_every_step(tmp_path: Path, more: tuple[str, ...]) -> None:
+    study = small_study(*SMALL[1:], "format=tfrecord", "statistics.when=step", "statistics.reads=3", *more)
+    stage(study, str(tmp_path))
+    trace = run(study, tmp_path)
+    for epoch in trace.epochs:
+        (lane,) = [lane for lane in epoch.lanes if lane.lane == STATISTICS_LANE]
+        assert totals([lane], "ops", "open") == totals([lane], "ops", "close") == [0, 1]
+        assert totals([lane], "ops", "read") == [0, 3 * 5]  # 24 samples are 5 steps
+        assert epoch.samples == 24
+    side = SideReads.of(study)
+    assert side is not None
+    assert sum(side.count(0, epoch) for epoch in (1, 2)) == 30
+    assert stage(study, str(tmp_path)) == 0
+
+
+def test_at_random_over_the_run(tmp_path: Path) -> None:
+    trace = staged_run(tmp_path, "statistics.when=random", ops=str(tmp_path))
+    rows = np.fromfile(ops_path(str(tmp_path), 0), OP_ROW)
+    reads = rows[rows["kind"] == KINDS.index("read")]
+    assert len(reads) == 50
+    assert set(reads["epoch"].tolist()) == {1, 2}
+    assert len(set(reads["step"].tolist())) > 2  # over the run, and not all at its start
+    assert reads["offset"].max() <= 4096 - 500
+    assert not (reads["offset"] % 500 == 0).all()
+    counts = [sum(totals(epoch.lanes, "ops", "read")) for epoch in trace.epochs]
+    side = SideReads.of(small_study(*SMALL, "statistics.when=random"))
+    assert side is not None
+    assert counts == [side.count(0, epoch) for epoch in (1, 2)]
 
 
 def test_after_a_crash_it_is_not_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

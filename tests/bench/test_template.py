@@ -72,6 +72,7 @@ def test_its_children_are_ours_and_the_template_is_gone() -> None:
     assert own_children() == before
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
     ("between", "said"),
     [
@@ -80,7 +81,7 @@ def test_its_children_are_ours_and_the_template_is_gone() -> None:
             "raise BlockingIOError(11, 'Resource temporarily unavailable')",
             "Resource temporarily unavailable; raise the",
         ),
-        ("sys.exit(7)", "rank 1 of 3 could not be started: their template ended with 7"),
+        ("sys.exit(7)", "rank 1 of 3 could not be started: their template exited with code 7"),
     ],
 )
 def test_a_template_that_fails_in_between_leaves_nobody(between: str, said: str) -> None:
@@ -90,6 +91,7 @@ def test_a_template_that_fails_in_between_leaves_nobody(between: str, said: str)
     assert not wait_until_dead(list(own_children() - before))
 
 
+@pytest.mark.faults
 def test_a_template_that_hangs_is_ended_in_time() -> None:
     before, began = own_children(), time.monotonic()
     with pytest.raises(StoppedError, match=r"rank 1 did not start within 1.5 s"):

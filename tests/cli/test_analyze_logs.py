@@ -82,7 +82,7 @@ class TestLogsOfTheWheel:
         assert run("analyze", wheel_log(LUSTRE), "--out", tmp_path / "out") == 0
         assert str(tmp_path / "out") in capsys.readouterr().out
         assert run("analyze", wheel_log(LUSTRE), "--out", tmp_path / "out") == 2
-        assert "holds imported logs already" in one_line(capsys)
+        assert "already contains imported logs" in one_line(capsys)
 
     def test_csv_out_and_in_give_the_same(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         first = shown(capsys, wheel_log(LUSTRE), "--csv", tmp_path / "times.csv")
@@ -98,8 +98,8 @@ class TestLogsOfTheWheel:
         arguments = (path, "--tier", "gfs=/")
         assert run("analyze", *arguments) == 2
         line = one_line(capsys)
-        assert "damaged or cut off" in line
-        assert "--force shows it all the same" in line
+        assert "1 log is damaged or truncated, and only partly read" in line
+        assert "--force to show it anyway" in line
         assert kinds(shown(capsys, *arguments, "--force")) >= {"damaged_logs"}
         assert run("analyze", *arguments, "--force", "--out", tmp_path / "out") == 0
         capsys.readouterr()
@@ -109,7 +109,7 @@ class TestLogsOfTheWheel:
         (tmp_path / "empty.darshan").touch()
         both = (wheel_log(LUSTRE), tmp_path / "empty.darshan")
         assert run("analyze", *both) == 2
-        assert "2 logs: logs that cannot be read: 1 (empty.darshan: is empty)" in one_line(capsys)
+        assert "2 logs: 1 log cannot be read; its data is missing (empty.darshan: is empty)" in one_line(capsys)
         assert kinds(shown(capsys, *both, "--force")) >= {"unreadable_logs"}
 
     def test_two_jobs_are_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,8 +127,8 @@ class TestLogsOfTheWheel:
         monkeypatch.setenv("COLUMNS", "160")
         assert run("analyze", wheel_log("ior_hdf5_example.darshan"), "--tier", "gfs=/") == 0
         assert "split over 4 ranks" in capsys.readouterr().out
-        assert run("analyze", wheel_log("ior_hdf5_example.darshan"), "--tier", "gfs=/", "--no-shared") == 0
-        assert "summed up over all ranks" in capsys.readouterr().out
+        assert run("analyze", wheel_log("ior_hdf5_example.darshan"), "--tier", "gfs=/", "--no-shared", "--all") == 0
+        assert "Darshan summed it over all ranks" in capsys.readouterr().out
 
 
 class TestMistakes:
@@ -138,13 +138,13 @@ class TestMistakes:
             (["--epoch-gap", "soon"], "--epoch-gap soon: "),
             (["--epoch-gap", "0s"], "--epoch-gap 0s: must be above 0"),
             (["--epoch-gap", "-4s"], "--epoch-gap -4s: "),
-            (["--basis", "wall"], "have busy seconds only; leave --basis out"),
+            (["--basis", "wall"], "have only busy seconds; remove --basis"),
             (["--tier", "gfs"], "--tier gfs: must be NAME=/path"),
-            (["--tier", "gfs=data"], "data is no absolute path"),
-            (["gone.darshan"], "gone.darshan: no such file; give the logs of one job"),
-            (["."], ".: is a directory; give the logs in it, for example ./*.darshan"),
-            (["other.pfw"], "logs of Darshan and of DFTracer together"),
-            (["notes.txt"], "notes.txt: is no log that is known"),
+            (["--tier", "gfs=data"], "data is not an absolute path"),
+            (["gone.darshan"], "gone.darshan: no such file; name the logs of one job"),
+            (["."], ".: is a directory; name the logs in it, e.g. ./*.darshan"),
+            (["other.pfw"], "mixed Darshan and DFTracer logs"),
+            (["notes.txt"], "notes.txt: is not a known log"),
         ],
     )
     def test_wrong_options_get_one_clear_line(
@@ -169,18 +169,19 @@ class TestMistakes:
         self, option: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run("analyze", tmp_path, *option) == 2
-        assert "is no log; --basis, --epoch, --classes, --csv and --json are all that there is for it" in one_line(
-            capsys
+        assert (
+            "is not a log; a result takes only --basis, --epoch, --classes, --case, --goal, --csv, --export, --all and --json"
+            in one_line(capsys)
         )
 
     def test_one_result_at_a_time(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert run("analyze", tmp_path, tmp_path / "other") == 2
-        assert "other: one result at a time" in one_line(capsys)
+        assert "other: only one result at a time" in one_line(capsys)
 
     def test_a_foreign_directory_is_left_alone(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (tmp_path / "thesis.tex").write_text("years of work")
         assert run("analyze", wheel_log(LUSTRE), "--out", tmp_path) == 2
-        assert "was not made by Tierscope" in one_line(capsys)
+        assert "was not created by Tierscope" in one_line(capsys)
         assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
     def test_nothing_is_kept_of_what_is_refused(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -196,14 +197,14 @@ class TestMistakes:
         assert len(done.stderr.splitlines()) == 1
 
 
-DAMAGED = "logs that are damaged or cut off"
+DAMAGED = "1 log is damaged or truncated, and only partly read"
 REFUSED = {
     "bad/bitflip.darshan": DAMAGED,
     "bad/header_only.darshan": "failed to read darshan log file header",
     "bad/random.darshan": "unable to parse log file format version",
     "bad/truncated.darshan": DAMAGED,
     "bad/zero.darshan": "is empty",
-    "release/mpi-io-test-ppc64-3.1.5.darshan": "records with a negative time: 1",
+    "release/mpi-io-test-ppc64-3.1.5.darshan": "1 record has a negative time, counted as zero",
 }
 WITHOUT_MODULES = "edge/empty_log.darshan"
 FOUND = {
@@ -274,5 +275,5 @@ class TestRealLogs:
         assert "shared_files" not in kinds(split)
         assert shown(capsys, log, *tiers, "--split-shared") == split
         assert run("analyze", log, *tiers, "--split-shared", "--no-shared") == 2
-        assert "contradict each other" in one_line(capsys)
+        assert "exclude each other" in one_line(capsys)
         assert split["points"][0]["io_seconds"] > apart["points"][0]["io_seconds"]

@@ -21,7 +21,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_characterise_in_words(finished: Path, spelling: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(spelling, finished) == 0
     said = capsys.readouterr().out
-    for words in ("how it reads", "the best)", "Transfer sizes", "By rank", "Bandwidth over time", "I/O hidden"):
+    for words in ("I/O characteristics", "the best)", "Transfer sizes", "By rank", "Bandwidth over time", "I/O hidden"):
         assert words in said
 
 
@@ -52,19 +52,19 @@ def test_compare_in_words(finished: Path, capsys: pytest.CaptureFixture[str]) ->
     assert run("compare", finished, finished, "--point", 0) == 0
     said = capsys.readouterr().out
     assert "Cosine similarity 1.0000 (n=8 of 10 metrics)" in said
-    assert "Left out: sequential" in said
+    assert "Not compared: sequential" in said
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("characterise", "nowhere"), "no such directory"),
+        (("characterise", "nowhere"), "no such file or directory"),
         (("characterise", "{out}", "--point", 77), "--point 77"),
-        (("characterise", "{out}", "--tier", "gfs=/x"), "is no log"),
+        (("characterise", "{out}", "--tier", "gfs=/x"), "is not a log"),
         (("characterise", "x.darshan", "--point", 0), "have no points"),
         (("characterise", "{out}", "{out}"), "one result at a time"),
         (("characterise", "{out}/study.yaml"), "is neither a result nor a log"),
-        (("compare", "{out}", "nowhere"), "no such directory"),
+        (("compare", "{out}", "nowhere"), "no such file or directory"),
         (("compare", "{out}"), "Missing argument"),
         (("compare", "{out}", "{out}/study.yaml"), "is neither a result nor a log"),
     ],

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import click
 import pytest
 
+from tierscope.arch.decoder_memory import ATTENTIONS, RECOMPUTES
 from tierscope.arch.kept_activations import RULES
 from tierscope.arch.networks import ALIASES, NETWORKS
 from tierscope.arch.precision import OPTIMIZER_STATES, PRECISIONS
@@ -38,9 +39,18 @@ SOURCES: dict[tuple[str, str], Iterable[str]] = {
     ("require", "precision"): PRECISIONS,
     ("require", "optimizer"): OPTIMIZER_STATES,
     ("require", "kept"): RULES,
+    ("require", "attention"): ATTENTIONS,
+    ("require", "recompute"): RECOMPUTES,
     ("analyze", "exports"): export.FORMATS,
 }
-OWN = {"basis", "epochs", "method", "minimized", "former"}  # of no registry: what the command itself does
+OWN = {
+    "accelerator",
+    "basis",
+    "epochs",
+    "method",
+    "minimized",
+    "former",
+}  # of no registry: what the command itself does
 
 
 def choices(command: str) -> dict[str, list[str]]:

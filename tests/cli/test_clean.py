@@ -90,7 +90,7 @@ def test_it_asks_and_takes_no_for_an_answer(
     assert files(out) == before
     answering("", monkeypatch)
     assert call("clean", str(out)) == 2
-    assert "nothing was deleted; --yes" in capsys.readouterr().err
+    assert "nothing was deleted; use --yes" in capsys.readouterr().err
     assert files(out) == before
     answering("y\n", monkeypatch)
     assert call("clean", str(out)) == 0
@@ -133,7 +133,7 @@ def test_what_is_not_ours_is_kept_and_named(out: Path, tmp_path: Path, capsys: p
     said = capsys.readouterr().out
     for path in (*strangers, *links):
         shown = path.parent if path.parent.name == "photos" else path
-        assert f"kept, not ours: {str(shown)!r}" in said
+        assert f"kept, not created by Tierscope: {str(shown)!r}" in said
     assert {path: path.read_text() for path in strangers} == strangers
     assert all(link.is_symlink() for link in links)
     assert (outside / "runs" / "000000001.raw").read_text() == "mine"
@@ -215,7 +215,7 @@ def test_foreign_files_in_our_folders_are_kept_and_named(out: Path, capsys: pyte
     said = capsys.readouterr().out
     for name in (*names, "figures/mine"):
         shown = "logs/a" if name.startswith("logs/a/") else name
-        assert f"kept, not ours: {str(out / shown)!r}" in said
+        assert f"kept, not created by Tierscope: {str(out / shown)!r}" in said
     assert files(out) == {*names, "tierscope.json", "lock", "tiers/gfs/tierscope.json", "tiers/gfs/lock"}
     assert (out / "figures" / "mine").is_dir()
 
@@ -252,7 +252,7 @@ def test_only_files_that_the_mark_lists_are_ours(out: Path, capsys: pytest.Captu
     assert call("clean", str(out), "--yes") == 0
     assert files(out) == {*mine, "tierscope.json", "lock"}
     said = capsys.readouterr().out
-    assert all(f"kept, not ours: {str(out / name)!r}" in said for name in mine)
+    assert all(f"kept, not created by Tierscope: {str(out / name)!r}" in said for name in mine)
 
 
 @pytest.mark.parametrize("names", [["thesis.tex", "runs/x.txt", ".*", "../x", 7], "all", {"a": 1}, None])
@@ -293,8 +293,8 @@ def test_what_appears_before_the_answer_is_kept_and_not_counted(
     assert call("clean", str(out)) == 0
     said = capsys.readouterr().out
     for folder in (out / "runs", dataset, out / "logs"):
-        assert f"kept, changed meanwhile: {str(folder)!r}" in said
-    assert f"kept, not ours: {str(out / 'notes.txt')!r}" in said
+        assert f"kept, changed in the meantime: {str(folder)!r}" in said
+    assert f"kept, not created by Tierscope: {str(out / 'notes.txt')!r}" in said
     for path in (out / "runs" / "0009-r1.parquet", dataset / "000000009.raw.part", out / "logs" / "new.darshan"):
         assert path.read_text() == "new"
     assert len(list((out / "runs").iterdir())) == 4
@@ -324,7 +324,7 @@ def test_a_folder_on_another_mount_is_kept_and_named(
     assert call("clean", str(out), "--yes") == 0
     said = capsys.readouterr().out
     for folder in (out / "runs", out / "tiers" / "gfs"):
-        assert f"kept, not ours: {str(folder)!r}" in said
+        assert f"kept, not created by Tierscope: {str(folder)!r}" in said
     assert len(list((out / "runs").glob("*.parquet"))) == 3
     assert list((out / "tiers" / "gfs").rglob("*.raw"))
     assert not list((out / "tiers" / "lfs").rglob("*.raw"))
@@ -359,7 +359,7 @@ def test_what_is_mounted_inside_is_not_deleted(out: Path, tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     assert files(victim) == before
     for place in ("runs", "logs/mnt", "tiers/gfs", "report.html"):
-        assert f"kept, not ours: {str(out / place)!r}" in done.stdout
+        assert f"kept, not created by Tierscope: {str(out / place)!r}" in done.stdout
 
 
 def test_what_lies_too_deep_is_kept_and_named(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -370,8 +370,8 @@ def test_what_lies_too_deep_is_kept_and_named(out: Path, capsys: pytest.CaptureF
     capsys.readouterr()
     assert call("clean", str(out), "--yes") == 0
     said = capsys.readouterr().out
-    assert f"kept, not ours: {str(out / deep[: 2 * 65 - 1])!r}" in said
-    assert f"kept, not ours: {str(out / '.scratch' / 'record' / deep[: 2 * 63 - 1])!r}" in said
+    assert f"kept, not created by Tierscope: {str(out / deep[: 2 * 65 - 1])!r}" in said
+    assert f"kept, not created by Tierscope: {str(out / '.scratch' / 'record' / deep[: 2 * 63 - 1])!r}" in said
     assert files(out) == {"tierscope.json", "lock", f"{deep}/mine", f".scratch/record/{deep}/mine"}
 
 
@@ -388,7 +388,7 @@ def test_unknown_kinds_are_refused(kind: object, place: str, out: Path, capsys: 
     said = capsys.readouterr()
     assert said.out == ""
     (line,) = said.err.splitlines()
-    assert ("which this Tierscope does not know" if isinstance(kind, str) else "kind must be str") in line
+    assert ("which this Tierscope does not support" if isinstance(kind, str) else "kind must be str") in line
     assert line.isprintable()
     assert len(line) < 500
     assert files(out) == before

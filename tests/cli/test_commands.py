@@ -62,7 +62,7 @@ def test_a_mistyped_option_is_the_users_mistake(capsys: pytest.CaptureFixture[st
     ("profiler", "said"),
     [
         ("dftracer", "DFTracer is not installed; pip install"),
-        ("darshan", "DARSHAN_LIB = /nowhere; there is no such file"),
+        ("darshan", "DARSHAN_LIB = /nowhere; no such file"),
     ],
 )
 def test_a_profiler_that_is_missing_is_said_before_data_is_made(
@@ -115,7 +115,7 @@ def test_wall_seconds_are_labelled(finished: Path, capsys: pytest.CaptureFixture
 
 def test_nothing_to_analyze(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("analyze", tmp_path / "nowhere") == 2
-    assert "no such directory or file" in one_line(capsys)
+    assert "no such file or directory" in one_line(capsys)
     assert run("analyze", tmp_path) == 2
     assert "study.yaml" in one_line(capsys)
 
@@ -145,7 +145,7 @@ def test_a_foreign_directory_is_left_alone(tiny_file: Path, tmp_path: Path, caps
     precious.mkdir()
     (precious / "thesis.tex").write_text("years of work")
     assert run("run", tiny_file, "--out", precious, "--quiet") == 2
-    assert "was not made by Tierscope" in one_line(capsys)
+    assert "was not created by Tierscope" in one_line(capsys)
     assert [path.name for path in precious.iterdir()] == ["thesis.tex"]
 
 
@@ -235,7 +235,7 @@ def test_an_unknown_preset_gets_a_suggestion(name: str, meant: str, capsys: pyte
 
 def test_a_system_is_no_study(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("generate", "fugaku") == 2
-    assert "fugaku: is a system, not a study; write 'system: fugaku' in a study" in one_line(capsys)
+    assert "fugaku: is a system, not a study; use it in a study as 'system: fugaku'" in one_line(capsys)
 
 
 def test_doctor_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -285,7 +285,7 @@ def test_a_file_that_is_no_table_is_not_overwritten(
     precious = tmp_path / "study.yaml"
     precious.write_text("years of work")
     assert run("analyze", finished, "--csv", precious) == 2
-    assert "is there and no table of times" in one_line(capsys)
+    assert "is not a table of times" in one_line(capsys)
     assert precious.read_text() == "years of work"
     assert run("analyze", finished, "--csv", tmp_path / "times.csv") == 0
     assert run("analyze", finished, "--csv", tmp_path / "times.csv") == 0
@@ -308,9 +308,10 @@ def test_one_directory_is_not_measured_as_two_tiers(
     (tmp_path / "out" / "link").symlink_to(tmp_path / "out" / "tiers" / "gfs")
     settings = ["--set", f"lfs.path={path}", "--set", "nodes=1", "--set", "lfs.visible_to=global"]
     assert run("run", tiny_file, "--out", tmp_path / "out", "--quiet", *settings) == 2
-    assert "give each its own" in one_line(capsys)
+    assert "use separate directories" in one_line(capsys)
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("target", ["/dev/full", "| head -c 1"])
 def test_output_that_cannot_be_written_is_no_traceback(finished: Path, target: str) -> None:
     pipe = target if target.startswith("|") else f"> {target}"
@@ -330,7 +331,25 @@ def test_a_terminal_without_our_signs_gets_others(finished: Path) -> None:
 
 def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert run() == 0
-    assert "Commands" in capsys.readouterr().out
+    assert "Usage: tierscope" in capsys.readouterr().out
+
+
+def test_help_lists_every_command_once_in_its_group(capsys: pytest.CaptureFixture[str]) -> None:
+    run("--help")
+    section, listed = "", {}
+    for line in capsys.readouterr().out.splitlines():
+        section = line.partition(" ")[0].rstrip(":").lower() if line[:1].strip() else section
+        if line.startswith("  ") and line[2:3].strip() and (name := line.split()[0]) in COMMANDS:
+            assert name not in listed
+            listed[name] = section
+    assert listed == {name: entry.group for name, entry in COMMANDS.items()}
+
+
+def test_help_says_which_commands_are_research_tools(capsys: pytest.CaptureFixture[str]) -> None:
+    run("--help")
+    said = " ".join(capsys.readouterr().out.split())
+    for entry in COMMANDS.values():
+        assert (f"{entry.help} (research tool)" in said) == entry.research
 
 
 INTERRUPTED = """

@@ -56,8 +56,8 @@ def test_a_file_of_dlio_runs_and_leaves_its_summary(finished: Path) -> None:
 def test_notes_say_what_becomes_of_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("generate", DLIO, "--out", tmp_path / "out") == 0
     said = capsys.readouterr().err
-    assert "note: framework, reader.data_loader: no framework is needed" in said
-    assert "DLIO's are not read" in said
+    assert "note: framework, reader.data_loader: no framework needed" in said
+    assert "DLIO's files are not read" in said
 
 
 def test_metrics_are_printed_and_nothing_is_written(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,7 +113,7 @@ def test_convert_prints_the_study_that_run_would_run(tmp_path: Path, capsys: pyt
     printed = capsys.readouterr()
     assert parse_study(printed.out, "x") == load_study(str(DLIO), [override, "ranks_per_node=2"])
     assert all(line.startswith("note: ") for line in printed.err.splitlines())
-    assert "give --au 0.1 to 'tierscope run'" in printed.err
+    assert "use 'tierscope run --au 0.1'" in printed.err
 
 
 def test_a_converted_study_goes_on_where_the_file_stopped(
@@ -136,15 +136,15 @@ def test_a_file_of_dlio_is_simulated_on_a_known_system(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (("run", DLIO, "++workload.reader.batchsize=1"), "did you mean reader.batch_size?"),
-        (("run", DLIO, "workload.reader.batch_size=1"), "is given as ++workload.reader.batch_size=1"),
+        (("run", DLIO, "workload.reader.batch_size=1"), "keys as ++workload.reader.batch_size=1"),
         (("run", DLIO, "other.yaml"), "one study at a time"),
-        (("run", "demo", "++workload.reader.batch_size=1"), "write it as --set"),
-        (("run", "demo", "--dlio"), "only a study of ours has it"),
-        (("convert", "demo"), "only a study of ours has it"),
+        (("run", "demo", "++workload.reader.batch_size=1"), "use --set"),
+        (("run", "demo", "--dlio"), "is a key of a Tierscope study"),
+        (("convert", "demo"), "is a key of a Tierscope study"),
         (("convert", "nothing.yaml"), "no such file"),
         (("run", DLIO, "--au", "7"), "--au 7: must be within"),
         (("analyze", "nowhere", "--metrics"), "is not the result of a study"),
-        (("analyze", "nowhere", "--metrics", "--csv", "x.csv"), "go with --json only"),
+        (("analyze", "nowhere", "--metrics", "--csv", "x.csv"), "can only be combined with --json"),
     ],
 )
 def test_a_mistake_gets_one_line(arguments: tuple[object, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:

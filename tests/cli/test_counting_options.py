@@ -44,8 +44,8 @@ def test_the_io_time_is_the_sum_of_what_counts(
 @pytest.mark.parametrize(
     ("classes", "said"),
     [
-        ("reads", "--classes reads: reads is no class; choose from read, meta, write"),
-        ("read,", "--classes read,: nothing is no class; choose from read, meta, write"),
+        ("reads", "--classes reads: reads is not a class; choose from read, meta, write"),
+        ("read,", "--classes read,: an empty name is not a class; choose from read, meta, write"),
         ("read,read", "--classes read,read: read is given twice; remove one"),
     ],
 )
@@ -57,12 +57,12 @@ def test_a_class_that_is_not_there(times: Path, capsys: pytest.CaptureFixture[st
 def test_a_class_that_this_result_has_not(times: Path, capsys: pytest.CaptureFixture[str]) -> None:
     times.write_text("rank,epoch,class,seconds\n0,1,GFS-READ,1\n")
     assert run("analyze", times, "--classes", "write") == 2
-    assert one_line(capsys) == "tierscope: --classes write: there are none here; choose from read"
+    assert one_line(capsys) == "tierscope: --classes write: none in this result; choose from read"
 
 
 def test_what_does_not_count_cannot_be_improved(times: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("estimate", times, "--classes", "read,meta", "--improve", "GFS-WRITE=50") == 2
-    assert "--improve GFS-WRITE: there is no such class here" in one_line(capsys)
+    assert "--improve GFS-WRITE: no such class" in one_line(capsys)
 
 
 def test_a_headline_of_busy_seconds_says_so(times: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,7 +47,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "an unknown kind": (lambda about: about.update(kind="wished"), "its description is damaged: kind = 'wished'"),
     "a later version": (
         lambda about: about.update(schema_version=SCHEMA_VERSION + 1),
-        f"schema version {SCHEMA_VERSION + 1} is newer than this Tierscope knows ({SCHEMA_VERSION}); update Tierscope",
+        f"schema version {SCHEMA_VERSION + 1} is newer than this Tierscope supports ({SCHEMA_VERSION}); update Tierscope",
     ),
 }
 
@@ -75,7 +75,7 @@ def test_the_run_can_be_moved_away(out: Path, capsys: pytest.CaptureFixture[str]
     about, table = read_parquet(str(path))
     write_parquet(str(path), table, {**about, "kind": "wished"})
     assert run("analyze", out) == 2
-    assert "move it away and run the study again: only this run is repeated" in capsys.readouterr().err
+    assert "move it away and rerun the study: only this run is repeated" in capsys.readouterr().err
     path.rename(out.parent / "aside.parquet")
     assert run("analyze", out) == 0
 

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
 from tierscope.signals import ENDING, Interrupted, stopped_by, undisturbed
 
 # One process for all signals: each command is a fork of it that waits to be told.
@@ -45,12 +47,13 @@ PROGRAM = textwrap.dedent("""
 """)
 
 
+@pytest.mark.faults
 def test_every_ending_signal_leaves_a_line_and_exit_code_3() -> None:
     middle = set(range(signal.SIGRTMIN + 1, signal.SIGRTMAX))
     numbers = sorted(int(number) for number in ENDING - middle)
     command = [sys.executable, "-c", PROGRAM, json.dumps(numbers)]
     found = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=120).stdout)
-    rest = "; finished runs are kept, the same command goes on\n"
+    rest = "; finished runs are kept; rerun the same command to continue\n"
     for number in numbers:
         assert found[str(number)] == [3, f"tierscope: {stopped_by(number)}{rest}"], number
     assert found[str(int(signal.SIGHUP))][1].startswith("tierscope: stopped by SIGHUP;")

@@ -114,20 +114,20 @@ def test_a_report_says_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["analyze", MEASURED, "--epoch", "4"], "--epoch 4: there is no such epoch; give one of 1, 2, 3, or median"),
-        (["analyze", MEASURED, "--epoch", "0"], "--epoch 0: must be the number of an epoch, from 1 up, or median"),
-        (["report", MEASURED, "--epoch", "last"], "--epoch last: must be the number of an epoch, from 1 up, or median"),
+        (["analyze", MEASURED, "--epoch", "4"], "--epoch 4: no such epoch; choose from 1, 2, 3, or median"),
+        (["analyze", MEASURED, "--epoch", "0"], "--epoch 0: must be an epoch number, 1 or more, or median"),
+        (["report", MEASURED, "--epoch", "last"], "--epoch last: must be an epoch number, 1 or more, or median"),
         (
             ["estimate", MEASURED, "--epoch", "2", "--with-model"],
-            "--epoch is for estimates by scaling; the model has all epochs after the first: leave --with-model out",
+            "--epoch and --with-model exclude each other: the model uses all epochs after the first; remove one",
         ),
         (
             ["explore", "--simulate", "demo", "--epoch", "2"],
-            "--improve, --basis and --epoch are for measured results; with --simulate use --vary and --set",
+            "--improve, --basis and --epoch cannot be combined with --simulate; use --vary and --set",
         ),
         (
             ["analyze", MEASURED, "--metrics", "--epoch", "2"],
-            "--metrics and --au go with --json only; leave the other options out",
+            "--metrics and --au can only be combined with --json; remove the other options",
         ),
     ],
 )
@@ -143,5 +143,5 @@ def test_an_epoch_that_some_runs_lack(tmp_path: Path, capsys: pytest.CaptureFixt
     path.write_text(CSV + "0,4,2,GFS-READ,1\n")
     assert run("analyze", str(path), "--epoch", "4") == 2
     assert capsys.readouterr().err == (
-        "tierscope: --epoch 4: not every run has that epoch; give one of 1, 2, 3, or median\n"
+        "tierscope: --epoch 4: not every run has that epoch; choose from 1, 2, 3, or median\n"
     )

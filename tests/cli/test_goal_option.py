@@ -58,7 +58,7 @@ def test_an_estimate_is_judged_by_each_kind(capsys: pytest.CaptureFixture[str]) 
     [
         ("epoch=4s", "an epoch goal needs the epoch and stall seconds of every rank"),
         ("au=90%", "an AU goal needs the epoch and stall seconds"),
-        ("speed=3", "speed is no kind of goal"),
+        ("speed=3", "speed is not a kind of goal"),
         ("au=90", "must be within 0% – 100%"),
     ],
 )

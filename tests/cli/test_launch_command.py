@@ -51,7 +51,7 @@ def test_a_script_with_absolute_paths(study: Path) -> None:
     )
     text = Path("small.slurm.sh").read_text()
     assert "small.slurm.sh: 4 nodes x 2 ranks" in said
-    assert "Submit it: sbatch small.slurm.sh" in said
+    assert "To submit it: sbatch small.slurm.sh" in said
     assert "#SBATCH --nodes=4" in text
     assert "#SBATCH --time=0:30:00" in text
     wanted = f"tierscope run {study} --out {study.parent}/results/small --quiet --set seed=7 --set system.nodes=4 --set system.ranks_per_node=2 &"
@@ -61,27 +61,31 @@ def test_a_script_with_absolute_paths(study: Path) -> None:
 def test_a_script_is_not_written_over(study: Path) -> None:
     launch(str(study), "--with", "slurm")
     assert (
-        refused(str(study), "--with", "slurm") == "small.slurm.sh: exists already; remove it, or give another --script"
+        refused(str(study), "--with", "slurm")
+        == "small.slurm.sh: already exists; remove it, or choose another --script"
     )
 
 
 def test_another_schedulers_variable(study: Path) -> None:
     said = refused(str(study), "--with", "pjm")
-    assert "system.tiers.lfs.path = $SLURM_TMPDIR/lfs; $SLURM_TMPDIR is set by slurm, and not by pjm" in said
+    assert "system.tiers.lfs.path = $SLURM_TMPDIR/lfs; $SLURM_TMPDIR is set by slurm, not by pjm" in said
 
 
 def test_emulation_does_not_span_hosts(study: Path) -> None:
     said = refused(str(study), "--with", "slurm", "--set", "gfs.emulate=true", "--set", "gfs.bandwidth=1 MB/s")
-    assert said.startswith("system.tiers.gfs.emulate = true works on a single host only")
+    assert said.startswith("system.tiers.gfs.emulate = true works only on a single host")
 
 
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["--time", "5s"], "--time = 5 s is too short to run and queue again; give at least 120 s"),
+        (["--time", "5s"], "--time = 5 s is too short to run and resubmit; use at least 120 s"),
         (["--time", "soon"], "--time = soon is not a number"),
-        (["--queue", "a b; rm"], "--queue = 'a b; rm' cannot be in a script; use letters, digits and . @ : = / + -"),
-        (["--option", "--x\nrm"], "'--x' has more than one line; give one at a time"),
+        (
+            ["--queue", "a b; rm"],
+            "--queue = 'a b; rm' cannot be used in a script; use letters, digits and . @ : = / + -",
+        ),
+        (["--option", "--x\nrm"], "'--x' has more than one line; use one option per line"),
     ],
 )
 def test_bad_wishes_get_one_line(study: Path, arguments: list[str], line: str) -> None:
@@ -92,7 +96,7 @@ def test_a_number_that_is_not_a_nodes_own(study: Path) -> None:
     study.write_text(STUDY.replace("LFS", "/scratch/$SLURM_NODEID"))
     assert (
         refused(str(study), "--with", "slurm", "--mpi", "mpirun")
-        == "system.tiers.lfs.path = /scratch/$SLURM_NODEID; under mpirun $SLURM_NODEID is not a node's own: write $SLURMD_NODENAME"
+        == "system.tiers.lfs.path = /scratch/$SLURM_NODEID; under mpirun $SLURM_NODEID is not set per node: use $SLURMD_NODENAME"
     )
     launch(str(study), "--with", "slurm")
 
@@ -101,14 +105,14 @@ def test_mpi_is_for_slurm(study: Path) -> None:
     study.write_text(STUDY.replace("LFS", "/tmp/lfs"))
     assert (
         refused(str(study), "--with", "pbs", "--mpi", "pmix")
-        == "--mpi = pmix is for Slurm; leave it out with --with pbs"
+        == "--mpi = pmix works only with Slurm; remove it, or change --with pbs"
     )
 
 
 def test_submitting_without_a_scheduler(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     said = refused(str(study), "--with", "slurm", "--submit")
-    assert said == "sbatch is not on the PATH; submit the script where it is: sbatch small.slurm.sh"
+    assert said == "sbatch is not in PATH; submit the script on a host that has it: sbatch small.slurm.sh"
 
 
 def program_on_path(name: str, body: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -177,7 +181,7 @@ def test_results_of_another_study_are_refused_before_a_script_is_written(measure
     study, before = str(measured / "study.yaml"), content_of(measured)
     said = refused(study, "--with", "mpirun", "--out", str(measured), "--set", "seed=8")
     assert said == (
-        f"{measured}: holds results of a different study (seed: 42 → 8); give another --out, or undo the change"
+        f"{measured}: contains results of a different study (seed: 42 → 8); choose another --out, or undo the change"
     )
     assert not list(Path().glob("*.sh"))
     assert content_of(measured) == before
@@ -195,11 +199,11 @@ def test_what_run_would_refuse_is_refused_in_the_same_words(measured: Path, caps
         assert ended.value.code == 2
         assert capsys.readouterr().err.splitlines()[-1] == f"tierscope: {said}"
     assert refused(study, "--with", "mpirun", "--out", other) == (
-        f"{other}: holds Tierscope's simulation, not a result; give a directory of its own"
+        f"{other}: contains Tierscope's simulation, not a result; choose a separate directory"
     )
     assert refused(study, "--with", "mpirun", "--out", str(foreign)) == (
-        f"{foreign}: is not empty and was not made by Tierscope (it holds thesis.tex); "
-        f"give a new or empty directory, for example {foreign}/tierscope"
+        f"{foreign}: is not empty and was not created by Tierscope (it contains thesis.tex); "
+        f"choose a new or empty directory, e.g. {foreign}/tierscope"
     )
 
 

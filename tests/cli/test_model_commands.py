@@ -13,7 +13,9 @@ from tests.compiled_once import compiled_once
 from tests.in_memory import tmp_path_factory
 from tierscope.commands import calibrate, validate
 from tierscope.jsonable import cache_rate_of
-from tierscope.predict.fit import Case, Fit, fit
+from tierscope.predict.case import Case
+from tierscope.predict.choosing import fit
+from tierscope.predict.fit import Fit, FitProblem
 from tierscope.predict.rates import Serving
 from tierscope.predict.solving import STARTS
 from tierscope.spec import load
@@ -42,7 +44,7 @@ def text(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 _fits: dict[Hashable, Fit] = {}
 
 
-def remembered_fit(cases: Sequence[Case], servings: Sequence[Serving] | None = None) -> Fit:
+def remembered_fit(cases: Sequence[Case], servings: Sequence[Serving] | None = None, **_: Any) -> Fit:
     """From the first start; once for the same measured times: commands leave the same points out."""
     times = tuple((case.point, case.busy.tobytes()) for case in cases)
     key = (times, servings and tuple(servings))
@@ -54,7 +56,7 @@ def remembered_fit(cases: Sequence[Case], servings: Sequence[Serving] | None = N
 @pytest.fixture(autouse=True)
 def _quick_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     """All ways to serve, all starts and more draws are for tests/predict/test_fit.py: they take long."""
-    monkeypatch.setattr("tierscope.predict.fit.OTHERS_TRIED", ())
+    monkeypatch.setattr("tierscope.predict.choosing.OTHERS_TRIED", ())
     monkeypatch.setattr("tierscope.predict.calibrate.DRAWS", 3)
     for module in ("predict.calibrate", "commands.estimate", "commands.validate"):
         monkeypatch.setattr(f"tierscope.{module}.fit", remembered_fit)
@@ -94,7 +96,7 @@ def once(simulated: str, found_of_simulated: dict[str, Any], monkeypatch: pytest
 
 def test_simulate_prints_a_breakdown_with_intervals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = printed(capsys, "simulate", "demo", *SMALL, "--out", str(tmp_path / "out"))
-    assert (found["kind"], found["simulated"], found["methods"]) == ("breakdown", True, ["bound"])
+    assert (found["kind"], found["simulated"], found["methods"]) == ("breakdown", True, ["events"])
     for point in found["points"]:
         assert point["io_seconds_low"] <= point["io_seconds"] <= point["io_seconds_high"]
     assert "simulated" in {finding["kind"] for finding in found["findings"]}
@@ -124,7 +126,7 @@ def test_calibrate_writes_a_system_that_simulate_takes(
     again = printed(capsys, "simulate", "demo", *SMALL, "--system", str(path), "--out", str(tmp_path / "again"))
     assert again["summary"][0]["io_seconds"] == pytest.approx(128 / 400, rel=0.1)
     assert run("calibrate", simulated, "-o", str(path)) == 2
-    assert "is there already" in one_line(capsys)
+    assert "already exists" in one_line(capsys)
 
 
 @pytest.mark.usefixtures("once")
@@ -156,7 +158,7 @@ def test_estimate_with_the_model_prints_both(simulated: str, capsys: pytest.Capt
 
 def test_explore_simulates_other_systems(capsys: pytest.CaptureFixture[str]) -> None:
     vary = ["--vary", "gfs.metadata_ops=400,800,1600", "--vary", "gfs.servers=1,4"]
-    found = printed(capsys, "explore", "--simulate", "demo", *SMALL, "--goal", "200ms", *vary, "--cost", "gfs.metadata_ops=1", "--cost", "gfs.servers=10")  # fmt: skip
+    found = printed(capsys, "explore", "--simulate", "demo", *SMALL, "--goal", "200ms", *vary, "--cost", "gfs.metadata_ops=1/%", "--cost", "gfs.servers=10/server")  # fmt: skip
     assert (found["kind"], found["simulated"], len(found["grid"])) == ("exploration", True, 6)
     assert all(entry["io_seconds"] <= 0.2 for entry in found["pareto"])
     costs = [entry["cost"] for entry in found["pareto"]]
@@ -211,7 +213,7 @@ def test_what_is_set_last_counts() -> None:
         (("estimate", "nowhere", "--system", "laptop"), "nowhere"),
         (
             ("explore", "--simulate", "demo", "--goal", "1s", "--vary", "policy=pinned,lru", "--cost", "policy=5"),
-            "is no number",
+            "is not a number",
         ),
     ],
 )
@@ -231,7 +233,7 @@ def test_too_little_to_calibrate_on_is_said(tmp_path: Path, capsys: pytest.Captu
     out = str(tmp_path / "out")
     printed(capsys, "simulate", "demo", "--set", "sweep={}", "--set", "epochs=1", "--out", out)
     assert run("calibrate", out, "--quiet") == 2
-    assert "too little to calibrate on" in one_line(capsys)
+    assert "not enough to calibrate" in one_line(capsys)
 
 
 def test_a_sweep_over_what_is_fitted_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -266,17 +268,16 @@ def test_another_run_of_the_same_points_does_not_tell_what_was_left_out(
     one = printed(capsys, "validate", simulated, "--quiet")
     told: list[set[float]] = []  # the cache rates of every fit without a point
 
-    def watched(cases: Sequence[Case], **options: Any) -> Fit:
-        told.append({cache_rate_of(case.sweep) for case in cases})
-        return remembered_fit(
-            list({case.busy.tobytes(): case for case in cases}.values()), **options
-        )  # copies add nothing
+    class Watched(FitProblem):
+        def __init__(self, cases: Sequence[Case], *others: Any, **options: Any) -> None:
+            told.append({cache_rate_of(case.sweep) for case in cases})
+            super().__init__(cases, *others, **options)
 
-    monkeypatch.setattr("tierscope.predict.calibrate.fit", watched)
+    monkeypatch.setattr("tierscope.predict.calibrate.FitProblem", Watched)
     two = printed(capsys, "validate", simulated, again, "--quiet")
     assert two["n"] == 2 * one["n"]
     assert two["largest_error"] == pytest.approx(one["largest_error"], abs=0.02)
-    assert told == [{0.5, 1.0}, {0.0, 1.0}, {0.0, 0.5}]
+    assert told == [{0.0, 0.5, 1.0}, {0.5, 1.0}, {0.0, 1.0}, {0.0, 0.5}]  # first the one with all points
 
 
 def test_less_latency_costs_more(capsys: pytest.CaptureFixture[str]) -> None:
@@ -289,7 +290,7 @@ def test_less_latency_costs_more(capsys: pytest.CaptureFixture[str]) -> None:
         "--vary",
         "gfs.latency=1ms,10ms",
         "--cost",
-        "gfs.latency=5",
+        "gfs.latency=5/%",
     ]
     found = printed(capsys, "explore", "--simulate", "demo", *arguments)
     costs = {entry["settings"]["latency"]: entry["cost"] for entry in found["grid"]}
@@ -299,3 +300,30 @@ def test_less_latency_costs_more(capsys: pytest.CaptureFixture[str]) -> None:
 def test_text_keys_are_not_weighed_against_each_other(capsys: pytest.CaptureFixture[str]) -> None:
     found = printed(capsys, "explore", "--simulate", "demo", *SMALL, "--goal", "10s", "--vary", "shuffle=local,global")
     assert {entry["settings"]["shuffle"] for entry in found["pareto"]} == {"local", "global"}
+
+
+@pytest.mark.usefixtures("once")
+def test_calibrate_says_what_to_measure_for_a_study(simulated: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Another size than the only one that was measured: one point settles all of them."""
+    found = printed(capsys, "calibrate", simulated, "--for", "demo", "--quiet")
+    assert found["complete"] is True
+    assert found["settling"]["study"] == "demo"
+    assert found["settling"]["asked"] == 11
+    assert found["measured"]["cache_rates"] == [0.0, 0.5, 1.0]
+    assert run("calibrate", simulated, "--for", "no-such-study", "--quiet") == 2
+    assert "no-such-study" in one_line(capsys)
+
+
+def test_an_interrupted_calibration_keeps_the_best_fit_so_far(
+    simulated: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(cases: Sequence[Case], _advance: object, so_far: Any) -> None:
+        so_far.told(remembered_fit(cases))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(calibrate, "calibrate", interrupted)
+    system = tmp_path / "system.yaml"
+    assert run("calibrate", simulated, "-o", system, "--quiet") == 3
+    told = capsys.readouterr().err.splitlines()
+    assert told == [f"tierscope: stopped; the best fit so far is in {system}; rerun with --force to finish the fit"]
+    assert load_system(str(system)).system.tiers[-1].metadata_ops

@@ -38,7 +38,7 @@ def test_a_log_that_is_none(
     path = tmp_path / f"x.{suffix}"
     MAKE[kind](path)
     assert run(command, path, *(path for _ in COMMANDS[command])) == 2
-    assert one_line(capsys).endswith(f"{path}: is {kind}, and logs are read more than once; save it to a file first")
+    assert one_line(capsys).endswith(f"{path}: is {kind}, but logs are read more than once; save it to a file first")
 
 
 @pytest.mark.parametrize("kind", MAKE)
@@ -57,7 +57,7 @@ def test_a_table_is_not_written_to_a_pipe_that_nobody_reads(
     (tmp_path / "x.csv").write_text("rank,epoch,class,seconds\n0,1,GFS-READ,1\n")
     os.mkfifo(tmp_path / "pipe.csv")
     assert run("analyze", tmp_path / "x.csv", "--csv", tmp_path / "pipe.csv") == 2
-    assert "pipe.csv: cannot be written: nobody reads from this pipe" in one_line(capsys)
+    assert "pipe.csv: cannot be written: this pipe has no reader" in one_line(capsys)
 
 
 @needs_library

@@ -72,7 +72,7 @@ def test_a_file_in_the_place_of_a_folder(
     manifest.write("out", KINDS[command], {})
     (here / "out" / name).write_text("mine")
     line = refused(command, "out", capsys)
-    assert f"/out/{name}: is not a directory; put a directory in its place, or give another --out" in line
+    assert f"/out/{name}: is not a directory; replace it with a directory, or choose another --out" in line
     assert (here / "out" / name).read_text() == "mine"
 
 
@@ -99,7 +99,7 @@ def test_a_current_folder_that_is_gone(command: str, here: Path, capsys: pytest.
     (here / "gone").mkdir()
     os.chdir(here / "gone")
     (here / "gone").rmdir()
-    assert "the current directory cannot be used: No such file or directory; change to another one" in refused(
+    assert "cannot use the current directory: No such file or directory; change to another one" in refused(
         command, "out", capsys
     )
 

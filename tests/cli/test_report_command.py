@@ -91,7 +91,7 @@ def test_results_are_said_to_be_there_when_the_report_cannot_be_written(
     assert "Results: " in said.out
     assert len(said.err.splitlines()) == 1
     assert (
-        "report.html: cannot be written: Is a directory; 'tierscope report' with --out writes it elsewhere" in said.err
+        "report.html: cannot be written: Is a directory; use 'tierscope report --out' to write it elsewhere" in said.err
     )
 
 
@@ -116,14 +116,14 @@ def test_drawings_of_other_data_do_not_stay(times: Path, reported: Path, capsys:
     write_times(times, rates=(0.5,))
     assert run("report", times) == 0
     assert {path.stem for path in (reported / "figures").glob("*.svg")} == {"breakdown", "estimate", "goal", "mine"}
-    assert "Not drawn: time, processes; the page says why" in capsys.readouterr().out
+    assert "Not drawn: time, processes; see the page for the reasons" in capsys.readouterr().out
 
 
 def test_a_folder_of_somebody_else_is_left_alone(times: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder.mkdir()
     (folder / "thesis.tex").write_text("mine")
     assert run("report", times) == 2
-    assert "was not made by Tierscope" in one_line(capsys)
+    assert "was not created by Tierscope" in one_line(capsys)
     assert os.listdir(folder) == ["thesis.tex"]
 
 
@@ -160,7 +160,7 @@ def test_without_a_browser_the_page_is_there_all_the_same(
 ) -> None:
     monkeypatch.setattr("webbrowser.open", lambda _address: False)
     assert run("report", times, "--open") == 0
-    assert "no browser here" in capsys.readouterr().err
+    assert "no browser found" in capsys.readouterr().err
     assert (folder / "report.html").exists()
 
 
@@ -206,13 +206,13 @@ def test_a_simulation_is_laid_beside_what_others_measured(
 ) -> None:
     capsys.readouterr()
     assert run("report", times, "--beside", simulation) == 0
-    said = capsys.readouterr().out
-    assert said.index("Page: ") < said.index("I/O time of the slowest process, CSV beside simulated")
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.index("Page: ") < said.index("I/O time of the slowest process, CSV versus simulated")
     assert "CSV: times.csv in " in said
     assert "(n=2 points)" in said
-    assert "Left out: 1 point only of the CSV sweep and 1 point only of the simulated sweep." in said
+    assert "Not compared: 1 point only of the CSV sweep and 1 point only of the simulated sweep." in said
     assert {path.stem for path in (folder / "figures").glob("*.svg")} == {*FIGURES, "beside"}
-    assert "simulated (bound)" in (folder / "figures" / "beside.svg").read_text()
+    assert "simulated (events)" in (folder / "figures" / "beside.svg").read_text()
     assert 'id="beside"' in (folder / "report.html").read_text()
 
 
@@ -220,7 +220,7 @@ def test_a_csv_may_be_laid_beside_a_result(times: Path, simulation: Path, capsys
     capsys.readouterr()
     assert run("report", simulation, "--beside", times) == 0
     said = capsys.readouterr().out
-    assert "simulated beside CSV" in said
+    assert "simulated versus CSV" in said
     assert "within 90 %" not in said
 
 
@@ -241,11 +241,11 @@ def test_what_cannot_be_laid_beside_gets_one_line_and_writes_nothing(
     (tmp_path / "words.csv").write_text("Dear reader\n")
     (tmp_path / "empty").mkdir()
     for name, reason in {
-        "flat.csv": "swept is nothing, but cache_rate in ",
-        "other.csv": "swept is nodes, but cache_rate in ",
+        "flat.csv": ": sweeps nothing, but ",
+        "other.csv": ": sweeps nodes, but ",
         "apart.csv": "no point of its sweep has the same values of cache_rate",
         "words.csv": "column rank is missing",
-        "nowhere": "no such directory or file",
+        "nowhere": "no such file or directory",
         "empty": "empty",
     }.items():
         assert run("report", times, "--beside", tmp_path / name) == 2, name

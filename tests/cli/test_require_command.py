@@ -88,7 +88,7 @@ def test_options_change_something(options: tuple[str, ...], capsys: pytest.Captu
 def test_a_page_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("require", "deepcam", "--system", "cori-gpu", "--batch", "1,64", "--layers") == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "deepcam on cori-gpu: what it demands (fp32, sgd; modelled)" in said
+    assert "deepcam on cori-gpu: requirements (fp32, sgd; modelled)" in said
     assert "56,454,720 parameters" in said
     assert "Bound by its 32-bit units" in said
     assert "Relative cost of a byte: device memory 1, host 56.25, network 72, lfs 2,250, gfs 4,500." in said
@@ -140,12 +140,12 @@ def test_the_same_question_has_the_same_answer(capsys: pytest.CaptureFixture[str
     ("arguments", "line"),
     [
         (("resnet5", "--system", "cori-gpu"), "resnet5: no such network; did you mean resnet50?"),
-        (("resnet50",), "--system is missing; give one of cori-gpu"),
+        (("resnet50",), "--system is missing; use one of cori-gpu"),
         (("resnet50", "--system", "cori"), "--system cori: no such system; did you mean cori-gpu?"),
         (("resnet50", "--system", "none.yaml"), "--system none.yaml: no such file"),
         (("resnet50", "--system", "laptop"), "hardware.accelerator.count"),
-        (("resnet50", "--system", "theta", "--batch", "0"), "--batch 0: 0 is no whole number"),
-        (("resnet50", "--system", "theta", "--nodes", "4..x"), "--nodes 4..x: x is no whole number"),
+        (("resnet50", "--system", "theta", "--batch", "0"), "--batch 0: 0 is not a whole number"),
+        (("resnet50", "--system", "theta", "--nodes", "4..x"), "--nodes 4..x: x is not a whole number"),
         (("resnet50", "--system", "theta", "--input", "3,224"), "--input 3,224: must be whole numbers joined by x"),
         (("resnet50", "--system", "theta", "--input", "1x28x28"), "resnet50 takes 3 channels"),
         (("resnet50", "--system", "theta", "--input", "3"), "--input 3: resnet50 takes 3 channels and 2 sides"),
@@ -153,7 +153,7 @@ def test_the_same_question_has_the_same_answer(capsys: pytest.CaptureFixture[str
         (("resnet50", "--system", "theta", "--precision", "fp8"), "--precision"),
         (("resnet50", "--system", "theta", "--servers", "0"), "--servers"),
         (("resnet50", "--system", "theta", "--sample-file-bytes", "x"), "--sample-file-bytes x:"),
-        (("mine:build", "--system", "theta"), "mine:build: the shape of a sample is not known; give --input"),
+        (("mine:build", "--system", "theta"), "mine:build: the shape of a sample is unknown; add --input"),
     ],
 )
 def test_mistakes_are_one_line(arguments: tuple[str, ...], line: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -189,7 +189,7 @@ def test_out_holds_page_json_and_figures(tmp_path: Path, capsys: pytest.CaptureF
     document = asked(capsys, *ASKED, "--layers")
     assert run("require", *ASKED, "--layers", "--out", out) == 0
     said = capsys.readouterr().out
-    assert "what it demands" in said
+    assert "lenet5 on cori-gpu: requirements" in said
     assert "requirements.html" in said.partition("Page: ")[2]
     assert json.loads((out / "requirements.json").read_text()) == document
     assert (out / "requirements.html").read_bytes().startswith(b"<!doctype html>")
@@ -207,21 +207,21 @@ def test_out_can_be_written_again_and_old_figures_go(tmp_path: Path, capsys: pyt
     (out / "figures" / "mine.svg").write_text("mine")
     assert run("require", *ASKED, "--nodes", "2", "--out", out) == 0
     assert {path.stem for path in (out / "figures").glob("*.svg")} == FIGURES - {"scaling"} | {"mine"}
-    assert "Not drawn: scaling; the page says why" in capsys.readouterr().out
+    assert "Not drawn: scaling; see the page for the reasons" in capsys.readouterr().out
     assert [point["nodes"] for point in json.loads((out / "requirements.json").read_text())["scaling"]] == [2]
 
 
 def test_out_of_somebody_else_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "thesis.tex").write_text("mine")
     assert run("require", *ASKED, "--out", tmp_path) == 2
-    assert "was not made by Tierscope" in one_line(capsys)
+    assert "was not created by Tierscope" in one_line(capsys)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
 def test_out_of_another_command_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "tierscope.json").write_text('{"schema_version": 1, "kind": "report"}')
     assert run("require", *ASKED, "--out", tmp_path) == 2
-    assert "holds Tierscope's report" in one_line(capsys)
+    assert "contains Tierscope's report" in one_line(capsys)
 
 
 @pytest.mark.parametrize("what", ["", "figures is a file"])

@@ -57,9 +57,9 @@ def test_the_table_comes_after_the_commands_own_output(here: Path, capfd: pytest
     assert lines[0] == "its own words"
     assert lines[1].rstrip().endswith(": I/O time (wall seconds)")
     assert "GFS-READ" in lines[3]
-    assert "I/O: 0.750 s per epoch (n=1); 1 rank, 1 process." in lines
-    assert "In all ranks and epochs: 1 open, 1 read of 1000 B, 0 writes." in lines
-    assert lines[-1] == "Results: results/trace-sh · again: tierscope analyze results/trace-sh"
+    assert "I/O: 0.750 s in the whole run (n=1), 67 % of it GFS-READ; 1 rank, 1 process." in lines
+    assert "All ranks and epochs: 1 open, 1 read of 1000 B, 0 writes." in lines
+    assert lines[-1] == "Results: results/trace-sh. To show them again: tierscope analyze results/trace-sh"
 
 
 def test_json_is_pure_and_analyze_gives_the_same(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -97,21 +97,21 @@ def test_the_commands_options_are_its_own(here: Path, capfd: pytest.CaptureFixtu
         (
             "--tier gfs=gfs",
             2,
-            "no command is given; write it behind --, for example: tierscope trace --tier gfs=/lustre -- python train.py",
+            "no command; add it after --, e.g. tierscope trace --tier gfs=/lustre -- python train.py",
         ),
         (
             "-- true",
             2,
-            "no tier is given; say where the data lies, nearest first: --tier lfs=/local --tier gfs=/lustre",
+            "--tier is missing; name the paths of the data, nearest tier first: --tier lfs=/local --tier gfs=/lustre",
         ),
         (
             "--tier gfs=none -- true",
             2,
-            "--tier gfs=none: none: no such file or directory; give one that exists",
+            "--tier gfs=none: none: no such file or directory; name an existing one",
         ),
-        ("--tier gfs=gfs -- no-such-tool", 127, "no-such-tool: no such command; check its spelling, or give its path"),
+        ("--tier gfs=gfs -- no-such-tool", 127, "no-such-tool: no such command; check the spelling, or use its path"),
         ("--tier gfs=gfs -- ./gfs", 126, "./gfs: is a directory"),
-        ("--tier gfs=gfs --out= -- true", 2, "--out is empty; give a directory, or leave it out"),
+        ("--tier gfs=gfs --out= -- true", 2, "--out is empty; name a directory, or remove --out"),
         (
             "--tier gfs=gfs --with darshn -- true",
             2,
@@ -144,7 +144,7 @@ def test_what_goes_wrong_after_the_command_does_not_hide_its_code(
 ) -> None:
     spoil = ["sh", "-c", "rm -rf out/.scratch; exit $0"]
     assert trace("--tier", "gfs=gfs", "--out", "out", "--", *spoil, 6) == 6
-    line = f"tierscope: {here / 'out'}: holds no records; trace the command again, with another --out\n"
+    line = f"tierscope: {here / 'out'}: contains no records; trace the command again with another --out\n"
     assert capfd.readouterr().err == line
     assert trace("--tier", "gfs=gfs", "--out", "out", "--", *spoil, 0) == 2
     assert capfd.readouterr().err == line
@@ -156,7 +156,7 @@ def test_a_command_that_cannot_be_started_leaves_no_records(here: Path, capfd: p
     odd.chmod(0o755)
     assert trace("--tier", "gfs=gfs", "--out", "out", "--", odd) == 126
     assert capfd.readouterr().err == (
-        f"tierscope: {odd}: has no '#!' line; begin it with one (#!/bin/sh), or name what runs it: sh FILE\n"
+        f"tierscope: {odd}: has no '#!' line; add one (#!/bin/sh), or name the interpreter: sh FILE\n"
     )
     assert trace("--tier", "gfs=gfs", "--out", "out", "--quiet", "--", "true") == 0
 
@@ -180,7 +180,7 @@ def test_without_a_place_for_results_another_out_is_asked_for(here: Path, capfd:
     (here / "results").write_text("a file")
     assert trace("--tier", "gfs=gfs", "--", "true") == 2
     assert capfd.readouterr().err == (
-        f"tierscope: {here / 'results' / 'trace-true'}: cannot be made: Not a directory; give an --out where you may write\n"
+        f"tierscope: {here / 'results' / 'trace-true'}: cannot be created: Not a directory; choose a writable --out\n"
     )
 
 
@@ -191,7 +191,7 @@ def test_several_tierscopes_of_a_launcher_are_refused(
     monkeypatch.setenv(name, "2")
     assert trace("--tier", "gfs=gfs", "--out", "out", "--", "touch", "ran") == 2
     assert capfd.readouterr().err == (
-        f"tierscope: {name} is 2: a launcher has started several tierscopes; put one in front: tierscope trace … -- mpirun …\n"
+        f"tierscope: {name} is 2: a launcher started several copies of tierscope; put tierscope in front: tierscope trace … -- mpirun …\n"
     )
     assert not (here / "ran").exists()
     monkeypatch.setenv(name, "1")
@@ -209,7 +209,9 @@ def test_what_is_emulated_is_said_as_it_was_understood(here: Path, capfd: pytest
 
 def test_the_way_to_see_it_again_can_be_pasted(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert trace("--tier", "gfs=gfs", "--out", "o u:t ü", "--", "true") == 0
-    assert capfd.readouterr().out.splitlines()[-1] == "Results: 'o u:t ü' · again: tierscope analyze 'o u:t ü'"
+    assert (
+        capfd.readouterr().out.splitlines()[-1] == "Results: 'o u:t ü'. To show them again: tierscope analyze 'o u:t ü'"
+    )
 
 
 # Imports once what every one of the commands needs, then is each of them in turn: standard output, standard error, arguments.
@@ -263,6 +265,7 @@ def untaken(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, str, bo
     }
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(("code", "shape", "full"), UNTAKEN)
 def test_output_that_nobody_takes_leaves_the_commands_code(
     untaken: dict[tuple[int, str, bool], tuple[int, str]], code: int, shape: str, full: bool
@@ -276,9 +279,10 @@ def test_output_that_nobody_takes_leaves_the_commands_code(
 
 def test_nothing_recorded_is_explained(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert trace("--tier", "gfs=gfs", "--", "true") == 0
-    assert "no operation on a file of a tier was recorded" in capfd.readouterr().out
+    assert "no operation on any tier was recorded" in capfd.readouterr().out
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGQUIT])
 def test_a_signal_ends_the_command_and_what_it_did_is_still_shown(here: Path, number: signal.Signals) -> None:
     command = recording(here / "ready", "touch ready-now && exec sleep 60")
@@ -324,6 +328,7 @@ def test_ctrl_c_before_the_start_says_that_nothing_ran(
     assert not (here / "ran").exists()
 
 
+@pytest.mark.faults
 def test_a_killed_tierscope_loses_nothing(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """While the command lives, its records stay: it goes on writing to them."""
     command = recording(here / "ready", "echo $$ > pid && mv pid ready-now && read _")
@@ -332,7 +337,7 @@ def test_a_killed_tierscope_loses_nothing(here: Path, capfd: pytest.CaptureFixtu
         time.sleep(0.02)
     assert _run(["analyze", "out", "--json"]) == 2
     assert capfd.readouterr().err == (
-        "tierscope: out: its command is being traced, or another analyze collects what it did; wait for that to end\n"
+        "tierscope: out: the command is still being traced, or another analyze is collecting it; wait for it to finish\n"
     )
     ours.kill()
     ours.wait()

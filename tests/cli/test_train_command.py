@@ -39,24 +39,24 @@ def test_a_note_does_not_go_before_a_refusal(study: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        ((), "trains no network; say which one: --model cosmoflow or"),
+        ((), "has no network; add --model cosmoflow or"),
         (("--model", "vgg"), "--model"),
         (("--model", "lenet", "--batch", "0"), "--batch 0"),
         (("--model", "lenet", "--batch", "many"), "--batch many"),
         (("--model", "lenet", "--batch", "8,8"), "has a value twice"),
         (("--model", "lenet", "--data", "disk"), "--data disk"),
-        (("--model", "lenet", "--data", "tiers", "--storage-matters"), "remove one of the two"),
+        (("--model", "lenet", "--data", "tiers", "--storage-matters"), "exclude each other; remove one"),
         (("--model", "lenet", "--vary", "read_thread=1,2"), "did you mean"),
         (("--model", "lenet", "--vary", "batch_size=1,2", "--batch", "4,8"), "remove one"),
         (("--model", "lenet", "--vary", "computation_time=1,2"), "train computes for real"),
         (("--model", "lenet", "--vary", "epochs=1,2"), "use --set"),
-        (("--model", "lenet", "--set", "computation_time=1"), "computes for real; remove one of them"),
-        (("--model", "lenet", "--set", "preprocess=busy"), "preprocess = busy gives training nothing"),
-        (("--model", "lenet", "--set", "data_loader=pytorch"), "from our loaders; set auto"),
+        (("--model", "lenet", "--set", "computation_time=1"), "trains for real; remove one of them"),
+        (("--model", "lenet", "--set", "preprocess=busy"), "preprocess = busy has no effect on training"),
+        (("--model", "lenet", "--set", "data_loader=pytorch"), "Tierscope's loaders; set auto"),
         (("--model", "lenet", "--set", "format=png"), "must be decoded for training"),
         (("--model", "lenet", "--input", "big"), "input = big"),
         (("--model", "lenet", "--repetitions", "0"), "--repetitions"),
-        (("--model", "lenet", "--take", "x"), "leave the study"),
+        (("--model", "lenet", "--take", "x"), "cannot be combined with a study or --hand-over"),
     ],
 )
 def test_mistakes_are_one_line(
@@ -68,9 +68,9 @@ def test_mistakes_are_one_line(
 
 def test_a_study_or_what_was_handed_over_is_needed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("train", "--model", "lenet") == 2
-    assert "no study is named" in one_line(capsys)
+    assert "no study; name a YAML file or a preset" in one_line(capsys)
     assert run("train", "--take", tmp_path, "--out", tmp_path / "out") == 2
-    assert "no runs were handed over there" in one_line(capsys)
+    assert "it is not from --hand-over" in one_line(capsys)
 
 
 def test_results_of_several_keys_are_given_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,7 +79,7 @@ def test_results_of_several_keys_are_given_one_by_one(tmp_path: Path, capsys: py
         (tmp_path / name).mkdir()
         (tmp_path / name / "study.yaml").write_text(TINY)
     assert run("analyze", tmp_path) == 2
-    assert one_line(capsys).endswith("give one of them: batch_size, data")
+    assert one_line(capsys).endswith("name one of them: batch_size, data")
 
 
 def test_help_needs_neither_torch_nor_a_table_library() -> None:

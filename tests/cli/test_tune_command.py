@@ -67,11 +67,11 @@ def test_what_is_no_better_is_not_called_a_winner() -> None:
     found = Tuning(
         "x", "epoch_seconds", tried, tried, interval([1.0] * 3), interval([0.9, 1.0, 1.1]), "", (tried,), (), 60.0, 1.0
     )
-    assert verdict(found).startswith("Best: read_threads 2, no better than the default, as far as can be told (1.00×;")
+    assert verdict(found).startswith("Best: read_threads 2, not measurably better than the default (1.00×;")
 
 
 def test_cases_of_the_study_are_refused_with_the_one_to_take(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("tune", "mini-hierarchy", "--vary", "read_threads=1,2", "--out", tmp_path / "out") == 2
-    assert one_line(capsys).endswith("and tune tunes one; add --set case=small-many-osts")
+    assert one_line(capsys).endswith("but tune works on one case; add --set case=small-many-osts")

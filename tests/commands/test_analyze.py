@@ -84,13 +84,13 @@ def test_emulated_tiers_are_told(tmp_path: Path) -> None:
 
 def test_before_the_first_run_is_finished(tmp_path: Path) -> None:
     out = result(tmp_path)
-    with pytest.raises(UserError, match="no run is finished yet"):
+    with pytest.raises(UserError, match="no run has finished yet"):
         analyze(out)
 
 
 def test_a_directory_that_is_no_result(tmp_path: Path) -> None:
     with pytest.raises(
-        ResultError, match=r"has no study\.yaml; give the --out of .* 'tierscope run' or 'tierscope trace'"
+        ResultError, match=r"has no study\.yaml; name the --out of 'tierscope run' or 'tierscope trace'"
     ):
         analyze(str(tmp_path))
 
@@ -99,12 +99,12 @@ def test_a_damaged_run_is_named_not_skipped(tmp_path: Path) -> None:
     out = result(tmp_path, trace(0), trace(1))
     path = Path(RunStore(out).path(RunKey(1, 1)))
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(ResultError, match=r"0001-r1\.parquet: is not a readable result"):
+    with pytest.raises(ResultError, match=r"0001-r1\.parquet: is not a readable Tierscope result"):
         analyze(out)
 
 
 def test_no_such_path(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"gone: no such directory or file"):
+    with pytest.raises(UserError, match=r"gone: no such file or directory"):
         analyze(str(tmp_path / "gone"))
 
 
@@ -122,5 +122,5 @@ def test_a_csv_has_one_kind_of_seconds(tmp_path: Path) -> None:
     path = tmp_path / "times.csv"
     path.write_text("rank,epoch,class,seconds\n0,1,GFS-READ,1\n")
     assert analyze(str(path)).breakdown.best.io.median == 1.0
-    with pytest.raises(UserError, match="leave --basis out"):
+    with pytest.raises(UserError, match="remove --basis"):
         analyze(str(path), Counting("wall"))

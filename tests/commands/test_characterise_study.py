@@ -76,7 +76,7 @@ def test_a_damaged_list_is_said(listed: Path, tmp_path: Path) -> None:
     shutil.copytree(listed, tmp_path / "out", ignore=shutil.ignore_patterns("tiers"))
     path = next((tmp_path / "out" / "ops").glob("0000-r1-node*.parquet"))
     path.write_bytes(path.read_bytes()[:-50])
-    with pytest.raises(ResultError, match="is not a readable result"):
+    with pytest.raises(ResultError, match="is not a readable Tierscope result"):
         characterise_path([str(tmp_path / "out")], point=0)
 
 
@@ -105,7 +105,7 @@ def test_a_simulation(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["missing"], "no such directory or file"),
+        (["missing"], "no such file or directory"),
         (["file.txt"], "is neither a result nor a log"),
         (["empty"], "has no study.yaml"),
         (["missing.darshan"], "no such file"),
@@ -124,7 +124,7 @@ def test_what_is_no_run_gets_one_line(
 
 
 def test_a_point_that_is_not_there(listed: Path) -> None:
-    with pytest.raises(UserError, match=r"--point 9: .* there are 0, 1, 2"):
+    with pytest.raises(UserError, match=r"--point 9: .* has no finished run of this point; choose from 0, 1, 2"):
         characterise_path([str(listed)], point=9)
 
 
@@ -190,7 +190,7 @@ def test_kept_logs_know_less_than_the_logs(tmp_path: Path) -> None:
     assert sums.sizes == full.sizes
     assert sums.metrics["files"] == full.metrics["files"]
     assert sums.metrics["transfer_min"] == full.metrics["transfer_min"]
-    assert "give the logs themselves" in sums.metrics["sequential_percent"].reason
+    assert "use the logs themselves" in sums.metrics["sequential_percent"].reason
 
 
 @needs_library

@@ -23,7 +23,7 @@ def test_without_a_library_it_says_what_is_lost(monkeypatch: pytest.MonkeyPatch,
     check = doctor._recorder()
     assert check.status == "lacking"
     assert check.found.startswith("not built: no 'tierscope trace' and no native loader")
-    assert check.advice == "install a C compiler and install tierscope again"
+    assert check.advice == "install a C compiler and reinstall tierscope"
 
 
 def test_a_file_that_is_no_library_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ def test_finished_points_are_not_repeated(tmp_path: Path) -> None:
 def test_methods_and_measurements_do_not_mix(tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     simulate_study(small(), out, "bound", Silent())
-    with pytest.raises(UserError, match="was simulated by --method bound"):
+    with pytest.raises(UserError, match="was simulated with --method bound"):
         simulate_study(small(), out, "events", Silent())
     from tierscope.output.result import open_result  # noqa: PLC0415
 
@@ -74,7 +74,7 @@ def test_methods_and_measurements_do_not_mix(tmp_path: Path) -> None:
 
 def test_a_tier_without_rates_is_refused_where_it_is_read_from() -> None:
     nothing = ("lfs.read_ops=null", "lfs.bandwidth=null", "lfs.emulate=false", "sweep={}")
-    with pytest.raises(UserError, match=r"system\.tiers\.lfs: no rate says how fast it reads"):
+    with pytest.raises(UserError, match=r"system\.tiers\.lfs: it has no read rate; set bandwidth"):
         check_rates(load_study("demo", [*nothing, "cache_rate=50%"]))
     check_rates(load_study("demo", [*nothing, "cache_rate=0%"]))
 

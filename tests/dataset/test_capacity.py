@@ -6,10 +6,12 @@ import pytest
 
 from tests.plan.planning import make_study, near_tier
 from tests.small_study import plan_of, small_study, stage
-from tierscope.dataset.capacity import check_capacity, check_space, held_bytes
+from tierscope.dataset.capacity import check_capacity, check_space
 from tierscope.dataset.stage import Missing
 from tierscope.errors import UserError
+from tierscope.measure.checkpoints import check_checkpoints
 from tierscope.plan.file_format import make_format
+from tierscope.plan.room import feasibility_of
 from tierscope.spec.study import Study
 
 FILE = make_format(small_study()).file_bytes  # 24 of them, half on lfs
@@ -92,7 +94,7 @@ def test_space_is_summed_per_disk() -> None:
     assert check_space(("host", share) for share in shares) == 1700 - 30  # what will be written, not what it takes up
     with pytest.raises(UserError) as caught:
         check_space(("host", share) for share in [*shares, missing(300, 1000)])
-    assert str(caught.value).startswith("/full: 1.07 KiB to be written, but only 1000 B is free")
+    assert str(caught.value).startswith("/full: 1.07 KiB must be written, but only 1000 B is free")
     assert "\n" not in str(caught.value)
 
 
@@ -110,7 +112,7 @@ def test_inodes_are_summed_per_disk() -> None:
     check_space(
         [("host", missing(1, 1000, files=5, free_files=10)), ("host", missing(1, 1000, files=5, free_files=10))]
     )
-    with pytest.raises(UserError, match=r"^/d: 11 files to be written, but only 10 inodes are free"):
+    with pytest.raises(UserError, match=r"^/d: 11 files must be written, but only 10 inodes are free"):
         check_space([("h", missing(1, 1000, files=6, free_files=10)), ("h", missing(1, 1000, files=5, free_files=10))])
 
 
@@ -128,6 +130,11 @@ def test_what_several_hosts_write_to_a_shared_directory_is_summed() -> None:
     one_host = [("a", missing(60, 100, device=1, shared=True)), ("a", missing(60, 100, device=1))]
     with pytest.raises(UserError, match="only 100 B is free"):
         check_space(one_host)
+
+
+def held_bytes(study: Study) -> dict[str, tuple[int | None, int]]:
+    """By near tier: on the node with most, and on all nodes together."""
+    return {room.tier: (room.bytes_per_node, room.bytes_in_all) for room in feasibility_of(study).tiers}
 
 
 def files_on_nodes(study: Study) -> list[int]:
@@ -214,5 +221,21 @@ def test_a_file_of_which_two_nodes_read_a_part_is_held_by_both() -> None:
 
 
 def assert_held_as_counted(study: Study) -> None:
-    in_all = sum(files_on_nodes(study)) * make_format(study).file_bytes
-    assert held_bytes(study) == {"lfs": (in_all // study.system.nodes, in_all)}
+    files, each = files_on_nodes(study), make_format(study).file_bytes
+    assert held_bytes(study) == {"lfs": (max(files) * each, sum(files) * each)}
+
+
+def test_checkpoints_lie_beside_pinned_files() -> None:
+    """Two that are kept and the one that is written, of the first rank's node: what a run asks for, a plan does too."""
+    saves = ("checkpoint.tier=lfs", "steps_between_checkpoints=1", "checkpoint.keep=2", "nodes=2")
+    (room,) = feasibility_of(small_study(*saves)).tiers
+    each = sum((1 << 10, 1 << 10, 4 << 10, 64 << 10, 4 << 20))
+    assert (room.checkpoint_bytes, room.bytes_per_node) == (3 * each, 3 * each + 12 * FILE)
+    assert room.bytes_in_all == 3 * each + 2 * 12 * FILE  # only the first rank writes any
+    full = feasibility_of(small_study(*saves, f"lfs.capacity={room.needed}"))
+    short = small_study(*saves, f"lfs.capacity={room.needed - 1}")
+    assert (full.fits, feasibility_of(short).fits) == ("yes", "no")
+    assert "of it checkpoints" in feasibility_of(short).text
+    with pytest.raises(UserError, match=r"checkpoint\.keep"):
+        check_checkpoints([short])
+    check_checkpoints([small_study(*saves, f"lfs.capacity={room.needed}")])

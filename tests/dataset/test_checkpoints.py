@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tierscope.dataset.checkpoint_folder import CheckpointFolder
-from tierscope.dataset.checkpoints import checkpoint_bytes, parts_of
 from tierscope.dataset.snapshot import Snapshot
 from tierscope.errors import ForeignDirectoryError, UserError
 from tierscope.output import manifest
+from tierscope.plan.checkpoints import checkpoint_bytes, parts_of
 from tierscope.spec.study import Checkpoint, Tier
 from tierscope.storage.base import TierPlace
 from tierscope.storage.directory import DirectoryStorage
@@ -134,7 +134,7 @@ class TestFolder:
         assert len(os.listdir(folder.path)) == 5
         self.add(folder, 1)
         Path(folder.finished(1), "thesis.tex").write_text("mine")
-        with pytest.raises(ForeignDirectoryError, match=r"thesis\.tex: was not made by Tierscope"):
+        with pytest.raises(ForeignDirectoryError, match=r"thesis\.tex: was not created by Tierscope"):
             folder.begin(0)
         assert sorted(os.listdir(folder.finished(1))) == ["part-000000.bin", "thesis.tex"]
 

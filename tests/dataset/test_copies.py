@@ -59,7 +59,7 @@ def test_a_folder_that_is_not_ours_is_refused(tmp_path: Path) -> None:
     files = files_in(tmp_path)
     Path(files.folder).mkdir()
     Path(files.path(3)).write_bytes(b"a stranger's")
-    with pytest.raises(ForeignDirectoryError, match="is not empty and was not made by Tierscope"):
+    with pytest.raises(ForeignDirectoryError, match="is not empty and was not created by Tierscope"):
         copies_of(files).begin()
     assert Path(files.path(3)).read_bytes() == b"a stranger's"
 
@@ -68,7 +68,7 @@ def test_a_folder_with_staged_files_is_refused(tmp_path: Path) -> None:
     files = files_in(tmp_path)
     manifest.claim(files.folder, "dataset")
     Path(files.path(3)).write_bytes(b"staged")
-    with pytest.raises(ForeignDirectoryError, match="holds Tierscope's dataset, not a copies"):
+    with pytest.raises(ForeignDirectoryError, match="contains Tierscope's dataset, not a copies"):
         copies_of(files).begin()
     assert Path(files.path(3)).exists()
 

@@ -46,7 +46,7 @@ def test_a_hostile_mark_is_refused_in_one_line(text: str, tmp_path: Path) -> Non
 
 def test_a_kind_that_is_a_path_leads_nowhere(tmp_path: Path) -> None:
     (tmp_path / manifest.NAME).write_text('{"schema_version": 1, "kind": "../../etc"}')
-    with pytest.raises(UserError, match=r"holds Tierscope's \.\./\.\./etc, not a tier"):
+    with pytest.raises(UserError, match=r"contains Tierscope's \.\./\.\./etc, not a tier"):
         manifest.claim(str(tmp_path), "tier")
 
 
@@ -69,7 +69,7 @@ def test_a_mark_that_is_no_file_is_not_waited_for(trap: Callable[[Path], None], 
     folder = tmp_path / "out"
     folder.mkdir()
     trap(folder / manifest.NAME)
-    with pytest.raises(ResultError, match="is a link or no plain file"):
+    with pytest.raises(ResultError, match="is a link or not a regular file"):
         manifest.claim(str(folder), "result")
 
 
@@ -99,7 +99,7 @@ def test_a_summary_that_is_no_file_is_not_waited_for(trap: Callable[[Path], None
 @pytest.mark.parametrize("name", ["study.yaml", "study"])
 def test_a_study_that_is_no_file_is_not_waited_for(name: str, trap: Callable[[Path], None], tmp_path: Path) -> None:
     trap(tmp_path / name)
-    with pytest.raises(UserError, match=rf"{name}: is no plain file; give the YAML file of a study, or a preset$"):
+    with pytest.raises(UserError, match=rf"{name}: is not a regular file; name the YAML file of a study, or a preset$"):
         load_study(str(tmp_path / name))
 
 
@@ -120,7 +120,7 @@ def test_nothing_is_written_or_deleted_where_a_folder_of_a_result_leads(name: st
     (victim / "old.svg").write_text("mine")
     (out / name).symlink_to(victim)
     with pytest.raises(
-        ForeignDirectoryError, match=rf"/out/{name}: is a symbolic link, .*; put a directory in its place"
+        ForeignDirectoryError, match=rf"/out/{name}: is a symbolic link, .*; replace it with a directory"
     ):
         open_result(str(out), tiny()).__enter__()
     for write in (put_files, write_files):

@@ -16,7 +16,7 @@ def test_what_does_not_fit_is_refused_with_both_numbers(monkeypatch: pytest.Monk
     with pytest.raises(UserError) as caught:
         check_memory(8 * 2**30 + 1, small_study("read_ahead=all").workload)
     assert str(caught.value) == (
-        "workload.reader.read_ahead = all; the ranks' samples take 8 GiB of memory, and 10 GiB are free here; "
+        "workload.reader.read_ahead = all; the ranks' samples take 8 GiB of memory, more than 80 % of the 10 GiB that are free; "
         "use fewer ranks or samples, shuffle: local, or read_ahead: batches"
     )
 

@@ -433,7 +433,7 @@ class TestFaults:
         named = str(caught.value).split(":")[0]
         assert os.stat(named).st_size == 0  # the one that was being written
         assert os.strerror(number) in str(caught.value)
-        assert "run the same command again" in str(caught.value)
+        assert "free some space and rerun the same command to continue" in str(caught.value)
         assert stage(STUDY, str(tmp_path)) == 31 * FILE
 
     @pytest.mark.parametrize("step", ["distrust", "reopen", "seal"])
@@ -497,7 +497,10 @@ class TestFaults:
     @pytest.mark.parametrize(
         ("settings", "words"),
         [
-            (("format=png", "num_samples_per_file=2"), "png; a picture is one sample; set .*num_samples_per_file: 1"),
+            (
+                ("format=png", "num_samples_per_file=2"),
+                "png; a picture holds one sample; set .*num_samples_per_file: 1",
+            ),
             (("format=lmdb", "record_length_bytes=5 GiB"), "lmdb; a value of LMDB must stay below 4 GiB"),
             (
                 ("format=hdf5", "hdf5.chunk_size=2001", "num_samples_per_file=2"),

@@ -11,7 +11,7 @@ import pytest
 
 from tests.small_study import small_study, stage, stagers, tier_files
 from tests.tiny import tiny
-from tierscope.dataset.cleaning import Found, cleaning
+from tierscope.dataset.cleaning import FolderTally, cleaning
 from tierscope.formats import FORMATS
 from tierscope.output import manifest
 from tierscope.output.ours import SUFFIXES, DatasetNames
@@ -45,10 +45,10 @@ def rewrite(folder: Path, *, without: tuple[str, ...] = (), **facts: Any) -> Non
     (folder / manifest.NAME).write_text(json.dumps({name: mark[name] for name in mark if name not in without}))
 
 
-def clean(folder: Path) -> Found:
+def clean(folder: Path) -> FolderTally:
     with cleaning([str(folder)], only_data=False) as plan:
         plan.delete()
-    return plan.found[0]
+    return plan.tallies[0]
 
 
 def mine(folder: Path) -> list[str]:

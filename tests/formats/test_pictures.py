@@ -54,16 +54,16 @@ def test_a_png_of_many_chunks_is_checked_to_its_end() -> None:
 @pictures
 def test_another_s_picture_is_not_taken_for_ours(name: str) -> None:
     format_ = FORMATS.load(name)(Shape(1, 1200))
-    assert "not grey ones" in refused(format_, picture(name, "RGB"))
+    assert "not greyscale" in refused(format_, picture(name, "RGB"))
     if name == "jpeg":
-        assert "carries no number" in refused(format_, picture(name))
+        assert "has no sample number" in refused(format_, picture(name))
         assert refused(format_, picture(name, comment=b"made with love"))
     assert refused(format_, picture("jpeg" if name == "png" else "png"))
 
 
 @pictures
 def test_many_samples_do_not_fit_a_picture(name: str) -> None:
-    with pytest.raises(ValueError, match=r"a picture is one sample; set .*num_samples_per_file: 1"):
+    with pytest.raises(ValueError, match=r"a picture holds one sample; set .*num_samples_per_file: 1"):
         FORMATS.load(name)(Shape(2, 100))
     with pytest.raises(ValueError, match="a picture has at most 65500² bytes"):
         FORMATS.load(name)(Shape(1, 65_501**2))

@@ -49,13 +49,14 @@ COMMANDS: dict[str, tuple[str, ...]] = {
             "--vary",
             "LFS-READ=0:200:50",
         ),
-        *("--cost", "GFS-META=3", "--cost", "LFS-READ=1", "--cost", "lfs-gib=0.1"),
+        *("--cost", "GFS-META=3/%", "--cost", "LFS-READ=1/%", "--cost", "lfs.capacity=0.1/GiB"),
     ),
-    "simulate-bound": ("simulate", "study.yaml", "--out", "made/bound"),
+    "simulate-bound": ("simulate", "study.yaml", "--out", "made/bound", "--method", "bound"),
     "simulate-events": ("simulate", "study.yaml", "--out", "made/events", "--method", "events"),
     "explore-simulated": (
-        *("explore", "--simulate", "study.yaml", "--goal", "20ms", "--vary", "gfs.metadata_ops=1500,3000,6000"),
-        *("--vary", "gfs.servers=1,4", "--cost", "gfs.servers=1000"),
+        *("explore", "--simulate", "study.yaml", "--method", "bound", "--goal", "20ms"),
+        *("--vary", "gfs.metadata_ops=1500,3000,6000"),
+        *("--vary", "gfs.servers=1,4", "--cost", "gfs.servers=1000/server"),
     ),
     "require-cosmoflow": (
         *("require", "cosmoflow", "--system", "cori-gpu", "--batch", "1,2,4", "--precision", "amp", "--nodes", "1..8"),

@@ -216,8 +216,8 @@ def test_any_name_of_a_file_will_do(name: str | bytes, tmp_path: Path) -> None:
     ("content", "reason"),
     [
         (b"", "is empty"),
-        (b"\x1f\x8b\x08\x00", "is a log of Darshan 1 or 2, which the library of Darshan 3 does not read"),
-        (b"BZh91AY", "is a log of Darshan 1 or 2, which the library of Darshan 3 does not read"),
+        (b"\x1f\x8b\x08\x00", "is a log of Darshan 1 or 2, which Darshan 3's library cannot read"),
+        (b"BZh91AY", "is a log of Darshan 1 or 2, which Darshan 3's library cannot read"),
     ],
 )
 @needs_library
@@ -309,7 +309,10 @@ class TestLittleMemory:
     @pytest.mark.parametrize(
         ("given", "told"),
         [
-            (resource.RLIM_INFINITY, {"error": r"takes more than \d+ MiB of memory .* no log of its size needs"}),
+            (
+                resource.RLIM_INFINITY,
+                {"error": r"takes more than \d+ MiB of memory to read, far too much for its size"},
+            ),
             (1 << 28, {"error": r"takes more than 256 MiB of memory to read$", "short": True}),
         ],
     )
@@ -349,7 +352,7 @@ def test_a_log_that_changes_while_it_is_read(change: bytes, tmp_path: Path, monk
     monkeypatch.setattr(darshan_worker, "read", read_and_change)
     monkeypatch.setattr(resource, "setrlimit", lambda *_: None)
     head, _ = darshan_worker.answer(None, darshan_worker.Memory(), str(path), False)  # type: ignore[arg-type]
-    assert head["error"] == "changed while it was read; wait until the job that writes it has ended"
+    assert head["error"] == "changed while it was read; wait until the job that writes it has finished"
 
 
 # A worker that does what the name of the file says.
@@ -439,9 +442,10 @@ class TestWorkers:
         assert [os.path.basename(log.path) for log in found] == [f"{name}.darshan" for name in names]
         assert [isinstance(log, DarshanLog) for log in found] == [not name.startswith(bad) for name in names]
         reasons = {log.reason for log in found if isinstance(log, UnreadableLog)}
-        killed = "its reader was killed, as happens for want of memory; use a machine with more, or end other programs"
-        assert reasons == {killed if bad == "memory" else "made Darshan's own library crash: it is damaged"}
+        killed = "its reader was killed, probably out of memory; use a machine with more, or end other programs"
+        assert reasons == {killed if bad == "memory" else "crashes Darshan's own library: it is damaged"}
 
+    @pytest.mark.faults
     @pytest.mark.parametrize("workers", [1, 3])
     def test_one_that_hangs_costs_one_log_and_its_time(self, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(darshan_reader, "PATIENCE_SECONDS", 1.0)
@@ -454,6 +458,7 @@ class TestWorkers:
         assert isinstance(hung, UnreadableLog)
         assert hung.reason == "took longer than 1 s: it is damaged"
 
+    @pytest.mark.faults
     def test_what_hangs_is_never_called_a_crash(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(darshan_reader, "PATIENCE_SECONDS", 0.25)
         found = read(*self.logs(*(f"hang-{number}" for number in range(12))), workers=4)
@@ -489,6 +494,7 @@ class TestWorkers:
         assert len({log.job["job_id"] for log in found if isinstance(log, DarshanLog)}) <= 2
         assert [log.path for log in found] == [str(self.folder / f"log-{number}.darshan") for number in range(300)]
 
+    @pytest.mark.faults
     def test_whoever_stops_early_leaves_no_process(self) -> None:
         """Nor trips over a thread that is just starting a worker, or replacing one."""
         for moment in range(8):

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from tests.imports.darshan_logs import needs_library, real_log, wheel_log
+from tierscope.analysis.merged_timeline import SAME_HOST_NS
 from tierscope.imports.darshan import DarshanOptions, _epochs_of_starts, import_logs
 from tierscope.imports.darshan_reader import DarshanLog, read_logs
+from tierscope.imports.darshan_spans import rank_operations
 from tierscope.imports.paths import TierRules
 
 RULES = TierRules({"lfs": ("/lfs",), "gfs": ("/gfs",)})
@@ -59,3 +61,19 @@ def test_an_epoch_begins_where_nobody_has_been_reading(gap: float | None, epochs
     starts = np.array([6.0, 0.0, 1.0, 13.0])
     ends = np.array([7.0, 5.0, 2.0, 14.0])
     assert _epochs_of_starts(starts, ends, gap).tolist() == epochs
+
+
+@needs_library
+def test_when_ranks_read_by_the_calendar() -> None:
+    """What a profiler's trace is set beside: within the job's own time, and together no longer than all reads."""
+    log = read(str(real_log("twotier/twotier_noreduce.darshan")))
+    assert log.segments is not None
+    operations = rank_operations([log], RULES)
+    assert [of_rank.rank for of_rank in operations] == [0, 1, 2, 3]
+    spent = float((log.segments.reads["end"] - log.segments.reads["start"]).sum())
+    assert 0 < sum(of_rank.io.total_ns for of_rank in operations) / 1e9 <= spent + 1e-6
+    for of_rank in operations:
+        assert of_rank.io.extent is not None
+        first, last = (time / 1e9 for time in of_rank.io.extent)
+        assert log.job["start_seconds"] <= first < last <= log.job["end_seconds"] + 1
+        assert of_rank.clock_ns == SAME_HOST_NS  # its start has nanoseconds

@@ -510,7 +510,7 @@ def test_a_file_of_holes_is_not_read_to_its_end(packed: bool, tmp_path: Path) ->
         assert b"".join(blocks(str(path), damage)) == text_of(GOOD)
         assert damage.cut
     else:
-        with pytest.raises(UserError, match="has a line of more than 256 MiB, as no trace has"):
+        with pytest.raises(UserError, match="has a line of more than 256 MiB, so it is not a DFTracer trace"):
             list(blocks(str(path), damage))
 
 
@@ -539,7 +539,7 @@ def test_what_expands_without_end_is_refused(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(dftracer_files, "MOST_INFLATED_BYTES", 1 << 20)
     path = tmp_path / "t.pfw.gz"
     path.write_bytes(gzip.compress(text_of(GOOD) * 40_000, compresslevel=9))
-    with pytest.raises(UserError, match=r"t\.pfw\.gz: unpacks to more than 100 times its size, as no trace does; "):
+    with pytest.raises(UserError, match=r"t\.pfw\.gz: unpacks to more than 100 times its size, so it is not a trace; "):
         import_traces([str(path)], RULES, ANY)
 
 
@@ -547,7 +547,7 @@ def test_a_trace_of_more_threads_than_any_program_has(tmp_path: Path, monkeypatc
     monkeypatch.setattr(dftracer_sums, "MOST_THREADS", 10)
     for compact in (True, False):
         lines = [call("read", FAR, 10 * tid, 5, tid=tid, ret=100) for tid in range(1, 12)]
-        with pytest.raises(UserError, match=r"t\.pfw: tells of more than 10 threads"):
+        with pytest.raises(UserError, match=r"t\.pfw: contains more than 10 threads"):
             import_traces([write(tmp_path / "t.pfw", [*began(), *lines], compact)], RULES, ANY)
 
 
@@ -568,16 +568,16 @@ def test_a_trace_that_grows_is_read_up_to_where_it_was(tmp_path: Path, monkeypat
 def test_what_is_no_trace_is_an_error_that_names_it(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "no.pfw"
     path.write_bytes(content)
-    with pytest.raises(UserError, match=r"no\.pfw: no line of it is an event; name traces"):
+    with pytest.raises(UserError, match=r"no\.pfw: contains no events; name traces"):
         import_traces([write(tmp_path / "yes.pfw", GOOD), str(path)], RULES, ANY)
 
 
 def test_paths_that_cannot_be_read_are_errors(tmp_path: Path) -> None:
     for path, said in [
-        (str(tmp_path), r"is a folder; name.*\*\.pfw"),
+        (str(tmp_path), r"is a directory; name.*\*\.pfw"),
         (str(tmp_path / "gone"), "No such file"),
-        ("/dev/null", "is not a plain file but a device"),
-        ("a\0b", "no name"),
+        ("/dev/null", "is not a regular file but a device"),
+        ("a\0b", "is not a valid file name"),
     ]:
         with pytest.raises(UserError, match=said):
             import_traces([path], RULES, ANY)
@@ -633,7 +633,7 @@ def test_files_are_read_by_several_processes_with_the_same_result(
     assert together.sums.equals(alone.sums)
     assert (together.ranks, together.facts) == (alone.ranks, alone.facts)
     (tmp_path / "t1.pfw").write_bytes(b"garbage")
-    with pytest.raises(UserError, match=r"t1\.pfw: no line"):
+    with pytest.raises(UserError, match=r"t1\.pfw: contains no events"):
         import_traces([str(tmp_path / f"t{place}.pfw") for place in range(3)], RULES, ANY)
 
 

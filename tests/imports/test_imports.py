@@ -75,16 +75,16 @@ def test_names_tell_the_profiler(name: str, source: str | None) -> None:
 @pytest.mark.parametrize(
     ("paths", "message"),
     [
-        (["gone.darshan"], "gone.darshan: no such file; give the logs of one job"),
+        (["gone.darshan"], "gone.darshan: no such file; name the logs of one job"),
         (
             ["a.darshan", "folder.darshan"],
-            "folder.darshan: is a directory; give the logs in it, for example folder.darshan/*.darshan",
+            "folder.darshan: is a directory; name the logs in it, e.g. folder.darshan/*.darshan",
         ),
         (
             ["a.darshan", "note.txt"],
-            "note.txt: is no log that is known; Darshan's end in .darshan, DFTracer's in .pfw or .pfw.gz",
+            "note.txt: is not a known log; Darshan logs end in .darshan, DFTracer logs in .pfw or .pfw.gz",
         ),
-        (["a.darshan", "b.pfw"], "logs of Darshan and of DFTracer together; give those of one profiler"),
+        (["a.darshan", "b.pfw"], "mixed Darshan and DFTracer logs; name the logs of one profiler"),
     ],
 )
 def test_what_is_no_set_of_logs_is_refused_before_anything_is_read(
@@ -115,7 +115,7 @@ def test_the_command_is_that_of_the_process_that_began_first(of: Reading) -> Non
 def test_logs_of_several_jobs_are_refused(of: Reading) -> None:
     message = of.refusal(made_log(READ, job_id=77), made_log(READ, job_id=88), made_log(READ, job_id=88, pid=9))
     assert message.startswith("logs of 2 jobs (77: me_python_id77-1_")
-    assert message.endswith("; give those of one job")
+    assert message.endswith("; name the logs of one job")
 
 
 def test_without_a_scheduler_a_forked_worker_is_of_its_parents_job(of: Reading) -> None:
@@ -126,20 +126,32 @@ def test_without_a_scheduler_a_forked_worker_is_of_its_parents_job(of: Reading) 
 
 def test_when_nothing_can_be_read_the_first_reason_is_given(of: Reading) -> None:
     message = of.refusal(UnreadableLog("a.darshan", "is empty"), UnreadableLog("b.darshan", "crashed"))
-    assert message == "a.darshan: is empty; get the log again from where it was written"
+    assert message == "a.darshan: is empty; copy the log again from where it was written"
 
 
 def test_an_old_log_is_not_to_be_fetched_again(of: Reading) -> None:
     """Fetching it again gives the same old log."""
-    reason = "is a log of Darshan 1 or 2, which the library of Darshan 3 does not read"
-    assert "get the log again" not in of.refusal(UnreadableLog("a.darshan", reason))
+    reason = "is a log of Darshan 1 or 2, which Darshan 3's library cannot read"
+    assert "copy the log again" not in of.refusal(UnreadableLog("a.darshan", reason))
 
 
 DOUBTFUL: dict[str, tuple[DarshanLog | UnreadableLog, str]] = {
-    "unreadable_logs": (UnreadableLog("bad.darshan", "is empty"), "cannot be read: 1 (bad.darshan: is empty)"),
-    "damaged_logs": (made_log(READ, pid=2, complaints=["Error: cut."]), "are damaged or cut off"),
-    "negative_times": (made_log([reading("/gfs/a", meta=-1.0)], pid=2), "records with a negative time: 1"),
-    "impossible_ranks": (made_log([*READ, reading("/gfs/b", 7)], pid=2), "ranks that the job did not have: 1"),
+    "unreadable_logs": (
+        UnreadableLog("bad.darshan", "is empty"),
+        "1 log cannot be read; its data is missing (bad.darshan: is empty)",
+    ),
+    "damaged_logs": (
+        made_log(READ, pid=2, complaints=["Error: cut."]),
+        "1 log is damaged or truncated, and only partly read",
+    ),
+    "negative_times": (
+        made_log([reading("/gfs/a", meta=-1.0)], pid=2),
+        "1 record has a negative time, counted as zero",
+    ),
+    "impossible_ranks": (
+        made_log([*READ, reading("/gfs/b", 7)], pid=2),
+        "1 record names a rank that the job did not have; ignored",
+    ),
     "long_meta": (made_log([reading("/gfs/a", meta=99.0)], pid=2), "metadata took 99 s in a process that ran for 11 s"),
 }
 
@@ -150,20 +162,20 @@ def test_what_cannot_be_trusted_is_shown_only_when_forced(kind: str, of: Reading
     message = of.refusal(made_log(READ), log)
     assert message.startswith("2 logs: ")
     assert words in message
-    assert message.endswith("; --force shows it all the same")
+    assert message.endswith("; use --force to show it anyway")
     assert getattr(as_imported(of(made_log(READ), log, force=True)).facts.doubts, kind)
 
 
 def test_one_doubt_is_told_and_the_others_are_counted(of: Reading) -> None:
     log = made_log([reading("/gfs/a", meta=-1.0), reading("/gfs/b", 9)], complaints=["Error: cut."])
     message = of.refusal(log)
-    assert message.startswith(f"{log.path}: logs that are damaged or cut off")
+    assert message.startswith(f"{log.path}: 1 log is damaged or truncated")
     assert "(and 2 more such)" in message
 
 
 def test_files_on_no_tier_get_the_option_that_helps(of: Reading) -> None:
     message = of.refusal(made_log([reading("/data/train/a"), reading("/data/val/b")]), rules=TierRules({}))
-    assert "100 % of the bytes and 100 % of the seconds" in message
+    assert "100 % of the bytes and 100 % of the time" in message
     assert "/data/train 100 B in 1.5 s; /data/val 100 B in 1.5 s" in message
     assert message.endswith("--tier gfs=/data/train,/data/val")
 
@@ -203,7 +215,7 @@ def test_a_trace_is_kept_once(of: Reading, folder: Path) -> None:
     assert out == str(folder / "out")
     assert is_import(out)
     assert analyze(out).findings
-    with pytest.raises(UserError, match="holds imported logs already; give another --out"):
+    with pytest.raises(UserError, match="already contains imported logs; choose another --out"):
         keep(trace, out)
 
 

@@ -36,7 +36,7 @@ def test_too_little_free_space_is_found_out_before_writing(small_disk: Path, tmp
         study, tmp_path / "out", f"gfs.path={small_disk}/gfs", "record_length_bytes=100 KiB", "lfs.capacity=null"
     )
     assert done.returncode == 2
-    assert "to be written, but only" in done.stderr
+    assert "must be written, but only" in done.stderr
     assert not list(small_disk.rglob("*.raw"))
 
 
@@ -45,7 +45,7 @@ def test_too_small_a_disk_is_found_out_at_once(small_disk: Path, tmp_path: Path)
     study.write_text(TINY)
     done = run(study, tmp_path / "out", f"gfs.path={small_disk}/gfs", "record_length_bytes=1 MiB", "lfs.capacity=null")
     assert done.returncode == 2
-    assert "24 MiB to be written, but the whole disk at" in done.stderr
+    assert "24 MiB must be written, but the disk at" in done.stderr
 
 
 def test_too_few_inodes_are_found_out_before_writing(small_disk: Path, tmp_path: Path) -> None:

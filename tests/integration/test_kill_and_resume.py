@@ -167,7 +167,7 @@ def test_an_interrupt_ends_everything_promptly_with_exit_code_3(number: signal.S
     process.send_signal(number)
     _, err = process.communicate(timeout=20)
     assert process.returncode == 3
-    assert "the same command goes on" in err.strip().splitlines()[-1]
+    assert "rerun the same command to continue" in err.strip().splitlines()[-1]
     assert "Traceback" not in err
     assert gone(ranks)
     finish(tmp_path)
@@ -184,7 +184,7 @@ def test_two_commands_on_one_result_are_kept_apart(tmp_path: Path) -> None:
     second = start(tmp_path)
     _, err = second.communicate(timeout=60)
     assert second.returncode == 2
-    assert "another run is using it" in err
+    assert "in use by another run" in err
     _, err = first.communicate(timeout=120)
     assert first.returncode == 0, err
 
@@ -201,6 +201,6 @@ def test_a_file_that_vanishes_mid_run_is_named_and_the_same_command_recovers(tmp
     assert process.returncode == 3
     last = err.strip().splitlines()[-1]
     assert "rank " in last
-    assert ".tfrecord: vanished" in last
+    assert ".tfrecord: has disappeared" in last
     finish(tmp_path)
     assert len(finished_runs(tmp_path)) == RUNS

@@ -97,7 +97,7 @@ def test_a_launcher_that_mpi_does_not_know_is_refused(study: Path, tmp_path: Pat
     command = [sys.executable, "-m", "tierscope.cli.main", "run", str(study), "--out", str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=False)
     assert done.returncode == 2
-    assert "started 8 ranks, but MPI sees 1" in done.stderr
+    assert "started 8 ranks, but MPI reports 1" in done.stderr
 
 
 def test_a_failing_rank_ends_the_job_with_its_own_line(study: Path, tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_rank_that_is_stopped_repeats_the_run_or_ends_the_job(goes_on: bool, t
     command += ["tierscope.cli.main", "run", str(tmp_path / "study.yaml"), "--out", str(tmp_path / "out"), "--json"]
     job = subprocess.Popen([*command, "--stall-limit", "2s"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert job.stderr is not None
-    while "own cost" not in (line := job.stderr.readline()):
+    while "overhead:" not in (line := job.stderr.readline()):
         assert line, job.communicate()
     time.sleep(0.3)
     ranks = ranks_below(job.pid)

@@ -86,7 +86,7 @@ def test_a_whole_study_reads_what_shared_reads(tmp_path: Path) -> None:
     study.write_text(STUDY)
     done = mpirun(4, "run", str(study), "--out", str(tmp_path / "together"), "--json", "--ops")
     assert done.returncode == 0, done.stderr
-    assert "file_access: collective: ranks wait for one another inside reads, which is part of READ" in done.stderr
+    assert "file_access: collective: ranks wait for each other inside reads; these waits count as READ" in done.stderr
     alone = local("run", str(study), "--out", str(tmp_path / "alone"), "--quiet", "--set", "file_access=shared")
     assert alone.returncode == 0, alone.stderr
     together, apart = tmp_path / "together", tmp_path / "alone"
@@ -106,7 +106,9 @@ def reads(runs: list[list[tuple[object, ...]]]) -> list[list[tuple[object, ...]]
     return [[row for row in rows if not {"open", "close"} & set(row)] for rows in runs]
 
 
-@pytest.mark.parametrize(("what", "words"), [("truncated", "999 of 1000 bytes at offset"), ("gone", "vanished; run")])
+@pytest.mark.parametrize(
+    ("what", "words"), [("truncated", "999 of 1000 bytes at offset"), ("gone", "has disappeared; rerun")]
+)
 def test_a_rank_that_fails_ends_the_job(tmp_path: Path, what: str, words: str) -> None:
     """And does not wait for the others, who wait inside a call."""
     done = program(
@@ -141,7 +143,7 @@ def test_an_h5py_without_mpi_is_said_once(tmp_path: Path) -> None:
     study.write_text(STUDY)
     done = mpirun(4, "run", str(study), "--out", str(tmp_path / "out"), "--set", "format=hdf5")
     assert done.returncode == 2
-    assert done.stderr.count("needs an h5py with MPI, and this one was built without") == 1
+    assert done.stderr.count("needs h5py with MPI, but this one was built without") == 1
 
 
 def test_local_ranks_cannot(tmp_path: Path) -> None:

@@ -85,6 +85,31 @@ else:
     assert least(measure, expected) == pytest.approx(expected, rel=WITHIN)
 
 
+def test_writes_meet_their_own_bandwidth(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    program = (
+        "import os, sys, time; start = time.monotonic(); fd = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR)\n"
+        "for _ in range(2): os.write(fd, bytes(1 << 21))\n"
+        "wrote = time.monotonic(); os.lseek(fd, 0, 0)\n"
+        "while os.read(fd, 1 << 21): pass\n"
+        "print(wrote - start, time.monotonic() - wrote)"
+    )
+    server = Station(0, 0.0, 1e9 / (8 * MB), write_per_byte_ns=1e9 / (2 * MB))
+
+    def measure(number: int) -> float:
+        env = recorded(tmp_path / f"record{number}", emulated(data, (server,)), 1)
+        command = [sys.executable, "-c", program, str(data / f"x{number}")]
+        wrote, read = map(
+            float, subprocess.run(command, check=True, env=env, capture_output=True, text=True).stdout.split()
+        )
+        assert wrote > 2 * read
+        return wrote
+
+    expected = (1 << 22) / (2 * MB)
+    assert least(measure, expected) == pytest.approx(expected, rel=WITHIN)
+
+
 READER = """
 import os, sys, time
 folder, first, step, files, start = sys.argv[1], *map(int, sys.argv[2:5]), float(sys.argv[5])

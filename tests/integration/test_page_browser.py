@@ -1,18 +1,20 @@
 """The report's page in a real browser, with the network blocked: it computes what the commands print, and nothing in it runs but our script."""
 
+import contextlib
+import io
 import json
 import random
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cased import write_cases
 from tests.cli.test_epoch_option import MEASURED
+from tierscope.cli.main import main
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: make test-browser")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -26,8 +28,12 @@ HOSTILE = "<IMG SRC=X ONERROR=alert(1)>"  # a tier's name; class names have at m
 
 
 def tierscope(*arguments: object) -> str:
-    command = [sys.executable, "-m", "tierscope.cli.main", *map(str, arguments)]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    """What a command prints, in this process: starting one for each command takes longer than the command."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in arguments])
+    assert not ended.value.code, said.getvalue()
+    return said.getvalue()
 
 
 def write_times(
@@ -142,7 +148,8 @@ def test_a_hundred_settings_give_what_the_command_prints(opened: Opened, times: 
         improvements = {name: float(dice.randrange(-50, most, 5)) for name in CLASSES if dice.random() < 0.8}
         for name in CLASSES:
             opened.set_slider(name, improvements.get(name, 0.0))
-        expected, _ = estimated(analysis, [f"{name}={percent}" for name, percent in improvements.items()])
+        found, _ = estimated(analysis, [f"{name}={percent}" for name, percent in improvements.items()])
+        (expected,) = found.parts
         assert opened.shown_seconds() == pytest.approx(expected.after.best.io.median, rel=1e-9)
         computed = opened.evaluate("improvements => tierscope.estimate(improvements)", improvements)
         assert computed["change_percent"] == pytest.approx(expected.change_percent, rel=1e-9, abs=1e-9)
@@ -169,7 +176,8 @@ def test_ties_fall_the_same_way(browser: Any, tmp_path: Path) -> None:
     dice = random.Random(3)
     for _ in range(60):
         improvements = {name: float(dice.choice((-50, 0, 25, 100, 300))) for name in CLASSES}
-        expected, _ = estimated(analysis, [f"{name}={percent}" for name, percent in improvements.items()])
+        found, _ = estimated(analysis, [f"{name}={percent}" for name, percent in improvements.items()])
+        (expected,) = found.parts
         computed = page.evaluate("improvements => tierscope.estimate(improvements)", improvements)
         assert computed["best"]["sweep"] == expected.after.best.sweep
         assert computed["best"]["classes"] == pytest.approx(expected.after.best.classes, rel=1e-9, abs=1e-12)
@@ -289,7 +297,7 @@ def test_one_rate_only_says_what_is_missing_and_still_estimates(browser: Any, tm
     path.write_text("rank,epoch,class,seconds\n0,1,GFS-READ,4\n0,1,GFS-META,1\n1,1,GFS-READ,3\n1,1,GFS-META,1.5\n")
     tierscope("report", path)
     page = Opened(browser, tmp_path / "one-report" / "report.html")
-    assert "nothing to draw against" in page.page.inner_text("body")
+    assert "nothing to plot" in page.page.inner_text("body")
     page.set_slider("GFS-READ", 100)
     assert page.shown_seconds() == pytest.approx(3.0)
     assert page.troubles == []
@@ -324,3 +332,83 @@ def test_goals_of_an_epoch_and_of_au_give_the_grid_of_the_command(
     assert opened.troubles == again.troubles == []
     opened.context.close()
     again.context.close()
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = write_cases(tmp_path_factory.mktemp("cases") / "cases.csv")
+    tierscope("report", path)
+    return path
+
+
+@pytest.mark.parametrize("case", ["zoo", "bee", "cat"])
+def test_all_that_can_be_tried_follows_the_chosen_case(browser: Any, cases: Path, case: str) -> None:
+    from tierscope.analysis.counting import Counting  # noqa: PLC0415
+    from tierscope.commands.analyze import analyze  # noqa: PLC0415
+    from tierscope.commands.estimate import estimated  # noqa: PLC0415
+
+    page = Opened(browser, cases.with_name("cases-report") / "report.html")
+    page.page.select_option("#case", label=case)
+    analysis, whole = analyze(str(cases), Counting(case=case)), analyze(str(cases))
+    place = ["zoo", "bee", "cat"].index(case)
+    dice = random.Random(place)
+    for _ in range(20):
+        improvements = {name: float(dice.randrange(-50, 401, 5)) for name in CLASSES}
+        for name, percent in improvements.items():
+            page.set_slider(name, percent)
+        asked = [f"{name}={percent}" for name, percent in improvements.items()]
+        (expected,) = estimated(analysis, asked)[0].parts
+        assert estimated(whole, asked)[0].parts[place].change_percent == expected.change_percent
+        computed = page.evaluate("improvements => tierscope.estimate(improvements)", improvements)
+        assert page.shown_seconds() == pytest.approx(expected.after.best.io.median, rel=1e-9)
+        assert computed["change_percent"] == pytest.approx(expected.change_percent, rel=1e-9, abs=1e-9)
+        assert computed["best"]["sweep"] == expected.after.best.sweep
+        assert computed["best"]["classes"] == pytest.approx(expected.after.best.classes, rel=1e-9)
+        assert [one["text"] for one in computed["warnings"]] == [one.text for one in expected.warnings]
+    shown = page.evaluate(
+        "[...document.querySelectorAll('[data-part]')].filter(one => !one.hidden).map(one => one.dataset.part)"
+    )
+    assert shown == [str(place)]
+    assert page.page.locator("#live-estimate .chosen svg g[data-point]").count() == 5
+    assert page.page.locator("#live-estimate svg").count() == 3
+    page.page.click("#reset")
+    assert page.page.locator("#case").evaluate("box => box.selectedOptions[0].textContent") == case
+    assert page.troubles == []
+
+
+@pytest.mark.parametrize("case", ["zoo", "bee", "cat"])
+def test_the_goal_of_a_case_gives_the_grid_of_the_command(browser: Any, cases: Path, case: str) -> None:
+    asked = ["--vary", "GFS-META=0:200:10", "--vary", "LFS-READ=0:200:10", "--goal", "1.2s"]
+    printed = json.loads(tierscope("explore", cases, *asked, "--case", case, "--json"))
+    page = Opened(
+        browser, cases.with_name("cases-report") / "report.html", f"#case={case}&goal=1.2&x=GFS-META&y=LFS-READ"
+    )
+    computed = page.evaluate("() => tierscope.explore(1.2, 'GFS-META', 'LFS-READ')")
+    for mine, theirs in zip(computed["grid"], printed["grid"], strict=True):
+        assert mine["min_cache_rate"] == theirs["min_cache_rate"]
+        assert mine["io_seconds"] == pytest.approx(theirs["io_seconds"], rel=1e-9)
+    assert [one["improve"] for one in computed["pareto"]] == [one["improve"] for one in printed["pareto"]]
+    assert page.page.locator("#pareto tbody tr").count() in (0, min(12, len(printed["pareto"])))
+    assert page.troubles == []
+
+
+def test_the_address_holds_the_case(browser: Any, cases: Path) -> None:
+    report = cases.with_name("cases-report") / "report.html"
+    page = Opened(browser, report)
+    page.set_slider("LFS-READ", 100)
+    page.page.select_option("#case", label="bee")
+    other = Opened(browser, report, page.evaluate("location.hash"))
+    assert other.evaluate("tierscope.state().case") == 1
+    assert other.shown_seconds() == page.shown_seconds()
+    for broken in ("#case=nobody", "#case=", "#case=%00"):
+        assert Opened(browser, report, broken).evaluate("tierscope.state().case") == 0
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_panels_are_no_wider_than_the_window(browser: Any, cases: Path, width: int) -> None:
+    page = Opened(browser, cases.with_name("cases-report") / "report.html", viewport={"width": width, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    lefts = page.evaluate(
+        "[...document.querySelectorAll('#live-estimate.panels svg')].map(one => one.getBoundingClientRect().left)"
+    )
+    assert len(set(lefts)) == (1 if width == 390 else 3)

@@ -201,7 +201,7 @@ def test_a_log_that_is_missing_is_no_smaller_measurement(
         yield from text_logs([path for path in paths if path != sorted(paths)[0]], **options)
 
     monkeypatch.setattr("tierscope.imports.logs.read_logs", but_one)
-    with pytest.raises(UserError, match=r"darshan saw nothing of what rank [01] read in epoch 2"):
+    with pytest.raises(UserError, match=r"darshan recorded no reads of rank [01] in epoch 2"):
         run(tiny("sweep={}"), tmp_path / "out", "darshan")
 
 
@@ -210,17 +210,17 @@ def test_whether_a_library_can_begin_a_log_anew_is_seen_without_starting_it(
     tmp_path: Path, stand_in: Path, prefix: str, anew: bool
 ) -> None:
     built(tmp_path, prefix)
-    assert Darshan().begins_anew() is anew
+    assert Darshan().can_restart_log() is anew
     assert not (tmp_path / "calls").exists()
 
 
 def test_one_epoch_needs_no_new_log(tmp_path: Path, stand_in: Path, readable: None) -> None:
     built(tmp_path, "other")
     diary = run(tiny("sweep={}", "epochs=1", "evict=false"), tmp_path / "out", "darshan")
-    assert "this Darshan cannot begin a log anew: one log for all that a rank does" in diary.notes
+    assert "this Darshan cannot start a new log: one log per rank for all epochs" in diary.notes
     (trace,) = RunStore(str(tmp_path / "out")).load_all()
     assert sum(ops for ops, _ in sums(trace, ["read"]).values()) == 24
-    with pytest.raises(UserError, match="cannot begin a log anew"):
+    with pytest.raises(UserError, match="cannot start a new log"):
         run(tiny("sweep={}"), tmp_path / "other", "darshan")
 
 
@@ -237,7 +237,7 @@ def test_real_logs_of_another_job_are_read_and_refused(tmp_path: Path, stand_in:
         check=False,
     )
     assert done.returncode == 2, done.stderr
-    assert "no log is of a process that was started here" in done.stderr
+    assert "no log belongs to the traced processes" in done.stderr
     kept = list((tmp_path / "out" / "logs").rglob("*.darshan"))
     assert len(kept) == 4
     assert all(path.read_bytes() == log.read_bytes() for path in kept)

@@ -50,7 +50,7 @@ def start(folder: Path, study: str, *more: str) -> "subprocess.Popen[str]":
 def measuring(process: "subprocess.Popen[str]", ranks: int) -> list[int]:
     """Ranks of a study that is being measured: it said what it costs by itself, and then began."""
     assert process.stderr is not None
-    while "own cost" not in (line := process.stderr.readline()):
+    while "overhead:" not in (line := process.stderr.readline()):
         assert line, process.communicate()
     time.sleep(0.5)
     found = ranks_below(process.pid)

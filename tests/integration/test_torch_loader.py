@@ -89,3 +89,21 @@ def test_preprocessing_in_workers_gives_arrays(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason=REASON)
     study = tiny("sweep={}", "data_loader=pytorch", "read_threads=1", "preprocess=decode", "format=csv")
     assert_samples_of_the_plan(study, tmp_path)
+
+
+@pytest.mark.parametrize("per_file", [1, 3])
+def test_workers_evict_each_file_once_and_nobody_opens_one_for_that(per_file: int, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason=REASON)
+    keys = ("data_loader=pytorch", "read_threads=2", "multiprocessing_context=fork", "format=raw", "epochs=2")
+    study = tiny("sweep={}", "cache_rate=0", "nodes=1", "ranks_per_node=1", f"num_samples_per_file={per_file}", *keys)
+    crews = Crews()
+    try:
+        run_study(study, str(tmp_path / "out"), crews, Silent())
+    finally:
+        crews.close()
+    (trace,) = RunStore(str(tmp_path / "out")).load_all()
+    dataset = study.workload.dataset
+    rows = trace.cold.filter(pl.col("tier") == "gfs").sort("epoch")
+    assert rows["checked_bytes"].to_list() == [dataset.samples * dataset.record_length_bytes] * 2  # every file once
+    opens = trace.io.filter(pl.col("kind") == "open").group_by("epoch").agg(pl.col("ops").sum())
+    assert opens["ops"].to_list() == [dataset.samples] * 2  # a sample at a time, as its users do

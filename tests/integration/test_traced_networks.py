@@ -399,7 +399,7 @@ GATE = """
 @pytest.mark.parametrize("body", ["value * 2 if value.sum() > 0 else value", "value[value > 0]"])
 def test_decisions_on_values_name_the_layer(body: str, modules: Any) -> None:
     message = refusal(f"{modules(GATE.format(body))}:build", (4,))
-    assert "in layer 1.1 (Gate) what is done depends on values" in message
+    assert "in layer 1.1 (Gate) the computation depends on values" in message
 
 
 def test_a_shape_that_does_not_fit_names_the_layer(modules: Any) -> None:
@@ -419,13 +419,13 @@ def test_a_module_of_two_inputs_says_so(modules: Any) -> None:
     [
         ("", "build", "has no build"),
         ("def build_model(): ...", "build_modle", "has no build_modle; did you mean build_model?"),
-        ("def build(): return 3", "build", "returns a int, no torch.nn.Module"),
+        ("def build(): return 3", "build", "returns a int, not a torch.nn.Module"),
         ("def build(): raise ValueError('no depth')", "build", "fails: ValueError: no depth"),
         ("def build(depth): ...", "build", "is called without arguments: TypeError: missing a required argument"),
-        ("build = 3", "build", "is no function, but a int"),
+        ("build = 3", "build", "is not a function, but a int"),
         ("import no_such_package", "build", "cannot be imported: ModuleNotFoundError: No module named 'no_such"),
         ("raise SystemExit(2)", "build", "cannot be imported: SystemExit: 2"),
-        ("def build(): return nn.Identity()", "build", "does nothing with its input"),
+        ("def build(): return nn.Identity()", "build", "does not use its input"),
     ],
 )
 def test_targets_that_build_nothing(source: str, name: str, said: str, modules: Any) -> None:
@@ -457,7 +457,7 @@ def test_what_fails_is_said_once(does: str, said: str, modules: Any, tmp_path: P
 
 def test_targets_that_are_none() -> None:
     assert "no module no_such_module in the current directory" in refusal("no_such_module:build", (4,))
-    assert "give module:function" in refusal("no_such_module", (4,))
+    assert "must be module:function" in refusal("no_such_module", (4,))
 
 
 def test_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,10 +149,10 @@ def test_a_run_that_reads_nothing_says_so_everywhere(study: Path, capsys: pytest
     for command in ("analyze", "estimate", "report", "characterise"):
         assert run(command, out) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "nothing is read at the only point: samples are made on the device" in said
+    assert "nothing is read at the only point: samples are generated on the device" in said
     assert "There was no I/O at the best point" in said
     assert "No sizes: nothing was read." in said
-    for wrong in ("compute hides the storage", "is wasted", "META is warm"):
+    for wrong in ("compute hides storage", "Do not spend on", "META times are warm"):
         assert wrong not in said
 
 

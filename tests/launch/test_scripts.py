@@ -85,7 +85,7 @@ CONDITIONS = {
     "pbs": _OWN_CLOCK,
     "mpirun": _OWN_CLOCK,
 }
-TRAPS = {"slurm": "    trap '' TERM  # putting a job back ends what runs of it\n"}
+TRAPS = {"slurm": "    trap '' TERM  # requeueing a job kills its processes\n"}
 RESTARTS = {"slurm": "${SLURM_RESTART_COUNT:-0}"}  # the others': ${TIERSCOPE_RESTARTS:-0}
 SUBMITS = {"slurm": "sbatch", "pjm": "pjsub", "pbs": "qsub", "mpirun": "bash"}
 
@@ -98,7 +98,7 @@ def test_the_whole_text(name: str) -> None:
     assert text.splitlines()[len(HEADS[name].splitlines()) :][:6] == [
         "",
         "module load mpi",
-        "export TERM=dumb COLUMNS=160  # some launchers make a terminal of the log",
+        "export TERM=dumb COLUMNS=160  # some launchers treat the log as a terminal",
         "finished() { ls '/scratch/my out'/runs/*.parquet 2>/dev/null | wc -l; }",
         "told= study= before=$(finished)",
         """trap 'told=yes; [ -z "$study" ] || kill -TERM $study' TERM INT HUP""",
@@ -106,13 +106,13 @@ def test_the_whole_text(name: str) -> None:
     assert STARTS[name] in text.splitlines()
     restarts = RESTARTS.get(name, "${TIERSCOPE_RESTARTS:-0}")
     assert text.endswith(f"""code=$?
-[ $code -le 3 ] || code=3  # killed, late, or another word of a launcher's for it
-[ $code -ne 0 ] || [ $(finished) -ge 0 ] || code=3  # launchers say 0 of what they gave up, too
+[ $code -le 3 ] || code=3  # killed, timed out, or a launcher's own code for it
+[ $code -ne 0 ] || [ $(finished) -ge 0 ] || code=3  # launchers may return 0 for an aborted job
 if {CONDITIONS[name]}; then
   if [ {restarts} -lt 3 ] || {{ [ {restarts} -lt 100 ] && [ $(finished) -gt $before ]; }}; then
 {TRAPS.get(name, "")}    {ENDS[name]}
   fi
-  echo "tierscope: stopped after {restarts} restarts, and not queued again; submit the script to go on" >&2
+  echo "tierscope: stopped after {restarts} restarts and not resubmitted; submit the script to continue" >&2
 fi
 exit $code
 """)
@@ -215,7 +215,7 @@ def test_it_is_not_queued_for_ever(
     text = script(LAUNCHERS.load("slurm")(), a_job(out=str(runs.parent)))
     assert box.start(text, **variables).wait(20) == (0 if queued else 3)
     assert ("scontrol requeue 7" in box.said()) is queued
-    told = f"tierscope: stopped after {restarts} restarts, and not queued again; submit the script to go on\n"
+    told = f"tierscope: stopped after {restarts} restarts and not resubmitted; submit the script to continue\n"
     assert capfd.readouterr().err == ("" if queued else told)
 
 
@@ -226,7 +226,7 @@ def test_where_the_queue_refuses_it_the_job_says_so_and_keeps_its_exit_code(
     box.program("qsub", "exit 32")
     variables = {"PBS_O_WORKDIR": "/"}
     assert box.start(script(LAUNCHERS.load("pbs")(), a_job()), **variables).wait(20) == 3
-    assert "and not queued again; submit the script to go on\n" in capfd.readouterr().err
+    assert "and not resubmitted; submit the script to continue\n" in capfd.readouterr().err
 
 
 def test_a_launcher_that_gave_up_and_says_that_all_is_well_is_not_believed(box: Box, tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def test_a_short_file_is_seen_before_its_end_is_read(tmp_path: Path) -> None:
     error = failed(loader_of(study, source(study, str(tmp_path), ranks)), study)
     assert isinstance(error, VanishedDataError)
     assert str(error) == (
-        f"{path}: sample 9: truncated: 500 of 1000 bytes at offset 9000; run the same command again: files of another size are written anew"
+        f"{path}: sample 9: truncated: 500 of 1000 bytes at offset 9000; rerun the same command: files of the wrong size are written again"
     )
     assert all(offset + nbytes <= 9_500 for _, offset, nbytes in ranks.reads)
 
@@ -174,7 +174,7 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
     stage(study, str(tmp_path))
     os.remove(tier_files(study, str(tmp_path))[1].path(0))
     error = failed(loader_of(study, source(study, str(tmp_path), ranks)), study)
-    assert "000000000.raw: vanished; run the same command again" in str(error)
+    assert "000000000.raw: has disappeared; rerun the same command to write missing files again" in str(error)
 
 
 class Hdf5Alone(Hdf5):

@@ -206,7 +206,7 @@ class TestDamage:
         error = self.fail(study, tmp_path)
         assert isinstance(error, DamagedDataError)
         assert str(error).startswith(f"{path}: sample ")
-        assert "delete the file and run again" in str(error)
+        assert "delete the file and rerun to generate it again" in str(error)
 
     @pytest.mark.parametrize("name", [name for name in WITH_FILES if FORMATS.load(name).reading != EXTENTS])
     def test_deleted_as_told_it_is_written_anew(self, tmp_path: Path, name: str) -> None:
@@ -245,7 +245,7 @@ class TestDamage:
         path.unlink()
         error = self.fail(study, tmp_path)
         assert isinstance(error, VanishedDataError)
-        assert str(error).startswith(f"{path}: vanished")
+        assert str(error).startswith(f"{path}: has disappeared")
 
     @pytest.mark.parametrize("name", [name for name in WITH_FILES if FORMATS.load(name).reading != EXTENTS])
     @pytest.mark.parametrize("threads", [0, 2])

@@ -268,7 +268,9 @@ class TestErrors:
         os.unlink(self.victim(study, own))
         error = self.fail(study, own, name)
         assert isinstance(error, VanishedDataError)
-        assert str(error).startswith(f"{self.victim(study, own)}: vanished; run the same command again")
+        assert str(error).startswith(
+            f"{self.victim(study, own)}: has disappeared; rerun the same command to write missing files again"
+        )
 
     @loaders
     @ways
@@ -279,7 +281,7 @@ class TestErrors:
         error = self.fail(study, own, name)
         assert isinstance(error, VanishedDataError)
         expected = (
-            f"{self.victim(study, own)}: sample 0: truncated: {left} of 1016 bytes at offset 0; run the same command"
+            f"{self.victim(study, own)}: sample 0: truncated: {left} of 1016 bytes at offset 0; rerun the same command"
         )
         assert str(error).startswith(expected)
 
@@ -293,7 +295,7 @@ class TestErrors:
         error = self.fail(study, own, name)
         assert isinstance(error, DamagedDataError)
         assert str(error).startswith(f"{path}: sample 0: wrong TFRecord {what}")
-        assert "delete the file and run again" in str(error)
+        assert "delete the file and rerun" in str(error)
 
     @loaders
     def test_the_damaged_sample_of_a_file_is_named(self, tmp_path: Path, name: str) -> None:
@@ -309,8 +311,8 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("number", "kind", "words"),
         [
-            (errno.EACCES, UserError, "no permission to read it"),
-            (errno.ESTALE, VanishedDataError, "vanished"),
+            (errno.EACCES, UserError, "permission denied"),
+            (errno.ESTALE, VanishedDataError, "has disappeared"),
             (errno.EIO, StoppedError, "cannot be read: Input/output error"),
         ],
     )

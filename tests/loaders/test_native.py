@@ -434,8 +434,7 @@ class TestErrors:
         error = self.error(study, node_source(study, str(tmp_path)), "native")
         assert type(error) is UserError
         assert str(error) == (
-            f"{tmp_path}/gfs: reads past the page cache (O_DIRECT) do not work on its filesystem; "
-            "set workload.reader.odirect: false"
+            f"{tmp_path}/gfs: its filesystem does not support O_DIRECT; set workload.reader.odirect: false"
         )
 
     def test_a_kernel_that_gives_no_ring_is_named_with_the_fix(self, staged: str) -> None:
@@ -444,7 +443,9 @@ class TestErrors:
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
         try:
-            with pytest.raises(UserError, match=r"gives no io_uring \(Too many open files\); set io_engine: pread$"):
+            with pytest.raises(
+                UserError, match=r"does not provide io_uring \(Too many open files\); set io_engine: pread$"
+            ):
                 loader_of(study, source, "native")
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, limits)
@@ -639,6 +640,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("threads", [0, 2])
 def test_an_interrupt_is_seen_while_a_batch_is_awaited(tmp_path: Path, threads: int) -> None:
     """The batch takes six seconds."""

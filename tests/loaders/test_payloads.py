@@ -44,8 +44,8 @@ HEADERS = {
     "jpeg": 1,
     "png": 2,
 }  # a byte of each
-SIZE = "run the same command again: files of another size are written anew"
-CONTENT = "delete the file and run again to have it generated anew"
+SIZE = "rerun the same command: files of the wrong size are written again"
+CONTENT = "delete the file and rerun to generate it again"
 
 
 @dataclass(frozen=True)

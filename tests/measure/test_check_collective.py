@@ -12,7 +12,7 @@ from tierscope.tuning.candidates import check_runnable
 
 ONE_FILE = ("file_access=collective", "num_files_train=1", "num_samples_per_file=24", "read_threads=0")
 LOCAL = (
-    "workload.reader.file_access = collective reads through MPI-IO, but no launcher started the ranks; start it with "
+    "workload.reader.file_access = collective uses MPI-IO, but the ranks were not started by a launcher; start it with "
     "'mpirun -n 2 tierscope run …' or srun, or set file_access: shared"
 )
 
@@ -30,7 +30,7 @@ def test_one_rank_reads_nothing_together(launcher: str) -> None:
     with pytest.raises(UserError) as caught:
         check_collective([tiny(*ONE_FILE, "nodes=1")], launcher)
     assert str(caught.value) == (
-        "system.ranks_per_node = 1, but workload.reader.file_access = collective lets several ranks read together; "
+        "system.ranks_per_node = 1, but workload.reader.file_access = collective needs several ranks; "
         "set 2 or more, or file_access: shared"
     )
 
@@ -49,7 +49,7 @@ def test_an_h5py_without_mpi_is_named_with_its_cure(monkeypatch: pytest.MonkeyPa
     with pytest.raises(UserError) as caught:
         check_collective([study], "mpi")
     assert str(caught.value) == (
-        "workload.reader.file_access = collective of format hdf5 needs an h5py with MPI, and this one was built without; build one on a "
+        "workload.reader.file_access = collective of format hdf5 needs h5py with MPI, but this one was built without; build it on a "
         "parallel HDF5: CC=mpicc HDF5_MPI=ON pip install --no-binary=h5py h5py, or set format: raw"
     )
 

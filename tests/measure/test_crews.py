@@ -25,7 +25,7 @@ def test_nodes_on_hosts_of_their_own_or_all_on_one_are_right() -> None:
 @pytest.mark.parametrize("hosts", ["abab", "aaab", "abcd", "aabc"])
 def test_ranks_spread_differently_are_refused(hosts: str) -> None:
     with pytest.raises(
-        UserError, match=r"2 nodes with 2 ranks each, but the launcher spread 4 ranks .* --map-by ppr:2:node"
+        UserError, match=r"2 nodes with 2 ranks each, but the launcher placed 4 ranks .* --map-by ppr:2:node"
     ):
         check_layout(tiny(*FOUR), who(*hosts))
 
@@ -40,7 +40,7 @@ def test_a_path_without_node_is_right_only_where_nodes_are_hosts() -> None:
 def test_emulated_queues_do_not_reach_across_hosts() -> None:
     study = tiny(*FOUR, "gfs.emulate=true", "gfs.metadata_ops=100/s")
     check_layout(study, who("a", "a", "a", "a"))
-    with pytest.raises(UserError, match="works on a single host only"):
+    with pytest.raises(UserError, match="works only on a single host"):
         check_layout(study, who("a", "a", "b", "b"))
 
 

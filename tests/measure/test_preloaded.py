@@ -37,9 +37,9 @@ def test_a_package_that_is_missing_is_named_with_its_cure(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("settings", "ops", "launcher", "words"),
     [
-        ((), True, "local", "are summed up, not listed; leave --ops out"),
-        ((), False, "mpi", "works with ranks that we start on this machine"),
-        (("gfs.emulate=true", "gfs.bandwidth=1MB/s"), False, "local", "on emulated tiers works on one node, but system.nodes = 2"),
+        ((), True, "local", "are summed, not listed; remove --ops"),
+        ((), False, "mpi", "works only with ranks on this machine"),
+        (("gfs.emulate=true", "gfs.bandwidth=1MB/s"), False, "local", "with emulated tiers works only on one node, but system.nodes = 2"),
     ],
 )  # fmt: skip
 def test_what_cannot_work_is_refused(settings: tuple[str, ...], ops: bool, launcher: str, words: str) -> None:
@@ -50,5 +50,5 @@ def test_what_cannot_work_is_refused(settings: tuple[str, ...], ops: bool, launc
 
 def test_without_the_library_nothing_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library, "load", lambda: None)
-    with pytest.raises(UserError, match="is recorded by our C library, which was not built"):
+    with pytest.raises(UserError, match="needs Tierscope's C library, which was not built"):
         check_preload([tiny("data_loader=tensorflow")], ops=False, launcher="local")

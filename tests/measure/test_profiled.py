@@ -42,7 +42,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both, as far as anybody asks."""
     for each in (Darshan, DFTracer):
         monkeypatch.setattr(each, "library", lambda _self: "/lib.so")
-    monkeypatch.setattr(Darshan, "begins_anew", lambda _self: True)
+    monkeypatch.setattr(Darshan, "can_restart_log", lambda _self: True)
     monkeypatch.setattr("tierscope.recording.darshan.library_path", lambda: "/util.so")
 
 
@@ -61,11 +61,20 @@ def run(study: Study, out: Path, profiler: str, ops: bool = False) -> Diary:
     [
         (
             "gfs.emulate=true",
-            r"system\.tiers\.gfs\.emulate = true, but {} sees the real calls only.*set emulate: false",
+            r"system\.tiers\.gfs\.emulate = true, but {} records only real calls, not emulated waits; set emulate: false",
         ),
-        ("io_engine=uring", r"workload\.reader\.io_engine = uring, but {} does not see .*set io_engine: pread"),
-        ("odirect=true", r"workload\.reader\.odirect = true, but {} does not see .*set odirect: false"),
-        ("data_loader=native", r"workload\.reader\.data_loader = native, but {} does not see .*set data_loader: auto"),
+        (
+            "io_engine=uring",
+            r"workload\.reader\.io_engine = uring, but {} does not record reads of the native loader; set io_engine: pread",
+        ),
+        (
+            "odirect=true",
+            r"workload\.reader\.odirect = true, but {} does not record reads of the native loader; set odirect: false",
+        ),
+        (
+            "data_loader=native",
+            r"workload\.reader\.data_loader = native, but {} does not record reads of the native loader; set data_loader: auto",
+        ),
     ],
 )
 def test_what_no_profiler_sees_is_refused(tmp_path: Path, profiler: str, setting: str, said: str) -> None:
@@ -77,13 +86,13 @@ def test_what_no_profiler_sees_is_refused(tmp_path: Path, profiler: str, setting
 
 @pytest.mark.parametrize("profiler", PROFILERS)
 def test_a_list_of_operations_is_for_our_own_recorder(tmp_path: Path, profiler: str) -> None:
-    with pytest.raises(UserError, match=f"--ops is for --profiler builtin; {profiler} records in its own way"):
+    with pytest.raises(UserError, match=f"--ops requires --profiler builtin; remove --ops, or --profiler {profiler}"):
         run(tiny(), tmp_path / "out", profiler, ops=True)
     assert not (tmp_path / "out").exists()
 
 
 def test_ranks_of_a_launcher_are_refused_with_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"under a launcher .*LD_PRELOAD .*then 'tierscope analyze LOGS'"):
+    with pytest.raises(UserError, match=r"under a launcher, set it in .*LD_PRELOAD .*then 'tierscope analyze LOGS'"):
         Profiling("darshan", str(tmp_path)).check([tiny()], False, "mpi")
 
 
@@ -109,7 +118,7 @@ def test_logs_that_nobody_here_can_read_are_not_recorded(tmp_path: Path, monkeyp
 def test_another_loader_than_the_study_would_have_is_said(tmp_path: Path) -> None:
     profiling = Profiling("dftracer", str(tmp_path))
     assert profiling.check([tiny()], False, "local") == [
-        "dftracer does not see what the native loader reads: threads instead"
+        "dftracer does not record reads of the native loader: threads instead"
     ]
     assert profiling.check([tiny("read_threads=0")], False, "local")[0].endswith("inline instead")
     assert profiling.check([tiny("data_loader=threads")], False, "local") == []
@@ -122,8 +131,8 @@ def test_another_loader_than_the_study_would_have_is_said(tmp_path: Path) -> Non
 def test_a_darshan_that_cannot_begin_anew_cannot_tell_epochs_apart(
     settings: Sequence[str], told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Darshan, "begins_anew", lambda _self: False)
-    with pytest.raises(UserError, match=rf"workload\.{told}, but /lib\.so cannot begin a log anew"):
+    monkeypatch.setattr(Darshan, "can_restart_log", lambda _self: False)
+    with pytest.raises(UserError, match=rf"workload\.{told}, but /lib\.so cannot start a new log"):
         Darshan().check_study([tiny(*settings)])
     assert len(Darshan().check_study([tiny("epochs=1", "evict=false")])) == 1
 
@@ -132,8 +141,8 @@ def test_a_darshan_that_cannot_be_loaded_is_said(tmp_path: Path, monkeypatch: py
     monkeypatch.undo()
     (tmp_path / "libdarshan.so").write_bytes(b"no library")
     monkeypatch.setenv("DARSHAN_LIB", str(tmp_path / "libdarshan.so"))
-    with pytest.raises(UserError, match=r"libdarshan\.so: cannot be loaded \(.*\); name another in DARSHAN_LIB"):
-        Darshan().begins_anew()
+    with pytest.raises(UserError, match=r"libdarshan\.so: cannot be loaded \(.*\); set DARSHAN_LIB to another"):
+        Darshan().can_restart_log()
 
 
 def test_every_tier_is_where_it_is_written_and_where_links_lead(tmp_path: Path) -> None:
@@ -223,7 +232,7 @@ def test_a_profiler_that_saw_nothing_of_an_epoch_is_refused(
     tmp_path: Path, fake: type[Fake], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fake, "sees", {"open": 3})
-    with pytest.raises(UserError, match="dftracer saw nothing of what rank 0 read in epoch 1"):
+    with pytest.raises(UserError, match="dftracer recorded no reads of rank 0 in epoch 1"):
         run(tiny(*ONE), tmp_path / "out", "dftracer")
     assert not RunStore(str(tmp_path / "out")).finished()
 
@@ -264,7 +273,7 @@ def test_logs_do_not_go_where_a_link_leads(tmp_path: Path, fake: type[Fake]) -> 
     (tmp_path / "out" / "runs" / "0000-r1.parquet").unlink()
     shutil.rmtree(logs / "0000-r1")
     (logs / "0000-r1").symlink_to(victim)
-    with pytest.raises(UserError, match="/logs/0000-r1: is a link or no directory"):
+    with pytest.raises(UserError, match="/logs/0000-r1: is a link or not a directory"):
         run(tiny(*ONE), tmp_path / "out", "dftracer")
     assert os.listdir(victim) == ["mine.pfw"]
 
@@ -272,7 +281,7 @@ def test_logs_do_not_go_where_a_link_leads(tmp_path: Path, fake: type[Fake]) -> 
 @pytest.mark.parametrize(("first", "then"), [("builtin", "dftracer"), ("dftracer", "builtin")])
 def test_times_of_two_profilers_do_not_mix(tmp_path: Path, fake: type[Fake], first: str, then: str) -> None:
     run(tiny(*ONE), tmp_path / "out", first)
-    with pytest.raises(ResultError, match=f"measured with {first}, and not with {then}; .* or --profiler {first}$"):
+    with pytest.raises(ResultError, match=f"measured with {first}, not with {then}; .* or use --profiler {first}$"):
         run(tiny(*ONE), tmp_path / "out", then)
 
 
@@ -281,14 +290,14 @@ def test_a_directory_with_runs_of_two_profilers_is_not_shown(tmp_path: Path, fak
     for name in ("builtin", "dftracer"):
         run(study, tmp_path / name, name)
     os.replace(tmp_path / "dftracer/runs/0000-r2.parquet", tmp_path / "builtin/runs/0000-r2.parquet")
-    with pytest.raises(ResultError, match="measured with dftracer, and not with builtin"):
+    with pytest.raises(ResultError, match="measured with dftracer, not with builtin"):
         analyze(str(tmp_path / "builtin"))
 
 
 def test_wall_seconds_are_not_to_be_had(tmp_path: Path, fake: type[Fake]) -> None:
     run(tiny(*ONE), tmp_path / "out", "dftracer")
     assert analyze(str(tmp_path / "out")).conditions.profilers == ("dftracer",)
-    with pytest.raises(UserError, match="dftracer measured it, with busy seconds only; leave --basis out"):
+    with pytest.raises(UserError, match="dftracer recorded only busy seconds; remove --basis"):
         analyze(str(tmp_path / "out"), Counting("wall"))
 
 

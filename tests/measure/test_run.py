@@ -100,7 +100,9 @@ def test_the_order_that_was_read_is_the_plans_and_changes_every_epoch(tmp_path: 
 
 def test_a_remainder_is_trimmed_and_said_and_nothing_hangs(tmp_path: Path) -> None:
     diary = run(tiny("nodes=5", "num_files_train=23", "sweep={}"), tmp_path / "out")
-    assert any("23 samples do not divide over 5 ranks: 3 left out" in note for note in diary.notes)
+    assert any(
+        "23 samples do not divide evenly among 5 ranks: 3 dropped in every epoch" in note for note in diary.notes
+    )
     (trace,) = traces(tmp_path / "out")
     assert trace.ranks["samples"].unique().to_list() == [4]
     assert as_measured(trace).trimmed_samples == 3
@@ -179,6 +181,7 @@ def test_a_wrong_checksum_is_named_with_the_rank_and_stops_the_run(tmp_path: Pat
     assert len(traces(tmp_path / "out")) == 1
 
 
+@pytest.mark.faults
 def test_a_truncated_file_is_written_anew_by_the_same_command(tmp_path: Path) -> None:
     study = tiny("sweep={}")
     run(study, tmp_path / "out")
@@ -188,11 +191,12 @@ def test_a_truncated_file_is_written_anew_by_the_same_command(tmp_path: Path) ->
     victim.write_bytes(content[:100])
     diary = run(study, tmp_path / "out")
     assert victim.read_bytes() == content
-    again = f"{victim}: not of the size that it was written with; 1 such file in {victim.parent} is generated again"
+    again = f"{victim}: its size has changed; generating 1 such file in {victim.parent} again"
     assert again in diary.notes
     assert any(note.endswith("; verified: one sample in 2048") for note in diary.notes)
 
 
+@pytest.mark.faults
 def test_a_flipped_bit_stops_the_study_and_the_deleted_file_is_generated_anew(tmp_path: Path) -> None:
     """In every format: tests/loaders/test_payloads.py."""
     study = tiny("sweep={}", "epochs=1", "reader.verify=all", "nodes=1")
@@ -251,7 +255,7 @@ def test_compute_is_accounted_and_slept_when_ranks_outnumber_cores(tmp_path: Pat
 
 
 def test_no_space_is_found_out_before_anything_is_written(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"4 TiB to be written, but the whole disk at .* has only"):
+    with pytest.raises(UserError, match=r"4 TiB must be written, but the disk at .* holds only"):
         run(tiny("num_files_train=4", "record_length_bytes=1 TiB", "lfs.capacity=null"), tmp_path / "out")
     assert not list((tmp_path / "out" / "tiers").rglob("*.raw"))
 
@@ -261,7 +265,7 @@ def test_two_studies_do_not_use_the_same_files_at_the_same_time(tmp_path: Path) 
     run(tiny(*shared), tmp_path / "one")
     with (tmp_path / "gfs" / "lock").open("r+") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        with pytest.raises(UserError, match=r"another study is using this tier now"):
+        with pytest.raises(UserError, match=r"gfs: in use by another study"):
             run(tiny(*shared), tmp_path / "two")
     diary = run(tiny(*shared), tmp_path / "two")
     assert ("generating data", 24 * 1024) not in diary.phases  # the global files are shared, not written again
@@ -278,7 +282,7 @@ def test_a_refused_study_touches_nothing_of_one_that_is_using_the_tier(tmp_path:
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "gfs").rglob("*.raw")}
     with (tmp_path / "gfs" / "lock").open("r+") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        with pytest.raises(UserError, match="another study is using this tier now"):
+        with pytest.raises(UserError, match="gfs: in use by another study"):
             run(study, tmp_path / "two")
         assert {path: path.stat().st_mtime_ns for path in (tmp_path / "gfs").rglob("*.raw")} == before
     run(study, tmp_path / "two")
@@ -289,6 +293,6 @@ def test_space_for_all_points_is_asked_for_before_any_is_written(tmp_path: Path)
     """Each of the two would fit, both do not."""
     free = shutil.disk_usage(tmp_path).free
     sizes = f"sweep={{record_length_bytes: [{free // 40}, {free // 41}]}}"
-    with pytest.raises(UserError, match=r"to be written, but only .* is free"):
+    with pytest.raises(UserError, match=r"must be written, but only .* is free"):
         run(tiny(sizes, "lfs.capacity=null", "cache_rate=0"), tmp_path / "out")
     assert not list((tmp_path / "out" / "tiers").rglob("*.raw"))

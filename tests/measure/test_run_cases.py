@@ -51,7 +51,7 @@ def test_every_case_reads_its_own_data_and_is_resumed(tmp_path: Path) -> None:
     assert "resuming: 3 of 4 runs are finished" in diary.notes
     assert not [total for title, total in diary.phases if title == "generating data"]
     assert characterise_analysis(str(out), analyze(str(out)), 2).sweep == {"case": "few", "cache_rate": 0.0}
-    with pytest.raises(UserError, match="holds results of a different study"):
+    with pytest.raises(UserError, match="contains results of a different study"):
         run(replace(study, cases=study.cases[::-1]), out)
 
 

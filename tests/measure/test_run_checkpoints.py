@@ -10,11 +10,13 @@ from tests.measure.test_run import run, traces
 from tests.tiny import tiny
 from tests.traces import as_measured, checkpoint_of
 from tierscope.analysis.to_json import breakdown_json
+from tierscope.bench.overhead import Overhead
 from tierscope.commands.analyze import analyze
 from tierscope.commands.simulate import simulate_study
 from tierscope.errors import UserError
 from tierscope.measure.crews import Crews
 from tierscope.measure.run import run_study
+from tierscope.report.parts import title_label
 from tierscope.spec.study import Study
 from tierscope.trace.trace import Trace
 from tierscope.watch import Silent
@@ -70,7 +72,8 @@ def test_every_run_begins_without_those_of_the_one_before(tmp_path: Path) -> Non
     assert all(checkpoint_of(trace).count == 2 for trace in traces(tmp_path / "out"))
 
 
-def test_checkpoints_are_no_misses_of_first_touch(tmp_path: Path) -> None:
+def test_checkpoints_are_no_misses_of_first_touch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tierscope.measure.runner.Runner._overhead", lambda *_: Overhead(0.0, 0.0, 0.0))
     study = saved("steps_between_checkpoints=1", "policy=first-touch", "cache_rate=100%", "lfs.capacity=null")
     run(study, tmp_path / "out")
     (trace,) = traces(tmp_path / "out")
@@ -80,24 +83,39 @@ def test_checkpoints_are_no_misses_of_first_touch(tmp_path: Path) -> None:
 
 
 def test_a_profiler_does_not_watch_them(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"--profiler darshan is for runs without checkpoints; set .* leave --profiler"):
+    with pytest.raises(
+        UserError, match=r"--profiler darshan does not work with checkpoints; set .* to 0, or remove --profiler"
+    ):
         run_study(saved(EVERY_EPOCH), str(tmp_path / "out"), Crews(), Silent(), profiler="darshan")
     assert not (tmp_path / "out").exists()
 
 
 def test_more_than_the_tier_holds_is_refused(tmp_path: Path) -> None:
-    said = (
-        r"workload.checkpoint.keep = 2; that many and one more take .* on lfs beside 12 KiB of data, which holds 1 MiB"
-    )
+    said = r"workload.checkpoint.keep = 2; that many checkpoints and one more take .* on lfs, plus 12 KiB of data, but lfs holds only 1 MiB"
     with pytest.raises(UserError, match=said):
         run(saved(EVERY_EPOCH, "checkpoint.tier=lfs"), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_a_simulation_says_that_it_is_without_them(tmp_path: Path) -> None:
-    rates = ("lfs.bandwidth=1 GB/s", "gfs.bandwidth=1 GB/s")
+def test_a_simulation_is_with_them(tmp_path: Path) -> None:
+    """The answer on top is what takes longest: writing, where that is longer than reading."""
+    rates = ("lfs.bandwidth=1 GB/s", "gfs.bandwidth=1 GB/s", "gfs.write_bandwidth=1 MB/s")
     for name, settings in (("with", (EVERY_EPOCH,)), ("without", ())):
         out = str(tmp_path / name)
         simulate_study(saved(*rates, *settings), out, "bound", Silent())
-        kinds = {finding.kind for finding in analyze(out).findings}
-        assert ("checkpoints_not_simulated" in kinds) == (name == "with")
+        analysis = analyze(out)
+        best, writes = analysis.breakdown.best, name == "with"
+        assert "checkpoints_not_simulated" not in {finding.kind for finding in analysis.findings}
+        assert "without" not in title_label(analysis.conditions)
+        assert (best.bottleneck == "GFS-WRITE") == writes
+        assert (best.io.median > FIVE / 1e6) == ((best.epoch_seconds or 0.0) > FIVE / 1e6) == writes
+        assert (best.checkpoint_seconds is not None) == writes
+
+
+def test_ranks_do_not_copy_checkpoints_on(tmp_path: Path) -> None:
+    with pytest.raises(
+        UserError,
+        match=r"workload.checkpoint.drain = true; 'tierscope run' does not copy checkpoints .* 'tierscope simulate'",
+    ):
+        run(saved(EVERY_EPOCH, "checkpoint.tier=lfs", "drain=true", "lfs.capacity=null"), tmp_path / "out")
+    assert not (tmp_path / "out").exists()

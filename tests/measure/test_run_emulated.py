@@ -45,10 +45,7 @@ def test_all_keys_at_once(tmp_path: Path) -> None:
         "read_threads=2",
     )
     diary = run(tiny(*EMULATED, *settings), tmp_path / "out")
-    assert (
-        "gfs.metadata_servers: emulated in Python only, so data_loader: auto reads with its threads there"
-        in diary.notes
-    )
+    assert "gfs.metadata_servers: emulated only in Python, so data_loader: auto uses Python threads" in diary.notes
     (trace,) = traces(tmp_path / "out")
     assert as_measured(trace).loader == "threads"
     assert trace.ranks["samples"].sum() == 48

@@ -166,6 +166,7 @@ def test_policies_in_one_sweep_do_not_disturb_each_other(tmp_path: Path, run: Ru
             assert near[1] == round(((as_measured(trace).hit_rate or {})[2] or 0) * FILES) > 0
 
 
+@pytest.mark.faults
 def test_what_a_killed_run_left_is_not_taken_for_data(tmp_path: Path, crews: Crews, run: Run) -> None:
     study = touched()
     run(study, tmp_path / "out")
@@ -225,7 +226,7 @@ def test_writes_are_shown_apart_from_what_is_io(tmp_path: Path, run: Run) -> Non
 @NEEDS_LIBRARY
 def test_auto_reads_with_threads_and_says_so(tmp_path: Path, run: Run) -> None:
     diary = run(touched("epochs=1"), tmp_path / "out")
-    line = "first-touch: files are copied in Python only, so data_loader: auto reads with its threads there"
+    line = "first-touch: files are copied only in Python, so data_loader: auto uses Python threads"
     assert line in diary.notes
     (trace,) = traces(tmp_path / "out")
     assert as_measured(trace).loader == "threads"
@@ -243,13 +244,13 @@ def test_auto_reads_with_threads_and_says_so(tmp_path: Path, run: Run) -> None:
         ("io_engine=uring", "workload.reader.io_engine = uring, but placement.policy = first-touch, and the native"),
         (
             "num_samples_per_file=2",
-            "placement.policy = first-touch, but workload.dataset.num_samples_per_file = 2 (format tfrecord); ranks copy",
+            "placement.policy = first-touch, but workload.dataset.num_samples_per_file = 2 (format tfrecord); only whole",
         ),
         (
             "record_length_bytes_stdev=100",
-            "placement.policy = first-touch, but workload.dataset.record_length_bytes_stdev = 100; ranks copy",
+            "placement.policy = first-touch, but workload.dataset.record_length_bytes_stdev = 100; only whole",
         ),
-        ("format=hdf5", "placement.policy = first-touch, but workload.dataset.format = hdf5; ranks copy"),
+        ("format=hdf5", "placement.policy = first-touch, but workload.dataset.format = hdf5; only whole"),
     ],
 )
 def test_what_ranks_cannot_do_is_refused_before_anything_is_touched(tmp_path: Path, setting: str, line: str) -> None:
@@ -267,7 +268,8 @@ def test_what_ranks_cannot_do_is_refused_before_anything_is_touched(tmp_path: Pa
 
 def test_other_profilers_do_not_watch_it(tmp_path: Path) -> None:
     with pytest.raises(
-        UserError, match=r"--profiler darshan is for placement.policy = pinned; .* leave --profiler out"
+        UserError,
+        match=r"--profiler darshan works only with placement.policy = pinned, not first-touch: set pinned, or remove --profiler",
     ):
         run_study(touched(), str(tmp_path / "out"), Crews(), Silent(), profiler="darshan")
     assert not (tmp_path / "out").exists()
@@ -279,9 +281,10 @@ def test_copies_can_be_evicted_in_the_next_epoch(tmp_path: Path, run: Run) -> No
     probe.write_bytes(bytes(4096))
     with probe.open("rb+") as opened:
         os.fsync(opened.fileno())
-    cold.evict([str(probe)])
-    if cold.resident([str(probe)])[1] != 0:
-        pytest.skip("nothing can be evicted here")
+    with probe.open("rb") as opened:
+        cold.evict(opened.fileno())
+        if cold.resident(opened.fileno(), 4096) != 0:
+            pytest.skip("nothing can be evicted here")
     run(touched("cache_rate=100%", "shuffle=local"), tmp_path / "out")
     (trace,) = traces(tmp_path / "out")
     rows = trace.cold.filter((pl.col("tier") == "lfs") & (pl.col("epoch") > 1))
@@ -297,6 +300,8 @@ def test_a_folder_that_is_not_ours_is_refused(tmp_path: Path, run: Run) -> None:
     (near / COPIES).mkdir()
     (near / COPIES / "000000001.tfrecord").write_text("a stranger's")
     elsewhere = touched(f"lfs.path={tmp_path}/first/tiers/lfs/{{node}}", f"gfs.path={tmp_path}/first/tiers/gfs")
-    with pytest.raises(ForeignDirectoryError, match=r"rank 0 \(node 0\): .*first-touch: is not empty and was not made"):
+    with pytest.raises(
+        ForeignDirectoryError, match=r"rank 0 \(node 0\): .*first-touch: is not empty and was not created"
+    ):
         run(elsewhere, tmp_path / "out")
     assert (near / COPIES / "000000001.tfrecord").read_text() == "a stranger's"

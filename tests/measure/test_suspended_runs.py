@@ -59,6 +59,7 @@ def run(out: Path, ops: bool = False) -> Counting:
     return watch
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("kind", [RunTask, OverheadTask])
 def test_a_suspended_run_is_repeated_as_if_it_had_not_been(
     kind: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -75,6 +76,7 @@ def test_a_suspended_run_is_repeated_as_if_it_had_not_been(
     assert not (tmp_path / "out" / ".scratch").exists()
 
 
+@pytest.mark.faults
 def test_a_run_that_is_always_suspended_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     suspend(monkeypatch, RunTask, times=99)
     with pytest.raises(StoppedError, match=r"point 0, repetition 1: rank 1 was suspended in each of 3 attempts"):

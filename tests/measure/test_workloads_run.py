@@ -11,6 +11,7 @@ from tests.measure.test_run import run
 from tierscope.spec.load import load_study
 from tierscope.spec.scale import scale_study
 from tierscope.spec.study import Study
+from tierscope.trace.ops import STATISTICS_LANE
 
 KIB = 1024
 
@@ -37,25 +38,28 @@ def files_on_gfs(out: Path, suffix: str) -> int:
 
 
 def test_cosmic_tagger_reads_one_file_in_tiny_pieces_in_order(tmp_path: Path) -> None:
-    study = small("cosmic-tagger", 0.001, "epochs=2")
+    study = small("cosmic-tagger", 1e-5)
     ops = operations(study, tmp_path)
     assert files_on_gfs(tmp_path, ".h5") == 1
     data = reads(ops).filter(pl.col("bytes") == 2 * KIB)
     rank = data.filter(pl.col("rank") == 0).sort("start_seconds")
-    assert len(data) * 2 * KIB == pytest.approx(
-        42 * 40_000, rel=0.15
-    )  # of 43 samples; chunks at their ends are read for both
+    assert len(data) * 2 * KIB == pytest.approx(2 * 32 * 40_000, rel=0.15)  # one step of two ranks
     assert len(data) > 0.8 * len(reads(ops))
     offsets = rank["offset"].to_list()
     backwards = sum(later < earlier for earlier, later in itertools.pairwise(offsets))
     assert backwards < 0.05 * len(offsets)
+    other = min(data.filter(pl.col("rank") == 1)["offset"].to_list())
+    assert other > 40 * 40_000  # it begins half a file further on
 
 
 def test_dffn_reads_chunks_of_64_kib_at_random(tmp_path: Path) -> None:
-    ops = operations(small("dffn", 0.001, "epochs=2"), tmp_path)
+    ops = operations(small("dffn", 1e-5, "epochs=2"), tmp_path)
     assert files_on_gfs(tmp_path, ".h5") == 1
+    assert files_on_gfs(tmp_path, "beside.statistics") == 1
     for epoch in (1, 2):
-        assert sizes(reads(ops, epoch))[64 * KIB] == 2 * 18  # of 19 samples, one is left over
+        found = sizes(reads(ops, epoch))
+        assert found[64 * KIB] == 2 * 2 * 32  # one step of two ranks
+        assert found[100] == 2 * 32  # an entry of the metadata file for each sample
     offsets = [reads(ops, epoch).filter(pl.col("bytes") == 64 * KIB)["offset"].to_list() for epoch in (1, 2)]
     assert offsets[0] != offsets[1]
     assert offsets[0] != sorted(offsets[0])
@@ -83,9 +87,11 @@ def test_candle_reads_all_of_it_once(tmp_path: Path) -> None:
     ops = operations(study, tmp_path)
     dataset = study.workload.dataset
     row = 65_536 * 11
-    assert files_on_gfs(tmp_path, ".csv") == 2
-    assert reads(ops)["bytes"].sum() == dataset.samples * row
-    assert sizes(reads(ops))[256 * KIB] == dataset.samples * (row // (256 * KIB))
+    assert files_on_gfs(tmp_path, ".csv") == 1
+    for rank in (0, 1):
+        own = reads(ops).filter(pl.col("rank") == rank)
+        assert own["bytes"].sum() == dataset.samples * row  # all of the one file
+        assert sizes(own)[256 * KIB] == dataset.samples * (row // (256 * KIB))
     assert reads(ops, 2).is_empty()
     assert reads(ops, 3).is_empty()
 
@@ -94,8 +100,11 @@ def test_frnn_reads_whole_files(tmp_path: Path) -> None:
     ops = operations(small("frnn", 0.001), tmp_path)
     assert files_on_gfs(tmp_path, ".npz") == 3
     for epoch in (1, 2, 3):
-        found = reads(ops, epoch)
+        beside = pl.col("lane") == STATISTICS_LANE
+        assert sizes(reads(ops, epoch).filter(beside)) == {64: 2 * 14}
+        found = reads(ops, epoch).filter(~beside)
         assert len(found) == found["file"].n_unique() == 2  # one each; the third is left over
+        assert not set(found["file"]) & set(reads(ops, epoch).filter(beside)["file"])
         assert found["bytes"].is_between(2**21, 2**21 + KIB).all()
 
 
@@ -145,12 +154,15 @@ def test_unet3d_reads_whole_files_of_many_sizes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "share", "record"), [("resnet50", 1e-4, 114_676), ("bert", 1e-4, 2516)])
-def test_samples_of_tfrecords_in_one_request(name: str, share: float, record: int, tmp_path: Path) -> None:
+def test_samples_of_tfrecords_are_cut_from_a_buffer(name: str, share: float, record: int, tmp_path: Path) -> None:
     study = small(name, share, "epochs=1")
     ops = operations(study, tmp_path)
     steps = study.workload.train.total_training_steps
     samples = 64 if steps is None else steps * 48
-    assert sizes(reads(ops)) == {record: 2 * samples}
+    asked = sizes(reads(ops))
+    assert sum(size * times for size, times in asked.items()) == 2 * samples * record
+    assert max(asked) <= study.workload.reader.transfer_size
+    assert sum(asked.values()) < 2 * samples
     assert files_on_gfs(tmp_path, ".tfrecord") == 2
 
 

@@ -52,7 +52,7 @@ def test_a_really_static_program_is_not_seen(tmp_path: Path) -> None:
 
 def test_programs_of_other_processors_are_not_seen(tmp_path: Path) -> None:
     path = elf(tmp_path, word=1)
-    assert why_unseen(path) == f"{path} is a program for another kind of processor"
+    assert why_unseen(path) == f"{path} is built for another CPU architecture"
 
 
 def test_another_users_rights_keep_the_library_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,17 +115,17 @@ def test_a_process_that_records_here_is_known_by_its_environment(tmp_path: Path)
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"print('hello')\n", "has no '#!' line; begin it with one (#!/bin/sh), or name what runs it: sh FILE"),
-        (b"", "has no '#!' line; begin it with one (#!/bin/sh), or name what runs it: sh FILE"),
+        (b"print('hello')\n", "has no '#!' line; add one (#!/bin/sh), or name the interpreter: sh FILE"),
+        (b"", "has no '#!' line; add one (#!/bin/sh), or name the interpreter: sh FILE"),
         (
             b"#! /no/such/python -u\n",
             "its interpreter /no/such/python is missing; install it, or correct the '#!' line",
         ),
         (b"#!/no/such", "its interpreter /no/such is missing; install it, or correct the '#!' line"),
-        (b"#!\n", "its '#!' line names no interpreter; write one: #!/bin/sh"),
+        (b"#!\n", "its '#!' line names no interpreter; add one: #!/bin/sh"),
         (
             b"#!/bin/sh\r\necho\r\n",
-            "its '#!' line ends like one of Windows (CR LF); convert the file, for example with dos2unix",
+            "its '#!' line has a Windows line ending (CR LF); convert the file, e.g. with dos2unix",
         ),
         (b"#!/bin/sh\n", None),
         (b"MZ\0\0", None),

@@ -11,6 +11,7 @@ from tests.native_programs import shim
 from tests.rank_clocks import rank_times, record, slow_tier
 
 WITHIN = 0.01
+TRIES = 3  # a process that is not scheduled between two looks at the clock only adds to the difference
 BOUND = 0.2  # seconds for which an operation of a killed process may take its share: 2 × TS_LOOK_NS of c/clock.h
 
 
@@ -100,11 +101,18 @@ def test_threads_and_processes_share_every_instant(seed: int, tier: Path, tmp_pa
     far = tmp_path / "far"
     far.mkdir()
     (far / "data.bin").write_bytes(bytes(1000))
-    record(tmp_path / "record", [slow_tier(tier, 0.02), slow_tier(far, 0.05)], python(MIXED, seed))
-    found = rank_times(tmp_path / "record", 2)[0]
-    assert found.processes >= 3
-    assert found.busy > 1.5 * found.union
-    assert found.wall == pytest.approx(found.union, rel=WITHIN)
+    walls, unions = [], []
+    for number in range(TRIES):
+        folder = tmp_path / f"record{number}"
+        record(folder, [slow_tier(tier, 0.02), slow_tier(far, 0.05)], python(MIXED, seed))
+        found = rank_times(folder, 2)[0]
+        assert found.processes >= 3
+        assert found.busy > 1.5 * found.union
+        walls.append(found.wall)
+        unions.append(found.union)
+        if found.wall == pytest.approx(found.union, rel=WITHIN):
+            return
+    pytest.fail(f"in no try within {WITHIN:.0%}: {walls} instead of {unions}")
 
 
 KILLED = """
@@ -125,6 +133,7 @@ KILLED = """
 """
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("ended", ["reaped", "zombie"])
 def test_a_worker_killed_in_an_operation_distorts_no_more_than_the_bound(
     ended: str, tier: Path, tmp_path: Path

@@ -116,7 +116,11 @@ def test_the_config_says_what_was_given(tmp_path: Path) -> None:
     far = TierSetup(
         ("/", "/local/far"),
         TierStations(
-            (Station(0, 5.0, 0.0),), (Station(1, 2.0, 0.5), Station(3, 0.0, 0.5)), (Station(2, 0.0, 0.25),), 1000, 7
+            (Station(0, 5.0, 0.0),),
+            (Station(1, 2.0, 0.5), Station(3, 0.0, 0.5, write_per_byte_ns=0.75)),
+            (Station(2, 0.0, 0.25),),
+            1000,
+            7,
         ),
     )
     write_setup(str(tmp_path), [near, far], 4, "a-boot", state.OPTION_OPS)
@@ -128,7 +132,7 @@ def test_the_config_says_what_was_given(tmp_path: Path) -> None:
     assert (head["version"], head["options"], head["boot"]) == (1, 1, b"a-boot")
     assert (head["tiers"], head["prefixes"], head["servers"], head["slots"]) == (2, 4, 2, 4)
     assert head["tier"][0]["emulated"] == 0
-    assert head["tier"][1].tolist() == ((0, 5.0, 0.0), (2, 0.0, 0.25), 1000, 7, 1, 0, 2)
+    assert head["tier"][1].tolist() == ((0, 5.0, 0.0, 5.0, 0.0), (2, 0.0, 0.25, 0.0, 0.25), 1000, 7, 1, 0, 2)
     prefixes = np.frombuffer(raw, setup.PREFIX, 4, setup.CONFIG.itemsize)
     assert [(row["path"], row["length"], row["tier"]) for row in prefixes] == [
         (b"/mnt/nvme0/local", 16, 0),
@@ -137,7 +141,7 @@ def test_the_config_says_what_was_given(tmp_path: Path) -> None:
         (b"", 0, 1),
     ]
     servers = np.frombuffer(raw, STATION, 2, setup.CONFIG.itemsize + 4 * setup.PREFIX.itemsize)
-    assert servers.tolist() == [(1, 2.0, 0.5), (3, 0.0, 0.5)]
+    assert servers.tolist() == [(1, 2.0, 0.5, 2.0, 0.5), (3, 0.0, 0.5, 0.0, 0.75)]
 
 
 def test_a_board_without_stations_can_still_be_mapped(tmp_path: Path) -> None:
@@ -154,7 +158,7 @@ def test_a_board_without_stations_can_still_be_mapped(tmp_path: Path) -> None:
             [TierSetup(("/x",), TierStations(servers=(Station(0, 1.0, 0.0),) * 5000))],
             "5000 emulated servers are too many; at most 4096",
         ),
-        ([TierSetup(("/" + "x" * 4088,))], f"/{'x' * 59}…: is too long for a tier's path; at most 4087 bytes"),
+        ([TierSetup(("/" + "x" * 4088,))], f"/{'x' * 59}…: path of a tier is too long; at most 4087 bytes"),
     ],
 )
 def test_what_does_not_fit_is_refused(tiers: list[TierSetup], message: str) -> None:
@@ -212,10 +216,10 @@ def test_a_process_that_ended_before_it_recorded_is_no_damage(tmp_path: Path, co
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (state_bytes()[:200], "is cut off"),
-        (state_bytes(magic=b"ELF"), "is no state of a recorded process"),
-        (state_bytes(version=9), "version 9 is not the one this Tierscope knows (1)"),
-        (state_bytes(crc=1), "its checksum does not fit"),
+        (state_bytes()[:200], "is truncated"),
+        (state_bytes(magic=b"ELF"), "is not a state file of a recorded process"),
+        (state_bytes(version=9), "version 9 is not supported by this Tierscope (1)"),
+        (state_bytes(crc=1), "checksum mismatch"),
         (state_bytes(tiers=3), "has other tiers or kinds of operation than this trace"),
         (state_bytes(kinds=7), "has other tiers or kinds of operation than this trace"),
     ],

@@ -318,6 +318,7 @@ def test_a_killed_command_keeps_its_records(tracing: Tracing, number: signal.Sig
     assert done.sums("read")[1] == 3 * FILE_BYTES
 
 
+@pytest.mark.faults
 def test_a_killed_tierscope_keeps_the_records_too(gfs: Path, capfd: pytest.CaptureFixture[str]) -> None:
     ours = start(command=["sh", "-c", "cat gfs/0.bin > /dev/null; echo $$ > pid.new; mv pid.new pid; exec sleep 60"])
     while not Path("pid").exists():
@@ -330,6 +331,7 @@ def test_a_killed_tierscope_keeps_the_records_too(gfs: Path, capfd: pytest.Captu
     assert told["best"]["classes"]["GFS-READ"] > 0
 
 
+@pytest.mark.faults
 def test_what_still_runs_is_counted(gfs: Path) -> None:
     """A child that the command does not wait for; its output goes elsewhere, so that nobody waits for that either."""
     child = """
@@ -358,6 +360,7 @@ def test_the_program_may_have_its_own_preloaded_library(tracing: Tracing, tmp_pa
     assert done.sums("read")[1] == FILE_BYTES
 
 
+@pytest.mark.faults
 def test_an_operation_that_never_ended_is_named(tracing: Tracing) -> None:
     command = ["timeout", "-s", "KILL", "0.5", "cat", "gfs/0.bin"]
     done = tracing(*command, options=("--emulate", "gfs.latency=60s"))

@@ -93,7 +93,7 @@ def test_a_cut_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
     handover.save(str(path), RUN, [a_rank()])
     path.write_bytes(path.read_bytes()[:200])
-    with pytest.raises(ResultError, match="is no run that was handed over"):
+    with pytest.raises(ResultError, match="is not a run from --hand-over"):
         handed.load(str(path))
 
 
@@ -115,7 +115,7 @@ def written(path: Path, tree: object) -> str:
     ],
 )
 def test_other_things_are_refused(tmp_path: Path, tree: object) -> None:
-    with pytest.raises(ResultError, match="is no run that was handed over"):
+    with pytest.raises(ResultError, match="is not a run from --hand-over"):
         handed.load(written(tmp_path / "run.npz", tree))
 
 
@@ -130,12 +130,12 @@ RANK = {"$type": "RankTrace", "rank": 0, "node": 0, "epochs": []}
         ({**GOOD, "ranks": [{**RANK, "rank": "0"}]}, r"ranks\[0\].rank must be int, is str"),
         ({**GOOD, "ranks": [{**RANK, "epochs": [{}]}]}, r"ranks\[0\].epochs\[0\].* is missing"),
         ({**GOOD, "ranks": [RANK], "about": {"point": 3}}, "about.repetition is missing"),
-        ({**GOOD, "ranks": [RANK], "schema_version": 9}, "is of another version"),
+        ({**GOOD, "ranks": [RANK], "schema_version": 9}, "has another version"),
         ({**GOOD, "ranks": [{**RANK, "training": {"loss": 1}}]}, r"ranks\[0\].training.* is missing"),
     ],
 )
 def test_the_field_that_does_not_fit_is_named(tmp_path: Path, tree: object, reason: str) -> None:
-    with pytest.raises(ResultError, match=rf"run\.npz: is no run that was handed over \({reason}"):
+    with pytest.raises(ResultError, match=rf"run\.npz: is not a run from --hand-over \({reason}"):
         handed.load(written(tmp_path / "run.npz", tree))
 
 

@@ -76,7 +76,7 @@ def test_a_foreign_directory_is_refused(tmp_path: Path, name: str) -> None:
         (directory / name).write_text("years of work")
     error = refused(directory)
     assert isinstance(error, ForeignDirectoryError)
-    assert "not made by Tierscope" in str(error)
+    assert "not created by Tierscope" in str(error)
     assert name.rstrip("/") in str(error)
     assert str(directory / "tierscope") in str(error)  # what to do instead
 
@@ -121,7 +121,7 @@ def test_a_file_instead_of_a_directory_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_inside_the_path_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("text")
-    with pytest.raises(UserError, match="a part of this path is a file"):
+    with pytest.raises(UserError, match="sub/dir: part of this path is a file"):
         manifest.claim(str(tmp_path / "file" / "sub" / "dir"), "tier")
 
 
@@ -129,7 +129,7 @@ def test_a_file_inside_the_path_is_refused(tmp_path: Path) -> None:
 def test_a_directory_without_permission_is_refused(tmp_path: Path) -> None:
     directory = tmp_path / "theirs"
     directory.mkdir(mode=0o555)
-    assert "no permission" in str(refused(directory))
+    assert "permission denied" in str(refused(directory))
 
 
 def test_no_permission_is_one_line_for_root_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,11 +139,11 @@ def test_no_permission_is_one_line_for_root_too(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(documents, "write_file", refuse)
     directory = tmp_path / "tier"
     directory.mkdir()
-    assert "no permission to write here" in str(refused(directory))
+    assert "permission denied; change its mode" in str(refused(directory))
 
 
 def test_a_filesystem_that_cannot_be_written_is_named() -> None:
     with pytest.raises(
-        UserError, match=r"^/proc/tierscope: (cannot be used: .+|no permission .+) give another directory$"
+        UserError, match=r"^/proc/tierscope: (cannot be used: .+|permission denied; .+) choose another directory$"
     ):
         manifest.claim("/proc/tierscope", "tier")

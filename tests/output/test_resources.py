@@ -53,7 +53,7 @@ def test_polars_that_can_do_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(StoppedError, match=r"r1\.parquet: cannot be read: OS can't spawn .*the file is not damaged"):
         RunStore(str(RESULTS / "measured")).load(KEY)
     monkeypatch.setattr(pl.LazyFrame, "collect", panic)
-    with pytest.raises(StoppedError, match="tables cannot be read here: Polars says"):
+    with pytest.raises(StoppedError, match="tables cannot be read: Polars reports"):
         RunStore(str(RESULTS / "measured")).load(KEY)
 
 
@@ -66,7 +66,7 @@ def test_polars_that_can_do_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         (errno.EACCES, ResultError, "change its mode or restore it"),
         (errno.EIO, StoppedError, "when the storage is back"),
         (errno.ESTALE, StoppedError, "when the storage is back"),
-        (errno.ELOOP, ResultError, "it is a link or no plain file"),
+        (errno.ELOOP, ResultError, "it is a link or not a regular file"),
     ],
 )
 def test_what_the_system_refuses_is_not_damage(
@@ -105,7 +105,7 @@ def test_a_file_that_is_no_table_is_still_damaged(tmp_path: Path) -> None:
     out = shutil.copytree(RESULTS / "measured", tmp_path / "out")
     path = Path(RunStore(str(out)).path(KEY))
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(ResultError, match="its checksum does not fit"):
+    with pytest.raises(ResultError, match="checksum mismatch"):
         RunStore(str(out)).load(KEY)
 
 

@@ -37,7 +37,10 @@ def test_the_resolved_study_is_kept(out: str) -> None:
 
 
 def test_a_second_opener_is_kept_out_until_the_first_is_done(out: str) -> None:
-    with open_result(out, tiny()), pytest.raises(UserError, match="another run is using it") as caught:
+    with (
+        open_result(out, tiny()),
+        pytest.raises(UserError, match="in use by another run") as caught,
+    ):
         claim(out)
     assert str(caught.value).startswith(f"{out}: ")
     claim(out)
@@ -85,7 +88,7 @@ def test_a_run_of_another_study_is_refused(out: str) -> None:
     save_first(out, "something else")
     claimed = Path(out, "tierscope.json")
     claimed.write_text(json.dumps({"schema_version": 1, "kind": "result"}))
-    with pytest.raises(ResultError, match=r"0000-r1\.parquet: was made by a different study"):
+    with pytest.raises(ResultError, match=r"0000-r1\.parquet: belongs to a different study"):
         claim(out)
 
 
@@ -93,7 +96,7 @@ def test_a_run_beyond_the_sweep_is_refused(out: str) -> None:
     claim(out)
     finish_a_run(out)
     os.rename(RunStore(out).path(RunKey(0, 1)), RunStore(out).path(RunKey(77, 1)))
-    with pytest.raises(ResultError, match=r"0077-r1\.parquet: is no run of this study"):
+    with pytest.raises(ResultError, match=r"0077-r1\.parquet: is not a run of this study"):
         claim(out)
 
 
@@ -128,7 +131,7 @@ def test_a_changed_study_is_refused_with_the_difference(out: str) -> None:
     claim(out)
     finish_a_run(out)
     before = Path(out, "study.yaml").read_bytes()
-    with pytest.raises(UserError, match="holds results of a different study") as caught:
+    with pytest.raises(UserError, match="contains results of a different study") as caught:
         claim(out, "seed=8", "workload.reader.batch_size=16")
     message = str(caught.value)
     assert "seed: 7 → 8" in message
@@ -156,7 +159,7 @@ def test_many_differences_are_counted(out: str) -> None:
 def test_a_directory_without_a_study_says_what_is_expected(tmp_path: Path) -> None:
     with pytest.raises(ResultError) as caught:
         read_study(str(tmp_path))
-    assert str(caught.value).startswith(f"{tmp_path}: has no study.yaml; give the --out of")
+    assert str(caught.value).startswith(f"{tmp_path}: has no study.yaml; name the --out of")
     assert "\n" not in str(caught.value)
 
 
@@ -191,12 +194,12 @@ def test_a_study_that_lacks_a_key_of_today_is_the_same_with_its_default(out: str
 def test_a_study_with_another_value_is_another_one(out: str) -> None:
     save_first(out, identity(next(points(tiny())).study).replace("odirect: false", "odirect: true"))
     Path(out, "tierscope.json").write_text(json.dumps({"schema_version": 1, "kind": "result"}))
-    with pytest.raises(ResultError, match=r"0000-r1\.parquet: was made by a different study"):
+    with pytest.raises(ResultError, match=r"0000-r1\.parquet: belongs to a different study"):
         claim(out)
 
 
 def test_a_run_with_other_swept_values_is_another_one(out: str) -> None:
     save_first(out, identity(next(points(tiny())).study), cache_rate=0.125)
     Path(out, "tierscope.json").write_text(json.dumps({"schema_version": 1, "kind": "result"}))
-    with pytest.raises(ResultError, match=r"0000-r1\.parquet: was made by a different study"):
+    with pytest.raises(ResultError, match=r"0000-r1\.parquet: belongs to a different study"):
         claim(out)

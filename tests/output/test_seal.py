@@ -46,5 +46,5 @@ def test_no_flipped_bit_of_a_run_goes_unnoticed(tmp_path: Path) -> None:
         damaged = bytearray(content)
         damaged[dice.randrange(len(content))] ^= 1 << dice.randrange(8)
         path.write_bytes(damaged)
-        with pytest.raises(ResultError, match="is not a readable result"):
+        with pytest.raises(ResultError, match="is not a readable Tierscope result"):
             store.load(RunKey(0, 1))

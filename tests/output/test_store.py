@@ -131,7 +131,7 @@ def test_a_truncated_file_is_refused(store: RunStore, part: int, capfd: pytest.C
     path = Path(store.path(KEY))
     content = path.read_bytes()
     path.write_bytes(content[: len(content) * part // 30])
-    assert "is not a readable result of Tierscope" in refusal(store)
+    assert "is not a readable Tierscope result" in refusal(store)
     assert "only this run is repeated" in refusal(store)
     assert capfd.readouterr().err == ""
 
@@ -143,7 +143,7 @@ def test_random_bytes_are_refused(store: RunStore, framed: bool) -> None:
         noise = generator.randbytes(generator.randrange(400))
         length = generator.randrange(len(noise) + 9).to_bytes(4, "little")
         Path(store.path(KEY)).write_bytes(b"PAR1" + noise + length + b"PAR1" if framed else noise)
-        assert "is not a readable result of Tierscope" in refusal(store)
+        assert "is not a readable Tierscope result" in refusal(store)
 
 
 def test_a_run_that_vanished_is_named(store: RunStore) -> None:
@@ -177,8 +177,8 @@ def test_impossible_seconds_are_refused(store: RunStore, column: str, bad: float
     [
         (lambda table: table.clear(), "has no times of ranks"),
         (lambda table: table.filter(pl.col("record") != "rank"), "has no times of ranks"),
-        (lambda table: table.with_columns(point=pl.lit(4, pl.Int32)), "holds another run than its name says"),
-        (lambda table: table.with_columns(repetition=pl.lit(2, pl.Int32)), "holds another run than its name says"),
+        (lambda table: table.with_columns(point=pl.lit(4, pl.Int32)), "contains another run than its name says"),
+        (lambda table: table.with_columns(repetition=pl.lit(2, pl.Int32)), "contains another run than its name says"),
         (lambda table: table.with_columns(kind=pl.lit("ioctl")), "has an unknown kind of operation"),
     ],
 )
@@ -204,14 +204,14 @@ def test_impossible_tables_are_refused(
 def test_a_file_without_our_description_is_refused(store: RunStore, about: str | None) -> None:
     metadata: dict[str, str] | None = None if about is None else {"tierscope": about}
     trace().table.write_parquet(store.path(KEY), metadata=metadata)
-    assert "is not a readable result of Tierscope" in refusal(store)
+    assert "is not a readable Tierscope result" in refusal(store)
 
 
 def test_a_newer_schema_asks_for_an_update(store: RunStore) -> None:
     newer: dict[str, Any] = {**encode(trace().about), "schema_version": SCHEMA_VERSION + 1}
     write_parquet(store.path(KEY), trace().table, newer)
     message = refusal(store)
-    assert f"schema version {SCHEMA_VERSION + 1} is newer than this Tierscope knows ({SCHEMA_VERSION})" in message
+    assert f"schema version {SCHEMA_VERSION + 1} is newer than this Tierscope supports ({SCHEMA_VERSION})" in message
     assert "update Tierscope" in message
 
 
@@ -241,6 +241,4 @@ def test_a_traced_commands_description_must_be_one(tmp_path: Path, change: dict[
     assert isinstance(store.load(KEY).about, Traced)
     whole = {"schema_version": 1, "sweep": {}, **traced(**change)}
     write_parquet(store.path(KEY), trace_of(CLASSES, point=3).table, whole)
-    assert re.search(
-        rf"its description is damaged: \S*{field}\S* .*; move it away and run the study again", refusal(store)
-    )
+    assert re.search(rf"its description is damaged: \S*{field}\S* .*; move it away and rerun the study", refusal(store))

@@ -21,10 +21,12 @@ SIGMAS = 4
 DRAWING = {
     "plan/variation.py": "the rule",
     "predict/engine/stations.py": "the rule, compiled",
+    "predict/engine/consumers.py": "what a step takes longer by chance, which is no service",
     "plan/stations.py": "how fast each server is, once",
     "predict/drawn.py": "how many operations each server gets",
     "predict/spread.py": "the error of the model",
     "storage/background.py": "what others ask of a station",
+    "predict/sampled.py": "the sizes of a rank's samples, in all",
 }
 DISTRIBUTIONS = {
     "betavariate", "expovariate", "exponential", "gamma", "gammavariate", "gauss", "lognormal", "lognormvariate", "normal", "normalvariate",

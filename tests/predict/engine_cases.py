@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tests.predict.queueing import Case, by_events, case_of, study_of, tier
+from tests.predict.saving import epochs_of, saving
 from tierscope.predict.outcome import Outcome
 from tierscope.predict.simulation import Simulation
 from tierscope.spec.study import Placement, Study, Tier
@@ -35,6 +36,15 @@ class Stored:
 
     def outcome(self) -> Outcome:
         return by_events(self.case, barrier=self.barrier, seed=self.seed)
+
+
+class StoredSaving(Stored):
+    """The last epoch of a study that saves checkpoints."""
+
+    __slots__ = ()
+
+    def outcome(self) -> Outcome:
+        return epochs_of(self.case.study)[-1]
 
 
 def _near(**keys: Any) -> Tier:
@@ -72,7 +82,37 @@ def _case_at(study: Study, epoch: int) -> Case:
 
 @cache
 def cases() -> Mapping[str, Stored]:
-    return {**_steady(), **_copied(), **_varying(), **_mixed()}
+    return {**_steady(), **_copied(), **_varying(), **_mixed(), **_saved()}
+
+
+def _saved() -> dict[str, Stored]:
+    """With checkpoints, of two epochs."""
+
+    def case(*tiers: Tier, **checkpoint: Any) -> StoredSaving:
+        wanted = {
+            "model_parameters": 2000,
+            "steps_between_checkpoints": 2,
+            "mode": "all_ranks",
+            "fsync": True,
+            **checkpoint,
+        }
+        study = saving(
+            *(tiers or (_near(metadata_ops=700.0), _far(write_bandwidth=1e5))),
+            epochs=2, files=96, nodes=4, ranks_per_node=2, batch=3, cache_rate=0.4, transfer=700,
+            checkpoint=wanted,
+            compute=0.01,
+        )  # fmt: skip
+        return StoredSaving(_case_at(study, 1))
+
+    sharing = {"discipline": "sharing"}
+    return {
+        "checkpoints": case(),
+        "checkpoints of one rank": case(mode="rank_zero"),
+        "checkpoints behind training": case(background=True),
+        "checkpoints behind training, sharing": case(_near(**sharing), _far(**sharing), background=True),
+        "checkpoints that are copied on": case(tier="lfs", drain=True),
+        "checkpoints behind training that are copied on": case(tier="lfs", drain=True, background=True),
+    }
 
 
 def _steady() -> dict[str, Stored]:
@@ -212,12 +252,19 @@ def _mixed() -> dict[str, Stored]:
     return found
 
 
+def _kinds(some: Any) -> Any:
+    """Of an epoch that writes nothing, opens and reads alone: as digests were made before there were writes."""
+    return some if some[:, :, 2].any() else some[:, :, :2]
+
+
 def digest(outcome: Outcome) -> str:
     """Of the exact bytes of all that was simulated."""
     load = outcome.load
-    arrays = (outcome.seconds, outcome.stall, outcome.busy, outcome.wall, outcome.steps, load.seconds, load.ops)
+    busy, wall, ops, nbytes = (_kinds(some) for some in (outcome.busy, outcome.wall, outcome.ops, outcome.nbytes))
+    arrays = (outcome.seconds, outcome.stall, busy, wall, outcome.steps, load.seconds, load.ops)
     found = hashlib.sha256()
-    for array in (*arrays, outcome.ops, outcome.nbytes):
+    saved = () if outcome.saved is None else (outcome.saved.standstill, outcome.saved.busy, outcome.saved.nbytes)
+    for array in (*arrays, ops, nbytes, *saved):
         found.update(repr((array.dtype.str, array.shape)).encode() if array is not None else b"none")
         found.update(np.ascontiguousarray(array).tobytes() if array is not None else b"")
     return found.hexdigest()[:32]

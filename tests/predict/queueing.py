@@ -116,19 +116,50 @@ def visits(case: Case, rank: int, sample: int) -> list[list[tuple[int, float]]]:
     found: list[list[tuple[int, float]]] = []
     if case.schedule.opens[rank, sample]:
         found.append([(queues.metadata_of(node, file), 0.0)])
-    inside = case.schedule.inside
-    begin = case.reading.pieces[0][0]
-    behind = begin + (0 if inside is None else int(inside[rank, sample])) * case.reading.stride
-    shift = behind // queues.stripe_size - begin // queues.stripe_size  # split as the first sample is, from there on
-    for offset, nbytes in case.reading.pieces:
+    for shift, offset, nbytes, share in _reads(case, rank, sample):
         parts = stripes(offset, nbytes, queues.stripe_count, queues.stripe_size)
         on_servers = [
-            (queues.server_of(node, file, (number + shift) % queues.stripe_count), float(part))
+            (queues.server_of(node, file, (number + shift) % queues.stripe_count), part * share)
             for number, part in enumerate(parts)
             if part
         ]
-        found.append([*on_servers, *((link, float(nbytes)) for link in queues.links_of(node))])
+        found.append([*on_servers, *((link, nbytes * share) for link in queues.links_of(node))])
     return [[(station, nbytes) for station, nbytes in operation if station >= 0] for operation in found]
+
+
+def _reads(case: Case, rank: int, sample: int) -> list[tuple[int, int, int, float]]:
+    """Of a sample: (stripe that it begins on, offset and bytes that decide how it is split, share of them that is read)."""
+    queues = case.stations.tiers[int(case.schedule.tiers[rank, sample])]
+    inside = case.schedule.inside
+    if case.reading.buffer is None:
+        begin = case.reading.pieces[0][0]
+        behind = begin + (0 if inside is None else int(inside[rank, sample])) * case.reading.stride
+        shift = (
+            behind // queues.stripe_size - begin // queues.stripe_size
+        )  # split as the first sample is, from there on
+        return [(shift, offset, nbytes, 1.0) for offset, nbytes in case.reading.pieces]
+    request, nbytes = case.reading.buffer.request_bytes, case.reading.buffer.sample_bytes
+    first, stop = _run(case, rank, sample)
+    place = 0 if inside is None else int(inside[rank, first]) * nbytes
+    behind, whole = (sample - first) * nbytes, (stop - first) * nbytes
+    return [
+        ((place + at) // queues.stripe_size % queues.stripe_count, 0, request, min(request, whole - at) / request)
+        for at in range(0, whole, request)
+        if behind <= at < behind + nbytes  # else it was read for an earlier one, or is for a later one
+    ]
+
+
+def _run(case: Case, rank: int, sample: int) -> tuple[int, int]:
+    """The first of the samples that are read with this one, from one file by one thread in one batch, and the one behind the last."""
+    reader, samples = case.study.workload.reader, case.schedule.shape[1]
+    batch = sample // reader.batch_size * reader.batch_size
+    size = min(reader.batch_size, samples - batch)
+    per_thread = -(-size // max(1, reader.read_threads))
+    start = batch + (sample - batch) // per_thread * per_thread
+    stop = min(start + per_thread, batch + size)
+    files, tiers = case.schedule.files[rank], case.schedule.tiers[rank]
+    same = [other for other in range(start, stop) if files[other] == files[sample] and tiers[other] == tiers[sample]]
+    return same[0], same[-1] + 1
 
 
 def work(case: Case, station: int, nbytes: float) -> float:

@@ -17,7 +17,7 @@ from tierscope.predict.outcome import Outcome
 from tierscope.predict.simulation import Simulation
 from tierscope.spec import sweep
 from tierscope.spec.load import load_study
-from tierscope.spec.study import Study
+from tierscope.spec.study import Placement, Study
 
 EXACT = 1e-9
 EPOCH = 2
@@ -62,14 +62,14 @@ def test_its_times_fit_each_other(case: Case) -> None:
     assert (outcome.io <= outcome.seconds * threads * (1 + EXACT)).all()
     np.testing.assert_allclose(outcome.wall * threads, outcome.busy)
     np.testing.assert_allclose(outcome.stall + outcome.compute, outcome.seconds)
-    counted = events.counted(case.schedule, 2, case.reading)
+    counted = events.counted(case.study, case.stations, case.reading, case.schedule)
     np.testing.assert_array_equal(outcome.ops, counted[0])
     np.testing.assert_array_equal(outcome.nbytes, counted[1])
 
 
 @given(systems())
 @settings(max_examples=examples(100))
-def test_no_process_is_done_before_its_own_operations_are_were_it_alone(case: Case) -> None:
+def test_no_process_is_done_before_its_own_operations_are_if_it_ran_alone(case: Case) -> None:
     """Of servers that are alike: it knows a file's servers on average only."""
     study = replace(
         case.study,
@@ -190,7 +190,7 @@ def test_the_bottleneck_is_the_same_class(preset: str, rate: float) -> None:
 
 def test_the_bottleneck_moves_with_the_cache_rate() -> None:
     """What the test above would not notice if all rates had one bottleneck."""
-    assert {classes(both("fugaku-small-60ost", rate)[0])[0] for rate in SMALL} == {1, 2}  # LFS-READ, GFS-META
+    assert {classes(both("fugaku-small-60ost", rate)[0])[0] for rate in SMALL} == {1, 3}  # LFS-READ, GFS-META
 
 
 @pytest.mark.parametrize("settings", [("read_threads=0",), ("prefetch_size=0",)])
@@ -205,9 +205,28 @@ def test_threads_rest_while_a_step_computes(settings: tuple[str, ...]) -> None:
 def test_an_epoch_too_large_to_lay_out_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counts say nearly what the order of every file says."""
     study = load_study("fugaku-small-60ost", ["sweep={}", "cache_rate=65%", "num_files_train=147456"])
-    whole = Simulation.of(study).epoch(2, "bound")
+    whole, staging = Simulation.of(study).epoch(2, "bound"), Simulation.of(study).staging_seconds()
     monkeypatch.setattr("tierscope.predict.simulation.DRAWN_FROM", 1000)
     drawn = Simulation.of(study).epoch(2, "bound")
     assert drawn.ops.sum() == whole.ops.sum()
     assert drawn.io.max() == pytest.approx(whole.io.max(), rel=0.03)
-    assert Simulation.of(study).staging_seconds() is None
+    assert drawn.hit_rate == pytest.approx(0.65, abs=0.01)
+    assert Simulation.of(study).staging_seconds() == pytest.approx(staging, rel=0.01)
+
+
+@pytest.mark.parametrize("rate", [0.5, 1.0])
+@pytest.mark.parametrize("write", [0.5, 2.0])
+@pytest.mark.parametrize("per_file", [1, 4])
+def test_what_readers_copy_first_is_waited_for(rate: float, write: float, per_file: int) -> None:
+    """Ranks that copy what they touch write first, and read among the writes; when there is no more room, they only read."""
+    pytest.importorskip("numba", reason="the event engine needs numba")
+    near = tier("lfs", bandwidth=2e5, write_bandwidth=write * 1e5, visible_to="node")
+    plain = study_of(
+        near, tier(bandwidth=1e5, latency=1e-3), ranks_per_node=6, files=600 // per_file, per_file=per_file
+    )
+    study = replace(plain, placement=Placement(policy="first-touch", cache_rate=rate))
+    exact, close = (Simulation.of(study).epoch(1, method) for method in ("events", "bound"))
+    assert close.io.max() == pytest.approx(exact.io.max(), rel=0.1)
+    leads = exact.busy[exact.slowest] > 0.8 * exact.busy[exact.slowest].sum()
+    if leads.any():
+        assert close.busy[close.slowest].argmax() == leads.argmax()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tierscope.errors import TierscopeError, UserError
+from tierscope.predict.case import Case
 from tierscope.predict.explore_simulated import simulate_combination
-from tierscope.predict.fit import Case
 from tierscope.predict.modelled import ModelAnswer, ModelledPoint, answer
 from tierscope.predict.simulation import Simulation, check_rates, simulate_point
 from tierscope.spec import keys, kinds, sweep
@@ -67,7 +67,7 @@ def test_a_number_at_its_limits_is_refused_or_of_no_harm(path: str, monkeypatch:
 @pytest.mark.parametrize("path", QUANTITIES)
 def test_what_is_made_of_a_number_at_its_limits_is_finite(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """`estimate --with-model` and `explore --simulate`; fewer draws, and mean values, to be quick."""
-    monkeypatch.setattr("tierscope.predict.fit._has_numba", lambda: False)
+    monkeypatch.setattr("tierscope.predict.case.has_numba", lambda: False)
     monkeypatch.setattr("tierscope.predict.spread.DRAWS", 2)
     kind = kind_of(path)
     assert isinstance(kind, kinds.Bounded)

@@ -26,10 +26,11 @@ from tests.predict.queueing import (
     walked_throughput,
 )
 from tests.small_study import loader_of, plan_of, reading, small_study, source_of, stage, totals
+from tierscope.plan.reading import part_starts
 from tierscope.plan.variation import log_parameters
 from tierscope.predict import demand, events
 from tierscope.predict.outcome import Outcome
-from tierscope.predict.schedule import Schedule, first_of_file, lay_out, part_starts
+from tierscope.predict.schedule import Schedule, first_of_file, lay_out
 from tierscope.predict.simulation import Simulation
 from tierscope.storage.emulated import varied
 
@@ -402,7 +403,7 @@ def test_operations_are_those_that_a_real_loader_does(tmp_path: Path, threads: i
         assert sum(len(batch.samples) for batch in batches) == plan.order.samples_per_rank
     lanes, _ = loader.finish()
     schedule: Schedule = lay_out(study, plan, 2)
-    ops, nbytes = events.counted(schedule, 2, simulation.reading)
+    ops, nbytes = events.counted(study, simulation.stations, simulation.reading, schedule)
     assert ops[0, :, 0].tolist() == totals(lanes, "ops", "open")
     assert ops[0, :, 1].tolist() == totals(lanes, "ops", "read")
     assert nbytes[0, :, 1].tolist() == totals(lanes, "nbytes", "read")

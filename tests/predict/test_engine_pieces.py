@@ -16,7 +16,10 @@ from tierscope.predict.engine import inputs
 PIECES = sorted(Path(inputs.__file__).parent.glob("*.py"))
 MOST_LINES = 60
 MOST_LINES_OF_THE_LOOP = 80
-PLAIN = ("three threads", "sharing, striped, several reads", "fills, packed files, sharing", "fetched ahead, sharing")
+PLAIN = (
+    *("three threads", "sharing, striped, several reads", "fills, packed files, sharing", "fetched ahead, sharing"),
+    *("checkpoints behind training, sharing", "checkpoints that are copied on"),
+)
 
 
 @pytest.mark.parametrize("path", PIECES, ids=lambda path: path.stem)

@@ -159,7 +159,7 @@ class Epoch:
         number = int(self.case.schedule.tiers[rank, sample])
         queues = self.case.stations.tiers[number]
         operations = visits(self.case, rank, sample)
-        opens = len(operations) - len(self.case.reading.pieces)
+        opens = int(self.case.schedule.opens[rank, sample])
         for place, operation in enumerate(operations):
             begun = self.env.now
             services = [
@@ -173,7 +173,7 @@ class Epoch:
 
 
 def busy_of(seen: Seen, tiers: int) -> FloatArray:
-    busy = np.zeros((tiers, 2))
+    busy = np.zeros((tiers, 3))
     for begin, end, number, kind in seen.operations:
         busy[number, kind] += end - begin
     return busy
@@ -181,7 +181,7 @@ def busy_of(seen: Seen, tiers: int) -> FloatArray:
 
 def wall_of(seen: Seen, tiers: int) -> FloatArray:
     """Every instant is shared by the operations then active."""
-    wall = np.zeros((tiers, 2))
+    wall = np.zeros((tiers, 3))
     times = sorted({time for begin, end, _, _ in seen.operations for time in (begin, end)})
     for start, stop in itertools.pairwise(times):
         active = [(number, kind) for begin, end, number, kind in seen.operations if begin <= start and end >= stop]

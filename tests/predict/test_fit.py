@@ -10,8 +10,19 @@ import pytest
 pytest.importorskip("numba")
 pytest.importorskip("scipy")
 
-from tierscope.predict.calibrate import Calibration, calibrate, leave_one_out, same_leader, work
-from tierscope.predict.fit import OTHERS_TRIED, Case, Fit, fit, parameters_of, simulate
+from tierscope.predict.calibrate import (
+    Calibration,
+    FitSoFar,
+    calibrate,
+    finished_early,
+    leave_one_out,
+    same_leader,
+    work,
+)
+from tierscope.predict.case import Case, simulate
+from tierscope.predict.choosing import OTHERS_TRIED, fit, sketched
+from tierscope.predict.fit import Fit, FitProblem
+from tierscope.predict.parameters import parameters_of
 from tierscope.predict.propose import propose
 from tierscope.predict.rates import PLAIN, Parameter, Serving, apply, without_rates
 from tierscope.predict.simulation import Simulation
@@ -47,19 +58,11 @@ def steady() -> list[Case]:
     return cases(("0%", "50%", "100%"), "gfs.servers=1")
 
 
-def left_out_from_one_start(cases: Sequence[Case], servings: Sequence[Serving] | None = None) -> Fit:
-    """All starts for the fit to everything; those without a point, whose way of serving is given, begin at the first only."""
-    return fit(cases, STARTS if servings is None else STARTS[:1], servings)
-
-
 @cache
 def calibrated() -> tuple[Calibration, tuple[int, ...], int]:
-    """With the work that was told of, and what it was to be; a third of all draws."""
+    """With the work that was told of, and what it was to be."""
     told: list[int] = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tierscope.predict.calibrate.DRAWS", 8)
-        patch.setattr("tierscope.predict.calibrate.fit", left_out_from_one_start)
-        return calibrate(steady(), told.append), tuple(told), work(steady())
+    return calibrate(steady(), told.append), tuple(told), work(steady())
 
 
 def fitted() -> Fit:
@@ -94,7 +97,7 @@ def test_hidden_rates_are_found_again() -> None:
 
 def test_other_hidden_rates_give_another_answer() -> None:
     slower = cases(("0%", "50%", "100%"), "gfs.servers=1", "gfs.metadata_ops=200/s", "lfs.bandwidth=20MB/s")
-    found = fit(slower, STARTS[:1])
+    found = fit(slower, STARTS[:1], servings=(PLAIN,))
     assert of(found, "tiers.gfs.metadata_ops") == pytest.approx(200, rel=0.03)
     assert of(found, "tiers.lfs.bandwidth") == pytest.approx(20e6, rel=0.03)
 
@@ -155,9 +158,12 @@ class TestCalibration:
         assert np.isfinite(calibration.draws).all()
         assert (np.array(calibration.draws) > 0).all()
 
-    def test_the_model_error_is_that_of_points_left_out(self, calibration: Calibration) -> None:
-        errors = [each.error for each in calibration.left_out]
-        assert calibration.model_error == pytest.approx(np.sqrt(np.mean(np.square(errors))))
+    def test_the_model_error_is_that_of_points_between_others(self, calibration: Calibration) -> None:
+        """Those at an end say how far one can see beyond, not how well between."""
+        inside = [each.error for each in calibration.left_out if each.inside]
+        assert {each.name for each in calibration.left_out if each.inside} == {"50%"}
+        largest = max(abs(error) for error in inside)
+        assert 0.5 * min(0.04, largest) <= calibration.model_error <= max(0.04, largest)
 
     def test_one_size_is_said(self, calibration: Calibration) -> None:
         assert calibration.one_size
@@ -176,14 +182,14 @@ class TestCalibration:
         assert sum(told) == promised
 
     def test_a_point_that_alone_tells_of_a_tier_is_not_left_out(self, calibration: Calibration) -> None:
-        assert leave_one_out(cases(("0%", "100%")), PLAIN) == ()
+        assert leave_one_out(cases(("0%", "100%")), calibration.fit) == ()
         assert {each.name for each in calibration.left_out} == {"0%", "50%", "100%"}
 
 
 def test_one_epoch_is_too_little() -> None:
     from tierscope.errors import UserError  # noqa: PLC0415
 
-    with pytest.raises(UserError, match="too little to calibrate on"):
+    with pytest.raises(UserError, match="not enough to calibrate"):
         calibrate([case_of(study_at("0%"), 2)])
 
 
@@ -195,12 +201,97 @@ def test_leaders_are_compared_where_they_are_clear() -> None:
     assert same_leader(close, other)
 
 
-def test_servers_that_share_themselves_are_told_from_steady_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The right one is tried before those that vary more, which take longer: they are given up sooner then."""
-    by_variation = tuple(sorted(OTHERS_TRIED, key=lambda serving: serving.variation))
-    monkeypatch.setattr("tierscope.predict.fit.OTHERS_TRIED", by_variation)
+def test_servers_that_share_themselves_are_told_from_steady_ones() -> None:
+    assert (PLAIN, Serving("sharing", 0.1)) == (PLAIN, OTHERS_TRIED[1])  # among those that are tried
     hidden = ("gfs.discipline=sharing", "lfs.discipline=sharing", "gfs.service_variation=10%", "gfs.metadata_variation=10%", "lfs.service_variation=10%")  # fmt: skip
-    found = fit(cases(("0%", "50%", "100%"), "gfs.servers=1", "gfs.bandwidth=60MiB/s", *hidden), STARTS[:1])
+    measured = cases(("0%", "50%", "100%"), "gfs.servers=1", "gfs.bandwidth=60MiB/s", "num_files_train=128", *hidden)
+    found = fit(measured, STARTS[:1], servings=(PLAIN, OTHERS_TRIED[1]))
     assert found.serving.discipline == "sharing"
     assert of(found, "tiers.gfs.metadata_ops") == pytest.approx(400, rel=0.1)
     assert fitted().serving == PLAIN
+
+
+def test_credit_is_found_where_it_is_and_left_out_where_it_is_not() -> None:
+    hidden = (
+        "gfs.servers=1",
+        "gfs.metadata_ops=4000/s",
+        "gfs.credit=50ms",
+        "lfs.credit=50ms",
+        "lfs.device_shared_by=4",
+    )
+    found = fit(cases(("0%", "50%", "100%"), *hidden), STARTS[:1], servings=(PLAIN,))
+    assert found.terms.credit
+    assert of(found, f"tiers.{found.terms.credit[0]}.credit") > 0.01
+    assert fitted().terms.credit == ()
+    assert fitted().terms.quotas == ()
+
+
+def test_opens_that_queue_among_the_reads_are_told_from_a_metadata_server() -> None:
+    hidden = ("gfs.servers=1", "gfs.metadata_ops=null", "gfs.bandwidth=20MB/s", "gfs.open_bytes=16KiB")
+    found = fit(cases(("0%", "50%", "100%"), *hidden, "num_files_train=128"), STARTS[:1], servings=(PLAIN,))
+    assert "gfs" in found.terms.linked
+    both = (131072 + of(found, "tiers.gfs.open_bytes")) / of(found, "tiers.gfs.bandwidth")
+    assert both == pytest.approx((131072 + 16384) / 20e6, rel=0.03)  # one size does not tell them apart
+    assert fitted().terms.linked == ()
+
+
+def test_what_is_at_least_something_is_drawn_up_to_a_factor() -> None:
+    calibration = calibrated()[0]
+    for place, each in enumerate(calibration.estimates):
+        drawn = [draw[place] for draw in calibration.draws]
+        if each.kind == "at_least":
+            assert min(drawn) >= each.low * 0.999
+            assert max(drawn) > 3 * min(drawn)
+            assert max(drawn) <= 10.001 * each.low
+
+
+def test_an_interrupted_calibration_is_the_best_fit_so_far() -> None:
+    so_far = FitSoFar()
+
+    def stop(_: int) -> None:
+        if so_far.fit is not None:
+            raise KeyboardInterrupt
+
+    measured = steady()
+    with pytest.raises(KeyboardInterrupt):
+        calibrate(measured, stop, so_far)
+    assert so_far.fit is not None
+    early = finished_early(measured, so_far.fit)
+    assert early.fit == so_far.fit
+    assert early.left_out == ()
+    assert len(early.draws) == len(calibrated()[0].draws)
+
+
+def test_what_is_likelier_is_no_part_of_the_misfit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waiting that could be either is fitted as a queue's; whether a latency explains it as well is judged by what was measured alone."""
+    hidden = ("gfs.servers=1", "gfs.latency=20ms", "gfs.bandwidth=600MB/s", "num_files_train=64")
+    measured = cases(("0%",), *hidden)
+    parameters = parameters_of(measured)
+    true = {"latency": {"gfs": 0.02}, "bandwidth": {"gfs": 600e6, "lfs": 40e6}, "metadata_ops": {"gfs": 400.0}}
+    logs = np.log(
+        [true.get(each.key, {}).get(each.tier, each.low if not each.is_rate else each.high) for each in parameters]
+    )
+    problem = FitProblem(measured, parameters)
+    misfit, loss = problem.misfit(logs), problem.loss(logs)
+    assert misfit < 0.02
+    assert misfit < loss
+    monkeypatch.setattr("tierscope.predict.fit._LATENCY_WEIGHT", 5.0)
+    assert problem.loss(logs) > 10 * loss
+    assert problem.misfit(logs) == misfit
+
+
+def test_a_sketch_has_its_part_of_the_credit() -> None:
+    """What servers make up for at the beginning of an epoch is not there in full for a few of its samples."""
+    settings = (
+        "gfs.servers=1",
+        "gfs.metadata_ops=null",
+        "gfs.credit=2s",
+        "gfs.bandwidth=20MB/s",
+        "num_files_train=4096",
+    )
+    study = study_at("0%", *settings)
+    case = case_of(study, 2)
+    (short,) = sketched([case])
+    assert short.share < 0.5
+    assert short.schedule.files.flags.c_contiguous  # for anything else the engine is compiled again: 15 s
+    assert simulate(short, study.system).io.max() == pytest.approx(short.io.max(), rel=0.06)

@@ -147,7 +147,7 @@ def test_goals_that_cannot_be_told_are_one_line() -> None:
     for times, goal, words in (
         (csv, Goal("epoch", 1.0), "an epoch goal needs"),
         (csv, Goal("au", 0.9), "an AU goal needs"),
-        (idle, Goal("au", 0.9), "needs compute, and this result has none"),
+        (idle, Goal("au", 0.9), "needs compute, but this result has none"),
     ):
         with pytest.raises(UserError, match=words) as caught:
             refuse_untold(times, goal)
@@ -189,7 +189,7 @@ def test_at_most_says_where_the_best_is_then() -> None:
     assert by_class["GFS-META"].limit_percent == pytest.approx(-75.0)
     assert limit_text(by_class["GFS-META"]) == "the best moves to cache_rate 0%"
     assert by_class["LFS-READ"].limit_percent == -100.0
-    assert limit_text(by_class["LFS-READ"]) == "no I/O is left there"
+    assert limit_text(by_class["LFS-READ"]) == "no I/O is left"
     assert limit_text(by_class["GFS-READ"]) == ""
 
 

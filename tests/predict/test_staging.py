@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.predict.queueing import study_of, tier
@@ -10,6 +11,7 @@ from tests.traces import TIERS, trace_of
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.staging_costs import break_even_epochs
 from tierscope.analysis.times import from_traces
+from tierscope.plan.stations import mixed
 from tierscope.predict.simulation import Simulation
 from tierscope.predict.staging import staging_seconds
 from tierscope.spec.study import Placement, Study, Tier
@@ -62,6 +64,31 @@ def seconds(study: Study, startup: float = 0.0) -> float | None:
 )
 def test_by_hand(first: Tier, last: Tier, ranks: int, expected: float) -> None:
     assert seconds(two_nodes(first, last, ranks_per_node=ranks)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "ranks", "expected"),
+    [
+        pytest.param(near(), tier(bandwidth=500.0, open_bytes=250), 1, 20.0, id="opens queue: 8 x 2.5 s"),
+        pytest.param(near(), tier(bandwidth=4000.0, open_bytes=2000), 1, 4 * 1.75, id="a stream that opens first"),
+        pytest.param(near(open_bytes=500), tier(bandwidth=4000.0), 4, 4 * 1.5, id="new entries queue among the writes"),
+        pytest.param(near(), tier(node_bandwidth=500.0, open_bytes=250), 4, 4 * 2.5, id="opens queue on a link"),
+        pytest.param(near(), tier(bandwidth=4000.0, stream_bandwidth=200.0), 1, 4 * 6.0, id="a limited stream"),
+        pytest.param(near(), tier(bandwidth=4000.0, stream_bandwidth=200.0), 4, 6.0, id="four limited streams"),
+        pytest.param(near(), tier(bandwidth=500.0, credit=3.0), 1, 13.0, id="3 s were made up for before: 16 - 3 s"),
+        pytest.param(near(), tier(bandwidth=2000.0, credit=0.1), 1, 4 * 1.4, id="a stream finds 0.1 s done each time"),
+    ],
+)
+def test_terms_by_hand(first: Tier, last: Tier, ranks: int, expected: float) -> None:
+    assert seconds(two_nodes(first, last, ranks_per_node=ranks)) == pytest.approx(expected)
+
+
+def test_hashed_files_crowd_at_some_server() -> None:
+    """Two nodes copy the same files from eight servers of 500 bytes a second: the fullest is what takes long."""
+    study = two_nodes(near(bandwidth=1e9), tier(bandwidth=500.0, servers=8, layout="hash"), rate=1.0, ranks_per_node=8)
+    fullest = int(np.bincount(mixed(np.arange(8)) % 8).max())
+    assert fullest > 1
+    assert seconds(study) == pytest.approx(2 * fullest * 2.0)
 
 
 def test_reads_of_a_file_are_of_the_transfer_size() -> None:

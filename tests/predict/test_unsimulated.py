@@ -10,10 +10,10 @@ from tierscope.spec.load import load_study
 from tierscope.spec.study import Study
 
 
-def test_a_dataset_that_is_read_once_is_refused() -> None:
-    refuse_unsimulated(tiny())
-    with pytest.raises(UserError, match=r"read_ahead = all; that later epochs read nothing is not simulated"):
-        refuse_unsimulated(tiny("read_ahead=all"))
+def test_a_real_network_is_refused() -> None:
+    refuse_unsimulated(tiny("read_ahead=all"))
+    with pytest.raises(UserError, match=r"network = lenet5 is not simulated"):
+        refuse_unsimulated(tiny("model.network=lenet5"))
 
 
 @pytest.mark.parametrize(
@@ -21,10 +21,15 @@ def test_a_dataset_that_is_read_once_is_refused() -> None:
     [
         (("preprocess=decode",), "events", "preprocess: decode"),
         (("computation_time=1ms", "computation_time_distribution=exponential"), "events", "as its mean"),
-        (("sync=step",), "bound", "--method events only"),
-        (("record_length_bytes_stdev=10",), "events", "mean size"),
+        (("sync=step",), "bound", "simulated only by --method events"),
+        (
+            ("steps_between_checkpoints=1", "checkpoint.background=true"),
+            "bound",
+            "only --method events simulates reads that wait for a whole write",
+        ),
+        (("record_length_bytes_stdev=10",), "bound", "uses the mean sample size"),
         (("format=hdf5",), "events", "one read"),
-        (("format=synthetic", "statistics.file_bytes=4 KiB"), "bound", "reads of it are not simulated"),
+        (("format=hdf5", "hdf5.chunk_size=10"), "events", "whole chunks, uncompressed"),
         (
             ("file_access=collective", "num_files_train=1", "num_samples_per_file=24", "read_threads=0"),
             "bound",
@@ -38,6 +43,7 @@ def test_what_is_left_out_is_said(settings: tuple[str, ...], method: str, word: 
 
 
 def test_nothing_is_said_of_what_is_simulated() -> None:
+    assert not list(left_out(tiny("format=synthetic", "statistics.file_bytes=4 KiB"), "bound"))
     assert not list(left_out(tiny("sync=step", "computation_time=1ms"), "events"))
 
 

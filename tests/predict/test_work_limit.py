@@ -13,8 +13,10 @@ from tierscope.commands.calibrate import MeasuredCases
 from tierscope.errors import UserError
 from tierscope.plan.reading import MOST_READS, mean_read_bytes, reading_of, reads_of
 from tierscope.plan.stations import MOST_STATIONS, stations_of
+from tierscope.predict.case import Case
 from tierscope.predict.events import MOST_PARTS, piece_bytes
-from tierscope.predict.fit import Case, FitProblem, parameters_of
+from tierscope.predict.fit import FitProblem
+from tierscope.predict.parameters import parameters_of
 from tierscope.predict.simulation import Simulation
 from tierscope.predict.work_limit import MOST_OPERATIONS, operations, refuse_endless
 from tierscope.spec import sweep

@@ -12,7 +12,7 @@ from tierscope.probe.probe import Probed, ProbedTier
 from tierscope.report.probe import probe_json
 
 GFS = {"tier": "gfs"}
-GREW = "throughput still grew with 8 processes, and more were not tried"
+GREW = "throughput was still growing with 8 processes, the maximum tried"
 
 
 def found(*tiers: ProbedTier, seconds: float = 1.0) -> list[Finding]:
@@ -133,6 +133,6 @@ def test_json_names_kinds_and_shows_evidence_as_it_always_did() -> None:
         "advice": "raise --ranks, or probe from several nodes at a time",
     }
     assert listed["no_time"]["evidence"] == {**GFS, "sizes": "16 MiB"}
-    assert listed["no_time"]["text"] == "gfs: files of 16 MiB are left out: no time to write them"
+    assert listed["no_time"]["text"] == "gfs: files of 16 MiB were skipped: not enough time to write them"
     assert listed["own_cost"]["evidence"] == {**GFS, "own": "200 µs", "open": "1.5 ms"}
     assert set(listed["own_cost"]) == {"kind", "evidence", "text", "suggestion"}

@@ -238,7 +238,7 @@ def test_damage_costs_what_is_damaged_and_is_named(tmp_path: Path) -> None:
     found = collected(tmp_path)
     assert io_of(found)["ops"].sum() == 3
     assert found.records.damaged_file_count == 2
-    assert found.records.damaged_files[0] == "bad.state: its checksum does not fit"
+    assert found.records.damaged_files[0] == "bad.state: checksum mismatch"
     assert found.records.damaged_files[1].startswith("half.state: cannot be read from byte")
     assert found.records.cut_lanes == 1
 

@@ -192,11 +192,11 @@ def refusal(name: str) -> tuple[int, str]:
 
 
 def test_what_cannot_be_run_has_the_codes_of_a_shell(tmp_path: Path) -> None:
-    assert refusal("no-such-command") == (127, "no-such-command: no such command; check its spelling, or give its path")
-    assert refusal("") == (127, "an empty name: no such command; check its spelling, or give its path")
+    assert refusal("no-such-command") == (127, "no-such-command: no such command; check the spelling, or use its path")
+    assert refusal("") == (127, "an empty name: no such command; check the spelling, or use its path")
     plain = tmp_path / "plain"
     plain.write_text("text\n")
-    assert refusal(str(plain)) == (126, f"{plain}: is not executable; 'chmod +x' makes it so")
+    assert refusal(str(plain)) == (126, f"{plain}: is not executable; run 'chmod +x' on it")
     assert refusal(str(tmp_path)) == (126, f"{tmp_path}: is a directory")
     plain.chmod(0o755)
     assert refusal(str(plain)) == (126, f"{plain}: cannot be run: Exec format error")

@@ -86,7 +86,7 @@ def test_what_is_preloaded_already_stays(
 
 def test_a_darshan_that_is_not_there_is_said(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DARSHAN_LIB", "/nowhere/libdarshan.so")
-    with pytest.raises(UserError, match=r"DARSHAN_LIB = /nowhere/libdarshan\.so; there is no such file"):
+    with pytest.raises(UserError, match=r"DARSHAN_LIB = /nowhere/libdarshan\.so; no such file"):
         Darshan().library()
 
 
@@ -112,7 +112,7 @@ def test_dftracer_gets_its_environment(here: Path, wanted: RecordingRequest, mon
 @pytest.mark.parametrize("profiler", [Darshan, DFTracer])
 @pytest.mark.parametrize(
     ("changes", "said"),
-    [({"ops": True}, "--ops and --epochs rereads are for --with builtin"), ({"epochs": "rereads"}, "--epochs rereads")],
+    [({"ops": True}, "--ops and --epochs rereads require --with builtin"), ({"epochs": "rereads"}, "--epochs rereads")],
 )
 def test_what_only_our_recorder_can_do_is_refused(
     wanted: RecordingRequest,
@@ -129,7 +129,7 @@ def test_what_only_our_recorder_can_do_is_refused(
 def test_emulation_is_refused(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DFTracer, "library", lambda _self: "/lib.so")
     tiers = read_tiers(["gfs=g.fs"], ["gfs.bandwidth=1MB/s"])
-    with pytest.raises(UserError, match="--emulate is for --with builtin; dftracer only looks"):
+    with pytest.raises(UserError, match="--emulate requires --with builtin; remove it, or --with dftracer"):
         DFTracer().check("/bin/true", RecordingRequest(command=("true",), tiers=tiers))
 
 

@@ -135,14 +135,14 @@ def test_a_full_disk_keeps_the_records(here: Path, monkeypatch: pytest.MonkeyPat
     out = traced(here).out
 
     def full(*_: object) -> None:
-        raise OutOfSpaceError("x.parquet: cannot be written: full; free some space and run the same command again")
+        raise OutOfSpaceError("x.parquet: cannot be written: full; free some space and rerun the same command")
 
     with monkeypatch.context() as patch:
         patch.setattr(RunStore, "save", full)
         with pytest.raises(OutOfSpaceError) as caught:
             finish(out)
     assert str(caught.value) == (
-        f"x.parquet: cannot be written: full; the records are kept: when that is mended, 'tierscope analyze {out}' goes on"
+        f"x.parquet: cannot be written: full; the records are kept: fix this, then run 'tierscope analyze {out}'"
     )
     assert analyze(out).breakdown.best.io.median == 1.75
 
@@ -172,24 +172,24 @@ def refusal(here: Path, **changes: Any) -> str:
 def test_results_are_never_overwritten(here: Path) -> None:
     out = traced(here).out
     assert refusal(here) == (
-        f"{out}: holds records of a command that were not collected ('tierscope analyze' does that); give another --out"
+        f"{out}: contains records that were not collected yet (run 'tierscope analyze'); choose another --out"
     )
     finish(out)
-    assert refusal(here) == f"{out}: holds a finished trace ('tierscope analyze' shows it); give another --out"
+    assert refusal(here) == f"{out}: contains a finished trace (see 'tierscope analyze'); choose another --out"
 
 
 def test_a_directory_in_use_is_refused(here: Path) -> None:
     manifest.claim(str(here / "out"), "trace")
     with locked(str(here / "out")):
-        assert refusal(here) == f"{here / 'out'}: another run is using it; wait for it to end or give another --out"
+        assert refusal(here) == f"{here / 'out'}: in use by another run; wait for it to finish or choose another --out"
 
 
 def test_other_directories_are_refused(here: Path) -> None:
-    assert refusal(here, out="") == "--out is empty; give a directory, or leave it out"
-    assert refusal(here, out="ready").startswith(f"{here / 'ready'}: is not empty and was not made by Tierscope")
+    assert refusal(here, out="") == "--out is empty; name a directory, or remove --out"
+    assert refusal(here, out="ready").startswith(f"{here / 'ready'}: is not empty and was not created by Tierscope")
     manifest.claim(str(here / "study"), "result")
     assert refusal(here, out="study") == (
-        f"{here / 'study'}: holds Tierscope's result, not a trace; give a directory of its own"
+        f"{here / 'study'}: contains Tierscope's result, not a trace; choose a separate directory"
     )
 
 
@@ -211,7 +211,7 @@ def test_a_missing_library_says_what_to_do(here: Path, monkeypatch: pytest.Monke
     with pytest.raises(UserError) as caught:
         builtin.Builtin().check("/bin/sh", RecordingRequest(command=("sh",), tiers=read_tiers([f"gfs={here / 'gfs'}"])))
     assert str(caught.value) == (
-        "the recorder's C library was not built; install a C compiler and install tierscope again ('tierscope doctor' tells more)"
+        "the recorder's C library was not built; install a C compiler and reinstall tierscope (see 'tierscope doctor')"
     )
 
 
@@ -220,7 +220,7 @@ def test_a_library_that_cannot_be_named_is_refused(here: Path, monkeypatch: pyte
     odd = here / "a b.so"
     odd.touch()
     monkeypatch.setattr(library, "path", lambda: str(odd))
-    with pytest.raises(UserError, match="LD_PRELOAD cannot name a path with a space or a colon"):
+    with pytest.raises(UserError, match="LD_PRELOAD does not support paths with a space or colon"):
         builtin._library()
 
 
@@ -229,11 +229,11 @@ def test_a_program_that_cannot_be_seen_is_noted_and_not_emulated(here: Path, mon
     heard = Heard()
     assert run_traced(wanted("true"), "builtin", "out", heard).exit_code == 0
     assert heard.lines == [
-        "true is statically linked: no library can be preloaded into it, so what it does itself is not seen"
+        "true is statically linked: the recorder cannot be preloaded, so its own operations are not recorded"
     ]
     emulated = read_tiers(["gfs=gfs"], ["gfs.bandwidth=1MB/s"])
     assert refusal(here, tiers=emulated, out="other") == (
-        "sh is statically linked: no library can be preloaded into it, so nothing can be emulated for it"
+        "sh is statically linked: the recorder cannot be preloaded, so nothing can be emulated for it"
     )
     assert not (here / "other").exists()
 
@@ -333,14 +333,14 @@ def test_a_damaged_file_costs_one_process_and_is_named(here: Path) -> None:
     path.write_bytes(path.read_bytes()[:1000])
     found = analyze(traced(here).out)
     assert [(finding.kind, finding.evidence) for finding in found.findings] == [
-        ("damaged", {"files": 1, "names": ["r0.state: is cut off"]})
+        ("damaged", {"files": 1, "names": ["r0.state: is truncated"]})
     ]
     assert found.breakdown.points[0].ranks == 1
 
 
 def test_an_unfinished_directory_without_records_is_named(here: Path) -> None:
     manifest.claim(str(here / "out"), "trace")
-    with pytest.raises(UserError, match="out: holds no records; trace the command again"):
+    with pytest.raises(UserError, match="out: contains no records; trace the command again"):
         analyze(str(here / "out"))
     (here / "out" / ".scratch" / "record").mkdir(parents=True)
     with pytest.raises(ResultError, match="out: the command was never started"):

@@ -11,10 +11,10 @@ from tests.traces import CLASSES, times_of
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.times import ClassTimes, from_csv
+from tierscope.predict.by_group import estimate_groups
 from tierscope.predict.explore import explore
 from tierscope.predict.processes import Processes
-from tierscope.predict.whatif import estimate
-from tierscope.report.report_source import ReportSource
+from tierscope.report.report_source import ReportPart, ReportSource
 
 GRID = tuple(float(percent) for percent in range(0, 201, 10))
 
@@ -24,6 +24,13 @@ def source_of(
 ) -> ReportSource:
     breakdown, processes = break_down(times), Processes.of(times)
     vary = dict.fromkeys(processes.classes[1:3] or processes.classes, GRID)
+
+    estimated = estimate_groups(times, breakdown, improve or {})
+    parts = []
+    for name, one in zip(estimated.names, estimated.parts, strict=True):
+        group = processes.in_group_of(one.before.best.sweep)
+        exploration = explore(group, goal or 0.8 * one.before.best.io.median, vary)
+        parts.append(ReportPart(name, one.before, group, one, exploration))
     plain: dict[str, Any] = {
         "name": "test",
         "times": times,
@@ -31,11 +38,9 @@ def source_of(
         "findings": [],
         "conditions": Conditions(),
         "processes": processes,
-        "estimate": estimate(times, breakdown, improve or {}),
+        "parts": tuple(parts),
         "improvements_given": bool(improve),
-        "exploration": explore(processes, goal or 0.8 * breakdown.best.io.median, vary),
         "goal_given": goal is not None,
-        "held": None,
         "workload": "",
         "study_yaml": None,
     }

@@ -3,23 +3,25 @@
 import io
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 from rich.console import Console
 
+from tests.cased import cased_times
 from tests.report.sources import source_of
 from tests.report.test_page import HOSTILE, OTHER, Parsed, made
 from tests.tiny import tiny
 from tests.traces import CLASSES, TIERS, times_of, trace_of
+from tierscope.analysis.analysis import Analysis
 from tierscope.analysis.beside import Beside, ComparedResult, lay_beside
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.times import ClassTimes, from_traces
-from tierscope.commands.report import _differing
+from tierscope.commands.report import besides_of, differing_keys
 from tierscope.errors import UserError
-from tierscope.report.beside import BesideView, error_text, summary_sentences
+from tierscope.report.beside import BesideView, error_text, headings, summary_sentences
 from tierscope.report.figures import Figure, figures, standalone
 from tierscope.report.report_source import ReportSource
 from tierscope.report.tables import verdict
@@ -68,7 +70,7 @@ def shown(beside: Beside, width: int = 200) -> str:
 def with_beside(
     first: ClassTimes, second: ClassTimes, sides: tuple[ComparedResult, ComparedResult] = (MEASURED, SIMULATED)
 ) -> ReportSource:
-    return source_of(first, beside=laid(first, second, sides))
+    return source_of(first, besides=(laid(first, second, sides),))
 
 
 def drawn(source: ReportSource) -> Figure:
@@ -131,9 +133,9 @@ def test_keys_may_be_in_another_order() -> None:
 
 
 def test_other_keys_and_no_common_point_are_refused_by_name() -> None:
-    with pytest.raises(UserError, match=r"--beside sim: swept is x, but cache_rate in out; .*same sweep keys"):
+    with pytest.raises(UserError, match=r"--beside sim: sweeps x, but out sweeps cache_rate; .*same sweep keys"):
         laid(times({0.0: 1.0}), times({0.0: 1.0}, "x"))
-    with pytest.raises(UserError, match=r"swept is nothing, but cache_rate in out"):
+    with pytest.raises(UserError, match=r"sweeps nothing, but out sweeps cache_rate"):
         laid(times({0.0: 1.0}), times_of([{"rank": 0, "class": "GFS-READ", "seconds": 1.0}]))
     with pytest.raises(UserError, match=r"no point of its sweep has the same values of cache_rate as one of out"):
         laid(times({0.0: 1.0}), times({0.5: 1.0}))
@@ -155,7 +157,7 @@ def test_there_is_no_error_against_no_time() -> None:
     assert [point.error_percent for point in beside.points] == [None, 0.0, pytest.approx(50.0)]
     assert "(n=2 points)" in summary_sentences(beside)[0]
     nothing = laid(times({0.0: 0.0}), times({0.0: 1.0}))
-    assert summary_sentences(nothing)[0].startswith("No error can be given, since there was no I/O in the first;")
+    assert summary_sentences(nothing)[0].startswith("No error: the first has no I/O;")
 
 
 def test_the_same_bottleneck_is_the_same_class() -> None:
@@ -180,7 +182,7 @@ def test_nothing_is_covered_by_what_was_not_simulated() -> None:
     beside = laid(times({0.0: 1.0}), times({0.0: 0.5}, extra=1.0))
     assert beside.coverage == (0, 0)
     assert "within" not in shown(beside)
-    assert "within" not in made(source_of(times({0.0: 1.0}), beside=beside))
+    assert "within" not in made(source_of(times({0.0: 1.0}), besides=(beside,)))
 
 
 # Words
@@ -206,7 +208,7 @@ def test_the_table_of_the_terminal() -> None:
         line.rstrip() for line in shown(laid(times({0.0: 4.0, 0.5: 2.0}), simulated({0.0: 5.0, 0.5: 2.1}))).splitlines()
     ]
     assert lines[:3] == [
-        "I/O time of the slowest process, measured beside simulated",
+        "I/O time of the slowest process, measured versus simulated",
         "measured: demo in out",
         "simulated: demo in sim, simulated (bound)",
     ]
@@ -230,7 +232,7 @@ def test_a_narrow_terminal_keeps_the_error() -> None:
 
 def test_what_is_left_out_is_counted_in_words() -> None:
     beside = laid(times({0.0: 4.0, 0.1: 1.0, 0.2: 1.0}), times({0.0: 4.0, 0.3: 1.0}))
-    expected = "Left out: 2 points only of the measured sweep and 1 point only of the simulated sweep."
+    expected = "Not compared: 2 points only of the measured sweep and 1 point only of the simulated sweep."
     assert summary_sentences(beside)[1] == expected
     assert len(summary_sentences(laid(times({0.0: 4.0}), times({0.0: 4.0})))) == 1
 
@@ -252,14 +254,134 @@ def test_two_of_the_same_kind_can_be_told_apart() -> None:
     assert "first: demo in out, measured" in same
 
 
-def test_studies_that_differ_in_more_than_their_tiers_are_named() -> None:
-    assert list(_differing(tiny(), tiny())) == []
-    assert list(_differing(tiny(), tiny("system.tiers.gfs.bandwidth=1 GB/s"))) == []
-    other = tiny("workload.dataset.num_files_train=32", "seed=8", "nodes=1")
-    assert list(_differing(tiny(), other)) == ["seed", "workload.dataset.num_files_train", "system.nodes"]
+def test_all_keys_in_which_studies_differ_are_named_with_their_values() -> None:
+    assert differing_keys(tiny(), tiny("study=other", "goal=4 s", "repetitions=3")) == []
+    other = tiny(
+        "workload.dataset.num_files_train=32",
+        "seed=8",
+        "nodes=1",
+        "system.tiers.gfs.bandwidth=1 GB/s",
+        "read_threads=4",
+    )
+    found = differing_keys(tiny(), other)
+    assert [each.partition(":")[0] for each in found] == [
+        "seed",
+        "system.nodes",
+        "system.tiers.gfs.bandwidth",
+        "workload.dataset.num_files_train",
+        "workload.reader.read_threads",
+    ]
+    assert found[0] == "seed: 7 → 8"
     both = break_down(times({0.0: 1.0}))
-    beside = lay_beside(both, both, (MEASURED, SIMULATED), ["a", "b", "c", "d", "e"])
-    assert summary_sentences(beside)[-1].startswith("Their studies also differ in a, b, c, d and 1 more:")
+    beside = lay_beside(both, both, (MEASURED, SIMULATED), found)
+    assert all(key in summary_sentences(beside)[-1] for key in found)
+
+
+# Differences
+
+
+OTHER_RUN = ComparedResult("demo", "runs/again", "measured", "measured")
+
+
+def several(seconds: Mapping[float, Sequence[float]], ranks: int = 1, nbytes: int = 100) -> ClassTimes:
+    """So many repetitions of each point."""
+    rows = [
+        {
+            "rank": rank,
+            "class": "GFS-READ",
+            "cache_rate": rate,
+            "repetition": number,
+            "seconds": each,
+            "ops": 1,
+            "bytes": nbytes,
+        }
+        for rate, values in seconds.items()
+        for number, each in enumerate(values, start=1)
+        for rank in range(ranks)
+    ]
+    return times_of(rows, ["cache_rate"])
+
+
+def measured(first: ClassTimes, second: ClassTimes) -> Beside:
+    return laid(first, second, (MEASURED, OTHER_RUN))
+
+
+def test_one_is_faster_only_where_intervals_are_apart() -> None:
+    first = several({0.0: [4.0, 4.1, 4.2], 0.5: [2.0, 2.1, 2.4], 1.0: [1.0, 1.0, 1.1]})
+    second = several({0.0: [3.0, 3.1, 3.2], 0.5: [1.9, 2.0, 2.1], 1.0: [2.0, 2.0, 2.1]})
+    beside = measured(first, second)
+    assert [point.is_told for point in beside.points] == [True, False, True]
+    assert summary_sentences(beside)[0] == (
+        "I/O of again takes less time than that of out at 1 of 3 points (−24.4 %, n = 3 and 3); "
+        "I/O of again takes more time than that of out at 1 of 3 points (+100.0 %, n = 3 and 3); "
+        "which takes less I/O time is unclear at the other 1: their intervals overlap (n = 3 and 3); the same bottleneck at 3 of 3."
+    )
+    text = shown(beside)
+    assert "difference" in text
+    assert "error" not in text
+    assert "unclear" in text
+
+
+def test_a_single_value_tells_nothing() -> None:
+    beside = measured(times({0.0: 4.0}), times({0.0: 1.0}))
+    assert summary_sentences(beside)[0].startswith(
+        "Which takes less I/O time is unclear: a single value has no interval (n = 1 and 1)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [({"nbytes": 50}, "they read 300 B and 150 B per epoch"), ({"ranks": 1}, "they have 3 ranks and 1")],
+)
+def test_other_data_or_other_ranks_are_not_compared(changes: dict[str, int], reason: str) -> None:
+    slow = {0.0: [4.0, 4.1], 1.0: [3.0, 3.1]}
+    fast = {0.0: [2.0, 2.1], 1.0: [1.0, 1.1]}
+    nbytes = 300 if "ranks" in changes else 100
+    first = several(slow, 3, nbytes // 3 if "ranks" in changes else 100)
+    second = several(fast, **{"ranks": 3, "nbytes": nbytes, **changes})
+    beside = measured(first, second)
+    assert summary_sentences(beside)[0] == f"Not comparable: {reason}, so which is faster is unknown."
+    assert beside.errors == []
+    assert "not comparable" in shown(beside)
+    figure = drawn(source_of(first, besides=(beside,)))
+    assert figure.svg is None
+    assert reason in figure.missing
+    assert "Not comparable" in Parsed(made(source_of(first, besides=(beside,)))).text
+
+
+def test_any_number_of_results() -> None:
+    first = several({0.0: [4.0, 4.1], 1.0: [3.0, 3.1]})
+    second, third = several({0.0: [2.0, 2.1], 1.0: [1.0, 1.1]}), simulated({0.0: 4.0, 1.0: 3.0})
+    analyses = [
+        Analysis("demo", each, break_down(each), [], conditions, None)
+        for each, conditions in (
+            (first, Conditions()),
+            (second, Conditions()),
+            (third, Conditions(simulated=("bound",))),
+        )
+    ]
+    besides = besides_of(analyses[0], analyses[1:], ("a/one", "b/two", "c/three"))
+    assert [headings(beside) for beside in besides] == [("one", "two"), ("one", "three")]
+    assert [beside.is_prediction for beside in besides] == [False, True]
+    source = source_of(first, besides=tuple(besides))
+    figure = drawn(source)
+    assert {css for css in ("later0", "later1", "later2") if having(figure, "curve", css)} == {
+        "later0",
+        "later1",
+        "later2",
+    }
+    text = made(source)
+    section = Parsed(text[text.index('<section id="beside"') : text.index('<section id="numbers"')])
+    assert "Comparison with other results" in section.text
+    assert "one versus two" in section.text
+    assert "one versus three" in section.text
+    assert text.count('id="figure-beside"') == 1
+
+
+def test_cases_beside_are_panels() -> None:
+    one = cased_times()
+    figure = drawn(source_of(one, besides=(laid(one, one),)))
+    assert len(figure.panels) == 3
 
 
 # The page
@@ -271,7 +393,7 @@ def test_the_page_has_the_section_only_when_asked() -> None:
     text = made(with_beside(first, second))
     section = text[text.index('<section id="beside"') : text.index('<section id="numbers"')]
     parsed = Parsed(section)
-    assert "Measured beside simulated" in parsed.text
+    assert "Measured versus simulated" in parsed.text
     assert 'id="figure-beside"' in section
     assert text.count('id="figure-beside"') == 1
     ((_, region),) = parsed.having(role="region")
@@ -291,12 +413,12 @@ def test_no_name_becomes_markup() -> None:
     rows = [{"rank": 0, "class": name, "seconds": 1.0 + number, key: each} for number, each in enumerate((value, "x"))]
     first = times_of(rows, [key], [name, name.replace("READ", "META")])
     sides = (ComparedResult(HOSTILE, OTHER, HOSTILE, HOSTILE), ComparedResult(OTHER, HOSTILE, OTHER, OTHER))
-    source = source_of(first, beside=laid(first, first, sides))
+    source = source_of(first, besides=(laid(first, first, sides),))
     text = made(source)
     parsed = Parsed(text)
     assert not {"img", "b"} & {tag for tag, _ in parsed.elements}
     assert not [attribute for _, given in parsed.elements for attribute in given if attribute.startswith("on")]
-    assert text.count("</script>") == 4
+    assert text.count("</script>") == 5
     assert "\u202e" not in parsed.text
     assert HOSTILE in parsed.text
     assert "onerror" not in {
@@ -345,7 +467,7 @@ def test_the_legend_and_the_lone_file_say_which_is_which() -> None:
     figure = drawn(source)
     texts = [each.text for each in ET.fromstring(figure.svg or "").iter() if each.tag.endswith("text")]
     assert texts[-3:] == ["measured, emulated tiers: gfs", "simulated (bound)", "its 90 % interval"]
-    assert "measured, emulated tiers: gfs beside simulated (bound)" in standalone(figure).decode()
+    assert "measured, emulated tiers: gfs versus simulated (bound)" in standalone(figure).decode()
     assert "not measured" not in figure.caption
 
 
@@ -368,7 +490,7 @@ def test_values_that_are_no_numbers_are_not_joined() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "why"),
     [
-        ({0.0: 4.0, 0.5: 1.0}, {0.0: 4.0}, "there is but one common point"),
+        ({0.0: 4.0, 0.5: 1.0}, {0.0: 4.0}, "only one common point"),
         ({0.0: 0.0, 0.5: 0.0}, {0.0: 0.0, 0.5: 0.0}, "no time was spent on I/O"),
     ],
 )
@@ -386,7 +508,7 @@ def test_the_slice_of_the_best_common_point_is_drawn() -> None:
     first = grid({(1, 1): 5.0, (2, 1): 4.0, (1, 2): 3.0, (2, 2): 2.0, (3, 3): 1.0})
     second = grid({(1, 1): 5.0, (2, 1): 4.0, (1, 2): 3.0, (2, 2): 2.0})
     figure = drawn(with_beside(first, second))
-    assert figure.title.endswith("measured beside simulated (y 2)")
+    assert figure.title.endswith("measured versus simulated (y 2)")
     assert figure.note.startswith("y 2 · ")
     assert len(having(figure, "mark", "later0")) == 2
 
@@ -399,9 +521,9 @@ def test_a_simulated_page_does_not_call_itself_measured() -> None:
     parsed = Parsed(made(source))
     found = [text for text in re.findall(r"[^.;\n]*measured[^.;\n]*", parsed.text) if "not measured" not in text]
     assert not found
-    assert "What was simulated" in parsed.text
-    assert "whiskers: 90 % of what was simulated" in parsed.text
-    assert "What was measured" in Parsed(made(source_of(times({0.0: 5.0, 0.5: 2.1})))).text
+    assert "Results (simulated)" in parsed.text
+    assert "whiskers: 90 % of the simulations" in parsed.text
+    assert "Results (measured)" in Parsed(made(source_of(times({0.0: 5.0, 0.5: 2.1})))).text
 
 
 def test_a_simulation_is_not_told_to_measure_more_often() -> None:
@@ -415,11 +537,11 @@ def test_a_simulation_is_not_told_to_measure_more_often() -> None:
 @pytest.mark.parametrize(
     ("rest", "line"),
     [
-        (0.0, "Epoch time is that I/O time."),
-        (1.9e-6, "Epoch time is that I/O time."),
-        (-1.9e-6, "Epoch time is that I/O time."),
-        (2.5e-6, "Epoch time is that I/O time plus 2.5 µs."),
-        (-2.5e-6, "The sum exceeds the epoch, since several threads or processes read at once."),
+        (0.0, "The epoch takes that I/O time."),
+        (1.9e-6, "The epoch takes that I/O time."),
+        (-1.9e-6, "The epoch takes that I/O time."),
+        (2.5e-6, "The epoch takes that I/O time plus 2.5 µs."),
+        (-2.5e-6, "The sum exceeds the epoch because several threads or processes read concurrently."),
     ],
 )
 def test_less_than_rounding_is_not_said(rest: float, line: str) -> None:

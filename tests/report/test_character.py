@@ -16,11 +16,12 @@ from tierscope.analysis.character_ops import FileUse, FormatUse
 from tierscope.analysis.characterise import Character, RankUse, characterise
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.similarity import similarity
-from tierscope.report.character import CharacterView, ComparedRun, SimilarityView, some_ranks
+from tierscope.report.character import CharacterView, some_ranks
 from tierscope.report.drawn.character import NAMES, draw_character
 from tierscope.report.figures import figures, standalone
 from tierscope.report.page import page
 from tierscope.report.report_source import ReportSource
+from tierscope.report.similarity import ComparedRun, SimilarityView
 
 
 def character(**changes: Any) -> Character:
@@ -72,7 +73,7 @@ def test_many_ranks_are_a_curve() -> None:
 def test_the_page_has_the_section_and_which_run_it_shows() -> None:
     parsed = Parsed(made(source(character_where="point 3 (cache_rate 50%, the best)")))
     assert parsed.having(id="reads")
-    assert "Shown is point 3 (cache_rate 50%, the best)." in parsed.text
+    assert "Shown: point 3 (cache_rate 50%, the best)." in parsed.text
     assert "I/O hidden behind compute" in parsed.text
     for name in NAMES:
         assert len(parsed.having(id=f"figure-{name}")) == 1
@@ -96,7 +97,7 @@ def test_emulated_tiers_are_labelled() -> None:
 @pytest.mark.parametrize("width", [60, 160])
 def test_the_terminal_view(width: int) -> None:
     said = printed(CharacterView("test", "point 1", character(), [], Conditions(emulated=("gfs",))), width)
-    assert "test, point 1: how it reads" in said
+    assert "test, point 1: I/O characteristics" in said
     assert "64 B – 128 B" in said
     assert "No files:" in said
 
@@ -115,3 +116,26 @@ def test_two_side_by_side() -> None:
     assert "B: b (B's, point 1)" in said
     assert "+50.0 %" in said
     assert "Largest difference: bytes read and written, +50.0 % (600 B and 300 B)." in said
+    assert "but 1 metric differs 2× or more: bytes read and written (2×)" in said
+    assert "Different scale: both have" in said
+
+
+def test_a_high_cosine_does_not_pass_for_alike() -> None:
+    """Who reads one line reads of the tenfold difference; the next says what the cosine would be without it."""
+    same = character()
+    slower = replace(
+        same.metrics["bandwidth_per_operation"], value=(same.metrics["bandwidth_per_operation"].value or 0) / 10
+    )
+    likeness = similarity(same, replace(same, metrics={**same.metrics, "bandwidth_per_operation": slower}))
+    said = printed(SimilarityView((ComparedRun("a", "A's", ""), ComparedRun("b", "B's", "")), likeness), 300)
+    lines = said.splitlines()
+    first = next(line for line in lines if line.startswith("Cosine similarity"))
+    assert "but 1 metric differs 2× or more: bandwidth per read (10×)" in first
+    assert "A high cosine does not mean alike here: one metric alone cannot lower it below" in said
+    assert "Held down by: bandwidth per read (1.0000 without it, +" in said
+    alike = printed(
+        SimilarityView((ComparedRun("a", "A's", ""), ComparedRun("b", "B's", "")), similarity(same, same)), 300
+    )
+    assert "no metric differs 2× or more" in alike
+    assert "Held down" not in alike
+    assert "Different scale" not in alike

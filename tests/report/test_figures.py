@@ -154,7 +154,7 @@ def test_time_has_a_line_for_every_epoch_and_the_first_is_apart() -> None:
     for element, epoch in zip(lines, (1, 2, 3), strict=True):
         assert (bottom - numbers(element)[0][1]) / scale == pytest.approx(6.5 * (1.001 + epoch / 100), rel=0.01)
     assert not having(root, "whole")
-    assert "not known" in named(source_of(swept()), "time").caption
+    assert "unknown" in named(source_of(swept()), "time").caption
 
 
 def test_epochs_differ_in_shape() -> None:
@@ -281,7 +281,7 @@ def test_an_estimate_shows_what_was_measured_on_the_same_scale() -> None:
     assert outlines == pytest.approx([point.io.median for point in source.breakdown.summary], rel=2e-3)
     assert len(having(root, "former")) == len(having(root, "best")) == 1
     assert "LFS-READ +50 %" in named(source, "estimate").title
-    assert "no measurement" in named(source, "estimate").caption
+    assert "not a measurement" in named(source, "estimate").caption
 
 
 def test_the_grid_has_a_mark_for_every_combination_and_rings_for_the_options() -> None:
@@ -326,7 +326,7 @@ def test_more_cache_rates_than_colours_share_them() -> None:
 
 def test_a_goal_out_of_reach_is_drawn_as_such() -> None:
     root = drawn(named(source_of(swept(), goal=1e-3), "goal"))
-    assert "cannot be met by these" in [element.text for element in root.iter()]
+    assert "not met by any of these" in [element.text for element in root.iter()]
     assert not having(root, "dot")
 
 
@@ -372,14 +372,14 @@ def test_of_several_keys_the_slice_with_the_best_point_is_drawn() -> None:
     for name in ("time", "breakdown", "estimate", "processes"):
         figure = named(source, name)
         assert figure.title.endswith("(readers 1)")
-        assert "shown is only readers 1" in figure.caption
+        assert "this shows only readers 1" in figure.caption
     assert len(stacks(drawn(named(source, "breakdown")))) == 3
 
 
 @pytest.mark.parametrize(
     ("study", "words"),
-    [("name: x", "one cache rate only: there is nothing to draw against; sweep placement.cache_rate in the study"),
-     (None, "nothing was swept, so there is nothing to draw against")],
+    [("name: x", "only one cache rate, so there is nothing to plot; sweep placement.cache_rate in the study"),
+     (None, "nothing was swept, so there is nothing to plot")],
 )  # fmt: skip
 def test_one_point_alone(study: str | None, words: str) -> None:
     rows = [{"rank": 0, "class": name, "seconds": 1.0} for name in CLASSES]
@@ -453,5 +453,5 @@ def test_of_very_many_points_some_are_drawn_and_the_best_is_among_them() -> None
         if element.tag.endswith("rect") and "tier0" in (element.get("class") or "")
     ]
     assert 300 < len(bars) < 450
-    assert "one in 5 is drawn, and the best" in figure.caption
+    assert "Only one point in 5 and the best are drawn." in figure.caption
     assert "best: 1001" in figure.svg  # type: ignore[operator]

@@ -86,7 +86,7 @@ def test_no_stranger_text_becomes_markup(tmp_path: Path) -> None:
     parsed = Parsed(text)
     assert "<img" not in text
     assert "<svg onload" not in text
-    assert text.count("</script>") == len(parsed.scripts) == 4
+    assert text.count("</script>") == len(parsed.scripts) == 5
     assert not {"img", "b"} & {tag for tag, _ in parsed.elements}
     assert not [name for _, given in parsed.elements for name in given if name.startswith("on")]
     assert HOSTILE in parsed.text
@@ -153,9 +153,9 @@ def test_every_control_has_a_name(plain: str) -> None:
 
 def test_figures_that_cannot_be_drawn_say_why_and_the_rest_stays() -> None:
     text = made(source_of(alone()))
-    assert "Not drawn: nothing was swept, so there is nothing to draw against." in text
+    assert "Not drawn: nothing was swept, so there is nothing to plot." in text
     assert 'id="pareto"' in text
-    assert "Nothing is known but the times themselves." in text
+    assert "Only the times are known." in text
     assert "<p>None.</p>" in text
 
 
@@ -163,6 +163,8 @@ def test_figures_of_the_sliders_are_for_readers_without_script(plain: str) -> No
     without = plain[plain.index("<noscript>") : plain.index("</noscript>")]
     assert 'id="figure-estimate"' in without
     assert 'id="figure-goal"' in without
+    assert 'id="figure-breakdown"' in without
+    assert plain.count('id="figure-breakdown"') == 1  # with script it is drawn above the sliders' answers
     assert 'id="figure-time"' not in without
     assert 'id="figure-time"' in plain
 
@@ -188,5 +190,5 @@ def test_a_name_that_is_no_unicode_does_no_harm() -> None:
 
 def test_classes_that_gain_nothing_are_called_waste() -> None:
     text = made(source_of(swept()))
-    assert "Money spent on LFS-META alone is wasted" in text
+    assert "Do not spend on LFS-META alone" in text
     assert 'class="wasted"' in text

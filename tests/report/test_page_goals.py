@@ -47,7 +47,7 @@ def times(small: bool = False) -> ClassTimes:
 
 def in_node(data: Any, expression: str) -> Any:
     assert NODE is not None
-    code = f"{read_asset('whatif.js')}\nconst model = whatif.model({json.dumps(data)});\nconsole.log(JSON.stringify({expression}));"
+    code = f"{read_asset('whatif.js')}\nconst [model] = whatif.models({json.dumps(data)});\nconsole.log(JSON.stringify({expression}));"
     done = subprocess.run([NODE, "-"], input=code, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

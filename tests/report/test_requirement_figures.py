@@ -159,7 +159,7 @@ def test_marks_of_the_scaling() -> None:
     found = needed()
     figure = drawn(found)["scaling"]
     nodes = fits_from(found.scaling)
-    assert f"share fits memory: from {nodes} nodes" in words(figure)
+    assert f"share fits in memory: {nodes} nodes or more" in words(figure)
     waiting = [point.nodes for point in found.scaling if point.storage_matters]
     assert f"storage matters: {waiting[0]} to {waiting[-1]} nodes" in tips(figure)
     for point in found.scaling:
@@ -177,7 +177,7 @@ def test_storage_that_does_not_matter_is_not_shaded() -> None:
 def test_one_number_of_nodes_is_no_curve() -> None:
     figure = drawn(needed(nodes=(4,)))["scaling"]
     assert figure.svg is None
-    assert "give --nodes" in figure.missing
+    assert "only one node count, so there is nothing to plot; use --nodes" in figure.missing
 
 
 # Decomposition
@@ -212,14 +212,13 @@ def test_what_is_unknown_is_not_drawn_and_said() -> None:
     assert figures["decomposition"].svg is None
     assert "neither" in figures["decomposition"].missing
     assert (
-        "Not drawn, since the system does not say how fast they are: host, a near tier, gfs."
+        "Not drawn, because the system does not state their speed: host, a near tier, gfs."
         in figures["roofline"].caption
     )
     assert (
-        "Unknown, since the system does not say how fast they are: host, gfs, all-reduce."
-        in figures["movement"].caption
+        "Unknown, because the system does not state their speed: host, gfs, all-reduce." in figures["movement"].caption
     )
-    assert "the system does not say how much there is" in figures["scaling"].caption
+    assert "unknown: the system does not state its memory" in figures["scaling"].caption
     assert "Exchange is not drawn" in figures["scaling"].caption
     assert words(figures["movement"]).count("unknown") == 3
 
@@ -227,7 +226,7 @@ def test_what_is_unknown_is_not_drawn_and_said() -> None:
 def test_a_host_alone_is_unknown() -> None:
     figure = drawn(on(changed(host_bandwidth=None)))["decomposition"]
     assert "main memory" not in words(figure)
-    assert "Copying, and samples from main memory, are left out" in figure.caption
+    assert "Copying and samples from main memory are not included" in figure.caption
 
 
 def test_one_accelerator_exchanges_nothing() -> None:
@@ -266,15 +265,15 @@ def test_the_page_has_tables_and_figures_and_fetches_nothing() -> None:
         assert parsed.having(id=f"figure-{name}")
     assert not [given for _, given in parsed.elements if (given.get("src") or "").startswith("http")]
     assert {given["href"][:5] for name, given in parsed.elements if name == "link" and given["href"]} == {"data:"}
-    assert "Does storage matter? Yes, from 1 node up to 8" in parsed.text
-    assert f"The largest batch that fits: {found.max_batch}." in parsed.text
+    assert "Does storage matter? Unclear from 1 node up to 8" in parsed.text
+    assert f"Largest batch that fits: {found.max_batch}." in parsed.text
     assert len([name for name, _ in parsed.elements if name == "table"]) == 3
 
 
 def test_the_page_says_why_a_figure_is_missing() -> None:
     found = needed(nodes=(4,))
     parsed = Parsed(requirements_page(found, [], draw_requirements(found)).decode())
-    assert "Not drawn: there is one number of nodes only" in parsed.text
+    assert "Not drawn: only one node count" in parsed.text
 
 
 # Axes

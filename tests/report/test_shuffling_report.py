@@ -22,7 +22,7 @@ def several(*batches: int) -> Shuffling:
 
 def test_the_table_has_accuracy_beside_io_and_says_that_it_is_simulated() -> None:
     words = " ".join(printed(ShufflingView(made(*COSTS)), 180).split())
-    assert "What shuffling buys: digits, 8 emulated ranks, 2 epochs, 3 seeds; I/O simulated on fugaku" in words
+    assert "Shuffling: digits, 8 emulated ranks, 2 epochs, 3 seeds; I/O simulated on fugaku" in words
     assert "sorted 4 global 96.0 95.0–97.0 2 epochs 2.000 4.000 4 KiB 100 %" in words
     assert "sorted 4 local 60.0 50.0–70.0 never 1.000 – 1 KiB 100 %" in words
     assert "local shuffle costs accuracy" in words

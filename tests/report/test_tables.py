@@ -12,6 +12,7 @@ from tierscope.analysis.breakdown import Breakdown, break_down, value_text
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.times import from_traces
 from tierscope.analysis.wording import Finding
+from tierscope.report.parts import Unit
 from tierscope.report.tables import BreakdownView, verdict
 
 HOSTILE = ["[red]x[/red]", "[/red]", "[link=http://x]y", "\\[b]", "[bold", ":boom:"]
@@ -41,7 +42,7 @@ def swept(values: dict[Any, float], key: str = "cache_rate", class_: str = "GFS-
 def test_the_whole_picture() -> None:
     text = shown(swept({0.0: 4.0, 0.5: 1.0, 1.0: 2.0}))
     lines = text.splitlines()
-    assert lines[0].rstrip() == "demo: I/O time of the slowest process, of 1 (busy seconds)"
+    assert lines[0].rstrip() == "demo: I/O time of the only process (busy seconds)"
     header = next(line for line in lines if "cache rate" in line)
     assert all(name in header for name in (*CLASSES, "I/O s", "bottleneck", "epoch s", "epoch 1 I/O s"))
     rows = [line for line in lines if "–" in line and "%" in line and "Best" not in line]
@@ -54,7 +55,7 @@ def test_the_verdict() -> None:
     found = [str(line) for line in verdict(swept({0.0: 4.0, 0.5: 1.0, 1.0: 2.0}))]
     assert found == [
         "Best: cache_rate 50% with 1.000 s of I/O per epoch in busy seconds (n=1).",
-        "n=1 is too few to tell near neighbours apart: raise repetitions or epochs for that.",
+        "n=1 is too few to distinguish neighbouring points: raise repetitions or epochs.",
         "Bottleneck: GFS-READ from 0% to 100%.",
     ]
 
@@ -70,7 +71,7 @@ def test_the_verdict_says_where_the_bottleneck_moves_and_what_is_as_good() -> No
         str(line)
         for line in verdict(break_down(times_of([row for row in rows if row["cache_rate"] < 0.3], ["cache_rate"])))
     ]
-    assert lines[1] == "The smallest that cannot be told from it: cache_rate 10% (4.100 s)."
+    assert lines[1] == "Smallest statistically indistinguishable point: cache_rate 10% (4.100 s)."
     lines = [str(line) for line in verdict(break_down(times_of(rows, ["cache_rate"])))]
     assert lines[2] == "Bottleneck: GFS-META from 0% to 10%; LFS-READ at 20%; no I/O at 30%."
 
@@ -83,24 +84,24 @@ def test_epoch_time_is_set_against_io_time() -> None:
     lines = [str(line) for line in verdict(break_down(from_traces(traces, TIERS, "busy")))]
     assert (
         lines[-1]
-        == "At 1 of 2 points the sums exceed the epoch, since several threads or processes read at once: see --basis wall."
+        == "At 1 of 2 points the sums exceed the epoch because several threads or processes read concurrently: see --basis wall."
     )
 
 
 def test_who_is_on_the_wall_already_is_not_told_to_look_there() -> None:
     trace = trace_of({(0, 1): {"GFS-READ": 3.5}}, seconds=3.0)
     (_, line) = verdict(break_down(from_traces([trace], TIERS, "wall")))
-    assert str(line) == "The sum exceeds the epoch, since several threads or processes read at once."
+    assert str(line) == "The sum exceeds the epoch because several threads or processes read concurrently."
 
 
 @pytest.mark.parametrize(
     ("seconds", "computing", "line"),
     [
-        (3.0, [0.0, 0.0], "Epoch time is that I/O time plus 1 s."),
-        (3.0, [0.5, 0.5], "Epoch time is that I/O time plus 1 s; computing took 500 ms of the epoch."),
-        (3.0, [0.5, 2.5], "Epoch time is that I/O time plus 1 s; computing took 500 ms to 2.5 s of the epoch."),
-        (None, [0.5, 0.5], "Computing took 500 ms of the epoch."),
-        (1.0, [0.5, 0.5], "Computing took 500 ms of the epoch."),
+        (3.0, [0.0, 0.0], "The epoch takes that I/O time plus 1 s."),
+        (3.0, [0.5, 0.5], "The epoch takes that I/O time plus 1 s; compute took 500 ms of the epoch."),
+        (3.0, [0.5, 2.5], "The epoch takes that I/O time plus 1 s; compute took 500 ms to 2.5 s of the epoch."),
+        (None, [0.5, 0.5], "Compute took 500 ms of the epoch."),
+        (1.0, [0.5, 0.5], "Compute took 500 ms of the epoch."),
     ],
 )
 def test_computing_is_said(seconds: float | None, computing: list[float], line: str) -> None:
@@ -119,14 +120,14 @@ def test_checkpoints_are_said_where_there_are_any() -> None:
         ]
         return [str(line) for line in verdict(break_down(from_traces(runs, TIERS)))]
 
-    assert "Checkpoints held training up for 2 s of the epoch (20.0 %)." in lines(2.0, 2.0)
-    assert "Checkpoints held training up for 1 s to 2 s of the epoch (10.0 % to 20.0 %)." in lines(2.0, 1.0, 0.0)
+    assert "Checkpoints paused training for 2 s of the epoch (20.0 %)." in lines(2.0, 2.0)
+    assert "Checkpoints paused training for 1 s to 2 s of the epoch (10.0 % to 20.0 %)." in lines(2.0, 1.0, 0.0)
     assert not any("Checkpoints" in line for line in lines(0.0))
 
 
 def test_one_point_without_a_sweep() -> None:
     text = shown(break_down(times_of([{"rank": 0, "class": "GFS-READ", "seconds": 1.0}])))
-    assert "I/O: 1.000 s per epoch in busy seconds (n=1); 1 rank.\n" in text.replace(" \n", "\n")
+    assert "I/O: 1.000 s per epoch in busy seconds (n=1), 100 % of it GFS-READ; 1 rank.\n" in text.replace(" \n", "\n")
     assert not any(word in text for word in ("Best", "best", "█", "Bottleneck"))
 
 
@@ -140,8 +141,8 @@ def test_a_traced_command_has_ranks_processes_and_counts() -> None:
     lines = [line.rstrip() for line in target.getvalue().splitlines()]
     assert lines[0] == "x: I/O time of the slowest of 3 ranks (wall seconds)"
     assert lines[-2:] == [
-        "I/O: 1.750 s per epoch (n=1); 3 ranks, 5 processes.",
-        "In all ranks and epochs: 3 opens, 6 reads of 600 B, 0 writes.",
+        "I/O of the slowest process: 1.750 s per epoch (n=1), 57 % of it GFS-READ; 3 ranks, 5 processes.",
+        "All ranks and epochs: 3 opens, 6 reads of 600 B, 0 writes.",
     ]
 
 
@@ -149,7 +150,7 @@ def test_counts_name_what_else_was_done() -> None:
     breakdown = replace(swept({0.0: 1.0}), kinds={"write": (1, 2048), "sync": (2, 0), "close": (1, 0), "mmap": (1, 9)})
     target = io.StringIO()
     Console(file=target, width=200, highlight=False).print(BreakdownView("x", breakdown, [], Conditions(traced=True)))
-    line = "In all ranks and epochs: 0 opens, 0 reads, 1 write of 2 KiB, 1 close, 1 mmap, 2 syncs."
+    line = "All ranks and epochs: 0 opens, 0 reads, 1 write of 2 KiB, 1 close, 1 mmap, 2 syncs."
     assert line in target.getvalue()
 
 
@@ -173,8 +174,8 @@ def test_a_grid_has_no_stretches() -> None:
 def test_emulation_and_findings_are_said() -> None:
     text = shown(swept({0.0: 1.0}), [Finding("trimmed", {"samples": 3})], ["gfs", "lfs"])
     assert "· emulated tiers: gfs, lfs" in text.splitlines()[0]
-    assert "• 3 samples per epoch were left out" in text
-    assert "→ choose num_files_train" in text
+    assert "note: 3 samples per epoch were dropped because they do not divide evenly among the ranks" in text
+    assert "→ set num_files_train" in text
 
 
 def test_writes_have_a_column_and_a_part_of_the_bar() -> None:
@@ -244,12 +245,21 @@ def test_a_narrow_terminal_loses_columns_not_digits() -> None:
 
 def test_conditions_are_shown() -> None:
     given = Conditions(
-        resident={"gfs": 0.125, "lfs": None}, recorder_seconds_per_op=2e-7, harness_seconds_per_sample=1e-5
+        resident={"gfs": 0.125, "lfs": None},
+        metadata={"gfs": "cold", "lfs": "warm"},
+        evict_seconds=0.012,
+        recorder_seconds_per_op=2e-7,
+        harness_seconds_per_sample=1e-5,
     )
     target = io.StringIO()
     Console(file=target, width=200, highlight=False).print(BreakdownView("x", swept({0.0: 1.0}), [], given))
-    assert "In the page cache when epochs began, at most: gfs 12.5%, lfs unknown." in target.getvalue()
-    assert "Own cost: 200 ns per recorded operation, 10 µs per sample in all." in target.getvalue()
+    assert "Peak page-cache residency when reading began: gfs 12.5%, lfs unknown." in target.getvalue()
+    assert (
+        "META: gfs cold (names and inodes dropped before every epoch), lfs warm (names and inodes not dropped); server caches are unknown."
+        in target.getvalue()
+    )
+    assert "Evicting: up to 12 ms per rank and epoch, in no READ or META." in target.getvalue()
+    assert "Overhead: 200 ns per recorded operation, 10 µs per sample in total." in target.getvalue()
 
 
 @pytest.mark.parametrize(("traced", "what"), [(False, ""), (True, " of bookkeeping")])
@@ -258,7 +268,7 @@ def test_own_cost_is_shown_as_far_as_it_is_known(traced: bool, what: str) -> Non
     target = io.StringIO()
     given = Conditions(traced=traced, recorder_seconds_per_op=2e-7)
     Console(file=target, width=200, highlight=False).print(BreakdownView("x", swept({0.0: 1.0}), [], given))
-    assert f"Own cost: 200 ns{what} per recorded operation.\n" in target.getvalue().replace(" \n", "\n")
+    assert f"Overhead: 200 ns{what} per recorded operation.\n" in target.getvalue().replace(" \n", "\n")
 
 
 def test_own_cost_of_calls_by_path_is_shown() -> None:
@@ -269,14 +279,14 @@ def test_own_cost_of_calls_by_path_is_shown() -> None:
     Console(file=target, width=200, highlight=False).print(BreakdownView("x", swept({0.0: 1.0}), [], given))
     assert (
         "200 ns of bookkeeping per recorded operation, 700 ns per stat of a relative path, "
-        "150 ns per open of a file on no tier." in target.getvalue()
+        "150 ns per open of a file outside all tiers." in target.getvalue()
     )
 
 
 def test_a_trace_without_epoch_times_says_nothing_about_them() -> None:
     trace = without_loop(trace_of({(0, 1): {"GFS-READ": 1.0}}))
     text = shown(break_down(from_traces([trace], TIERS)))
-    assert "Epoch time is" not in text
+    assert "The epoch takes" not in text
     assert "–" in text
 
 
@@ -287,18 +297,30 @@ def test_another_profiler_is_named_in_the_title_and_has_no_wall_seconds() -> Non
     Console(file=target, width=200, highlight=False).print(BreakdownView("x", breakdown, [], given))
     text = target.getvalue()
     assert "(busy seconds) · measured with dftracer" in text
-    assert "Our own timers were off; what dftracer costs by itself is not known." in text
-    assert "since several threads or processes read at once." in text
+    assert "Tierscope's own timers were off; the overhead of dftracer is unknown." in text
+    assert "because several threads or processes read concurrently." in text
     assert "--basis wall" in shown(breakdown)
 
 
 def test_nothing_on_these_tiers_is_not_no_io() -> None:
     (line, *_) = verdict(break_down(times_of([{"rank": 0, "class": "GFS-READ", "seconds": 0.0}])))
-    assert str(line).startswith("No I/O on these tiers was recorded; files elsewhere do not count.")
+    assert str(line).startswith("No I/O on these tiers was recorded; other files do not count.")
+
+
+def test_io_of_the_first_epoch_alone_is_not_no_io() -> None:
+    rows = [{"rank": 0, "epoch": epoch, "class": "GFS-READ", "seconds": 2.0 * (epoch == 1)} for epoch in (1, 2, 3)]
+    (line, *_) = verdict(break_down(times_of(rows)))
+    assert str(line).startswith("All I/O was in epoch 1 (2 s); later epochs had none. 1 rank.")
 
 
 def test_a_simulation_without_its_checkpoints_says_so_in_the_title() -> None:
     given = Conditions(simulated=("bound",), checkpoints_left_out=True)
     target = io.StringIO()
     Console(file=target, width=200, highlight=False).print(BreakdownView("x", swept({0.0: 1.0}), [], given))
-    assert "simulated (bound) · without its checkpoints" in target.getvalue().splitlines()[0]
+    assert "simulated (bound) · without checkpoints" in target.getvalue().splitlines()[0]
+
+
+def test_what_is_too_short_to_show_is_not_shown_as_nothing() -> None:
+    seconds, thousands = Unit.of(919.0), Unit.of(485_305.0)
+    assert [str(seconds.text(value)) for value in (0.0, 0.0003, 0.001)] == ["0.000", "<0.001", "0.001"]
+    assert [str(thousands.text(value)) for value in (0.0, 0.307, 0.6)] == ["0", "<1", "1"]

@@ -45,7 +45,7 @@ def test_the_table_has_throughput_intervals_and_shares() -> None:
     assert "tiers 9.950" in words
     assert "storage 24.9 % (" in words  # storage, by difference
     assert "by the host's clock" in words
-    assert "all-reduce goes on during backward" in words
+    assert "all-reduce runs during backward" in words
     assert "checkpoint" in words
     assert "sync" not in said.splitlines()[2]  # which nobody did
 

@@ -1,6 +1,7 @@
 """Hypothesis strategies for whole studies, made from the schema: a new key is covered as soon as it is declared."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -25,6 +26,7 @@ from tierscope.spec.study import (
     System,
     Tier,
     Train,
+    Transformer,
     Workload,
 )
 
@@ -70,6 +72,8 @@ def values_of(kind: kinds.Kind) -> st.SearchStrategy[Any]:  # noqa: C901, PLR091
             )
         case kinds.Choice(names=names):
             return st.sampled_from(names)
+        case kinds.FlagOr(names=names):
+            return st.sampled_from([True, False, *names[2:]])
         case kinds.Flag():
             return st.booleans()
         case kinds.Dimensions():
@@ -131,7 +135,7 @@ def tiers(draw: st.DrawFn, name: str, emulate: st.SearchStrategy[bool]) -> Tier:
             storage=st.sampled_from(["directory", "emulated"] if emulated else ["directory", "memory", "objects"]),
         )
     )
-    return tier
+    return replace(tier, credit=0.0, quota_period=0.0) if tier.discipline == "sharing" else tier
 
 
 @st.composite
@@ -153,12 +157,10 @@ def datasets(draw: st.DrawFn, ranks: int, formats: tuple[str, ...], varies: bool
     given["record_length_bytes_stdev"] = st.integers(0, length if varies else 0)
     if name == "hdf5":
         given["hdf5"] = section(Hdf5Layout)
-    if name == "synthetic" and draw(st.booleans()):
+    if draw(st.booleans()):
         most = draw(st.integers(1, 2**30))
         given["statistics"] = section(Statistics, file_bytes=st.just(most), read_bytes=st.none() | st.integers(1, most))
-    files = (
-        1 if one_file else draw(st.integers(64, 10**9)) * ranks
-    )  # whole ones for each, as `file_access: multi` needs them
+    files = 1 if one_file else draw(st.integers(64, 10**9)) + ranks
     dataset: Dataset = draw(
         section(
             Dataset,
@@ -198,6 +200,9 @@ def readers(draw: st.DrawFn, loader: str, direct: bool, collective: bool) -> Rea
     else:
         given["sample_shuffle"] = draw(st.sampled_from(["off", "seed", "random"]))
     given["file_access"] = draw(st.sampled_from(accesses))
+    given["rank_reads"] = "share"
+    if accesses != ["shared"] and given["file_access"] == "shared" and not collective and draw(st.booleans()):
+        given |= {"rank_reads": "all", "shuffle": draw(st.sampled_from(["global", "off"]))}
     if collective:
         given |= {"file_access": "collective", "read_ahead": "batches"}
     reader: Reader = draw(section(Reader, **{name: st.just(value) for name, value in given.items()}))
@@ -230,11 +235,21 @@ def trainings(draw: st.DrawFn, real: bool) -> Train:
 
 @st.composite
 def checkpoints(draw: st.DrawFn) -> Checkpoint:
-    given: dict[str, Any] = {"tier": draw(st.sampled_from([None, "near", "far"]))}
+    tier = draw(st.sampled_from([None, "near", "far"]))
+    given: dict[str, Any] = {
+        "tier": tier,
+        "drain": tier == "near" and draw(st.booleans()),
+        "transformer": Transformer(),
+    }
     if draw(st.booleans()):
-        given["zero_stage"] = 0
+        given |= {"zero_stage": 0, "tensor_parallel": 1, "pipeline_parallel": 1, "data_parallel": None}
     else:
         given |= {"mode": "all_ranks", "model_parameters": draw(st.integers(1, 10**14))}
+        if draw(st.booleans()):
+            shape: Transformer = draw(section(Transformer))
+            given["transformer"] = replace(
+                shape, num_layers=given.setdefault("pipeline_parallel", draw(st.integers(1, 99)))
+            )
     checkpoint: Checkpoint = draw(section(Checkpoint, **{name: st.just(value) for name, value in given.items()}))
     return checkpoint
 

@@ -74,7 +74,7 @@ def test_what_is_not_written_has_its_default() -> None:
         (
             "batch_size: 4",
             "batch_size:",
-            "my.yaml:8: workload.reader.batch_size has no value; samples per step and rank: give one or remove the key",
+            "my.yaml:8: workload.reader.batch_size has no value; samples per step and rank: add a value or remove the key",
         ),
         ("batch_size: 4", "batch_size: ~", "my.yaml:8: workload.reader.batch_size has no value"),
         ("  nodes: 2", '  nodes: "2\\n3"', "my.yaml:10: system.nodes = 2\\n3; must be a whole number"),
@@ -100,7 +100,7 @@ def test_what_is_not_written_has_its_default() -> None:
         ("seed: 7", "repetitions: 0", "my.yaml:2: repetitions = 0; must be within 1 – 1000"),
         ('"{out}/gfs"', '"{out}/{rank}"', "my.yaml:17: system.tiers.gfs.path = {out}/{rank}; has the unknown placeholder {rank}"),
         # what is missing
-        ("study: small\n", "", "my.yaml:1: study is missing; names the results: add it"),
+        ("study: small\n", "", "my.yaml:1: study is missing; name of the results: add it"),
         ("    num_files_train: 64\n", "", "my.yaml:4: workload.dataset.num_files_train is missing; files in the training set: add it"),
         ("    record_length_bytes: 4 KiB\n", "", "my.yaml:4: workload.dataset.record_length_bytes is missing"),
         ('      path: "{out}/gfs"\n', "", "my.yaml:16: system.tiers.gfs.path is missing; directory"),
@@ -108,10 +108,10 @@ def test_what_is_not_written_has_its_default() -> None:
         ("  reader:\n    batch_size: 4\n", "  reader: 4\n", "my.yaml:7: workload.reader must be a mapping of keys to values"),
         ("  reader:\n    batch_size: 4\n", "  reader: [4]\n", "my.yaml:7: workload.reader must be a mapping of keys to values"),
         # tiers
-        ("    lfs:\n", "    LFS:\n", "my.yaml:13: system.tiers.LFS: a tier's name must be small letters, digits and '_', 16 at most"),
-        ("    lfs:\n", "    a.b:\n", "my.yaml:13: system.tiers.a.b: a tier's name must be"),
-        ("    lfs:\n", "    abcdefghijklmnopq:\n", "my.yaml:13: system.tiers.abcdefghijklmnopq: a tier's name must be"),
-        ("    lfs:\n", "    ? \n    :\n", "my.yaml:13: system.tiers.: a tier's name must be"),
+        ("    lfs:\n", "    LFS:\n", "my.yaml:13: system.tiers.LFS: a tier name must be lower-case letters, digits and '_', at most 16"),
+        ("    lfs:\n", "    a.b:\n", "my.yaml:13: system.tiers.a.b: a tier name must be"),
+        ("    lfs:\n", "    abcdefghijklmnopq:\n", "my.yaml:13: system.tiers.abcdefghijklmnopq: a tier name must be"),
+        ("    lfs:\n", "    ? \n    :\n", "my.yaml:13: system.tiers.: a tier name must be"),
         ("    lfs:\n", "    gfs:\n", "my.yaml:16: gfs is given twice; remove one"),
         ("    lfs:\n", "    lfs: !!python/object:x.y\n", "my.yaml:13: tag python/object:x.y is not allowed"),
     ],

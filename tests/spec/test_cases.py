@@ -64,7 +64,7 @@ def test_several_zips_cross() -> None:
 
 def test_a_zip_may_repeat_the_value_of_one_key_but_not_of_all() -> None:
     assert len(seen(parsed(swept("{zip: {nodes: [1, 2], batch_size: [4, 4]}}")))) == 2
-    assert "nodes, batch_size have the same values twice" in refusal(
+    assert "nodes, batch_size contain the same combination twice" in refusal(
         swept("{zip: {nodes: [1, 1], batch_size: [4, 4]}}")
     )
 
@@ -130,7 +130,7 @@ def test_any_zips_and_cases_round_trip(zips: list[list[str]], length: int, names
         (swept("{zip: {goal: [1, 2], seed: [1, 2]}}"), "sweep.zip.goal: goal cannot be swept"),
         (swept("{zip: {nodes: [0, 2], seed: [1, 2]}}"), "sweep.zip.nodes = 0; "),
         (cased("{a: {num_file_train: 3}}"), "my.yaml:21: cases.a: num_file_train: unknown key; did you mean num_files_train?"),
-        (cased("{a: {servers: 3}}"), "cases.a: servers could be system.tiers.lfs.servers or system.tiers.gfs.servers"),
+        (cased("{a: {servers: 3}}"), "cases.a: servers is ambiguous: system.tiers.lfs.servers or system.tiers.gfs.servers"),
         (cased("{a: {nodes: 0}}"), "my.yaml:21: cases.a.system.nodes = 0; "),
         (cased("{a: {nodes: [1, 2]}}"), "cases.a.system.nodes is a list"),
         (cased("{a: {nodes: }}"), "cases.a.system.nodes has no value"),
@@ -140,10 +140,10 @@ def test_any_zips_and_cases_round_trip(zips: list[list[str]], length: int, names
         (cased("{a: {seed: 7}, b: {}}"), "cases a and b are the same study"),
         (cased("{a: 3}"), "cases.a must map keys to values"),
         (cased("[a, b]"), "cases must map names to keys"),
-        (cased("{a b: {}}"), "'a b' cannot name a case"),
-        (cased("{'': {}}"), "'' cannot name a case"),
-        (cased("{'a\\u0661': {}}".replace("'", '"')), "cannot name a case"),
-        (cased(f"{{{'a' * 33}: {{}}}}"), "cannot name a case"),
+        (cased("{a b: {}}"), "'a b' is not a valid case name"),
+        (cased("{'': {}}"), "'' is not a valid case name"),
+        (cased("{'a\\u0661': {}}".replace("'", '"')), "is not a valid case name"),
+        (cased(f"{{{'a' * 33}: {{}}}}"), "is not a valid case name"),
         (cased("{a: {num_files_train: 3}}"), "my.yaml:21: "),
         (cased("{a: {seed: 1}, b: {seed: 2}}", "{seed: 1..6000 step 1}"), "cases.a: seed is also swept"),
         (cased("{a: {nodes: 1}, b: {nodes: 2}}", "{seed: 1..6000 step 1}"), "sweep has 12000 points in 2 cases"),
@@ -211,5 +211,5 @@ def test_a_scaled_case_is_the_scaled_study_of_that_case(share: float) -> None:
 
 
 def test_a_scaled_zip_of_what_shrinks_is_refused() -> None:
-    with pytest.raises(UserError, match=r"shrinks workload\.dataset\.num_files_train, which the study sweeps"):
+    with pytest.raises(UserError, match=r"would scale workload\.dataset\.num_files_train, which the study sweeps"):
         scale_study(parsed(swept(ZIP)), 0.5)

@@ -10,7 +10,7 @@ ONE_FILE = edited(
     "  reader:\n    file_access: collective\n    read_threads: 0\n",
 )
 WITH = "but with workload.reader.file_access: collective"
-IN_STEP = f"{WITH} each rank reads by itself, batch by batch, in step with the others"
+IN_STEP = f"{WITH} all ranks read batch by batch, in step"
 
 
 def test_one_file_of_raw_or_hdf5_is_read_together() -> None:
@@ -23,7 +23,7 @@ def test_one_file_of_raw_or_hdf5_is_read_together() -> None:
 @pytest.mark.parametrize(
     ("setting", "key", "why", "fix"),
     [
-        ("num_files_train=2", "workload.dataset.num_files_train = 2", f"{WITH} all ranks read one file together", "1 and more num_samples_per_file"),
+        ("num_files_train=2", "workload.dataset.num_files_train = 2", f"{WITH} all ranks read a single file together", "1 and more num_samples_per_file"),
         ("format=tfrecord", "workload.dataset.format = tfrecord", f"{WITH} only raw or hdf5 files are read", "raw or hdf5"),
         ("read_threads=1", "workload.reader.read_threads = 1", IN_STEP, "0"),
         ("data_loader=native", "workload.reader.data_loader = native", IN_STEP, "auto or threads"),
@@ -47,7 +47,7 @@ def test_the_fix_is_one() -> None:
 
 def test_nobody_holds_up_a_library_of_mpi() -> None:
     line = refusal(ONE_FILE, "gfs.latency=1 ms", "gfs.emulate=true")
-    said = f"system.tiers.gfs.emulate = true, {WITH} MPI's library reads, and nothing can hold it up; set false, or file_access: shared"
+    said = f"system.tiers.gfs.emulate = true, {WITH} the MPI library reads, and its reads cannot be delayed; set false, or file_access: shared"
     assert line == f"--set gfs.emulate=true: {said}"
     assert parsed(ONE_FILE, "gfs.latency=1 ms")
 

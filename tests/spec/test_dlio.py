@@ -145,7 +145,7 @@ def test_overrides_come_before_everything_and_settings_after(small: Path) -> Non
     [
         ("++reader.batch_size=1", "write it as ++workload.reader.batch_size=1"),
         ("++workload.reader.batch_size", "write it as ++workload.KEY=VALUE"),
-        ("++workload.reader.batch_size=", "no value is given; write it as ++workload.reader.batch_size=VALUE"),
+        ("++workload.reader.batch_size=", "no value; write it as ++workload.reader.batch_size=VALUE"),
         ("++workload..=1", "write it as ++workload.KEY=VALUE"),
         ("++workload.reader.batchsize=1", "reader.batchsize: DLIO has no such key; did you mean reader.batch_size?"),
         ("++workload.reader.computation_time=1", "did you mean reader.computation_threads?"),
@@ -153,7 +153,7 @@ def test_overrides_come_before_everything_and_settings_after(small: Path) -> Non
         ("++workload.dataset.zzz=1", "known in dataset: data_folder"),
         ("++workload.reader.batch_size=[1]", "reader.batch_size is a list"),
         ("++workload.reader=7", "reader must be a mapping"),
-        ("++workload.dataset.data_folder=${oc.env:HOME}", "is not filled in here"),
+        ("++workload.dataset.data_folder=${oc.env:HOME}", "is not expanded"),
         ("++workload.dataset.record_dims=[" + "9" * 14 + ",99999999999]", "is too large"),
         ("++workload.dataset.record_length=1e999", "is too large"),
         ("++workload.train.computation_time=inf", "must be a number of seconds"),
@@ -177,10 +177,10 @@ def test_a_wrong_override_gets_one_clear_line(small: Path, override: str, said: 
         ("model: x\ndataset: [1]", ":2: dataset must be a mapping"),
         ("model: x\ndataset: 7", ":2: dataset must be a mapping"),
         ("modle: x\ndataset:", ":1: modle: DLIO has no such key; did you mean model?"),
-        ("workload: {model: x}\nother: 1", ":2: other: is beside workload"),
+        ("workload: {model: x}\nother: 1", ":2: other: is outside workload"),
         ("model: {name: {a: b}}", ":1: model.name is a mapping"),
-        ("model: x\nreader: {}\ndata_reader: {}", ":3: data_reader: is the old name of reader"),
-        ("model: x\ndataset: {record_length: 5, record_length_bytes: 5}", "dataset.record_length_bytes says it too"),
+        ("model: x\nreader: {}\ndata_reader: {}", ":3: data_reader: is the former name of reader"),
+        ("model: x\ndataset: {record_length: 5, record_length_bytes: 5}", "dataset.record_length_bytes sets it too"),
         ("model: x\ntrain: {epochs: 311541}", ":2: workload.train.epochs = 311541; must be within 1 – 10000"),
         ("model: x\nmodel: y", "given twice"),
         ("model: !!python/object:x {}", "tag"),
@@ -198,8 +198,8 @@ def test_null_is_as_if_it_was_not_written(tmp_path: Path) -> None:
 
 def test_a_study_of_ours_takes_no_overrides_and_is_no_file_of_dlio(tmp_path: Path) -> None:
     path = written(tmp_path, OURS)
-    assert "write it as --set" in refusal(path, "++workload.reader.batch_size=1")
-    with pytest.raises(SpecError, match="only a study of ours has it"):
+    assert "use --set" in refusal(path, "++workload.reader.batch_size=1")
+    with pytest.raises(SpecError, match="is a key of a Tierscope study"):
         load(str(path), is_dlio=True)
 
 
@@ -223,8 +223,8 @@ def test_a_system_given_instead_has_its_own_paths(small: Path) -> None:
 
 
 def test_a_last_step_that_is_not_full_is_said(small: Path) -> None:
-    assert any("DLIO leaves such a step out" in note for note in loaded(small, "++workload.reader.batch_size=7").notes)
-    assert not any("DLIO leaves" in note for note in loaded(small, "++workload.reader.batch_size=8").notes)
+    assert any("DLIO drops such a step" in note for note in loaded(small, "++workload.reader.batch_size=7").notes)
+    assert not any("DLIO drops" in note for note in loaded(small, "++workload.reader.batch_size=8").notes)
 
 
 def test_converting_and_reading_back_is_the_same_study() -> None:

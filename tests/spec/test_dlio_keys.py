@@ -13,6 +13,7 @@ from tierscope.spec.dump import differences
 HDF5 = ("dataset.format=hdf5",)
 COLLECTIVE = (*HDF5, "dataset.num_files_train=1", "dataset.num_samples_per_file=64", "reader.read_threads=0")
 CKPT = ("workflow.checkpoint=True",)
+ALONE = (*CKPT, "workflow.train=False", "checkpoint.num_checkpoints_write=3")
 AFTER_TWO = ("train.epochs=4", "checkpoint.checkpoint_after_epoch=2")
 LLM = (*CKPT, "model.num_layers=2", "model.transformer.hidden_size=64")
 
@@ -69,9 +70,12 @@ CASES: dict[str, list[Case]] = {
             ("num_kv_heads", "2"),
         )
     },
-    "model.parallelism.tensor": [no("2", *CKPT), NOTE],
-    "model.parallelism.pipeline": [no("2", *CKPT), NOTE],
-    "model.parallelism.data": [Case("2", "", CKPT)],
+    "model.parallelism.tensor": [Case("2", "workload.checkpoint.tensor_parallel", CKPT), no("x", *CKPT), NOTE],
+    "model.parallelism.pipeline": [Case("2", "workload.checkpoint.pipeline_parallel", CKPT), no("x", *CKPT), NOTE],
+    "model.parallelism.data": [
+        Case("2", "", CKPT),
+        Case("2", "workload.checkpoint.data_parallel", (*CKPT, "model.parallelism.tensor=2")),
+    ],
     "model.parallelism.zero_stage": [
         Case("3", "workload.checkpoint.zero_stage", CKPT),
         Case("3", "workload.checkpoint.mode", CKPT),
@@ -79,7 +83,12 @@ CASES: dict[str, list[Case]] = {
     ],
     "framework": [Case("pytorch"), Case("tensorflow"), no("jax")],
     "workflow.generate_data": [Case("True"), no("maybe")],
-    "workflow.train": [no("False")],
+    "workflow.train": [
+        Case("False", "workload.dataset.format", (*CKPT, "checkpoint.num_checkpoints_write=3")),
+        Case("False"),
+        no("False", "workflow.generate_data=False"),
+        no("False", *CKPT),
+    ],
     "workflow.evaluation": [no("True"), Case("False")],
     "workflow.checkpoint": [Case("True", "workload.checkpoint.epochs_between_checkpoints"), no("maybe")],
     "workflow.profiling": [no("True"), Case("False")],
@@ -246,12 +255,20 @@ CASES: dict[str, list[Case]] = {
         no("x", *CKPT),
     ],
     "checkpoint.type": [Case("all_ranks", "workload.checkpoint.mode", CKPT), no("some", *CKPT)],
-    "checkpoint.mode": [no("subset", *CKPT), Case("default")],
+    "checkpoint.mode": [
+        no("subset", *CKPT),
+        Case("subset", "workload.checkpoint.data_parallel", (*CKPT, "model.parallelism.data=4")),
+        Case("default"),
+    ],
     "checkpoint.fsync": [Case("True", "workload.checkpoint.fsync", CKPT)],
     "checkpoint.checkpoint_mechanism_classname": [no("a.B", *CKPT)],
-    "checkpoint.time_between_checkpoints": [Case("5", "", CKPT)],
-    "checkpoint.num_checkpoints_write": [Case("5", "", CKPT)],
-    "checkpoint.num_checkpoints_read": [Case("5", "", CKPT)],
+    "checkpoint.time_between_checkpoints": [Case("5", "", CKPT), Case("5", "workload.train.computation_time", ALONE)],
+    "checkpoint.num_checkpoints_write": [
+        Case("5", "", CKPT),
+        Case("5", "workload.train.total_training_steps", ALONE),
+        no("0", *CKPT, "workflow.train=False"),
+    ],
+    "checkpoint.num_checkpoints_read": [Case("5", "", CKPT), Case("1", "workload.checkpoint.verify", ALONE)],
     "checkpoint.recovery_rank_shift": [Case("True", "", CKPT)],
     "checkpoint.rank_sync": [no("True", *CKPT)],
     "checkpoint.randomize_tensor": [Case("True", "", CKPT)],

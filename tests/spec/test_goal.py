@@ -39,7 +39,7 @@ def test_a_goal_of_io_is_written_as_earlier_versions_wrote_and_read_it() -> None
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("{speed: 3}", "goal = speed=3; speed is no kind of goal"),
+        ("{speed: 3}", "goal = speed=3; speed is not a kind of goal"),
         ("{epochs: 3 s}", "did you mean epoch?"),
         ("{io: 4 s, au: 90%}", "must be one goal"),
         ("{epoch: [1 s]}", "goal.epoch must be a single value"),

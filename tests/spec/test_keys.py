@@ -39,7 +39,7 @@ def test_a_suffix_that_fits_one_key_means_it(short: str, path: str) -> None:
 
 def test_a_suffix_of_two_keys_is_refused_with_both() -> None:
     assert refusal("bandwidth") == (
-        "here: bandwidth could be system.tiers.lfs.bandwidth or system.tiers.gfs.bandwidth; write more of the path"
+        "here: bandwidth is ambiguous: system.tiers.lfs.bandwidth or system.tiers.gfs.bandwidth; write more of the path"
     )
 
 
@@ -66,7 +66,7 @@ def test_any_suffix_resolves_to_its_key_or_is_ambiguous(path: str, cut: int) -> 
     parts = path.split(".")
     short = ".".join(parts[min(cut, len(parts) - 1) :])
     if sum(f".{other}".endswith(f".{short}") for other in PATHS) > 1:
-        assert "could be" in refusal(short)
+        assert f"{short} is ambiguous: " in refusal(short)
         assert path in refusal(short)
     else:
         assert keys.resolve(short, PATHS, "here") == path

@@ -47,7 +47,9 @@ def test_a_file_goes_before_a_preset_of_the_same_name(tmp_path: Path, monkeypatc
 
 def test_a_missing_file_comes_with_the_command_that_makes_one(tmp_path: Path) -> None:
     file = tmp_path / "none.yaml"
-    assert load_refusal(str(file)) == f"{file}: no such file; 'tierscope presets demo > {file}' gives one to start from"
+    assert (
+        load_refusal(str(file)) == f"{file}: no such file; 'tierscope presets demo > {file}' creates one to start from"
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,7 +67,7 @@ def test_what_is_neither_file_nor_preset(name: str, hint: str) -> None:
 
 
 def test_a_directory_is_no_study(tmp_path: Path) -> None:
-    assert load_refusal(str(tmp_path)) == f"{tmp_path}: is a directory; give the YAML file of a study, or a preset"
+    assert load_refusal(str(tmp_path)) == f"{tmp_path}: is a directory; name the YAML file of a study, or a preset"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,7 @@ def test_a_binary_file_is_no_study(tmp_path: Path, content: bytes) -> None:
 def test_an_empty_file_is_no_study(tmp_path: Path) -> None:
     file = tmp_path / "x.yaml"
     file.write_bytes(b"")
-    assert load_refusal(str(file)) == f"{file}: study is missing; names the results: add it"
+    assert load_refusal(str(file)) == f"{file}: study is missing; name of the results: add it"
 
 
 def test_windows_line_ends_and_a_byte_order_mark_do_not_matter(tmp_path: Path) -> None:
@@ -122,7 +124,7 @@ def test_a_setting_can_give_what_is_missing() -> None:
         ("=4", "--set =4: must be key=value"),
         ("", "--set : must be key=value"),
         ("batch_sise=4", "--set batch_sise=4: batch_sise: unknown key; did you mean batch_size?"),
-        ("path=/x", "--set path=/x: path could be system.tiers.lfs.path or system.tiers.gfs.path; write more"),
+        ("path=/x", "--set path=/x: path is ambiguous: system.tiers.lfs.path or system.tiers.gfs.path; write more"),
         ("batch_size=four", "--set batch_size=four: workload.reader.batch_size = four; must be a whole number"),
         ("batch_size=", "--set batch_size=: workload.reader.batch_size has no value"),
         ("batch_size=[1, 2]", "--set batch_size=[1, 2]: workload.reader.batch_size is a list; must be a single value"),

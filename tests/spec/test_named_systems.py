@@ -84,13 +84,13 @@ def test_nothing_written_changes_nothing(changes: str) -> None:
         ("fugak", "my.yaml:9: system = fugak; no such system; did you mean fugaku?"),
         ("zzz", "my.yaml:9: system = zzz; no such system; known: cori-gpu, "),
         ("''", "my.yaml:9: system = ; no such system; known: "),
-        ("none.yaml", "my.yaml:9: system = none.yaml; no such file; systems that need none: cori-gpu, "),
-        ("/", "my.yaml:9: system = /; is a directory; give the YAML file of a system"),
+        ("none.yaml", "my.yaml:9: system = none.yaml; no such file; built-in systems: cori-gpu, "),
+        ("/", "my.yaml:9: system = /; is a directory; name the YAML file of a system"),
         ("[fugaku]", "my.yaml:9: system must be a mapping of keys to values"),
         ("", "my.yaml:9: system.tiers is missing; "),
         ("{preset: fugak}", "my.yaml:9: system.preset = fugak; no such system; did you mean fugaku?"),
-        ("{preset: }", "my.yaml:9: system.preset must be the name of a system or its file"),
-        ("{preset: [fugaku]}", "my.yaml:9: system.preset must be the name of a system or its file"),
+        ("{preset: }", "my.yaml:9: system.preset must be a system's name or file"),
+        ("{preset: [fugaku]}", "my.yaml:9: system.preset must be a system's name or file"),
         ("{preset: fugaku, node: 4}", "my.yaml:9: system.node: unknown key; did you mean nodes?"),
         ("{preset: fugaku, nodes: many}", "my.yaml:9: system.nodes = many; must be a whole number"),
         ("{preset: fugaku, figures: {}}", "my.yaml:9: system.figures: unknown key; "),
@@ -145,7 +145,9 @@ def test_a_mistake_in_a_systems_file_names_that_file(folder: Path) -> None:
 
 def test_a_study_is_no_system(folder: Path) -> None:
     (folder / "mine.yaml").write_text(SMALL)
-    assert load_refusal(folder / "study.yaml").startswith(f"{folder}/mine.yaml:1: study: this is a study; ")
+    assert load_refusal(folder / "study.yaml").startswith(
+        f"{folder}/mine.yaml:1: study: this is a study, not a system; "
+    )
 
 
 def test_another_system_can_be_given_for_the_studys_own(folder: Path) -> None:
@@ -199,7 +201,7 @@ def test_a_sweep_that_is_set_aside_does_not_matter(folder: Path) -> None:
     ("name", "said"),
     [
         ("fugak", "--system fugak: no such system; did you mean fugaku?"),
-        ("none.yaml", "--system none.yaml: no such file; systems that need none: "),
+        ("none.yaml", "--system none.yaml: no such file; built-in systems: "),
         ("", "--system : no such system; known: "),
     ],
 )

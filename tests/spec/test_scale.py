@@ -32,6 +32,8 @@ def scaled(name: str, share: float) -> Study:
 def stored_as_asked(full: Study, small: Study, share: float) -> bool:
     """Bytes are that share, but for half a sample of each file, unless every rank has hardly one."""
     before, after = full.workload.dataset, small.workload.dataset
+    if full.workload.reader.rank_reads == "all":  # of two ranks, which no study goes below
+        share = min(1.0, share * full.system.ranks / 2)
     files, ranks = after.num_files_train, small.system.ranks
     return abs(after.samples - share * before.samples) <= files / 2 + 1e-6 or after.samples < ranks + files
 
@@ -123,16 +125,29 @@ def test_shares_that_are_none(share: float) -> None:
 
 
 def test_a_swept_key_that_would_shrink_is_refused() -> None:
-    with pytest.raises(UserError, match=r"--scale 0.1 shrinks system.nodes, which the study sweeps; set one value, or"):
+    with pytest.raises(
+        UserError, match=r"--scale 0.1 would scale system.nodes, which the study sweeps; set a single value, or"
+    ):
         scale_study(tiny("sweep={nodes: [1, 2]}"), 0.1)
 
 
 def test_what_is_said_of_it() -> None:
     full = load_study("imagenet")
     assert scale_note(full, scale_study(full, 0.001)) == (
-        "scaled: 2 ranks, 2 files, 1,048 samples, 262 MiB; all of it: 512 ranks, 1,024 files, 1,048,576 samples, 256 GiB"
+        "scaled: 2 ranks, 2 files, 1,048 samples, 262 MiB; full study: 512 ranks, 1,024 files, 1,048,576 samples, 256 GiB"
     )
     l2hmc = load_study("llama-checkpoint")
     assert scale_note(l2hmc, scale_study(l2hmc, 0.001)).startswith(
-        "scaled: 2 ranks, 320 samples made in memory, a model of 8,030,261 parameters; all"
+        "scaled: 2 ranks, 320 samples made in memory, a model of 8,030,261 parameters; full study: 8 ranks"
     )
+
+
+def test_ranks_of_a_model_that_is_split_over_them_stay() -> None:
+    """Each writes its own part of a smaller model."""
+    split = ("mode=all_ranks", "model_parameters=1000000", "tensor_parallel=2", "steps_between_checkpoints=1")
+    full = load_study("llama-checkpoint", [*split, "zero_stage=1"])
+    small = scale_study(full, 0.01)
+    assert (small.system.ranks, full.system.ranks) == (8, 8)
+    assert small.workload.checkpoint.model_parameters == 10_000
+    whole = scale_study(load_study("llama-checkpoint", ["model_parameters=1000000"]), 0.01)
+    assert whole.system.ranks == 2

@@ -15,6 +15,7 @@ SECTIONS: list[type] = [
     study.Hdf5Layout,
     study.Statistics,
     study.Checkpoint,
+    study.Transformer,
     study.Workload,
     study.Tier,
     study.Accelerator,

@@ -66,7 +66,7 @@ def test_integer_ranges_hold_every_step_and_the_end(first: int, length: int, ste
     ("axes", "said"),
     [
         ("{cache_rat: [0]}", "my.yaml:20: cache_rat: unknown key; did you mean cache_rate?"),
-        ("{path: [a]}", "my.yaml:20: path could be system.tiers.lfs.path or system.tiers.gfs.path; write more"),
+        ("{path: [a]}", "my.yaml:20: path is ambiguous: system.tiers.lfs.path or system.tiers.gfs.path; write more"),
         ("{cache_rate: [0, 2]}", "my.yaml:20: sweep.cache_rate = 2; must be within 0% – 100%"),
         ("{cache_rate: 0..2 step 1}", "my.yaml:20: sweep.cache_rate = 2; must be within 0% – 100%"),
         ("{cache_rate: 0..1 step 0}", "my.yaml:20: sweep.cache_rate = 0..1 step 0; a range needs first ≤ last and a step above 0"),
@@ -74,18 +74,18 @@ def test_integer_ranges_hold_every_step_and_the_end(first: int, length: int, ste
         ("{cache_rate: 0..1 step 1e-5}", "my.yaml:20: sweep.cache_rate = 0..1 step 1e-5; more than 10000 values: use a larger step"),
         ("{gfs.bandwidth: 1..1e20 step 1e-300}", "my.yaml:20: sweep.gfs.bandwidth = 1..1e20 step 1e-300; more than 10000 values"),
         ("{cache_rate: 0..1 step 0.005, seed: 0..99 step 1}", "my.yaml:20: sweep has 20100 points; at most 10000: use a larger step or fewer keys"),
-        ("{cache_rate: []}", "my.yaml:20: sweep.cache_rate is an empty list; give at least one value"),
+        ("{cache_rate: []}", "my.yaml:20: sweep.cache_rate is an empty list; add at least one value"),
         ("{cache_rate: [50%, 0.5]}", "my.yaml:20: sweep.cache_rate has a value twice; remove one"),
         ("{cache_rate: [[0, 1]]}", "my.yaml:20: sweep.cache_rate is a list; must be a single value"),
         ("{cache_rate: {a: 1}}", "my.yaml:20: sweep.cache_rate is a mapping; must be a single value"),
         ("{cache_rate: [null]}", "my.yaml:20: sweep.cache_rate has no value"),
         ("{cache_rate: }", "my.yaml:20: sweep.cache_rate has no value"),
-        ("{shuffle: 'off:local:off'}", "my.yaml:20: sweep.shuffle = off:local:off; this key has no ranges: give a list"),
+        ("{shuffle: 'off:local:off'}", "my.yaml:20: sweep.shuffle = off:local:off; this key does not support ranges: use a list"),
         ("{cache_rate: [0], placement.cache_rate: [1]}", "my.yaml:20: sweep.placement.cache_rate: placement.cache_rate is swept twice; remove one"),
         ("{study: [a, b]}", "my.yaml:20: sweep.study: study cannot be swept; it is set once for the study"),
         ("{repetitions: [1, 2]}", "my.yaml:20: sweep.repetitions: repetitions cannot be swept"),
         ("{goal: [1 s]}", "my.yaml:20: sweep.goal: goal cannot be swept"),
-        ("[cache_rate]", "my.yaml:20: sweep must map keys to values, like placement.cache_rate: 0%..100% step 5%"),
+        ("[cache_rate]", "my.yaml:20: sweep must map keys to values, e.g. placement.cache_rate: 0%..100% step 5%"),
         ("0%..100% step 5%", "my.yaml:20: sweep must map keys to values"),
         ("{cache_rate: [0], cache_rate: [1]}", "my.yaml:20: cache_rate is given twice; remove one"),
     ],
@@ -157,3 +157,12 @@ def test_what_is_set_by_hand_wins_over_the_sweep(
 def test_a_step_need_not_be_a_value_that_the_key_could_have() -> None:
     axis = parsed(swept("{transfer_size: 1 KiB..2 KiB step 256 B}")).sweep[0]
     assert axis.values == (1024, 1280, 1536, 1792, 2048)
+
+
+def test_a_key_that_is_true_false_or_a_word_is_swept_as_words() -> None:
+    """One column of a table cannot hold both; the studies have what was asked for."""
+    points = list(sweep.points(parsed(swept("{evict: [true, metadata]}"))))
+    assert [point.sweep for point in points] == [{"evict": "true"}, {"evict": "metadata"}]
+    assert [point.study.workload.reader.evict for point in points] == [True, "metadata"]
+    plain = list(sweep.points(parsed(swept("{evict: [true, false]}"))))
+    assert [point.sweep for point in plain] == [{"evict": True}, {"evict": False}]

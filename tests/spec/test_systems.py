@@ -121,4 +121,4 @@ def test_fugakus_ssds_serve_as_many_small_files_as_was_fitted() -> None:
     near = load_system("fugaku").system.tiers[0]
     assert near.read_ops
     assert near.bandwidth
-    assert 1 / (1 / near.read_ops + 128 * 1024 / near.bandwidth) == pytest.approx(1310, rel=0.001)
+    assert 1 / (1 / near.read_ops + 128 * 1024 / near.bandwidth) == pytest.approx(1178, rel=0.001)

@@ -50,20 +50,20 @@ def test_nested_paths_are_fine_and_home_is_known(here: Path, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("tiers", "message"),
     [
-        ([], "no tier is given; say where the data lies, nearest first: --tier lfs=/local --tier gfs=/lustre"),
-        (["gfs"], "--tier gfs: must be NAME=/path[,/path2…], for example gfs=/lustre"),
-        (["gfs="], "--tier gfs=: must be NAME=/path[,/path2…], for example gfs=/lustre"),
-        (["GFS=gfs"], "--tier GFS=gfs: a tier's name must be small letters, digits and '_', 16 at most"),
-        (["=gfs"], "--tier =gfs: a tier's name must be small letters, digits and '_', 16 at most"),
+        ([], "--tier is missing; name the paths of the data, nearest tier first: --tier lfs=/local --tier gfs=/lustre"),
+        (["gfs"], "--tier gfs: must be NAME=/path[,/path2…], e.g. gfs=/lustre"),
+        (["gfs="], "--tier gfs=: must be NAME=/path[,/path2…], e.g. gfs=/lustre"),
+        (["GFS=gfs"], "--tier GFS=gfs: a tier name must be lower-case letters, digits and '_', at most 16"),
+        (["=gfs"], "--tier =gfs: a tier name must be lower-case letters, digits and '_', at most 16"),
         (
             [f"{'g' * 17}=gfs"],
-            f"--tier {'g' * 17}=gfs: a tier's name must be small letters, digits and '_', 16 at most",
+            f"--tier {'g' * 17}=gfs: a tier name must be lower-case letters, digits and '_', at most 16",
         ),
         (["gfs=gfs,"], "--tier gfs=gfs,: a path is empty; write it like gfs=/path,/path2"),
-        (["gfs=nowhere"], "--tier gfs=nowhere: nowhere: no such file or directory; give one that exists"),
+        (["gfs=nowhere"], "--tier gfs=nowhere: nowhere: no such file or directory; name an existing one"),
         (
             ["gfs=gfs,v2"],
-            "--tier gfs=gfs,v2: v2: no such file or directory; give one that exists (a comma separates paths, it cannot be part of one)",
+            "--tier gfs=gfs,v2: v2: no such file or directory; name an existing one (a comma separates paths, it cannot be part of one)",
         ),
         (
             ["gfs=gfs", "gfs=lfs"],
@@ -84,9 +84,7 @@ def test_what_may_not_be_looked_at_is_not_called_missing(monkeypatch: pytest.Mon
 
 
 def test_one_path_cannot_belong_to_two_tiers(here: Path) -> None:
-    assert (
-        refusal("lfs=gfs", "gfs=link") == f"--tier gfs=link: {here}/gfs belongs to lfs already; give each tier its own"
-    )
+    assert refusal("lfs=gfs", "gfs=link") == f"--tier gfs=link: {here}/gfs already belongs to lfs; use separate paths"
 
 
 def test_what_is_mounted_is_suggested(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,14 +111,14 @@ def test_emulated_keys_are_those_of_a_studys_tier() -> None:
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("gfs", "must be TIER.KEY=VALUE, for example gfs.bandwidth=20MB/s"),
-        ("bandwidth=1MB/s", "must be TIER.KEY=VALUE, for example gfs.bandwidth=20MB/s"),
-        ("gsf.bandwidth=1MB/s", "gsf is no tier of this command; did you mean gfs?"),
-        ("tape.bandwidth=1MB/s", "tape is no tier of this command; tiers: lfs, gfs"),
+        ("gfs", "must be TIER.KEY=VALUE, e.g. gfs.bandwidth=20MB/s"),
+        ("bandwidth=1MB/s", "must be TIER.KEY=VALUE, e.g. gfs.bandwidth=20MB/s"),
+        ("gsf.bandwidth=1MB/s", "gsf is not a tier of this command; did you mean gfs?"),
+        ("tape.bandwidth=1MB/s", "tape is not a tier of this command; tiers: lfs, gfs"),
         ("gfs.bandwith=1MB/s", "gfs.bandwith: unknown key; did you mean gfs.bandwidth?"),
         (
             "gfs.path=/x",
-            "gfs.path: unknown key; known here: metadata_ops, metadata_latency, read_ops, bandwidth, servers, node_bandwidth, device_bandwidth, "
+            "gfs.path: unknown key; known here: metadata_ops, metadata_latency, read_ops, bandwidth, write_ops, write_bandwidth, servers, node_bandwidth, device_bandwidth, "
             "gateway_bandwidth, latency, variation",
         ),
         ("gfs.bandwidth=20MB", "gfs.bandwidth = 20MB; is an amount, not a rate; write it like 40 MiB/s"),
@@ -129,8 +127,8 @@ def test_emulated_keys_are_those_of_a_studys_tier() -> None:
             "gfs.bandwidth = 20mb/s; has the unknown unit 'mb'; did you mean MB? (expected bytes per second like 40 MiB/s)",
         ),
         ("gfs.servers=0", "gfs.servers = 0; must be within 1 – 100000"),
-        ("gfs.latency=", "has no value; give gfs.latency one (of each read, outside any queue), or leave it out"),
-        ("gfs.bandwidth= ", "has no value; give gfs.bandwidth one (bytes per second of one server), or leave it out"),
+        ("gfs.latency=", "has no value; set gfs.latency (latency of each read, outside any queue), or remove it"),
+        ("gfs.bandwidth= ", "has no value; set gfs.bandwidth (bytes per second and server), or remove it"),
     ],
 )
 def test_bad_settings_get_one_clear_line(setting: str, message: str) -> None:
@@ -148,7 +146,7 @@ def test_what_was_understood_is_told_tier_by_tier() -> None:
 def test_a_tier_without_a_rate_cannot_be_emulated() -> None:
     assert (
         refusal("gfs=gfs", emulate=("gfs.servers=4",))
-        == "--emulate: gfs has no rate that limits; give metadata_ops, metadata_latency, read_ops, bandwidth, "
+        == "--emulate: gfs has no limiting rate; add metadata_ops, metadata_latency, read_ops, bandwidth, write_ops, write_bandwidth, "
         "node_bandwidth, device_bandwidth, gateway_bandwidth or latency"
     )
 
@@ -168,8 +166,8 @@ def test_a_tier_without_a_rate_cannot_be_emulated() -> None:
 def test_what_is_emulated_for_studies_only_says_so(setting: str) -> None:
     name = setting.partition("=")[0]
     assert refusal("gfs=gfs", emulate=("gfs.bandwidth=1MB/s", f"gfs.{setting}")) == (
-        f"--emulate gfs.{setting}: gfs.{name} is emulated for studies only ('tierscope run'); here: metadata_ops, metadata_latency, "
-        "read_ops, bandwidth, servers, node_bandwidth, device_bandwidth, gateway_bandwidth, latency, variation"
+        f"--emulate gfs.{setting}: gfs.{name} can only be emulated by 'tierscope run'; here: metadata_ops, metadata_latency, "
+        "read_ops, bandwidth, write_ops, write_bandwidth, servers, node_bandwidth, device_bandwidth, gateway_bandwidth, latency, variation"
     )
 
 
@@ -193,7 +191,7 @@ def test_a_traced_command_meets_one_link() -> None:
     assert emulation_lines([tier]) == ["emulating gfs: metadata_latency 2 ms, node_bandwidth 1 MB/s"]
     links = ("gfs.node_bandwidth=1MB/s", "gfs.device_bandwidth=2MB/s")
     assert refusal("gfs=gfs", emulate=links) == (
-        "--emulate: gfs.device_bandwidth: a traced command meets one link of a tier only; give the slowest of them"
+        "--emulate: gfs.device_bandwidth: only one link per tier can be emulated for a traced command; use the slowest"
     )
 
 
@@ -221,15 +219,15 @@ def test_a_slash_too_many_is_no_other_path(path: str) -> None:
 @pytest.mark.parametrize(
     ("tiers", "message"),
     [
-        (["gfs"], "--tier gfs: must be NAME=/path[,/path2…], for example gfs=/lustre"),
-        (["gfs="], "--tier gfs=: must be NAME=/path[,/path2…], for example gfs=/lustre"),
-        (["GFS=/g"], "--tier GFS=/g: a tier's name must be small letters, digits and '_', 16 at most"),
-        (["9p=/g"], "--tier 9p=/g: a tier's name must be small letters, digits and '_', 16 at most"),
+        (["gfs"], "--tier gfs: must be NAME=/path[,/path2…], e.g. gfs=/lustre"),
+        (["gfs="], "--tier gfs=: must be NAME=/path[,/path2…], e.g. gfs=/lustre"),
+        (["GFS=/g"], "--tier GFS=/g: a tier name must be lower-case letters, digits and '_', at most 16"),
+        (["9p=/g"], "--tier 9p=/g: a tier name must be lower-case letters, digits and '_', at most 16"),
         (["gfs=/g,,/h"], "--tier gfs=/g,,/h: a path is empty; write it like gfs=/path,/path2"),
-        (["gfs=lustre"], "--tier gfs=lustre: lustre is no absolute path; write it as the logs do, like /lustre"),
-        (["gfs=/g,~/h"], "--tier gfs=/g,~/h: ~/h is no absolute path; write it as the logs do, like /lustre"),
+        (["gfs=lustre"], "--tier gfs=lustre: lustre is not an absolute path; write it as in the logs, e.g. /lustre"),
+        (["gfs=/g,~/h"], "--tier gfs=/g,~/h: ~/h is not an absolute path; write it as in the logs, e.g. /lustre"),
         (["gfs=/g", "gfs=/h"], "--tier gfs=/h: gfs is given twice; write all its paths in one: gfs=/path,/path2"),
-        (["gfs=/g/", "lfs=/l,/g"], "--tier lfs=/l,/g: /g belongs to gfs already; give each tier its own"),
+        (["gfs=/g/", "lfs=/l,/g"], "--tier lfs=/l,/g: /g already belongs to gfs; use separate paths"),
     ],
 )
 def test_bad_tiers_of_logs_get_one_clear_line(tiers: list[str], message: str) -> None:

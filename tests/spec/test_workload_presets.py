@@ -2,7 +2,7 @@
 
 import pytest
 
-from tierscope.dataset.checkpoints import checkpoint_bytes
+from tierscope.plan.checkpoints import checkpoint_bytes
 from tierscope.plan.file_format import make_format
 from tierscope.plan.plan import Plan
 from tierscope.predict.simulation import Simulation, check_rates
@@ -20,8 +20,8 @@ FIGURES = {
     "cosmic-tagger": ("hdf5", 1, 43_000, 32, 150),
     "dffn": ("hdf5", 1, 18_678, 32, 400),
     "cosmoflow": ("tfrecord", 1024, 256, 1, 4 * 512),
-    "candle": ("csv", 512, 1120, 20, 60 * 56),
-    "frnn": ("npz", 2800, 1, 1, 3 * 5),
+    "candle": ("csv", 1, 1120, 20, 60 * 56),
+    "frnn": ("npz", 2800, 1, 1, 5 * 5),
     "imagenet": ("tfrecord", 1024, 1024, 32, 100),
     "climate": ("synthetic", 1, 512 * 1200, 1, 1200),
     "l2hmc": ("synthetic", 1, 512 * 32 * 150, 32, 150),
@@ -35,7 +35,7 @@ STORED = {
     "cosmic-tagger": 1.72e9,
     "dffn": 2.28 * 2**30,
     "cosmoflow": 2e12,
-    "candle": 512 * 807e6,
+    "candle": 807e6,
     "frnn": 5.87e9,
     "imagenet": 256 * 2**30,
     "unet3d": 168 * 146_600_628,
@@ -79,9 +79,11 @@ def test_directories_are_below_the_results(name: str) -> None:
     assert all(tier.path.startswith("{out}/") and not tier.emulate for tier in load_study(name).system.tiers)
 
 
-@pytest.mark.parametrize("name", [name for name in STORED if name != "candle"])
+@pytest.mark.parametrize("name", STORED)
 def test_can_be_simulated(name: str) -> None:
     study = load_study(name)
+    if study.workload.reader.rank_reads == "all":  # so much of each that fewer ranks will do
+        study = load_study(name, ("nodes=2",))
     check_rates(study)
     epoch = Simulation.of(study).epoch(1, "bound")
     assert epoch.hit_rate == 0

@@ -189,6 +189,19 @@ class TestEmulated:
             client.pwrite(client.create(str(path)), memoryview(bytes(1000)), 0)
         assert clock.sleeps[before:] == [2 * MS, 3 * MS, 4 * MS, 5 * MS]  # each waits for its turn, opens and writes
 
+    def test_writing_costs_what_the_rates_of_writing_say(
+        self, clock: FakeClock, new_queues: Callable[[], Queues], tmp_path: Path
+    ) -> None:
+        """5 µs for a byte and 3 ms for a write, in place of 1 µs and 1 ms; reads and opens stay as they are."""
+        server = Station(1, MS, 1000, write_per_op_ns=3 * MS, write_per_byte_ns=5000)
+        access = Emulated(view(servers=(server,)), new_queues())
+        fd = access.create(str(tmp_path / "000000001.raw"))
+        access.pwrite(fd, memoryview(bytes(1000)), 0)
+        access.close(fd)
+        fd = access.open(str(tmp_path / "000000001.raw"), os.O_RDONLY)
+        access.preadv(fd, [memoryview(bytearray(1000))], 0)
+        assert clock.sleeps == [2 * MS, 8 * MS, 2 * MS, 2 * MS]
+
     def test_a_sync_is_one_way_there_and_back(
         self, clock: FakeClock, new_queues: Callable[[], Queues], tmp_path: Path
     ) -> None:

@@ -16,6 +16,8 @@ import pytest
 
 from tests.queue_ways import way  # noqa: F401  (a fixture)
 from tests.virtual_time import VirtualTime, use
+from tierscope.plan.stations import stations_of
+from tierscope.spec.emulation import python_only
 from tierscope.spec.study import System, Tier
 from tierscope.storage import emulated
 from tierscope.storage.access import READ_FLAGS, Punctuality
@@ -214,7 +216,7 @@ class TestStripes:
         others = start(1, servers=4, read_ops=1000, stripe_count=4, stripe_size=512).accesses[0]
         fd = access.open(path(folder, 1), READ_FLAGS)
         for offset, servers in ((0, [1]), (512, [2]), (3 * 512, [0]), (500, [1, 2]), (100, [1, 2, 3, 0])):
-            access._join_read(access._servers_of[fd], 2048 if len(servers) == 4 else 100, offset)
+            access._join_data(access._servers_of[fd], 2048 if len(servers) == 4 else 100, offset)
             free = [access.queues._words[station.number] for station in others._stations.servers]
             assert [number for number, time in enumerate(free) if time] == sorted(servers)
             for station in others._stations.servers:
@@ -395,3 +397,60 @@ def test_sharing_is_real_between_threads(start: Starter, folder: str) -> None:
         thread.join()
     assert min(spans) >= 30 * MS  # both: neither was served first
     assert max(spans) >= 40 * MS
+
+
+class TestTerms:
+    """1000 bytes at 1 MB/s are 1 ms."""
+
+    def test_a_server_makes_up_for_its_credit(self, clock: VirtualTime, start: Starter, folder: str) -> None:
+        """Three services at once after a pause, then one after another; and never more than the credit."""
+        found = read_ends(clock, start(6, bandwidth=1e6, credit=0.003), folder)
+        assert found == [0, 0, 0, 1, 2, 3]
+
+    def test_portions_are_handed_out_at_the_beginning_of_a_period(
+        self, clock: VirtualTime, start: Starter, folder: str
+    ) -> None:
+        """Three services in each period of 3 ms: as many as one after another, each at its period's beginning."""
+        ended = read_ends(clock, start(7, bandwidth=1e6, quota_period=0.003), folder)
+        assert len(set(ended)) == 3
+        assert max(ended.count(end) for end in ended) == 3
+        assert 3 < max(ended) - min(ended) <= 6
+
+    def test_nobody_was_late_for_what_was_made_up_for(self, clock: VirtualTime, start: Starter, folder: str) -> None:
+        access = start(1, bandwidth=1e6, credit=1.0).accesses[0]
+        clock.run(lambda: read_once(access, path(folder, 0), 1000))
+        assert access.punctuality == Punctuality(0)
+
+    def test_opens_queue_among_the_reads(self, clock: VirtualTime, start: Starter, folder: str) -> None:
+        clients = start(2, bandwidth=1e6, open_bytes=2000, read_ops=1000)
+        works = [partial(opened, access, path(folder, 0)) for access in clients.accesses]
+        assert ends(clock, *works) == [2, 4]
+        stats = [partial(access.stat, path(folder, 0)) for access in clients.accesses]
+        assert ends(clock, *stats) == [2, 4]
+
+    def test_a_stream_takes_its_time_whoever_else_reads(self, clock: VirtualTime, start: Starter, folder: str) -> None:
+        assert read_ends(clock, start(3, stream_bandwidth=1e6), folder) == [1, 1, 1]
+        assert read_ends(clock, start(3, stream_bandwidth=1e6, bandwidth=2e6), folder) == [1, 1, 1.5]
+
+    def test_hashed_files_lie_where_the_model_has_them(self, clock: VirtualTime, start: Starter, folder: str) -> None:
+        system = System(tiers=(Tier(name="gfs", path="/t", emulate=True, bandwidth=1e6, servers=2, layout="hash"),))
+        queues = stations_of(system, 1).tiers[0]
+        servers = [queues.server_of(0, file) for file in range(FILES)]
+        assert servers != [file % 2 for file in range(FILES)]
+        found = read_ends(clock, start(FILES, bandwidth=1e6, servers=2, layout="hash"), folder, files=range(FILES))
+        assert max(found) == max(servers.count(server) for server in (0, 1))
+
+    @pytest.mark.parametrize(
+        "keys",
+        [
+            {"bandwidth": 1e6, "credit": 1.0},
+            {"bandwidth": 1e6, "quota_period": 0.1},
+            {"bandwidth": 1e6, "open_bytes": 10},
+            {"stream_bandwidth": 1e6},
+            {"bandwidth": 1e6, "servers": 2, "layout": "hash"},
+        ],
+    )
+    def test_only_python_has_them(self, start: Starter, keys: dict[str, Any]) -> None:
+        tier = Tier(name="gfs", path="/t", emulate=True, **keys)
+        assert python_only(tier) in keys
+        assert not any(view.plain for view in start(1, **keys).views)

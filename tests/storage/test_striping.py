@@ -160,9 +160,7 @@ def test_an_ost_that_is_not_there(lustre: Path, tmp_path: Path) -> None:
 
 def test_an_answer_that_says_nothing(lustre: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MUTE", "yes")
-    with pytest.raises(
-        UserError, match=r"lfs getstripe says nothing of a plain layout \(nothing at all\); is it on Lustre\?"
-    ):
+    with pytest.raises(UserError, match=r"lfs getstripe reports no plain layout \(no output\); is it on Lustre\?"):
         stage(placed("gfs.lustre_ost=3"), str(tmp_path))
 
 
@@ -173,7 +171,7 @@ def test_what_is_not_lustre_gets_one_line(tmp_path: Path) -> None:
     kind = filesystem_of(str(tmp_path))
     assert (
         str(caught.value)
-        == f"system.tiers.gfs.lustre_ost = 3, but {gfs_folder(study, tmp_path)} is on {kind}, not on Lustre; remove the key, or give a path on Lustre"
+        == f"system.tiers.gfs.lustre_ost = 3, but {gfs_folder(study, tmp_path)} is on {kind}, not on Lustre; remove the key, or use a path on Lustre"
     )
 
 
@@ -183,7 +181,7 @@ def test_without_the_program(lustre: Path, tmp_path: Path, monkeypatch: pytest.M
         stage(placed("gfs.lustre_ost=3"), str(tmp_path))
     assert (
         str(caught.value)
-        == "system.tiers.gfs.lustre_ost = 3 needs the program lfs, which is not on the PATH; load Lustre's tools, or remove the key"
+        == "system.tiers.gfs.lustre_ost = 3 needs the program lfs, which is not in PATH; load Lustre's tools, or remove the key"
     )
 
 
@@ -192,15 +190,15 @@ def test_without_the_program(lustre: Path, tmp_path: Path, monkeypatch: pytest.M
     [
         (
             ("gfs.lustre_ost=3", "gfs.emulate=true", "gfs.bandwidth=1 MB/s"),
-            "system.tiers.gfs.lustre_ost = 3 is a place on a real Lustre, but emulate = true; remove one of them",
+            "system.tiers.gfs.lustre_ost = 3 works only on a real Lustre, but emulate = true; remove one of them",
         ),
         (
             ("gfs.lustre_ost=3", "gfs.lustre_pool=fast"),
-            "system.tiers.gfs.lustre_ost = 3 and lustre_pool = fast are two places; give one of them",
+            "system.tiers.gfs.lustre_ost = 3 and lustre_pool = fast exclude each other; remove one",
         ),
         (
             ("lfs.lustre_pool=fast", "policy=first-touch"),
-            "system.tiers.lfs.lustre_pool = fast, but with placement.policy: first-touch its files are copies",
+            "system.tiers.lfs.lustre_pool = fast, but with placement.policy: first-touch its files are copied",
         ),
     ],
 )

@@ -104,7 +104,7 @@ def test_a_table_that_is_none_is_refused_and_made_anew(tmp_path: Path, damage: o
     path = Path(tier_files(study, str(tmp_path))[-1].folder, NAME)
     good = path.read_bytes()
     path.write_bytes(damage(good))  # type: ignore[operator]
-    with pytest.raises(ValueError, match=r"is no table|is damaged|has version 2"):
+    with pytest.raises(ValueError, match=r"is not a table of checksums|is damaged|has version 2"):
         table_of(study, tmp_path)
     assert stage(study, str(tmp_path)) == 0
     assert path.read_bytes() == good

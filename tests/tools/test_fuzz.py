@@ -111,6 +111,7 @@ def test_files_must_be_made_where_the_command_was_told_to(tmp_path: Path) -> Non
     assert "measured" not in named
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
     ("program", "stopped"),
     [("import time; time.sleep(60)", "hangs"), ("while True: pass", "hangs"), ("x = bytearray(1 << 28); input()", "more than 1 GiB")],
@@ -123,6 +124,7 @@ def test_hangs_are_found_by_cpu_and_by_sleep(program: str, stopped: str, monkeyp
     assert ended(program) == stopped
 
 
+@pytest.mark.faults
 def test_a_slow_machine_is_no_hang(monkeypatch: pytest.MonkeyPatch) -> None:
     """It works, sleeps a little, works on: neither too much CPU nor too long a sleep, however long it takes."""
     monkeypatch.setattr(children, "ASLEEP_SECONDS", 0.5)

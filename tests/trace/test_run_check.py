@@ -106,8 +106,8 @@ def refused(out: Path, capsys: pytest.CaptureFixture[str]) -> str:
     [
         ("record", "step", "has no times of ranks"),
         ("record", None, "has no times of ranks"),
-        ("point", None, "holds another run"),
-        ("repetition", None, "holds another run"),
+        ("point", None, "contains another run than its name says"),
+        ("repetition", None, "contains another run than its name says"),
         ("epoch", 2**31 - 1, "epoch is not within 1 – 2"),
         ("epoch", 3, "epoch is not within 1 – 2"),
         ("epoch", 0, "epoch is not within 1 – 2"),
@@ -120,11 +120,11 @@ def refused(out: Path, capsys: pytest.CaptureFixture[str]) -> str:
         ("rank", None, "rank is not known everywhere"),
         ("lane", -1, "lane is not within 0"),
         ("tier", None, "tier is not known everywhere"),
-        ("tier", "../../etc", "has a tier whose name cannot be"),
+        ("tier", "../../etc", "has a tier with an invalid name"),
         ("tier", "pfs", "has a tier that its description does not name"),
         ("kind", None, "kind is not known everywhere"),
         ("kind", "ioctl", "has an unknown kind of operation"),
-        ("order_digest", "\x1b[2J", "has an order of samples that cannot be"),
+        ("order_digest", "\x1b[2J", "has an invalid order of samples"),
         *((name, 1e308, f"{name} has") for name in COLUMNS if COLUMNS[name] == pl.Float64),
         *((name, -1, f"{name} has a negative value") for name in COLUMNS if COLUMNS[name] == pl.Int64),
         *((name, 2**63 - 1, f"{name} has a negative value") for name in COLUMNS if COLUMNS[name] == pl.Int64),
@@ -239,7 +239,7 @@ def test_a_row_that_is_there_twice_is_refused(out: Path, capsys: pytest.CaptureF
 def test_every_rank_has_a_row_for_every_epoch(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = RunStore(str(out)).load(KEY).table
     seal(out, table.filter((pl.col("epoch") == 1) | (pl.col("rank") == 0)))
-    assert "does not have a row for every rank and epoch" in refused(out, capsys)
+    assert "lacks a row for some rank and epoch" in refused(out, capsys)
     two_nodes = pl.when(pl.col("epoch") == 1, pl.col("rank") == 0).then(1).otherwise("node").cast(pl.Int32)
     seal(out, table.with_columns(two_nodes.alias("node")))
     assert "has a rank on two nodes" in refused(out, capsys)
@@ -247,20 +247,20 @@ def test_every_rank_has_a_row_for_every_epoch(out: Path, capsys: pytest.CaptureF
 
 def test_a_simulated_run_is_no_measurement(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     seal_first_version(out, **SIMULATED)
-    assert "is a run of kind 'simulated', and" in refused(out, capsys)
+    assert "is a run of kind 'simulated', but" in refused(out, capsys)
 
 
 def test_a_run_of_another_point_is_refused(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Also where its table was made to fit its name."""
     seal(out, point=1)
-    assert "holds another run than its name says (point 1)" in refused(out, capsys)
+    assert "contains another run than its name says (point 1)" in refused(out, capsys)
 
 
 def test_a_directory_without_a_mark_holds_one_kind(out: Path) -> None:
     (out / "tierscope.json").unlink()
     seal_first_version(out, **SIMULATED)
     with pytest.raises(
-        ResultError, match=r"0001-r1\.parquet: is a run of kind 'measured', and .* holds simulated ones"
+        ResultError, match=r"0001-r1\.parquet: is a run of kind 'measured', but .* contains simulated ones"
     ):
         list(RunStore(str(out)).load_all())
 

@@ -32,7 +32,7 @@ def test_a_kernel_without_a_time_is_left_out() -> None:
 
 
 def test_why_there_are_no_counters_is_said() -> None:
-    with pytest.raises(UserError, match="ncu gave no counters: no permission"):
+    with pytest.raises(UserError, match="ncu returned no counters: no permission"):
         kernels_of("==PROF== hello\n==ERROR== no permission\n")
     with pytest.raises(UserError, match="no table"):
         kernels_of("")

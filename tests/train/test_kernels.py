@@ -20,7 +20,7 @@ def test_an_unknown_network_gets_a_suggestion() -> None:
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="torch is installed")
 def test_without_torch_the_line_that_installs_it() -> None:
-    with pytest.raises(UserError, match=r"torch is not installed; pip install 'tierscope\[torch\]'"):
+    with pytest.raises(UserError, match=r"torch, which is not installed; pip install 'tierscope\[torch\]'"):
         measure_efficiency("lenet5", 1, "fp32", "cpu")
 
 
@@ -39,4 +39,4 @@ def test_out_of_somebody_else_is_left_alone(tmp_path: Path, capsys: pytest.Captu
     """Before a step is run, so without torch too."""
     (tmp_path / "thesis.tex").write_text("mine")
     assert run("kernels", "lenet5", "--device", "cpu", "--out", tmp_path) == 2
-    assert "was not made by Tierscope" in one_line(capsys)
+    assert "is not empty and was not created by Tierscope" in one_line(capsys)

@@ -34,7 +34,7 @@ def test_options_become_keys_and_lenet_is_lenet5(study: str) -> None:
 def test_enough_repetitions_and_epochs_for_an_interval(study: str) -> None:
     planned = plan_training(study, TrainOptions("lenet"), ["epochs=1"])
     assert (planned.base.repetitions, planned.base.workload.train.epochs) == (5, 2)
-    assert any("epochs: 2 in place of 1" in note for note in planned.notes)
+    assert any("epochs: 2 instead of 1" in note for note in planned.notes)
     assert plan_training(study, TrainOptions("lenet"), ["repetitions=7"]).base.repetitions == 7
     assert plan_training(study, TrainOptions("lenet", repetitions=2), ["repetitions=7"]).base.repetitions == 2
 
@@ -46,7 +46,7 @@ def test_without_anything_to_vary_the_study_sweeps_as_it_does(study: str) -> Non
 def test_a_list_is_varied_in_place_of_the_studys_sweep(study: str) -> None:
     planned = plan_training(study, TrainOptions("lenet", batch="8,16"))
     assert axes(planned) == {"batch_size": (Axis(BATCH, (8, 16)),)}
-    assert any("the study's own sweep (placement.cache_rate) is left out" in note for note in planned.notes)
+    assert any("the study's own sweep (placement.cache_rate) is ignored" in note for note in planned.notes)
 
 
 def test_several_keys_are_varied_one_at_a_time_from_a_common_base(study: str) -> None:
@@ -70,7 +70,7 @@ def test_what_only_emulates_training_is_taken_out_and_said(tmp_path: Path) -> No
     train, reader = planned.base.workload.train, planned.base.workload.reader
     assert (train.computation_time, train.computation_time_stdev) == (0, 0)
     assert (reader.preprocess, reader.preprocess_time) == ("decode", 0)
-    assert [note.partition(":")[0] for note in planned.notes] == ["the study's compute time is left out", "preprocess"]
+    assert [note.partition(":")[0] for note in planned.notes] == ["the study's compute time is ignored", "preprocess"]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_what_a_case_or_a_zip_sets_is_not_given_by_an_option(tmp_path: Path) -> 
     ]
     with pytest.raises(UserError, match=r"batch_size is set by cases of the study; add --set case=a"):
         plan_training(str(path), TrainOptions("lenet", batch="8"))
-    with pytest.raises(UserError, match=r"the cases a, b, and keys are varied in one; add --set case=a"):
+    with pytest.raises(UserError, match=r"the cases a, b, but only one case can be trained; add --set case=a"):
         plan_training(str(path), TrainOptions("lenet", batch="8,16"))
     assert axes(plan_training(str(path), TrainOptions("lenet", batch="8,16"), ["case=a"]))
     zipped = ["sweep={zip: {batch_size: [1, 2], seed: [1, 2]}}", "cases={}"]

@@ -234,18 +234,18 @@ def test_what_turns_out_not_to_run_is_left_out_too(tmp_path: Path, pretend: Call
 @pytest.mark.parametrize(
     ("vary", "line"),
     [
-        ((), "nothing varies; say which keys to try"),
+        ((), "nothing varies; add the keys to try, e.g. --vary"),
         (("read_threads",), "--vary read_threads: must be KEY=VALUES"),
         (("read_thread=1,2",), "--vary read_thread=1,2: read_thread: unknown key; did you mean"),
         (("read_threads=1,two",), "workload.reader.read_threads = two; "),
         (("read_threads=1,1",), "has a value twice"),
         (("read_threads=1,2", "reader.read_threads=4"), "is given twice"),
-        (("read_threads=1",), "the only combination is the study as it is"),
+        (("read_threads=1",), "the only combination is the unchanged study"),
         (("read_threads=[1, 2",), "not valid YAML"),
-        (("epochs=1,2",), "workload.train.epochs is what training does"),
+        (("epochs=1,2",), "workload.train.epochs changes the training itself, not its I/O"),
         (("repetitions=1,2",), "repetitions cannot be swept"),
         (("read_threads=0:200:1", "prefetch_size=0:200:1"), "40,401 combinations; at most 10,000"),
-        (("record_length_bytes=1KiB,2KiB",), "none of 2 combinations can be run; the first: workload.dataset.record"),
+        (("record_length_bytes=1KiB,2KiB",), "none of 2 combinations can run; the first: workload.dataset.record"),
     ],
 )
 def test_mistakes_are_said_in_one_line_before_anything_is_touched(
@@ -259,18 +259,18 @@ def test_mistakes_are_said_in_one_line_before_anything_is_touched(
 
 
 def test_a_sweep_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"tune tunes one point; add --set sweep=\{\}"):
+    with pytest.raises(UserError, match=r"tune works on one point; add --set 'sweep=\{\}'"):
         tuned(planted("sweep.batch_size=[1, 2]"), tmp_path / "out", "read_threads=1,2")
 
 
 def test_a_directory_of_another_tune_or_kind_is_refused(tmp_path: Path, pretend: Callable[[Model], list[str]]) -> None:
     pretend(lambda _study: 1.0)
     tuned(planted(), tmp_path / "out", "read_threads=1,2")
-    with pytest.raises(UserError, match=r"another kind \(vary differs\); give another --out"):
+    with pytest.raises(UserError, match=r"contains a different tune \(vary differs\); choose another --out"):
         tuned(planted(), tmp_path / "out", "read_threads=1,4")
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "mine").touch()
-    with pytest.raises(UserError, match="was not made by Tierscope"):
+    with pytest.raises(UserError, match="was not created by Tierscope"):
         tuned(planted(), tmp_path / "foreign", "read_threads=1,2")
     for text in ("{", "[" * 100_000, "[]", "{}", '{"asked": {}, "rounds": [{"entrants": "many"}]}'):
         (tmp_path / "out" / "tune.json").write_text(text)
@@ -280,3 +280,22 @@ def test_a_directory_of_another_tune_or_kind_is_refused(tmp_path: Path, pretend:
     os.mkfifo(tmp_path / "out" / "tune.json")  # and is not waited for
     with pytest.raises(UserError, match=r"tune\.json: cannot be read"):
         tuned(planted(), tmp_path / "out", "read_threads=1,2")
+
+
+def test_values_of_an_inert_key_are_not_ranked(tmp_path: Path, pretend: Callable[[Model], list[str]]) -> None:
+    """Files of 64 KiB: larger transfers change nothing, so noise must not make one of them the winner."""
+    noise = random.Random(1)
+    pretend(lambda study: (1 + noise.random()) / study.workload.reader.read_threads)
+    vary = ("reader.transfer_size=64KiB,256KiB,1MiB", "read_threads=1,4")
+    found = tuned(planted(), tmp_path / "out", *vary)
+    assert {tried.settings["transfer_size"] for tried in found.tried} == {65536}
+    assert len(found.inert) == 4
+    assert "transfer_size changes nothing here: a file has at most 64 KiB" in found.inert[0].line
+    assert tuning_json(found)["inert"][0]["settings"]["transfer_size"] > 65536
+
+
+def test_nothing_but_inert_keys_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(
+        UserError, match=r"nothing to tune: same effect as the default \(shuffle_nodes changes nothing here"
+    ):
+        tuned(planted(), tmp_path / "out", "shuffle_nodes=2,4")

@@ -16,6 +16,7 @@ from tierscope.arch.step_memory import CUDNN, step_memory
 from tierscope.cli import train
 from tierscope.spec.known import load_system
 from validation import accelerator
+from validation.decoders import decoder_peaks
 
 
 def test_peak_memory_of_a_network_follows_from_two_others() -> None:
@@ -23,6 +24,13 @@ def test_peak_memory_of_a_network_follows_from_two_others() -> None:
         assert len(peaks) == 6, "three batches in two precisions"
         worst = max(abs(peak.error) for peak in peaks)
         assert worst <= accelerator.GOAL, (name, policy, worst)
+
+
+def test_peak_memory_of_transformers_is_within_its_goal() -> None:
+    peaks = decoder_peaks(accelerator.table("decoder.json")["rows"])
+    assert len(peaks) == 32
+    assert max(abs(peak.error) for peak in peaks) <= accelerator.GOAL
+    assert len({peak.moment for peak in peaks}) >= 4, "no one moment is the peak of all"
 
 
 def test_the_policy_that_ships_is_the_fitted_one() -> None:

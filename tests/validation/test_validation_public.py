@@ -1,63 +1,85 @@
-"""The model of first batches: its terms by hand, and that it finds what it was made from."""
+"""Published measurements beside our own model: which rows are predicted from which, and that nothing is fitted to what is predicted."""
 
 from pathlib import Path
 
 import pytest
 
+from tierscope.predict.measured_table import FIRST_MAX, FIRST_MEAN, SHARE, MeasuredFigures, MeasuredTable
+from tierscope.predict.table_fit import FittedTable
 from validation import public
-from validation.public import NAMES, Runs, carried_to, fit, largest_normal, predict
+from validation.table import Row
 
-MODEL = {"fixed": 1.0, "work": 0.5, "waiting": 0.3, "between_nodes": 0.2, "shared": 0.01}
-SIZES = ((1, 1), (1, 8), (2, 16), (4, 32), (8, 64))
-
-
-def made_of(model: dict[str, float]) -> list[Runs]:
-    return [Runs(nodes, ranks, *predict(model, nodes, ranks)) for nodes, ranks in SIZES]
+HEADER = "tier,hosts,n_ranks,run,epoch,steps,first_load_mean_s,first_load_max_s\n"
 
 
-@pytest.mark.parametrize(("count", "expected"), [(1, 0.0), (2, 0.5642), (8, 1.4236), (64, 2.3437)])
-def test_largest_of_normals_as_tabulated(count: int, expected: float) -> None:
-    assert largest_normal(count) == pytest.approx(expected, abs=2e-4)
-
-
-def test_prediction_by_hand() -> None:
-    mean, largest = predict(MODEL, 1, 8)
-    assert mean == pytest.approx(1.0 + 0.5 + 7 * 0.3 + 7 * 0.01)
-    assert largest == pytest.approx(1.0 + 8 * 0.5 + 7 * 0.01)
-
-
-def test_one_rank_is_its_own_maximum() -> None:
-    mean, largest = predict(MODEL, 1, 1)
-    assert mean == pytest.approx(largest) == pytest.approx(1.5)
-
-
-def test_fit_finds_the_model_that_the_times_were_made_of() -> None:
-    found = fit(made_of(MODEL)[:4])
-    assert [found[name] for name in NAMES] == pytest.approx([MODEL[name] for name in NAMES], rel=1e-6)
-
-
-def test_nothing_is_fitted_to_what_is_predicted() -> None:
-    measured = {runs.ranks: runs for runs in made_of(MODEL)}
-    expected = carried_to(measured, 32, 64)
-    changed = carried_to({**measured, 64: Runs(8, 64, 99.0, 99.0)}, 32, 64)
-    assert (changed.mean, changed.largest) == (expected.mean, expected.largest)
-    assert expected.largest == pytest.approx(expected.true.largest)
-
-
-def test_measurements_are_read_by_ranks_and_epochs(tmp_path: Path) -> None:
+@pytest.fixture
+def times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     table = tmp_path / "times.csv"
-    table.write_text(
-        "tier,hosts,n_ranks,run,epoch,first_load_mean_s,first_load_max_s\n"
-        "lustre,1,8,0,1,4,5\nlustre,1,8,1,1,4,5\nlustre,1,8,0,2,6,9\nlustre,1,8,1,2,6,9\n"
-        "nvme,1,8,0,1,1,1\nlustre,1,1,0,1,2,2\n"
-    )
-    one, eight = public.read(table)
-    assert (one.ranks, one.mean, one.largest) == (1, 2.0, 2.0)
-    assert (eight.mean, eight.largest) == (5.0, 7.0)
-    assert [eight.mean_error, eight.largest_error] == pytest.approx([1.0, 2.0])
+    lines = [f"lustre,{max(1, ranks // 8)},{ranks},0,{epoch},100,{seconds},{seconds + 1}" for ranks in (1, 8, 16, 32, 64) for epoch, seconds in ((1, 4), (2, 6))]  # fmt: skip
+    table.write_text(HEADER + "\n".join([*lines, "nvme,1,8,0,1,100,1,1"]) + "\n")
+    monkeypatch.setattr(public, "POLARIS", table)
+    return table
+
+
+def test_what_is_predicted_is_not_fitted_to(times: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[MeasuredTable] = []
+
+    class Stop(Exception):  # noqa: N818
+        pass
+
+    def look(table: MeasuredTable, *_: object) -> FittedTable:
+        seen.append(table)
+        raise Stop
+
+    monkeypatch.setattr(public, "calibrate_table", look)
+    with pytest.raises(Stop):
+        list(public.polaris(short=True))
+    assert [point.ranks for point in seen[0].points] == [1, 8, 16, 32]
+    assert all(point.rows == 2 for point in seen[0].points)  # of Lustre alone
+
+
+@pytest.mark.usefixtures("times")
+def test_standard_errors_are_of_epochs() -> None:
+    """Means of 4 and 6 s: 1 s."""
+    assert public._errors_of_epochs(64) == {FIRST_MEAN: pytest.approx(1.0), FIRST_MAX: pytest.approx(1.0)}
+
+
+def test_groups_are_of_one_storage_and_several_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = tmp_path / "v1.csv"
+    line = "Closed/One/results/{storage}/{work}/runs/{run}/s.json,One,Closed,{count},1,100000,1,4,{au},1 1,1,1,1"
+    lines = [
+        line.format(storage="S1_x", work="unet3d-h100", run=1, count=2, au=98),
+        line.format(storage="S1_x", work="unet3d-h100", run=2, count=2, au=96),
+        line.format(storage="S1_x", work="unet3d-h100", run=1, count=4, au=90),
+        line.format(storage="S1_x", work="unet3d-a100", run=1, count=8, au=80),
+        line.format(storage="S2_x", work="unet3d-h100", run=1, count=8, au=70),
+        line.format(storage="S2_x", work="resnet-h100", run=1, count=2, au=99),
+        line.format(storage="S2_x", work="resnet-h100", run=1, count=4, au=95),
+    ]
+    names = "path,submitter,division,accelerators,hosts,files,samples_per_file,read_threads,au_mean,au_epochs,samples_per_s,MBps,epoch_seconds"
+    table.write_text("\n".join([names, *lines]) + "\n")
+    monkeypatch.setattr(public, "V1", table)
+    found = [(name, workload, [(point.ranks, round(point.figures[SHARE][0], 3)) for point in points]) for name, workload, points in public.groups()]  # fmt: skip
+    assert found == [
+        ("One S1, unet3d, 1 hosts", "unet3d", [(2, 0.97), (4, 0.9)]),
+        ("One S2, resnet50, 1 hosts", "resnet50", [(2, 0.99), (4, 0.95)]),
+    ]
+
+
+def test_a_miss_is_marked() -> None:
+    from tierscope.predict.table_points import PredictedFigure  # noqa: PLC0415
+
+    last = MeasuredFigures(4, 32, {FIRST_MEAN: (4.0, 0.1)}, {}, 25)
+    there = MeasuredFigures(8, 64, {FIRST_MEAN: (4.0, 0.1)}, {}, 25)
+    off = PredictedFigure(there, FIRST_MEAN, 4.0, 0.1, 4.4, 4.0, 5.0)
+    found = list(public._first_batch_rows(off, last, 0.1, True, "note"))
+    assert [row.met for row in found] == [False, False]
+    near = PredictedFigure(there, FIRST_MEAN, 4.0, 0.1, 4.05, 4.0, 5.0)
+    assert [row.met for row in public._first_batch_rows(near, last, 0.1, True, "note")] == [True, True]
 
 
 def test_no_measurements_is_said_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(public, "MEASURED", tmp_path / "none.csv")
-    (row,) = public.rows(short=True)
-    assert (row.value, row.met) == ("skipped", None)
+    monkeypatch.setattr(public, "POLARIS", tmp_path / "none.csv")
+    (row,) = public.rows(short=False)
+    assert isinstance(row, Row)
+    assert row.value == "skipped"

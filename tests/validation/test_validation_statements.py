@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from validation.fugaku import LFS_READ, Facts, facts, least_read, penalty, processes_of, statements
-from validation.theory import Times, agreement, slowest
+from tierscope.papers.hierarchy_facts import LFS_READ, Facts, facts, least_meta, least_read, processes_of
+from tierscope.papers.hierarchy_sweeps import Times, slowest
+from validation.fugaku import penalty, statements
+from validation.theory import agreement
 
 AS_STATED = Facts(
     best=0.65,
@@ -95,6 +97,7 @@ def test_least_improvement_is_that_of_the_neediest_process() -> None:
     assert least == pytest.approx(100.0)
     after = seconds @ np.array([1, 1 / (1 + least / 100), 1 / 2.4, 1])
     assert after.max() == pytest.approx(4.0)
+    assert least_meta(seconds, least) == pytest.approx(140.0)
     assert least_read(seconds, 0.0) == math.inf
     assert least_read(np.array([[0.0, 1.0, 1.0, 0.0]]), 0.0) == 0.0
 

@@ -42,9 +42,9 @@ def main() -> int:
     warm_up()
     if options.case is not None:
         work = Path(tempfile.mkdtemp(prefix=f"tierscope-case-{options.case}-"))
-        (found,) = run_cases([options.case], options.seed, seeds, work, 1, keep=True)
-        _tell_one(found, work)
-        return 1 if found.mistake else 0
+        (outcome,) = run_cases([options.case], options.seed, seeds, work, 1, keep=True)
+        _report_case(outcome, work)
+        return 1 if outcome.mistake else 0
     with tempfile.TemporaryDirectory(prefix="tierscope-fuzz-", ignore_cleanup_errors=True) as name:
         numbers = _until(range(options.cases), start + MOST_SECONDS)
         outcomes = list(_told(run_cases(numbers, options.seed, seeds, Path(name), options.jobs), start))
@@ -106,11 +106,11 @@ def _line(outcome: Outcome) -> str:
     return ascii(" ".join([*given, "tierscope", *(shlex.quote(word) for word in outcome.case.arguments)]))[1:-1][:200]
 
 
-def _tell_one(found: Outcome, work: Path) -> None:
-    _say(f"in {work}/{found.case.number}/here: {_line(found)}\n{found.case.kind}: {found.case.how!a}")
-    for name, content in (("stdout", found.ended.out), ("stderr", found.ended.err)):
+def _report_case(outcome: Outcome, work: Path) -> None:
+    _say(f"in {work}/{outcome.case.number}/here: {_line(outcome)}\n{outcome.case.kind}: {outcome.case.how!a}")
+    for name, content in (("stdout", outcome.ended.out), ("stderr", outcome.ended.err)):
         _say(f"--- {name}\n{ascii(content.decode('utf-8', 'backslashreplace'))[1:-1]}".replace("\\n", "\n"))
-    _say(f"--- exit code {found.ended.code}, {found.ended.seconds:.1f} s: {found.mistake or 'all is well'}")
+    _say(f"--- exit code {outcome.ended.code}, {outcome.ended.seconds:.1f} s: {outcome.mistake or 'all is well'}")
 
 
 def _say(text: str) -> None:

@@ -32,7 +32,7 @@ class Target:
 _READERS = (
     *("analyze {}", "analyze {} --json", "analyze {} --metrics", "analyze {} --basis wall --epoch 1", "analyze {} --csv new.csv", "characterise {}"),
     *("compare {} {}", "estimate {} --improve GFS-READ=50", "explore {} --goal 10ms --vary GFS-META=0:100:50", "report {} --out page"),
-    *("estimate {} --goal epoch=1s --basis busy", "explore {} --goal au=90% --vary LFS-READ=0,50", "analyze {} --classes read,meta --json"),
+    *("estimate {} --goal epoch=1s --basis busy", "explore {} --goal au=90% --vary LFS-READ=0,50", "explore {} --goal 1s --vary GFS-META=0,50 --cost GFS-META=3/% --cost lfs.capacity=1/GiB --max-price 99", "analyze {} --classes read,meta --json"),
     "analyze {} --export parquet new.parquet",
     "analyze {} --export perfetto new.json",
 )  # fmt: skip
@@ -45,6 +45,7 @@ def _read(name: str, *more: str) -> tuple[str, ...]:
 _STUDY = (
     *("simulate {} --out out", "simulate {} --out out --method events --json", "simulate {} --out out --scale 0.5", "explore {} --simulate --goal 1s --vary gfs.servers=1,2", "explore {} --simulate --goal au=50% --vary gfs.servers=1,2"),
     *("launch {} --with mpirun --script job.sh --nodes 2 --out out", "explore {} --simulate --method events --goal 1s --vary gfs.metadata_ops=100,1e9"),
+    *("explore {} --simulate --most nodes=4 --goal au=50%", "explore {} --simulate --goal 1s --vary gfs.servers=1,2 --cost gfs.servers=3/server --cost lfs.capacity=1/TiB --max-price 9 --tender new"),
 )  # fmt: skip
 _CSV = ("analyze {}", "analyze {} --json", "analyze {} --csv new.csv", "estimate {} --improve GFS-READ=50", "estimate {} --goal epoch=1s", "analyze {} --classes write", "explore {} --goal 10ms --vary GFS-META=0:100:50")  # fmt: skip
 _RUNS = "run tiny.yaml --out res --quiet --set sweep.placement.cache_rate=[0%,100%]"
@@ -97,6 +98,7 @@ HEALTHY = {
     "require": "require lenet5 --system h200-node",
     "kernels": "kernels lenet5",
     "shuffling": "shuffling --ranks 0",
+    "reproduce": "reproduce hierarchy --row H-X-4 --short --out out",
     "report": "report measured --out page",
     "presets": "presets demo",
     "clean": "clean measured --yes",
@@ -179,10 +181,10 @@ def _with_damage(number: int, dice: random.Random, seeds: Path, here: Path) -> C
     victims = sorted(path for pattern in target.victims for path in here.glob(pattern))
     if target.kind in ("DLIO file", "Darshan log"):
         stem = target.commands[0].split()[1]
-        found = sorted(seeds.glob(stem.replace(".", "-*.")))
-        if not found:
+        paths = sorted(seeds.glob(stem.replace(".", "-*.")))
+        if not paths:
             return _with_odd_options(number, dice, seeds, here)
-        shutil.copy(dice.choice(found), here / stem)
+        shutil.copy(dice.choice(paths), here / stem)
         victims = [here / stem]
     if target.kind == "training.json":
         victims = [here / "trained/training.json"]

@@ -193,13 +193,13 @@ def _content(path: Path) -> bytes:
 
 def _of_session(session: int) -> dict[int, list[str]]:
     """Its processes, with the fields of /proc/PID/stat from the state on."""
-    found = {}
+    members = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, ValueError, IndexError):
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
             if int(fields[3]) == session and fields[0] not in "ZX":
-                found[int(folder.name)] = fields
-    return found
+                members[int(folder.name)] = fields
+    return members
 
 
 def _end_session(session: int) -> None:

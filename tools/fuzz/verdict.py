@@ -28,7 +28,7 @@ class Ended:
 
 def snapshot(folder: Path) -> dict[str, str]:
     """Every file below it, by what it is and holds; times do not count."""
-    found = {}
+    contents = {}
     for path in sorted(folder.rglob("*")):
         about = path.lstat()
         content = ""
@@ -36,8 +36,8 @@ def snapshot(folder: Path) -> dict[str, str]:
             content = hashlib.sha256(path.read_bytes()).hexdigest() if about.st_mode & 0o400 else "unreadable"
         elif stat.S_ISLNK(about.st_mode):
             content = str(path.readlink())
-        found[str(path.relative_to(folder))] = f"{stat.filemode(about.st_mode)[0]} {content}"
-    return found
+        contents[str(path.relative_to(folder))] = f"{stat.filemode(about.st_mode)[0]} {content}"
+    return contents
 
 
 def judge(

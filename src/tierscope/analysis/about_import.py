@@ -63,7 +63,7 @@ def _unknown(unknown: UnknownPaths, times: ClassTimes, breakdown: Breakdown) -> 
     evidence = {
         "files": unknown.files,
         "bytes": unknown.bytes,
-        "prefixes": [one.path for one in unknown.prefixes[:MOST_NAMED]],
+        "prefixes": [prefix.path for prefix in unknown.prefixes[:MOST_NAMED]],
         "suggestion": unknown.suggestion,
     }
     if unknown.tier is None:
@@ -74,7 +74,9 @@ def _unknown(unknown: UnknownPaths, times: ClassTimes, breakdown: Breakdown) -> 
         for part, column in ((unknown.bytes, "bytes"), (unknown.seconds, "seconds"))
     )
     name = unknown.tier.upper()
-    of_slowest = sum(seconds for each, seconds in breakdown.best.classes.items() if each.startswith(f"{name}-"))
+    of_slowest = sum(
+        seconds for class_name, seconds in breakdown.best.classes.items() if class_name.startswith(f"{name}-")
+    )
     if max(of_bytes, of_seconds) > 100 * APART_SHARE or of_slowest > APART_SHARE * breakdown.best.io.median:
         shares = {"tier": name, "seconds": unknown.seconds, "of_bytes": of_bytes, "of_seconds": of_seconds}
         yield Finding("other_paths", {**evidence, **shares})
@@ -85,7 +87,7 @@ def _apart(facts: LogFacts, times: ClassTimes) -> Iterator[Finding]:
     whole = float(times.table["seconds"].sum() or 0) + facts.program.seconds + facts.streams.seconds
     for kind, apart in (("standard_streams", facts.streams), ("program_files", facts.program)):
         if apart.seconds > APART_SHARE * whole:
-            names = [one.path for one in apart.largest[:MOST_NAMED]] or ["paths that are not known"]
+            names = [sums.path for sums in apart.largest[:MOST_NAMED]] or ["paths that are not known"]
             evidence = {"ops": apart.ops, "bytes": apart.bytes, "seconds": apart.seconds}
             yield Finding(kind, {**evidence, "percent": 100 * apart.seconds / whole, "names": names})
 
@@ -95,9 +97,9 @@ def about_profiled(measured: Sequence[Measured]) -> list[Finding]:
     logs = [about.logs for about in measured if about.profiler and about.logs]
     if not logs:
         return []
-    merged = _merged([each.facts.doubts for each in logs])
+    merged = _merged([log.facts.doubts for log in logs])
     findings = [*doubts(merged), *_partial(merged), *_about_lines(merged)]
-    missed = {"ops": sum(each.missed_ops for each in logs), "bytes": sum(each.missed_bytes for each in logs)}
+    missed = {"ops": sum(log.missed_ops for log in logs), "bytes": sum(log.missed_bytes for log in logs)}
     if any(missed.values()):
         profilers = sorted({about.profiler for about in measured if about.profiler})
         untried = ["reader.read_threads to 1"] if any(map(_reads_with_threads, measured)) else []
@@ -111,19 +113,19 @@ def _reads_with_threads(about: Measured) -> bool:
 
 def _merged(all_doubts: Sequence[LogDoubts]) -> LogDoubts:
     partial: Counter[str] = Counter()
-    for each in all_doubts:
-        partial.update(each.partial_modules)
+    for log_doubts in all_doubts:
+        partial.update(log_doubts.partial_modules)
     return LogDoubts(
-        unreadable_logs=tuple(name for each in all_doubts for name in each.unreadable_logs),
-        damaged_logs=tuple(name for each in all_doubts for name in each.damaged_logs),
-        negative_times=sum(each.negative_times for each in all_doubts),
-        impossible_ranks=sum(each.impossible_ranks for each in all_doubts),
-        long_meta=tuple(log for each in all_doubts for log in each.long_meta)[:MOST_NAMED],
+        unreadable_logs=tuple(name for log_doubts in all_doubts for name in log_doubts.unreadable_logs),
+        damaged_logs=tuple(name for log_doubts in all_doubts for name in log_doubts.damaged_logs),
+        negative_times=sum(log_doubts.negative_times for log_doubts in all_doubts),
+        impossible_ranks=sum(log_doubts.impossible_ranks for log_doubts in all_doubts),
+        long_meta=tuple(log for log_doubts in all_doubts for log in log_doubts.long_meta)[:MOST_NAMED],
         partial_modules=partial,
-        cut_files=tuple(name for each in all_doubts for name in each.cut_files),
-        broken_lines=sum(each.broken_lines for each in all_doubts),
-        broken_last_lines=sum(each.broken_last_lines for each in all_doubts),
-        no_names=sum(each.no_names for each in all_doubts),
+        cut_files=tuple(name for log_doubts in all_doubts for name in log_doubts.cut_files),
+        broken_lines=sum(log_doubts.broken_lines for log_doubts in all_doubts),
+        broken_last_lines=sum(log_doubts.broken_last_lines for log_doubts in all_doubts),
+        no_names=sum(log_doubts.no_names for log_doubts in all_doubts),
     )
 
 

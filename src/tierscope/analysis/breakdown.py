@@ -11,13 +11,15 @@ from typing import Any
 import polars as pl
 
 from tierscope.analysis.cases import case_of, in_case_order
-from tierscope.analysis.comparable import groups_of
+from tierscope.analysis.comparable import amount_kind, amount_text, groups_of
+from tierscope.analysis.first_batch import with_first_batches
 from tierscope.analysis.slowest import Slowest, slowest_processes
 from tierscope.analysis.staging_costs import with_staging
 from tierscope.analysis.statistics import SIMULATED, Interval, interval, middle, settled
 from tierscope.analysis.times import ClassTimes
+from tierscope.analysis.told_by_runs import Factors, hit_rates, simulated_factors, staging_seconds
 from tierscope.jsonable import SweepValues, cache_rate_of
-from tierscope.trace.description import Simulated, StudyRun
+from tierscope.spec.feasibility import Feasibility
 from tierscope.units import format_fraction
 
 
@@ -70,6 +72,15 @@ class SweepPoint:
     slowest_au: float | None = None  # of the rank with the longest epoch
     staging_seconds: float | None = None  # to put the files there before training, as simulated
     break_even_epochs: int | None = None  # after which that paid off, against no cached files; None: never, or unknown
+    first_batch: tuple[float, float] | None = (
+        None  # seconds from the epoch's start: mean and max over ranks, as simulated
+    )
+    feasibility: Feasibility | None = None  # whether its files fit; None: nothing is known of it
+
+    @property
+    def is_possible(self) -> bool:
+        """Nothing is known not to fit: it may be recommended."""
+        return self.feasibility is None or self.feasibility.is_possible
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +89,22 @@ class PointGroup:
 
     amount: float | None  # bytes of an epoch, or samples where bytes are not known; None: neither is
     points: tuple[SweepPoint, ...]
-    best: SweepPoint
+    best: SweepPoint  # of those that fit; of all, where none does
     smallest_equal: SweepPoint | None  # the smallest cache rate that cannot be told from the best
+    amount_of: str | None = None  # payload, samples or read: two of a kind can be compared
+
+    @property
+    def amount_text(self) -> str:
+        return amount_text(self.amount, self.amount_of)
 
     @property
     def case(self) -> str | None:
         return case_of(self.best.sweep)
+
+    @property
+    def possible(self) -> tuple[SweepPoint, ...]:
+        """Those that may be recommended."""
+        return tuple(point for point in self.points if point.is_possible)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +121,7 @@ class Breakdown:
     smallest_equal: SweepPoint | None
     kinds: dict[str, tuple[int, int]]  # operations and bytes of each kind, of all ranks and epochs; empty: not known
     epoch: int | None = None  # the only one that was taken; None: those after the first
-    ranked_by: str = "io"  # what is shortest at the best point: io, or the epoch where there is compute
+    ranked_by: str = "io"  # what is shortest at the best point: io, or the epoch where other things than I/O decide
     groups: tuple[PointGroup, ...] = ()
 
 
@@ -115,10 +136,11 @@ def sweep_text(sweep: SweepValues) -> str:
     return ", ".join(f"{name} {value_text(name, value)}" for name, value in sweep.items()) or "the only point"
 
 
-def break_down(times: ClassTimes) -> Breakdown:
+def break_down(times: ClassTimes, ranked_by: str = "") -> Breakdown:
+    """`ranked_by`: as of another breakdown, whose estimate this is."""
     slowest = in_case_order(times, slowest_processes(times))
-    factors = _simulated_factors(times)
-    hits = _hit_rates(times)
+    factors = simulated_factors(times)
+    hits = hit_rates(times)
     points: list[EpochPoint] = []
     summary: list[SweepPoint] = []
     for values, runs in slowest:
@@ -126,17 +148,23 @@ def break_down(times: ClassTimes) -> Breakdown:
         for run in runs:
             by_epoch.setdefault(run.epoch, []).append(run)
         spreads = factors.get(tuple(values.values()), {})
-        found = hits.get(tuple(values.values()), {})
+        rates = hits.get(tuple(values.values()), {})
         points += [
-            replace(_epoch_point(values, by_epoch[epoch], spreads, times.io_classes), hit_rate=found.get(epoch))
+            replace(_epoch_point(values, by_epoch[epoch], spreads, times.io_classes), hit_rate=rates.get(epoch))
             for epoch in sorted(by_epoch)
         ]
-        counted = [found[epoch] for epoch in counted_epochs(by_epoch) if epoch in found]
+        counted = [rates[epoch] for epoch in counted_epochs(by_epoch) if epoch in rates]
         point = _sweep_point(values, runs, spreads, times.io_classes)
-        summary.append(replace(point, hit_rate=_mean(counted), background_seconds=background_seconds(times, values)))
-    summary = with_staging(summary, _staging_seconds(times))
-    ranked_by = _ranked_by(summary)
-    groups = _groups(times, summary, ranked_by)
+        summary.append(
+            replace(
+                point,
+                hit_rate=_mean(counted),
+                background_seconds=background_seconds(times, values),
+                feasibility=times.feasibility.get(tuple(values.values())),
+            )
+        )
+    summary = with_first_batches(with_staging(summary, staging_seconds(times)), times.about)
+    ranked_by, groups = _ranked(times, summary, ranked_by)
     return Breakdown(
         times.basis,
         times.sweep,
@@ -153,11 +181,18 @@ def break_down(times: ClassTimes) -> Breakdown:
     )
 
 
-def _ranked_by(summary: list[SweepPoint]) -> str:
-    """With compute, I/O may be hidden behind it: then the epoch is what counts."""
-    return (
-        "epoch" if any(point.compute_seconds for point in summary) and all(point.epoch for point in summary) else "io"
-    )
+def _ranked_by(groups: Sequence[Sequence[SweepPoint]]) -> str:
+    """The epoch, where I/O may be hidden behind compute, or what loaders do beside I/O (decompression, a library) turns the order around."""
+    summary = [point for points in groups for point in points]
+    decides = any(point.compute_seconds for point in summary) or any(_contradicted(points) for points in groups)
+    return "epoch" if decides and all(point.epoch for point in summary) else "io"
+
+
+def _contradicted(points: Sequence[SweepPoint]) -> bool:
+    """Whether the point with the shortest I/O has an epoch that is longer than another's, by a tenth and beyond both intervals."""
+    epoch = _best(points, "io").epoch
+    others = [point.epoch for point in points if point.is_possible and point.epoch and epoch]
+    return any(epoch and other.high < min(epoch.low, 0.9 * epoch.median) for other in others)
 
 
 def measure_of(point: SweepPoint, ranked_by: str) -> Interval:
@@ -165,53 +200,25 @@ def measure_of(point: SweepPoint, ranked_by: str) -> Interval:
     return point.epoch if ranked_by == "epoch" and point.epoch is not None else point.io
 
 
-def _groups(times: ClassTimes, summary: list[SweepPoint], ranked_by: str) -> tuple[PointGroup, ...]:
+def _ranked(times: ClassTimes, summary: list[SweepPoint], given: str) -> tuple[str, tuple[PointGroup, ...]]:
     places, amounts = groups_of(times, [tuple(point.sweep.values()) for point in summary])
-    found = []
-    for indices in places:
-        points = tuple(summary[index] for index in indices)
-        best = _best(points, ranked_by)
-        found.append(PointGroup(amounts[indices[0]], points, best, _smallest_equal(points, best, ranked_by)))
-    return tuple(found)
+    groups, kind = [tuple(summary[index] for index in indices) for indices in places], amount_kind(times)
+    ranked_by = _ranked_by(groups) if not given else given if all(point.epoch for point in summary) else "io"
+    bests = [_best(points, ranked_by) for points in groups]
+    return ranked_by, tuple(
+        PointGroup(amounts[indices[0]], points, best, _smallest_equal(points, best, ranked_by), kind)
+        for indices, points, best in zip(places, groups, bests, strict=True)
+    )
 
 
 def _best(points: Sequence[SweepPoint], ranked_by: str) -> SweepPoint:
-    """Of equals the one with the shorter I/O, then the smaller cache rate; then the first, which has the smaller values."""
+    """Of those that fit, if any does. Of equals the one with the shorter I/O, then the smaller cache rate; then the first, which has the smaller values."""
 
     def key(point: SweepPoint) -> tuple[float, float, float]:
         measured = settled(measure_of(point, ranked_by).median)
         return measured, settled(point.io.median), cache_rate_of(point.sweep)
 
-    return min(points, key=key)
-
-
-_Factors = dict[int, tuple[float, float]]
-
-
-def _simulated_factors(times: ClassTimes) -> dict[tuple[Any, ...], _Factors]:
-    """Sweep values → epoch → what low and high are of a simulated time."""
-    found: dict[tuple[Any, ...], _Factors] = {}
-    for about in times.about:
-        if isinstance(about, Simulated):
-            found.setdefault(tuple(about.sweep.values()), {}).update(about.spread)
-    return found
-
-
-def _hit_rates(times: ClassTimes) -> dict[tuple[Any, ...], dict[int, float | None]]:
-    """Sweep values → epoch → hit rate, of simulations."""
-    found: dict[tuple[Any, ...], dict[int, float | None]] = {}
-    for about in times.about:
-        if isinstance(about, StudyRun) and about.hit_rate:
-            found.setdefault(tuple(about.sweep.values()), {}).update(about.hit_rate)
-    return found
-
-
-def _staging_seconds(times: ClassTimes) -> dict[tuple[Any, ...], float]:
-    return {
-        tuple(about.sweep.values()): about.staging_seconds
-        for about in times.about
-        if isinstance(about, Simulated) and about.staging_seconds is not None
-    }
+    return min([point for point in points if point.is_possible] or points, key=key)
 
 
 def _with_factors(values: Interval, factors: list[tuple[float, float]]) -> Interval:
@@ -244,7 +251,7 @@ def bottleneck(classes: dict[str, float], io_classes: Iterable[str]) -> str | No
     return largest if classes[largest] > 0 else None
 
 
-def _epoch_point(sweep: SweepValues, runs: list[Slowest], factors: _Factors, io_classes: tuple[str, ...]) -> EpochPoint:
+def _epoch_point(sweep: SweepValues, runs: list[Slowest], factors: Factors, io_classes: tuple[str, ...]) -> EpochPoint:
     times = [run.io_seconds for run in runs]
     epoch = runs[0].epoch
     spread = _with_factors(interval(times), [factors[epoch]] if epoch in factors else [])
@@ -273,11 +280,11 @@ def _epoch_point(sweep: SweepValues, runs: list[Slowest], factors: _Factors, io_
 
 def counted_epochs(epochs: Iterable[int]) -> set[int]:
     """METHOD: the first epoch is special, so it counts only when it is alone."""
-    found = set(epochs)
-    return {epoch for epoch in found if epoch >= 2} or found
+    numbers = set(epochs)
+    return {epoch for epoch in numbers if epoch >= 2} or numbers
 
 
-def _sweep_point(sweep: SweepValues, runs: list[Slowest], factors: _Factors, io_classes: tuple[str, ...]) -> SweepPoint:
+def _sweep_point(sweep: SweepValues, runs: list[Slowest], factors: Factors, io_classes: tuple[str, ...]) -> SweepPoint:
     epochs = counted_epochs(run.epoch for run in runs)
     later = [run for run in runs if run.epoch in epochs]
     first = [run.io_seconds for run in runs if run.epoch == 1]
@@ -308,14 +315,14 @@ def _sweep_point(sweep: SweepValues, runs: list[Slowest], factors: _Factors, io_
 
 def _epoch_interval(seconds: list[float | None], io: Interval, unstalled: float | None) -> Interval | None:
     """Of a simulation: what becomes of the epoch where all of the I/O's spread shows in it, and no less than it has without waiting."""
-    known = [each for each in seconds if each is not None]
+    known = [value for value in seconds if value is not None]
     if not known or len(known) < len(seconds):
         return None
-    found = interval(known)
+    spread = interval(known)
     if io.kind != SIMULATED:
-        return found
-    low = max(found.median - (io.median - io.low), min(unstalled or 0.0, found.median))
-    return Interval(found.median, low, found.median + (io.high - io.median), found.n, SIMULATED)
+        return spread
+    low = max(spread.median - (io.median - io.low), min(unstalled or 0.0, spread.median))
+    return Interval(spread.median, low, spread.median + (io.high - io.median), spread.n, SIMULATED)
 
 
 def background_seconds(times: ClassTimes, sweep: SweepValues) -> float | None:
@@ -336,6 +343,7 @@ def _smallest_equal(summary: Sequence[SweepPoint], best: SweepPoint, ranked_by: 
         point
         for point in summary
         if all(point.sweep[name] == value for name, value in others.items())
+        and point.is_possible >= best.is_possible
         and measure_of(point, ranked_by).overlaps(measure_of(best, ranked_by))
     ]
     return min(equal, key=lambda point: cache_rate_of(point.sweep))

@@ -80,7 +80,7 @@ def metrics_of(
 ) -> dict[str, Fact]:
     no_time = "reads took no time" if sums.reads else "nothing was read"
     rate = Fact(sums.read_bytes / sums.read_seconds) if sums.read_seconds > 0 else Fact(None, reason=no_time)
-    found = {
+    facts = {
         "io_seconds": Fact(sums.io_seconds),
         "bytes": Fact(float(sums.moved_bytes)),
         **_transfers(trace, sums, sizes, seen),
@@ -89,7 +89,7 @@ def metrics_of(
         "consecutive_percent": share_of(trace, seen, "reads", "consecutive"),
         "files": files,
     }
-    return {name: found[name] for name in METRICS}
+    return {name: facts[name] for name in METRICS}
 
 
 def unseen(trace: Trace) -> str:
@@ -101,8 +101,8 @@ def unseen(trace: Trace) -> str:
     if not isinstance(trace.about, Imported):
         return "single operations were not kept; run or trace with --ops"
     if trace.about.facts.source == "dftracer":
-        return "of DFTracer's logs only sums are kept"
-    return "only sums were kept, or no file of a tier was read; give the logs themselves"
+        return "only sums are kept for DFTracer logs"
+    return "only sums were kept, or no file on a tier was read; use the logs themselves"
 
 
 def _transfers(trace: Trace, sums: Sums, sizes: tuple[SizeBin, ...], seen: Accesses | None) -> dict[str, Fact]:
@@ -110,13 +110,13 @@ def _transfers(trace: Trace, sums: Sums, sizes: tuple[SizeBin, ...], seen: Acces
     mean = _mean(sums, _sized(trace, seen))
     places = ("transfer_min", "transfer_median", "transfer_max")
     if seen and seen.exact:
-        found = {name: Fact(value, "operations") for name, value in zip(places, seen.exact, strict=True)}
+        within = {name: Fact(value, "operations") for name, value in zip(places, seen.exact, strict=True)}
     elif sizes:
         basis = seen.basis if seen else "counters" if isinstance(trace.about, Imported) else "histogram"
-        found = dict(zip(places, _within(sizes, mean.value, basis), strict=True))
+        within = dict(zip(places, _within(sizes, mean.value, basis), strict=True))
     else:
-        found = {name: Fact(None, reason=mean.reason or unseen(trace)) for name in places}
-    return {"transfer_mean": mean, **found}
+        within = {name: Fact(None, reason=mean.reason or unseen(trace)) for name in places}
+    return {"transfer_mean": mean, **within}
 
 
 def _mean(sums: Sums, sized: tuple[int, int] | None) -> Fact:
@@ -141,15 +141,15 @@ def _sized(trace: Trace, seen: Accesses | None) -> tuple[int, int] | None:
 
 def _within(sizes: tuple[SizeBin, ...], mean: float | None, basis: str) -> Iterator[Fact]:
     """Smallest, median, largest. Where all are in one bin, the mean stands for them; else the bin's limits and their geometric middle."""
-    total = sum(one.reads for one in sizes)
+    total = sum(size.reads for size in sizes)
     upto, median = 0, sizes[-1]
-    for one in sizes:
-        upto += one.reads
+    for size in sizes:
+        upto += size.reads
         if 2 * upto >= total:
-            median = one
+            median = size
             break
-    for place, one in enumerate((sizes[0], median, sizes[-1])):
-        low, high = float(one.low), float(one.high - 1) if one.high is not None else math.inf
+    for place, size_bin in enumerate((sizes[0], median, sizes[-1])):
+        low, high = float(size_bin.low), float(size_bin.high - 1) if size_bin.high is not None else math.inf
         alone = len(sizes) == 1 and mean is not None and low <= mean <= high
         middle = math.sqrt(max(low, 1.0) * high) if high > 0 and math.isfinite(high) else low
         value = mean if alone else (low, middle, high if math.isfinite(high) else low)[place]

@@ -95,7 +95,7 @@ class OpList:
 
 def accesses(lists: Sequence[OpList], names: Mapping[int, str] | None, form: str | None) -> Accesses | None:
     """`names`: of files, by number, where they have paths; `form`: the format of all of them. None: nobody read."""
-    reads = pl.concat([each.rows for each in lists]).filter(_is("read"))
+    reads = pl.concat([op_list.rows for op_list in lists]).filter(_is("read"))
     by_size = _collect(reads.group_by("bytes").agg(pl.len().cast(pl.Int64).alias("reads")).sort("bytes"))
     if by_size.is_empty():
         return None
@@ -161,9 +161,9 @@ def _formats(by_file: pl.DataFrame, names: Mapping[int, str] | None, form: str |
     sums: dict[str, list[float]] = {}
     for row in by_file.iter_rows(named=True):
         name = form or suffix_of((names or {}).get(row["file"], ""))
-        found = sums.setdefault(name, [0, 0, 0, 0.0])
+        totals = sums.setdefault(name, [0, 0, 0, 0.0])
         for place, value in enumerate((1, row["reads"], row["read_bytes"], row["seconds"])):
-            found[place] += value
+            totals[place] += value
     yield from in_order(sums)
 
 
@@ -181,17 +181,19 @@ def in_order(sums: Mapping[str, Sequence[float]]) -> Iterator[FormatUse]:
 
 
 def _order_of(kind: str, lists: Sequence[OpList]) -> AccessOrder:
-    rows = pl.concat([each.rows for each in lists]).filter(_is(kind))
+    rows = pl.concat([op_list.rows for op_list in lists]).filter(_is(kind))
     count = int(_collect(rows.select(pl.len())).item())
     if not count:
         return AccessOrder(0, 0, 0)
-    sequential, consecutive = (sum(each) for each in zip(*(_order(each, kind) for each in lists), strict=True))
+    sequential, consecutive = (
+        sum(counts) for counts in zip(*(_order(op_list, kind) for op_list in lists), strict=True)
+    )
     return AccessOrder(count, sequential, consecutive)
 
 
 def _order(ops: OpList, of: str) -> tuple[int, int]:
     """Those that are sequential, and that are consecutive. Files open from one piece to the next are carried over."""
-    found = np.zeros(2, np.int64)
+    ordered = np.zeros(2, np.int64)
     carried: pl.DataFrame | None = None
     wanted = pl.col("rank").is_not_null() & pl.col("file").is_not_null() & pl.col("kind").is_in(("open", of, "close"))
     new_stream = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in _STREAM)
@@ -214,20 +216,20 @@ def _order(ops: OpList, of: str) -> tuple[int, int]:
             at_or_behind.sum().alias("sequential"),
             right_there.sum().alias("consecutive"),
         )
-        found += counts.row(0)
+        ordered += counts.row(0)
         carried = (
             rows.filter("last", pl.col("end").is_not_null()).drop("before", "last").with_columns(new=pl.lit(0, pl.Int8))
         )
-    return int(found[0]), int(found[1])
+    return int(ordered[0]), int(ordered[1])
 
 
 def op_lengths(lists: Sequence[OpList]) -> dict[int, float]:
     """Seconds of every epoch, from a node's first operation in it to the last."""
-    found: dict[int, float] = {}
-    for each in lists:
-        for epoch, (first, last) in _spans(each).items():
-            found[epoch] = max(found.get(epoch, 0.0), last - first)
-    return found
+    lengths: dict[int, float] = {}
+    for op_list in lists:
+        for epoch, (first, last) in _spans(op_list).items():
+            lengths[epoch] = max(lengths.get(epoch, 0.0), last - first)
+    return lengths
 
 
 def _spans(ops: OpList) -> dict[int, tuple[float, float]]:
@@ -240,10 +242,10 @@ def _spans(ops: OpList) -> dict[int, tuple[float, float]]:
 def ops_over(axis: TimeBins, lists: Sequence[OpList]) -> tuple[Floats, Floats]:
     """By bin: bytes that were read, and seconds of operations."""
     moved, busy = axis.spread(*np.zeros((3, 0))), axis.spread(*np.zeros((3, 0)))
-    for each in lists:
-        shifts = {epoch: axis.begins[epoch] - first for epoch, (first, _) in _spans(each).items()}
+    for op_list in lists:
+        shifts = {epoch: axis.starts[epoch] - first for epoch, (first, _) in _spans(op_list).items()}
         shift = pl.col("epoch").replace_strict(shifts, return_dtype=pl.Float64)
-        for piece in each.pieces("rank", "epoch", "kind", "bytes", "start_seconds", "seconds"):
+        for piece in op_list.pieces("rank", "epoch", "kind", "bytes", "start_seconds", "seconds"):
             rows = piece.filter(pl.col("rank").is_not_null()).with_columns(pl.col("start_seconds") + shift)
             start, seconds = rows["start_seconds"].to_numpy(), rows["seconds"].to_numpy()
             is_read = (rows["kind"] == "read").to_numpy()

@@ -1,6 +1,6 @@
 """When bytes were read and ranks computed: intervals spread over bins of time.
 
-Epochs lie one after another, each as long as its longest rank: nodes' clocks are not compared, only distances from an epoch's begin.
+Epochs lie one after another, each as long as its longest rank: nodes' clocks are not compared, only distances from an epoch's start.
 """
 
 from collections.abc import Mapping
@@ -19,17 +19,17 @@ Floats = npt.NDArray[np.float64]
 class TimeBins:
     """Where epochs begin, and bins of equal width over all of them."""
 
-    begins: dict[int, float]
+    starts: dict[int, float]
     bin_seconds: float
 
     @classmethod
     def of(cls, lengths: Mapping[int, float]) -> "TimeBins | None":
         """None: no time passed."""
-        begins, end = {}, 0.0
+        starts, end = {}, 0.0
         for epoch in sorted(lengths):
-            begins[epoch] = end
+            starts[epoch] = end
             end += lengths[epoch]
-        return cls(begins, end / BINS) if end > 0 and np.isfinite(end) else None
+        return cls(starts, end / BINS) if end > 0 and np.isfinite(end) else None
 
     def spread(self, starts: Floats, ends: Floats, amounts: Floats) -> Floats:
         """Amounts by bin, each divided evenly over its interval; what lasts no time is in one bin."""
@@ -37,13 +37,13 @@ class TimeBins:
         low, high = (np.clip(places / width, 0.0, BINS) for places in (starts, ends))
         first, last = (np.minimum(places.astype(np.int64), BINS - 1) for places in (low, high))
         inside = first == last
-        found = np.bincount(first[inside], amounts[inside], BINS).astype(np.float64)
+        per_bin = np.bincount(first[inside], amounts[inside], BINS).astype(np.float64)
         low, high, first, last, amounts = (column[~inside] for column in (low, high, first, last, amounts))
         rate = amounts / (high - low)
-        found += np.bincount(first, rate * (first + 1 - low), BINS) + np.bincount(last, rate * (high - last), BINS)
+        per_bin += np.bincount(first, rate * (first + 1 - low), BINS) + np.bincount(last, rate * (high - last), BINS)
         steps = np.bincount(first + 1, rate, BINS + 1) - np.bincount(last, rate, BINS + 1)
         whole = np.cumsum(steps)[:BINS]
-        return np.asarray(found + np.maximum(whole, 0.0), np.float64)
+        return np.asarray(per_bin + np.maximum(whole, 0.0), np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +88,13 @@ def loop_over(axis: TimeBins, ranks: pl.DataFrame, moved: pl.DataFrame) -> Loop:
     By steps where they are known: each has an equal part of its rank's bytes, and waits before it computes. Time that
     the steps do not tell (synchronisation, checkpoints) is divided over them. Else evenly over the epoch.
     """
-    begins = pl.col("epoch").replace_strict(axis.begins, default=None, return_dtype=pl.Float64)
+    starts = pl.col("epoch").replace_strict(axis.starts, default=None, return_dtype=pl.Float64)
     rows = (
         ranks.drop("bytes")
         .join(moved, on=["epoch", "rank"], how="left")
-        .with_columns(pl.col("bytes").fill_null(0).cast(pl.Float64), begin=begins)
+        .with_columns(pl.col("bytes").fill_null(0).cast(pl.Float64), epoch_start=starts)
     )
-    rows = rows.drop_nulls(["begin", "epoch_seconds"])
+    rows = rows.drop_nulls(["epoch_start", "epoch_seconds"])
     by_step = rows.filter(pl.col("step_stall_seconds").list.len().fill_null(0) > 0)
     stepped = len(by_step) == len(rows) > 0 and bool(_told(by_step).min() > 0)  # type: ignore[operator]
     entries = _steps(by_step) if stepped else _epochs(rows)
@@ -114,12 +114,12 @@ def _told(rows: pl.DataFrame) -> pl.Series:
 
 
 def _epochs(rows: pl.DataFrame) -> pl.DataFrame:
-    end = pl.col("begin") + pl.col("epoch_seconds")
+    end = pl.col("epoch_start") + pl.col("epoch_seconds")
     return rows.select(
         "bytes",
-        start="begin",
+        start="epoch_start",
         stalled=end,
-        computed="begin",
+        computed="epoch_start",
         end=end,
         stall="stall_seconds",
         compute="compute_seconds",
@@ -130,7 +130,7 @@ def _steps(rows: pl.DataFrame) -> pl.DataFrame:
     """One row for each entry of the lists; several steps in one are not told apart."""
     told = _told(rows)
     lists = rows.select(
-        "begin",
+        "epoch_start",
         "steps_per_entry",
         pl.col("bytes") / pl.col("step_stall_seconds").list.len(),
         (pl.col("epoch_seconds") / told).alias("stretch"),
@@ -139,7 +139,7 @@ def _steps(rows: pl.DataFrame) -> pl.DataFrame:
         pl.int_range(pl.len()).alias("row"),
     ).explode("stall", "compute")
     long = pl.col("stretch") * (pl.col("stall") + pl.col("compute"))
-    end = pl.col("begin") + long.cum_sum().over("row")
+    end = pl.col("epoch_start") + long.cum_sum().over("row")
     split = end - long + pl.col("stretch") * pl.col("stall")
     single = pl.col("steps_per_entry") == 1
     return lists.select(

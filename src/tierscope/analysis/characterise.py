@@ -32,6 +32,7 @@ from tierscope.analysis.character_ops import (
 )
 from tierscope.analysis.character_time import TimeBins, Timeline, loop_lengths, loop_over
 from tierscope.analysis.hidden import IO_KINDS, Hidden, hidden_of
+from tierscope.analysis.latency import ClassLatency, latencies_in
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
 from tierscope.trace.description import Imported, StudyRun
@@ -82,6 +83,7 @@ class Character:
     files: tuple[FileUse, ...]
     formats: tuple[FormatUse, ...]
     missing: dict[str, str]
+    latency: dict[str, ClassLatency]  # by class
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,7 @@ def characterise(trace: Trace, beside: TraceExtras | None = None, categories: Se
         files=seen.largest if seen else (),
         formats=_formats(sums, form, study, seen),
         missing=missing,
+        latency=latencies_in(trace),
     )
 
 
@@ -148,9 +151,9 @@ def _aggregate(io: pl.DataFrame, sums: Sums, kinds: Sequence[str]) -> Fact:
 
 def _io_percent(trace: Trace, io: pl.DataFrame, kinds: Sequence[str]) -> Fact:
     if io["wall_seconds"].has_nulls():
-        return Fact(None, reason="wall seconds of I/O are not in it")
+        return Fact(None, reason="it has no wall seconds of I/O")
     if trace.ranks["epoch_seconds"].has_nulls():
-        return Fact(None, reason="how long epochs took is not in it")
+        return Fact(None, reason="it has no epoch times")
     whole = float(trace.ranks["epoch_seconds"].sum())
     wall = float(io.filter(pl.col("kind").is_in(kinds))["wall_seconds"].sum())
     return Fact(min(100.0, 100 * wall / whole), "wall") if whole > 0 else Fact(None, reason="epochs took no time")
@@ -212,7 +215,7 @@ def _timeline(trace: Trace, io: pl.DataFrame, ops: Sequence[OpList]) -> Timeline
     return Timeline(
         basis,
         axis.bin_seconds,
-        axis.begins,
+        axis.starts,
         rate(read) or (),
         rate(in_flight),
         rate(loop.computing) if loop else None,
@@ -237,7 +240,10 @@ def _missing(
         yield "sizes", "nothing was read" if seen is not None else reason
     if timeline is None:
         darshan = isinstance(trace.about, Imported) and trace.about.facts.source == "darshan"
-        yield "timeline", "nothing in it says when; Darshan does with extended tracing (DXT)" if darshan else reason
+        yield (
+            "timeline",
+            "it has no timestamps; Darshan records them with extended tracing (DXT)" if darshan else reason,
+        )
     if seen is None:
         yield "files", reason
     if form is None and (seen is None or not seen.formats):

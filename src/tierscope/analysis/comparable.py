@@ -11,8 +11,10 @@ import polars as pl
 
 from tierscope.analysis.cases import by_case
 from tierscope.analysis.times import ClassTimes, category_of
+from tierscope.units import about_bytes, counted
 
 TOLERANCE = 0.01  # of the amount: what an uneven division among ranks may trim
+PAYLOAD, SAMPLES, READ = "payload", "samples", "read"  # what an amount is of
 
 
 def comparable_groups(amounts: Sequence[float | None]) -> list[tuple[int, ...]]:
@@ -46,25 +48,44 @@ def data_amounts(times: ClassTimes) -> dict[tuple[Any, ...], float | None]:
     return {point: most.get(tuple(point[index] for index in others)) for point in values}
 
 
+def amount_kind(times: ClassTimes) -> str | None:
+    """What amounts are of: payload (bytes of samples), samples, or read (bytes from tiers); None: they are not known."""
+    epochs = times.epochs
+    for column, kind in (("payload_bytes", PAYLOAD), ("samples", SAMPLES)):
+        if not epochs.is_empty() and column in epochs.columns and not epochs[column].has_nulls():
+            return kind
+    reads = _reads(times)
+    return None if reads.is_empty() or reads["bytes"].has_nulls() else READ
+
+
+def amount_text(amount: float | None, kind: str | None) -> str:
+    if amount is None:
+        return "another amount of data"
+    return counted(round(amount), "sample", grouped=True) if kind == SAMPLES else about_bytes(amount)
+
+
+def _reads(times: ClassTimes) -> pl.DataFrame:
+    return times.table.filter(pl.col("class").is_in([name for name in times.classes if category_of(name) == "READ"]))
+
+
 def _read_in_epochs(times: ClassTimes) -> pl.DataFrame | None:
     """A row for each epoch of each run; None: not known of all of them."""
-    epochs, keys = times.epochs, times.keys
-    for column in ("payload_bytes", "samples"):
-        if not epochs.is_empty() and column in epochs.columns and not epochs[column].has_nulls():
-            return epochs.group_by(keys).agg(pl.col(column).sum().alias("amount"))
-    reads = times.table.filter(pl.col("class").is_in([name for name in times.classes if category_of(name) == "READ"]))
-    if reads.is_empty() or reads["bytes"].has_nulls():
+    keys, kind = times.keys, amount_kind(times)
+    if kind is None:
         return None
-    return reads.group_by(keys).agg(pl.col("bytes").sum().alias("amount"))
+    if kind == READ:
+        return _reads(times).group_by(keys).agg(pl.col("bytes").sum().alias("amount"))
+    column = "payload_bytes" if kind == PAYLOAD else "samples"
+    return times.epochs.group_by(keys).agg(pl.col(column).sum().alias("amount"))
 
 
 def groups_of(times: ClassTimes, points: Sequence[tuple[Any, ...]]) -> tuple[list[tuple[int, ...]], list[float | None]]:
     """Of points, by their swept values: their groups, those of one case after those of another, and the amount of each point."""
     amounts = data_amounts(times)
-    found = [amounts.get(values) for values in points]
+    of_points = [amounts.get(values) for values in points]
     groups = [
         tuple(places[index] for index in group)
         for places in by_case(times, points)
-        for group in comparable_groups([found[place] for place in places])
+        for group in comparable_groups([of_points[place] for place in places])
     ]
-    return groups, found
+    return groups, of_points

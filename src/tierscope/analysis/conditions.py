@@ -8,15 +8,21 @@ import polars as pl
 
 from tierscope.analysis.coverage import coverages, merged
 from tierscope.analysis.times import ClassTimes
+from tierscope.mounts import IN_MEMORY
 from tierscope.trace.coverage import Coverage
 from tierscope.trace.description import Description, Imported, Measured, Simulated, StudyRun, Traced
+
+COLD_COLUMNS = ("point", "repetition", "epoch", "rank", "tier", "checked_bytes", "resident_bytes", "evict_seconds")
+_STATES = ("cold", "warm", "unknown")  # of a tier's metadata; the last of several runs' counts
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """`resident`: the largest share of a real tier's checked bytes that was in the page cache when an epoch began.
+    """`resident`: the largest share of a real tier's checked bytes that was in the page cache when their reading began.
 
-    None: cannot be told. `evicted`: whether files were taken out of the page cache before every epoch.
+    None: cannot be told. `evicted`: whether files were taken out of the page cache as they were read. `metadata`: of every real tier,
+    whether names and inodes were dropped from this host's caches before every epoch (cold), not dropped (warm), or left alone (unknown).
+    `evict_seconds`: the most that evicting took any rank in an epoch, its threads summed; None: nobody evicted, or measured it.
     `processes`: how many of a traced command recorded something; None: not known.
     """
 
@@ -24,7 +30,8 @@ class Conditions:
     emulated: tuple[str, ...] = ()
     resident: dict[str, float | None] = field(default_factory=dict)
     evicted: bool = True
-    warm_metadata: bool = False
+    metadata: dict[str, str] = field(default_factory=dict)
+    evict_seconds: float | None = None
     recorder_seconds_per_op: float | None = None
     relative_stat_seconds: float | None = None  # added to a traced command's; so is the next
     foreign_open_seconds: float | None = None
@@ -37,6 +44,7 @@ class Conditions:
     warm_storages: tuple[str, ...] = ()  # tiers whose storage cannot evict
     one_device: tuple[tuple[str, str], ...] = ()  # tiers that are two names for the same storage
     coverage: Coverage | None = None  # of all runs; None: nobody counted
+    inert: dict[str, str] = field(default_factory=dict)  # swept keys that change nothing, and why (plan/inert.py)
     profilers: tuple[str, ...] = ()  # of others, that measured runs of ours in place of our recorder
 
     @property
@@ -44,6 +52,11 @@ class Conditions:
         """What recording adds to calls by path, where it was measured."""
         costs = {"relative_stat_seconds": self.relative_stat_seconds, "foreign_open_seconds": self.foreign_open_seconds}
         return {name: seconds for name, seconds in costs.items() if seconds is not None}
+
+    @property
+    def warm_metadata(self) -> list[str]:
+        """Tiers whose names and inodes nobody dropped."""
+        return [tier for tier, state in self.metadata.items() if state == "warm"]
 
     @property
     def came(self) -> str:
@@ -72,7 +85,8 @@ def conditions(times: ClassTimes, cold: pl.DataFrame) -> Conditions:
         emulated=tuple(sorted(emulated)),
         resident=resident,
         evicted=not real or "unknown" not in caches,
-        warm_metadata=bool(real) and "warm" in caches,
+        metadata=_metadata(abouts),
+        evict_seconds=_most_evicting(cold),
         recorder_seconds_per_op=_worst(cost.recorder_seconds_per_op for cost in costs),
         relative_stat_seconds=_worst(cost.relative_stat_seconds for cost in costs),
         foreign_open_seconds=_worst(cost.foreign_open_seconds for cost in costs),
@@ -87,6 +101,29 @@ def conditions(times: ClassTimes, cold: pl.DataFrame) -> Conditions:
         coverage=merged(coverages(abouts)),
         processes=sum(_processes(about) for about in abouts) or None,
     )
+
+
+def _metadata(abouts: Iterable[Description]) -> dict[str, str]:
+    """Where files are in memory, so are their names: nobody can drop those."""
+    states: dict[str, str] = {}
+    for about in abouts:
+        if not isinstance(about, Measured) or about.metadata_cache not in _STATES:
+            continue
+        kinds = about.provenance.filesystems if about.provenance else {}
+        for tier in about.tiers:
+            pinned = about.metadata_cache == "cold" and kinds.get(tier.name) in IN_MEMORY
+            state = "warm" if pinned else about.metadata_cache
+            if not tier.emulated:
+                states[tier.name] = max(states.get(tier.name, state), state, key=_STATES.index)
+    return dict(sorted(states.items()))
+
+
+def _most_evicting(cold: pl.DataFrame) -> float | None:
+    if "evict_seconds" not in cold.columns or cold.is_empty():
+        return None
+    sums = cold.group_by("point", "repetition", "epoch", "rank").agg(pl.col("evict_seconds").sum())["evict_seconds"]
+    most = sums.max()
+    return most if isinstance(most, float) and most > 0 else None
 
 
 def _on_one_device(about: Description) -> Iterator[tuple[str, str]]:

@@ -9,9 +9,10 @@ from tierscope.trace.ops import CATEGORIES
 class Counting:
     """What of a result counts. `basis`: wall or busy seconds; None: wall, where they are known. `epoch`: only that one; None: those after the first.
 
-    `categories`: READ, META, WRITE or fewer of them.
+    `categories`: READ, META, WRITE or fewer of them. `case`: only that one of a study; None: all.
     """
 
     basis: str | None = None
     epoch: int | None = None
     categories: tuple[str, ...] = CATEGORIES
+    case: str | None = None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
+from tierscope.analysis.times import DescribedRun
 from tierscope.analysis.wording import Finding
 from tierscope.jsonable import JsonObject
 from tierscope.trace.coverage import Coverage
@@ -30,6 +31,8 @@ CACHE_BYTES_PER_SECOND = (
     256 << 20
 )  # of a reading thread: slower than this, and than the next, it may have been a device
 CACHE_SECONDS_PER_READ = 20e-6
+ELSEWHERE_SHARE = 0.05  # of all bytes that were moved, on no tier
+LEAST_ELSEWHERE_BYTES = 16 << 20  # less is what an interpreter and its libraries read while they start
 LEAST_CACHED_BYTES = 16 << 20
 
 
@@ -43,22 +46,22 @@ class CoverageShare:
     reason: str | None = None
 
 
-def read_share(found: Coverage) -> CoverageShare:
-    if found.mapped_fault_bytes is None:
+def read_share(coverage: Coverage) -> CoverageShare:
+    if coverage.mapped_fault_bytes is None:
         return CoverageShare(None, reason="not_counted")
-    return _share(found, found.seen_read_bytes, found.kernel_read_bytes, found.mapped_fault_bytes)
+    return _share(coverage, coverage.seen_read_bytes, coverage.kernel_read_bytes, coverage.mapped_fault_bytes)
 
 
-def written_share(found: Coverage) -> CoverageShare:
-    return _share(found, found.seen_written_bytes, found.kernel_written_bytes, 0)
+def written_share(coverage: Coverage) -> CoverageShare:
+    return _share(coverage, coverage.seen_written_bytes, coverage.kernel_written_bytes, 0)
 
 
-def _share(found: Coverage, seen: int, counted: int | None, mapped: int) -> CoverageShare:
+def _share(coverage: Coverage, seen: int, counted: int | None, mapped: int) -> CoverageShare:
     if counted is None:
         return CoverageShare(None, reason="not_counted")
-    if found.unknown_processes:
+    if coverage.unknown_processes:
         return CoverageShare(None, reason="elsewhere")
-    if found.ring_processes:
+    if coverage.ring_processes:
         return CoverageShare(None, reason="io_uring")
     if seen > MORE_SEEN * counted + LEAST_UNSEEN_BYTES:
         return CoverageShare(None, reason="more_seen")
@@ -68,13 +71,13 @@ def _share(found: Coverage, seen: int, counted: int | None, mapped: int) -> Cove
     return CoverageShare(min(1.0, seen / whole), max(0, whole - seen), bool(mapped))
 
 
-def merged(found: Sequence[Coverage]) -> Coverage | None:
+def merged(parts: Sequence[Coverage]) -> Coverage | None:
     """Of all runs; a count that one of them lacks is not known."""
-    if not found:
+    if not parts:
         return None
     columns: dict[str, int | float | None] = {}
     for name in Coverage.__struct_fields__:
-        values = [getattr(one, name) for one in found]
+        values = [getattr(coverage, name) for coverage in parts]
         columns[name] = None if any(value is None for value in values) else sum(values)
     return Coverage(**columns)  # type: ignore[arg-type]
 
@@ -83,12 +86,12 @@ def coverages(abouts: Sequence[Description]) -> list[Coverage]:
     return [about.coverage for about in abouts if isinstance(about, Measured | Traced) and about.coverage is not None]
 
 
-def coverage_json(found: Coverage | None) -> JsonObject | None:
-    if found is None:
+def coverage_json(coverage: Coverage | None) -> JsonObject | None:
+    if coverage is None:
         return None
-    read, written = read_share(found), written_share(found)
+    read, written = read_share(coverage), written_share(coverage)
     return {
-        **structs.asdict(found),
+        **structs.asdict(coverage),
         "share": read.value,
         "share_is_lower_bound": read.bound,
         "written_share": written.value,
@@ -121,14 +124,27 @@ def _lost(about: Traced) -> bool:
 
 
 def _low(what: str, share: CoverageShare, about: Measured | Traced) -> Finding:
-    found = about.coverage
-    assert found is not None
+    coverage = about.coverage
+    assert coverage is not None
     assert share.value is not None
-    seen = found.seen_read_bytes if what == "read" else found.seen_written_bytes
-    by_maps = what == "read" and 2 * (found.mapped_fault_bytes or 0) > share.unseen_bytes
+    seen = coverage.seen_read_bytes if what == "read" else coverage.seen_written_bytes
+    by_maps = what == "read" and 2 * (coverage.mapped_fault_bytes or 0) > share.unseen_bytes
     cause = "mmap" if by_maps else "process" if isinstance(about, Traced) else "library"
     numbers = {"percent": 100 * share.value, "seen_bytes": seen, "all_bytes": seen + share.unseen_bytes}
     return Finding("low_coverage", {"what": what, "is_bound": share.bound, **numbers, "cause": cause})
+
+
+def about_elsewhere(runs: Sequence[DescribedRun]) -> Iterator[Finding]:
+    """Of traced commands: what they moved on no tier, by bytes, because nobody timed it. Without this, little I/O on tiers would read as little I/O."""
+    for run in runs:
+        if not isinstance(run.about, Traced) or run.about.coverage is None:
+            continue
+        coverage = run.about.coverage
+        seen = coverage.seen_read_bytes + coverage.seen_written_bytes
+        elsewhere = seen - run.moved_bytes
+        if elsewhere > max(LEAST_ELSEWHERE_BYTES, ELSEWHERE_SHARE * seen):
+            numbers = {"percent": 100 * elsewhere / seen, "bytes": elsewhere, "all_bytes": seen}
+            yield Finding("elsewhere", numbers)
 
 
 def about_page_cache(abouts: Sequence[Description], said: frozenset[str]) -> Iterator[Finding]:
@@ -136,16 +152,18 @@ def about_page_cache(abouts: Sequence[Description], said: frozenset[str]) -> Ite
     for about in abouts:
         if not isinstance(about, Measured | Traced) or about.coverage is None:
             continue
-        found, tiers = about.coverage, [tier.name for tier in about.tiers if not tier.emulated]
+        coverage, tiers = about.coverage, [tier.name for tier in about.tiers if not tier.emulated]
         kinds = about.provenance.filesystems if about.provenance else {}
-        device, moved = found.device_read_bytes, found.real_read_bytes
-        if device is None or moved < LEAST_CACHED_BYTES or found.unknown_processes or said & set(tiers):
+        device, moved = coverage.device_read_bytes, coverage.real_read_bytes
+        if device is None or moved < LEAST_CACHED_BYTES or coverage.unknown_processes or said & set(tiers):
             continue
         if not all(kinds.get(tier) in COUNTING for tier in tiers):
             continue  # cannot be told
-        rate = moved / max(found.real_read_seconds, 1e-9)
-        each = found.real_read_seconds / max(1, found.real_read_ops)
-        if device < DEVICE_SHARE * moved and (rate > CACHE_BYTES_PER_SECOND or each < CACHE_SECONDS_PER_READ):
+        rate = moved / max(coverage.real_read_seconds, 1e-9)
+        seconds_per_read = coverage.real_read_seconds / max(1, coverage.real_read_ops)
+        if device < DEVICE_SHARE * moved and (
+            rate > CACHE_BYTES_PER_SECOND or seconds_per_read < CACHE_SECONDS_PER_READ
+        ):
             numbers = {"read_bytes": moved, "device_bytes": device, "bytes_per_second": rate}
             yield Finding("page_cache_speed", {"tiers": tiers, **numbers})
             return

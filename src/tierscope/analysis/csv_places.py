@@ -48,7 +48,7 @@ class CsvText:
             header = header or cells
             if len(cells) != len(header):
                 raise UserError(
-                    f"{self.path}:{line}: has {len(cells)} cells where the header has {len(header)}; make them equal"
+                    f"{self.path}:{line}: has {len(cells)} cells, but the header has {len(header)}; make them equal"
                 ) from None
 
 
@@ -59,9 +59,9 @@ def read_text(path: str) -> CsvText:
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except ValueError:  # a NUL in the name
-        raise UserError(f"{path}: is no name of a file") from None
+        raise UserError(f"{path}: is not a valid file name") from None
     except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}; give a table of times as CSV") from None
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}; use a table of times as CSV") from None
     _refuse_binary(text)
     _refuse_wide(text)
     return text
@@ -93,7 +93,7 @@ def _refuse_binary(text: CsvText) -> None:
         line = content.count(b"\n", 0, place) + 1
         raise UserError(f"{path}:{line}: is not UTF-8 text; save the table as CSV in UTF-8")
     if b"\r" in content[:MOST_HEADER_BYTES].lstrip(b"\r\n").partition(b"\n")[0].rstrip(b"\r"):
-        raise UserError(f"{path}: has lines that end in CR only; save it with line ends LF or CRLF")
+        raise UserError(f"{path}: has CR line endings; save it with LF or CRLF")
 
 
 def _refuse_wide(text: CsvText) -> None:
@@ -102,10 +102,10 @@ def _refuse_wide(text: CsvText) -> None:
     if len(content) > MOST_HEADER_BYTES and content.find(b"\n", 0, MOST_HEADER_BYTES) < 0:
         raise UserError(f"{text.path}:1: is longer than {about_bytes(MOST_HEADER_BYTES)}; {FIRST_LINE}")
     if columns > MOST_COLUMNS:
-        raise UserError(f"{text.path}:1: has {columns:,} columns, and at most {MOST_COLUMNS:,} are read; {FIRST_LINE}")
+        raise UserError(f"{text.path}:1: has {columns:,} columns; the maximum is {MOST_COLUMNS:,}; {FIRST_LINE}")
     if columns * (content.count(b"\n") + 1) > len(content) + _SPARE_CELLS:
         text.refuse_ragged()
-        raise UserError(f"{text.path}: has more blank lines than rows can be; remove them")
+        raise UserError(f"{text.path}: has too many blank lines; remove them")
 
 
 def _no_utf8(content: bytes) -> int | None:

@@ -11,7 +11,8 @@ import polars as pl
 from tierscope.analysis.about_import import about_import, about_profiled
 from tierscope.analysis.breakdown import Breakdown, counted_epochs, sweep_text
 from tierscope.analysis.conditions import Conditions
-from tierscope.analysis.coverage import about_coverage, about_page_cache
+from tierscope.analysis.coverage import about_coverage, about_elsewhere, about_page_cache
+from tierscope.analysis.feasible import about_feasibility
 from tierscope.analysis.goals import about_goal
 from tierscope.analysis.habits import about_habits, about_study
 from tierscope.analysis.staging_costs import rates_at_best
@@ -56,6 +57,8 @@ def find(
     finished = len(times.about) + unread_runs
     if expected_runs is not None and finished < expected_runs:
         findings.append(Finding("partial", {"finished": finished, "total": expected_runs}))
+    findings += [Finding("inert_key", {"key": key, "why": why}) for key, why in given.inert.items()]
+    findings += about_feasibility(breakdown, bool(given.simulated))
     findings += about_training(training)
     findings += about_goal(breakdown, goal)
     findings += _about_amounts(breakdown)
@@ -66,6 +69,7 @@ def find(
     warm = frozenset(finding.evidence["tier"] for finding in findings if finding.kind in ("warm_pages", "warm_storage"))
     low = [] if times.epoch is not None else [*about_coverage(times.about), *about_page_cache(times.about, warm)]
     findings += low
+    findings += about_elsewhere(times.runs) if times.epoch is None else []
     findings += _about_simulation(times, breakdown, given) if given.simulated else []
     findings += _about_ranks(times, breakdown, given)
     for run in times.runs:
@@ -90,12 +94,17 @@ def find(
     return findings
 
 
+def _some(names: Sequence[str | None]) -> list[str | None]:
+    return [*names[:MOST_NAMED], *(["…"] if len(names) > MOST_NAMED else [])]
+
+
 def _about_amounts(breakdown: Breakdown) -> list[Finding]:
     """Points that read different amounts of data cannot be ranked, nor points of different cases."""
     if len(breakdown.groups) < 2:
         return []
-    if (first := breakdown.groups[0].case) is not None:
-        return [Finding("several_cases", {"cases": len({group.case for group in breakdown.groups}), "first": first})]
+    cases = list(dict.fromkeys(group.case for group in breakdown.groups))
+    if len(cases) > 1:
+        return [Finding("several_cases", {"cases": len(cases), "names": _some(cases)})]
     return [Finding("different_data", {"groups": len(breakdown.groups), "points": len(breakdown.summary)})]
 
 
@@ -114,15 +123,23 @@ def _about_tiers(given: Conditions) -> list[Finding]:
     if not given.evicted:
         findings.append(Finding("not_evicted", {}))
     if given.warm_metadata:
-        findings.append(Finding("warm_metadata", {}))
+        findings.append(Finding("warm_metadata", {"tiers": given.warm_metadata}))
     return findings
 
 
 def _about_simulation(times: ClassTimes, breakdown: Breakdown, given: Conditions) -> list[Finding]:
     simulated = [about for about in times.about if isinstance(about, Simulated)]
     findings = [Finding("upper_bound", {})] if any(about.upper_bound for about in simulated) else []
+    if shares := [about.sampled_share for about in simulated if about.sampled_share is not None]:
+        findings.append(Finding("sampled_operations", {"percent": 100 * min(shares)}))
+    for why in dict.fromkeys(why for about in simulated for why in about.unidentified):
+        where = [sweep_text(about.sweep) or "the study" for about in simulated if why in about.unidentified]
+        points = list(dict.fromkeys(where))
+        findings.append(Finding("not_identified", {"why": why, "points": points, "first": points[0]}))
     if given.checkpoints_left_out:
         findings.append(Finding("checkpoints_not_simulated", {}))
+    if tiers := sorted({tier for about in simulated for tier in about.writes_as_reads}):
+        findings.append(Finding("writes_as_reads", {"tiers": tiers}))
     if "bound" in given.simulated and _sum(times.epochs, "compute_seconds") > 0:
         findings.append(Finding("rough_bound", {}))
     return [*findings, *_about_stations(simulated, breakdown), *_about_staging(breakdown)]
@@ -148,7 +165,8 @@ def _about_staging(breakdown: Breakdown) -> list[Finding]:
     """Where a sweep of cache rates begins without any: when is it worth it to stage? All other keys as at the best point."""
     points = rates_at_best(breakdown)
     bare = next((point for point in points if point.sweep["cache_rate"] == 0), None)
-    staged = [point for point in points if point is not bare and point.staging_seconds and point.epoch_seconds]
+    possible = [point for point in points if point.is_possible and point is not bare]
+    staged = [point for point in possible if point.staging_seconds and point.epoch_seconds]
     if bare is None or not staged:
         return []
     paying = [(point.break_even_epochs, point) for point in staged if point.break_even_epochs is not None]
@@ -187,8 +205,9 @@ def _about_ranks(times: ClassTimes, breakdown: Breakdown, given: Conditions) -> 
     known = at_best.drop_nulls(["stall_seconds", "epoch_seconds"])
     known = known.filter(pl.col("epoch").is_in(list(counted_epochs(known["epoch"]))))
     waited = _sum(known, "stall_seconds") / max(1e-9, _sum(known, "epoch_seconds"))
+    stood = float(known["checkpoint_seconds"].fill_null(0.0).sum()) / max(1e-9, _sum(known, "epoch_seconds"))
     reads = breakdown.best.io.median > 0  # else there is nothing to hide
-    if reads and _sum(epochs, "compute_seconds") > 0 and waited < HIDDEN_SHARE and not known.is_empty():
+    if reads and _sum(epochs, "compute_seconds") > 0 and waited + stood < HIDDEN_SHARE and not known.is_empty():
         findings.append(Finding("hidden", {"percent": 100 * waited}))
     return findings
 

@@ -29,8 +29,19 @@ def about_goal(breakdown: Breakdown, goal: Goal | None) -> list[Finding]:
     return [finding for group in reversed(first.values()) for finding in _of_group(group, goal)]
 
 
+def is_goal_met(breakdown: Breakdown, goal: Goal) -> bool:
+    """Whether every case meets it, at a point that fits; as `about_goal` says it."""
+    first = {group.case: group for group in reversed(breakdown.groups)}
+    return all(
+        any((value := _VALUES[goal.kind](point)) is not None and goal.is_met(value) for point in group.possible)
+        for group in first.values()
+    )
+
+
 def _of_group(group: PointGroup, goal: Goal) -> list[Finding]:
-    points = group.points
+    points = group.possible
+    if not points:
+        return []  # none fits, and another finding says that
     reached = {index: value for index, point in enumerate(points) if (value := _VALUES[goal.kind](point)) is not None}
     if not reached:
         return [Finding("goal_unknown", {"goal": goal.short, "needed": _NEEDED[goal.kind]})]
@@ -64,5 +75,5 @@ def _missed(goal: Goal, point: SweepPoint, value: float) -> JsonObject:
 def _holding(goal: Goal, point: SweepPoint) -> str | None:
     """What to begin with: no storage makes an epoch shorter than what it has without waiting."""
     if goal.kind == EPOCH and point.unstalled_seconds is not None and not goal.is_met(point.unstalled_seconds):
-        return "what is no I/O: no storage meets it"
+        return "non-I/O time: no storage can meet it"
     return point.bottleneck

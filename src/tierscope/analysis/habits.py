@@ -25,7 +25,7 @@ THRESHOLDS: dict[str, float] = {
     "many_requests": 100,
     "requests_per_open": 4,
     "small_share": 0.5,  # of reads, where a few large ones make the mean large
-    "large_request_bytes": 1 << 20,  # what storage moves at once, where nothing better is known
+    "large_request_bytes": 1 << 20,  # a typical storage transfer, where nothing better is known
     "skew": 1.5,  # slowest process ÷ median process
     "skew_ranks": 4,
     "node_skew": 1.3,  # slowest node ÷ median node
@@ -69,9 +69,14 @@ def about_study(times: ClassTimes, breakdown: Breakdown) -> Iterator[Finding]:
     alone = study.workload.dataset.num_samples_per_file == 1  # where opens are told: Darshan does not
     yield from _files(tier, structs.replace(habit, files=habit.opens) if alone and habit.opens is not None else habit)
     yield from _requests(tier, structs.replace(habit, transfer_bytes=study.workload.reader.transfer_size))
-    for each in study.system.tiers:
-        if each.emulate and each.name in at_best.habits and files * each.stripe_count < each.servers:
-            evidence = {"tier": each.name, "files": files, "stripe_count": each.stripe_count, "servers": each.servers}
+    for defined in study.system.tiers:
+        if defined.emulate and defined.name in at_best.habits and files * defined.stripe_count < defined.servers:
+            evidence = {
+                "tier": defined.name,
+                "files": files,
+                "stripe_count": defined.stripe_count,
+                "servers": defined.servers,
+            }
             yield Finding("idle_servers", evidence)
 
 
@@ -190,7 +195,7 @@ def _limit(habit: Habit) -> dict[str, str | int]:
     for nbytes, words in ((habit.transfer_bytes, "the transfer size"), (habit.stripe_bytes, "the stripe size")):
         if nbytes:
             return {"limit": words, "limit_bytes": nbytes}
-    return {"limit": "what storage moves at once", "limit_bytes": int(THRESHOLDS["large_request_bytes"])}
+    return {"limit": "a typical storage transfer", "limit_bytes": int(THRESHOLDS["large_request_bytes"])}
 
 
 def _servers(tier: str, habit: Habit) -> Iterator[Finding]:

@@ -31,12 +31,13 @@ class RankHidden:
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """`share` is None where `reason` says why. `slowest`: of every epoch."""
+    """`share` is None where `reason` says why. `slowest`: of every epoch. Epoch 0: not told apart."""
 
     share: float | None
     reason: str = ""
     by_rank: tuple[RankHidden, ...] = ()
     slowest: tuple[RankHidden, ...] = ()
+    basis: str = BASIS
 
     @property
     def slowest_share(self) -> float | None:
@@ -74,11 +75,11 @@ def _reason(rows: pl.DataFrame) -> str:
     if rows.is_empty():
         return "no I/O was recorded"
     if rows["compute_seconds"].has_nulls():
-        return "compute is not in it"
+        return "it has no compute times"
     if rows["stall_seconds"].has_nulls():
-        return "how long training waited for data is not in it"
+        return "it has no stall times"
     if rows["wall"].has_nulls():
-        return "wall seconds of I/O are not in it: operations that overlap cannot be told from others"
+        return "it has no wall seconds of I/O, so overlapping operations cannot be distinguished"
     return "" if rows["wall"].sum() > 0 else "I/O took no time"
 
 

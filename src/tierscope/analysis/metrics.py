@@ -2,7 +2,7 @@
 
 Of a rank and an epoch:
 
-- AU (DLIO's): compute seconds over epoch seconds, both without the steps at the begin and the end that do not count, and without
+- AU (DLIO's): compute seconds over epoch seconds, both without the steps at the start and the end that do not count, and without
   checkpoints. Where steps were added up (`steps_per_entry`), the whole first or last entry does not count.
 - AU of the whole epoch (ours): compute seconds over epoch seconds, with everything in it.
 - samples per second and MB per second: samples delivered and bytes that reads really returned, over epoch seconds. A MB is 2**20
@@ -91,11 +91,11 @@ class PointMetrics:
 def point_metrics(traces: Iterable[Trace], wanted: MetricOptions) -> list[PointMetrics]:
     """Of runs of ours, in the order of points and repetitions."""
     sweeps: dict[int, SweepValues] = {}
-    found: dict[int, list[EpochMetrics]] = {}
+    by_point: dict[int, list[EpochMetrics]] = {}
     for trace in traces:
         sweeps[trace.key.point] = trace.about.sweep
-        found.setdefault(trace.key.point, []).extend(epoch_metrics(trace, wanted))
-    return [PointMetrics(point, sweeps[point], tuple(epochs)) for point, epochs in sorted(found.items())]
+        by_point.setdefault(trace.key.point, []).extend(epoch_metrics(trace, wanted))
+    return [PointMetrics(point, sweeps[point], tuple(epochs)) for point, epochs in sorted(by_point.items())]
 
 
 def epoch_metrics(trace: Trace, wanted: MetricOptions) -> list[EpochMetrics]:
@@ -106,7 +106,7 @@ def epoch_metrics(trace: Trace, wanted: MetricOptions) -> list[EpochMetrics]:
     for row in trace.ranks.sort("epoch", "rank").iter_rows(named=True):
         if row["epoch_seconds"] is None or row["samples"] is None:
             raise ResultError(
-                "these metrics need a rank's samples and the time of its epochs, which only runs of ours have; 'tierscope run' makes one"
+                "these metrics need the samples and epoch times of every rank, which only 'tierscope run' records; run the study"
             )
         moved = nbytes.get((row["epoch"], row["rank"]), 0)
         epochs.setdefault(row["epoch"], []).append(_rank_metrics(row, moved, wanted))
@@ -208,7 +208,7 @@ def metric_lines(point: PointMetrics, accelerators: int, au_goal: float | None) 
 
 def _line(label: str, values: Sequence[float]) -> str:
     if not values:
-        return f"{label}: unknown (no step is left that counts)"
+        return f"{label}: unknown (no counted step)"
     return f"{label}: {statistics.fmean(values):.4f} ({_stdev(values):.4f})"
 
 

@@ -25,16 +25,16 @@ def habits_of(io: pl.DataFrame) -> dict[str, Habit]:
         .unique("tier", keep="first", maintain_order=True)
     )
     without_opens = set(ranked.filter(pl.col("kind") == "meta")["tier"])
-    found: dict[str, Habit] = {}
+    habits: dict[str, Habit] = {}
     for tier, epoch, opens, reads, read_bytes in busiest.iter_rows():
         histograms = ranked.filter(reading & (pl.col("tier") == tier) & (pl.col("epoch") == epoch))["size_histogram"]
-        found[tier] = Habit(
+        habits[tier] = Habit(
             opens=None if tier in without_opens else opens,
             reads=reads,
             read_bytes=read_bytes,
             sizes=None if histograms.has_nulls() else _sizes(histograms),
         )
-    return found
+    return habits
 
 
 def _sizes(histograms: pl.Series) -> tuple[tuple[int, int], ...]:

@@ -148,19 +148,19 @@ class Shuffling:
         return list(dict.fromkeys(row.shuffle for row in self.rows))
 
 
-def about_shuffling(found: Shuffling) -> list[Finding]:
+def about_shuffling(shuffling: Shuffling) -> list[Finding]:
     """What local shuffle costs each network, which chunk is enough, and what it saves; the worst batch stands for all."""
     findings: list[Finding] = []
-    if found.seeds >= FEWEST_SEEDS and Shuffle(GLOBAL) in found.shuffles:
-        for network, layout in dict.fromkeys((network, layout) for network, layout, _ in found.cases):
-            findings += _about_local(found, network, layout)
-    if found.seeds < FEWEST_SEEDS:
-        findings.append(Finding("shuffle_few_seeds", {"seeds": found.seeds, "enough": FEWEST_SEEDS}))
-    return [*findings, *_about_io(found)]
+    if shuffling.seeds >= FEWEST_SEEDS and Shuffle(GLOBAL) in shuffling.shuffles:
+        for network, layout in dict.fromkeys((network, layout) for network, layout, _ in shuffling.cases):
+            findings += _about_local(shuffling, network, layout)
+    if shuffling.seeds < FEWEST_SEEDS:
+        findings.append(Finding("shuffle_few_seeds", {"seeds": shuffling.seeds, "enough": FEWEST_SEEDS}))
+    return [*findings, *_about_io(shuffling)]
 
 
-def _about_local(found: Shuffling, network: str, layout: str) -> Iterator[Finding]:
-    cases = [found.of_case(case) for case in found.cases if case[:2] == (network, layout)]
+def _about_local(shuffling: Shuffling, network: str, layout: str) -> Iterator[Finding]:
+    cases = [shuffling.of_case(case) for case in shuffling.cases if case[:2] == (network, layout)]
     beside = [(rows[Shuffle(GLOBAL)], rows[Shuffle(LOCAL)], rows) for rows in cases if Shuffle(LOCAL) in rows]
     if not beside:
         return
@@ -169,10 +169,10 @@ def _about_local(found: Shuffling, network: str, layout: str) -> Iterator[Findin
         "network": _NETWORKS.get(network, network),
         "layout": layout,
         "batch": whole.batch,
-        "ranks": found.ranks,
+        "ranks": shuffling.ranks,
         "global_percent": 100 * whole.last,
         "local_percent": 100 * local.last,
-        "seeds": found.seeds,
+        "seeds": shuffling.seeds,
     }
     if not local.falls_short_of(whole):
         yield Finding("shuffle_local_enough", evidence)
@@ -181,7 +181,7 @@ def _about_local(found: Shuffling, network: str, layout: str) -> Iterator[Findin
     enough = [
         row
         for shuffle, row in rows.items()
-        if shuffle.nodes is not None and not any(each[shuffle].falls_short_of(each[Shuffle(GLOBAL)]) for each in cases)
+        if shuffle.nodes is not None and not any(case[shuffle].falls_short_of(case[Shuffle(GLOBAL)]) for case in cases)
     ]
     if enough:  # at every batch
         chunk = min(enough, key=lambda row: row.shuffle.nodes or 0)
@@ -195,24 +195,24 @@ def _about_local(found: Shuffling, network: str, layout: str) -> Iterator[Findin
                 "chunk": chunk.shuffle.text,
                 "percent": 100 * chunk.last,
                 "global_percent": 100 * whole.last,
-                "seeds": found.seeds,
+                "seeds": shuffling.seeds,
                 "chunk_bytes": chunk.io.needed_bytes,
                 "whole_bytes": whole.io.needed_bytes,
             },
         )
 
 
-def _about_io(found: Shuffling) -> Iterator[Finding]:
+def _about_io(shuffling: Shuffling) -> Iterator[Finding]:
     """Of the batch at which global shuffle takes longest."""
-    whole = [row for row in found.rows if row.shuffle == Shuffle(GLOBAL)]
-    if not whole or Shuffle(LOCAL) not in found.shuffles:
+    whole = [row for row in shuffling.rows if row.shuffle == Shuffle(GLOBAL)]
+    if not whole or Shuffle(LOCAL) not in shuffling.shuffles:
         return
     longest = max(whole, key=lambda row: row.io.median)
-    local = found.of_case(longest.case)[Shuffle(LOCAL)]
+    local = shuffling.of_case(longest.case)[Shuffle(LOCAL)]
     evidence = {
-        "system": found.system,
+        "system": shuffling.system,
         "batch": longest.batch,
-        "sample_bytes": found.sample_bytes,
+        "sample_bytes": shuffling.sample_bytes,
         "global_seconds": longest.io.median,
         "local_seconds": local.io.median,
         "global_bytes": longest.io.needed_bytes,
@@ -221,27 +221,27 @@ def _about_io(found: Shuffling) -> Iterator[Finding]:
     yield Finding("shuffle_io_saved" if local.io.median < longest.io.median else "shuffle_io_not_saved", evidence)
 
 
-def shuffling_json(found: Shuffling) -> JsonObject:
+def shuffling_json(shuffling: Shuffling) -> JsonObject:
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": KIND,
-        "data": asdict(found.data),
-        "training": asdict(found.training),
-        "io": asdict(found.storage),
-        "rows": [_row_json(found, row) for row in found.rows],
-        "findings": [finding_json(finding) for finding in about_shuffling(found)],
+        "data": asdict(shuffling.data),
+        "training": asdict(shuffling.training),
+        "io": asdict(shuffling.storage),
+        "rows": [_row_json(shuffling, row) for row in shuffling.rows],
+        "findings": [finding_json(finding) for finding in about_shuffling(shuffling)],
     }
 
 
-def _row_json(found: Shuffling, row: ShuffleRow) -> JsonObject:
+def _row_json(shuffling: Shuffling, row: ShuffleRow) -> JsonObject:
     return {
         "shuffle": row.shuffle.name,
         "shuffle_nodes": row.shuffle.nodes,
         "batch": row.batch,
-        "ranks": found.ranks,
+        "ranks": shuffling.ranks,
         "layout": row.layout,
         "network": row.network,
-        "seeds": found.seeds,
+        "seeds": shuffling.seeds,
         "accuracy": row.medians,
         "accuracy_low": row.lows,
         "accuracy_high": row.highs,

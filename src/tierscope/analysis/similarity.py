@@ -4,15 +4,24 @@ Both values of a metric are divided by the larger of the two; the similarity is 
 half the other's it is 1. So each metric's signed difference (A − B) ÷ larger is given too, and the largest of them. A metric that is zero in both
 is alike (1 in both vectors).
 
+The cosine hardly shows one metric: with n metrics, n − 1 of them equal, it is at least √((n − 1)/n) whatever the last one is. So every metric also has the cosine of the
+others (`cosine_without`), which tells what holds it down; metrics that differ twofold or more are named (`far_apart`); and runs of different scale are told, since I/O time,
+bytes and files grow with it.
+
 Where one is known from single reads and the other only within a bin, each is taken where its limits come nearest to the other's: the difference is at
 least that (`at_least`). A metric that either lacks is left out, and named.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from tierscope.analysis.character_metrics import METRICS, Fact
 from tierscope.analysis.characterise import Character
+
+FAR = 2.0  # larger ÷ smaller, from which on a metric is named
+AMOUNTS = ("io_seconds", "bytes", "files")  # grow with ranks, epochs and data; the others do not
+_RISE = 0.0005  # of the cosine, that is worth a word
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +33,19 @@ class Compared:
     second: float
     difference: float
     at_least: bool = False  # one of them is known within limits only
+    cosine_without: float | None = None  # of all other metrics; None: there are none
+
+    @property
+    def ratio(self) -> float:
+        """The larger over the smaller; infinite where only one is zero."""
+        low, high = sorted((self.first, self.second))
+        return high / low if low > 0 else math.inf if high > 0 else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunScale:
+    ranks: int
+    epochs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,50 +56,94 @@ class UncomparedMetric:
 
 @dataclass(frozen=True, slots=True)
 class Similarity:
-    """`cosine` and `largest` are None where no metric is in both."""
+    """`cosine` and `largest` are None where no metric is in both. `scales`: of the first and the second."""
 
     cosine: float | None
     metrics: tuple[Compared, ...]
     largest: Compared | None
     left_out: tuple[UncomparedMetric, ...]
+    scales: tuple[RunScale, RunScale]
+
+    @property
+    def held_down_by(self) -> tuple[Compared, ...]:
+        """Metrics without which the cosine would be higher, the one that costs most first."""
+        lowering = [metric for metric in self.metrics if self.rise(metric) >= _RISE]
+        return tuple(sorted(lowering, key=self.rise, reverse=True))
+
+    def rise(self, metric: Compared) -> float:
+        """By how much the cosine would rise without a metric; negative: it would fall."""
+        return 0.0 if metric.cosine_without is None or self.cosine is None else metric.cosine_without - self.cosine
+
+    @property
+    def far_apart(self) -> tuple[Compared, ...]:
+        """Metrics that differ twofold or more, the most different first."""
+        return tuple(
+            sorted((metric for metric in self.metrics if metric.ratio >= FAR), key=lambda metric: -metric.ratio)
+        )
+
+    @property
+    def same_scale(self) -> bool:
+        """As many ranks and epochs, and not twice the bytes."""
+        return self.scales[0] == self.scales[1] and not any(metric.name == "bytes" for metric in self.far_apart)
+
+    @property
+    def habits(self) -> tuple[Compared, ...]:
+        """The metrics that do not grow with scale."""
+        return tuple(metric for metric in self.metrics if metric.name not in AMOUNTS)
+
+    @property
+    def cosine_of_habits(self) -> float | None:
+        return cosine_of(self.habits)
+
+    @property
+    def least_for_one(self) -> float | None:
+        """How low the cosine can be if all metrics but one are equal."""
+        n = len(self.metrics)
+        return math.sqrt((n - 1) / n) if n else None
 
 
 def similarity(first: Character, second: Character) -> Similarity:
     compared: list[Compared] = []
     left_out: list[UncomparedMetric] = []
     for name in METRICS:
-        one, other = first.metrics[name], second.metrics[name]
-        reasons = [f"{side}: {fact.reason}" for side, fact in (("A", one), ("B", other)) if fact.value is None]
-        if one.value is None or other.value is None:
+        this, other = first.metrics[name], second.metrics[name]
+        reasons = [f"{side}: {fact.reason}" for side, fact in (("A", this), ("B", other)) if fact.value is None]
+        if this.value is None or other.value is None:
             left_out.append(UncomparedMetric(name, "; ".join(reasons)))
         else:
-            compared.append(_compare(name, one, other))
-    largest = max(compared, key=lambda each: abs(each.difference), default=None)
-    return Similarity(_cosine(compared), tuple(compared), largest, tuple(left_out))
+            compared.append(_compare(name, this, other))
+    explained = tuple(
+        replace(metric, cosine_without=cosine_of([*compared[:place], *compared[place + 1 :]]))
+        for place, metric in enumerate(compared)
+    )
+    largest = max(explained, key=lambda metric: abs(metric.difference), default=None)
+    scales = RunScale(len(first.ranks), first.epochs), RunScale(len(second.ranks), second.epochs)
+    return Similarity(cosine_of(compared), explained, largest, tuple(left_out), scales)
 
 
-def _compare(name: str, one: Fact, other: Fact) -> Compared:
-    first, second = one.value or 0.0, other.value or 0.0
-    at_least = one.basis != other.basis and (one.low is not None or other.low is not None)
+def _compare(name: str, this: Fact, other: Fact) -> Compared:
+    first, second = this.value or 0.0, other.value or 0.0
+    at_least = this.basis != other.basis and (this.low is not None or other.low is not None)
     if at_least:
-        first, second = _nearest(one.limits, other.limits)
+        first, second = _nearest(this.limits, other.limits)
     top = max(first, second)
     return Compared(name, first, second, (first - second) / top if top > 0 else 0.0, at_least)
 
 
-def _nearest(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+def _nearest(this: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
     """The two values within these limits that are nearest to each other."""
-    low, high = max(one[0], other[0]), min(one[1], other[1])
+    low, high = max(this[0], other[0]), min(this[1], other[1])
     if low <= high:
         return low, low
-    return (one[0], other[1]) if one[0] > other[1] else (one[1], other[0])
+    return (this[0], other[1]) if this[0] > other[1] else (this[1], other[0])
 
 
-def _cosine(compared: list[Compared]) -> float | None:
+def cosine_of(compared: Sequence[Compared]) -> float | None:
+    """D-E-1 of these metrics; None: there are none."""
     if not compared:
         return None
-    pairs = [_scaled(each.first, each.second) for each in compared]
-    dot = math.fsum(one * other for one, other in pairs)
+    pairs = [_scaled(metric.first, metric.second) for metric in compared]
+    dot = math.fsum(this * other for this, other in pairs)
     first, second = (math.sqrt(math.fsum(pair[side] ** 2 for pair in pairs)) for side in (0, 1))
     return min(1.0, dot / (first * second)) if first and second else 0.0
 

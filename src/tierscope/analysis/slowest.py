@@ -47,11 +47,11 @@ def slowest_processes(times: ClassTimes) -> list[tuple[SweepValues, list[Slowest
     )
     more = _epoch_figures(times)
     counts = _counts(times, chosen)
-    found: dict[tuple[Any, ...], list[Slowest]] = {}
+    by_point: dict[tuple[Any, ...], list[Slowest]] = {}
     for row in chosen.iter_rows(named=True):
         key = tuple(row[name] for name in keys)
         counted = counts.get(key, {})
-        found.setdefault(key[: len(times.sweep)], []).append(
+        by_point.setdefault(key[: len(times.sweep)], []).append(
             Slowest(
                 repetition=row["repetition"],
                 epoch=row["epoch"],
@@ -65,17 +65,17 @@ def slowest_processes(times: ClassTimes) -> list[tuple[SweepValues, list[Slowest
                 figures=more.get(key, EpochFigures()),
             )
         )
-    return [(dict(zip(times.sweep, values, strict=True)), runs) for values, runs in found.items()]
+    return [(dict(zip(times.sweep, values, strict=True)), runs) for values, runs in by_point.items()]
 
 
 def _counts(times: ClassTimes, chosen: pl.DataFrame) -> dict[tuple[Any, ...], dict[str, tuple[int | None, int | None]]]:
     """(point, repetition, epoch) → class → operations and bytes of the chosen rank."""
     keys = times.keys
     rows = chosen.select([*keys, "rank"]).join(times.table, on=[*keys, "rank"], how="left", nulls_equal=True)
-    found: dict[tuple[Any, ...], dict[str, tuple[int | None, int | None]]] = {}
+    counts: dict[tuple[Any, ...], dict[str, tuple[int | None, int | None]]] = {}
     for row in rows.iter_rows(named=True):
-        found.setdefault(tuple(row[name] for name in keys), {})[row["class"]] = (row["ops"], row["bytes"])
-    return found
+        counts.setdefault(tuple(row[name] for name in keys), {})[row["class"]] = (row["ops"], row["bytes"])
+    return counts
 
 
 class EpochFigures(NamedTuple):

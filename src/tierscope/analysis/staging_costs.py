@@ -17,15 +17,15 @@ def with_staging(summary: "list[SweepPoint]", seconds: dict[tuple[Any, ...], flo
         return tuple(value for name, value in point.sweep.items() if name != "cache_rate")
 
     bare = {others(point): point.epoch_seconds for point in summary if point.sweep.get("cache_rate") == 0}
-    found: list[SweepPoint] = []
+    sweep_points: list[SweepPoint] = []
     for point in summary:
         staging = seconds.get(tuple(point.sweep.values()))
         without = bare.get(others(point))
         pays = None
         if staging is not None and without is not None and point.epoch_seconds is not None:
             pays = break_even_epochs(staging, without, point.epoch_seconds)
-        found.append(replace(point, staging_seconds=staging, break_even_epochs=pays))
-    return found
+        sweep_points.append(replace(point, staging_seconds=staging, break_even_epochs=pays))
+    return sweep_points
 
 
 def rates_at_best(breakdown: "Breakdown") -> "list[SweepPoint]":

@@ -24,14 +24,14 @@ def about_stragglers(times: ClassTimes) -> list[Finding]:
     own = pl.col("epoch_seconds") - pl.col("sync_seconds").fill_null(0.0)
     ranks = times.epochs.drop_nulls(["epoch_seconds", "rank"]).with_columns(own=own)
     several = ranks.group_by([*times.keys, "node"]).agg(pl.col("own").min(), pl.len()).filter(pl.col("len") > 1)
-    found = _behind(several, times.keys, "node")
-    if found:
-        return [Finding("straggling_node", found)]
-    found = _behind(ranks, times.keys, "rank")
-    if not found:
+    behind = _behind(several, times.keys, "node")
+    if behind:
+        return [Finding("straggling_node", behind)]
+    behind = _behind(ranks, times.keys, "rank")
+    if not behind:
         return []
-    node = ranks.filter(pl.col("rank") == found["rank"])["node"].mode().sort()[0]
-    return [Finding("straggler", {**found, "node": int(node)})]
+    node = ranks.filter(pl.col("rank") == behind["rank"])["node"].mode().sort()[0]
+    return [Finding("straggler", {**behind, "node": int(node)})]
 
 
 def _behind(members: pl.DataFrame, keys: list[str], name: str) -> dict[str, int | float] | None:

@@ -16,8 +16,10 @@ from tierscope.analysis.csv_places import FIRST_LINE, CsvText, read_text, shown
 from tierscope.analysis.own_habits import habits_of
 from tierscope.errors import ResultError, UserError
 from tierscope.shortage import missing_resource
+from tierscope.spec.feasibility import Feasibility
 from tierscope.trace.described_logs import Habit
 from tierscope.trace.description import Description, Imported
+from tierscope.trace.latency_counts import latency_counts
 from tierscope.trace.ops import BACKGROUND_LANE, CATEGORIES, CATEGORY, LOADING, MOVES_BYTES
 from tierscope.trace.trace import RunKey, Trace
 from tierscope.units import closest
@@ -36,6 +38,7 @@ class DescribedRun:
     key: RunKey
     about: Description
     habits: Mapping[str, Habit]
+    moved_bytes: int = 0  # that all its processes read and wrote on tiers, also those that are no rank's
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,17 @@ class ClassTimes:
     background: pl.DataFrame = field(
         default_factory=pl.DataFrame
     )  # keys, rank, seconds, bytes of checkpoints written while training goes on
+    feasibility: Mapping[tuple[Any, ...], Feasibility] = field(
+        default_factory=dict
+    )  # by swept values; none: nothing is known of it
+    latency: pl.DataFrame = field(
+        default_factory=pl.DataFrame
+    )  # operations by swept values, epoch, class, kind and bin
+
+    def is_possible(self, values: Iterable[Any]) -> bool:
+        """Whether the files of this point fit, for all that is known: what does not is never recommended."""
+        feasibility = self.feasibility.get(tuple(values))
+        return feasibility is None or feasibility.is_possible
 
     @property
     def about(self) -> list[Description]:
@@ -87,7 +101,7 @@ def counting_only(times: ClassTimes, categories: tuple[str, ...]) -> ClassTimes:
     if not any(category_of(name) in categories for name in times.classes):
         known = sorted({category_of(name).lower() for name in times.classes}, key=str.upper)
         raise UserError(
-            f"--classes {','.join(categories).lower()}: there are none here; choose from {', '.join(known)}"
+            f"--classes {','.join(categories).lower()}: none in this result; choose from {', '.join(known)}"
         )
     return replace(times, categories=categories)
 
@@ -100,6 +114,7 @@ def from_traces(traces: Iterable[Trace], tiers: Iterable[str], basis: str | None
     tables: list[pl.DataFrame] = []
     epochs: list[pl.DataFrame] = []
     background: list[pl.DataFrame] = []
+    latency: list[pl.DataFrame] = []
     runs: list[DescribedRun] = []
     kinds: dict[str, tuple[int, int]] = {}
     sweep: tuple[str, ...] = ()
@@ -107,16 +122,19 @@ def from_traces(traces: Iterable[Trace], tiers: Iterable[str], basis: str | None
         values = trace.about.sweep
         if runs and tuple(values) != sweep:
             raise ResultError(
-                f"run {trace.key.point}-r{trace.key.repetition}: was made by another sweep; move it away and run again"
+                f"run {trace.key.point}-r{trace.key.repetition}: belongs to another sweep; move it away and rerun"
             )
         sweep = tuple(values)
         counted = trace.about.habits if isinstance(trace.about, Imported) else None
-        runs.append(DescribedRun(trace.key, trace.about, habits_of(trace.io) if counted is None else counted))
+        habits = habits_of(trace.io) if counted is None else counted
+        moved = int(trace.io.filter(pl.col("kind").is_in(MOVES_BYTES))["bytes"].sum())
+        runs.append(DescribedRun(trace.key, trace.about, habits, moved))
         columns = [pl.lit(value).alias(name) for name, value in values.items()]
         category = pl.col("kind").replace_strict(CATEGORY, return_dtype=pl.String)
         ranked = trace.io.drop_nulls("rank").with_columns(*columns)
         apart = pl.col("lane") == BACKGROUND_LANE
         background.append(_written(ranked.filter(apart), sweep))
+        latency.append(latency_counts(ranked.filter(~apart), [*sweep, "epoch"]))
         tables.append(
             ranked.filter(~apart)
             .with_columns((pl.col("tier").str.to_uppercase() + "-" + category).alias("class"))
@@ -133,14 +151,15 @@ def from_traces(traces: Iterable[Trace], tiers: Iterable[str], basis: str | None
             kinds[kind] = before[0] + ops, before[1] + nbytes
         epochs.append(trace.ranks.with_columns(*columns))
     if not tables:
-        raise UserError("no finished run yet; run the study first")
+        raise UserError("no run has finished yet; run the study first")
     # Relaxed: a sweep may hold null, or whole numbers of different sizes.
-    table, ranks, written = (pl.concat(parts, how="vertical_relaxed") for parts in (tables, epochs, background))
+    together = (pl.concat(parts, how="vertical_relaxed") for parts in (tables, epochs, background, latency))
+    table, ranks, written, counts = together
     basis = basis or ("busy" if table["wall_seconds"].has_nulls() else "wall")
     table = table.rename({f"{basis}_seconds": "seconds"})
     classes = _class_order(table["class"].unique().to_list(), list(tiers))
     whole = _complete(table, ranks, sweep, classes)
-    return ClassTimes(whole, ranks, sweep, classes, basis, tuple(runs), kinds, background=written)
+    return ClassTimes(whole, ranks, sweep, classes, basis, tuple(runs), kinds, background=written, latency=counts)
 
 
 def _written(background: pl.DataFrame, sweep: tuple[str, ...]) -> pl.DataFrame:
@@ -158,8 +177,8 @@ def of_epoch(times: ClassTimes, epoch: int | None) -> ClassTimes:
     if not all(epoch in run for run in runs):
         known = sorted(set.intersection(*map(set, runs)))
         listed = f"{known[0]} to {known[-1]}" if len(known) > _MOST_LISTED else ", ".join(map(str, known))
-        has = "not every run has that epoch" if any(epoch in run for run in runs) else "there is no such epoch"
-        raise UserError(f"--epoch {epoch}: {has}; give one of {listed or 'those that all runs have'}, or median")
+        has = "not every run has that epoch" if any(epoch in run for run in runs) else "no such epoch"
+        raise UserError(f"--epoch {epoch}: {has}; choose from {listed or 'the epochs that all runs have'}, or median")
     table = times.table.filter(pl.col("epoch") == epoch)
     epochs = times.epochs if times.epochs.is_empty() else times.epochs.filter(pl.col("epoch") == epoch)
     background = times.background if times.background.is_empty() else times.background.filter(pl.col("epoch") == epoch)
@@ -171,12 +190,12 @@ def _kinds(trace: Trace) -> list[tuple[str, int, int]]:
     return trace.io.drop_nulls("rank").group_by("kind").agg(pl.col("ops", "bytes").sum()).rows()
 
 
-def _class_order(found: list[str], tiers: list[str]) -> tuple[str, ...]:
+def _class_order(names: list[str], tiers: list[str]) -> tuple[str, ...]:
     """READ and META of every tier, farthest first as the method prints them; then WRITE where there is any."""
     far_first = [tier.upper() for tier in reversed(tiers)]
     ordered = [f"{tier}-{category}" for tier in far_first for category in LOADING]
-    ordered += [name for tier in far_first if (name := f"{tier}-WRITE") in found]
-    return (*ordered, *sorted(name for name in found if name not in ordered))
+    ordered += [name for tier in far_first if (name := f"{tier}-WRITE") in names]
+    return (*ordered, *sorted(name for name in names if name not in ordered))
 
 
 def _complete(
@@ -197,7 +216,7 @@ def from_csv(path: str) -> ClassTimes:
     _check_columns(text, table.columns)
     sweep = tuple(name for name in table.columns if name not in REQUIRED and name not in RESERVED)
     if table.is_empty():
-        raise UserError(f"{path}: has a header but no rows; give at least one time")
+        raise UserError(f"{path}: has a header but no rows; add at least one row")
     table = table.with_columns(
         _numbers(text, table, "rank", pl.Int64, low=0),
         _numbers(text, table, "epoch", pl.Int64, low=1),
@@ -238,9 +257,7 @@ def _table(text: CsvText) -> pl.DataFrame:
         reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
         raise UserError(f"{path}: is not a readable CSV: {reason}") from None
     if [name.strip() for name in table.columns] != text.header():
-        raise UserError(
-            f"{path}:1: its columns can be read in two ways; write their names without quotes and line breaks"
-        )
+        raise UserError(f"{path}:1: its header is ambiguous; write column names without quotes and line breaks")
     if table[:, -1].null_count():  # perhaps a row is too short
         text.refuse_ragged()
     return table.rename(str.strip).filter(~pl.all_horizontal(pl.all().fill_null("") == ""))
@@ -250,11 +267,11 @@ def _check_header(text: CsvText) -> None:
     path, names = text.path, text.header()
     for number, name in enumerate(names, start=1):
         if not name or not name.isprintable() or "\ufffd" in name:
-            raise UserError(f"{path}:1: column {number} has no name that can be shown; name it or remove it")
+            raise UserError(f"{path}:1: column {number} has no printable name; name it or remove it")
         if name == "*" or name.startswith("^"):
-            raise UserError(f"{path}:1: column {name} has the name of a pattern; rename it")
+            raise UserError(f"{path}:1: column {name} looks like a pattern; rename it")
         if name in names[: number - 1]:
-            raise UserError(f"{path}:1: column {name} is there twice; rename one")
+            raise UserError(f"{path}:1: column {name} appears twice; rename one")
 
 
 def _check_columns(csv: CsvText, columns: list[str]) -> None:
@@ -291,7 +308,7 @@ def _sweep_column(csv: CsvText, table: pl.DataFrame, name: str) -> pl.Series:
     empty = text == ""
     if empty.any():
         line = csv.line_of(int(empty.arg_true()[0]))
-        raise UserError(f"{csv.path}:{line}: {name} is empty; give a value in every row, or leave the column out")
+        raise UserError(f"{csv.path}:{line}: {name} is empty; set it in every row, or remove the column")
     percent = text.str.ends_with("%")
     numbers = text.str.strip_suffix("%").str.strip_chars().cast(pl.Float64, strict=False)
     numbers = numbers / pl.select(pl.when(percent).then(100.0).otherwise(1.0)).to_series()
@@ -319,12 +336,12 @@ def _check_unique(csv: CsvText, table: pl.DataFrame, sweep: tuple[str, ...]) -> 
     if twice.any():
         line = csv.line_of(int(twice.arg_true()[0]))
         raise UserError(
-            f"{csv.path}:{line}: this rank, epoch and class was given before; add the times up or tell them apart with a column"
+            f"{csv.path}:{line}: duplicate rank, epoch and class; sum the times, or add a column that distinguishes them"
         )
 
 
-def _csv_class_order(found: list[str]) -> tuple[str, ...]:
+def _csv_class_order(names: list[str]) -> tuple[str, ...]:
     """Tier by tier, READ before META; writes last. What the table does not have, nobody measured."""
-    tiers = sorted({name.rpartition("-")[0] for name in found})
-    ordered = [name for tier in tiers for kind in LOADING if (name := f"{tier}-{kind}") in found]
-    return (*ordered, *sorted(name for name in found if name not in ordered))
+    tiers = sorted({name.rpartition("-")[0] for name in names})
+    ordered = [name for tier in tiers for kind in LOADING if (name := f"{tier}-{kind}") in names]
+    return (*ordered, *sorted(name for name in names if name not in ordered))

@@ -1,20 +1,35 @@
 """A Breakdown as JSON: keys that other people's scripts rely on."""
 
 from tierscope.analysis.analysis import Analysis
-from tierscope.analysis.breakdown import Breakdown, EpochPoint, PointGroup, SweepPoint
+from tierscope.analysis.breakdown import Breakdown, EpochPoint, PointGroup, SweepPoint, counted_epochs
+from tierscope.analysis.checkpoint_costs import checkpoint_costs, costs_json
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.coverage import coverage_json
+from tierscope.analysis.latency import latencies_at, latency_json
 from tierscope.analysis.totals import totals_json, totals_of
 from tierscope.analysis.wording import Finding, finding_json
 from tierscope.jsonable import JsonObject
+from tierscope.spec.feasibility import feasibility_json
 
 SCHEMA_VERSION = 1
 
 
 def analysis_json(analysis: Analysis) -> JsonObject:
-    """The breakdown, and sums over all ranks."""
+    """The breakdown, sums over all ranks, and latencies."""
     whole = breakdown_json(analysis.breakdown, analysis.findings, analysis.conditions)
-    return {**whole, "totals": totals_json(totals_of(analysis.times))}
+    costs = checkpoint_costs(analysis.times, analysis.breakdown, analysis.study)
+    saved = {"checkpoint_costs": [costs_json(cost) for cost in costs]} if costs else {}
+    latency = [_latency(analysis, point) for point in analysis.breakdown.summary]
+    return {**whole, "totals": totals_json(totals_of(analysis.times)), **saved, "latency": latency}
+
+
+def _latency(analysis: Analysis, point: SweepPoint) -> JsonObject:
+    """Of all ranks in the epochs that the summary of the point counts."""
+    epochs = counted_epochs(
+        epoch_point.epoch for epoch_point in analysis.breakdown.points if epoch_point.sweep == point.sweep
+    )
+    latencies = latencies_at(analysis.times, point.sweep, epochs)
+    return {"sweep": point.sweep, "epochs": sorted(epochs), "classes": latency_json(latencies)}
 
 
 def breakdown_json(breakdown: Breakdown, findings: list[Finding], given: Conditions) -> JsonObject:
@@ -30,6 +45,8 @@ def breakdown_json(breakdown: Breakdown, findings: list[Finding], given: Conditi
         "profilers": list(given.profilers),
         "emulated_tiers": list(given.emulated),
         "resident_share": given.resident,
+        "metadata_cache": given.metadata,
+        "evict_seconds": given.evict_seconds,
         "coverage": coverage_json(given.coverage),
         "overhead": {
             "recorder_seconds_per_op": given.recorder_seconds_per_op,
@@ -46,7 +63,10 @@ def breakdown_json(breakdown: Breakdown, findings: list[Finding], given: Conditi
     }
 
 
-def _best(group: PointGroup) -> JsonObject:
+def _best(group: PointGroup) -> JsonObject | None:
+    """None: no point fits, so there is nothing to recommend."""
+    if not group.best.is_possible:
+        return None
     equal = group.smallest_equal
     return {**summary_json(group.best), "smallest_equal": summary_json(equal) if equal else None}
 
@@ -123,4 +143,13 @@ def summary_json(point: SweepPoint) -> JsonObject:
         "background_write_seconds": point.background_seconds,
         "staging_seconds": point.staging_seconds,
         "break_even_epochs": point.break_even_epochs,
+        **_first_batch(point),
+        "feasibility": feasibility_json(point.feasibility),
     }
+
+
+def _first_batch(point: SweepPoint) -> JsonObject:
+    """Of simulations: mean and max over ranks, from an epoch's start."""
+    if point.first_batch is None:
+        return {}
+    return {"first_batch_mean_seconds": point.first_batch[0], "first_batch_max_seconds": point.first_batch[1]}

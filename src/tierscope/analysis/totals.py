@@ -19,7 +19,7 @@ from tierscope.trace.ops import CATEGORIES
 BESIDE = "mpiio"  # in no sum
 APART_NAMES = {
     "standard_streams": "standard streams",
-    "program": "program's own files",
+    "program": "the program's own files",
     "shared": "shared files (--no-shared)",
     "outside_epochs": "outside epochs",
     BESIDE: "MPI-IO (same bytes)",
@@ -72,15 +72,15 @@ def totals_of(times: ClassTimes) -> Totals:
             for name in ("ops", "bytes")
         ),
     )
-    found = {name: ClassSums(*sums) for name, *sums in summed.iter_rows()}
-    classes = {name: found.get(name, ClassSums(0.0, 0, 0)) for name in times.classes}
+    class_sums = {name: ClassSums(*sums) for name, *sums in summed.iter_rows()}
+    classes = {name: class_sums.get(name, ClassSums(0.0, 0, 0)) for name in times.classes}
     facts = [about.facts for about in times.about if isinstance(about, Imported)]
     return Totals(classes, apart_of(facts[0]) if facts and times.epoch is None else {})
 
 
 def apart_of(facts: LogFacts) -> dict[str, dict[str, ClassSums] | None]:
     """Streams, the program and MPI-IO always; others where there are any."""
-    found: Mapping[str, ApartSums] = {
+    apart_sums: Mapping[str, ApartSums] = {
         "standard_streams": facts.streams,
         "program": facts.program,
         "shared": facts.left_out,
@@ -88,7 +88,7 @@ def apart_of(facts: LogFacts) -> dict[str, dict[str, ClassSums] | None]:
         BESIDE: facts.mpiio,
     }
     always = ("standard_streams", "program", BESIDE)
-    return {name: _by_category(sums) for name, sums in found.items() if name in always or sums != ApartSums()}
+    return {name: _by_category(sums) for name, sums in apart_sums.items() if name in always or sums != ApartSums()}
 
 
 def _by_category(sums: ApartSums) -> dict[str, ClassSums] | None:

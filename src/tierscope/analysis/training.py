@@ -180,9 +180,9 @@ def _stalls(points: Sequence[TrainingPoint]) -> Iterator[StorageStall]:
     alike: dict[str, dict[str, TrainingPoint]] = {}
     for point in points:
         alike.setdefault(repr(_others(point.sweep)), {})[point.about.data] = point
-    for found in alike.values():
-        tiers, memory, synthetic = (found.get(name) for name in (_TIERS, _MEMORY, _SYNTHETIC))
-        if tiers is None or len(found) == 1:
+    for by_source in alike.values():
+        tiers, memory, synthetic = (by_source.get(name) for name in (_TIERS, _MEMORY, _SYNTHETIC))
+        if tiers is None or len(by_source) == 1:
             continue
         fed = memory or tiers
         yield StorageStall(
@@ -208,7 +208,7 @@ def about_training(training: Training | None) -> list[Finding]:
         findings.append(Finding("few_repetitions", {"repetitions": fewest, "enough": ENOUGH}))
     findings += _about_utilisation(points, compared=training.answer is not None)
     unread = {point.about.data: sweep_text(point.sweep) for point in points if point.about.data != _TIERS}
-    for origin, why in ((_MEMORY, "all samples are in memory after the first epoch"), (_SYNTHETIC, "samples are made on the device")):  # fmt: skip
+    for origin, why in ((_MEMORY, "all samples are in memory after the first epoch"), (_SYNTHETIC, "samples are generated on the device")):  # fmt: skip
         if origin in unread:
             findings.append(Finding("nothing_read", {"where": unread[origin], "why": why}))
     repeated = max(point.about.repeated or 0 for point in points)
@@ -262,7 +262,7 @@ def training_json(study: str, parts: Iterable[tuple[str | None, Training]], find
     """`parts`: what was varied (None: nothing by itself), and what came out."""
     parts = list(parts)
     answers = [training.answer for _, training in parts if training.answer]
-    answer = next((each for each in (YES, UNCLEAR, NO) if each in answers), None)
+    answer = next((verdict for verdict in (YES, UNCLEAR, NO) if verdict in answers), None)
     stalls = [_stall_json(stall) for _, training in parts for stall in training.stalls]
     return {
         "schema_version": SCHEMA_VERSION,
@@ -311,20 +311,20 @@ def _stall_json(stall: StorageStall) -> JsonObject:
     }
 
 
-def _difference_json(found: Mean | None, whole: float) -> JsonObject | None:
-    if found is None:
+def _difference_json(mean: Mean | None, whole: float) -> JsonObject | None:
+    if mean is None:
         return None
 
     def share(value: float) -> float:
         return value / whole if whole else 0.0
 
-    limits = found.limits
+    limits = mean.limits
     return {
-        "seconds": found.value,
+        "seconds": mean.value,
         "interval": None if limits is None else list(limits),
-        "share": share(found.value),
+        "share": share(mean.value),
         "share_interval": None if limits is None else _all(share, limits),
-        "n": found.n,
+        "n": mean.n,
     }
 
 

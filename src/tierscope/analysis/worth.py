@@ -20,9 +20,10 @@ class Worth:
 
 
 def worth_of(breakdown: Breakdown, group: PointGroup) -> Worth | None:
-    """Against the smallest cache rate, where that was swept and all else is as at the best point; else against the longest epoch. None: no compute."""
+    """Against the smallest cache rate, where that was swept and all else is as at the best point; else against the longest epoch. None: no compute, or
+    nothing else that fits to compare with."""
     best = group.best
-    if breakdown.ranked_by != "epoch" or best.epoch is None or len(group.points) < 2:
+    if breakdown.ranked_by != "epoch" or best.epoch is None or len(group.possible) < 2 or not best.is_possible:
         return None
     reference = _reference(group)
     if reference.epoch is None or not reference.epoch.low > 0:
@@ -31,48 +32,47 @@ def worth_of(breakdown: Breakdown, group: PointGroup) -> Worth | None:
     if reference is best:
         return Worth(reference, 0.0, 0.0, 0.0, now.n)
     gains = (1 - end / start for end, start in ((now.median, was.median), (now.high, was.low), (now.low, was.high)))
-    gain, low, high = (max(0.0, each) for each in gains)
+    gain, low, high = (max(0.0, value) for value in gains)
     return Worth(reference, gain, min(low, gain), max(high, gain), min(was.n, now.n))
 
 
 def _reference(group: PointGroup) -> SweepPoint:
     best = group.best
     others = {name: value for name, value in best.sweep.items() if name != "cache_rate"}
-    rates = [point for point in group.points if all(point.sweep[name] == others[name] for name in others)]
+    rates = [point for point in group.possible if all(point.sweep[name] == others[name] for name in others)]
     if "cache_rate" in best.sweep and len(rates) > 1:
         return min(rates, key=lambda point: cache_rate_of(point.sweep))
-    return max(group.points, key=lambda point: point.epoch.median if point.epoch else 0.0)
+    return max(group.possible, key=lambda point: point.epoch.median if point.epoch else 0.0)
 
 
 def worth_sentence(breakdown: Breakdown, group: PointGroup) -> str:
     """Empty: nothing is known of it."""
-    found = worth_of(breakdown, group)
-    if found is None:
+    worth = worth_of(breakdown, group)
+    if worth is None:
         return ""
     best = group.best
     by_rate = "cache_rate" in best.sweep and {**best.sweep, "cache_rate": 0} == {
-        **found.reference.sweep,
+        **worth.reference.sweep,
         "cache_rate": 0,
     }
-    what = (
-        "Caching" if by_rate else f"{_capital(sweep_text(best.sweep))} instead of {sweep_text(found.reference.sweep)}"
-    )
-    n = f"n = {found.n}"
-    if found.gain < _LEAST:
-        what = "Caching" if by_rate else "What was swept"
-        return f"{what} does not shorten the epoch{_why(best, found.gain)}."
-    low, high = _percent(found.low), _percent(found.high)
+    caching = "Caching" if len(group.possible) == len(group.points) else "Caching what fits"
+    what = caching if by_rate else f"{_capital(sweep_text(best.sweep))} instead of {sweep_text(worth.reference.sweep)}"
+    n = f"n = {worth.n}"
+    if worth.gain < _LEAST:
+        what = caching if by_rate else "The sweep"
+        return f"{what} does not shorten the epoch{_why(best, worth.gain)}."
+    low, high = _percent(worth.low), _percent(worth.high)
     spread = n if low == high else f"{low}\u2013{high} %, {n}"
-    return f"{what} shortens the epoch by {_percent(found.gain)} % ({spread}){_why(best, found.gain)}."
+    return f"{what} shortens the epoch by {_percent(worth.gain)} % ({spread}){_why(best, worth.gain)}."
 
 
 _LEAST = 0.0005
 
 
 def _why(best: SweepPoint, gain: float) -> str:
-    if best.stall_share is not None and best.stall_share < HIDDEN_SHARE:
-        return ": I/O is hidden behind compute"
-    return ": next to nothing, though ranks wait for data" if gain < HIDDEN_SHARE else ""
+    if best.stall_share is not None and best.stall_share + (best.checkpoint_share or 0.0) < HIDDEN_SHARE:
+        return ": compute hides I/O"
+    return ", although ranks wait for data" if gain < HIDDEN_SHARE else ""
 
 
 def _percent(share: float) -> str:

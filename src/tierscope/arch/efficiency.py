@@ -64,9 +64,9 @@ def slowest(kernels: Sequence[Kernel], count: int = 10) -> list[Kernel]:
         entry = sums[kernel.name]
         for place, value in enumerate((1.0, kernel.tensor, kernel.fp32, kernel.memory)):
             entry[place] += kernel.seconds * value
-    found = [
+    merged = [
         Kernel(name, total, tensor / total, fp32 / total, memory / total)
         for name, (total, tensor, fp32, memory) in sums.items()
         if total
     ]
-    return sorted(found, key=lambda kernel: kernel.seconds * (1 - kernel.efficiency), reverse=True)[:count]
+    return sorted(merged, key=lambda kernel: kernel.seconds * (1 - kernel.efficiency), reverse=True)[:count]

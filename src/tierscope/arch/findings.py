@@ -3,53 +3,67 @@
 from collections.abc import Iterator
 
 from tierscope.analysis.wording import Finding
-from tierscope.arch.requirements import Requirements
+from tierscope.arch.requirements import UNCLEAR, YES, Requirements
 from tierscope.arch.scaling import UNPACKING, Scaled, fits_from
+from tierscope.arch.step_seconds import ROOFLINE
 from tierscope.units import counted
 
 BOUNDS = {"memory": "its memory's bandwidth", "tensor": "its 16-bit matrix units", "fp32": "its 32-bit units"}
 
 
-def find(found: Requirements, has_training_set: bool = True) -> list[Finding]:
+def find(requirements: Requirements, has_training_set: bool = True) -> list[Finding]:
     """Most important first. `has_training_set`: it is known how many samples there are."""
-    findings = [*_about_memory(found), *_about_storage(found), _what_bounds(found)]
+    findings = [*_about_memory(requirements), *_about_storage(requirements), _what_bounds(requirements)]
     if not has_training_set:
-        findings.append(Finding("assumed_samples", {"samples": found.data.samples}))
-    if found.wish.nodes[-1] > found.machine.nodes:
-        evidence = {"system": found.machine.name, "nodes": found.machine.nodes, "asked": found.wish.nodes[-1]}
+        findings.append(Finding("assumed_samples", {"samples": requirements.data.samples}))
+    if requirements.wish.nodes[-1] > requirements.machine.nodes:
+        evidence = {
+            "system": requirements.machine.name,
+            "nodes": requirements.machine.nodes,
+            "asked": requirements.wish.nodes[-1],
+        }
         findings.append(Finding("beyond_system", evidence))
-    return [*findings, Finding("from_peaks", {})]
+    if requirements.step.source == ROOFLINE:
+        return [*findings, Finding("from_peaks", {})]
+    if requirements.step.outside or requirements.step.stand_ins:
+        beyond = [*requirements.step.outside, *(f"layers of kind {kind}" for kind in requirements.step.stand_ins)]
+        findings.append(Finding("step_extrapolated", {"beyond": beyond}))
+    return findings
 
 
-def _about_memory(found: Requirements) -> Iterator[Finding]:
-    room = {"memory_bytes": found.machine.memory}
-    untried = ["--precision amp"] if found.wish.precision.name == "fp32" else []
-    untried += [] if found.wish.checkpointed else ["--checkpointed"]
-    if not found.max_batch:
-        first = found.batches[0]
+def _about_memory(requirements: Requirements) -> Iterator[Finding]:
+    room = {"memory_bytes": requirements.machine.memory}
+    untried = ["--precision amp"] if requirements.wish.precision.name == "fp32" else []
+    untried += [] if requirements.wish.checkpointed else ["--checkpointed"]
+    if not requirements.max_batch:
+        first = requirements.batches[0]
         evidence = {"batch": first.batch, "peak_bytes": first.memory.peak, "untried": [*untried, "a smaller --input"]}
         yield Finding("nothing_fits", {**room, **evidence})
         return
-    for needs in found.batches:
+    for needs in requirements.batches:
         if not needs.fits:
-            evidence = {"batch": needs.batch, "peak_bytes": needs.memory.peak, "largest": found.max_batch}
+            evidence = {"batch": needs.batch, "peak_bytes": needs.memory.peak, "largest": requirements.max_batch}
             yield Finding("batch_too_large", {**room, **evidence, "untried": untried})
 
 
-def _about_storage(found: Requirements) -> Iterator[Finding]:
-    points = found.scaling
-    waiting = [point for point in points if point.storage_matters]
-    if not waiting:
+def _about_storage(requirements: Requirements) -> Iterator[Finding]:
+    points, verdicts = requirements.scaling, requirements.verdicts
+    waiting = [point for point, verdict in zip(points, verdicts, strict=True) if verdict == YES]
+    unclear = [point.nodes for point, verdict in zip(points, verdicts, strict=True) if verdict == UNCLEAR]
+    if unclear:
+        evidence = {"where": _span(unclear), "about": requirements.step.about, "low": requirements.step.low}
+        yield Finding("storage_unclear", {**evidence, "high": requirements.step.high})
+    if not waiting and not unclear:
         yield Finding("storage_hidden", {"where": _span([point.nodes for point in points])})
-    else:
+    elif waiting:
         worst = max(waiting, key=_excess)
-        compression = [] if found.wish.compression.ratio != 1 else ["compression (--compression)"]
+        compression = [] if requirements.wish.compression.ratio != 1 else ["compression (--compression)"]
         evidence = {
-            "where": stretches(points),
+            "where": stretches(points, verdicts),
             "tier": worst.waits_for,
             "nodes": worst.nodes,
             "times": _excess(worst),
-            "untried": ["a nearer tier", *compression, "more memory for each node"],
+            "untried": ["a nearer tier", *compression, "more memory per node"],
         }
         yield Finding("storage_limits", evidence)
     if (few := fits_from(points)) is not None:
@@ -58,7 +72,7 @@ def _about_storage(found: Requirements) -> Iterator[Finding]:
     if last.first_matters and not last.storage_matters:
         evidence = {
             "nodes": last.nodes,
-            "tier": UNPACKING if last.first_waits_for_unpacking else found.machine.far.name,
+            "tier": UNPACKING if last.first_waits_for_unpacking else requirements.machine.far.name,
             "first_seconds": last.first_seconds,
             "later_seconds": last.later_seconds,
         }
@@ -70,25 +84,25 @@ def _excess(point: Scaled) -> float:
     return point.later_seconds / max(point.compute_seconds, point.exchange_seconds or 0.0)
 
 
-def _what_bounds(found: Requirements) -> Finding:
-    device, precision = found.machine.device, found.wish.precision
+def _what_bounds(requirements: Requirements) -> Finding:
+    device, precision = requirements.machine.device, requirements.wish.precision
     evidence = {
-        "what": BOUNDS[found.bound_by],
-        "intensity": found.flops / found.hbm_modelled_bytes,
+        "what": BOUNDS[requirements.bound_by],
+        "intensity": requirements.flops / requirements.hbm_modelled_bytes,
         "balance": device.peak(precision) / device.memory_bandwidth,
     }
     return Finding("device_bound", evidence)
 
 
-def stretches(points: tuple[Scaled, ...]) -> str:
+def stretches(points: tuple[Scaled, ...], verdicts: tuple[str, ...]) -> str:
     """Numbers of nodes at which storage matters: `from 1 to 2 nodes`."""
-    found: list[list[int]] = [[]]
-    for point in points:
-        if point.storage_matters:
-            found[-1].append(point.nodes)
-        elif found[-1]:
-            found.append([])
-    return ", ".join(_span(nodes) for nodes in found if nodes)
+    spans: list[list[int]] = [[]]
+    for point, verdict in zip(points, verdicts, strict=True):
+        if verdict == YES:
+            spans[-1].append(point.nodes)
+        elif spans[-1]:
+            spans.append([])
+    return ", ".join(_span(nodes) for nodes in spans if nodes)
 
 
 def _span(nodes: list[int]) -> str:

@@ -42,8 +42,8 @@ class StorageRates:
     def per_node(self, nodes: int) -> float | None:
         """With so many nodes reading alike."""
         shared = ((self.device_bandwidth, self.device_shared_by), (self.gateway_bandwidth, self.gateway_shared_by))
-        found = [rate / min(nodes, sharers or nodes) for rate, sharers in shared if rate is not None]
-        return min(found if self.node_bandwidth is None else [*found, self.node_bandwidth], default=None)
+        rates = [rate / min(nodes, sharers or nodes) for rate, sharers in shared if rate is not None]
+        return min(rates if self.node_bandwidth is None else [*rates, self.node_bandwidth], default=None)
 
 
 def machine_of(name: str, system: System) -> Machine:
@@ -58,7 +58,7 @@ def machine_of(name: str, system: System) -> Machine:
     missing = [f"hardware.accelerator.{key}" for key, value in needed.items() if value is None]
     if missing:
         raise UserError(
-            f"system {name}: {', '.join(missing)} not given; add it to the system's file ('tierscope presets cori-gpu' shows one)"
+            f"system {name}: {', '.join(missing)} not set; add it to the system's file (for an example: 'tierscope presets cori-gpu')"
         )
     assert accelerator.count
     assert accelerator.memory

@@ -45,12 +45,12 @@ class Network:
 
     def readers(self) -> list[list[int]]:
         """For every layer, who reads its output."""
-        found: list[list[int]] = [[] for _ in self.layers]
+        readers: list[list[int]] = [[] for _ in self.layers]
         for index, layer in enumerate(self.layers):
             for source in layer.inputs:
                 if source != INPUT:
-                    found[source].append(index)
-        return found
+                    readers[source].append(index)
+        return readers
 
 
 @dataclass(slots=True)

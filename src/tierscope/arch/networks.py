@@ -97,9 +97,9 @@ def build_network(name: str, shape: "Shape | None" = None) -> "Network":
     small = next((layer for layer in network.layers if min(layer.out_shape) < 1), None)
     uneven = network.layers[-1].kind.startswith("ConvTranspose") and network.layers[-1].out_shape[1:] != shape[1:]
     if small or uneven:
-        reason = f"nothing is left of it at layer {small.name}" if small else "its sides must divide by 16"
+        reason = f"it is too small for layer {small.name}" if small else "its sides must be multiples of 16"
         raise UserError(
-            f"--input {shown(shape)}: {name} cannot take it: {reason}; its own is {shown(usual.input_shape)}"
+            f"--input {shown(shape)}: {name} does not support it: {reason}; its default is {shown(usual.input_shape)}"
         )
     return network
 
@@ -111,10 +111,12 @@ def shown(shape: "Shape") -> str:
 def find_network(name: str) -> NetworkEntry:
     """What is known of it, by its name or another of its names."""
     if ":" in name:
-        raise UserError(f"{name}: only networks that ship are taken here, not module:function: {', '.join(NETWORKS)}")
+        raise UserError(
+            f"{name}: only built-in networks are supported here, not module:function: {', '.join(NETWORKS)}"
+        )
     known = ALIASES.get(name, name)
     if known not in NETWORKS:
         guess = closest(name, [*NETWORKS, *ALIASES])
-        hint = f"did you mean {guess}?" if guess else f"known: {', '.join(NETWORKS)}"
-        raise UserError(f"{name}: no such network; {hint}; or give module:function that builds one of torch")
+        hint = f"did you mean {guess}?" if guess else f"choose from {', '.join(NETWORKS)}."
+        raise UserError(f"{name}: no such network; {hint} For your own network, use module:function")
     return NETWORKS[known]

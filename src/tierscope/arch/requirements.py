@@ -1,6 +1,6 @@
 """What a network demands of a machine, all in one: memory, operations, bytes, movement, scaling."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tierscope.arch.kept_activations import kept_bytes
 from tierscope.arch.machine import Machine
@@ -19,9 +19,11 @@ from tierscope.arch.precision import OPTIMIZER_STATES, PARAMETER_BYTES, Precisio
 from tierscope.arch.roofline import LayerCost, bound_by, layer_costs, roofline_seconds
 from tierscope.arch.scaling import Scaled, ScaledTraining, scaled
 from tierscope.arch.step_memory import CUDNN, Policy, StepMemory, step_memory
+from tierscope.arch.step_seconds import StepSeconds, from_roofline
 from tierscope.errors import UserError
 
 MOST_BATCH = 1 << 20
+YES, NO, UNCLEAR = "yes", "no", "unclear"  # does storage matter?
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,25 +71,41 @@ class Requirements:
     node_sample_bandwidth_at_peak: float
     node_file_bandwidth_at_peak: float
     scaling: tuple[Scaled, ...]
+    step: StepSeconds
+    fast: tuple[Scaled, ...]  # the same with the shortest step that may be
+    slow: tuple[Scaled, ...]  # and with the longest
+
+    @property
+    def verdicts(self) -> tuple[str, ...]:
+        """For every number of nodes, whether storage matters: yes, no, or unclear where that depends on how long a step takes."""
+        return tuple(
+            (YES if fast.storage_matters else NO) if fast.storage_matters == slow.storage_matters else UNCLEAR
+            for fast, slow in zip(self.fast, self.slow, strict=True)
+        )
 
     @property
     def flops(self) -> int:
         return self.network.forward_flops + self.network.backward_flops
 
 
-def requirements(network: Network, machine: Machine, data: TrainingSet, wish: Wish) -> Requirements:
-    """Refuses a network that multiplies nothing: there is no operation to compare with."""
+def requirements(
+    network: Network, machine: Machine, data: TrainingSet, wish: Wish, known_step: StepSeconds | None = None
+) -> Requirements:
+    """Refuses a network that multiplies nothing: there is no operation to compare with. `known_step`: better than the roofline."""
     if not network.forward_flops:
-        raise UserError(f"{network.name}: has neither convolutions nor linear layers, so there is nothing to compute")
+        raise UserError(
+            f"{network.name}: has neither convolutions nor linear layers, so there is nothing to compute; use another network"
+        )
     precision, batch = wish.precision, wish.batches[0]
     costs = layer_costs(network, precision)
     kept = kept_bytes(network, precision.activation_bytes, wish.kept)
     limit = 2 * kept  # written once, read once
     sample_bytes = network.input_elements * data.element_bytes
     load = SampleLoad(limit, network.parameters, sample_bytes, data.file_bytes, batch)
-    step = batch * roofline_seconds(costs, machine.device, precision)
+    roofline = batch * roofline_seconds(costs, machine.device, precision)
+    step = known_step or from_roofline(roofline)
     state = network.parameters * PARAMETER_BYTES * (1 + OPTIMIZER_STATES[wish.optimizer])
-    job = ScaledTraining(load, data.samples, step, state, wish.servers, wish.weak, wish.compression)
+    job = ScaledTraining(load, data.samples, step.seconds, state, wish.servers, wish.weak, wish.compression)
     at_peak = machine.accelerators / sum(
         cost.flops / machine.device.peak(precision, cost.tensor_cores) for cost in costs
     )
@@ -111,10 +129,13 @@ def requirements(network: Network, machine: Machine, data: TrainingSet, wish: Wi
         },
         batches=tuple(_needs(network, machine, data, wish, size) for size in wish.batches),
         max_batch=max_batch(network, machine, data, wish),
-        step_seconds=step,
+        step_seconds=roofline,
         node_sample_bandwidth_at_peak=at_peak * sample_bytes,
         node_file_bandwidth_at_peak=at_peak * data.file_bytes,
         scaling=tuple(scaled(job, machine, nodes) for nodes in wish.nodes),
+        step=step,
+        fast=tuple(scaled(replace(job, step_seconds=step.low), machine, nodes) for nodes in wish.nodes),
+        slow=tuple(scaled(replace(job, step_seconds=step.high), machine, nodes) for nodes in wish.nodes),
     )
 
 
@@ -150,15 +171,17 @@ def max_batch(network: Network, machine: Machine, data: TrainingSet, wish: Wish)
     return low
 
 
-def curve(found: Requirements) -> tuple[BatchNeeds, ...]:
+def curve(required: Requirements) -> tuple[BatchNeeds, ...]:
     """Memory against batch size: powers of two up to twice the largest batch that fits, and that one. Takes a while for large networks."""
-    powers = {1 << place for place in range(max(2, 2 * found.max_batch).bit_length())}
-    sizes = sorted(powers | ({found.max_batch} if found.max_batch else set()))
-    return tuple(_needs(found.network, found.machine, found.data, found.wish, size) for size in sizes)
+    powers = {1 << place for place in range(max(2, 2 * required.max_batch).bit_length())}
+    sizes = sorted(powers | ({required.max_batch} if required.max_batch else set()))
+    return tuple(_needs(required.network, required.machine, required.data, required.wish, size) for size in sizes)
 
 
-def movements(found: Requirements) -> dict[int, Movement]:
+def movements(required: Requirements) -> dict[int, Movement]:
     """Of every batch that was asked, with all accelerators of the most nodes at work."""
-    shares = (found.hbm_limit_bytes, found.network.parameters, found.sample_bytes, found.data.file_bytes)
-    nodes, packed = found.wish.nodes[-1], found.wish.compression
-    return {batch: movement(SampleLoad(*shares, batch), found.machine, nodes, packed) for batch in found.wish.batches}
+    shares = (required.hbm_limit_bytes, required.network.parameters, required.sample_bytes, required.data.file_bytes)
+    nodes, packed = required.wish.nodes[-1], required.wish.compression
+    return {
+        batch: movement(SampleLoad(*shares, batch), required.machine, nodes, packed) for batch in required.wish.batches
+    }

@@ -23,8 +23,8 @@ class Device:
     )
 
     def peak(self, precision: Precision, tensor_cores: bool = True) -> float:
-        found = self.tensor if precision.copies_weights else self.tf32
-        return found if found and tensor_cores else self.fp32
+        peak = self.tensor if precision.copies_weights else self.tf32
+        return peak if peak and tensor_cores else self.fp32
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,10 @@ class LayerCost:
 
 
 def layer_costs(network: Network, precision: Precision) -> list[LayerCost]:
-    found = []
+    costs = []
     for index, layer in enumerate(network.layers):
         moved = traffic(network, index, precision.activation_bytes)
-        found.append(
+        costs.append(
             LayerCost(
                 name=layer.name,
                 kind=layer.kind,
@@ -70,7 +70,7 @@ def layer_costs(network: Network, precision: Precision) -> list[LayerCost]:
                 tensor_cores=uses_tensor_cores(layer),
             )
         )
-    return found
+    return costs
 
 
 def bound_by(costs: list[LayerCost], device: Device, precision: Precision) -> str:

@@ -90,8 +90,8 @@ def scaled(job: ScaledTraining, machine: Machine, nodes: int) -> Scaled:
     fits_memory = None if machine.node_memory is None else share <= MEMORY_SHARE * machine.node_memory
     fits_near = None if machine.near is None or machine.near.capacity is None else share <= machine.near.capacity
     moved = movement(load, machine, nodes, packed)
-    each = samples / machine.accelerators
-    unpack = _times(each, unpack_seconds(load, machine, packed))
+    per_accelerator = samples / machine.accelerators
+    unpack = _times(per_accelerator, unpack_seconds(load, machine, packed))
     far, alone = machine.far.per_node(nodes), machine.far.per_node(1)
     point = Scaled(
         nodes=nodes,
@@ -104,9 +104,9 @@ def scaled(job: ScaledTraining, machine: Machine, nodes: int) -> Scaled:
         server_seconds=_times(steps, server_seconds(load.gradient_bytes, machine, nodes, job.servers)),
         staging_seconds=share / far if fits_near and far else None,
         input_rate=share / compute if compute else 0.0,
-        far_seconds=_times(each, moved.samples_pfs),
-        near_seconds=_times(each, moved.samples_nvme) if fits_near else None,
-        memory_seconds=_longer(_times(each, moved.samples_dram), unpack) if fits_memory else None,
+        far_seconds=_times(per_accelerator, moved.samples_pfs),
+        near_seconds=_times(per_accelerator, moved.samples_nvme) if fits_near else None,
+        memory_seconds=_longer(_times(per_accelerator, moved.samples_dram), unpack) if fits_memory else None,
         first_seconds=0.0,
         later_seconds=0.0,
         later_from="",
@@ -134,7 +134,9 @@ def _settled(point: Scaled, machine: Machine) -> Scaled:
     if point.fits_memory:
         place, seconds = MEMORY, point.memory_seconds
     else:
-        place, seconds = min(places.items(), key=lambda each: float("inf") if each[1] is None else each[1])
+        place, seconds = min(
+            places.items(), key=lambda place_seconds: float("inf") if place_seconds[1] is None else place_seconds[1]
+        )
     source = UNPACKING if point.unpack_seconds is not None and point.unpack_seconds >= (seconds or 0.0) else place
     waits = {"compute": point.compute_seconds, "exchange": point.exchange_seconds or 0.0, source: seconds or 0.0}
     return replace(
@@ -150,8 +152,8 @@ def _times(count: float, seconds: float | None) -> float | None:
     return None if seconds is None else count * seconds
 
 
-def _longer(one: float | None, other: float | None) -> float | None:
-    return max((value for value in (one, other) if value is not None), default=None)
+def _longer(this: float | None, other: float | None) -> float | None:
+    return max((value for value in (this, other) if value is not None), default=None)
 
 
 def fits_from(points: Sequence[Scaled]) -> int | None:

@@ -1,7 +1,7 @@
 """How long a node's share of the data takes to read, by the stations of a system's tiers.
 
 The bound of `predict/bound.py` on counts that are drawn instead of laid out, so an epoch of any size takes milliseconds. Assumptions: one
-process for each accelerator, with so many reading threads; reads of 4 MiB; a packed file is read from begin to end by one process.
+process for each accelerator, with so many reading threads; reads of 4 MiB; a packed file is read from start to end by one process.
 """
 
 from dataclasses import replace
@@ -23,23 +23,37 @@ def reading_threads(machine: Machine) -> int:
     return max(1, min(_MOST_THREADS, (machine.cores or _MOST_THREADS) // machine.accelerators))
 
 
-def with_station_times(found: Requirements, system: System) -> Requirements:
+def with_station_times(requirements: Requirements, system: System) -> Requirements:
     """Every point of the scaling with what its storage needs; unchanged where the tiers have no rates."""
-    return replace(found, scaling=tuple(_point(found, system, point) for point in found.scaling))
+    times = [_point_times(requirements, system, point) for point in requirements.scaling]
+
+    def settled(points: tuple[Scaled, ...]) -> tuple[Scaled, ...]:
+        return tuple(
+            point if far is None else with_stations(point, requirements.machine, far, near)
+            for point, (far, near) in zip(points, times, strict=True)
+        )
+
+    return replace(
+        requirements,
+        scaling=settled(requirements.scaling),
+        fast=settled(requirements.fast),
+        slow=settled(requirements.slow),
+    )
 
 
-def _point(found: Requirements, system: System, point: Scaled) -> Scaled:
-    if point.nodes * found.machine.accelerators > _MOST_RANKS:
-        return point
-    far = _seconds(found, system, point, len(system.tiers) - 1)
+def _point_times(requirements: Requirements, system: System, point: Scaled) -> tuple[float | None, float | None]:
+    """Of the far tier and of the near one; they do not depend on how long a step takes."""
+    if point.nodes * requirements.machine.accelerators > _MOST_RANKS:
+        return None, None
+    far = _seconds(requirements, system, point, len(system.tiers) - 1)
     near = None
-    if point.fits_near and found.machine.near is not None:
-        number = next(place for place, tier in enumerate(system.tiers) if tier.name == found.machine.near.name)
-        near = _seconds(found, system, point, number)
-    return point if far is None else with_stations(point, found.machine, far, near)
+    if point.fits_near and requirements.machine.near is not None:
+        number = next(place for place, tier in enumerate(system.tiers) if tier.name == requirements.machine.near.name)
+        near = _seconds(requirements, system, point, number)
+    return far, near
 
 
-def _seconds(found: Requirements, system: System, point: Scaled, tier: int) -> float | None:
+def _seconds(requirements: Requirements, system: System, point: Scaled, tier: int) -> float | None:
     """Of an epoch that reads everything from one tier; None: nothing says how fast it is."""
     only = system.tiers[tier]
     if not _has_rates(only):
@@ -49,22 +63,22 @@ def _seconds(found: Requirements, system: System, point: Scaled, tier: int) -> f
     from tierscope.plan.stations import stations_of  # noqa: PLC0415
     from tierscope.predict.bound import simulate_drawn  # noqa: PLC0415
 
-    ranks = point.nodes * found.machine.accelerators
+    ranks = point.nodes * requirements.machine.accelerators
     samples = max(ranks, round(point.samples_per_node * point.nodes))
     together = min(
-        found.data.samples_per_file, samples // ranks
+        requirements.data.samples_per_file, samples // ranks
     )  # of a file, or of the part of it that one process reads
-    nbytes = max(1, round(found.data.file_bytes / found.wish.compression.ratio * together))
+    nbytes = max(1, round(requirements.data.file_bytes / requirements.wish.compression.ratio * together))
     transfer = max(TRANSFER_BYTES, -(-nbytes // _MOST_PIECES))
     study = Study(
         study="require",
         seed=_SEED,
         workload=Workload(
             dataset=Dataset(format="raw", num_files_train=max(ranks, samples // together), record_length_bytes=nbytes),
-            reader=Reader(read_threads=reading_threads(found.machine), transfer_size=transfer),
+            reader=Reader(read_threads=reading_threads(requirements.machine), transfer_size=transfer),
             train=Train(epochs=1),
         ),
-        system=replace(system, nodes=point.nodes, ranks_per_node=found.machine.accelerators, tiers=(only,)),
+        system=replace(system, nodes=point.nodes, ranks_per_node=requirements.machine.accelerators, tiers=(only,)),
         placement=Placement(),
     )
     pieces = tuple((start, min(transfer, nbytes - start)) for start in range(0, nbytes, transfer))

@@ -223,13 +223,13 @@ class _Step:
     def _entering(self, parts: list[range]) -> list[int]:
         """Bytes that each segment is the first to keep: made before it and read in it."""
         kept: set[int] = set()
-        found = []
+        entering = []
         for part in parts:
             read = {self._own[source] for index in part for source in self.network.layers[index].inputs}
             new = {own for own in read if own != INPUT and own < part.start} - kept
             kept |= new
-            found.append(sum(self._output_bytes(self.network.layers[own].elements) for own in new))
-        return found
+            entering.append(sum(self._output_bytes(self.network.layers[own].elements) for own in new))
+        return entering
 
     def _output_bytes(self, elements: int) -> int:
         return rounded(self.batch * elements * self.precision.activation_bytes)
@@ -258,9 +258,9 @@ class _Step:
 
     def _kept_by(self, index: int) -> list[int]:
         layer = self.network.layers[index]
-        found = [self._own[source] for source in layer.inputs] if keeps_input(layer) else []
-        found = [storage for storage in found if storage in self._sizes]  # the caller's own sample is not ours to free
-        return [*found, self._own[index]] if keeps_output(layer) else found
+        kept = [self._own[source] for source in layer.inputs] if keeps_input(layer) else []
+        kept = [storage for storage in kept if storage in self._sizes]  # the caller's own sample is not ours to free
+        return [*kept, self._own[index]] if keeps_output(layer) else kept
 
     def _share(self, layer: Layer, gradient: int) -> None:
         """One tensor for both summands; where another gradient is there already, it is added to that and freed."""

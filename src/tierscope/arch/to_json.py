@@ -8,58 +8,76 @@ from tierscope.arch.scaling import Scaled, fits_from, matters_from, matters_unti
 from tierscope.jsonable import JsonObject
 
 SCHEMA_VERSION = 1
+SHUFFLE = "each node reads its own share of the samples in every epoch, shuffled within the share"
+PLACEMENT = "later epochs come from main memory where the share fits, else from the fastest tier where it fits; the first from the far tier"
 
 
-def to_json(found: Requirements, layers: bool = False) -> JsonObject:
+def to_json(requirements: Requirements, layers: bool = False) -> JsonObject:
     """`layers`: every layer too."""
-    wish = found.wish
+    wish = requirements.wish
     document = {
         "schema_version": SCHEMA_VERSION,
         "kind": "requirements",
-        "model": found.network.name,
-        "input": shown(found.network.input_shape),
-        "system": found.machine.name,
+        "model": requirements.network.name,
+        "input": shown(requirements.network.input_shape),
+        "system": requirements.machine.name,
         "label": "modelled",
         "precision": wish.precision.name,
         "checkpointed": wish.checkpointed,
         "optimizer": wish.optimizer,
-        "parameters": found.network.parameters,
-        "sample_bytes": found.sample_bytes,
-        "file_bytes": found.data.file_bytes,
-        "samples": found.data.samples,
-        "flops_per_sample": {"forward": found.network.forward_flops, "backward": found.network.backward_flops},
-        "flops_per_sample_byte": found.flops / found.sample_bytes,
-        "activation_bytes_per_sample": found.kept_bytes,
+        "parameters": requirements.network.parameters,
+        "sample_bytes": requirements.sample_bytes,
+        "file_bytes": requirements.data.file_bytes,
+        "samples": requirements.data.samples,
+        "flops_per_sample": {
+            "forward": requirements.network.forward_flops,
+            "backward": requirements.network.backward_flops,
+        },
+        "flops_per_sample_byte": requirements.flops / requirements.sample_bytes,
+        "activation_bytes_per_sample": requirements.kept_bytes,
         "kept_rule": wish.kept,
-        "hbm_bytes_per_sample": {"limit": found.hbm_limit_bytes, "modelled": found.hbm_modelled_bytes},
-        "bound_by": found.bound_by,
-        "intensity_flops_per_byte": found.flops / found.hbm_modelled_bytes,
-        "balances_flops_per_byte": machine_balances(found),
-        "samples_per_second_at_roofline": wish.batches[0] / found.step_seconds * found.machine.accelerators,
-        "step_seconds": found.step_seconds,
-        "movement_seconds_per_sample": asdict(found.movement),
+        "hbm_bytes_per_sample": {"limit": requirements.hbm_limit_bytes, "modelled": requirements.hbm_modelled_bytes},
+        "bound_by": requirements.bound_by,
+        "intensity_flops_per_byte": requirements.flops / requirements.hbm_modelled_bytes,
+        "balances_flops_per_byte": machine_balances(requirements),
+        "samples_per_second_at_roofline": wish.batches[0]
+        / requirements.step_seconds
+        * requirements.machine.accelerators,
+        "step_seconds": requirements.step_seconds,
+        "step": {
+            **asdict(requirements.step),
+            "outside": list(requirements.step.outside),
+            "stand_ins": list(requirements.step.stand_ins),
+        },
+        "movement_seconds_per_sample": asdict(requirements.movement),
         "movement_batch": wish.batches[0],
         "movement_nodes": wish.nodes[-1],
-        "byte_costs": found.byte_costs,
-        "allreduce_seconds": found.allreduce_seconds,
-        "batches": [_batch(needs) for needs in found.batches],
-        "max_batch": found.max_batch,
-        "node_sample_bandwidth_at_peak": found.node_sample_bandwidth_at_peak,
-        "node_file_bandwidth_at_peak": found.node_file_bandwidth_at_peak,
-        "scaling": [_point(point) for point in found.scaling],
-        "fits_memory_from_nodes": fits_from(found.scaling),
-        "storage_matters_from_nodes": matters_from(found.scaling),
-        "storage_matters_until_nodes": matters_until(found.scaling),
+        "byte_costs": requirements.byte_costs,
+        "allreduce_seconds": requirements.allreduce_seconds,
+        "batches": [_batch(needs) for needs in requirements.batches],
+        "max_batch": requirements.max_batch,
+        "node_sample_bandwidth_at_peak": requirements.node_sample_bandwidth_at_peak,
+        "node_file_bandwidth_at_peak": requirements.node_file_bandwidth_at_peak,
+        "scaling": [
+            {**_point(point), "storage_verdict": verdict}
+            for point, verdict in zip(requirements.scaling, requirements.verdicts, strict=True)
+        ],
+        "assumed": {"shuffle": SHUFFLE, "placement": PLACEMENT},
+        "fits_memory_from_nodes": fits_from(requirements.scaling),
+        "storage_matters_from_nodes": matters_from(requirements.scaling),
+        "storage_matters_until_nodes": matters_until(requirements.scaling),
     }
     if layers:
-        document["layers"] = [asdict(cost) for cost in found.costs]
+        document["layers"] = [asdict(cost) for cost in requirements.costs]
     return document
 
 
-def machine_balances(found: Requirements) -> dict[str, float]:
+def machine_balances(requirements: Requirements) -> dict[str, float]:
     """FLOP that an accelerator can do while a byte comes to it, by where from; where a network has fewer, that way is its limit."""
-    peak = found.machine.device.peak(found.wish.precision)
-    return {way: cost * peak / found.machine.device.memory_bandwidth for way, cost in found.byte_costs.items()}
+    peak = requirements.machine.device.peak(requirements.wish.precision)
+    return {
+        way: cost * peak / requirements.machine.device.memory_bandwidth for way, cost in requirements.byte_costs.items()
+    }
 
 
 def _point(point: Scaled) -> JsonObject:

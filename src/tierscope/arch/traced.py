@@ -48,24 +48,26 @@ def _built(target: str) -> "TracedModule":
             raise
         raise UserError(f"{target} needs the package torch; pip install 'tierscope[torch]'") from error
     with _current_directory_first():
-        found = _found(target)
-        if is_module(found):
-            return TracedModule.of_real(target, found)
-        if not callable(found):
-            raise UserError(f"{target} is no function, but a {type(found).__name__}; give one that builds a module")
-        _refuse_arguments(target, found)
+        resolved = _resolve(target)
+        if is_module(resolved):
+            return TracedModule.of_real(target, resolved)
+        if not callable(resolved):
+            raise UserError(
+                f"{target} is not a function, but a {type(resolved).__name__}; name a function that returns a module"
+            )
+        _refuse_arguments(target, resolved)
         try:
-            return fake_or_real(target, found)
+            return fake_or_real(target, resolved)
         except UserError:
             raise
         except (Exception, SystemExit) as error:
             raise UserError(f"{target} fails: {one_line(error)}") from error
 
 
-def _found(target: str) -> Any:
+def _resolve(target: str) -> Any:
     name, colon, attribute = target.partition(":")
     if not (name and colon and attribute):
-        raise UserError(f"{target}: give module:function, like my_module:build_model")
+        raise UserError(f"{target}: must be module:function, e.g. my_module:build_model")
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -76,13 +78,13 @@ def _found(target: str) -> Any:
         raise UserError(f"{target}: {name} cannot be imported: {one_line(error)}") from error
     except (Exception, SystemExit) as error:
         raise UserError(f"{target}: {name} cannot be imported: {one_line(error)}") from error
-    found: Any = module
+    resolved: Any = module
     for part in attribute.split("."):
-        if not hasattr(found, part):
-            guess = closest(part, [each for each in dir(found) if not each.startswith("__")])
+        if not hasattr(resolved, part):
+            guess = closest(part, [member for member in dir(resolved) if not member.startswith("__")])
             raise UserError(f"{target}: {name} has no {part}" + (f"; did you mean {guess}?" if guess else ""))
-        found = getattr(found, part)
-    return found
+        resolved = getattr(resolved, part)
+    return resolved
 
 
 def _refuse_arguments(target: str, build: Callable[..., Any]) -> None:

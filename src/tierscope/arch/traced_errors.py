@@ -20,8 +20,8 @@ class ForwardError(Exception):
     def as_user_error(self, target: str, shape: Shape, batch: int) -> UserError:
         if self._of_values:
             return UserError(
-                f"{target} cannot be traced: in {self._where} what is done depends on values ({self.reason}), "
-                "and a trace has only shapes"
+                f"{target} cannot be traced: in {self._where} the computation depends on values ({self.reason}), "
+                "but tracing knows only shapes"
             )
         return UserError(
             f"{target} cannot be traced with input {shown(shape)} (in a batch of {batch}): {self._where} fails: {self.reason}"

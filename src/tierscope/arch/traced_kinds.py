@@ -58,13 +58,13 @@ _OF_MODULES = NORMALISATIONS | POOLS
 
 def kind_of(operation: str, dims: int, operands: int, pointwise: bool, module: str) -> str:
     """`dims`: of its input, with those of batch and channels; `operands`: of those that it needs for a gradient; `module`: its class."""
-    found = _KINDS.get(operation) or ("Elementwise" if pointwise else "Other")
+    kind = _KINDS.get(operation) or ("Elementwise" if pointwise else "Other")
     if "batch_norm" in operation:
-        found = f"BatchNorm{max(1, dims - 2)}d"
+        kind = f"BatchNorm{max(1, dims - 2)}d"
     if operation.startswith("upsample_"):
-        found = "Resize"
-    if found in ("Add", "Mul") and operands < 2:
+        kind = "Resize"
+    if kind in ("Add", "Mul") and operands < 2:
         return "Scale"  # by a number
-    if (module in _OF_MODULES and found in _OF_MODULES) or (module in POOLS and found == "Reduce"):
+    if (module in _OF_MODULES and kind in _OF_MODULES) or (module in POOLS and kind == "Reduce"):
         return module  # AdaptiveAvgPool2d(1) is a mean, InstanceNorm2d a BatchNorm of other shapes
-    return found
+    return kind

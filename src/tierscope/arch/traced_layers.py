@@ -126,10 +126,10 @@ class LayerRecorder(TorchDispatchMode):  # type: ignore[misc]
     def _sources(self, run: "_Operation") -> tuple[int, ...]:
         if run.name in FACTORIES or run.name.startswith("new_"):
             return ()
-        found = dict.fromkeys(index for tensor in run.read if (index := self._made_by(tensor)) is not None)
-        if not found and run.products and any(side % self._batch == 0 for side in run.made[0].shape):
+        sources = dict.fromkeys(index for tensor in run.read if (index := self._made_by(tensor)) is not None)
+        if not sources and run.products and any(side % self._batch == 0 for side in run.made[0].shape):
             return (INPUT,)  # of a state that is the same for all samples at first, but computed for each
-        return tuple(found)
+        return tuple(sources)
 
     def _made_by(self, tensor: torch.Tensor) -> int | None:
         index = self._source.get(id(tensor))
@@ -217,7 +217,7 @@ class LayerRecorder(TorchDispatchMode):  # type: ignore[misc]
         return {
             "kind": "MatMul" if len(of_samples) == 2 else "Linear",
             "in_shape": self._of_sample((of_samples or [left])[0].shape),
-            "gemm": self._of_one((rows, columns, left.shape[-1])),
+            "gemm": self._gemm_of_sample((rows, columns, left.shape[-1])),
             "bias": run.name == "addmm" and run.args[0].dim() == 1,
             "gradients": int(left.requires_grad) + int(right.requires_grad),
         }
@@ -227,11 +227,11 @@ class LayerRecorder(TorchDispatchMode):  # type: ignore[misc]
         rows, keys = query.numel() // query.shape[-1], key.shape[-2]
         return {
             "kind": "Attention",
-            "gemm": self._of_one((rows, query.shape[-1] + value.shape[-1], keys)),
-            "gradients": 2 if any(each.requires_grad for each in (query, key, value)) else 0,
+            "gemm": self._gemm_of_sample((rows, query.shape[-1] + value.shape[-1], keys)),
+            "gradients": 2 if any(operand.requires_grad for operand in (query, key, value)) else 0,
         }
 
-    def _of_one(self, gemm: tuple[int, int, int]) -> tuple[int, int, int]:
+    def _gemm_of_sample(self, gemm: tuple[int, int, int]) -> tuple[int, int, int]:
         """Of one sample. A product without the batch in it runs once for all, and is counted for each."""
         place = next((place for place, side in enumerate(gemm) if side % self._batch == 0), None)
         rows, columns, inner = (side // self._batch if index == place else side for index, side in enumerate(gemm))

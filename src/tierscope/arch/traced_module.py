@@ -43,7 +43,7 @@ class TracedModule:
         recorder = self._run(shape, _BATCH)
         layers = recorder.layers
         if not layers:
-            raise UserError(f"{self.target} does nothing with its input")
+            raise UserError(f"{self.target} does not use its input")
         idle = [list(self._parameters().items())[place] for place in sorted(recorder.unused)]
         if idle:
             unused = unused_layer([name for name, _ in idle], sum(value.numel() for _, value in idle))
@@ -100,12 +100,12 @@ def fake_or_real(target: str, build: Callable[[], Any]) -> TracedModule:
         )  # by torch, which copies layers
         module = build()
         if is_module(module) and all(
-            isinstance(each, FakeTensor) for each in (*module.parameters(), *module.buffers())
+            isinstance(tensor, FakeTensor) for tensor in (*module.parameters(), *module.buffers())
         ):
             return TracedModule(target, module.train(), mode, {})
     module = build()
     if not is_module(module):
-        raise UserError(f"{target} returns a {type(module).__name__}, no torch.nn.Module")
+        raise UserError(f"{target} returns a {type(module).__name__}, not a torch.nn.Module")
     return TracedModule.of_real(target, module, mode)
 
 

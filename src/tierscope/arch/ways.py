@@ -46,36 +46,36 @@ class Spent:
         return max(self.parts.values())
 
 
-def peak_rate(found: Requirements) -> float:
+def peak_rate(requirements: Requirements) -> float:
     """Samples per second of one accelerator at the peak of its units."""
-    return found.node_sample_bandwidth_at_peak / found.sample_bytes / found.machine.accelerators
+    return requirements.node_sample_bandwidth_at_peak / requirements.sample_bytes / requirements.machine.accelerators
 
 
-def device_ways(found: Requirements) -> dict[str, Way]:
+def device_ways(requirements: Requirements) -> dict[str, Way]:
     """`modelled` and `limit`: through the device's own memory."""
-    rate, most = found.machine.device.memory_bandwidth, peak_rate(found)
-    moved = {"modelled": found.hbm_modelled_bytes, "limit": found.hbm_limit_bytes}
+    rate, most = requirements.machine.device.memory_bandwidth, peak_rate(requirements)
+    moved = {"modelled": requirements.hbm_modelled_bytes, "limit": requirements.hbm_limit_bytes}
     return {name: Way(DEVICE, rate, nbytes, min(most, rate / nbytes)) for name, nbytes in moved.items() if nbytes}
 
 
-def sample_ways(found: Requirements) -> list[Way]:
+def sample_ways(requirements: Requirements) -> list[Way]:
     """Samples from the host and files from the tiers, as far as the system says how fast these are."""
-    machine, moved, most = found.machine, found.movement, peak_rate(found)
-    files = found.data.file_bytes / found.wish.compression.ratio
+    machine, moved, most = requirements.machine, requirements.movement, peak_rate(requirements)
+    files = requirements.data.file_bytes / requirements.wish.compression.ratio
     ways = []
     if machine.host_bandwidth is not None and moved.samples_dram:
-        ways.append(Way(HOST, machine.host_bandwidth, found.sample_bytes, min(most, 1 / moved.samples_dram)))
+        ways.append(Way(HOST, machine.host_bandwidth, requirements.sample_bytes, min(most, 1 / moved.samples_dram)))
     for storage, seconds in ((machine.near, moved.samples_nvme), (machine.far, moved.samples_pfs)):
-        rate = None if storage is None else storage.per_node(found.wish.nodes[-1])
+        rate = None if storage is None else storage.per_node(requirements.wish.nodes[-1])
         if storage is not None and rate and seconds:
             ways.append(Way(storage.name, rate / machine.accelerators, files, min(most, 1 / seconds)))
     return ways
 
 
-def spent(found: Requirements) -> list[Spent]:
+def spent(requirements: Requirements) -> list[Spent]:
     """For samples in main memory, on the near tier and on the far tier, as far as the system says how fast these are."""
-    moved, machine = found.movement, found.machine
-    compute = found.step_seconds / found.wish.batches[0]
+    moved, machine = requirements.movement, requirements.machine
+    compute = requirements.step_seconds / requirements.wish.batches[0]
     reads = [] if machine.near is None else [(machine.near.name, moved.samples_nvme)]
     reads.append((machine.far.name, moved.samples_pfs))
     copy = moved.samples_dram

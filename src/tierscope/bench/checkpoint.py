@@ -14,13 +14,24 @@ from dataclasses import replace
 
 from tierscope.bench.checkpoint_files import CheckpointFiles, CheckpointNotes
 from tierscope.bench.group import Group
-from tierscope.bench.recovery import cool, read_back
+from tierscope.bench.recovery import read_back
 from tierscope.dataset.checkpoint_folder import MANIFEST, CheckpointFolder, receipt_name
-from tierscope.dataset.checkpoints import checkpoint_bytes, parts_of, ranks_together, tier_of
 from tierscope.dataset.snapshot import Snapshot
+from tierscope.plan.checkpoints import (
+    checkpoint_bytes,
+    is_due,
+    is_due_after,
+    leads,
+    manifest_document,
+    meets,
+    parts_of,
+    ranks_together,
+    tier_of,
+)
 from tierscope.spec.study import Study
 from tierscope.storage.access import Punctuality
 from tierscope.storage.base import Storage
+from tierscope.trace.live_totals import LiveTotals
 from tierscope.trace.rank_trace import CheckpointLog, Tally
 from tierscope.trace.recorder import LaneTable, OpSink
 
@@ -39,6 +50,7 @@ class Checkpointer:
         group: Group,
         sink: OpSink | None,
         silent: bool = False,
+        live: LiveTotals | None = None,
     ) -> None:
         """`storage`: of the tier that checkpoints go to."""
         self._wanted, self._group, self._storage = study.workload.checkpoint, group, storage
@@ -46,10 +58,10 @@ class Checkpointer:
         index, ranks = tier_of(study), study.system.ranks
         self._folder = CheckpointFolder(storage)
         self._parts = parts_of(self._wanted, group.rank, ranks)
-        self._meets = self._wanted.mode == "all_ranks" and ranks > 1
+        self._meets = meets(study)
         self._clears = group.rank == self._together[0]
-        self._leads = self._clears and (self._meets or group.rank == 0)
-        self._notes = CheckpointNotes(index, len(study.system.tiers), sink, silent, self._wanted.background)
+        self._leads = leads(study, group.rank)
+        self._notes = CheckpointNotes(index, len(study.system.tiers), sink, silent, self._wanted.background, live)
         self._access = storage.open_access()
         self._snapshot = Snapshot(study.seed, transfer_bytes)
         self._files = CheckpointFiles(self._folder, self._parts, self._snapshot, self._access, self._notes)
@@ -70,15 +82,13 @@ class Checkpointer:
     def after_step(self, done: int) -> None:
         """So many steps of the epoch are done."""
         self._step = self._before + done
-        every = self._wanted.steps_between_checkpoints
-        if every and self._step % every == 0:
+        if is_due(self._wanted, self._step):
             self._save()
 
     def after_epoch(self, tally: Tally, epoch: int, last: bool) -> Tally:
         """With what belongs to the epoch's end; after the last one nothing is under way any more."""
         start = _now()
-        every = self._wanted.epochs_between_checkpoints
-        if every and epoch % every == 0 and self._last != self._step:
+        if is_due_after(self._wanted, epoch) and self._last != self._step:
             self._save()
         if last:
             self._settle()
@@ -134,18 +144,14 @@ class Checkpointer:
         if self._meets:
             self._group.meet()
         if self._leads:
-            self._files.commit(step, self._described(), self._wanted.fsync)
+            sums = self._files.sums(step)
+            manifest = manifest_document(self._study, self._together, step, self._parts, sums)
+            self._files.commit(step, manifest, self._wanted.fsync)
         if self._meets:
             self._group.meet()
         self._complete.append(step)
         if self._leads:
             self._files.prune(self._wanted.keep)
-
-    def _described(self) -> dict[str, object]:
-        """All files that are in the folder."""
-        ranks = self._study.system.ranks
-        sizes = {part.name: part.nbytes for rank in self._together for part in parts_of(self._wanted, rank, ranks)}
-        return {"ranks": ranks, "of_ranks": [self._together[0], self._together[-1]], "sizes": sizes}
 
     def finish(self) -> CheckpointLog:
         """After the last epoch; by all ranks."""
@@ -155,17 +161,17 @@ class Checkpointer:
 
     def _recover(self, log: CheckpointLog) -> CheckpointLog:
         folder = self._folder.finished(self._last)
-        resident = None
-        if not self._storage.abilities.emulated and self._study.workload.reader.evict:
-            resident = cool(self._storage, self._access, [f"{folder}/{part.name}" for part in self._parts])
+        cools = not self._storage.abilities.emulated and bool(self._study.workload.reader.evict)
+        if cools and self._parts:
+            self._storage.sync(folder)  # pages that are not on the device yet cannot be evicted
         self._group.barrier()
         if not self._parts:
             return log
         kept_in = MANIFEST if self._leads else receipt_name(self._group.rank)
-        seconds, nbytes = read_back(
-            self._storage, folder, self._parts, kept_in, self._access, self._snapshot.piece_bytes
+        done = read_back(self._storage, folder, self._parts, kept_in, self._access, self._snapshot.piece_bytes, cools)
+        return replace(
+            log, recovery_seconds=done.seconds, verified_bytes=done.nbytes, resident_bytes=done.resident_bytes
         )
-        return replace(log, recovery_seconds=seconds, verified_bytes=nbytes, resident_bytes=resident)
 
     def close(self) -> None:
         """However the run ended."""

@@ -4,23 +4,23 @@ A rank writes its files and says what they are in a receipt. Whoever leads write
 all files beside its own checksums; then the folder gets its name. With fsync every file, and both directories, are synced on the way.
 """
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+
+import numpy as np
 
 from tierscope.dataset.checkpoint_folder import MANIFEST, CheckpointFolder, receipt_name
-from tierscope.dataset.checkpoints import CheckpointFile
 from tierscope.dataset.snapshot import Snapshot
 from tierscope.output.disk_errors import CHECKPOINT, explained
+from tierscope.plan.checkpoints import CheckpointFile, receipt_document
 from tierscope.storage.access import Access
-from tierscope.trace.ops import BACKGROUND_LANE, CLOSE, OPEN, SYNC, WRITE
-from tierscope.trace.recorder import Lane, LaneTable, OpSink, SilentLane
+from tierscope.trace.live_totals import MOVED, LiveTotals, Moved
+from tierscope.trace.ops import BACKGROUND_LANE, CHECKPOINT_LANE, CLOSE, OPEN, SYNC, WRITE
+from tierscope.trace.recorder import Lane, LaneTable, OpSink, SilentLane, moved_by_tier
 
-LANE = 1000  # of a rank that stands still while it writes checkpoints: loaders have fewer
 _now = time.monotonic_ns
 
 
@@ -28,12 +28,21 @@ class CheckpointNotes:
     """Operations on checkpoints, each in the lane of the epoch in which it ended; a thread may write while epochs change. `silent`: none are noted."""
 
     def __init__(
-        self, tier: int, tiers: int, sink: OpSink | None, silent: bool = False, background: bool = False
+        self,
+        tier: int,
+        tiers: int,
+        sink: OpSink | None,
+        silent: bool = False,
+        background: bool = False,
+        live: LiveTotals | None = None,
     ) -> None:
         self._tier, self._tiers, self._sink, self._silent = tier, tiers, sink, silent
-        self._number = BACKGROUND_LANE if background else LANE
+        self._number = BACKGROUND_LANE if background else CHECKPOINT_LANE
         self._lock = threading.Lock()
         self._lane = self._new(1)
+        self._ended = np.zeros((tiers, MOVED), np.int64)  # of lanes of earlier epochs
+        if live is not None and not silent:
+            live.follow(self.moved, lasting=True)
 
     def _new(self, epoch: int) -> Lane:
         if self._silent:
@@ -44,7 +53,13 @@ class CheckpointNotes:
         """What was noted until here; all that follows is the given epoch's."""
         with self._lock:
             table, self._lane = self._lane.finish(), self._new(epoch)
+            self._ended += moved_by_tier(table.ops, table.nbytes)
         return table
+
+    def moved(self) -> Moved | None:
+        with self._lock:
+            moved = self._lane.moved()
+            return None if moved is None else self._ended + moved
 
     def take(self, kind: int, file: int, offset: int, operation: Callable[[], int | None]) -> int:
         """Do it, and note it. Files have negative numbers: none is one of the dataset."""
@@ -92,13 +107,14 @@ class CheckpointFiles:
 
     def write_receipt(self, step: int, rank: int, fsync: bool) -> None:
         """Of a rank that does not lead."""
-        self._write_json(self._folder.unfinished(step), receipt_name(rank), {"step": step, **self._sums(step)}, fsync)
+        receipt = receipt_document(step, self._parts, self.sums(step))
+        self._write_document(self._folder.unfinished(step), receipt_name(rank), receipt, fsync)
 
-    def commit(self, step: int, whole: dict[str, Any], fsync: bool) -> None:
+    def commit(self, step: int, manifest: bytes, fsync: bool) -> None:
         """By whoever leads, when all files are there: it counts from now on, or not at all."""
         with explained(self._folder.unfinished(step), CHECKPOINT, by_name=True):
             folder = self._folder.make(step)
-            self._write_json(folder, MANIFEST, {"step": step, **whole, **self._sums(step)}, fsync)
+            self._write_document(folder, MANIFEST, manifest, fsync)
             if fsync:
                 self._sync_folder(folder)
             self._folder.finish(step)
@@ -109,21 +125,13 @@ class CheckpointFiles:
         with explained(self._folder.path, CHECKPOINT, by_name=True):
             self._folder.prune(keep)
 
-    def _sums(self, step: int) -> dict[str, Any]:
-        return {
-            "files": {
-                part.name: {
-                    "bytes": part.nbytes,
-                    "crc32": f"{self._snapshot.checksum(step, part.number, part.nbytes):08x}",
-                }
-                for part in self._parts
-            }
-        }
+    def sums(self, step: int) -> dict[int, int]:
+        """Checksums of this rank's files by their numbers."""
+        return {part.number: self._snapshot.checksum(step, part.number, part.nbytes) for part in self._parts}
 
-    def _write_json(self, folder: str, name: str, content: dict[str, Any], fsync: bool) -> None:
-        data = memoryview((json.dumps(content, indent=1) + "\n").encode())
+    def _write_document(self, folder: str, name: str, document: bytes, fsync: bool) -> None:
         with explained(folder, CHECKPOINT, by_name=True):
-            self._write_file(f"{folder}/{name}", 0, iter((data,)), fsync, lambda: False)
+            self._write_file(f"{folder}/{name}", 0, iter((memoryview(document),)), fsync, lambda: False)
 
     def _write_file(
         self, path: str, number: int, pieces: Iterator[memoryview], fsync: bool, stopped: Callable[[], bool]

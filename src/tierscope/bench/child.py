@@ -49,10 +49,10 @@ def join(words: Sequence[str], warm_up: Callable[[Sequence[str]], None]) -> Join
     number, fd = fds[0], fds[1]
     if words[place] == FORK:
         warm_up(words[1:place])
-        found = fork_each(fds[0], fds[1:])
-        if found is None:
+        forked = fork_each(fds[0], fds[1:])
+        if forked is None:
             return None
-        number, fd = found
+        number, fd = forked
     connection = Connection(fd)
     try:
         connection.recv()

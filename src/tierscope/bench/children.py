@@ -96,7 +96,7 @@ class Children:
         for number, connection in enumerate(self._connections):
             if not connection.poll(max(0.0, deadline - time.monotonic())):
                 raise StoppedError(
-                    f"{self._noun} {number} did not start within {seconds:g} s; is the machine overloaded? run again"
+                    f"{self._noun} {number} did not start within {seconds:g} s; is the machine overloaded? rerun the command"
                 )
             said.append(self.receive(number))
         return said
@@ -120,7 +120,7 @@ class Children:
             try:
                 code = process.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
-                bad.append(f"{self._noun} {rank} did not end within {seconds:g} s")
+                bad.append(f"{self._noun} {rank} did not exit within {seconds:g} s")
             else:
                 bad += [f"{self._noun} {rank} {how_it_ended(process)}"] if code else []
         self.end()
@@ -161,7 +161,7 @@ def allow_files(wanted: int) -> None:
         return
     if hard not in (resource.RLIM_INFINITY, -1) and hard < wanted:
         raise UserError(
-            f"{wanted} open files are needed for so many processes, but the limit is {hard}; raise it (ulimit -Hn {wanted}), or use fewer ranks"
+            f"{wanted} open files are needed for this many processes, but the limit is {hard}; raise it (ulimit -Hn {wanted}), or use fewer ranks"
         )
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
@@ -173,6 +173,6 @@ def how_it_ended(process: Child) -> str:
     except subprocess.TimeoutExpired:
         return "closed its connection"
     if code >= 0:
-        return f"ended with exit code {code}"
+        return f"exited with code {code}"
     name = signal.Signals(-code).name
     return f"was killed by {name}" + (" (out of memory?)" if -code == signal.SIGKILL else "")

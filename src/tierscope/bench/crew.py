@@ -51,8 +51,8 @@ class LocalCrew(Children):
     ) -> None:
         if size > MAX_LOCAL_RANKS:
             raise UserError(
-                f"{size} ranks (system.nodes × system.ranks_per_node) are more than the {MAX_LOCAL_RANKS} that are started on one "
-                "machine; start them on your cluster with 'mpirun -n … tierscope run …' or srun, or set fewer"
+                f"{size} ranks (system.nodes × system.ranks_per_node) exceed the limit of {MAX_LOCAL_RANKS} on one "
+                "machine; start them on your cluster with 'mpirun -n … tierscope run …' or srun, or use fewer"
             )
         super().__init__()
         self.size = size
@@ -141,7 +141,7 @@ class LocalCrew(Children):
             message = self._connections[rank].recv()
         except (EOFError, OSError):
             raise StoppedError(
-                f"rank {rank} {how_it_ended(self._processes[rank])}; finished runs are kept, run again to go on"
+                f"rank {rank} {how_it_ended(self._processes[rank])}; finished runs are kept; rerun to continue"
             ) from None
         if message[0] == "error":
             _, kind, text, trace = message

@@ -30,7 +30,7 @@ _TICK_SECONDS = 1.0
 _SLEPT_SECONDS = 0.01  # less cannot matter
 _FROZEN_SECONDS = 0.5
 _CGROUPS = "/sys/fs/cgroup"
-_ADVICE = "finished runs are kept, the same command goes on (--stall-limit: how long to wait)"
+_ADVICE = "finished runs are kept; rerun the same command to continue (--stall-limit sets the limit)"
 
 
 class Stops:
@@ -47,9 +47,9 @@ class Stops:
     def take(self) -> bool:
         """Asked once per task: what happened before it began, while this process waited for it, counts as well."""
         asleep, continued = self._slept(), self._continued
-        found = continued > 0 or asleep - self._before > _SLEPT_SECONDS
+        stopped = continued > 0 or asleep - self._before > _SLEPT_SECONDS
         self._continued, self._before = 0, asleep
-        return found
+        return stopped
 
 
 def note_stops() -> Stops:
@@ -77,10 +77,10 @@ def noting_stops() -> Iterator[Stops]:
 def _seconds_asleep() -> float:
     """Since boot. Both clocks are read at one moment: a try in which we were interrupted does not count."""
     while True:
-        begin = time.clock_gettime(time.CLOCK_MONOTONIC)
+        start = time.clock_gettime(time.CLOCK_MONOTONIC)
         total = time.clock_gettime(time.CLOCK_BOOTTIME)
-        if time.clock_gettime(time.CLOCK_MONOTONIC) - begin < _SLEPT_SECONDS / 10:
-            return total - begin
+        if time.clock_gettime(time.CLOCK_MONOTONIC) - start < _SLEPT_SECONDS / 10:
+            return total - start
 
 
 class RankWatch:
@@ -116,15 +116,15 @@ class RankWatch:
 
     def wait(self, ready: Callable[[float], T]) -> T:
         """What `ready`, which waits for at most so many seconds, returns; ranks that are suspended for too long end it."""
-        begin = self._clock()
-        found = ready(self.tick)
+        start = self._clock()
+        answer = ready(self.tick)
         now = self._clock()
-        if now - begin - self.tick > _FROZEN_SECONDS:
-            self.frozen |= now - begin - self.tick - (self._waited() - self._waited_before) > _FROZEN_SECONDS
+        if now - start - self.tick > _FROZEN_SECONDS:
+            self.frozen |= now - start - self.tick - (self._waited() - self._waited_before) > _FROZEN_SECONDS
         if now >= self._next:
             self._look()
             self._next, self._waited_before = now + self._between, self._waited()
-        return found
+        return answer
 
     def _look(self) -> None:
         silent = [rank for rank in range(len(self._pids)) if rank not in self._heard]
@@ -156,7 +156,7 @@ def until_undisturbed(what: str, measure: Callable[[], T], tell: Callable[[str],
         except SuspendedError as error:
             if attempt == MOST_ATTEMPTS:
                 raise StoppedError(
-                    f"{what}: {error} in each of {MOST_ATTEMPTS} attempts; run the same command again when nothing suspends it"
+                    f"{what}: {error} in each of {MOST_ATTEMPTS} attempts; find out what suspends it, then rerun the same command"
                 ) from None
             tell(f"{what}: {error}; discarded and repeated")
     raise AssertionError("unreachable")

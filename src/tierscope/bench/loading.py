@@ -9,6 +9,7 @@ from tierscope.loaders import LOADERS, Loader, Reach, SampleSource
 from tierscope.loaders.choose import fills_as_it_reads
 from tierscope.loaders.preprocess import make_preprocess
 from tierscope.loaders.verify import SampleChecks, SumsTable, read_in
+from tierscope.plan.reading import is_buffered
 from tierscope.spec.study import Study
 from tierscope.storage.access import Access, Nothing, NullDevice, SeenDirectory
 from tierscope.storage.base import Storage
@@ -67,6 +68,7 @@ def make_source(
         options=reader,
         make_payload=maker(study),
         checks=_sample_checks(run, storages, out, node),
+        buffered=is_buffered(study),
     )
 
 
@@ -100,4 +102,5 @@ def null_source(run: ResolvedRun, storage: str = "nothing") -> SampleSource:
         check=False,  # memory that nothing was read into cannot pass
         make_payload=lambda _, slot: slot.nbytes,
         reach=Reach(io_engine=reader.io_engine, odirect=reader.odirect, storage=storage),
+        buffered=is_buffered(study),
     )

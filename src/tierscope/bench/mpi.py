@@ -76,7 +76,7 @@ def connect() -> Any:
     if world.Get_size() != size:
         _leave_it_to_rank_0(rank)
         raise UserError(
-            f"the launcher started {size} ranks, but MPI sees {world.Get_size()}: launcher and mpi4py belong to different "
+            f"the launcher started {size} ranks, but MPI reports {world.Get_size()}: launcher and mpi4py belong to different "
             f"MPI installations; use the mpirun of the MPI that mpi4py was built for{_or_left_over()}"
         )
     return world
@@ -92,7 +92,7 @@ def _or_left_over() -> str:
     if _has_launcher():
         return ""
     names = next(names for names in _LAUNCHERS if all(name in os.environ for name in names))
-    return f"; if no launcher started this, unset {' and '.join(names)}"
+    return f"; if this was not started by a launcher, unset {' and '.join(names)}"
 
 
 def _has_launcher() -> bool:
@@ -127,7 +127,9 @@ def _leave_when_told(rank: int) -> None:
         while (number := os.read(told, 1)[0]) not in ending:
             pass
         if rank == 0:
-            sys.stderr.write(f"tierscope: {stopped_by(number)}; finished runs are kept, the same command goes on\n")
+            sys.stderr.write(
+                f"tierscope: {stopped_by(number)}; finished runs are kept; rerun the same command to continue\n"
+            )
             sys.stderr.flush()
         os._exit(3)
 
@@ -239,7 +241,7 @@ class MpiCrew:
         gathered: list[tuple[Any, bool]] = self._world.gather(result, root=0)
         if measures(task):
             refuse_suspended([rank for rank, (_, suspended) in enumerate(gathered) if suspended], director=False)
-        return [each for each, _ in gathered]
+        return [answer for answer, _ in gathered]
 
     def close(self) -> None:
         pass

@@ -54,8 +54,10 @@ def measure_overhead(run: ResolvedRun) -> Overhead:
     harness = min(_drive(run, "nothing")[0] for _ in range(_REPEATS))
     lost = 0.0
     if reader.read_threads > 1:
-        alone = _with_reader(run, replace(reader, read_threads=1))
-        together, apart = (min(_drive(each, "null device")[1] for _ in range(_REPEATS)) for each in (run, alone))
+        single_thread = _with_reader(run, replace(reader, read_threads=1))
+        together, apart = (
+            min(_drive(driven, "null device")[1] for _ in range(_REPEATS)) for driven in (run, single_thread)
+        )
         lost = max(0.0, together - apart)
     return Overhead(recorder, harness, lost)
 

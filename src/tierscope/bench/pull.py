@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from tierscope.bench.group import Group
+from tierscope.bench.live import COMPUTING, MEETING, SAVING, WAITING, Pulse
 from tierscope.bench.work import Work
 from tierscope.loaders import Batch
 from tierscope.trace.rank_trace import StepTimes, Tally
@@ -20,11 +21,15 @@ def pull(
     group: Group,
     meet: bool = False,
     after_step: Callable[[int], None] | None = None,
+    pulse: Pulse | None = None,
+    settle: Callable[[], None] | None = None,
 ) -> Tally:
     """All batches of an epoch; the clock starts now.
 
-    `work`: what is done with each. `meet`: with all ranks, after every step. `after_step`: told how many steps are done (a checkpoint may be due).
+    `work`: what is done with each. `meet`: with all ranks, after every step. `after_step`: told how many steps are done (a checkpoint may be due). `pulse`: says what the rank does now. `settle`: until all steps are done, where a device may be behind.
     """
+    pulse = pulse or Pulse()
+    pulse.doing = WAITING
     steps, digest = StepTimes(), hashlib.blake2b(digest_size=16)
     samples = payload_bytes = stall_ns = decode_ns = compute_ns = preprocess_ns = sync_ns = after_ns = 0
     start = asked = _now()
@@ -38,21 +43,30 @@ def pull(
         stalled = got - asked
         stall_ns += stalled
         computed = 0
-        begin = _now()
+        pulse.doing = COMPUTING
+        started = _now()
         if work(batch):
-            computed = _now() - begin
+            computed = _now() - started
             compute_ns += computed
         if meet:
-            begin = _now()
+            pulse.doing = MEETING
+            started = _now()
             group.meet()
-            sync_ns += _now() - begin
+            sync_ns += _now() - started
         if after_step:
-            begin = _now()
+            pulse.doing = SAVING
+            started = _now()
             after_step(done)
-            after_ns += _now() - begin
+            after_ns += _now() - started
         steps.add(batch.read_ns / 1e9, stalled / 1e9, computed / 1e9)
+        pulse.samples += len(batch.samples)
+        pulse.doing = WAITING
         group.progress(len(batch.samples))
         asked = _now()
+    if settle:
+        told = _now()
+        settle()
+        compute_ns += _now() - told
     return Tally(
         seconds=(_now() - start) / 1e9,
         samples=samples,

@@ -5,12 +5,15 @@ No epoch's lane sees these reads.
 
 import time
 import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from tierscope.dataset.checkpoints import CheckpointFile
 from tierscope.errors import AWAY, SHORT, DamagedDataError, TierscopeError
 from tierscope.output.disk_errors import said, unreadable
 from tierscope.output.documents import parse_json, within
+from tierscope.plan.checkpoints import CheckpointFile
 from tierscope.storage.access import READ_FLAGS, Access
 from tierscope.storage.base import Storage
 
@@ -19,20 +22,13 @@ _MOST_BYTES = 1 << 28  # of what is written down: a line for every file of every
 _ADVICE = "check the tier's storage before you trust it with checkpoints"
 
 
-def cool(storage: Storage, access: Access, paths: list[str]) -> int | None:
-    """Take files out of caches, as far as that goes; the bytes that are still there, None: cannot be told."""
-    for path in paths:
-        try:
-            fd = access.open(path, READ_FLAGS)
-        except OSError:
-            continue  # its reader will name it
-        try:
-            access.sync(fd)  # pages that are not on the device yet cannot be evicted
-        finally:
-            access.close(fd)
-    if storage.abilities.evict:
-        storage.evict(paths)
-    return storage.resident(paths)[1]
+@dataclass(slots=True)
+class ReadBack:
+    """Seconds of opening, reading and closing, without checking and evicting; bytes, and those in a cache when their reading began (None: cannot be told)."""
+
+    seconds: float = 0.0
+    nbytes: int = 0
+    resident_bytes: int | None = None
 
 
 def read_back(
@@ -42,31 +38,46 @@ def read_back(
     described_in: str,
     access: Access,
     piece_bytes: int,
-) -> tuple[float, int]:
-    """Seconds of opening, reading and closing, without checking; and bytes."""
+    cools: bool,
+) -> ReadBack:
+    """`cools`: files are taken out of caches when they are open, as far as that goes. They must be on the device."""
     known = _described(storage, f"{folder}/{described_in}")
     buffer = memoryview(bytearray(piece_bytes))
-    busy_ns = nbytes = 0
+    busy_ns, done = 0, ReadBack(resident_bytes=0 if cools else None)
+
+    def cool(nbytes: int, fd: int) -> None:
+        if storage.abilities.evict:
+            access.evict(fd)
+        there, before = access.resident(fd, nbytes), done.resident_bytes
+        done.resident_bytes = None if there is None or before is None else before + there
+
     for part in parts:
         path = f"{folder}/{part.name}"
-        spent, size, checksum = _read_file(path, buffer, access)
+        spent, size, checksum = _read_file(path, buffer, access, partial(cool, part.nbytes) if cools else None)
         if known.get(part.name) != {"bytes": size, "crc32": f"{checksum:08x}"} or size != part.nbytes:
             told = known.get(part.name, {})
             raise DamagedDataError(
                 f"{path}: {size} bytes with checksum {checksum:08x} came back, but {described_in} says "
                 f"{told.get('bytes')} with {told.get('crc32')}; {_ADVICE}"
             )
-        busy_ns, nbytes = busy_ns + spent, nbytes + size
-    return busy_ns / 1e9, nbytes
+        busy_ns, done.nbytes = busy_ns + spent, done.nbytes + size
+    done.seconds = busy_ns / 1e9
+    return done
 
 
-def _read_file(path: str, buffer: memoryview, access: Access) -> tuple[int, int, int]:
+def _read_file(
+    path: str, buffer: memoryview, access: Access, opened: Callable[[int], None] | None
+) -> tuple[int, int, int]:
     """Nanoseconds of reading, bytes, checksum."""
     offset = checksum = checking = 0
     start = _now()
     try:
         fd = access.open(path, READ_FLAGS)
         try:
+            between = _now()
+            if opened:
+                opened(fd)
+            checking += _now() - between
             while got := access.preadv(fd, (buffer,), offset):
                 read = _now()
                 checksum = zlib.crc32(buffer[:got], checksum)
@@ -95,5 +106,5 @@ def _described(storage: Storage, path: str) -> dict[str, dict[str, Any]]:
         whole = None
     files = whole.get("files") if isinstance(whole, dict) else None
     if not isinstance(files, dict) or not all(isinstance(said, dict) for said in files.values()):
-        raise DamagedDataError(f"{path}: does not say any more what was written; {_ADVICE}")
+        raise DamagedDataError(f"{path}: no longer describes what was written; {_ADVICE}")
     return files

@@ -1,37 +1,38 @@
-"""The rank's loop: for each epoch make its files cold, wait for the others, read every batch, compute, and take notes."""
+"""The rank's loop: for each epoch wait for the others, read every batch from files that are made cold, compute, and take notes."""
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 
 from tierscope.bench.checkpoint import Checkpointer
 from tierscope.bench.checkpoint_files import within_epoch
+from tierscope.bench.coldness import Coldness
 from tierscope.bench.compute import make_compute, step_seconds
 from tierscope.bench.group import Group
+from tierscope.bench.live import BETWEEN, SAVING, LiveBoardAt, Pulse, publishing
 from tierscope.bench.loading import in_memory, make_loader, make_source, node_storages
 from tierscope.bench.mpi_files import together
 from tierscope.bench.profiled import PRELOADED, Watched, frames_of
 from tierscope.bench.pull import pull
 from tierscope.bench.resolved import ResolvedRun
-from tierscope.bench.statistics_file import StatisticsReads, reads_statistics, statistics_path
+from tierscope.bench.statistics_file import StatisticsReader
 from tierscope.bench.work import EmulatedWork, MakeTraining, RankPlace, TrainingSession, Work
-from tierscope.dataset.checkpoints import tier_of
 from tierscope.dataset.copies import Copies
 from tierscope.dataset.memory import check_memory
 from tierscope.errors import TierscopeError
-from tierscope.formats import NOTHING
 from tierscope.loaders import LOADERS
 from tierscope.loaders.ahead import AheadLoader, SamplesInMemory
 from tierscope.loaders.base import EpochLoader
 from tierscope.loaders.choose import fills_as_it_reads
 from tierscope.loaders.nothing import NoReads
+from tierscope.plan.checkpoints import tier_of
 from tierscope.plan.first_touch import FirstTouch
 from tierscope.plan.plan import Reads
+from tierscope.plan.side_reads import SideReads
 from tierscope.spec.study import Study
-from tierscope.storage import cold
 from tierscope.storage.emulated import sharpen_sleep
 from tierscope.trace.kernel_io import counted_since, kernel_io
-from tierscope.trace.rank_trace import Phases, RankEpoch, RankTrace, Residency
+from tierscope.trace.live_totals import LiveTotals
+from tierscope.trace.rank_trace import Phases, RankEpoch, RankTrace, without_overlap
 from tierscope.trace.recorder import OpSink, Recording
 
 
@@ -50,6 +51,7 @@ class RunTask:
     ranks_on_host: int = 0  # 0: all of them
     meeting: str | None = None  # where ranks that train together find one another
     train: MakeTraining | None = None  # who trains the study's network; needed where it has one
+    live: LiveBoardAt | None = None  # where ranks say how far they are; None: nobody follows
 
 
 def ops_path(folder: str, rank: int) -> str:
@@ -59,7 +61,9 @@ def ops_path(folder: str, rank: int) -> str:
 def run_rank(task: RunTask, group: Group) -> RankTrace:
     node = group.rank // task.study.system.ranks_per_node
     try:
-        return _Rank(task, group, node).run()
+        rank = _Rank(task, group, node)
+        with publishing(task.live, group.rank, rank.pulse, rank.totals):
+            return rank.run()
     except TierscopeError as error:
         raise error.prefixed(f"rank {group.rank} (node {node})") from None
 
@@ -71,6 +75,8 @@ class _Rank:
         self._run = ResolvedRun.of(study, task.loader, task.repetition)
         self._format, self._plan = self._run.format, self._run.plan
         self._silent = task.watched is not None
+        self.pulse = Pulse()
+        self.totals = LiveTotals(len(study.system.tiers)) if task.live else None
         seen = task.watched is not None and task.watched.profiler != PRELOADED
         self._storages = node_storages(self._run, task.out, node, task.board, group.rank)
         self._source = make_source(self._run, self._storages, task.out, node, task.board, seen)
@@ -78,12 +84,16 @@ class _Rank:
         if self._together:
             self._source = replace(self._source, together=self._together)
         self._reads: Reads = self._plan
+        self._side = SideReads.of(study)
         self._copies: Copies | None = None
         if fills_as_it_reads(study):
             self._reads = FirstTouch(study, self._plan, self._format.file_bytes, node)
             self._copies = Copies(self._storages[0], self._source.files[0])
+        self._coldness = Coldness(self._run, self._storages, self._source.tier_names, group)
         self._compute = make_compute(task.compute_mode)
         self._training = self._make_training() if study.workload.model.network else None
+        if self._training and self._training.pin:
+            self._source = replace(self._source, pin=self._training.pin)
         self._held: SamplesInMemory | None = None
         self._lasting: EpochLoader | None = None  # a loader that reads all epochs
         self._sink = OpSink(ops_path(task.ops_folder, group.rank)) if task.ops_folder else None
@@ -91,7 +101,9 @@ class _Rank:
         self._checkpoints: Checkpointer | None = None
         if study.workload.checkpoint.wanted:
             storage, transfer = self._storages[tier_of(study)], self._source.transfer_bytes
-            self._checkpoints = Checkpointer(study, node, storage, transfer, group, self._sink, self._silent)
+            self._checkpoints = Checkpointer(
+                study, node, storage, transfer, group, self._sink, self._silent, self.totals
+            )
         sharpen_sleep()
 
     def _make_training(self) -> TrainingSession:
@@ -123,11 +135,11 @@ class _Rank:
         return RankTrace(self._group.rank, self._node, epochs, self._run.loader, log, done)
 
     def _epoch(self, epoch: int) -> RankEpoch:
-        evict = self._study.workload.reader.evict and self._study.workload.model.data != "synthetic"
-        residency = self._make_cold(epoch) if evict else ()
-        recording = Recording(len(self._source.files), epoch, self._sink, silent=self._silent)
-        loader = self._loader(recording)
-        first = StatisticsReads(self._study, self._source, recording) if reads_statistics(self._study, epoch) else None
+        self.pulse.begin(epoch)
+        cold = self._make_cold(epoch)
+        recording = Recording(len(self._source.files), epoch, self._sink, silent=self._silent, live=self.totals)
+        loader = self._loader(recording, cold)
+        side = self._side_reader(recording, cold)
         blocks = self._reads.reads(self._group.rank, epoch)
         self._frames.begin(epoch)
         self._group.barrier()
@@ -137,23 +149,34 @@ class _Rank:
         after = checkpoints.after_step if checkpoints else None
         before = None if self._silent else kernel_io()
         batches = loader.batches(blocks)
-        if first:
-            batches = first.before(batches)
-        tally = pull(batches, self._work(epoch), self._group, train.sync == "step", after)
+        if side:
+            batches = side.before(batches)
+        settle = self._training.settle if self._training else None
+        tally = pull(batches, self._work(epoch), self._group, train.sync == "step", after, self.pulse, settle)
+        self.pulse.doing = SAVING if checkpoints else BETWEEN
         if checkpoints:
             tally = checkpoints.after_epoch(tally, epoch, last=epoch == self._plan.epochs)
         span = began, began + time.monotonic_ns() - start  # the calendar may be set meanwhile
+        self.pulse.doing = BETWEEN
         self._frames.end()
         lanes, punctuality = loader.finish()
+        if self.totals:
+            self.totals.end_epoch()
         kernel = counted_since(before)
-        if first:
-            lane, more = first.finish()
+        if side:
+            lane, more = side.finish()
             lanes.append(lane)
             punctuality.add(more)
+            if cold and side.cold:
+                cold.reads.add(side.cold.tallies)
+        if cold:
+            cold.look_afterwards(self._source, self._reads, epoch)
         if checkpoints:
             lane, more = checkpoints.turn(epoch + 1)
             lanes.append(within_epoch(lane, lanes, round(tally.seconds * 1e9)))
             punctuality.add(more)
+        phases = self._training.turn() if self._training else Phases()
+        tally = without_overlap(tally, phases.overlapped_seconds)
         return RankEpoch(
             **{field.name: getattr(tally, field.name) for field in fields(tally)},
             epoch=epoch,
@@ -161,11 +184,17 @@ class _Rank:
             late_ops=punctuality.late_ops,
             late_seconds=punctuality.late_ns / 1e9,
             lanes=tuple(lanes),
-            residency=residency,
+            residency=cold.seen() if cold else (),
             span_ns=span,
-            phases=self._training.turn() if self._training else Phases(),
+            phases=phases,
             kernel=kernel,
         )
+
+    def _side_reader(self, recording: Recording, cold: Coldness | None) -> StatisticsReader | None:
+        rank = self._group.rank
+        if self._side is None or not self._side.count(rank, recording.epoch):
+            return None
+        return StatisticsReader(self._side, self._source, recording, rank, cold.of_statistics() if cold else None)
 
     def _work(self, epoch: int) -> Work:
         if self._training:
@@ -173,10 +202,10 @@ class _Rank:
         train = self._study.workload.train
         return EmulatedWork(self._compute, step_seconds(train, self._study.seed, self._group.rank, epoch))
 
-    def _loader(self, recording: Recording) -> EpochLoader:
+    def _loader(self, recording: Recording, cold: Coldness | None) -> EpochLoader:
         if self._lasting is not None:
             return self._lasting
-        source = self._source
+        source = replace(self._source, cold=cold.reads) if cold else self._source
         if source.checks:  # other samples in every epoch
             turn = (self._task.repetition - 1) * self._plan.epochs + recording.epoch - 1
             source = replace(source, checks=source.checks.at(turn))
@@ -192,33 +221,29 @@ class _Rank:
         if self._held is None:
             needed = len(samples) * largest * (self._task.ranks_on_host or self._group.size)
             check_memory(needed, self._study.workload)
-            self._held = SamplesInMemory(samples, largest)
+            self._held = SamplesInMemory(samples, largest, source.pin)
         loader = make_loader(self._run, source, recording) if first else None
         batch = self._study.workload.reader.batch_size
         return AheadLoader(self._held, batch, loader, self._plan.blocks_of(samples))
 
-    def _make_cold(self, epoch: int) -> tuple[Residency, ...]:
-        """Evict what this rank will read; when all ranks have, see what is still there.
+    def _make_cold(self, epoch: int) -> Coldness | None:
+        """Before an epoch in which files are evicted as they are read; None: they are not, or nothing is read.
 
-        Emulated tiers are left warm: there the queues make the time, and the disk underneath should not. Copies that ranks made
-        in the epoch before are synced first: pages that are not on the device yet cannot be evicted.
+        Copies that ranks made in the epoch before are synced: pages that are not on the device yet cannot be evicted.
         """
+        if not self._study.workload.reader.evict or self._study.workload.model.data == "synthetic":
+            return None
         self._group.barrier()  # nobody still reads
         if self._held:
-            return ()  # and nobody will
-        real = [index for index, storage in enumerate(self._storages) if not storage.abilities.emulated]
-        if self._copies and epoch > 1 and 0 in real:
+            return None  # and nobody will
+        cold = self._coldness
+        if self._copies and epoch > 1 and cold.tiers[0].looks:
             if self._first_of_node:
                 self._copies.sync()
             self._group.barrier()
-        for index in real:
-            if self._storages[index].abilities.evict:
-                self._storages[index].evict(self._coming(epoch, index))
-        self._group.barrier()
-        names = self._source.tier_names
-        return tuple(
-            Residency(names[index], *self._storages[index].resident(self._coming(epoch, index))) for index in real
-        )
+        cold.drop_metadata()
+        cold.begin(self._reads, epoch)
+        return cold
 
     @property
     def _first_of_node(self) -> bool:
@@ -227,9 +252,3 @@ class _Rank:
     def _leads_near_tier(self) -> bool:
         """Whether this rank is the one of those who share the near tier's copies that makes room for them."""
         return self._first_of_node if self._study.system.tiers[0].visible_to == "node" else self._group.rank == 0
-
-    def _coming(self, epoch: int, tier: int) -> Iterator[str]:
-        if self._format.reading == NOTHING:
-            wanted = tier == len(self._source.files) - 1 and reads_statistics(self._study, epoch)
-            return iter([statistics_path(self._source)] if wanted else [])
-        return cold.coming_reads(self._reads, self._group.rank, epoch, tier, self._source.files[tier])

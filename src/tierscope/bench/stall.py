@@ -57,7 +57,7 @@ def watched(
                 if wait.looks > _LOOKS:
                     tell(
                         f"rank {rank} (node {node}): no progress for {limit:g} s: it waits for {wait.path} on tier {wait.tier}, which does "
-                        "not answer; finished runs are kept, run the same command again when it does (--stall-limit: how long to wait)"
+                        "not answer; finished runs are kept; rerun the same command when it does (--stall-limit sets the limit)"
                     )
                     return
             suspended = suspended + 1 if neighbour and suspended_now(neighbour.pid) else 0

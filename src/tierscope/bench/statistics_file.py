@@ -1,55 +1,86 @@
-"""What ranks read where samples are made in memory: a small file of statistics, once, before the first batch of the first epoch."""
+"""What ranks read beside their samples: a small file, before the batches that the plan says (plan/side_reads.py)."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from tierscope.dataset.stage import STATISTICS
-from tierscope.formats import Shape
-from tierscope.formats.raw import Raw
 from tierscope.loaders import Batch, SampleSource
-from tierscope.loaders.base import Slots, StepSamples
-from tierscope.loaders.reader import SampleReader
-from tierscope.spec.study import Study
-from tierscope.storage.access import Punctuality
+from tierscope.loaders.cold_reads import ColdReads
+from tierscope.loaders.problems import explain, truncated
+from tierscope.plan.side_reads import SideReads
+from tierscope.storage.access import READ_FLAGS, Punctuality
+from tierscope.trace.ops import CLOSE, OPEN, READ, STATISTICS_LANE
 from tierscope.trace.recorder import LaneTable, Recording
 
-LANE = 1001  # next to that of checkpoints: loaders have fewer
 
+class StatisticsReader:
+    """One rank's of one epoch, by the rank itself, which waits for it. The file is opened by the first read, and stays open until the epoch ends."""
 
-def reads_statistics(study: Study, epoch: int) -> bool:
-    """Whether ranks read it in this epoch; never, where a device makes the samples."""
-    workload = study.workload
-    return epoch == 1 and workload.dataset.statistics.file_bytes is not None and workload.model.data != "synthetic"
-
-
-def statistics_path(source: SampleSource) -> str:
-    return source.files[-1].path(STATISTICS)
-
-
-class StatisticsReads:
-    """One rank's: an open, the reads one behind the other (again from the begin, where the next would pass the end), a close."""
-
-    def __init__(self, study: Study, source: SampleSource, recording: Recording) -> None:
-        wanted = study.workload.dataset.statistics
-        assert wanted.file_bytes is not None, "a study without a file of statistics"
-        nbytes, reads = wanted.read_bytes or wanted.file_bytes, wanted.reads
-        places = wanted.file_bytes // nbytes
-        home = len(source.files) - 1
-        self._work = StepSamples(
-            step=0,
-            samples=list(range(reads)),
-            files=[STATISTICS] * reads,
-            inside=[number % places for number in range(reads)],
-            tiers=[home] * reads,
-        )
-        self._slots = Slots(1, nbytes, slice(None)).slots * reads
-        pieces = replace(source, format=Raw(Shape(places, nbytes)), samples_per_file=reads, checks=None)
-        self._reader = SampleReader(pieces, recording.lane(LANE))
+    def __init__(
+        self, plan: SideReads, source: SampleSource, recording: Recording, rank: int, cold: ColdReads | None = None
+    ) -> None:
+        self.cold = cold
+        self._plan, self._rank, self._epoch = plan, rank, recording.epoch
+        files = source.files[-1]
+        self._tier, self._path = len(source.files) - 1, files.side_path
+        self._file = 0 if files.path(0) == files.side_path else files.count  # behind those of samples
+        self._lane = recording.lane(STATISTICS_LANE)
+        self._accesses = source.open_accesses()
+        self._access = self._accesses[self._tier]
+        self._memory = memoryview(bytearray(plan.read_bytes))
+        self._fd = -1
 
     def before(self, batches: Iterator[Batch]) -> Iterator[Batch]:
-        """Batches whose first one waits for it."""
-        self._reader.read(self._work, self._slots, self._slots)
-        yield from batches
+        """Batches, each of which is asked for when what comes before it is read."""
+        try:
+            for step in range(self._plan.steps):
+                self._read(step)
+                batch = next(batches, None)
+                if batch is None:
+                    return
+                yield batch
+            yield from batches
+        finally:
+            self._close()
+
+    def _read(self, step: int) -> None:
+        lane = self._lane
+        lane.step = step
+        for offset in self._plan.offsets(self._rank, self._epoch, step):
+            try:
+                if self._fd < 0:
+                    lane.begin()
+                    self._fd = self._access.open(self._path, READ_FLAGS)
+                    lane.end(self._tier, OPEN, self._file, 0, 0)
+                    if self.cold:
+                        self.cold.opened(self._access, self._fd, self._tier, self._file)
+                self._read_at(offset)
+            except OSError as error:
+                lane.abandon()
+                raise explain(error, self._path) from None
+
+    def _read_at(self, offset: int) -> None:
+        lane, done, whole = self._lane, 0, self._plan.read_bytes
+        while done < whole:
+            lane.begin()
+            piece = self._memory[done : done + self._plan.transfer]
+            got = self._access.preadv(self._fd, (piece,), offset + done)
+            lane.end(self._tier, READ, self._file, offset + done, got)
+            if got == 0:
+                raise truncated(self._path, offset // whole, offset, whole, done)
+            done += got
+
+    def _close(self) -> None:
+        if self._fd < 0:
+            return
+        closing, self._fd = self._fd, -1
+        if self.cold:
+            self.cold.closing(self._access, closing, self._tier, self._file, 1)
+        self._lane.begin()
+        self._access.close(closing)
+        self._lane.end(self._tier, CLOSE, self._file, 0, 0)
 
     def finish(self) -> tuple[LaneTable, Punctuality]:
-        return self._reader.lane.finish(), self._reader.close()
+        punctuality = Punctuality()
+        for access in self._accesses:
+            punctuality.add(access.punctuality)
+            access.leave()
+        return self._lane.finish(), punctuality

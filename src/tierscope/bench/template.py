@@ -102,7 +102,7 @@ def start_from_template(
             _end(children, connections)
             if isinstance(error, subprocess.TimeoutExpired):
                 raise StoppedError(
-                    f"{noun} {len(children)} did not start within {seconds:g} s; is the machine overloaded? run again"
+                    f"{noun} {len(children)} did not start within {seconds:g} s; is the machine overloaded? rerun the command"
                 ) from None
             raise
     return list(zip(children, connections, strict=True))
@@ -125,11 +125,11 @@ def _children(report: Connection, children: list[Adopted], deadline: float) -> s
 
 def _why_not(said: str, started: int, count: int, code: int) -> str:
     reason = said or (
-        f"their template was killed by signal {-code}" if code < 0 else f"their template ended with {code}"
+        f"their template was killed by signal {-code}" if code < 0 else f"their template exited with code {code}"
     )
     return (
         f"{started} of {count} could not be started: {reason}; "
-        "raise the limit on processes or memory, set fewer ranks, or run again"
+        "raise the limit on processes or memory, use fewer ranks, or rerun"
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tierscope.loaders import Batch
+from tierscope.loaders.base import Pin
 from tierscope.spec.study import Study
 from tierscope.trace.rank_trace import Phases, TrainingLog
 
@@ -18,7 +19,12 @@ class Work(Protocol):
 
 
 class TrainingSession(Work, Protocol):
-    """A network that is trained, all epochs of a run."""
+    """A network that is trained, all epochs of a run. `pin`: keeps memory of samples where its device can fetch it; None: it need not."""
+
+    pin: Pin | None
+
+    def settle(self) -> None:
+        """Until all steps are done: a device may be behind the host that tells it what to do."""
 
     def begin(self) -> None:
         """What the first step would otherwise pay for, while nobody measures."""

@@ -5,46 +5,68 @@ from typing import TYPE_CHECKING
 import click
 
 from tierscope.cli import common
-from tierscope.cli.counting import CATEGORIES, counting_options
+from tierscope.cli.counting import CATEGORIES, result_options
+from tierscope.cli.showing import all_option
 from tierscope.errors import UserError
 
 if TYPE_CHECKING:
+    from tierscope.analysis.analysis import Analysis
     from tierscope.analysis.counting import Counting
+    from tierscope.spec.goal import Goal
 
 
 @click.command("analyze")
 @click.argument("results", metavar="OUT | LOG…", nargs=-1, required=True, type=click.Path())
 @common.log_tiers_option
 @click.option(
-    "--out", type=click.Path(file_okay=False), help="Of logs: keep what was read as a result, for other commands."
+    "--out", type=click.Path(file_okay=False), help="Logs only: save them as a result directory for other commands."
 )
 @click.option(
-    "--epoch-gap", metavar="TIME", help="Of logs: an epoch begins where no process had begun for so long, like 10s."
+    "--epoch-gap", metavar="TIME", help="Logs only: a new epoch starts when no process has started for TIME, e.g. 10s."
 )
 @click.option(
-    "--epoch-span", metavar="NAME", help="Of DFTracer's logs: the span that is an epoch; default DLIOBenchmark._train."
+    "--epoch-span",
+    metavar="NAME",
+    help="DFTracer logs only: the span that marks an epoch; default DLIOBenchmark._train.",
 )
 @click.option(
-    "--compute-span", metavar="NAME", help="Of DFTracer's logs: the span that is compute; default those called compute."
+    "--compute-span",
+    metavar="NAME",
+    help="DFTracer logs only: the span that marks compute; default: spans named compute.",
 )
 @click.option(
-    "--dxt", is_flag=True, help="Of Darshan logs: only the reads of extended tracing, which --epoch-gap can tell apart."
+    "--dxt",
+    is_flag=True,
+    help="Darshan logs only: use only the reads of extended tracing, which --epoch-gap can split.",
 )
 @common.shared_options
-@click.option("--force", is_flag=True, help="Show also logs that cannot be trusted.")
-@click.option("--metrics", is_flag=True, help="Of a run: print DLIO's metrics instead, as [METRIC] lines.")
+@click.option(
+    "--force", is_flag=True, help="Also accept logs that cannot be trusted: damaged, or with impossible times or ranks."
+)
+@click.option("--metrics", is_flag=True, help="Print DLIO's metrics instead, as [METRIC] lines.")
 @common.au_option
-@click.option("--csv", "csv_path", type=click.Path(dir_okay=False), help="Also write the class times of every process.")
+@click.option(
+    "--goal",
+    metavar="GOAL",
+    help="io=4s, epoch=10min or au=90%: report whether it is met; exit with 1 if not.",
+)
+@click.option(
+    "--csv",
+    "csv_path",
+    type=click.Path(dir_okay=False),
+    help="Also write the class times of every process to a CSV file.",
+)
 @click.option(
     "--export",
     "exports",
     multiple=True,
     type=(click.Choice(["perfetto", "parquet"]), click.Path(dir_okay=False)),
     metavar="FORMAT FILE",
-    help="Also write it for other programs: perfetto (ui.perfetto.dev opens it) or parquet (the class times).",
+    help="Also export as perfetto (for ui.perfetto.dev) or parquet (the class times).",
 )
+@all_option
 @common.json_option
-@counting_options
+@result_options
 def command(  # noqa: PLR0913, PLR0917  (one per option)
     results: tuple[str, ...],
     tiers: tuple[str, ...],
@@ -58,6 +80,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     force: bool,
     metrics: bool,
     au: str | None,
+    goal: str | None,
     csv_path: str | None,
     exports: tuple[tuple[str, str], ...],
     as_json: bool,
@@ -65,54 +88,35 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
 ) -> None:
     """Show where the I/O time of the slowest process goes.
 
-    OUT is the results directory of a study or a trace, or a CSV with rank,epoch,class,seconds[,ops,bytes][,cache_rate,…].
+    OUT is the results directory of a study or trace, or a CSV with rank,epoch,class,seconds[,ops,bytes][,cache_rate,…].
 
-    LOG… are all logs of one job: Darshan's (*.darshan) or DFTracer's (*.pfw, *.pfw.gz).
+    LOG… are all logs of one job, from Darshan (*.darshan) or DFTracer (*.pfw, *.pfw.gz).
     """
-    from tierscope.commands.analyze import analyze, analyze_import  # noqa: PLC0415
+    from tierscope.commands.analyze import LogRequest, analyze, analyze_logs  # noqa: PLC0415
     from tierscope.imports.logs import source_of  # noqa: PLC0415
 
+    of_logs = bool(tiers or out or epoch_gap or epoch_span or compute_span or dxt or no_shared or split_shared or force)
     if metrics or au:
-        if (
-            csv_path
-            or exports
-            or tiers
-            or out
-            or epoch_gap
-            or epoch_span
-            or compute_span
-            or dxt
-            or no_shared
-            or split_shared
-            or force
-            or counting.epoch
-            or counting.basis
-            or len(counting.categories) < len(CATEGORIES)
-        ):
-            raise UserError("--metrics and --au go with --json only; leave the other options out")
+        counted = counting.epoch or counting.basis or counting.case or len(counting.categories) < len(CATEGORIES)
+        if csv_path or exports or goal or of_logs or counted:
+            raise UserError("--metrics and --au can only be combined with --json; remove the other options")
         _show_metrics(results, au, as_json)
         return
     common.refuse_both_shared(no_shared, split_shared)
+    wanted = _wanted(goal)
     kept = None
     if any(source_of(path) for path in results):
-        from tierscope.imports.logs import ImportOptions, import_logs, keep  # noqa: PLC0415
-        from tierscope.imports.paths import TierRules  # noqa: PLC0415
-        from tierscope.spec.traced import read_rules  # noqa: PLC0415
-        from tierscope.spec.whatif import read_duration  # noqa: PLC0415
-
-        gap = read_duration("--epoch-gap", epoch_gap) if epoch_gap else None
-        rules = TierRules(read_rules(tiers))
-        trace = import_logs(results, ImportOptions(rules, gap, not no_shared, dxt, epoch_span, compute_span, force))
-        analysis = analyze_import(trace, counting)
-        kept = keep(trace, out) if out else None
+        asked = LogRequest(tiers, epoch_gap, not no_shared, dxt, epoch_span, compute_span, force, out)
+        analysis, kept = analyze_logs(results, asked, counting, wanted)
     elif len(results) > 1:
-        raise UserError(f"{results[1]}: one result at a time; several are given only of logs (*.darshan, *.pfw)")
-    elif tiers or out or epoch_gap or epoch_span or compute_span or dxt or no_shared or split_shared or force:
+        raise UserError(f"{results[1]}: only one result at a time; only logs (*.darshan, *.pfw) can be several")
+    elif of_logs:
         raise UserError(
-            f"{results[0]}: is no log; --basis, --epoch, --classes, --csv and --json are all that there is for it"
+            f"{results[0]}: is not a log; a result takes only --basis, --epoch, --classes, --case, --goal, --csv, --export, --all and --json"
         )
     else:
-        analysis = analyze(results[0], counting)
+        analysis = analyze(results[0], counting, goal=wanted)
+    _refuse_untold(analysis, wanted)
     if csv_path:
         from tierscope.report.export import to_csv  # noqa: PLC0415
 
@@ -124,6 +128,29 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     common.show_analysis(analysis, as_json)
     if kept and not as_json:
         common.say_where(kept)
+    _judge(analysis, wanted)
+
+
+def _wanted(goal: str | None) -> "Goal | None":
+    from tierscope.spec.whatif import read_goal  # noqa: PLC0415
+
+    return None if goal is None else read_goal(goal)
+
+
+def _refuse_untold(analysis: "Analysis", goal: "Goal | None") -> None:
+    """A goal that this result cannot be judged by is neither met nor missed."""
+    from tierscope.predict.goals import refuse_untold  # noqa: PLC0415
+
+    if goal is not None:
+        refuse_untold(analysis.times, goal)
+
+
+def _judge(analysis: "Analysis", goal: "Goal | None") -> None:
+    """The exit code of an acceptance test: 0 where the goal is met, 1 where it is missed."""
+    from tierscope.analysis.goals import is_goal_met  # noqa: PLC0415
+
+    if goal is not None and not is_goal_met(analysis.breakdown, goal):
+        click.get_current_context().exit(1)
 
 
 def _show_metrics(results: tuple[str, ...], au: str | None, as_json: bool) -> None:
@@ -131,6 +158,6 @@ def _show_metrics(results: tuple[str, ...], au: str | None, as_json: bool) -> No
     from tierscope.report.summary import summarise, wanted_before  # noqa: PLC0415
 
     if len(results) > 1:
-        raise UserError(f"{results[1]}: one result at a time")
+        raise UserError(f"{results[1]}: only one result at a time; remove the others")
     wanted = wanted_before(results[0])
     common.show_metrics(summarise(results[0], replace(wanted, au=common.read_au(au)) if au else wanted), as_json)

@@ -1,38 +1,119 @@
 import click
 
-from tierscope.cli import common
+from tierscope.cli import common, settling, tables
+from tierscope.errors import StoppedError, UserError
 
 
 @click.command("calibrate")
-@click.argument("results", nargs=-1, required=True, metavar="OUT…", type=click.Path())
+@click.argument("results", nargs=-1, required=True, metavar="OUT…|TABLE", type=click.Path())
 @click.option(
-    "-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write the system there, for --system."
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Write the fitted system to FILE, for --system.",
 )
-@click.option("--force", is_flag=True, help="Replace the file if it is there.")
+@click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
+@settling.for_option
+@tables.table_study_option
+@tables.where_option
+@common.system_option
+@common.set_option
 @common.quiet_option
 @common.json_option
-def command(results: tuple[str, ...], output: str | None, force: bool, quiet: bool, as_json: bool) -> None:
+def command(  # noqa: PLR0913, PLR0917  (one per option)
+    results: tuple[str, ...],
+    output: str | None,
+    force: bool,
+    for_study: str | None,
+    study: str | None,
+    where: tuple[str, ...],
+    system: str | None,
+    settings: tuple[str, ...],
+    quiet: bool,
+    as_json: bool,
+) -> None:
     """Fit the rates of a system's metadata servers, object servers and latencies to measured runs.
 
-    Times per class and process are fitted; rates that a study configured are not looked at. Several results of one system
-    (other file sizes, server or node counts) tell more than one. What they cannot tell is given as "at least".
+    Fits the times per class and process; rates in the study are ignored. Several results of one system
+    (other file sizes, server or node counts) narrow the fit. What they leave open is reported as "at least".
+
+    If interrupted, it keeps the best fit so far.
+
+    With --study, it fits to a TABLE of published measurements instead: a CSV file (ranks, nodes, and first batches, AU, seconds or throughputs; columns:
+    docs/tables.md), or a directory of DLIO or mlpstorage results. Only client costs and bandwidths are fitted.
     """
     from tierscope.cli.progress import watching  # noqa: PLC0415
-    from tierscope.commands.calibrate import calibrate_results, write_system  # noqa: PLC0415
 
     if output:
         common.refuse_existing(output, force)
+    if study is not None:
+        if for_study is not None:
+            raise UserError("--for cannot be combined with a table and --study; remove one of them")
+        _table(tables.one_table(results), study, where, system, settings, output, quiet, as_json)
+        return
+    tables.refuse_without_study(where, system, settings)
+    from tierscope.commands.calibrate import calibrate_results, write_system  # noqa: PLC0415
+
+    wanted = settling.study_to_settle(for_study)
     with watching(quiet) as watch:
-        found = calibrate_results(results, watch)
+        calibrated = calibrate_results(results, watch)
     if output:
-        write_system(found, output)
+        write_system(calibrated, output)
+    to_settle = settling.settled(calibrated.known, wanted)
     if as_json:
         from tierscope.predict.model_json import calibration_json  # noqa: PLC0415
 
-        common.print_json(calibration_json(found.calibration, found.proposals, found.epochs))
+        as_object = calibration_json(calibrated.calibration, calibrated.proposals, calibrated.epochs)
+        common.print_json({**as_object, "complete": not calibrated.stopped, **settling.settling_json(to_settle)})
+        _say_stopped(calibrated.stopped, output)
         return
     from tierscope.report.models import CalibrationView  # noqa: PLC0415
 
-    common.print_rich(CalibrationView(found.name, found.calibration, found.proposals, found.epochs))
+    common.print_rich(CalibrationView(calibrated.name, calibrated.calibration, calibrated.proposals, calibrated.epochs))
+    settling.say_settling(to_settle, for_study)
+    _say_written(output)
+    _say_stopped(calibrated.stopped, output)
+
+
+def _table(
+    table: str,
+    study: str,
+    where: tuple[str, ...],
+    system: str | None,
+    settings: tuple[str, ...],
+    output: str | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    from tierscope.commands.calibrate import write_known  # noqa: PLC0415
+    from tierscope.predict.tables import calibrate_table  # noqa: PLC0415
+    from tierscope.report.measured_tables import FittedKeysView, PredictedTableView, predicted_json  # noqa: PLC0415
+
+    with tables.reading_table(table, where, study, system, settings, quiet) as (measured, loaded, watch):
+        calibrated_table = calibrate_table(measured, loaded, watch)
     if output:
-        click.echo(f"System: {output} · simulate with it: tierscope simulate STUDY --system {output}")
+        write_known(calibrated_table.known, output)
+    fitted = calibrated_table.fitted
+    if as_json:
+        keys = {
+            path: {"value": value, "low": fitted.ends[path][0], "high": fitted.ends[path][1]}
+            for path, value in fitted.values.items()
+        }
+        content = {"keys": keys, "misfit": fitted.misfit, "misfit_before": fitted.before}
+        common.print_json(predicted_json("table_calibration", calibrated_table.figures, content))
+        return
+    common.print_rich(FittedKeysView(calibrated_table.known, list(fitted.values), fitted.before, fitted.misfit))
+    common.print_rich(PredictedTableView(f"{measured.name}: fitted to these rows", calibrated_table.figures))
+    _say_written(output)
+
+
+def _say_written(output: str | None) -> None:
+    if output:
+        click.echo(f"System: {output}. To use it: tierscope simulate STUDY --system {output}")
+
+
+def _say_stopped(stopped: str, output: str | None) -> None:
+    if stopped:
+        kept = f"; the best fit so far is in {output}" if output else "; this is the best fit so far"
+        raise StoppedError(f"{stopped}{kept}; rerun with --force to finish the fit")

@@ -8,31 +8,31 @@ from tierscope.errors import UserError, escaped
 from tierscope.units import counted
 
 if TYPE_CHECKING:
-    from tierscope.dataset.cleaning import Found
+    from tierscope.dataset.cleaning import FolderTally
 
 
 @click.command("clean")
 @click.argument("directories", nargs=-1, required=True, metavar="OUT|TIER…")
 @click.option(
-    "--data", is_flag=True, help="Of a result, only its study's data on the tiers that this host sees; results stay."
+    "--data", is_flag=True, help="Delete only the study's data on the tiers visible to this host; keep the results."
 )
 @click.option("--yes", is_flag=True, help="Delete without asking.")
 def command(directories: tuple[str, ...], data: bool, yes: bool) -> None:
-    """Delete results, or data on tiers; first show what, and ask.
+    """Delete results, or data on tiers. Lists what would be deleted and asks first.
 
-    Only directories with Tierscope's mark, and in them only files that it made: anything else is kept and named.
+    Deletes only files that Tierscope created, in directories with its marker; lists anything else and keeps it.
     """
     from tierscope.dataset.cleaning import cleaning  # noqa: PLC0415
     from tierscope.units import about_bytes  # noqa: PLC0415
 
     with cleaning(directories, data) as plan:
-        for found in plan.found:
+        for folder in plan.tallies:
             click.echo(
-                f"{escaped(found.path)}  {found.kind}, {counted(found.files, 'file')}, {about_bytes(found.nbytes)}"
+                f"{escaped(folder.path)}  {folder.kind}, {counted(folder.files, 'file')}, {about_bytes(folder.nbytes)}"
             )
-            for path in found.kept:
-                click.echo(f"  kept, not ours: {path!r}")
-        files, nbytes = _sums(plan.found)
+            for path in folder.kept:
+                click.echo(f"  kept, not created by Tierscope: {path!r}")
+        files, nbytes = _sums(plan.tallies)
         if not files:
             click.echo("nothing to delete")
             return
@@ -40,19 +40,19 @@ def command(directories: tuple[str, ...], data: bool, yes: bool) -> None:
             click.echo("nothing was deleted")
             return
         deleted = plan.delete()
-    shown = {path for found in plan.found for path in found.kept}
-    for found in deleted:
-        for path in found.changed:
-            click.echo(f"  kept, changed meanwhile: {path!r}")
-        for path in found.kept:
+    shown = {path for folder in plan.tallies for path in folder.kept}
+    for folder in deleted:
+        for path in folder.changed:
+            click.echo(f"  kept, changed in the meantime: {path!r}")
+        for path in folder.kept:
             if path not in shown:
-                click.echo(f"  kept, not ours: {path!r}")
+                click.echo(f"  kept, not created by Tierscope: {path!r}")
     files, nbytes = _sums(deleted)
     click.echo(f"deleted: {counted(files, 'file')}, {about_bytes(nbytes)}")
 
 
-def _sums(found: "Sequence[Found]") -> tuple[int, int]:
-    return sum(each.files for each in found), sum(each.nbytes for each in found)
+def _sums(tallies: "Sequence[FolderTally]") -> tuple[int, int]:
+    return sum(tally.files for tally in tallies), sum(tally.nbytes for tally in tallies)
 
 
 def _agreed(question: str) -> bool:
@@ -61,5 +61,5 @@ def _agreed(question: str) -> bool:
     answer = sys.stdin.readline() if sys.stdin else ""
     if not answer:
         click.echo()
-        raise UserError("nobody is there to answer, so nothing was deleted; --yes deletes without asking")
+        raise UserError("no answer on standard input; nothing was deleted; use --yes to delete without asking")
     return answer.strip().lower() in ("y", "yes")

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import os
 import shlex
 import shutil
@@ -13,65 +14,83 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tierscope.cli import terminal
+from tierscope.cli import generated, showing, terminal
 from tierscope.errors import TierscopeError, UserError, escaped
+from tierscope.recording.recorders import BUILTIN
 
 if TYPE_CHECKING:
     from tierscope.analysis.analysis import Analysis
-    from tierscope.commands.train import TrainedPart
     from tierscope.measure.crews import Crews
+    from tierscope.predict.exploration import Remedy
     from tierscope.report.folder import WrittenReport
     from tierscope.report.summary import Summary
     from tierscope.spec.load import Loaded
     from tierscope.spec.study import Study
 
 WIDTH = 160
-METHODS = ("bound", "events")  # of simulating
+METHODS = ("auto", "bound", "events")  # of simulating
 
 out_option = click.option("--out", type=click.Path(file_okay=False), help="Results directory; default ./results/STUDY.")
 set_option = click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key (any unambiguous suffix)."
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key of the study; any unambiguous suffix."
 )
 overrides_argument = click.argument("overrides", nargs=-1, metavar="[++workload.KEY=VALUE]…")
-dlio_option = click.option("--dlio", is_flag=True, help="STUDY is a file of DLIO, whatever it looks like.")
+dlio_option = click.option("--dlio", is_flag=True, help="Treat STUDY as a DLIO file.")
 au_option = click.option(
-    "--au", metavar="SHARE", help="Goal for accelerator utilisation, like 0.9 or 90%; default: a DLIO file's own."
+    "--au",
+    metavar="FRACTION",
+    help="Goal for accelerator utilisation (AU), e.g. 0.9 or 90%; default: that of a DLIO file.",
 )
 goal_option = click.option(
     "--goal",
     metavar="GOAL",
-    help="io=4s: I/O per epoch of the slowest process; epoch=10min; au=90%: accelerator utilisation; 4s is io=4s. Default: the study's.",
+    help="io=4s (or 4s): I/O time per epoch of the slowest process; epoch=10min; au=90%: accelerator utilisation. Default: the study's.",
 )
 system_option = click.option(
-    "--system", metavar="NAME|FILE", help="A known system, or one from probe or calibrate, in place of the study's own."
+    "--system",
+    metavar="NAME|FILE",
+    help="Use this system instead of the study's: a name, or a file from probe or calibrate.",
 )
 scale_option = click.option(
     "--scale",
-    metavar="SHARE",
-    help="So much of the study, like 0.001: fewer ranks, files and samples, same proportions.",
+    metavar="FRACTION",
+    help="Fraction of the study to run, e.g. 0.001: fewer ranks, files and samples in the same proportions.",
 )
 stall_option = click.option(
     "--stall-limit",
     metavar="TIME",
-    help="Stop when storage does not answer a rank, or a rank is suspended, for so long, like 5min; default 45 s; 0: wait for ever.",
+    help="Stop after a rank has waited this long for storage, or has been suspended, e.g. 5min; default 45 s; 0: wait forever.",
 )
-quiet_option = click.option("--quiet", is_flag=True, help="No progress on stderr.")
+quiet_option = click.option("--quiet", is_flag=True, help="Do not show progress.")
 improve_option = click.option(
-    "--improve", multiple=True, metavar="CLASS=PERCENT", help="That much more throughput in a class: GFS-META=50."
+    "--improve",
+    multiple=True,
+    metavar="CLASS=PERCENT",
+    help="Assume PERCENT more throughput in a class, e.g. GFS-META=50.",
 )
 log_tiers_option = click.option(
     "--tier",
     "tiers",
     multiple=True,
     metavar="NAME=/PATH[,/PATH2…]",
-    help="Of logs: a storage tier and where its files lay; nearest first.",
+    help="Logs only: a storage tier and the path of its files; nearest tier first.",
 )
 _no_shared = click.option(
     "--no-shared",
     is_flag=True,
-    help="Of Darshan logs: leave out files that it summed up over all ranks. By default the slowest and the fastest rank get what is recorded of them, the others equal parts of the rest.",
+    help="Darshan logs only: ignore files summed over all ranks. By default the slowest and the fastest rank get their recorded times, the others equal parts of the rest.",
 )
 _split_shared = click.option("--split-shared", is_flag=True, hidden=True, help="The default.")
+
+
+class FiniteRange(click.FloatRange):
+    """Numbers between two: NaN is compared with nothing, so the range alone lets it through."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        return number
 
 
 def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -81,10 +100,10 @@ def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def refuse_both_shared(no_shared: bool, split_shared: bool) -> None:
     if no_shared and split_shared:
-        raise UserError("--no-shared and --split-shared contradict each other; leave one out")
+        raise UserError("--no-shared and --split-shared exclude each other; remove one")
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Pure JSON on stdout.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 
 
 def all_settings(overrides: tuple[str, ...], settings: tuple[str, ...]) -> list[str]:
@@ -94,7 +113,7 @@ def all_settings(overrides: tuple[str, ...], settings: tuple[str, ...]) -> list[
             key = override.lstrip("+")
             dlio = f"++{key}" if key.startswith("workload.") else "++workload.KEY=VALUE"
             raise UserError(
-                f"{override}: one study at a time; a key of DLIO is given as {dlio}, one of ours as --set KEY=VALUE"
+                f"{override}: only one study at a time; write DLIO keys as {dlio}, study keys as --set KEY=VALUE"
             )
     return [*overrides, *settings]
 
@@ -118,18 +137,10 @@ def read_seconds(option: str, text: str) -> float:
 
 
 def scaled(loaded: "Loaded", scale: str | None) -> "Loaded":
-    """Made smaller, if that is asked for, with a note of what it is then."""
-    if scale is None:
-        return loaded
-    from tierscope.spec.kinds import Fraction  # noqa: PLC0415
-    from tierscope.spec.scale import scale_note, scale_study  # noqa: PLC0415
+    """Made smaller, if that is asked for."""
+    from tierscope.spec import scale as scaling  # noqa: PLC0415
 
-    try:
-        share = float(Fraction(0, 1).parse(scale))
-    except ValueError as error:
-        raise UserError(f"--scale {scale}: {error}") from None
-    small = scale_study(loaded.study, share)
-    return replace(loaded, study=small, notes=(*loaded.notes, scale_note(loaded.study, small)))
+    return scaling.scaled(loaded, scale)
 
 
 def say_notes(loaded: "Loaded", note: Callable[[str], None]) -> None:
@@ -139,17 +150,17 @@ def say_notes(loaded: "Loaded", note: Callable[[str], None]) -> None:
 
 
 def default_out(study: "Study", out: str | None, suffix: str = "") -> str:
-    if out == "":
-        raise UserError("--out is empty; give a directory, or leave it out")
-    return os.path.abspath(out or os.path.join("results", study.study + suffix))
+    from tierscope.spec import load  # noqa: PLC0415
+
+    return load.default_out(study, out, suffix)
 
 
 def refuse_existing(path: str, force: bool) -> None:
     if os.path.exists(path) and not force:
-        raise UserError(f"{path}: is there already; give another name, or --force to replace it")
+        raise UserError(f"{path}: already exists; choose another name, or use --force to overwrite it")
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
-        raise UserError(f"{path}: there is no directory {folder}; make it, or give another name")
+        raise UserError(f"{path}: no such directory: {folder}; create it, or choose another name")
 
 
 def print_json(content: Any) -> None:
@@ -174,19 +185,18 @@ def output_failed(error: OSError) -> int:
     return 3
 
 
-def show_analysis(analysis: "Analysis", as_json: bool) -> None:
+def show_analysis(analysis: "Analysis", as_json: bool, remedies: "Sequence[Remedy]" = ()) -> None:
+    """`remedies`: what would fit, where the best of a simulation does not."""
     if as_json:
         from tierscope.analysis.to_json import analysis_json  # noqa: PLC0415
+        from tierscope.predict.plan_json import remedy_json  # noqa: PLC0415
 
-        print_json(analysis_json(analysis))
+        instead = {"remedies": [remedy_json(remedy, analysis.goal) for remedy in remedies]} if remedies else {}
+        print_json({**analysis_json(analysis), **instead})
         return
-    from tierscope.report.tables import BreakdownView  # noqa: PLC0415
+    from tierscope.commands.analyze import views_of  # noqa: PLC0415
 
-    print_rich(BreakdownView.of(analysis))
-    if analysis.training is not None:
-        from tierscope.report.training import TrainingView  # noqa: PLC0415
-
-        print_rich(TrainingView(analysis.name, [(None, analysis.training)], [], analysis.conditions))
+    print_rich(*views_of(analysis, remedies, showing.shows_all()))
 
 
 @contextmanager
@@ -228,6 +238,7 @@ class Given:
     au: str | None = None
     metrics: bool = False
     scale: str | None = None
+    live_csv: str | None = None
 
 
 def run_and_show(
@@ -237,14 +248,14 @@ def run_and_show(
     quiet: bool,
     as_json: bool,
     ops: bool,
-    profiler: str = "builtin",
+    profiler: str = BUILTIN,
     stall_limit: str | None = None,
 ) -> None:
     """`run` and `demo`."""
     goal = read_au(given.au) if given.au else None
     with ranks_of_study(stall_limit) as crews:
-        from tierscope.cli.progress import watching  # noqa: PLC0415
-        from tierscope.measure.run import run_study  # noqa: PLC0415
+        from tierscope.cli.live import following  # noqa: PLC0415
+        from tierscope.measure.run import generate_data, run_study  # noqa: PLC0415
         from tierscope.spec.goal import AU, Goal  # noqa: PLC0415
         from tierscope.spec.load import load  # noqa: PLC0415
 
@@ -252,9 +263,12 @@ def run_and_show(
         if goal is not None:
             loaded = replace(loaded, study=replace(loaded.study, goal=Goal(AU, goal)))
         target = default_out(loaded.study, out)
-        with watching(quiet) as watch:
+        with following(quiet, given.live_csv, loaded.study.study) as (watch, tracker):
             say_notes(loaded, watch.note)
-            store = run_study(loaded.study, target, crews, watch, ops, profiler)
+            if loaded.generates_only:
+                generated.say_generated(loaded.study, generate_data(loaded.study, target, crews, watch))
+                return
+            store = run_study(loaded.study, target, crews, watch, ops, profiler, tracker)
     from tierscope.commands.run import conclude  # noqa: PLC0415  (after the ranks are gone)
 
     analysis, summary = conclude(target, store, loaded.wanted, goal)
@@ -273,41 +287,23 @@ def show_metrics(summary: "Summary", as_json: bool) -> None:
 def show_result(analysis: "Analysis", target: str, as_json: bool, summary: "Summary | None" = None) -> None:
     """What `run` and `simulate` end with: the breakdown, and where results and page are. `summary`: DLIO's metrics, if they are to be shown."""
     from tierscope.commands.report import write_report  # noqa: PLC0415
+    from tierscope.commands.simulate import remedies_of  # noqa: PLC0415
 
+    remedies = remedies_of(analysis)
     if summary is None or not as_json:
-        show_analysis(analysis, as_json)
+        show_analysis(analysis, as_json, remedies)
     if summary is not None:
         show_metrics(summary, as_json)
     if not as_json:
         say_where(target)
-    written = write_report(analysis, target, None, {})
+    written = write_report(analysis, target, None, {}, remedies=remedies)
     if not as_json:
         say_page(written)
-        click.echo(f"What if: {_program()} estimate {_shown(target)} · to play: open the page")
-
-
-def show_training(name: str, parts: "list[TrainedPart]", target: str, as_json: bool) -> None:
-    """What `train` ends with: one table over all parts, and a page for each."""
-    from tierscope.commands.report import write_report  # noqa: PLC0415
-    from tierscope.commands.train import described, findings_of, write_training  # noqa: PLC0415
-
-    content = described(name, parts)
-    write_training(target, content)
-    written = [write_report(part.analysis, part.folder, None, {}) for part in parts]
-    if as_json:
-        print_json(content)
-        return
-    from tierscope.report.training import TrainingView  # noqa: PLC0415
-
-    given = parts[0].analysis.conditions
-    print_rich(TrainingView(name, [(part.key, part.training) for part in parts], findings_of(parts), given))
-    for part, each in zip(parts, written, strict=True):
-        say_where(part.folder)
-        say_page(each)
+        click.echo(f"What if storage were faster? {_program()} estimate {_shown(target)}, or open the page")
 
 
 def say_where(target: str) -> None:
-    click.echo(f"Results: {_shown(target)} · again: {_program()} analyze {_shown(target)}")
+    click.echo(f"Results: {_shown(target)}. To show them again: {_program()} analyze {_shown(target)}")
 
 
 def say_written(path: str) -> None:
@@ -327,7 +323,7 @@ def say_page(written: "WrittenReport") -> None:
         figures = os.path.dirname(written.figures[0])
         click.echo(f"Figures: {_shown(figures)}{written.problem and f' (no PNG: {written.problem})'}")
     if written.missing:
-        click.echo(f"Not drawn: {', '.join(written.missing)}; the page says why")
+        click.echo(f"Not drawn: {', '.join(written.missing)}; see the page for the reasons")
 
 
 def _shown(path: str) -> str:

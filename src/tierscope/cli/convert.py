@@ -9,7 +9,7 @@ from tierscope.cli import common
 @common.system_option
 @common.set_option
 def command(file: str, overrides: tuple[str, ...], system: str | None, settings: tuple[str, ...]) -> None:
-    """Print the study that a FILE of DLIO means; what is different here is said on stderr.
+    """Convert a DLIO FILE to a study and print it; notes about differences go to standard error.
 
     For example: tierscope convert unet3d_a100.yaml ++workload.reader.batch_size=16 > study.yaml
     """
@@ -20,7 +20,5 @@ def command(file: str, overrides: tuple[str, ...], system: str | None, settings:
     for note in loaded.notes:
         click.echo(f"note: {note}", err=True)
     if loaded.wanted and loaded.wanted.au is not None:
-        click.echo(
-            f"note: metric.au: a study has no key for it; give --au {loaded.wanted.au:g} to 'tierscope run'", err=True
-        )
+        click.echo(f"note: metric.au has no key in a study; use 'tierscope run --au {loaded.wanted.au:g}'", err=True)
     click.echo(to_yaml(loaded.study), nl=False)

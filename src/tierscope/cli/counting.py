@@ -1,4 +1,4 @@
-"""What of a result counts: `--basis`, `--epoch`, `--classes`."""
+"""What of a result counts: `--basis`, `--epoch`, `--classes`, `--case`."""
 
 import functools
 import re
@@ -16,35 +16,41 @@ classes_option = click.option(
     metavar="CLASS[,CLASS…]",
     default=",".join(CATEGORIES),
     show_default=True,
-    help="What makes up the I/O time.",
+    help="Operations that count as I/O time.",
 )
 _OPTIONS = (
     click.option(
         "--basis",
         type=click.Choice(["wall", "busy"]),
-        help="wall: seconds on the clock in which a process had I/O under way; busy: the sum of its operations. Default: wall, where it is known.",
+        help="wall: elapsed time during which a process had I/O in progress; busy: the sum over its operations. Default: wall, if known.",
     ),
     click.option(
         "--epoch",
         metavar="N|median",
         default="median",
         show_default=True,
-        help="Which epoch of every run; median: of those after the first.",
+        help="Which epoch to show; median: the median of all epochs after the first.",
     ),
     classes_option,
 )
+_CASE = click.option("--case", metavar="NAME", help="Show only this case of the study; default: all cases.")
 
 
 def counting_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The three options, as one argument `counting` of the command."""
+    """The three options of what has no cases, as one argument `counting` of the command."""
 
     @functools.wraps(command)
-    def with_counting(*, basis: str | None, epoch: str, classes: str, **others: Any) -> Any:
+    def with_counting(*, basis: str | None, epoch: str, classes: str, case: str | None = None, **others: Any) -> Any:
         from tierscope.analysis.counting import Counting  # noqa: PLC0415
 
-        return command(counting=Counting(basis, read_epoch(epoch), read_classes(classes)), **others)
+        return command(counting=Counting(basis, read_epoch(epoch), read_classes(classes), case), **others)
 
-    return functools.reduce(lambda found, option: option(found), reversed(_OPTIONS), with_counting)
+    return functools.reduce(lambda decorated, option: option(decorated), reversed(_OPTIONS), with_counting)
+
+
+def result_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """As `counting_options`, and `--case`."""
+    return _CASE(counting_options(command))
 
 
 def read_epoch(text: str) -> int | None:
@@ -52,7 +58,7 @@ def read_epoch(text: str) -> int | None:
     if text == "median":
         return None
     if not re.fullmatch(r"[1-9]\d{0,9}", text):
-        raise UserError(f"--epoch {text}: must be the number of an epoch, from 1 up, or median")
+        raise UserError(f"--epoch {text}: must be an epoch number, 1 or more, or median")
     return int(text)
 
 
@@ -61,7 +67,9 @@ def read_classes(text: str) -> tuple[str, ...]:
     given = [part.strip().lower() for part in text.split(",")]
     for part in given:
         if part not in CATEGORIES:
-            raise UserError(f"--classes {text}: {part or 'nothing'} is no class; choose from {', '.join(CATEGORIES)}")
+            raise UserError(
+                f"--classes {text}: {part or 'an empty name'} is not a class; choose from {', '.join(CATEGORIES)}"
+            )
         if given.count(part) > 1:
             raise UserError(f"--classes {text}: {part} is given twice; remove one")
-    return tuple(each.upper() for each in CATEGORIES if each in given)
+    return tuple(category.upper() for category in CATEGORIES if category in given)

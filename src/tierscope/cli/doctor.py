@@ -9,9 +9,9 @@ from tierscope.cli import common
 @click.argument("directories", nargs=-1, type=click.Path(exists=True, file_okay=False))
 @common.json_option
 def command(directories: tuple[str, ...], as_json: bool) -> None:
-    """What this machine offers for measuring; each line with what to do about it.
+    """Check what this machine offers for measurements, with advice for each check.
 
-    DIRECTORIES are where tiers would be; default: the current one.
+    DIRECTORIES are candidates for tiers; default: the current directory.
     """
     from dataclasses import asdict  # noqa: PLC0415
 

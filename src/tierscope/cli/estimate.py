@@ -3,7 +3,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tierscope.cli import common
-from tierscope.cli.counting import counting_options
+from tierscope.cli.counting import result_options
+from tierscope.cli.showing import all_option, shows_all
 from tierscope.errors import UserError
 
 if TYPE_CHECKING:
@@ -17,11 +18,12 @@ if TYPE_CHECKING:
 @click.option(
     "--with-model",
     is_flag=True,
-    help="Also improve the station instead of the time, by the queueing model; print both.",
+    help="Also estimate with the queueing model, and print both.",
 )
 @common.system_option
+@all_option
 @common.json_option
-@counting_options
+@result_options
 def command(
     result: str,
     improve: tuple[str, ...],
@@ -31,42 +33,40 @@ def command(
     as_json: bool,
     counting: "Counting",
 ) -> None:
-    """Estimate what would change if classes of I/O were faster, and say when not to believe it.
+    """Estimate what would change if classes of I/O were faster, and when not to trust the estimate.
 
-    Every time of a class is divided by 1 + N/100, for every process; then the slowest process and the best point are found again. Without
-    --improve: only what each class by itself could give. OUT is the results directory of a study or a trace, or a CSV of times.
+    Divides the times of a class by 1 + N/100 in every process, then finds the slowest process and the best point again. Without
+    --improve, it shows what each class alone could gain. OUT is the results directory of a study or trace, or a CSV of times.
     """
     from tierscope.commands.estimate import analyze_and_keep, estimated  # noqa: PLC0415
 
     if counting.epoch is not None and with_model:
         raise UserError(
-            "--epoch is for estimates by scaling; the model has all epochs after the first: leave --with-model out"
+            "--epoch and --with-model exclude each other: the model uses all epochs after the first; remove one"
         )
     analysis, store = analyze_and_keep(result, counting)
-    estimate, findings = estimated(analysis, improve, goal)
+    estimated_groups, findings = estimated(analysis, improve, goal)
     if system and not with_model:
-        raise UserError("--system is for --with-model; add that, or leave it out")
-    answer = None
+        raise UserError("--system requires --with-model; add --with-model, or remove --system")
+    answers = []
     if with_model:
         from tierscope.cli.progress import watching  # noqa: PLC0415
         from tierscope.commands.estimate import modelled  # noqa: PLC0415
 
         with watching(as_json) as watch:
-            answer = modelled(store, analysis, estimate, system, watch)
+            answers = modelled(store, analysis, estimated_groups, system, watch)
     if as_json:
         from tierscope.analysis.to_json import epoch_json  # noqa: PLC0415
-        from tierscope.predict.model_json import model_json  # noqa: PLC0415
+        from tierscope.predict.model_json import models_json  # noqa: PLC0415
         from tierscope.predict.to_json import estimate_json  # noqa: PLC0415
 
-        model = {"model": model_json(answer)} if answer else {}
-        common.print_json(
-            estimate_json(estimate, findings, analysis.conditions) | epoch_json(analysis.breakdown) | model
-        )
+        shown = estimate_json(estimated_groups, findings, analysis.conditions) | epoch_json(analysis.breakdown)
+        common.print_json(shown | models_json(estimated_groups.names, answers))
         return
     from tierscope.report.estimates import EstimateView  # noqa: PLC0415
 
-    common.print_rich(EstimateView(analysis.name, estimate, findings, analysis.conditions))
-    if answer:
+    common.print_rich(EstimateView(analysis.name, estimated_groups, findings, analysis.conditions, shows_all()))
+    for name, answer in zip(estimated_groups.names, answers, strict=False):
         from tierscope.report.models import ModelAnswerView  # noqa: PLC0415
 
-        common.print_rich(ModelAnswerView(answer))
+        common.print_rich(ModelAnswerView(answer, name))

@@ -1,6 +1,6 @@
 import click
 
-from tierscope.cli import common
+from tierscope.cli import common, generated
 
 
 @click.command("generate")
@@ -22,12 +22,11 @@ def command(
     stall_limit: str | None,
     quiet: bool,
 ) -> None:
-    """Only generate the data of STUDY, for the largest cache rate of its sweep; run again to resume."""
+    """Generate the data of STUDY, for the largest cache rate of its sweep. Rerun to resume."""
     with common.ranks_of_study(stall_limit) as crews:
         from tierscope.cli.progress import watching  # noqa: PLC0415
         from tierscope.measure.run import generate_data  # noqa: PLC0415
         from tierscope.spec.load import load  # noqa: PLC0415
-        from tierscope.units import about_bytes  # noqa: PLC0415
 
         loaded = common.scaled(load(study, common.all_settings(overrides, settings), is_dlio=dlio), scale)
         spec = loaded.study
@@ -35,4 +34,4 @@ def command(
         with watching(quiet) as watch:
             common.say_notes(loaded, watch.note)
             written = generate_data(spec, target, crews, watch)
-    click.echo(f"{about_bytes(written)} written; the data of {spec.study} is complete")
+    generated.say_generated(spec, written)

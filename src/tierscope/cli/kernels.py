@@ -6,12 +6,12 @@ from tierscope.spec.study import DEVICES
 
 @click.command("kernels")
 @click.argument("model")
-@click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Samples of the step.")
+@click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Samples per step.")
 @click.option("--precision", type=click.Choice(["fp32", "amp"]), default="fp32", show_default=True)
 @click.option("--device", type=click.Choice(DEVICES), default="auto", show_default=True)
-@click.option("--input", "shape", metavar="CxHxW", help="Shape of a sample; default the network's own.")
-@click.option("--counters", is_flag=True, help="From the hardware's counters, by Nsight Compute (ncu).")
-@click.option("--out", metavar="DIR", help="Write efficiency.json and the figure (SVG, PNG) there.")
+@click.option("--input", "shape", metavar="CxHxW", help="Shape of a sample; default: that of the network.")
+@click.option("--counters", is_flag=True, help="Use hardware counters, with Nsight Compute (ncu).")
+@click.option("--out", metavar="DIR", help="Write efficiency.json and the figure (SVG, PNG) to this directory.")
 @common.json_option
 def command(
     model: str,
@@ -23,10 +23,10 @@ def command(
     out: str | None,
     as_json: bool,
 ) -> None:
-    """Run one training step of MODEL on this machine's device and show at which efficiency its time is spent.
+    """Run one training step of MODEL on this machine's accelerator and show the efficiency of its kernels.
 
-    A kernel's efficiency is the largest of its use of tensor cores, other cores and memory; time × efficiency is what a perfect
-    implementation would take. Needs torch. MODEL is one of those that 'tierscope require' knows.
+    A kernel's efficiency is the highest of its tensor-core, other-core and memory utilisation; time × efficiency is what a perfect
+    implementation would take. Requires torch. MODEL is one of the networks of 'tierscope require'.
     """
     from tierscope.spec.option_values import read_shape  # noqa: PLC0415
     from tierscope.train.kernels import measure_efficiency, to_json  # noqa: PLC0415
@@ -37,14 +37,14 @@ def command(
         from tierscope.commands.kernels import claim_efficiency, write_efficiency  # noqa: PLC0415
 
         folder = claim_efficiency(out)
-    found = measure_efficiency(model, batch, precision, device, sides, counters)
-    written = [] if folder is None else write_efficiency(found, folder)
+    efficiency = measure_efficiency(model, batch, precision, device, sides, counters)
+    written = [] if folder is None else write_efficiency(efficiency, folder)
     if as_json:
-        common.print_json(to_json(found))
+        common.print_json(to_json(efficiency))
         return
     from tierscope.report.kernels import EfficiencyView  # noqa: PLC0415
 
-    common.print_rich(EfficiencyView(found.title, found.histogram, found.slowest))
+    common.print_rich(EfficiencyView(efficiency.title, efficiency.histogram, efficiency.slowest))
     if written:
         from tierscope.report.png import png_problem  # noqa: PLC0415
 

@@ -13,22 +13,30 @@ from tierscope.units import counted
     "launcher",
     type=click.Choice(list(LAUNCHERS)),
     required=True,
-    help="Whose script it is.",
+    help="The scheduler or launcher.",
 )
-@click.option("--nodes", type=click.IntRange(1, 10**6), help="Instead of the study's system.nodes.")
-@click.option("--ranks-per-node", type=click.IntRange(1, 1024), help="Instead of the study's.")
-@click.option("--time", default="1h", show_default=True, metavar="TIME", help="Limit of one job; the next goes on.")
-@click.option("--queue", metavar="NAME", help="Partition, resource group or queue.")
-@click.option("--account", metavar="NAME", help="Account or group that pays.")
-@click.option("--option", "options", multiple=True, metavar="TEXT", help="One more line for the scheduler, as it is.")
-@click.option("--setup", multiple=True, metavar="LINE", help="Shell before the study starts, such as 'module load …'.")
+@click.option("--nodes", type=click.IntRange(1, 10**6), help="Override the study's system.nodes.")
+@click.option("--ranks-per-node", type=click.IntRange(1, 1024), help="Override the study's system.ranks_per_node.")
 @click.option(
-    "--mpi", metavar="KIND", help="How srun starts MPI (srun --mpi=list names them), or mpirun: Open MPI's own does."
+    "--time", default="1h", show_default=True, metavar="TIME", help="Time limit of one job; the next job continues."
 )
-@click.option("--program", default="tierscope", show_default=True, metavar="PATH", help="Tierscope on the nodes.")
-@click.option("--out", type=click.Path(file_okay=False), help="Results directory, seen by all nodes.")
+@click.option("--queue", metavar="NAME", help="Partition, resource group or queue.")
+@click.option("--account", metavar="NAME", help="Account or group to charge.")
+@click.option(
+    "--option", "options", multiple=True, metavar="TEXT", help="Additional directive for the scheduler, verbatim."
+)
+@click.option(
+    "--setup", multiple=True, metavar="LINE", help="Shell command to run before the study, e.g. 'module load …'."
+)
+@click.option(
+    "--mpi", metavar="KIND", help="MPI type for srun (see srun --mpi=list), or mpirun to use Open MPI's own launcher."
+)
+@click.option(
+    "--program", default="tierscope", show_default=True, metavar="PATH", help="Path of Tierscope on the nodes."
+)
+@click.option("--out", type=click.Path(file_okay=False), help="Results directory, visible to all nodes.")
 @click.option("--script", "path", type=click.Path(dir_okay=False), help="Default ./STUDY.LAUNCHER.sh.")
-@click.option("--submit", is_flag=True, help="Submit it, too; with mpirun: run it here.")
+@click.option("--submit", is_flag=True, help="Also submit it; with mpirun: run it here.")
 @common.stall_option
 @common.system_option
 @common.set_option
@@ -52,9 +60,9 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     system: str | None,
     settings: tuple[str, ...],
 ) -> None:
-    """Write the script of a job that runs STUDY on many nodes, goes on after the time limit, and ends when all runs are finished.
+    """Write a job script that runs STUDY on many nodes, continues after the time limit, and ends when all runs have finished.
 
-    The study is checked now, not when the job starts. Paths must mean the same on every node.
+    The study is checked now, not when the job starts. Paths must be the same on every node.
     """
     import os  # noqa: PLC0415
     import shlex  # noqa: PLC0415
@@ -90,4 +98,4 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     click.echo(
         f"{where}: {counted(layout.nodes, 'node')} x {counted(layout.ranks_per_node, 'rank')}; results: {target}"
     )
-    click.echo(f"Submit it: {shlex.join(tokens)}")
+    click.echo(f"To submit it: {shlex.join(tokens)}")

@@ -4,7 +4,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 
 import click
 
@@ -18,36 +18,90 @@ from tierscope.signals import ignore_to_the_end, raise_on_signals, stopped_by
 from tierscope.thread_limits import check_threads
 from tierscope.units import closest
 
+Group = Literal["measure", "explain", "predict", "plan", "maintain"]
 _LAUNCHERS = ", ".join(launcher.title for launcher in LAUNCHERS.entries.values())
-# name → (module, one line of help): --help must not import what commands need.
+
+
+class Command(NamedTuple):
+    """Where a command is, what it does in one line, and what it is for. `research`: for questions about training itself, not for daily work."""
+
+    module: str
+    help: str
+    group: Group
+    research: bool = False
+
+
+# In the order of --help, group by group. --help must not import what commands need: it reads this table only.
+GROUPS: dict[Group, str] = {
+    "measure": "Measure (run or record a job on real storage)",
+    "explain": "Explain (where did the time go?)",
+    "predict": "Predict (what would change, without running it)",
+    "plan": "Plan (what to buy; does storage matter?)",
+    "maintain": "Maintain",
+}
 COMMANDS = {
-    "run": ("tierscope.cli.run", "Run a study: generate its data, sweep, analyse. Run again to resume."),
-    "demo": ("tierscope.cli.demo", "Run the embedded demo study on this machine, in under a minute."),
-    "simulate": ("tierscope.cli.simulate", "Simulate a study from its tiers' rates, without running it."),
-    "probe": ("tierscope.cli.probe", "Measure what this host's storage can do: rates for simulate, in minutes."),
-    "calibrate": ("tierscope.cli.calibrate", "Fit a system's rates to measured runs, with intervals."),
-    "validate": ("tierscope.cli.validate", "Leave-one-out errors of the model on measured runs."),
-    "trace": ("tierscope.cli.trace", "Run any command and show where its I/O time goes."),
-    "convert": ("tierscope.cli.convert", "Print the study that a file of DLIO means."),
-    "launch": ("tierscope.cli.launch", f"Write a job script ({_LAUNCHERS}) that runs and resumes a study."),
-    "generate": ("tierscope.cli.generate", "Only generate the data of a study."),
-    "analyze": ("tierscope.cli.analyze", "Show where the I/O time of the slowest process goes."),
-    "characterise": ("tierscope.cli.characterise", "Show how a run reads: sizes, order, files, bandwidth, hidden I/O."),
-    "compare": ("tierscope.cli.compare", "Compare how two runs read: cosine similarity, and each metric's difference."),
-    "estimate": ("tierscope.cli.estimate", "Estimate what a faster class of I/O would change."),
-    "explore": ("tierscope.cli.explore", "Find the improvements that meet a goal, and the cheapest of them."),
-    "tune": ("tierscope.cli.tune", "Try combinations of keys on this system; which is fastest, and why."),
-    "train": (
-        "tierscope.cli.train",
-        "Train a real network from the tiers: throughput, phases, whether storage matters.",
+    "demo": Command(
+        "tierscope.cli.demo", "Run a small built-in study on two emulated tiers, in about a minute.", "measure"
     ),
-    "require": ("tierscope.cli.require", "What training a network demands of a system; does storage matter for it?"),
-    "kernels": ("tierscope.cli.kernels", "At which efficiency a training step uses this machine's device."),
-    "shuffling": ("tierscope.cli.shuffling", "What global, chunked and local shuffle cost in accuracy and I/O."),
-    "report": ("tierscope.cli.report", "Write a page to play with, and figures for papers."),
-    "presets": ("tierscope.cli.presets", "List the studies and systems to start from, or print one."),
-    "clean": ("tierscope.cli.clean", "Delete results, or data on tiers: only what Tierscope made; asks first."),
-    "doctor": ("tierscope.cli.doctor", "What this machine offers, and what to do about what it lacks."),
+    "run": Command("tierscope.cli.run", "Run a study: generate its data, sweep, analyze. Rerun to resume.", "measure"),
+    "generate": Command("tierscope.cli.generate", "Generate the data of a study and stop.", "measure"),
+    "trace": Command("tierscope.cli.trace", "Run any command and show where its I/O time goes.", "measure"),
+    "probe": Command(
+        "tierscope.cli.probe", "Measure this host's storage in minutes; writes rates for simulate.", "measure"
+    ),
+    "train": Command("tierscope.cli.train", "Train a real network from the tiers; does storage matter?", "measure"),
+    "tune": Command("tierscope.cli.tune", "Try combinations of study keys on this system and rank them.", "measure"),
+    "launch": Command(
+        "tierscope.cli.launch", f"Write a job script ({_LAUNCHERS}) that runs and resumes a study.", "measure"
+    ),
+    "kernels": Command(
+        "tierscope.cli.kernels",
+        "Measure how efficiently a training step uses the accelerator.",
+        "measure",
+        research=True,
+    ),
+    "analyze": Command("tierscope.cli.analyze", "Show where the slowest process spends its I/O time.", "explain"),
+    "characterise": Command(
+        "tierscope.cli.characterise", "Show how a run reads: sizes, order, files, bandwidth, hidden I/O.", "explain"
+    ),
+    "compare": Command(
+        "tierscope.cli.compare", "Compare how two runs read: similarity and each metric's difference.", "explain"
+    ),
+    "report": Command("tierscope.cli.report", "Write an interactive page, and figures for papers.", "explain"),
+    "reproduce": Command(
+        "tierscope.cli.reproduce",
+        "Reproduce a published study row by row: published beside ours.",
+        "explain",
+        research=True,
+    ),
+    "simulate": Command(
+        "tierscope.cli.simulate", "Simulate a study from the rates of its tiers, without running it.", "predict"
+    ),
+    "calibrate": Command(
+        "tierscope.cli.calibrate", "Fit a system's rates to measured runs, with intervals.", "predict"
+    ),
+    "validate": Command(
+        "tierscope.cli.validate", "Report the model's leave-one-out error on measured runs.", "predict"
+    ),
+    "estimate": Command("tierscope.cli.estimate", "Estimate what faster storage would change in a result.", "predict"),
+    "shuffling": Command(
+        "tierscope.cli.shuffling",
+        "Compare global, chunked and local shuffle: accuracy and I/O.",
+        "predict",
+        research=True,
+    ),
+    "explore": Command(
+        "tierscope.cli.explore", "Find the improvements or systems that meet a goal, cheapest first.", "plan"
+    ),
+    "require": Command(
+        "tierscope.cli.require", "Show what a network demands of a machine; does storage matter?", "plan"
+    ),
+    "presets": Command("tierscope.cli.presets", "List the built-in studies and systems, or print one.", "maintain"),
+    "convert": Command("tierscope.cli.convert", "Convert a DLIO workload file to a Tierscope study.", "maintain"),
+    "doctor": Command("tierscope.cli.doctor", "Check this machine, and say how to fix what is missing.", "maintain"),
+    "clean": Command(
+        "tierscope.cli.clean", "Delete results or data that Tierscope made; lists them and asks first.", "maintain"
+    ),
 }
 ALIASES = {"characterize": "characterise"}  # other spellings; not listed
 
@@ -60,20 +114,28 @@ class _Commands(click.Group):
         name = ALIASES.get(name, name)
         if name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(COMMANDS[name][0]).command
+        command: click.Command = importlib.import_module(COMMANDS[name].module).command
         return command
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, help_) for name, (_, help_) in COMMANDS.items()])
+        widest = max(map(len, COMMANDS))
+        for group, title in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(f"{name:{widest}}", _line(entry)) for name, entry in COMMANDS.items() if entry.group == group]
+                )
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0] if args else ""
         if name and not name.startswith("-") and ALIASES.get(name, name) not in COMMANDS:
             guess = closest(name, COMMANDS)
             hint = f"did you mean {guess}?" if guess else f"commands: {', '.join(COMMANDS)}"
-            ctx.fail(f"no command '{name}'; {hint}")
+            ctx.fail(f"unknown command '{name}'; {hint}")
         return super().resolve_command(ctx, args)
+
+
+def _line(command: Command) -> str:
+    return f"{command.help} (research tool)" if command.research else command.help
 
 
 @click.group(
@@ -95,11 +157,11 @@ def cli(context: click.Context) -> None:
     try:
         os.getcwd()
     except OSError as error:
-        raise UserError(f"the current directory cannot be used: {error.strerror}; change to another one") from None
+        raise UserError(f"cannot use the current directory: {error.strerror}; change to another one") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Exit codes: 0 done, 2 the user's mistake, 3 stopped but resumable, 1 our bug."""
+    """Exit codes: 0 done, 2 the user's mistake, 3 stopped but resumable, 1 our bug, or a goal that `analyze --goal` finds missed."""
     raise_on_signals()
     sys.excepthook = show_bug
     with escaped_streams():
@@ -144,7 +206,7 @@ def _short_of_something(error: MemoryError | ImportError) -> int:
     if isinstance(error, ImportError):
         _say(f"{error.name or 'a library'} could not be loaded: {short}")
     else:
-        _say("there is not enough memory for this; use fewer files, ranks or points, or a machine with more")
+        _say("not enough memory; use fewer files, ranks or points, or a machine with more memory")
     return 3
 
 
@@ -157,7 +219,7 @@ def _interrupt_behind(error: BaseException | None) -> KeyboardInterrupt | None:
 
 def _stopped(error: BaseException) -> int:
     by = stopped_by(_interrupt_behind(error))  # Abort: click's own for Ctrl-C
-    _say(f"{by}; finished runs are kept, the same command goes on")
+    _say(f"{by}; finished runs are kept; rerun the same command to continue")
     return 3
 
 

@@ -9,9 +9,9 @@ from tierscope.units import closest
 @click.command("presets")
 @click.argument("name", required=False)
 def command(name: str | None) -> None:
-    """List studies and systems to start from, or print NAME as YAML: a study with every key and what it means, a system with the source of every number."""
+    """List the built-in studies and systems, or print NAME as YAML: a study with every key explained, a system with the source of every number."""
     if name is None:
-        _show_list("Studies, for tierscope run NAME", presets.SHELF)
+        _show_list("Studies, for 'tierscope run NAME'", presets.SHELF)
         click.echo()
         _show_list("Systems, for 'system: NAME' in a study", systems.SHELF)
     elif name in presets.names():
@@ -22,7 +22,7 @@ def command(name: str | None) -> None:
         known = [*presets.names(), *systems.names()]
         guess = closest(name, known)
         hint = f"did you mean {guess}?" if guess else f"known: {', '.join(known)}"
-        raise UserError(f"no preset '{name}'; {hint}")
+        raise UserError(f"unknown preset '{name}'; {hint}")
 
 
 def _show_list(title: str, shelf: Shelf) -> None:

@@ -2,7 +2,8 @@ import os
 
 import click
 
-from tierscope.cli import common
+from tierscope.cli import common, settling
+from tierscope.cli.showing import all_option, shows_all
 from tierscope.errors import StoppedError, UserError
 from tierscope.signals import stopped_by
 
@@ -11,84 +12,199 @@ _MOST_RANKS = 256
 
 @click.command("probe")
 @click.option(
-    "--tier", "tiers", multiple=True, metavar="NAME=/PATH", help="A storage tier and a directory on it; nearest first."
+    "--tier",
+    "tiers",
+    multiple=True,
+    metavar="NAME=/PATH",
+    help="A storage tier and a directory on it; nearest tier first.",
 )
 @click.option(
-    "-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write the system there, for --system."
+    "--accelerator",
+    type=click.Choice(["cuda"]),
+    help="Measure this host's accelerator instead of storage: seconds of the kinds of work that layers are made of, for 'require --device-file'.",
 )
-@click.option("--force", is_flag=True, help="Replace the file if it is there.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Write the measured system to FILE, for --system.",
+)
+@click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
 @click.option(
     "--seconds",
-    type=click.FloatRange(1, 86400),
+    type=common.FiniteRange(1, 86400),
     default=600,
     show_default=True,
-    help="For all tiers together; removing our files is not in it.",
+    help="Time for all tiers together, not counting the removal of files.",
 )
 @click.option(
     "--ranks",
     type=click.IntRange(1, _MOST_RANKS),
-    help="The most processes that read at a time; default: cores, at most 16.",
+    help="Maximum number of concurrent readers; default: number of cores, at most 16.",
 )
 @click.option(
-    "--size", "sizes", multiple=True, metavar="SIZE", help="Of files, repeated; default 4KiB, 128KiB, 1MiB, 16MiB."
+    "--size", "sizes", multiple=True, metavar="SIZE", help="A file size; repeatable; default 4KiB, 128KiB, 1MiB, 16MiB."
 )
 @click.option(
     "--servers",
     multiple=True,
     metavar="TIER=COUNT",
-    help="Object servers behind a tier: its rates are divided evenly between them. A client cannot see them.",
+    help="Number of object servers of a tier, which a client cannot see; the rates are divided evenly between them.",
 )
+@click.option(
+    "--from",
+    "sources",
+    multiple=True,
+    metavar="[TIER=]FILE…",
+    help="Do not measure; read output of IO500, IOR, mdtest, fio (JSON) or elbencho. Several files: one --from, then all files.",
+)
+@click.argument("more", nargs=-1, metavar="[FILE…]", type=click.Path())
+@click.option(
+    "--row", metavar="NAME", help="With --from a table of IO500 submissions: the submission, by name or line number."
+)
+@click.option(
+    "--nodes", type=click.IntRange(1, 10**6), help="With --from: number of compute nodes, if the files do not state it."
+)
+@settling.for_option
 @common.quiet_option
+@all_option
 @common.json_option
-def command(  # noqa: PLR0913, PLR0917  (one per option)
+def command(  # noqa: C901, PLR0913, PLR0917  (one per option)
     tiers: tuple[str, ...],
+    accelerator: str | None,
     output: str | None,
     force: bool,
     seconds: float,
     ranks: int | None,
     sizes: tuple[str, ...],
     servers: tuple[str, ...],
+    sources: tuple[str, ...],
+    more: tuple[str, ...],
+    row: str | None,
+    nodes: int | None,
+    for_study: str | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Measure what this host's storage can do, and write it as a system to simulate with.
+    """Measure the storage of this host, and write it as a system for simulations.
 
-    On every tier files of several sizes are written to a folder of its own, evicted from the page cache, opened and read by 1, 2, 4, …
-    processes until more of them bring no more, and removed. Tiers are given nearest first, as everywhere: the last one
-    holds every file and is visible to all nodes, the others to their node.
+    On every tier, writes files of several sizes to a new directory, evicts them from the page cache, opens and reads them with 1, 2, 4, …
+    processes until throughput stops growing, and removes them. Name the nearest tier first: the last one
+    holds every file and is visible to all nodes, the others only to their node.
 
-    What still grew at the end, or was held back by this host's own processors, is given as "at least".
+    Rates that were still growing at the end, or were limited by this host's CPUs, are reported as "at least".
+
+    With --accelerator, it measures a device in minutes, and writes a file for 'tierscope require --device-file'.
+
+    With --from, nothing is measured: the system is built from the output files of other benchmarks, with the source of every figure.
     """
+    if accelerator is not None:
+        storage = {"--tier": tiers, "--size": sizes, "--from": sources, "--servers": servers, "--for": for_study}
+        _probe_accelerator(
+            accelerator, [name for name, value in storage.items() if value], output, force, quiet, as_json
+        )
+        return
+    if sources:
+        _refuse_measuring(tiers, sizes)
+        if for_study is not None:
+            raise UserError(f"--for {for_study}: cannot be combined with --from; remove one of them")
+        _from_files((*sources, *more), row, nodes, ranks, servers, output, force, as_json)
+        return
+    for given, name in ((more[:1], "FILE"), (row, "--row"), (nodes, "--nodes")):
+        if given:
+            raise UserError(f"{name}: requires --from; add --from FILE, or remove it")
     from tierscope.cli.progress import watching  # noqa: PLC0415
     from tierscope.probe.findings import findings_of  # noqa: PLC0415
-    from tierscope.probe.probe import run_probe, write_system  # noqa: PLC0415
+    from tierscope.probe.probe import known_system, run_probe, write_system  # noqa: PLC0415
     from tierscope.probe.request import read_wanted  # noqa: PLC0415
 
     wanted = read_wanted(tiers, sizes, ranks, seconds, servers)
     if output:
         common.refuse_existing(output, force)
         _refuse_unwritable(output)
+    study = settling.study_to_settle(for_study)
     try:
         with watching(quiet) as watch:
-            found = run_probe(wanted, watch)
+            probed = run_probe(wanted, watch)
     except KeyboardInterrupt as error:
-        raise StoppedError(f"{stopped_by(error)}; the probe's files are removed, and no system is written") from None
+        raise StoppedError(f"{stopped_by(error)}; the probe's files were removed; no system was written") from None
     if output:
-        write_system(found, output)
-    findings = findings_of(found)
+        write_system(probed, output)
+    findings = findings_of(probed)
+    to_settle = settling.settled(known_system(probed), study)
     if as_json:
         from tierscope.report.probe import probe_json  # noqa: PLC0415
 
-        common.print_json(probe_json(found, findings))
+        common.print_json({**probe_json(probed, findings), **settling.settling_json(to_settle)})
         return
     from tierscope.report.probe import ProbeView  # noqa: PLC0415
 
-    common.print_rich(ProbeView(found, findings))
+    common.print_rich(ProbeView(probed, findings, shows_all()))
+    settling.say_settling(to_settle, for_study)
     if output:
-        click.echo(f"System: {output} · simulate with it: tierscope simulate STUDY --system {output}")
+        click.echo(f"System: {output}. To use it: tierscope simulate STUDY --system {output}")
+
+
+def _probe_accelerator(
+    name: str, others: list[str], output: str | None, force: bool, quiet: bool, as_json: bool
+) -> None:
+    from tierscope.commands.probe import device_json, probe_accelerator  # noqa: PLC0415
+
+    if others:
+        raise UserError(f"{others[0]}: cannot be combined with --accelerator; remove one of them")
+    if output is None:
+        raise UserError(
+            "--accelerator: -o is missing; name the file that the device is written to, e.g. -o device.yaml"
+        )
+    common.refuse_existing(output, force)
+    _refuse_unwritable(output)
+    device = probe_accelerator(name, output, (lambda _: None) if quiet or as_json else click.echo)
+    if as_json:
+        common.print_json(device_json(device))
+        return
+    click.echo(f"Device: {output}. To use it: tierscope require MODEL --system SYSTEM --device-file {output}")
 
 
 def _refuse_unwritable(path: str) -> None:
     """Now, rather than in ten minutes."""
     if not os.access(os.path.dirname(os.path.abspath(path)), os.W_OK):
-        raise UserError(f"{path}: no permission to write there; give another -o")
+        raise UserError(f"{path}: permission denied; choose another -o")
+
+
+def _refuse_measuring(tiers: tuple[str, ...], sizes: tuple[str, ...]) -> None:
+    for given, name in ((tiers, "--tier"), (sizes, "--size")):
+        if given:
+            raise UserError(f"{name} {given[0]}: cannot be combined with --from; remove one of them")
+
+
+def _from_files(
+    files: tuple[str, ...],
+    row: str | None,
+    nodes: int | None,
+    ranks: int | None,
+    servers: tuple[str, ...],
+    output: str | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    from tierscope.probe.from_files import FromRequest, systems_of, write_imported  # noqa: PLC0415
+    from tierscope.probe.request import read_servers  # noqa: PLC0415
+
+    if output:
+        common.refuse_existing(output, force)
+    systems = systems_of(FromRequest(files, row, nodes, ranks, read_servers(servers)))
+    if output and len(systems) > 1:
+        raise UserError(f"{files[0]}: has {len(systems)} rows, but -o writes one system; choose one with --row")
+    if output:
+        write_imported(systems[0], output, files)
+    if as_json:
+        from tierscope.report.imported_systems import imported_json  # noqa: PLC0415
+
+        common.print_json(imported_json(systems))
+        return
+    from tierscope.report.imported_systems import ImportedView  # noqa: PLC0415
+
+    common.print_rich(ImportedView(systems))
+    if output:
+        click.echo(f"System: {output}. To use it: tierscope simulate STUDY --system {output}")

@@ -15,19 +15,25 @@ def watching(quiet: bool) -> Iterator[Watch]:
     if quiet:
         yield Silent()
         return
-    with _bars() if sys.stderr.isatty() else nullcontext(PlainProgress()) as shown:
-        held = _HeldNotes(shown)
-        try:
-            yield held
-        except UserError:
-            raise
-        except BaseException:
-            held.say()
-            raise
+    with _bars() if sys.stderr.isatty() else nullcontext(PlainProgress()) as shown, holding_notes(shown) as held:
+        yield held
+
+
+@contextmanager
+def holding_notes(shown: Watch) -> Iterator[Watch]:
+    """The same for whatever shows them."""
+    held = HeldNotes(shown)
+    try:
+        yield held
+    except UserError:
+        raise
+    except BaseException:
         held.say()
+        raise
+    held.say()
 
 
-class _HeldNotes:
+class HeldNotes:
     """Passes everything on, but notes only from the first phase on."""
 
     def __init__(self, watch: Watch) -> None:

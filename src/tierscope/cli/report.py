@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tierscope.cli import common
-from tierscope.cli.counting import counting_options
+from tierscope.cli.counting import result_options
+from tierscope.cli.showing import all_option, print_result_findings
 from tierscope.errors import UserError
 
 if TYPE_CHECKING:
@@ -18,32 +19,34 @@ if TYPE_CHECKING:
 @common.goal_option
 @common.improve_option
 @click.option(
-    "--out", type=click.Path(file_okay=False), help="Another directory; default: OUT, or FILE-report of a CSV."
+    "--out", type=click.Path(file_okay=False), help="Output directory; default: OUT, or FILE-report for a CSV."
 )
 @click.option(
     "--beside",
     metavar="OUT2",
+    multiple=True,
     type=click.Path(),
-    help="Another result of the same sweep, like a simulation: errors by point.",
+    help="Another result of the same sweep to compare with, point by point; repeatable.",
 )
 @click.option("--open", "show", is_flag=True, help="Open the page in a browser.")
-@counting_options
+@all_option
+@result_options
 def command(
     result: str,
     goal: str | None,
     improve: tuple[str, ...],
     out: str | None,
-    beside: str | None,
+    beside: tuple[str, ...],
     show: bool,
     counting: "Counting",
 ) -> None:
-    """Write a page to play with (report.html) and figures for papers (figures/*.svg, *.png).
+    """Write an interactive page (report.html) and figures (figures/*.svg, *.png).
 
-    The page is one file that needs no network. --improve and --goal are what it and the figures show at first.
-    --beside lays another result next to OUT, point by point: usually `tierscope simulate` of the same study.
+    The page is one file and works offline. --improve and --goal set what the page and figures show first.
+    --beside compares OUT with other results, point by point: a simulation of the same study, or other measurements.
     """
     from tierscope.commands.analyze import analyze  # noqa: PLC0415
-    from tierscope.commands.report import beside_of, report_folder, write_report  # noqa: PLC0415
+    from tierscope.commands.report import besides_of, report_folder, write_report  # noqa: PLC0415
     from tierscope.spec.whatif import read_goal, read_improvements  # noqa: PLC0415
 
     analysis = analyze(result, counting)
@@ -53,14 +56,15 @@ def command(
         from tierscope.predict.goals import refuse_untold  # noqa: PLC0415
 
         refuse_untold(analysis.times, wanted)
-    if beside == "":
-        raise UserError("--beside is empty; give a result or a CSV, or leave it out")
-    laid = None if beside is None else beside_of(analysis, analyze(beside, counting), (result, beside))
+    if "" in beside:
+        raise UserError("--beside is empty; name a result or a CSV, or remove it")
+    laid = besides_of(analysis, [analyze(other, counting) for other in beside], (result, *beside))
     written = write_report(analysis, report_folder(result, out), wanted, improvements, laid, result=result)
     common.say_page(written)
-    if laid is not None:
+    print_result_findings(analysis.findings)
+    for compared in laid:
         from tierscope.report.beside import BesideView  # noqa: PLC0415
 
-        common.print_rich("", BesideView(laid))
+        common.print_rich("", BesideView(compared))
     if show and not webbrowser.open(Path(os.path.abspath(written.page)).as_uri()):
-        click.echo("there is no browser here; copy the page to where one is", err=True)
+        click.echo("no browser found; open the page on another machine", err=True)

@@ -1,6 +1,7 @@
 import click
 
 from tierscope.cli import common
+from tierscope.cli.showing import all_option
 
 
 @click.command("simulate")
@@ -9,9 +10,9 @@ from tierscope.cli import common
 @click.option(
     "--method",
     type=click.Choice(common.METHODS),
-    default="bound",
+    default="auto",
     show_default=True,
-    help="bound: what the busiest station allows, at once; events: every operation, the authoritative one.",
+    help="events: simulate every operation; bound: a fast estimate from the busiest station; auto: events, or bound if it is as good and numba is not installed.",
 )
 @click.option("--out", type=click.Path(file_okay=False), help="Results directory; default ./results/STUDY-simulated.")
 @common.system_option
@@ -19,6 +20,7 @@ from tierscope.cli import common
 @common.dlio_option
 @common.scale_option
 @common.quiet_option
+@all_option
 @common.json_option
 def command(  # noqa: PLR0913, PLR0917  (one per option)
     study: str,
@@ -34,14 +36,15 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
 ) -> None:
     """Simulate STUDY (a YAML file or a preset) from its tiers' rates, without running it.
 
-    Same plan, same outputs as `tierscope run`, labelled simulated: analyze, estimate, explore and report take them too.
+    The plan and outputs are those of 'tierscope run', labelled simulated: analyze, estimate, explore and report work on them too.
     """
     from tierscope.cli.progress import watching  # noqa: PLC0415
     from tierscope.commands.analyze import analyze  # noqa: PLC0415
-    from tierscope.commands.simulate import simulate_study  # noqa: PLC0415
+    from tierscope.commands.simulate import refuse_generate_only, simulate_study  # noqa: PLC0415
     from tierscope.spec.load import load  # noqa: PLC0415
 
     loaded = common.scaled(load(study, common.all_settings(overrides, settings), system, dlio), scale)
+    refuse_generate_only(loaded, study)
     wanted = loaded.study
     target = common.default_out(wanted, out, suffix="-simulated")
     with watching(quiet) as watch:

@@ -7,9 +7,10 @@ import click
 
 from tierscope.cli import common
 from tierscope.cli.counting import counting_options
+from tierscope.cli.showing import all_option
 from tierscope.errors import StoppedError, TierscopeError, UserError
 from tierscope.recording.command import holding_signals
-from tierscope.recording.recorders import RECORDERS, RecordingRequest
+from tierscope.recording.recorders import BUILTIN, RECORDERS, RecordingRequest
 from tierscope.signals import stopped_by
 
 if TYPE_CHECKING:
@@ -23,34 +24,37 @@ if TYPE_CHECKING:
     "tiers",
     multiple=True,
     metavar="NAME=/PATH[,/PATH2…]",
-    help="A storage tier and where its files lie; nearest first. The longest path that fits a file counts.",
+    help="A storage tier and the paths of its files; nearest tier first. The longest matching path wins.",
 )
 @click.option(
     "--out", type=click.Path(file_okay=False), help="Results directory; default ./results/trace-COMMAND, numbered."
 )
 @click.option(
-    "--with", "recorder", type=click.Choice(list(RECORDERS)), default="builtin", show_default=True, help="What records."
+    "--with", "recorder", type=click.Choice(list(RECORDERS)), default=BUILTIN, show_default=True, help="The recorder."
 )
 @click.option(
     "--ops",
     is_flag=True,
-    help="Also keep the full list of operations (OUT/ops); start_seconds is the host's monotonic clock, files.parquet has the paths.",
+    help="Also keep the full list of operations (OUT/ops), with start_seconds on the host's monotonic clock; paths are in files.parquet.",
 )
 @click.option(
     "--epochs",
     type=click.Choice(["marks", "rereads"]),
     default="marks",
     show_default=True,
-    help="marks: the program calls tierscope.mark_epoch; rereads: an epoch is a pass over the same data, where that can be told.",
+    help="marks: the program calls tierscope.mark_epoch; rereads: detect passes over the same data.",
 )
 @click.option(
     "--emulate",
     multiple=True,
     metavar="TIER.KEY=VALUE",
-    help="Slow a tier down, with the keys of a study's tier: gfs.bandwidth=20MB/s.",
+    help="Slow a tier down, with the keys of a tier in a study, e.g. gfs.bandwidth=20MB/s.",
 )
 @common.quiet_option
-@click.option("--json", "as_json", is_flag=True, help="Pure JSON on stdout; COMMAND's own output goes to stderr.")
+@all_option
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON only; COMMAND's standard output goes to standard error."
+)
 @click.argument("command_line", metavar="-- COMMAND [ARGUMENTS]…", nargs=-1, type=click.UNPROCESSED)
 @counting_options
 def command(  # noqa: PLR0913, PLR0917  (one per option)
@@ -67,18 +71,16 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
 ) -> int:
     """Run any COMMAND and show where the I/O time of its slowest rank goes.
 
-    Sees open, read, write, stat, seek, sync and close of every process that COMMAND starts, for files below the tiers' paths; a
-    symbolic link in a tier that leads elsewhere counts where it leads. I/O time is reads, metadata and writes.
+    Records open, read, write, stat, seek, sync and close of every process that COMMAND starts, for files below the tiers' paths; a
+    symbolic link counts where it points. I/O time is reads, metadata and writes.
 
-    Does not see: what is read through mmap, io_uring, mkdir, rename and unlink, listings of directories; statically linked and
-    setuid programs, also as children; programs that are started without their environment (env -i, sudo) or change their user first.
+    Does not record: reads through mmap, io_uring, mkdir, rename, unlink, directory listings; statically linked and
+    setuid programs, including children; programs started without their environment (env -i, sudo) or after a change of user.
 
-    Exits with COMMAND's exit code. With --json, COMMAND's standard output goes to standard error.
+    Exits with COMMAND's exit code.
     """
     if not command_line:
-        raise UserError(
-            "no command is given; write it behind --, for example: tierscope trace --tier gfs=/lustre -- python train.py"
-        )
+        raise UserError("no command; add it after --, e.g. tierscope trace --tier gfs=/lustre -- python train.py")
     _refuse_several()
     traced: EndedCommand | None = None
     try:
@@ -110,7 +112,7 @@ def _refuse_several() -> None:
         size = os.environ.get(name, "")
         if size.isascii() and size.isdigit() and int(size) > 1:
             raise UserError(
-                f"{name} is {size}: a launcher has started several tierscopes; put one in front: tierscope trace … -- mpirun …"
+                f"{name} is {size}: a launcher started several copies of tierscope; put tierscope in front: tierscope trace … -- mpirun …"
             )
 
 

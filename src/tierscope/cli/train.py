@@ -1,35 +1,44 @@
+from typing import TYPE_CHECKING
+
 import click
 
 from tierscope.arch.networks import ALIASES, NETWORKS
 from tierscope.cli import common
+from tierscope.cli.showing import all_option, shows_all
 from tierscope.errors import UserError
 from tierscope.spec.study import DEVICES
+
+if TYPE_CHECKING:
+    from tierscope.commands.train import TrainedPart
 
 
 @click.command("train")
 @click.argument("study", required=False)
-@click.option("--model", type=click.Choice([*NETWORKS, *ALIASES]), help="The network; default: the study's own (workload.model).")  # fmt: skip
-@click.option("--device", type=click.Choice(DEVICES), help="Where it is trained; auto: an accelerator where there is one.")  # fmt: skip
+@click.option("--model", type=click.Choice([*NETWORKS, *ALIASES]), help="The network; default: the study's workload.model.")  # fmt: skip
+@click.option("--device", type=click.Choice(DEVICES), help="Device to train on; auto: an accelerator if there is one.")  # fmt: skip
 @click.option("--precision", type=click.Choice(["fp32", "amp"]), help="amp: 16-bit matrix products with 32-bit weights.")  # fmt: skip
-@click.option("--optimizer", type=click.Choice(["sgd", "adam"]), help="sgd has momentum.")
-@click.option("--input", "input_", metavar="CxHxW", help="Shape of a sample, channels first, like 3x64x64; default: the network's own.")  # fmt: skip
-@click.option("--batch", metavar="N,…", help="Samples per step and rank; several are varied.")
-@click.option("--data", metavar="tiers,…", help="Where samples come from: tiers, memory, synthetic; several are varied.")  # fmt: skip
-@click.option("--storage-matters", "ask", is_flag=True, help="As --data tiers,memory,synthetic: whether storage matters, by difference.")  # fmt: skip
+@click.option("--optimizer", type=click.Choice(["sgd", "adam"]), help="sgd: with momentum.")
+@click.option("--input", "input_", metavar="CxHxW", help="Shape of a sample, channels first, e.g. 3x64x64; default: that of the network.")  # fmt: skip
+@click.option("--batch", metavar="N,…", help="Samples per step and rank; several values are compared.")
+@click.option("--data", metavar="tiers,…", help="Source of samples: tiers, memory, synthetic; several values are compared.")  # fmt: skip
+@click.option("--storage-matters", "ask", is_flag=True, help="Same as --data tiers,memory,synthetic: does storage matter?")  # fmt: skip
 @click.option(
     "--vary",
     multiple=True,
     metavar="KEY=VALUES",
-    help="Values of any key, like read_threads=1,2,4; repeated: each by itself, all else as the study has it.",
+    help="Values of any key, e.g. read_threads=1,2,4; repeatable: each key varies separately.",
 )
-@click.option("--repetitions", type=click.IntRange(1, 1000), help="Of every point; default: 5, or the study's if more.")
+@click.option(
+    "--repetitions", type=click.IntRange(1, 1000), help="Repetitions per point; default: 5, or the study's if more."
+)
 @click.option("--out", type=click.Path(file_okay=False), help="Results directory; default ./results/STUDY-MODEL.")
 @common.set_option
 @common.system_option
 @common.scale_option
-@click.option("--hand-over", metavar="DIR", help="Only run, on a machine that has no Polars: one file for each run into DIR.")  # fmt: skip
-@click.option("--take", metavar="DIR", help="Make a result of what was handed over there; without a STUDY.")
+@click.option("--hand-over", metavar="DIR", help="Only run, on a machine without Polars: write one file per run to DIR.")  # fmt: skip
+@click.option("--take", metavar="DIR", help="Build a result from the files of --hand-over; without a STUDY.")
 @common.quiet_option
+@all_option
 @common.json_option
 def command(  # noqa: PLR0913, PLR0917  (one per option)
     study: str | None,
@@ -52,10 +61,10 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Train a real network on what STUDY (a YAML file or a preset) reads, and say where the time goes.
+    """Train a real network on the data of STUDY (a YAML file or a preset), and show where the time goes.
 
-    One thing is varied at a time: each of --batch, --data and --vary with several values changes its own key alone; where there are
-    several of them, each gets a result of its own, OUT/KEY. Run the same command again to resume. Several ranks train together.
+    One key is varied at a time: each of --batch, --data and --vary with several values varies only its own key; if there are
+    several, each gets a separate result in OUT/KEY. Rerun the same command to resume. Several ranks train together.
 
     For example: tierscope train STUDY --model resnet50 --batch 32 --storage-matters
     """
@@ -63,15 +72,13 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
 
     if take is not None:
         if study is not None or hand_over is not None:
-            raise UserError(
-                f"--take {take}: makes a result of runs that are there; leave the study and --hand-over out"
-            )
+            raise UserError(f"--take {take}: cannot be combined with a study or --hand-over; remove them")
         _take(take, out, as_json)
         return
     if study is None:
-        raise UserError("no study is named; give a YAML file or a preset")
+        raise UserError("no study; name a YAML file or a preset")
     if ask and data is not None:
-        raise UserError("--storage-matters is --data with all of them; remove one of the two")
+        raise UserError("--storage-matters and --data exclude each other; remove one")
     asked = TrainOptions(
         model, device, precision, optimizer, input_, batch, all_data() if ask else data, vary, repetitions
     )
@@ -80,7 +87,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
 
         planned = plan_training(study, asked, settings, system, lambda loaded: common.scaled(loaded, scale))
         if len(planned.parts) > 1:
-            raise UserError("--hand-over: one thing is varied at a time; give a command for each")
+            raise UserError("--hand-over: only one key can vary; use one command per key")
         run_away(planned.parts[0][1], hand_over, f"{hand_over}-data", lambda line: click.echo(line, err=True))
         return
     with common.ranks_of_study() as crews:
@@ -91,7 +98,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
         target = common.default_out(planned.base, out, f"-{planned.base.workload.model.network}")
         with watching(quiet) as watch:
             parts = train(planned, target, crews, watch)
-    common.show_training(planned.base.study, parts, target, as_json)
+    _show_training(planned.base.study, parts, target, as_json)
 
 
 def _take(folder: str, out: str | None, as_json: bool) -> None:
@@ -100,7 +107,29 @@ def _take(folder: str, out: str | None, as_json: bool) -> None:
     from tierscope.measure.take import take_runs  # noqa: PLC0415
 
     if not out:
-        raise UserError("--take needs --out: where the result is to be")
+        raise UserError("--take requires --out; name a directory for the result")
     taken = take_runs(folder, out)
     key = taken.sweep[0].path.rpartition(".")[2] if len(taken.sweep) == 1 and not taken.cases else None
-    common.show_training(taken.study, [TrainedPart(key, out, analyze(out))], out, as_json)
+    _show_training(taken.study, [TrainedPart(key, out, analyze(out))], out, as_json)
+
+
+def _show_training(name: str, parts: "list[TrainedPart]", target: str, as_json: bool) -> None:
+    """What `train` ends with: one table over all parts, and a page for each."""
+    from tierscope.commands.report import write_report  # noqa: PLC0415
+    from tierscope.commands.train import described, findings_of, write_training  # noqa: PLC0415
+
+    content = described(name, parts)
+    write_training(target, content)
+    written = [write_report(part.analysis, part.folder, None, {}) for part in parts]
+    if as_json:
+        common.print_json(content)
+        return
+    from tierscope.report.training import TrainingView  # noqa: PLC0415
+
+    given = parts[0].analysis.conditions
+    common.print_rich(
+        TrainingView(name, [(part.key, part.training) for part in parts], findings_of(parts), given, shows_all())
+    )
+    for part, report in zip(parts, written, strict=True):
+        common.say_where(part.folder)
+        common.say_page(report)

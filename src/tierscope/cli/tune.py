@@ -11,16 +11,16 @@ _MINIMIZED = {"epoch": "epoch_seconds", "io": "io_seconds"}
     "--vary",
     multiple=True,
     metavar="KEY=VALUES",
-    help="Values of a key to try, like reader.transfer_size=256KiB,1MiB or read_threads=1:8:1; repeated: all combinations.",
+    help="Values of a key to try, e.g. reader.transfer_size=256KiB,1MiB or read_threads=1:8:1; repeatable: all combinations.",
 )
-@click.option("--budget", default="10min", show_default=True, metavar="TIME", help="For all runs together; the first round is always done.")  # fmt: skip
+@click.option("--budget", default="10min", show_default=True, metavar="TIME", help="Time for all runs together; the first round is always completed.")  # fmt: skip
 @click.option(
     "--minimize",
     "minimized",
     type=click.Choice(list(_MINIMIZED)),
     default="epoch",
     show_default=True,
-    help="What to make short: the epoch, or the I/O time of the slowest process.",
+    help="What to minimize: the epoch, or the I/O time of the slowest process.",
 )
 @click.option("--goal", "former", type=click.Choice(list(_MINIMIZED)), hidden=True)  # its name in earlier versions
 @click.option("--out", type=click.Path(file_okay=False), help="Results directory; default ./results/STUDY-tune.")
@@ -40,10 +40,10 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Try combinations of STUDY's keys on this system, and say which is fastest, by how much and why.
+    """Try combinations of STUDY's keys on this system, and report which is fastest, how much faster, and why.
 
-    All are tried with short runs; a third of them goes on to longer ones, and the last few are run whole, again and again, in turn with
-    the study as it is. Run the same command again to resume: finished trials are not repeated.
+    All combinations get short runs; the best third gets longer ones, and the last few get repeated full runs, alternating with
+    the unchanged study. Rerun the same command to resume: finished trials are not repeated.
 
     For example: tierscope tune STUDY --vary reader.transfer_size=64KiB,256KiB,1MiB --vary reader.read_threads=1,2,4,8
     """
@@ -59,13 +59,13 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
         target = common.default_out(loaded.study, out, "-tune")
         with watching(quiet) as watch:
             common.say_notes(loaded, watch.note)
-            found = tune(loaded.study, vary, _MINIMIZED[former or minimized], seconds, target, crews, watch)
+            tuning = tune(loaded.study, vary, _MINIMIZED[former or minimized], seconds, target, crews, watch)
     if as_json:
         from tierscope.tuning.tuning import tuning_json  # noqa: PLC0415
 
-        common.print_json(tuning_json(found))
+        common.print_json(tuning_json(tuning))
         return
     from tierscope.report.tuning import TuningView  # noqa: PLC0415
 
-    common.print_rich(TuningView(found))
+    common.print_rich(TuningView(tuning))
     click.echo(f"Trials: {target}/trials")

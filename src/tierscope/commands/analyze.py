@@ -3,92 +3,169 @@
 import os
 import shlex
 import textwrap
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from tierscope.analysis.analysis import Analysis
 from tierscope.analysis.breakdown import break_down
-from tierscope.analysis.conditions import Conditions, conditions
+from tierscope.analysis.cases import of_case
+from tierscope.analysis.conditions import COLD_COLUMNS, Conditions, conditions
 from tierscope.analysis.counting import Counting
 from tierscope.analysis.findings import find
 from tierscope.analysis.times import ClassTimes, counting_only, from_csv, from_traces, of_epoch
 from tierscope.analysis.training import reading_times, training_of
 from tierscope.errors import ResultError, UserError
-from tierscope.imports.logs import is_import
+from tierscope.formats import FORMATS
+from tierscope.imports.logs import ImportOptions, import_logs, is_import, keep
+from tierscope.imports.paths import TierRules
 from tierscope.output import manifest
 from tierscope.output.result import has_study, read_study, refuse_other_runs
 from tierscope.output.store import RunStore
+from tierscope.plan.inert import inert_axes
+from tierscope.plan.room import feasibility_of
+from tierscope.predict.exploration import Remedy
 from tierscope.recording.traced import finish_or_look, is_trace
 from tierscope.spec import sweep
-from tierscope.trace.description import Imported, Traced
+from tierscope.spec.feasibility import Feasibility
+from tierscope.spec.goal import Goal
+from tierscope.spec.study import Study
+from tierscope.spec.traced import read_rules
+from tierscope.spec.whatif import read_duration
+from tierscope.trace.description import Imported, Measured, Traced
 from tierscope.trace.trace import RunKey, Trace
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 _NAME_WIDTH = 60
 
 
-def analyze(path: str, counting: Counting = Counting(), store: RunStore | None = None) -> Analysis:  # noqa: B008  (frozen)
-    """`store`: the runs of a result, where some of them were read before."""
+def analyze(
+    path: str,
+    counting: Counting = Counting(),  # noqa: B008  (frozen)
+    store: RunStore | None = None,
+    goal: Goal | None = None,
+) -> Analysis:
+    """`store`: the runs of a result, where some of them were read before. `goal`: instead of the study's."""
     store = store or RunStore(path)
     if os.path.isdir(path) and not has_study(path) and is_trace(path):
-        return _analyze_trace(path, counting, store)
+        return _analyze_trace(path, counting, store, goal)
     if os.path.isdir(path) and not has_study(path) and is_import(path):
-        return replace(analyze_import(store.load(RunKey(0, 1)), counting), load_run=store.load)
+        return replace(analyze_import(store.load(RunKey(0, 1)), counting, goal), load_run=store.load)
     if os.path.isdir(path):
         _refuse_several(path)
-        return _analyze_result(path, counting, store)
+        return _analyze_result(path, counting, store, goal)
     if not os.path.exists(path):
         raise UserError(
-            f"{path}: no such directory or file; give the --out of a 'tierscope run' or 'tierscope trace', or a CSV of times"
+            f"{path}: no such file or directory; name the --out of 'tierscope run' or 'tierscope trace', or a CSV of times"
         )
     if counting.basis == "wall":
-        raise UserError(f"{path}: a CSV has one kind of seconds only; leave --basis out")
+        raise UserError(f"{path}: a CSV has only one kind of seconds; remove --basis")
     times = _counted(from_csv(path), counting)
     breakdown = break_down(times)
     given = Conditions()
-    return Analysis(os.path.basename(path), times, breakdown, find(times, breakdown, given, None, None), given, None)
+    return Analysis(os.path.basename(path), times, breakdown, find(times, breakdown, given, None, goal), given, goal)
 
 
 def _refuse_several(path: str) -> None:
     """`train` with several varied keys makes a result of each."""
     if manifest.kind_of(path) == "training":
         parts = sorted(name for name in os.listdir(path) if has_study(os.path.join(path, name)))
-        raise UserError(f"{path}: holds a result for each key that was varied; give one of them: {', '.join(parts)}")
+        raise UserError(f"{path}: contains one result per varied key; name one of them: {', '.join(parts)}")
 
 
-def _analyze_trace(out: str, counting: Counting, store: RunStore) -> Analysis:
+def _analyze_trace(out: str, counting: Counting, store: RunStore, goal: Goal | None) -> Analysis:
     """One run of a stranger's command: no study, no sweep. While it runs, what it did so far."""
     trace = finish_or_look(out)
     if trace is None and not store.finished():
-        raise UserError(f"{out}: holds no records; trace the command again, with another --out")
+        raise UserError(f"{out}: contains no records; trace the command again with another --out")
     trace = trace or store.load(RunKey(0, 1))
     if isinstance(trace.about, Imported):
-        return replace(analyze_import(trace, counting), load_run=store.load)
+        return replace(analyze_import(trace, counting, goal), load_run=store.load)
     if not isinstance(trace.about, Traced):
-        raise ResultError(f"{store.path(trace.key)}: is not the trace of a command; give the --out of one")
-    times = _counted(from_traces([trace], trace.about.tier_names, counting.basis), counting)
+        raise ResultError(
+            f"{store.path(trace.key)}: is not the trace of a command; name the --out of 'tierscope trace'"
+        )
+    return replace(analyze_traced(trace, trace.about, counting, goal), load_run=store.load)
+
+
+def analyze_traced(
+    trace: Trace,
+    about: Traced,
+    counting: Counting = Counting(),  # noqa: B008  (frozen)
+    goal: Goal | None = None,
+) -> Analysis:
+    """A command that our recorder saw, or a stretch of it."""
+    times = _counted(from_traces([trace], about.tier_names, counting.basis), counting)
     breakdown = break_down(times)
     given = conditions(times, _of_epoch(trace.cold, counting.epoch))
-    name = _shortened(shlex.join(trace.about.command))
-    findings = find(times, breakdown, given, None, None)
-    return Analysis(name, times, breakdown, findings, given, None, load_run=store.load)
+    findings = find(times, breakdown, given, None, goal)
+    return Analysis(_shortened(shlex.join(about.command)), times, breakdown, findings, given, goal)
 
 
-def analyze_import(trace: Trace, counting: Counting = Counting()) -> Analysis:  # noqa: B008  (frozen)
+@dataclass(frozen=True, slots=True)
+class LogRequest:
+    """How logs are to be read, as it was typed. `tiers`: NAME=/PATH[,/PATH2…] each; `out`: where what was read is kept."""
+
+    tiers: Sequence[str] = ()
+    epoch_gap: str | None = None
+    shared: bool = True
+    dxt: bool = False
+    epoch_span: str | None = None
+    compute_span: str | None = None
+    force: bool = False
+    out: str | None = None
+
+    @property
+    def options(self) -> ImportOptions:
+        gap = read_duration("--epoch-gap", self.epoch_gap) if self.epoch_gap else None
+        rules = TierRules(read_rules(self.tiers))
+        return ImportOptions(rules, gap, self.shared, self.dxt, self.epoch_span, self.compute_span, self.force)
+
+
+def analyze_logs(
+    paths: Sequence[str], wanted: LogRequest, counting: Counting, goal: Goal | None = None
+) -> tuple[Analysis, str | None]:
+    """All logs of one job, and where they were kept as a result, if that was asked for."""
+    trace = import_logs(paths, wanted.options)
+    analysis = analyze_import(trace, counting, goal)
+    return analysis, keep(trace, wanted.out) if wanted.out else None
+
+
+def views_of(analysis: Analysis, remedies: Sequence[Remedy] = (), show_all: bool = False) -> "list[RenderableType]":
+    """What is shown of an analysis, for Rich. `remedies`: what would fit, where the best of a simulation does not."""
+    from tierscope.report.plans import RemediesView  # noqa: PLC0415  (Rich, which JSON does without)
+    from tierscope.report.tables import BreakdownView  # noqa: PLC0415
+    from tierscope.report.training import TrainingView  # noqa: PLC0415
+
+    views: list[RenderableType] = [BreakdownView.of(analysis, show_all)]
+    views += [RemediesView(remedies, analysis.goal)] if remedies else []
+    if analysis.training is not None:
+        views.append(TrainingView(analysis.name, [(None, analysis.training)], [], analysis.conditions))
+    return views
+
+
+def analyze_import(
+    trace: Trace,
+    counting: Counting = Counting(),  # noqa: B008  (frozen)
+    goal: Goal | None = None,
+) -> Analysis:
     """Logs that others recorded."""
     if counting.basis == "wall":
-        raise UserError("logs of other profilers have busy seconds only; leave --basis out")
+        raise UserError("logs of other profilers have only busy seconds; remove --basis")
     times = _counted(from_traces([trace], trace.about.tier_names, "busy"), counting)
     breakdown = break_down(times)
     given = conditions(times, _of_epoch(trace.cold, counting.epoch))
     command = trace.about.command if isinstance(trace.about, Imported) else ""
-    findings = find(times, breakdown, given, None, None)
-    return Analysis(_shortened(command or "logs"), times, breakdown, findings, given, None)
+    findings = find(times, breakdown, given, None, goal)
+    return Analysis(_shortened(command or "logs"), times, breakdown, findings, given, goal)
 
 
 def _counted(times: ClassTimes, counting: Counting) -> ClassTimes:
-    return of_epoch(counting_only(times, counting.categories), counting.epoch)
+    return of_epoch(counting_only(of_case(times, counting.case), counting.categories), counting.epoch)
 
 
 def _of_epoch(cold: pl.DataFrame, epoch: int | None) -> pl.DataFrame:
@@ -101,25 +178,50 @@ def _shortened(command: str) -> str:
     return shown if shown.strip(" …") else f"…{command.split(maxsplit=1)[0][1 - _NAME_WIDTH :]}"
 
 
-def _analyze_result(out: str, counting: Counting, store: RunStore) -> Analysis:
+def _analyze_result(out: str, counting: Counting, store: RunStore, goal: Goal | None) -> Analysis:
     study = read_study(out)
     cold: list[pl.DataFrame] = []
 
     def traces() -> Iterator[Trace]:
         for trace in store.load_all():
-            cold.append(trace.cold.select("point", "repetition", "epoch", "tier", "checked_bytes", "resident_bytes"))
+            cold.append(trace.cold.select(COLD_COLUMNS))
             yield trace
 
     if not store.finished():
-        raise UserError(f"{out}: no run is finished yet; 'tierscope run' with this --out goes on where it stopped")
+        raise UserError(f"{out}: no run has finished yet; 'tierscope run' with this --out resumes it")
     refuse_other_runs(study, store)
-    every = from_traces(traces(), [tier.name for tier in study.system.tiers], counting.basis)
+    every = of_case(from_traces(traces(), [tier.name for tier in study.system.tiers], counting.basis), counting.case)
     training = training_of(every)
     times, unread = reading_times(every)
-    times = _counted(times, counting)
-    given = conditions(times, _of_epoch(pl.concat(cold), counting.epoch))
+    times = replace(_counted(times, counting), feasibility=_feasibility(study, times))
+    shown = pl.concat(cold).filter(pl.col("point").is_in([run.key.point for run in every.runs]))
+    given = conditions(times, _of_epoch(shown, counting.epoch))
+    given = replace(given, inert=_inert(study, bool(given.simulated)))
     if counting.basis == "wall" and given.profilers:
-        raise UserError(f"{out}: {', '.join(given.profilers)} measured it, with busy seconds only; leave --basis out")
+        raise UserError(f"{out}: {', '.join(given.profilers)} recorded only busy seconds; remove --basis")
     breakdown = break_down(times)
-    findings = find(times, breakdown, given, sweep.runs(study), study.goal, training, unread)
-    return Analysis(study.study, times, breakdown, findings, given, study.goal, study, training, store.load)
+    wanted = goal or study.goal
+    runs = sweep.runs(study) // (1 if counting.case is None else len(study.cases))
+    findings = find(times, breakdown, given, runs, wanted, training, unread)
+    return Analysis(study.study, times, breakdown, findings, given, wanted, study, training, store.load)
+
+
+def _inert(study: Study, simulated: bool) -> dict[str, str]:
+    """Nothing where the format's library is not installed here."""
+    try:
+        return inert_axes(study, simulated)
+    except UserError:
+        return {}
+
+
+def _feasibility(study: Study, times: ClassTimes) -> dict[tuple[Any, ...], Feasibility]:
+    """Of every point, by its swept values; what was measured on real tiers was there."""
+    if FORMATS[study.workload.dataset.format].in_memory:
+        return {}  # there are no files
+    measured = any(isinstance(about, Measured) for about in times.about)
+    try:
+        return {
+            tuple(point.sweep.values()): feasibility_of(point.study, staged=measured) for point in sweep.points(study)
+        }
+    except UserError:  # a format whose library is not installed here: its files' sizes are not known, and times can be shown all the same
+        return {}

@@ -3,38 +3,30 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import polars as pl
 
-from tierscope.analysis.breakdown import counted_epochs, sweep_text
 from tierscope.errors import UserError
 from tierscope.output.durable import writing_named
 from tierscope.output.result import read_study, refuse_other_runs
 from tierscope.output.store import RunStore
-from tierscope.plan.plan import Plan
-from tierscope.plan.reading import reading_of
-from tierscope.predict.calibrate import Calibration, calibrate, work
-from tierscope.predict.fit import Case
+from tierscope.predict.calibrate import Calibration, FitSoFar, calibrate, finished_early, work
+from tierscope.predict.case import FITTED_POLICIES, Case
+from tierscope.predict.measured_cases import cases_of_run
 from tierscope.predict.propose import Proposal, propose
 from tierscope.predict.rates import NO_RATES, RATES, without_rates
-from tierscope.predict.schedule import lay_out
+from tierscope.signals import stopped_by
 from tierscope.spec import sweep
-from tierscope.spec.dump import identity
 from tierscope.spec.figures import KnownFigure, numbers
 from tierscope.spec.known import KnownSystem, dump_system, within_limits
 from tierscope.spec.study import Study
 from tierscope.trace.description import Simulated
-from tierscope.trace.ops import CATEGORY
-from tierscope.trace.trace import Trace
 from tierscope.units import counted
 from tierscope.watch import Watch
 
 MOST_CASES = 200
 MOST_OPERATIONS = 20_000_000  # of all cases together: a fit simulates them some thousand times
 _LEAST_CASES = 2
-_PLACES = {"META": 0, "READ": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +60,14 @@ def cases_of(outs: Sequence[str], stores: Mapping[str, RunStore] | None = None) 
         _refuse_other_tiers(first, study, out)
         store = (stores or {}).get(out) or RunStore(out)
         if not store.finished():
-            raise UserError(f"{out}: no run is finished yet; run the study first")
+            raise UserError(f"{out}: no run has finished yet; run the study first")
         refuse_other_runs(study, store)
         points = {point.index: point.study for point in sweep.points(study)}
         for trace in store.load_all():
             simulated |= isinstance(trace.about, Simulated)
-            cases += _cases(trace, points[trace.key.point], out if len(outs) > 1 else "")
+            cases += cases_of_run(trace, points[trace.key.point], out if len(outs) > 1 else "")
     if first is None:
-        raise UserError("no result is named; give the --out of earlier runs")
+        raise UserError("no result; name the --out of one or more runs")
     return MeasuredCases(tuple(cases), replace(first, system=without_rates(first.system)), simulated)
 
 
@@ -84,11 +76,11 @@ def _refuse_what_is_no_result(outs: Sequence[str]) -> None:
     for out in outs:
         if os.path.exists(out) and not os.path.isdir(out):
             raise UserError(
-                f"{out}: is a file; the model needs to know who read what: give the --out of a 'tierscope run'"
+                f"{out}: is a file; name the --out of 'tierscope run', or add --study for a table of measurements"
             )
         place = os.path.realpath(out)
         if place in seen:
-            raise UserError(f"{out}: is the same result as {seen[place]}; give it once")
+            raise UserError(f"{out}: is the same result as {seen[place]}; remove one")
         seen[place] = out
 
 
@@ -98,60 +90,19 @@ def _refuse_swept_rates(study: Study, out: str) -> None:
         key = path.rpartition(".")[2]
         if path.startswith("system.") and key in (*RATES, *NO_RATES, "discipline", "process_overhead"):
             by = "sweep changes" if any(axis.path == path for axis in study.sweep) else "cases change"
-            raise UserError(f"{out}: its {by} {path}, which is what is fitted; give results of one system")
-    if study.placement.policy != "pinned" or "placement.policy" in study.changing:
-        raise UserError(f"{out}: placement.policy is not pinned; rates are fitted to runs with pinned files only")
+            raise UserError(f"{out}: its {by} {path}, which is what is fitted; use results of one system")
+    if study.placement.policy not in FITTED_POLICIES or "placement.policy" in study.changing:
+        raise UserError(
+            f"{out}: placement.policy is {study.placement.policy}, or varies; rates can only be fitted to runs with {' or '.join(FITTED_POLICIES)}"
+        )
 
 
 def _refuse_other_tiers(first: Study, study: Study, out: str) -> None:
-    names, others = ([tier.name for tier in each.system.tiers] for each in (first, study))
+    names, others = ([tier.name for tier in compared.system.tiers] for compared in (first, study))
     if names != others:
         raise UserError(
-            f"{out}: has the tiers {', '.join(others)}, the first result {', '.join(names)}; give results of one system"
+            f"{out}: has the tiers {', '.join(others)}, but the first result has {', '.join(names)}; use results of one system"
         )
-
-
-def _cases(trace: Trace, study: Study, out: str) -> list[Case]:
-    bare = replace(study, system=without_rates(study.system))
-    reading = reading_of(study)
-    plan = Plan.of(bare, reading.file_bytes)
-    values = dict(trace.about.sweep)
-    where = sweep_text(values)
-    name = f"{out}: {where}" if out else where
-    ranks = trace.ranks
-    found = []
-    for epoch in sorted(counted_epochs(ranks["epoch"].to_list())):
-        busy = _busy(trace, study, epoch)
-        if not busy.any():
-            raise UserError(
-                f"{name or 'a run'}: its I/O took no time in epoch {epoch}, and rates cannot be fitted to that; give results of real reads"
-            )
-        beside = _beside(ranks.filter(pl.col("epoch") == epoch), busy, study)
-        found.append(
-            Case(bare, reading, lay_out(bare, plan, epoch), busy, beside, name=name, point=identity(bare), sweep=values)
-        )
-    return found
-
-
-def _busy(trace: Trace, study: Study, epoch: int) -> Any:
-    tiers = {tier.name: number for number, tier in enumerate(study.system.tiers)}
-    busy = np.zeros((study.system.ranks, len(tiers), 2))
-    rows = trace.io.filter(pl.col("epoch") == epoch).select("rank", "tier", "kind", "busy_seconds")
-    for rank, tier, kind, seconds in rows.iter_rows():
-        place = _PLACES.get(CATEGORY[kind])
-        if place is not None and rank is not None:
-            busy[rank, tiers[tier], place] += seconds
-    return busy
-
-
-def _beside(ranks: pl.DataFrame, busy: Any, study: Study) -> float:
-    """Seconds per sample that a rank spent on neither I/O nor waiting for compute; where threads overlap, unknown: nothing."""
-    reader, train = study.workload.reader, study.workload.train
-    if reader.read_threads > 1 or train.computation_time or ranks["epoch_seconds"].null_count():
-        return 0.0
-    ordered = ranks.sort("rank")
-    rest = ordered["epoch_seconds"].to_numpy() - busy.sum(axis=(1, 2))
-    return max(0.0, float(np.median(rest / np.maximum(1, ordered["samples"].to_numpy()))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,40 +112,59 @@ class Calibrated:
     calibration: Calibration
     proposals: tuple[Proposal, ...]
     epochs: int
+    stopped: str = ""  # by what it was interrupted: then it is the best fit until then
+
+    @property
+    def known(self) -> KnownSystem:
+        """As `--system` takes it: fitted rates, how far they may be off, draws of them together, and what was measured."""
+        return _known_system(self)
 
 
 def calibrate_results(outs: Sequence[str], watch: Watch) -> Calibrated:
     measured = cases_of(outs)
     if measured.simulated:
-        watch.note("some of these results are simulated: what is fitted to them is the model itself")
+        watch.note("some of these results are simulated: the fit only reproduces the model")
     cases = measured.to_fit
     watch.phase("calibrating", work(cases), "fits")
-    found = calibrate(cases, watch.advance)
-    proposals = propose(cases, found)
-    return Calibrated(measured.study.study, measured.study, found, proposals, len(cases))
+    so_far = FitSoFar()
+    try:
+        calibration = calibrate(cases, watch.advance, so_far)
+    except KeyboardInterrupt as error:
+        if so_far.fit is None:
+            raise
+        early = finished_early(cases, so_far.fit)
+        return Calibrated(measured.study.study, measured.study, early, (), len(cases), stopped_by(error))
+    proposals = propose(cases, calibration)
+    return Calibrated(measured.study.study, measured.study, calibration, proposals, len(cases))
 
 
-def write_system(found: Calibrated, path: str) -> None:
-    """As `--system` takes it: fitted rates, how far they may be off, and draws of them together."""
-    system = found.calibration.system(found.study.system)
-    parameters = found.calibration.fit.parameters
-    text = f"to {counted(found.epochs, 'epoch')} of {found.name}, by tierscope calibrate"
+def _known_system(calibrated: Calibrated) -> KnownSystem:
+    system = calibrated.calibration.system(calibrated.study.system)
+    parameters = calibrated.calibration.fit.parameters
+    text = f"to {counted(calibrated.epochs, 'epoch')} of {calibrated.name}, by tierscope calibrate"
     figures: dict[str, KnownFigure] = {}
     values = numbers(system)
-    for each in found.calibration.estimates:
-        value = values[each.parameter.path]
+    for estimate in calibrated.calibration.estimates:
+        value = values[estimate.parameter.path]
         if value:
-            figures[each.parameter.path] = KnownFigure(
-                value, "fitted", text, min(each.low, value), each.high and max(each.high, value)
+            figures[estimate.parameter.path] = KnownFigure(
+                value, "fitted", text, min(estimate.low, value), estimate.high and max(estimate.high, value)
             )
     names = [parameter.path for parameter in parameters]
     draws = [
         {name: value for name, value in zip(names, draw, strict=True) if name in figures}
-        for draw in found.calibration.draws
+        for draw in calibrated.calibration.draws
     ]
-    known = within_limits(KnownSystem(found.name, system, figures, tuple(draws)))
+    return within_limits(KnownSystem(calibrated.name, system, figures, tuple(draws), calibrated.calibration.measured))
+
+
+def write_system(calibrated: Calibrated, path: str) -> None:
+    write_known(calibrated.known, path)
+
+
+def write_known(known: KnownSystem, path: str) -> None:
     try:
         with writing_named(path) as file:
             file.write(dump_system(known).encode())
     except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}; give another -o") from None
+        raise UserError(f"{path}: cannot be written: {error.strerror}; choose another -o") from None

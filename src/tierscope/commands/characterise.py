@@ -4,7 +4,7 @@ import glob
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tierscope.analysis.analysis import Analysis
 from tierscope.analysis.breakdown import break_down, sweep_text
@@ -12,13 +12,16 @@ from tierscope.analysis.character_ops import OpList
 from tierscope.analysis.characterise import Character, TraceExtras, characterise
 from tierscope.analysis.conditions import Conditions, conditions
 from tierscope.analysis.findings import find
+from tierscope.analysis.merged_timeline import MergedRank, hidden_of_merged
 from tierscope.analysis.times import counting_only, from_traces
 from tierscope.analysis.wording import Finding
 from tierscope.commands.analyze import analyze, analyze_import
 from tierscope.errors import UserError
 from tierscope.imports.darshan_accesses import logs_in, read_accesses
-from tierscope.imports.logs import SUFFIXES, ImportOptions, import_logs, is_import, source_of
+from tierscope.imports.gathered import to_trace
+from tierscope.imports.logs import SUFFIXES, ImportOptions, gather_logs, is_import, source_of
 from tierscope.imports.paths import TierRules
+from tierscope.imports.timelines import merged_with
 from tierscope.jsonable import JsonObject, SweepValues
 from tierscope.output.op_list import open_files, open_ops
 from tierscope.output.result import has_study
@@ -26,6 +29,14 @@ from tierscope.output.store import RunStore
 from tierscope.recording.traced import is_trace
 from tierscope.trace.ops import CATEGORIES
 from tierscope.trace.trace import RunKey, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineRequest:
+    """Traces of a framework's profiler, as [RANK=]FILE, and the name of their compute spans; None: by what they say."""
+
+    traces: tuple[str, ...] = ()
+    compute_span: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +51,7 @@ class Characterised:
     character: Character
     findings: list[Finding]
     conditions: Conditions
+    merged: tuple[MergedRank, ...] = ()  # ranks whose I/O was set beside compute
 
     @property
     def about(self) -> JsonObject:
@@ -56,17 +68,18 @@ def characterise_path(
     shared: bool = True,
     categories: Sequence[str] = CATEGORIES,
     command: str = "",
+    timelines: TimelineRequest = TimelineRequest(),  # noqa: B008  (frozen)
 ) -> Characterised:
     """One result directory; or all logs of one job, by name or as a directory of them. `rules`, `shared` and `command`: of logs only."""
     if logs := _logs(paths):
         if point is not None and len(paths) > 1:
-            raise UserError(f"{paths[0]}: is a log, which has no points; leave --point out")
+            raise UserError(f"{paths[0]}: is a log, and logs have no points; remove --point")
         name = paths[0] if len(paths) == 1 else f"{len(paths)} logs"
         asked = command or f"characterise {shlex.join(paths)}"
         wanted = ImportOptions(rules or TierRules({}), shared=shared, force=force, command=asked)
-        return _of_logs(name, logs, wanted, categories)
+        return _of_logs(name, logs, wanted, categories, timelines)
     if len(paths) > 1:
-        raise UserError(f"{paths[1]}: one result at a time; several are given only of logs (*.darshan, *.pfw)")
+        raise UserError(f"{paths[1]}: only one result at a time; only logs (*.darshan, *.pfw) can be several")
     return _of_result(paths[0], point, categories)
 
 
@@ -83,20 +96,29 @@ def _logs(paths: Sequence[str]) -> list[str]:
     try:
         return logs_in(folder, tuple(SUFFIXES))
     except OSError as error:
-        raise UserError(f"{folder}: cannot be read: {error.strerror}; change its mode, or give another") from None
+        raise UserError(f"{folder}: cannot be read: {error.strerror}; change its mode, or name another") from None
 
 
-def _of_logs(name: str, logs: Sequence[str], wanted: ImportOptions, categories: Sequence[str]) -> Characterised:
-    trace = import_logs(logs, wanted)
+def _of_logs(
+    name: str, logs: Sequence[str], wanted: ImportOptions, categories: Sequence[str], timelines: TimelineRequest
+) -> Characterised:
     is_darshan = source_of(logs[0]) == "darshan"
+    own = None if timelines.traces else timelines.compute_span
+    spans = bool(timelines.traces) or not is_darshan
+    gathered = gather_logs(logs, replace(wanted, spans=spans, compute_span=own))
+    trace = to_trace(gathered)
     counted, ops = read_accesses(logs, wanted.rules, wanted.shared) if is_darshan else (None, [])
-    return _characterised(analyze_import(trace), name, trace, "", TraceExtras(ops, counted=counted), categories)
+    run = _characterised(analyze_import(trace), name, trace, "", TraceExtras(ops, counted=counted), categories)
+    merged = merged_with(timelines.traces, gathered.operations, gathered.facts.source, timelines.compute_span)
+    if not merged:
+        return run
+    return replace(run, merged=merged, character=replace(run.character, hidden=hidden_of_merged(merged)))
 
 
 def _of_result(path: str, point: int | None, categories: Sequence[str]) -> Characterised:
     if os.path.isfile(path):
         raise UserError(
-            f"{path}: is neither a result nor a log; a CSV has times only: give the --out of a run or trace, or logs (*.darshan, *.pfw)"
+            f"{path}: is neither a result nor a log; name the --out of a run or trace, or logs (*.darshan, *.pfw); a CSV has only times"
         )
     return characterise_analysis(path, analyze(path), point, categories)
 
@@ -107,7 +129,9 @@ def characterise_analysis(
     """The run at a point of a result that was analysed: the best one, unless it is given; its first repetition."""
     store = RunStore(out)
     if not store.finished():
-        raise UserError(f"{out}: the command still runs, and single operations are not collected yet; wait for its end")
+        raise UserError(
+            f"{out}: the command is still running and its operations are not collected yet; wait until it exits"
+        )
     key = _key(out, store.finished(), analysis, point)
     trace = (analysis.load_run or store.load)(key)
     where = _where(store.finished(), trace, given=point is not None)
@@ -121,13 +145,13 @@ def _key(out: str, finished: set[RunKey], analysis: Analysis, point: int | None)
         point = next(run.key.point for run in analysis.times.runs if run.about.sweep == best)
     if point not in points:
         shown = ", ".join(map(str, points[:8])) + (" …" if len(points) > 8 else "")
-        raise UserError(f"--point {point}: {out} has no finished run of it; there are {shown}")
+        raise UserError(f"--point {point}: {out} has no finished run of this point; choose from {shown}")
     return min(key for key in finished if key.point == point)
 
 
 def _where(finished: set[RunKey], trace: Trace, given: bool) -> str:
-    points, key = {one.point for one in finished}, trace.key
-    repetitions = sum(one.point == key.point for one in finished)
+    points, key = {run.point for run in finished}, trace.key
+    repetitions = sum(run.point == key.point for run in finished)
     parts = [
         f"point {key.point} ({sweep_text(trace.about.sweep)}{'' if given else ', the best'})"
         if len(points) > 1

@@ -53,14 +53,14 @@ def _attempt(name: str, check: Callable[[], Check]) -> Check:
         return check()
     except OSError as error:
         return Check(
-            name, "lacking", f"{error.strerror or error}", "choose another directory, or ask the system's owner"
+            name, "lacking", f"{error.strerror or error}", "choose another directory, or ask your administrator"
         )
 
 
 def _cores() -> Check:
     cores = len(os.sched_getaffinity(0))
     memory = os.sysconf("SC_PAGESIZE") * os.sysconf("SC_PHYS_PAGES")
-    advice = f"with {counted(cores, 'rank')} or more on this machine emulated compute sleeps, and says so"
+    advice = f"with {counted(cores, 'rank')} or more on this machine, compute is emulated with sleep()"
     return Check("cores and memory", "ok", f"{counted(cores, 'core')}, {about_bytes(memory)}", advice)
 
 
@@ -82,18 +82,20 @@ def _mpi() -> Check:
     return Check(
         "MPI",
         "note",
-        "no mpi4py: ranks are processes of this machine",
+        "no mpi4py: ranks run only on this machine",
         "pip install 'tierscope[mpi]' for several nodes",
     )
 
 
 def _lustre() -> Check:
-    found = sorted({mount.place for mount in mounts() if mount.kind == "lustre"})
-    if not found:
-        return Check("Lustre", "note", "no Lustre mount", "any directory can be a tier; striping cannot be seen here")
-    tool = "lfs is there" if shutil.which("lfs") else "but no lfs command"
+    places = sorted({mount.place for mount in mounts() if mount.kind == "lustre"})
+    if not places:
+        return Check(
+            "Lustre", "note", "no Lustre mount", "any directory can be a tier; striping cannot be checked here"
+        )
+    tool = "lfs is available" if shutil.which("lfs") else "but no lfs command"
     return Check(
-        "Lustre", "ok", f"{', '.join(found)}; {tool}", "set stripes with 'lfs setstripe' on the tier's directory"
+        "Lustre", "ok", f"{', '.join(places)}; {tool}", "set stripes with 'lfs setstripe' on the tier's directory"
     )
 
 
@@ -107,15 +109,20 @@ def _page_cache(directory: str) -> Check:
         os.fsync(file.fileno())
         before = cold.cached_pages(file.fileno())
         if before is None:
-            advice = "Linux 6.5 or newer has cachestat; until then use a dataset larger than memory"
+            advice = "use Linux 6.5 or newer (cachestat), or a dataset larger than memory"
             return Check(name, "note", f"{where}: eviction cannot be verified", advice)
-        cold.evict([file.name])
+        cold.evict(file.fileno())
         after = cold.cached_pages(file.fileno()) or 0
     share = after / max(1, before)
     if share > 0.01:
-        advice = "reads will be warm here: use another filesystem, or a dataset larger than memory"
+        advice = "reads will be warm: use another filesystem, or a dataset larger than memory"
         return Check(name, "lacking", f"{where}: {share:.0%} of a file stays cached", advice)
-    return Check(name, "ok", f"{where}: evicted, and verified", "META stays warm unless the mount is renewed")
+    return Check(
+        name,
+        "ok",
+        f"{where}: eviction works (verified)",
+        "META may be warm: reader.evict: metadata drops names and inodes too (root)",
+    )
 
 
 def _space(directory: str) -> Check:
@@ -127,24 +134,24 @@ def _space(directory: str) -> Check:
 
 def _recorder() -> Check:
     """Preload the C library into a program, and see whether it is there."""
-    name, found = "native recorder", library.path()
-    lost = "no 'tierscope trace' and no native loader; with several reading threads waits for Python's lock are booked as I/O"
-    if found is None or not os.path.exists(found):
+    name, path = "native recorder", library.path()
+    lost = "no 'tierscope trace' and no native loader; with several read threads, waits for Python's GIL count as I/O"
+    if path is None or not os.path.exists(path):
         return Check(name, "lacking", f"not built: {lost}", library.BUILD_ADVICE)
     look = subprocess.run(
         ["cat", "/proc/self/maps"],
-        env={**os.environ, "LD_PRELOAD": os.path.abspath(found)},
+        env={**os.environ, "LD_PRELOAD": os.path.abspath(path)},
         capture_output=True,
         text=True,
         check=False,
     )
-    if os.path.basename(found) not in look.stdout:
+    if os.path.basename(path) not in look.stdout:
         reason = (look.stderr.strip().splitlines() or ["no reason given"])[-1]
         return Check(
-            name, "lacking", f"{os.path.basename(found)} cannot be preloaded ({reason}): {lost}", library.BUILD_ADVICE
+            name, "lacking", f"{os.path.basename(path)} cannot be preloaded ({reason}): {lost}", library.BUILD_ADVICE
         )
     return Check(
-        name, "ok", f"{os.path.basename(found)}, preloading works", "tierscope trace --tier gfs=/lustre -- COMMAND"
+        name, "ok", f"{os.path.basename(path)}, preloading works", "tierscope trace --tier gfs=/lustre -- COMMAND"
     )
 
 
@@ -154,10 +161,10 @@ def _darshan() -> Check:
     )
     logs = _version("darshan")
     if library:
-        advice = "two timers measure each other: unload it while Tierscope measures"
+        advice = "unload it while Tierscope measures: the two would measure each other"
         return Check("Darshan", "note", f"runtime library {library}", advice)
-    found = f"PyDarshan {logs}; no runtime library loaded" if logs else "not loaded; no PyDarshan"
-    return Check("Darshan", "note", found, "Tierscope has its own recorder and does not need it")
+    seen = f"PyDarshan {logs}; no runtime library loaded" if logs else "not loaded; no PyDarshan"
+    return Check("Darshan", "note", seen, "not required: Tierscope has its own recorder")
 
 
 def _clock() -> Check:
@@ -170,10 +177,12 @@ def _clock() -> Check:
     for _ in range(20_000):
         time.monotonic_ns()
     cost = (time.monotonic_ns() - start) / 20_000 / 1e9
-    found = f"{name}, {about_seconds(cost)} per reading"
+    measured = f"{name}, {about_seconds(cost)} per reading"
     if cost > 1e-6:
-        return Check("clock", "lacking", found, "a slow clock source inflates short operations: use tsc or kvm-clock")
-    return Check("clock", "ok", found)
+        return Check(
+            "clock", "lacking", measured, "a slow clock source inflates short operations: use tsc or kvm-clock"
+        )
+    return Check("clock", "ok", measured)
 
 
 def _emulation() -> Check:
@@ -192,9 +201,9 @@ def _emulation() -> Check:
         queues.close()
         board.close()
     typical = statistics.median(errors)
-    found = f"shared queues work; a 1 ms sleep ends {about_seconds(typical)} late (median of {len(errors)})"
+    measured = f"shared queues work; a 1 ms sleep is {about_seconds(typical)} late (median of {len(errors)})"
     if typical > 5e-4:
         return Check(
-            "emulated tiers", "lacking", found, "the machine is busy or virtual: keep service times above 10 ms"
+            "emulated tiers", "lacking", measured, "the machine is busy or virtual: keep service times above 10 ms"
         )
-    return Check("emulated tiers", "ok", found, "keep emulated service times at 1 ms or more")
+    return Check("emulated tiers", "ok", measured, "keep emulated service times at 1 ms or more")

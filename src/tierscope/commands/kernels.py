@@ -12,7 +12,7 @@ def claim_efficiency(out: str) -> str:
     return claim_folder(out, KIND)
 
 
-def write_efficiency(found: Efficiency, folder: str) -> list[str]:
+def write_efficiency(efficiency: Efficiency, folder: str) -> list[str]:
     """What an earlier call wrote there is replaced."""
-    drawn = draw_efficiency(found.histogram, found.title)
-    return write_files(folder, {"efficiency.json": json_bytes(to_json(found)), **figure_files([drawn])}, [NAME])
+    drawn = draw_efficiency(efficiency.histogram, efficiency.title)
+    return write_files(folder, {"efficiency.json": json_bytes(to_json(efficiency)), **figure_files([drawn])}, [NAME])

@@ -64,11 +64,9 @@ def write_job(study: Study, wanted: JobRequest, command: Sequence[str], out: str
         with durable.writing_named(path) as file:
             file.write(text)
     except UnicodeEncodeError:
-        raise UserError(
-            "a path or an option has characters that are no text, and cannot be in a script; rename it"
-        ) from None
+        raise UserError("a path or option contains characters that cannot be used in a script; rename it") from None
     except OSError as error:
-        raise UserError(f"--script = {path} cannot be written: {error.strerror}; give another one") from None
+        raise UserError(f"--script = {path} cannot be written: {error.strerror}; choose another") from None
     return launcher.submit(f"./{path}" if path.startswith("-") else path)
 
 
@@ -77,8 +75,8 @@ def one_layout(study: Study) -> System:
     systems = [in_case(study, case).system for case in study.cases] or [study.system]
     if len({(system.nodes, system.ranks_per_node) for system in systems}) > 1:
         raise UserError(
-            "cases of the study run on different numbers of nodes or ranks_per_node, and a job has one of each; submit one case at a "
-            f"time, with an --out of its own: --set case={study.cases[0].name}"
+            "cases of the study use different nodes or ranks_per_node, but a job has only one of each; submit one case at a "
+            f"time, each with its own --out: --set case={study.cases[0].name}"
         )
     return systems[0]
 
@@ -91,11 +89,11 @@ def submit(launcher: str, tokens: Sequence[str]) -> str:
         done = subprocess.run(tokens, capture_output=True, text=True, timeout=60, check=False)
     except FileNotFoundError:
         raise UserError(
-            f"{tokens[0]} is not on the PATH; submit the script where it is: {shlex.join(tokens)}"
+            f"{tokens[0]} is not in PATH; submit the script on a host that has it: {shlex.join(tokens)}"
         ) from None
     except subprocess.TimeoutExpired:
         raise StoppedError(
-            f"{tokens[0]} did not answer within 60 s; submit the script yourself: {shlex.join(tokens)}"
+            f"{tokens[0]} did not respond within 60 s; submit the script yourself: {shlex.join(tokens)}"
         ) from None
     if done.returncode:
         said = (done.stderr or done.stdout).strip().splitlines()
@@ -106,23 +104,23 @@ def submit(launcher: str, tokens: Sequence[str]) -> str:
 def _check(study: Study, wanted: JobRequest) -> None:
     if wanted.seconds < LEAST_SECONDS:
         raise UserError(
-            f"--time = {wanted.seconds:g} s is too short to run and queue again; give at least {LEAST_SECONDS} s"
+            f"--time = {wanted.seconds:g} s is too short to run and resubmit; use at least {LEAST_SECONDS} s"
         )
     if wanted.seconds > MOST_SECONDS:
-        raise UserError(f"--time = {wanted.seconds:g} s is more than a year; give what one job may take")
+        raise UserError(f"--time = {wanted.seconds:g} s is more than a year; use the time limit of one job")
     for name, text in (("--queue", wanted.queue), ("--account", wanted.account), ("--mpi", wanted.mpi)):
         if text is not None and not _WORD.fullmatch(text):
-            raise UserError(f"{name} = {text!r} cannot be in a script; use letters, digits and . @ : = / + -")
+            raise UserError(f"{name} = {text!r} cannot be used in a script; use letters, digits and . @ : = / + -")
     for line in (*wanted.options, *wanted.setup):
         if "\n" in line or "\r" in line:
-            raise UserError(f"{line.splitlines()[0]!r} has more than one line; give one at a time")
+            raise UserError(f"{line.splitlines()[0]!r} has more than one line; use one option per line")
     if wanted.mpi and not LAUNCHERS[wanted.launcher].mpi_kinds:
         theirs = " and ".join(entry.title for entry in LAUNCHERS.entries.values() if entry.mpi_kinds)
-        raise UserError(f"--mpi = {wanted.mpi} is for {theirs}; leave it out with --with {wanted.launcher}")
-    for each in [in_case(study, case) for case in study.cases] or [study]:
-        _check_tiers(each, wanted.launcher)
+        raise UserError(f"--mpi = {wanted.mpi} works only with {theirs}; remove it, or change --with {wanted.launcher}")
+    for case_study in [in_case(study, case) for case in study.cases] or [study]:
+        _check_tiers(case_study, wanted.launcher)
         if wanted.mpi == MPIRUN:
-            _check_step_variables(each)
+            _check_step_variables(case_study)
 
 
 def _check_tiers(study: Study, launcher: str) -> None:
@@ -135,8 +133,8 @@ def _check_tiers(study: Study, launcher: str) -> None:
         for variable in _VARIABLE.findall(tier.path):
             if theirs.get(variable, launcher) != launcher:
                 raise UserError(
-                    f"system.tiers.{tier.name}.path = {tier.path}; ${variable} is set by {theirs[variable]}, and not by {launcher}: write the "
-                    "path of a node's own storage as it is there"
+                    f"system.tiers.{tier.name}.path = {tier.path}; ${variable} is set by {theirs[variable]}, not by {launcher}: write the "
+                    "real path of the node-local storage"
                 )
 
 
@@ -146,11 +144,11 @@ def _check_step_variables(study: Study) -> None:
         for variable in _VARIABLE.findall(tier.path):
             if variable in STEP_VARIABLES:
                 raise UserError(
-                    f"system.tiers.{tier.name}.path = {tier.path}; under mpirun ${variable} is not a node's own: write $SLURMD_NODENAME"
+                    f"system.tiers.{tier.name}.path = {tier.path}; under mpirun ${variable} is not set per node: use $SLURMD_NODENAME"
                 )
 
 
 def _refuse_foreign(path: str) -> None:
     """A script that somebody else wrote, or changed by hand, is not written over."""
     if os.path.exists(path):
-        raise UserError(f"{path}: exists already; remove it, or give another --script")
+        raise UserError(f"{path}: already exists; remove it, or choose another --script")

@@ -1,25 +1,49 @@
-"""`tierscope require`: a network, a system and what is asked, put together to one answer."""
+"""`tierscope require`: a network, a system and what is asked, put together to one answer.
 
+Longer than other modules because a use case is one module, and a step may be given, measured, predicted or a transformer's.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
 
 from tierscope.analysis.wording import Finding, finding_json
+from tierscope.arch.decoder import DECODERS, Decoder, Split, find_decoder, refuse_split
+from tierscope.arch.decoder_config import load_decoder
+from tierscope.arch.decoder_memory import DecoderWork
+from tierscope.arch.decoder_needs import DecoderNeeds, SaveWish, decoder_needs, needs_json
 from tierscope.arch.findings import find
 from tierscope.arch.kept_activations import RULES
 from tierscope.arch.machine import Machine, machine_of
 from tierscope.arch.movement import Compression
 from tierscope.arch.network import Network
-from tierscope.arch.networks import TrainingSet, build_network, find_network
+from tierscope.arch.networks import ALIASES, NETWORKS, TrainingSet, build_network, find_network
 from tierscope.arch.precision import OPTIMIZER_STATES, PRECISIONS
 from tierscope.arch.requirements import Requirements, Wish, requirements
 from tierscope.arch.stations import TRANSFER_BYTES, reading_threads, with_station_times
+from tierscope.arch.step_seconds import MEASURED, PREDICTED, StepSeconds, given
 from tierscope.arch.to_json import to_json
 from tierscope.errors import UserError
 from tierscope.jsonable import JsonObject
 from tierscope.spec import known, option_values
+from tierscope.spec.load import load_study
 from tierscope.spec.study import System
+from tierscope.units import about_bytes, closest, parse_bandwidth, parse_fraction, parse_seconds
+
+if TYPE_CHECKING:
+    from tierscope.arch.device_file import DeviceFile
 
 UNKNOWN_SAMPLES = 1_000_000  # of a traced network, whose training set nobody named
+DEFAULT_SYSTEM = "h200-node"  # of transformers
+_FILES = (".yaml", ".yml", ".json")
+_FAMILIES = ("gpt2", "gpt-2", "llama")
+_MOST_DEVICES = 1 << 16
 _TRACED_BYTES = 4  # of an element: float32
+_SAME = 1.25  # times as much memory is still the same accelerator, counted otherwise
+_FREE = ("synthetic", "memory")  # where samples come from that cost no storage; the best first
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +63,14 @@ class RequireOptions:
     input: str | None = None
     samples: int | None = None
     sample_file_bytes: str | None = None
+    step_seconds: float | None = None
+    device_file: str | None = None
+    measured: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    found: Requirements
+    required: Requirements
     findings: tuple[Finding, ...]
 
 
@@ -55,17 +82,17 @@ def require(model: str, wanted: RequireOptions) -> Answer:
     wish = replace(wish, nodes=wish.nodes or tuple(option_values.powers(1, machine.nodes)))
     network, data, is_known = _network(model, shape)
     data = _changed(data, wanted)
-    found = requirements(network, machine, data, wish)
-    found = with_station_times(found, system)
-    return Answer(found, tuple(find(found, has_training_set=is_known or wanted.samples is not None)))
+    required = requirements(network, machine, data, wish, known_step(wanted, network, machine, wish))
+    required = with_station_times(required, system)
+    return Answer(required, tuple(find(required, has_training_set=is_known or wanted.samples is not None)))
 
 
 def answer_json(answer: Answer, layers: bool = False) -> JsonObject:
-    document = to_json(answer.found, layers)
+    document = to_json(answer.required, layers)
     document["station_model"] = {
-        "read_threads": reading_threads(answer.found.machine),
+        "read_threads": reading_threads(answer.required.machine),
         "transfer_bytes": TRANSFER_BYTES,
-        "samples_per_file": answer.found.data.samples_per_file,
+        "samples_per_file": answer.required.data.samples_per_file,
     }
     document["findings"] = [finding_json(finding) for finding in answer.findings]
     return document
@@ -95,16 +122,18 @@ def _described() -> list[str]:
 
 def _system(name: str | None) -> tuple[System, Machine]:
     if name is None:
-        raise UserError(f"--system is missing; give one of {', '.join(_described())}, or the YAML file of yours")
+        raise UserError(f"--system is missing; use one of {', '.join(_described())}, or your own YAML file")
     try:
-        found = known.load_system(name)
+        loaded = known.load_system(name)
     except UserError as error:
         raise type(error)(f"--system {error}") from None
-    return found.system, machine_of(found.name, found.system)
+    return loaded.system, machine_of(loaded.name, loaded.system)
 
 
 def _network(model: str, shape: tuple[int, ...] | None) -> tuple[Network, TrainingSet, bool]:
     """With what it is trained on, and whether that is known. A sample of another shape than usual has a file in proportion."""
+    if is_decoder(model):
+        raise UserError(f"{model}: is a transformer; use 'tierscope require {model}' on a command line")
     if ":" not in model:
         network, known_network = build_network(model, shape), find_network(model)
         data = known_network.data
@@ -113,7 +142,7 @@ def _network(model: str, shape: tuple[int, ...] | None) -> tuple[Network, Traini
             data = replace(data, file_bytes=data.file_bytes * share)
         return network, data, True
     if shape is None:
-        raise UserError(f"{model}: the shape of a sample is not known; give --input, like --input 3x224x224")
+        raise UserError(f"{model}: the shape of a sample is unknown; add --input, e.g. --input 3x224x224")
     from tierscope.arch.traced import trace_network  # noqa: PLC0415  (torch)
 
     network = trace_network(model, shape)
@@ -129,3 +158,210 @@ def _changed(data: TrainingSet, wanted: RequireOptions) -> TrainingSet:
         return data
     size = option_values.read_size("--sample-file-bytes", wanted.sample_file_bytes)
     return replace(data, file_bytes=size, samples_per_file=1)
+
+
+class _Efficiency(msgspec.Struct):
+    model: str
+    batch: int
+    precision: str
+    device: str
+    total_seconds: Annotated[float, msgspec.Meta(gt=1e-9, lt=1e6)]
+
+
+_Rate = Annotated[float, msgspec.Meta(gt=1e-6, lt=1e12)]  # samples per second
+
+
+class _TrainedPoint(msgspec.Struct):
+    data: str
+    samples_per_second: _Rate
+    interval: tuple[_Rate, _Rate] | None = None
+    precision: str = "fp32"
+    device: str = ""
+
+
+class _Trained(msgspec.Struct):
+    network: str
+    points: list[_TrainedPoint]
+
+
+def known_step(wanted: RequireOptions, network: Network, machine: Machine, wish: Wish) -> StepSeconds | None:
+    """None: nothing was given, so it is the roofline."""
+    options = {
+        "--step-seconds": wanted.step_seconds,
+        "--device-file": wanted.device_file,
+        "--measured": wanted.measured,
+    }
+    named = [name for name, value in options.items() if value is not None]
+    if len(named) > 1:
+        raise UserError(f"{named[1]}: cannot be combined with {named[0]}; remove one of them")
+    if wanted.step_seconds is not None:
+        return given(wanted.step_seconds)
+    if wanted.device_file is not None:
+        from tierscope.arch.device_parse import load_device  # noqa: PLC0415  (NumPy)
+
+        device = load_device(wanted.device_file)
+        _refuse_other_device(wanted.device_file, device, machine)
+        return predicted(device, network, wish)
+    return None if wanted.measured is None else _measured(wanted.measured, network, wish)
+
+
+def _refuse_other_device(path: str, device: "DeviceFile", machine: Machine) -> None:
+    """A system does not name its accelerator; its memory tells one from another."""
+    there = device.origin.memory_bytes
+    if not 1 / _SAME <= there / machine.memory <= _SAME:
+        raise UserError(
+            f"--device-file {path}: is of {device.origin.device} with {about_bytes(there)}, but accelerators of {machine.name} have {about_bytes(machine.memory)}; "
+            "use the device file of that accelerator, or a --system that has this one"
+        )
+
+
+def predicted(device: "DeviceFile", network: Network, wish: Wish) -> StepSeconds:
+    from tierscope.arch.step_time import predict_step  # noqa: PLC0415
+
+    step = predict_step(device, network, wish.batches[0], wish.precision, wish.optimizer, wish.checkpointed)
+    about = f"predicted from {device.origin.device} as measured {device.origin.time[:10]}; 95 % interval"
+    return StepSeconds(step.seconds, *step.interval, PREDICTED, about, step.outside, step.stand_ins)
+
+
+def _measured(out: str, network: Network, wish: Wish) -> StepSeconds:
+    from tierscope.output.typed_documents import DocumentKind, read_typed  # noqa: PLC0415  (tables)
+
+    folder = Path(out)
+    if (folder / "efficiency.json").exists():
+        kernels = read_typed(folder / "efficiency.json", DocumentKind(_Efficiency, "run 'tierscope kernels' again"))
+        _refuse_other(out, kernels.model, kernels.batch, kernels.precision, network, wish)
+        _refuse_cpu(out, kernels.device)
+        seconds = kernels.total_seconds
+        return StepSeconds(
+            seconds, seconds, seconds, MEASURED, f"the kernels of a step on {kernels.device!r}, in {out}"
+        )
+    if not (folder / "training.json").exists():
+        raise UserError(
+            f"--measured {out}: has neither training.json nor efficiency.json; name a result of 'tierscope train' or 'tierscope kernels --out'"
+        )
+    trained = read_typed(
+        folder / "training.json", DocumentKind(_Trained, "run 'tierscope train' again", most_bytes=1 << 24)
+    )
+    study = load_study(str(folder / "study.yaml"))
+    batch, ranks = study.workload.reader.batch_size, study.system.nodes * study.system.ranks_per_node
+    points = [point for free in _FREE for point in trained.points if point.data == free]
+    if not points:
+        raise UserError(
+            f"--measured {out}: training.json has no points with samples from memory or synthetic ones, and steps that wait for storage do not tell; "
+            "run 'tierscope train --storage-matters'"
+        )
+    best = points[0]
+    _refuse_other(out, trained.network, batch, best.precision, network, wish)
+    least, most = best.interval or (best.samples_per_second,) * 2
+    if not least <= best.samples_per_second <= most:
+        raise UserError(
+            f"--measured {out}: training.json says {best.samples_per_second:g} samples/s and an interval of {least:g} to {most:g}; run 'tierscope train' again"
+        )
+    _refuse_cpu(out, best.device)
+    low, high = batch * ranks / most, batch * ranks / least
+    about = f"measured on {best.device!r} with samples from {best.data}, in {out}"
+    return StepSeconds(batch * ranks / best.samples_per_second, low, high, MEASURED, about)
+
+
+def _refuse_cpu(out: str, device: str) -> None:
+    """Systems have accelerators, and a step on a CPU says nothing about one."""
+    if device.lower().startswith("cpu"):
+        raise UserError(
+            f"--measured {out}: was measured on a CPU, not on an accelerator; measure on the accelerator of --system"
+        )
+
+
+def _refuse_other(out: str, model: str, batch: int, precision: str, network: Network, wish: Wish) -> None:
+    """A step of something else is no answer."""
+    pairs = (
+        ("model", model, network.name),
+        ("--batch", batch, wish.batches[0]),
+        ("--precision", precision, wish.precision.name),
+    )
+    for name, there, asked in pairs:
+        if there != asked:
+            raise UserError(
+                f"--measured {out}: has {name} {there}, but {asked} is asked; use {name} {there}, or measure {asked}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class DecoderOptions:
+    """Options as they were typed."""
+
+    system: str | None = None
+    batch: str = "1"
+    precision: str = "amp"
+    sequence: int | None = None
+    zero: int = 0
+    tensor_parallel: int = 1
+    pipeline_parallel: int = 1
+    data_parallel: int = 1
+    attention: str = "flash"
+    recompute: str = "none"
+    efficiency: str = "40%"
+    checkpoint_bandwidth: str | None = None
+    mean_time_between_failures: str | None = None
+
+
+def is_decoder(model: str) -> bool:
+    """Whether a name means one: built in, a file, or nearly the name of one."""
+    if ":" in model or model in NETWORKS or model in ALIASES:
+        return False
+    alike = model.lower().startswith(_FAMILIES) or closest(model, [*NETWORKS, *ALIASES, *DECODERS]) in DECODERS
+    return model.endswith(_FILES) or alike
+
+
+def require_decoder(model: str, wanted: DecoderOptions) -> DecoderNeeds:
+    batches = option_values.read_batches(wanted.batch)
+    if len(batches) > 1:
+        raise UserError(f"--batch {wanted.batch}: one batch at a time for a transformer; use e.g. --batch {batches[0]}")
+    efficiency = _above(parse_fraction, "--efficiency", wanted.efficiency, "40%")
+    if efficiency > 1:
+        raise UserError(f"--efficiency {wanted.efficiency}: must be at most 100%, e.g. 40%")
+    bandwidth, failures = wanted.checkpoint_bandwidth, wanted.mean_time_between_failures
+    if failures is not None and bandwidth is None:
+        raise UserError(
+            "--mean-time-between-failures: needs --checkpoint-bandwidth, e.g. --checkpoint-bandwidth 10GB/s"
+        )
+    save = SaveWish(
+        None if bandwidth is None else _above(parse_bandwidth, "--checkpoint-bandwidth", bandwidth, "10GB/s"),
+        None if failures is None else _above(parse_seconds, "--mean-time-between-failures", failures, "12h"),
+    )
+    shape = load_decoder(model) if model.endswith(_FILES) else find_decoder(model)
+    split = Split(wanted.tensor_parallel, wanted.pipeline_parallel, wanted.data_parallel, wanted.zero)
+    refuse_split(shape, split)
+    if split.devices > _MOST_DEVICES:
+        raise UserError(
+            f"--data-parallel {split.data}: makes {split.devices:,} devices; at most {_MOST_DEVICES:,} are supported"
+        )
+    work = DecoderWork(
+        batches[0],
+        _length(shape, wanted.sequence),
+        narrow=wanted.precision == "amp",
+        flash=wanted.attention == "flash",
+        recompute=wanted.recompute == "full",
+    )
+    return decoder_needs(shape, work, split, _system(wanted.system or DEFAULT_SYSTEM)[1], efficiency, save)
+
+
+def _length(shape: Decoder, wanted: int | None) -> int:
+    if wanted is not None and shape.positions and wanted > shape.positions:
+        raise UserError(
+            f"--sequence {wanted}: {shape.name} has {shape.positions:,} positions; use at most that many tokens"
+        )
+    return wanted or shape.sequence
+
+
+def _above(parse: Callable[[str], float], option: str, text: str, example: str) -> float:
+    try:
+        value = parse(text)
+    except ValueError as error:
+        raise UserError(f"{option} {text}: {error}") from None
+    if not value > 0:
+        raise UserError(f"{option} {text}: must be above 0, e.g. {example}")
+    return value
+
+
+def decoder_json(needs: DecoderNeeds) -> JsonObject:
+    return needs_json(needs)

@@ -112,8 +112,8 @@ def shuffling(wanted: ShufflingOptions, watch: Watch) -> Shuffling:
 
 
 def _rows(wish: _Wish, seeds: range, io: dict[tuple[Shuffle, int], Io], watch: Watch) -> Iterable[ShuffleRow]:
-    layout, found = wish.layout, load_digits()
-    labels = found.train_labels[: layout.ranks * layout.samples_per_rank]
+    layout, data = wish.layout, load_digits()
+    labels = data.train_labels[: layout.ranks * layout.samples_per_rank]
     cases = list(product(wish.networks, wish.layouts, wish.batches))
     curves: dict[tuple[str, str, int, Shuffle], list[tuple[float, ...]]] = {}
     watch.phase("training", len(seeds) * len(wish.shuffles) * len(cases), "runs")
@@ -121,7 +121,7 @@ def _rows(wish: _Wish, seeds: range, io: dict[tuple[Shuffle, int], Io], watch: W
         order = Order.of(layout.study(shuffle, wish.batches[0], seed))
         epochs = [order.whole_epoch(epoch) for epoch in range(1, layout.epochs + 1)]
         for network, files, batch in cases:
-            accuracy = learn(found, written_order(labels, files, seed), epochs, batch, network, seed)
+            accuracy = learn(data, written_order(labels, files, seed), epochs, batch, network, seed)
             curves.setdefault((network, files, batch, shuffle), []).append(tuple(accuracy))
             watch.advance(1)
     for (network, files, batch), shuffle in product(cases, wish.shuffles):
@@ -133,17 +133,19 @@ def _wish(wanted: ShufflingOptions) -> _Wish:
     share = digits.TRAIN_SAMPLES // wanted.ranks
     if share < 2:
         raise UserError(
-            f"--ranks {wanted.ranks}: there are {digits.TRAIN_SAMPLES:,} samples to train on, two for each rank at least; give --ranks {digits.TRAIN_SAMPLES // 2} or fewer"
+            f"--ranks {wanted.ranks}: there are {digits.TRAIN_SAMPLES:,} training samples, and every rank needs two; use --ranks {digits.TRAIN_SAMPLES // 2} or fewer"
         )
     if wanted.ranks % wanted.ranks_per_node:
-        raise UserError(f"--ranks {wanted.ranks}: is no multiple of --ranks-per-node {wanted.ranks_per_node}")
+        raise UserError(
+            f"--ranks {wanted.ranks}: is not a multiple of --ranks-per-node {wanted.ranks_per_node}; change one of them"
+        )
     batches, networks = tuple(dict.fromkeys(option_values.read_batches(wanted.batch))), _names("--network", wanted.network, NETWORKS)  # fmt: skip
     if max(batches) > share:
         raise UserError(f"--batch {wanted.batch}: each of {counted(wanted.ranks, 'rank')} has {counted(share, 'sample')}; give at most {share}, or fewer ranks")  # fmt: skip
     if 1 in batches and GHOST in networks:
-        raise UserError("--batch 1: one sample has no variance to normalise by; give 2 or more, or --network plain")
+        raise UserError("--batch 1: batch normalisation needs at least two samples; use 2 or more, or --network plain")
     if math.isnan(wanted.near_room):
-        raise UserError("--near-room nan: must be a number from 0 up, like 2")
+        raise UserError("--near-room nan: must be a number, 0 or more, e.g. 2")
     nodes = wanted.ranks // wanted.ranks_per_node
     layout = ShufflingLayout(
         ranks=wanted.ranks,
@@ -160,7 +162,7 @@ def _wish(wanted: ShufflingOptions) -> _Wish:
 def _shuffles(wanted: ShufflingOptions, nodes: int) -> tuple[Shuffle, ...]:
     """From all nodes to a single rank."""
     names = _names("--shuffle", wanted.shuffle, SHUFFLES)
-    found = [Shuffle(GLOBAL)] if GLOBAL in names else []
+    shuffles = [Shuffle(GLOBAL)] if GLOBAL in names else []
     if CHUNKED in names:
         chunks = [chunk for chunk in CHUNKS if chunk < nodes] or [1]
         if wanted.shuffle_nodes is not None:
@@ -168,9 +170,9 @@ def _shuffles(wanted: ShufflingOptions, nodes: int) -> tuple[Shuffle, ...]:
         if chunks[0] > nodes:
             raise UserError(f"--shuffle-nodes {wanted.shuffle_nodes}: {counted(wanted.ranks, 'rank')} {'is' if wanted.ranks == 1 else 'are'} on {counted(nodes, 'node')}; give at most {nodes}")  # fmt: skip
         if len(chunks) > MOST_CHUNKS:
-            raise UserError(f"--shuffle-nodes {wanted.shuffle_nodes}: at most {MOST_CHUNKS} sizes of a chunk can be told apart; leave some out")  # fmt: skip
-        found += [Shuffle(CHUNKED, chunk) for chunk in chunks]
-    return (*found, *([Shuffle(LOCAL)] if LOCAL in names else []))
+            raise UserError(f"--shuffle-nodes {wanted.shuffle_nodes}: at most {MOST_CHUNKS} chunk sizes can be distinguished; remove some")  # fmt: skip
+        shuffles += [Shuffle(CHUNKED, chunk) for chunk in chunks]
+    return (*shuffles, *([Shuffle(LOCAL)] if LOCAL in names else []))
 
 
 def _names(option: str, text: str, known: Sequence[str]) -> tuple[str, ...]:
@@ -189,8 +191,8 @@ class WrittenShuffling:
     problem: str  # why there is no PNG; empty: there is
 
 
-def write_shuffling(found: Shuffling, folder: str) -> WrittenShuffling:
+def write_shuffling(result: Shuffling, folder: str) -> WrittenShuffling:
     """The JSON and the figures; those of an earlier call give way."""
-    files = {_JSON: json_bytes(shuffling_json(found)), **figure_files(draw_shuffling(found), inside="")}
+    files = {_JSON: json_bytes(shuffling_json(result)), **figure_files(draw_shuffling(result), inside="")}
     names = [f"{KIND}-{network}" for network in NETWORKS]
     return WrittenShuffling(tuple(write_files(folder, files, names, inside="")), png_problem())

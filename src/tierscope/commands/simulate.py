@@ -8,14 +8,20 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
+from tierscope.analysis.analysis import Analysis
+from tierscope.analysis.feasible import unconstrained_best
 from tierscope.errors import UserError
 from tierscope.output.result import open_result
 from tierscope.output.store import RunStore
+from tierscope.predict.exploration import Remedy
+from tierscope.predict.method import chosen_method
+from tierscope.predict.remedies import remedies
 from tierscope.predict.simulation import check_rates, simulate_point
 from tierscope.predict.unsimulated import left_out, refuse_unsimulated
 from tierscope.predict.work_limit import refuse_endless
 from tierscope.spec import sweep
 from tierscope.spec.known import KnownSystem
+from tierscope.spec.load import Loaded
 from tierscope.spec.study import Study
 from tierscope.trace.description import Simulated
 from tierscope.trace.trace import RunKey, Trace
@@ -30,6 +36,7 @@ def simulate_study(study: Study, out: str, method: str, watch: Watch, known: Kno
     for point in points:
         check_rates(point.study)
         refuse_unsimulated(point.study)
+    method = chosen_method(points, method)
     refuse_endless(points, method)
     for line in dict.fromkeys(line for point in points for line in left_out(point.study, method)):
         watch.note(line)
@@ -41,10 +48,31 @@ def simulate_study(study: Study, out: str, method: str, watch: Watch, known: Kno
             watch.note(f"{'the run is' if len(keys) == 1 else f'all {len(keys)} runs are'} simulated")
             return store
         watch.phase("simulating", sum(points[key.point].study.workload.train.epochs for key in todo), "epochs")
-        with _workers(method) as each:
-            for trace in each(lambda key: simulate_point(key, points[key.point], method, watch.advance, known), todo):
+        with _workers(method) as simulated:
+            for trace in simulated(
+                lambda key: simulate_point(key, points[key.point], method, watch.advance, known), todo
+            ):
                 store.save(trace)
         return store
+
+
+def refuse_generate_only(loaded: Loaded, name: str) -> None:
+    """A file of DLIO that neither trains nor writes checkpoints."""
+    if loaded.generates_only:
+        raise UserError(
+            f"{name}: workflow.train and workflow.checkpoint are off: it only generates data, so there is nothing to simulate; "
+            "enable one of them, e.g. ++workload.workflow.train=True"
+        )
+
+
+def remedies_of(analysis: Analysis) -> tuple[Remedy, ...]:
+    """What would fit where the best point of a simulated result does not; simulated by the result's method, none where that point fits."""
+    study, methods = analysis.study, analysis.conditions.simulated
+    best = unconstrained_best(analysis.breakdown)
+    if study is None or not methods or best.is_possible:
+        return ()
+    point = next(point for point in sweep.points(study) if dict(point.sweep) == dict(best.sweep))
+    return remedies(point.study, methods[0])
 
 
 def _refuse_other_method(store: RunStore, method: str) -> None:
@@ -53,7 +81,7 @@ def _refuse_other_method(store: RunStore, method: str) -> None:
         simulated_by = about.method if isinstance(about, Simulated) else None
         if simulated_by != method:
             raise UserError(
-                f"{store.path(key)}: was simulated by --method {simulated_by}; give another --out, or that method"
+                f"{store.path(key)}: was simulated with --method {simulated_by}; choose another --out, or use that method"
             )
         return
 

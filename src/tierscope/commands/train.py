@@ -19,6 +19,7 @@ from tierscope.output import manifest
 from tierscope.output.disk_errors import explained, plain
 from tierscope.output.result import locked
 from tierscope.output.store import RunStore
+from tierscope.recording.recorders import BUILTIN
 from tierscope.spec import sweep
 from tierscope.train.training_study import Planned
 from tierscope.tuning.candidates import in_common
@@ -39,9 +40,7 @@ class TrainedPart:
     @property
     def training(self) -> Training:
         if self.analysis.training is None:
-            raise ResultError(
-                f"{self.folder}: nothing was trained for real in it; give the --out of a 'tierscope train'"
-            )
+            raise ResultError(f"{self.folder}: contains no real training; name the --out of 'tierscope train'")
         return self.analysis.training
 
 
@@ -49,7 +48,7 @@ def train(planned: Planned, out: str, crews: Crews, watch: Watch) -> list[Traine
     """Every part that is not finished; the same command goes on where it stopped."""
     for note in planned.notes:
         watch.note(f"note: {note}")
-    check_training((point.study for _, study in planned.parts for point in sweep.points(study)), "builtin")
+    check_training((point.study for _, study in planned.parts for point in sweep.points(study)), BUILTIN)
     several = len(planned.parts) > 1
     with _whole(out) if several else _nothing():
         stores = []
@@ -85,11 +84,11 @@ def _nothing() -> Iterator[None]:
 
 def findings_of(parts: list[TrainedPart]) -> list[Finding]:
     """Of all parts, each once."""
-    found: dict[tuple[str, str], Finding] = {}
+    distinct: dict[tuple[str, str], Finding] = {}
     for part in parts:
         for finding in part.analysis.findings:
-            found.setdefault((finding.kind, finding.text), finding)
-    return list(found.values())
+            distinct.setdefault((finding.kind, finding.text), finding)
+    return list(distinct.values())
 
 
 def described(study: str, parts: list[TrainedPart]) -> JsonObject:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tierscope.commands.calibrate import cases_of
 from tierscope.errors import UserError
 from tierscope.predict.calibrate import LeftOut, leave_one_out
-from tierscope.predict.fit import fit
+from tierscope.predict.choosing import fit
 from tierscope.units import counted
 from tierscope.watch import Watch
 
@@ -15,9 +15,9 @@ def validate_results(outs: Sequence[str], watch: Watch) -> tuple[str, tuple[Left
     cases = measured.to_fit
     points = len({case.name for case in cases})
     watch.phase("validating", points, "points")
-    found = leave_one_out(cases, fit(cases).serving, watch.advance)
-    if not found:
+    left_out = leave_one_out(cases, fit(cases), watch.advance)
+    if not left_out:
         raise UserError(
-            f"{counted(points, 'point')} {'is' if points == 1 else 'are'} too few to leave one out: what is left must tell of every tier; measure cache rates 0 %, 50 % and 100 %"
+            f"{counted(points, 'point')} {'is' if points == 1 else 'are'} too few to leave one out: the rest must cover every tier; measure cache rates 0 %, 50 % and 100 %"
         )
-    return measured.study.study, found
+    return measured.study.study, left_out

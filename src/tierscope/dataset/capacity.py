@@ -5,9 +5,9 @@ from collections.abc import Iterable
 
 from tierscope.dataset.stage import Missing
 from tierscope.errors import UserError
-from tierscope.plan.plan import Plan
 from tierscope.plan.planned import planned
-from tierscope.plan.policies import nodes_per_cache, room_of
+from tierscope.plan.room import feasibility_of
+from tierscope.spec.feasibility import NO
 from tierscope.spec.study import Study
 from tierscope.storage.opening import open_storage
 from tierscope.units import about_bytes, counted, format_fraction
@@ -17,55 +17,16 @@ _HEADROOM = 0.02  # directories, inodes, journals
 
 def check_capacity(study: Study) -> None:
     """Refuse a placement that the configured capacity of a tier cannot hold."""
-    form, plan = planned(study)
-    file_bytes = form.file_bytes
-    for index, tier in enumerate(study.system.tiers):
-        if tier.capacity is None:
-            continue
-        nodes: list[int | None] = [None]
-        if tier.visible_to == "node":  # nodes that read the same stretch of files hold the same
-            nodes = list(range(0, study.system.nodes, max(1, plan.order.group_ranks // study.system.ranks_per_node)))
-        needed = max(plan.files_held(index, node) for node in nodes) * file_bytes
-        if needed > tier.capacity:
-            whose = "each node" if tier.visible_to == "node" else "all nodes"
-            rate = format_fraction(study.placement.cache_rate)
-            raise UserError(
-                f"placement.cache_rate = {rate}; needs {about_bytes(needed)} on {tier.name} for {whose}, which holds "
-                f"{about_bytes(tier.capacity)}: lower the rate, or raise system.tiers.{tier.name}.capacity if there is room"
-            )
-
-
-def held_bytes(study: Study) -> dict[str, tuple[int | None, int]]:
-    """By near tier: the bytes of our files on each node (the mean; None where nodes share them), and on all nodes together.
-
-    Where nodes may read different numbers of files, what they hold is taken as the same share of each: it is, but for chance. A tier that
-    is filled as it is read holds in the end what it has room for, or all that its nodes read.
-    """
-    form, plan = planned(study)
-    file_bytes = form.file_bytes
-    nodes = study.system.nodes
-    if study.placement.policy != "pinned":
-        return {study.system.tiers[0].name: _kept_bytes(study, plan, file_bytes)}
-    stretches = (plan.file_positions(node) for node in range(nodes))
-    copies = sum(high - low for low, high in stretches) / plan.placement.files
-    held: dict[str, tuple[int | None, int]] = {}
-    for index, tier in enumerate(study.system.tiers[:-1]):
-        once = plan.files_held(index, None)
-        if tier.visible_to == "node":
-            in_all = round(once * copies) * file_bytes
-            held[tier.name] = in_all // nodes, in_all
-        else:
-            held[tier.name] = None, once * file_bytes
-    return held
-
-
-def _kept_bytes(study: Study, plan: Plan, file_bytes: int) -> tuple[int | None, int]:
-    room, nodes, each = room_of(study, file_bytes), study.system.nodes, nodes_per_cache(study)
-    held = 0
-    for first in range(0, nodes, each):
-        low, high = plan.file_positions(first)[0], plan.file_positions(first + each - 1)[1]
-        held += min(room, high - low) * file_bytes
-    return (held // nodes if study.system.tiers[0].visible_to == "node" else None), held
+    feasibility = feasibility_of(study, exact=True, checkpoints=False)  # those have a line of their own
+    if feasibility.is_possible:
+        return
+    room = next(room for room in feasibility.tiers if room.fits == NO)
+    whose = "all nodes" if room.bytes_per_node is None else "each node"
+    rate = format_fraction(study.placement.cache_rate)
+    raise UserError(
+        f"placement.cache_rate = {rate}; needs {about_bytes(room.needed)} on {room.tier} for {whose}, which holds "
+        f"{about_bytes(room.capacity or 0)}: lower the rate, or raise system.tiers.{room.tier}.capacity if there is space"
+    )
 
 
 def check_disks(study: Study, out: str) -> None:
@@ -79,7 +40,7 @@ def check_disks(study: Study, out: str) -> None:
         disk = storage.space(storage.root)
         if held * file_bytes > disk.total_bytes:
             raise UserError(
-                f"{tier.name}: {about_bytes(held * file_bytes)} to be written, but the whole disk at {disk.place} has only "
+                f"{tier.name}: {about_bytes(held * file_bytes)} must be written, but the disk at {disk.place} holds only "
                 f"{about_bytes(disk.total_bytes)}; choose another path, or use fewer or smaller files"
             )
 
@@ -99,14 +60,14 @@ def check_space(missing: Iterable[tuple[str, Missing]]) -> int:
         nbytes, files = sum(share.disk_bytes for share in shares), sum(share.files for share in shares)
         total += sum(share.nbytes for share in shares)
         disk = shares[0]
-        fix = "free some, choose another path, or use fewer or smaller files"
+        fix = "free some space, choose another path, or use fewer or smaller files"
         if nbytes and nbytes * (1 + _HEADROOM) > disk.free_bytes:
             raise UserError(
-                f"{disk.directory}: {about_bytes(nbytes)} to be written, but only {about_bytes(disk.free_bytes)} is free "
+                f"{disk.directory}: {about_bytes(nbytes)} must be written, but only {about_bytes(disk.free_bytes)} is free "
                 f"on that disk; {fix}"
             )
         if disk.free_files is not None and files > disk.free_files:
             raise UserError(
-                f"{disk.directory}: {counted(files, 'file')} to be written, but only {disk.free_files} inodes are free on that disk; {fix}"
+                f"{disk.directory}: {counted(files, 'file')} must be written, but only {disk.free_files} inodes are free on that disk; {fix}"
             )
     return total

@@ -63,8 +63,8 @@ class CheckpointFolder:
 
     def complete(self) -> list[int]:
         """The steps of those that count, oldest first."""
-        found = (_STEP.fullmatch(name) for name in self.storage.entries(self.path))
-        return sorted(int(each[1]) for each in found if each and not each[2])
+        matches = (_STEP.fullmatch(name) for name in self.storage.entries(self.path))
+        return sorted(int(match[1]) for match in matches if match and not match[2])
 
     def finish(self, step: int) -> None:
         """From now on it counts."""
@@ -87,5 +87,5 @@ class CheckpointFolder:
 
 def _foreign(path: str) -> ForeignDirectoryError:
     return ForeignDirectoryError(
-        f"{path}: was not made by Tierscope, but is in its folder of checkpoints; move it elsewhere"
+        f"{path}: was not created by Tierscope, but is in its checkpoint directory; move it elsewhere"
     )

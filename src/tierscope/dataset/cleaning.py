@@ -20,7 +20,7 @@ from tierscope.output.documents import PLAIN
 from tierscope.output.folders import EnteredFolder
 from tierscope.output.ours import BETWEEN, KINDS, Rules, rules_of
 from tierscope.output.result import has_study, read_study
-from tierscope.output.walk import Found, Walk, delete_file
+from tierscope.output.walk import FolderTally, Walk, delete_file
 from tierscope.plan.file_format import make_format
 from tierscope.spec import sweep
 from tierscope.spec.study import System, Tier
@@ -29,7 +29,7 @@ from tierscope.storage.files import DatasetFiles, tier_root
 from tierscope.storage.folders import enter, hold, remove_root
 from tierscope.storage.opening import open_storage, open_to_clean, storage_type
 
-__all__ = ["Cleaning", "Found", "cleaning"]
+__all__ = ["Cleaning", "FolderTally", "cleaning"]
 
 _LOCK = "lock"
 _OF_ALL = frozenset({manifest.NAME, _LOCK})
@@ -48,16 +48,16 @@ class _Root:
 class Cleaning:
     """What would be deleted; nobody uses it meanwhile."""
 
-    found: tuple[Found, ...]
+    tallies: tuple[FolderTally, ...]
     roots: tuple[_Root, ...]
     listed: Mapping[str, bytes]
 
-    def delete(self) -> tuple[Found, ...]:
+    def delete(self) -> tuple[FolderTally, ...]:
         """What was deleted, and what was not."""
         walk = _Walk(self.listed)
         for root in self.roots:
             walk.root(root)
-        return tuple(walk.found)
+        return tuple(walk.tallies)
 
 
 @contextmanager
@@ -68,13 +68,13 @@ def cleaning(folders: Sequence[str], only_data: bool) -> Iterator[Cleaning]:
     with ExitStack() as held:
         for root in roots:
             walk.root(root)
-        inside = _elsewhere([root.path for root in roots], walk.found)
+        inside = _elsewhere([root.path for root in roots], walk.tallies)
         for root in inside:
             walk.root(root)
         above = {os.path.dirname(root.path): root.storage for root in (*roots, *inside)}
         for place, storage in (above | walk.places).items():
             _hold(storage, place, held)
-        yield Cleaning(tuple(walk.found), (*inside, *roots), walk.listed)
+        yield Cleaning(tuple(walk.tallies), (*inside, *roots), walk.listed)
 
 
 def _topmost(roots: Iterator[_Root]) -> list[_Root]:
@@ -91,7 +91,7 @@ def _roots(folder: str, only_data: bool) -> list[_Root]:
     if not only_data or kind in ("tier", *_DATA):
         return [_Root(folder)]
     study = read_study(folder)
-    found: dict[str, _Root] = {}
+    roots: dict[str, _Root] = {}
     for point in sweep.points(study):
         dataset, suffix = point.study.workload.dataset, make_format(point.study).suffix
         for tier in point.study.system.tiers:
@@ -101,14 +101,14 @@ def _roots(folder: str, only_data: bool) -> list[_Root]:
                     DatasetFiles.of(tier, folder, node, dataset, point.study.seed, suffix, copies=copies).folder
                     for copies in (False, True)
                 ]
-                found |= {path: _Root(path, storage) for path in (*paths, f"{storage.root}/checkpoints")}
-    return [root for path, root in found.items() if root.storage is not None and root.storage.look(path) is not None]
+                roots |= {path: _Root(path, storage) for path in (*paths, f"{storage.root}/checkpoints")}
+    return [root for path, root in roots.items() if root.storage is not None and root.storage.look(path) is not None]
 
 
-def _elsewhere(roots: Sequence[str], found: Sequence[Found]) -> list[_Root]:
+def _elsewhere(roots: Sequence[str], tallies: Sequence[FolderTally]) -> list[_Root]:
     """Tiers of the results that were found whose paths lead into what is cleaned, but whose files are no files of the system."""
     tiers: dict[str, _Root] = {}
-    for result in (marked.path for marked in found if has_study(marked.path)):
+    for result in (marked.path for marked in tallies if has_study(marked.path)):
         for tier, nodes in _tiers_of(result):
             if not _leads_into(tier, result, roots) or storage_type(tier).abilities.paths:
                 continue
@@ -141,9 +141,9 @@ def _nodes(system: System, tier: Tier) -> int:
 def _mark_of(folder: str) -> tuple[str, JsonObject]:
     """The kind of a directory of ours and its mark; refuses all others."""
     if os.path.islink(folder):
-        raise ForeignDirectoryError(f"{folder}: is a symbolic link; give the directory itself")
+        raise ForeignDirectoryError(f"{folder}: is a symbolic link; name the directory itself")
     if not os.path.isdir(folder):
-        raise UserError(f"{folder}: there is no such directory")
+        raise UserError(f"{folder}: no such directory")
     return _mark_at(folder)
 
 
@@ -155,13 +155,13 @@ def _mark_at(folder: str, entered: EnteredFolder | None = None) -> tuple[str, Js
         raise UserError(f"{folder}: cannot be read: {error.strerror}; change its mode") from None
     if mark is None:
         raise ForeignDirectoryError(
-            f"{folder}: was not made by Tierscope (it has no {manifest.NAME}); give a result, or a tier's directory"
+            f"{folder}: was not created by Tierscope (it has no {manifest.NAME}); name a result, or a tier's directory"
         )
     kind = mark.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
         raise ForeignDirectoryError(
-            f"{folder}: its {manifest.NAME} says that it is a {str(kind)[:40]!r}, which this Tierscope does not know; "
-            "update it, or delete that directory yourself"
+            f"{folder}: its {manifest.NAME} says that it is a {str(kind)[:40]!r}, which this Tierscope does not support; "
+            "update Tierscope, or delete that directory yourself"
         )
     return kind, mark
 
@@ -171,7 +171,7 @@ def _hold(storage: Storage | None, folder: str, held: ExitStack) -> None:
     try:
         release = hold(storage, f"{folder}/{_LOCK}")
     except BlockingIOError:
-        raise UserError(f"{folder}: is in use by another command; wait for it to end") from None
+        raise UserError(f"{folder}: is in use by another command; wait for it to finish") from None
     if release is not None:
         held.callback(release)
 
@@ -184,7 +184,7 @@ class _Walk(Walk):
         self.deletes = before is not None
         self._storage: Storage | None = None  # of the root
         self.listed: dict[str, bytes] = {}  # by folder
-        self.found: list[Found] = []
+        self.tallies: list[FolderTally] = []
         self.places: dict[str, Storage | None] = {}  # all that was found, and what it is on
 
     def root(self, root: _Root) -> None:
@@ -192,12 +192,12 @@ class _Walk(Walk):
         try:
             entered = enter(root.storage, path)
         except OSError as error:
-            raise UserError(f"{path}: cannot be entered: {error.strerror}; give a directory of Tierscope") from None
+            raise UserError(f"{path}: cannot be entered: {error.strerror}; name a Tierscope directory") from None
         try:
             self._marked(entered, 0)
         except OSError as error:
             raise UserError(
-                f"{error.filename or path}: cannot be deleted: {error.strerror}; change its mode, and clean again"
+                f"{error.filename or path}: cannot be deleted: {error.strerror}; change its mode and clean again"
             ) from None
         finally:
             entered.leave()
@@ -206,31 +206,31 @@ class _Walk(Walk):
 
     def _marked(self, folder: EnteredFolder, depth: int) -> None:
         kind, mark = _mark_at(folder.path, folder)
-        found = Found(folder.path, kind)
-        self.found.append(found)
+        tally = FolderTally(folder.path, kind)
+        self.tallies.append(tally)
         self.places[folder.path] = self._storage
-        self.inside(folder, _with_marks(rules_of(kind, mark, os.path.basename(folder.path))), found, depth, _OF_ALL)
-        if not self.deletes or folder.path in found.changed:
+        self.inside(folder, _with_marks(rules_of(kind, mark, os.path.basename(folder.path))), tally, depth, _OF_ALL)
+        if not self.deletes or folder.path in tally.changed:
             return
         if set(folder.names()) <= _OF_ALL:
             for name in (_LOCK, manifest.NAME):
-                delete_file(folder, name, found)
+                delete_file(folder, name, tally)
 
-    def agreed(self, folder: EnteredFolder, digest: bytes, found: Found) -> tuple[bool, bool]:
+    def agreed(self, folder: EnteredFolder, digest: bytes, tally: FolderTally) -> tuple[bool, bool]:
         self.listed[folder.path] = digest
         if self._before is None:
             return False, True
         if self._before.get(folder.path) == digest:
             return True, True
-        found.changed.append(folder.path)
+        tally.changed.append(folder.path)
         return False, folder.path in self._before
 
-    def stranger(self, folder: EnteredFolder, rules: Rules, found: Found, depth: int) -> bool:
+    def stranger(self, folder: EnteredFolder, rules: Rules, tally: FolderTally, depth: int) -> bool:
         """One with a mark of its own, or one on the way to such."""
         if manifest.NAME in folder.names():
             self._marked(folder, depth)
         elif rules.between:
-            self.inside(folder, BETWEEN, found, depth)
+            self.inside(folder, BETWEEN, tally, depth)
         else:
             return False
         return True

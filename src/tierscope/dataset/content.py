@@ -20,7 +20,7 @@ from tierscope.spec.study import Study
 POOL_BYTES = 16 << 20
 _SLICE = POOL_BYTES // 2
 _CELL = 256
-_BY_SAMPLE, _BY_TURN, _BEGIN = 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 0x2545F491  # spread where slices begin
+_BY_SAMPLE, _BY_TURN, _START = 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 0x2545F491  # spread where slices begin
 _DROPPED = 17  # low bits
 _NUMBER = struct.Struct("<q")
 Buffer = bytes | bytearray | memoryview
@@ -60,12 +60,12 @@ def payloads(of: Pool, first: int, sizes: Sequence[int]) -> list[list[Buffer]]:
 def _pieces(random: memoryview, sample: int, nbytes: int) -> list[Buffer]:
     left = nbytes - _NUMBER.size
     if 0 < left <= _SLICE:  # the usual case, once more
-        start = ((sample * _BY_SAMPLE + _BEGIN) >> _DROPPED) % _SLICE
+        start = ((sample * _BY_SAMPLE + _START) >> _DROPPED) % _SLICE
         return [_NUMBER.pack(sample), random[start : start + left]]
     pieces: list[Buffer] = [_NUMBER.pack(sample)[:nbytes]]
     turn = 0
     while left > 0:
-        start = ((sample * _BY_SAMPLE + turn * _BY_TURN + _BEGIN) >> _DROPPED) % _SLICE
+        start = ((sample * _BY_SAMPLE + turn * _BY_TURN + _START) >> _DROPPED) % _SLICE
         piece = min(left, _SLICE)
         pieces.append(random[start : start + piece])
         left -= piece
@@ -78,8 +78,8 @@ def slices(samples: IndexArray, sizes: IndexArray) -> Iterator[tuple[IndexArray,
     left = np.maximum(sizes - _NUMBER.size, 0)
     turn = 0
     while left.any():
-        begin = np.uint64((turn * _BY_TURN + _BEGIN) % 2**64)
-        starts = (samples.astype(np.uint64) * np.uint64(_BY_SAMPLE) + begin >> np.uint64(_DROPPED)) % np.uint64(_SLICE)
+        shift = np.uint64((turn * _BY_TURN + _START) % 2**64)
+        starts = (samples.astype(np.uint64) * np.uint64(_BY_SAMPLE) + shift >> np.uint64(_DROPPED)) % np.uint64(_SLICE)
         yield starts.astype(np.int64), np.minimum(left, _SLICE)
         left = np.maximum(left - _SLICE, 0)
         turn += 1

@@ -38,6 +38,6 @@ def make_folders(storage: Storage, files: DatasetFiles) -> None:
 def refuse_link(storage: Storage, folder: str) -> None:
     """With its own sentence; no storage follows one in any case."""
     with explained(folder, LOOKING):
-        found = storage.look(folder)
-    if found is not None and found.kind == LINK:
+        facts = storage.look(folder)
+    if facts is not None and facts.kind == LINK:
         raise ForeignDirectoryError(f"{folder}: is a symbolic link; replace it by a directory or remove it")

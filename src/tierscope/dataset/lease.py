@@ -26,7 +26,7 @@ def lease(study: Study, out: str, nodes: list[int], held: set[str], until: ExitS
                 until.callback(open_storage(tier, out, node).lock(f"{root}/{_LOCK}"))
             except BlockingIOError:
                 raise UserError(
-                    f"{root}: another study is using this tier now; wait for it to end, or give the tier another path"
+                    f"{root}: in use by another study; wait for it to finish, or set another path for the tier"
                 ) from None
             except OSError as error:
                 raise UserError(f"{root}: cannot be used: {error.strerror}; check the directory") from None
@@ -40,5 +40,5 @@ def refuse_nested(study: Study, out: str, node: int) -> None:
         for other, inside in roots:
             if name != other and (inside + "/").startswith(root + "/"):
                 raise UserError(
-                    f"system.tiers.{other}.path: {inside} is the directory of tier {name}, or inside it; give each its own"
+                    f"system.tiers.{other}.path: {inside} is the directory of tier {name}, or inside it; use separate directories"
                 )

@@ -21,7 +21,7 @@ def check_memory(needed: int, workload: Workload) -> None:
         key, fix = f"workload.model.data = {workload.model.data}", "data: tiers"
     local = "" if workload.reader.shuffle == "local" else "shuffle: local, "
     raise UserError(
-        f"{key}; the ranks' samples take {about_bytes(needed)} of memory, and {about_bytes(free)} are free here; "
+        f"{key}; the ranks' samples take {about_bytes(needed)} of memory, more than {100 * _SHARE:.0f} % of the {about_bytes(free)} that are free; "
         f"use fewer ranks or samples, {local}or {fix}"
     )
 
@@ -29,6 +29,6 @@ def check_memory(needed: int, workload: Workload) -> None:
 def free_memory(meminfo: str = "/proc/meminfo") -> int:
     """With what the page cache would give up: it is full of the files that were just written."""
     with contextlib.suppress(OSError), open(meminfo, encoding="ascii") as text:
-        if found := re.search(r"^MemAvailable: +(\d+) kB$", text.read(), re.MULTILINE):
-            return int(found[1]) * 1024
+        if match := re.search(r"^MemAvailable: +(\d+) kB$", text.read(), re.MULTILINE):
+            return int(match[1]) * 1024
     return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

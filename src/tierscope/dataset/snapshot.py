@@ -8,8 +8,9 @@ import zlib
 from collections.abc import Iterator
 
 from tierscope.dataset.content import POOL_BYTES, pool
+from tierscope.plan.checkpoints import LARGEST_PIECE
 
-LARGEST_PIECE = POOL_BYTES // 2
+assert LARGEST_PIECE <= POOL_BYTES // 2, "a slice begins in one half of the pool"
 _SLICES = 31
 _STRIDE = 0x9E3779B97F4A7C15
 
@@ -37,13 +38,13 @@ class Snapshot:
 
     def checksum(self, step: int, file: int, nbytes: int) -> int:
         """The CRC-32 of a file."""
-        left, found = nbytes, 0
+        left, crc = nbytes, 0
         for chosen in self._order(step, file, nbytes):
             if left < self.piece_bytes:
-                return zlib.crc32(self._slices[chosen][:left], found)
-            found = self._append(found, self._sums[chosen])
+                return zlib.crc32(self._slices[chosen][:left], crc)
+            crc = self._append(crc, self._sums[chosen])
             left -= self.piece_bytes
-        return found
+        return crc
 
 
 class _Appending:
@@ -54,8 +55,8 @@ class _Appending:
 
     def __init__(self, nbytes: int) -> None:
         zeros = bytes(nbytes)
-        alone = zlib.crc32(zeros)
-        bits = [zlib.crc32(zeros, 1 << bit) ^ alone for bit in range(32)]
+        of_zeros = zlib.crc32(zeros)
+        bits = [zlib.crc32(zeros, 1 << bit) ^ of_zeros for bit in range(32)]
         self._tables = tuple(_combinations(bits[byte * 8 : byte * 8 + 8]) for byte in range(4))
 
     def __call__(self, before: int, behind: int) -> int:

@@ -17,7 +17,6 @@ from tierscope.dataset import content
 from tierscope.dataset.data_folders import claim_folder, make_folders, names_facts, remove_data
 from tierscope.dataset.sums import StagedSums, sums_layout
 from tierscope.formats import LIBRARY, NOTHING, WHOLE, Shape
-from tierscope.formats.raw import Raw
 from tierscope.jsonable import JsonObject
 from tierscope.output import durable, manifest
 from tierscope.output.disk_errors import GENERATING, LOOKING, explained, explanation
@@ -30,7 +29,7 @@ from tierscope.storage.files import DatasetFiles
 from tierscope.storage.opening import open_storages
 from tierscope.storage.striping import Striping
 
-STATISTICS = 0  # number of the one file that samples made in memory are drawn from
+SIDE = -1  # stands for the small file beside the samples, which has no number
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +93,8 @@ class Stager:
         self._study = study
         self._first_of_node = place.rank_on_node == 0
         form, self._plan = planned(study)
-        self._statistics = dataset.statistics.file_bytes
-        self._format = form if self._statistics is None else Raw(Shape(1, self._statistics))  # of what is written
+        self._side_bytes = dataset.statistics.file_bytes
+        self._format = form
         self._layout = layout = sums_layout(study, form)
         self._sizes = _sizes_of_files(self._format.shape)
         self.shares: list[Share] = []
@@ -112,9 +111,9 @@ class Stager:
         """The leading rank of each tier makes and marks the directories. Changes nothing that is there."""
         for share in self._led():
             manifest.claim(share.files.tier_root, "tier", share.storage)
-            found = claim_folder(share.storage, share.files.folder, "dataset", names_facts(share.files))
+            mark = claim_folder(share.storage, share.files.folder, "dataset", names_facts(share.files))
             if share.striping:
-                place = striping.verify if "complete" in found else striping.fix  # as long as no file can be there
+                place = striping.verify if "complete" in mark else striping.fix  # as long as no file can be there
                 place(share.striping, share.files.folder)
             make_folders(share.storage, share.files)
 
@@ -123,23 +122,23 @@ class Stager:
         for share in self._led():
             with explained(share.files.folder, GENERATING):
                 share.storage.tidy(share.files.folder)
-                found = manifest.read(share.files.folder, share.storage) or {}
-                if not self._trust(found):
+                mark = manifest.read(share.files.folder, share.storage) or {}
+                if not self._trust(mark):
                     self._discard(share)
                 if share.sums:
                     share.sums.distrust()
-                if not found.get("complete"):
+                if not mark.get("complete"):
                     self._mark(share, complete=False)
-                elif NAMES not in found:  # of an older version
-                    manifest.write(share.files.folder, "dataset", found | names_facts(share.files), share.storage)
+                elif NAMES not in mark:  # of an older version
+                    manifest.write(share.files.folder, "dataset", mark | names_facts(share.files), share.storage)
 
     def _led(self) -> list[Share]:
         return [share for share in self.shares if share.leads]
 
-    def _trust(self, found: JsonObject) -> bool:
+    def _trust(self, mark: JsonObject) -> bool:
         """Whether files of full size really hold their data: not if the host that wrote them went down meanwhile."""
-        restarted = found.get("host") == socket.gethostname() and found.get("boot_id") != durable.boot_id()
-        return bool(found.get("complete")) or not restarted
+        restarted = mark.get("host") == socket.gethostname() and mark.get("boot_id") != durable.boot_id()
+        return bool(mark.get("complete")) or not restarted
 
     def _discard(self, share: Share) -> None:
         """Remove data files that may be hollow; the folder is ours, and so is everything with these names."""
@@ -154,14 +153,15 @@ class Stager:
 
     def missing(self) -> list[Missing]:
         """What this rank will have to write, found by looking at every file of its shares."""
-        found = []
+        missing = []
         for share in self.shares:
             storage, folder = share.storage, share.files.folder
-            count, resized, unsummed, example = self._counted(share)
+            (count, side), resized, unsummed, example = self._counted(share)
+            sizes = ((count - side, self._format.file_bytes), (side, self._side_bytes or 0))
             with explained(folder, LOOKING):
                 space, device = storage.space(folder), storage.device(folder)
                 sealed = bool((manifest.read(folder, storage) or {}).get("complete"))
-            found.append(
+            missing.append(
                 Missing(
                     tier_name=share.tier_name,
                     directory=folder,
@@ -169,8 +169,9 @@ class Stager:
                     sealed=sealed,
                     device=device,
                     files=count,
-                    nbytes=count * self._format.file_bytes,
-                    disk_bytes=count * -(-self._format.file_bytes // space.block_bytes) * space.block_bytes,
+                    nbytes=sum(number * nbytes for number, nbytes in sizes),
+                    disk_bytes=sum(number * -(-nbytes // space.block_bytes) for number, nbytes in sizes)
+                    * space.block_bytes,
                     free_bytes=space.free_bytes,
                     free_files=space.free_files,
                     resized=resized,
@@ -178,18 +179,20 @@ class Stager:
                     example=example,
                 )
             )
-        return found
+        return missing
 
-    def _counted(self, share: Share) -> tuple[int, int, int, str]:
-        """Files to be written; those with another size among them; those without checksums; and one of the latter two."""
-        states, examples = Counter[str](), dict[str, str]()
+    def _counted(self, share: Share) -> tuple[tuple[int, int], int, int, str]:
+        """Files to be written, and whether that beside the samples is one; those with another size among them; those without checksums; and one of the latter two."""
+        states, examples, side = Counter[str](), dict[str, str](), 0
         for file, path in self._paths(share):
             state = self._state(share, path, file)
             states[state] += 1
+            side += file == SIDE and state in (_MISSING, _RESIZED)
             examples.setdefault(state, path)
         again = states[_UNSUMMED] if not self._follows else 0
         example = examples.get(_RESIZED) or examples.get(_UNSUMMED) or ""
-        return states[_MISSING] + states[_RESIZED] + again, states[_RESIZED], states[_UNSUMMED], example
+        count = states[_MISSING] + states[_RESIZED] + again
+        return (count, side), states[_RESIZED], states[_UNSUMMED], example
 
     @property
     def _follows(self) -> bool:
@@ -197,10 +200,8 @@ class Stager:
         return self._format.reading != WHOLE
 
     def _paths(self, share: Share) -> Iterator[tuple[int, str]]:
-        if self._statistics is not None:  # and no files of samples
-            if share.leads and share is self.shares[-1]:
-                yield STATISTICS, share.files.path(STATISTICS)
-            return
+        if self._side_bytes is not None and share.leads and share is self.shares[-1]:
+            yield SIDE, share.files.side_path
         if self._format.reading == NOTHING:
             return
         for block in self._plan.files_on(share.tier, share.node, share.part, share.parts):
@@ -209,20 +210,25 @@ class Stager:
 
     def _state(self, share: Share, path: str, file: int) -> str:
         """A file whose size only its content decides gets its name when it is complete."""
-        expected = self._format.file_bytes_of(file)
+        expected = self._expected_bytes(file)
         try:
-            found = share.storage.look(path)
-            if found is None or found.kind != FILE:
+            facts = share.storage.look(path)
+            if facts is None or facts.kind != FILE:
                 return _MISSING
             if expected is not None:
-                whole = found.nbytes == expected
+                whole = facts.nbytes == expected
             else:
-                whole = share.sums.has_size(file, found.nbytes) if share.sums else found.nbytes > 0
+                whole = share.sums.has_size(file, facts.nbytes) if share.sums else facts.nbytes > 0
             if not whole:
                 return _RESIZED
-            return _COMPLETE if share.sums is None or share.sums.knows(file) else _UNSUMMED
+            summed = file == SIDE or share.sums is None or share.sums.knows(file)
+            return _COMPLETE if summed else _UNSUMMED
         except OSError as error:
             raise explanation(error, path, LOOKING) from None
+
+    def _expected_bytes(self, file: int) -> int | None:
+        """None: only its content decides."""
+        return self._side_bytes if file == SIDE else self._format.file_bytes_of(file)
 
     def write(self, progress: Callable[[int], None]) -> int:
         """Write what is missing, after `reopen` by all; the bytes written."""
@@ -247,7 +253,7 @@ class Stager:
     def _write_file(self, share: Share, path: str, file: int) -> int:
         """Write a file unless it is there; the bytes written."""
         try:
-            if self._format.file_bytes_of(file) is None:
+            if self._expected_bytes(file) is None:
                 return 0 if self._is_there(share, path, file) else self._write_named_last(share, path, file)
             try:
                 return share.storage.write(path, lambda: self._encoded(share, file))  # the usual case costs no look
@@ -262,9 +268,9 @@ class Stager:
         """With its checksums: those that are missing follow from what the file must hold, if from anything."""
         state = self._state(share, path, file)
         if state == _UNSUMMED and self._follows:
-            found = share.storage.look(path)
+            facts = share.storage.look(path)
             encoded = self._format.encode(self._samples(file)) if self._format.hands_over_encoded else []
-            self._keep_sums(share, file, encoded, found.nbytes if found else 0)
+            self._keep_sums(share, file, encoded, facts.nbytes if facts else 0)
             return True
         return state == _COMPLETE
 
@@ -285,12 +291,14 @@ class Stager:
             return storage.write(unfinished, lambda: self._encoded(share, file))
         with durable.created(unfinished, storage.root) as new:
             self._format.write(new, self._samples(file))
-        found = storage.look(unfinished)
-        written = found.nbytes if found else 0
+        facts = storage.look(unfinished)
+        written = facts.nbytes if facts else 0
         self._keep_sums(share, file, [], written)
         return written
 
     def _encoded(self, share: Share, file: int) -> list[Piece]:
+        if file == SIDE:
+            return content.payloads(content.pool_of(self._study), 0, [self._side_bytes or 0])[0]
         encoded = self._format.encode(self._samples(file))
         self._keep_sums(share, file, encoded, sum(map(len, encoded)) if self._layout and self._layout.sized else 0)
         return encoded
@@ -336,7 +344,7 @@ def _sizes_of_files(shape: Shape) -> Callable[[int], list[int]]:
 
     @lru_cache(maxsize=1)
     def sizes(file: int) -> list[int]:
-        found: list[int] = shape.of_file(file).tolist()
-        return found
+        listed: list[int] = shape.of_file(file).tolist()
+        return listed
 
     return sizes

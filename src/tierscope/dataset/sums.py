@@ -17,8 +17,8 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from crc32c import crc32c
 
+from tierscope.checksum import crc32c
 from tierscope.dataset import content
 from tierscope.formats import NOTHING, Format
 from tierscope.native.sums import Slices, Sums

@@ -61,7 +61,7 @@ FORMATS: "Registry[type[Format], FormatEntry]" = Registry(
     {
         "raw": FormatEntry(
             "tierscope.formats.raw:Raw",
-            "the bare samples one after another; the least that can be read",
+            "the bare samples, concatenated; the least possible to read",
             collective=True,
         ),
         "tfrecord": FormatEntry(
@@ -76,17 +76,17 @@ FORMATS: "Registry[type[Format], FormatEntry]" = Registry(
         "npy": FormatEntry("tierscope.formats.npy:Npy", "NumPy's bare array of samples", dlio=("npy",)),
         "hdf5": FormatEntry(
             "tierscope.formats.hdf5:Hdf5",
-            "HDF5, in chunks and compressed if wanted",
+            "HDF5, optionally chunked and compressed",
             "hdf5",
             reading=LIBRARY,
             collective=True,
             options="hdf5",
             dlio=("hdf5",),
         ),
-        "csv": FormatEntry("tierscope.formats.csv:Csv", "text: a row of numbers per sample", dlio=("csv",)),
+        "csv": FormatEntry("tierscope.formats.csv:Csv", "text: one row of numbers per sample", dlio=("csv",)),
         "lmdb": FormatEntry(
             "tierscope.formats.lmdb:Lmdb",
-            "LMDB: a database that is mapped into memory",
+            "LMDB: a memory-mapped database",
             "lmdb",
             reading=LIBRARY,
             mapped=True,
@@ -100,7 +100,7 @@ FORMATS: "Registry[type[Format], FormatEntry]" = Registry(
         ),
         "jpeg": FormatEntry(
             "tierscope.formats.images:Jpeg",
-            "pictures, one sample each, with losses",
+            "lossy pictures, one sample each",
             "images",
             reading=WHOLE,
             picture=True,
@@ -108,7 +108,7 @@ FORMATS: "Registry[type[Format], FormatEntry]" = Registry(
         ),
         "png": FormatEntry(
             "tierscope.formats.images:Png",
-            "pictures, one sample each, without losses",
+            "lossless pictures, one sample each",
             "images",
             reading=WHOLE,
             picture=True,
@@ -116,7 +116,7 @@ FORMATS: "Registry[type[Format], FormatEntry]" = Registry(
         ),
         "synthetic": FormatEntry(
             "tierscope.formats.synthetic:Synthetic",
-            "no files: all that is not storage",
+            "no files: everything except storage",
             reading=NOTHING,
             dlio=("synthetic",),
         ),

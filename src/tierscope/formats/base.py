@@ -79,7 +79,7 @@ class Format:
 
     - `extents`: its extents are read one after another into one piece of memory of `slot_bytes`; the sample, as stored, is then the part
       `payload` of that memory, without a copy. Extents are a pure function of the Shape.
-    - `whole`: the file is one sample, read from its begin to its end, wherever that is.
+    - `whole`: the file is one sample, read from beginning to end, wherever that is.
     - `library`: someone else's code reads it; `open` gives a handle.
     - `nothing`: there is no file.
     """

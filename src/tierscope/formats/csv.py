@@ -50,9 +50,9 @@ class Csv(Format):
         fields = _fields(slot)
         separators = fields[:, _DIGITS]
         if separators[-1] != _NEWLINE or (separators[:-1] != _COMMA).any():
-            raise ValueError("a row of CSV does not have its commas where they belong")
+            raise ValueError("a CSV row has misplaced commas")
         if ((fields[:, :_DIGITS] < _ZERO) | (fields[:, :_DIGITS] > _ZERO + 9)).any():
-            raise ValueError("a row of CSV has something else than digits in its numbers")
+            raise ValueError("a CSV row contains non-digits")
 
     def decode(self, stored: memoryview) -> memoryview:
         """With up to three zeros behind it, where its bytes are no whole numbers."""
@@ -62,7 +62,7 @@ class Csv(Format):
             some = fields[start : start + _AT_ONCE, :_DIGITS]
             words[start : start + _AT_ONCE] = (some.astype(np.uint64) - np.uint64(_ZERO)) @ _TENS
         if (words >> np.uint64(32)).any():
-            raise ValueError("a row of CSV has a number that is larger than four bytes")
+            raise ValueError("a CSV row contains a number of more than four bytes")
         return memoryview(words.astype("<u4").tobytes())
 
 

@@ -71,7 +71,7 @@ class Hdf5(Format):
     def check_together(self) -> None:
         if not reads_together():
             raise ValueError(
-                "needs an h5py with MPI, and this one was built without; build one on a parallel HDF5: "
+                "needs h5py with MPI, but this one was built without; build it on a parallel HDF5: "
                 "CC=mpicc HDF5_MPI=ON pip install --no-binary=h5py h5py, or set format: raw"
             )
 
@@ -96,16 +96,16 @@ class _Handle:
             self._data, self._ends = self._file["x"], np.asarray(self._file["ends"])
             whole = self._ends.dtype == np.int64 and self._ends.shape == (samples,) and self._data.ndim == 1
             if not whole or self._data.dtype != np.uint8 or self._data.shape[0] != self._ends[-1]:
-                raise ValueError("its arrays are not those of a dataset of ours")
+                raise ValueError("its arrays are not those of a Tierscope dataset")
         except (KeyError, ValueError, AttributeError) as error:
             self._file.close()
-            raise ValueError(f"not a whole HDF5 file of this dataset: {error}") from None
+            raise ValueError(f"not a complete HDF5 file of this dataset: {error}") from None
 
     def read(self, inside: int, slot: memoryview) -> int:
         start = int(self._ends[inside - 1]) if inside else 0
         end = int(self._ends[inside])
         if not 0 <= end - start <= slot.nbytes:
-            raise ValueError(f"sample {inside} says that it has {end - start} bytes")
+            raise ValueError(f"sample {inside} has {end - start} bytes")
         into = np.frombuffer(slot, np.uint8)[: end - start]
         self._data.read_direct(into, np.s_[start:end])
         return end - start

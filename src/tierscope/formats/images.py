@@ -26,13 +26,13 @@ class _Picture(Format):
     hands_over_encoded = True
     indexed = False
     _name: ClassVar[str]
-    _begin: ClassVar[bytes]
+    _start: ClassVar[bytes]
     _end: ClassVar[bytes]
     _keywords: ClassVar[dict[str, Any]]
 
     def __init__(self, shape: Shape) -> None:
         if shape.samples_per_file > 1:
-            raise ValueError("a picture is one sample; set workload.dataset.num_samples_per_file: 1")
+            raise ValueError("a picture holds one sample; set workload.dataset.num_samples_per_file: 1")
         if math.isqrt(shape.most) > _MOST_SIDE:
             raise ValueError(f"a picture has at most {_MOST_SIDE}² bytes; lower record_length_bytes")
         super().__init__(shape)
@@ -70,16 +70,16 @@ class _Picture(Format):
         return {}
 
     def check(self, slot: memoryview) -> None:
-        """Its begin and its end; what is between, decoding tells."""
-        if slot[: len(self._begin)] != self._begin or slot[slot.nbytes - len(self._end) :] != self._end:
-            raise ValueError(f"not a whole {self._name} file")
+        """Its start and its end; what is between, decoding tells."""
+        if slot[: len(self._start)] != self._start or slot[slot.nbytes - len(self._end) :] != self._end:
+            raise ValueError(f"not a complete {self._name} file")
 
     def decode(self, stored: memoryview) -> memoryview:
         """With some zeros behind it, where its bytes are no whole rows of pixels."""
         try:
             with Image.open(io.BytesIO(stored), formats=[self._name]) as image:
                 if image.mode != "L":
-                    raise ValueError(f"its pixels are {image.mode}, not grey ones")
+                    raise ValueError(f"its pixels are {image.mode}, not greyscale")
                 return self._finished(image.tobytes(), image)
         except MemoryError:
             raise
@@ -92,30 +92,30 @@ class _Picture(Format):
 
 class Png(_Picture):
     suffix = ".png"
-    _name, _begin, _end = "PNG", b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"
+    _name, _start, _end = "PNG", b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"
     _keywords: ClassVar[dict[str, Any]] = {"compress_level": 6}
 
     def check(self, slot: memoryview) -> None:
         """Every chunk has a checksum."""
         super().check(slot)
-        at = len(self._begin)
+        at = len(self._start)
         while at < slot.nbytes:
             if slot.nbytes - at < _CHUNK.size + _CRC.size:
-                raise ValueError("not a whole PNG file")
+                raise ValueError("not a complete PNG file")
             nbytes, kind = _CHUNK.unpack_from(slot, at)
             end = at + _CHUNK.size + nbytes
             if end + _CRC.size > slot.nbytes:
-                raise ValueError("not a whole PNG file")
+                raise ValueError("not a complete PNG file")
             stored: int = _CRC.unpack_from(slot, end)[0]
-            found = zlib.crc32(slot[at + 4 : end])
-            if stored != found:
-                raise ValueError(f"wrong PNG checksum of {kind!r} (stored {stored:#010x}, computed {found:#010x})")
+            computed = zlib.crc32(slot[at + 4 : end])
+            if stored != computed:
+                raise ValueError(f"wrong PNG checksum of {kind!r} (stored {stored:#010x}, computed {computed:#010x})")
             at = end + _CRC.size
 
 
 class Jpeg(_Picture):
     suffix = ".jpg"
-    _name, _begin, _end = "JPEG", b"\xff\xd8\xff", b"\xff\xd9"
+    _name, _start, _end = "JPEG", b"\xff\xd8\xff", b"\xff\xd9"
     _keywords: ClassVar[dict[str, Any]] = {"quality": 90}
 
     def _comment(self, payload: bytes) -> dict[str, bytes]:
@@ -124,7 +124,7 @@ class Jpeg(_Picture):
     def _finished(self, pixels: bytes, image: Image.Image) -> memoryview:
         number = bytes.fromhex(bytes(image.info.get("comment", b"")).decode("ascii"))
         if not number:
-            raise ValueError("it carries no number of a sample")
+            raise ValueError("it has no sample number")
         return memoryview(number + pixels[len(number) :])
 
 

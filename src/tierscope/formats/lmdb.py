@@ -42,8 +42,8 @@ class Lmdb(Format):
 
     def _pages(self, record: int) -> int:
         """Values go to pages of their own unless two of them fit one, with room for the tree."""
-        each = -(-(record + 16) // _PAGE) * _PAGE if record > _PAGE // 2 - 32 else record + 32
-        return 16 * _PAGE + self.shape.samples_per_file * (each + 48)
+        per_value = -(-(record + 16) // _PAGE) * _PAGE if record > _PAGE // 2 - 32 else record + 32
+        return 16 * _PAGE + self.shape.samples_per_file * (per_value + 48)
 
     @property
     def slot_bytes(self) -> int:
@@ -96,10 +96,10 @@ class _Databases:
         except lmdb.Error as error:
             raise ValueError(f"not an LMDB file: {error}") from None
         needed = (database.info()["last_pgno"] + 1) * database.stat()["psize"]
-        found = os.stat(path).st_size
-        if found < needed:
+        file_bytes = os.stat(path).st_size
+        if file_bytes < needed:
             database.close()
-            raise ValueError(f"not a whole LMDB file: {found} of {needed} bytes")
+            raise ValueError(f"not a complete LMDB file: {file_bytes} of {needed} bytes")
         return database
 
 
@@ -117,12 +117,12 @@ class _Handle:
 
     def read(self, inside: int, slot: memoryview) -> int:
         try:
-            found = self._transaction.get(_KEY.pack(inside))
+            content = self._transaction.get(_KEY.pack(inside))
         except lmdb.Error as error:
             raise ValueError(f"cannot be read by LMDB: {error}") from None
-        if found is None or len(found) > slot.nbytes:
+        if content is None or len(content) > slot.nbytes:
             raise ValueError(f"sample {inside} is not in it, or too long")
-        value = memoryview(found)
+        value = memoryview(content)
 
         def copy() -> None:
             slot[: value.nbytes] = value

@@ -130,13 +130,13 @@ class Npz(Format):
         if not _same(directory, archive.directory, _CENTRAL_CRC_AT):
             raise ValueError("wrong npz directory")
         stored: int = _CRC.unpack_from(directory, _CENTRAL_CRC_AT)[0]
-        found: int = _CRC.unpack_from(front, _LOCAL_CRC_AT)[0]
-        if stored != found:
-            raise ValueError(f"two npz checksums (header {found:#010x}, directory {stored:#010x})")
+        in_header: int = _CRC.unpack_from(front, _LOCAL_CRC_AT)[0]
+        if stored != in_header:
+            raise ValueError(f"two npz checksums (header {in_header:#010x}, directory {stored:#010x})")
         if self._whole:
-            found = zlib.crc32(slot[len(archive.zip_header) : end])
-            if stored != found:
-                raise ValueError(f"wrong npz checksum (stored {stored:#010x}, computed {found:#010x})")
+            computed = zlib.crc32(slot[len(archive.zip_header) : end])
+            if stored != computed:
+                raise ValueError(f"wrong npz checksum (stored {stored:#010x}, computed {computed:#010x})")
 
 
 def _crc32_of_any(content: Sequence[Buffer]) -> int:
@@ -147,6 +147,6 @@ def _crc32_of_any(content: Sequence[Buffer]) -> int:
     return crc
 
 
-def _same(found: memoryview, expected: bytes, crc_at: int) -> bool:
+def _same(present: memoryview, expected: bytes, crc_at: int) -> bool:
     """Equal, whatever the checksum of this file's content."""
-    return found[:crc_at] == expected[:crc_at] and found[crc_at + 4 :] == expected[crc_at + 4 :]
+    return present[:crc_at] == expected[:crc_at] and present[crc_at + 4 :] == expected[crc_at + 4 :]

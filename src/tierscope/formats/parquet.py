@@ -48,7 +48,7 @@ class _Handle:
         try:
             self._file = parquet.ParquetFile(pyarrow.PythonFile(opened.stream(), mode="r"), pre_buffer=False)
         except pyarrow.ArrowException as error:
-            raise ValueError(f"not a whole Parquet file: {error}") from None
+            raise ValueError(f"not a complete Parquet file: {error}") from None
         if self._file.num_row_groups != samples or self._file.schema_arrow != _SCHEMA:
             self._file.close()
             raise ValueError(

@@ -2,7 +2,7 @@
 
 What we generate are slices of a pool that stays. CRC-32 is linear: crc(A + B) = shift(crc(A), len B) ^ crc(B), where shift is a linear map of
 32 bits that depends on the length alone. With checksums of the pool up to where a slice begins and up to where it ends,
-crc(A + slice) = shift(crc(A) ^ begin, len slice) ^ end. Costs a pass over the pool once, and 33 checksums of every new length: choose it where
+crc(A + slice) = shift(crc(A) ^ start, len slice) ^ end. Costs a pass over the pool once, and 33 checksums of every new length: choose it where
 many slices of few lengths are summed. CRC-32C of slices: `native/sums.py`.
 """
 
@@ -39,9 +39,9 @@ def _with_slice(crc: int, piece: memoryview) -> int:
     start, sums = _address(piece) - _address(whole), _sums(whole)
     end = start + piece.nbytes
     a, b, c, d = _shift(piece.nbytes)
-    begin = crc ^ _up_to(whole, sums, start)
+    difference = crc ^ _up_to(whole, sums, start)
     return (
-        a[begin & 255] ^ b[begin >> 8 & 255] ^ c[begin >> 16 & 255] ^ d[begin >> 24] ^ _up_to(whole, sums, end)
+        a[difference & 255] ^ b[difference >> 8 & 255] ^ c[difference >> 16 & 255] ^ d[difference >> 24] ^ _up_to(whole, sums, end)
     )  # fmt: skip
 
 
@@ -51,8 +51,8 @@ def _up_to(whole: bytes, sums: tuple[int, ...], end: int) -> int:
 
 
 def _address(memory: Buffer) -> int:
-    found: int = np.frombuffer(memory, np.uint8).__array_interface__["data"][0]
-    return found
+    address: int = np.frombuffer(memory, np.uint8).__array_interface__["data"][0]
+    return address
 
 
 @lru_cache(maxsize=2)

@@ -3,8 +3,7 @@
 import struct
 from collections.abc import Sequence
 
-from crc32c import crc32c
-
+from tierscope.checksum import crc32c
 from tierscope.formats.base import Buffer, Extent, Format, Shape, Starts
 
 _HEADER = struct.Struct("<QI")
@@ -69,6 +68,6 @@ class TFRecord(Format):
             raise ValueError("wrong TFRecord header (length or its checksum)")
         end = _HEADER.size + own
         stored: int = _FOOTER.unpack(slot[end:])[0]
-        found = masked_crc32c(slot[_HEADER.size : end])
-        if stored != found:
-            raise ValueError(f"wrong TFRecord checksum (stored {stored:#010x}, computed {found:#010x})")
+        computed = masked_crc32c(slot[_HEADER.size : end])
+        if stored != computed:
+            raise ValueError(f"wrong TFRecord checksum (stored {stored:#010x}, computed {computed:#010x})")

@@ -36,17 +36,17 @@ class SortedSums:
 def sort_sums(
     sums: pl.DataFrame,
     rules: TierRules,
-    found: set[str],
+    tiers: set[str],
     notes: PathNotes,
     unranked: Mapping[str, pl.DataFrame] | None = None,
 ) -> SortedSums:
-    """`sums`: also those of APART; `found`: names of tiers; `unranked`: of each of APART, what is no rank's or in no epoch."""
+    """`sums`: also those of APART; `tiers`: names of tiers; `unranked`: of each of APART, what is no rank's or in no epoch."""
     is_apart = pl.col("tier").is_in(APART)
     on_tiers, apart = sums.filter(~is_apart), sums.filter(is_apart)
     if not on_tiers["busy_seconds"].sum() and apart["busy_seconds"].sum() > 0:
         names = {name: rules.free_name(shown) for name, shown in _SHOWN_AS.items()}
         on_tiers = pl.concat([on_tiers, apart.with_columns(pl.col("tier").replace(names))])
-        found = {*found, *(names[name] for name in apart["tier"].unique())}
+        tiers = {*tiers, *(names[name] for name in apart["tier"].unique())}
         apart = apart.clear()
     parts = {name: [apart.filter(pl.col("tier") == name)] for name in APART}
     for name, more in (unranked or {}).items():
@@ -55,7 +55,7 @@ def sort_sums(
         apart_sums(pl.concat(parts[name]), notes.files[name], _largest(name, notes)) for name in (PROGRAM, STREAMS)
     )
     unknown = unknown_paths(on_tiers, rules.other, notes.weights[UNKNOWN], notes.files[UNKNOWN])
-    return SortedSums(on_tiers, rules.order(found), program, streams, unknown)
+    return SortedSums(on_tiers, rules.order(tiers), program, streams, unknown)
 
 
 def _largest(name: str, notes: PathNotes) -> tuple[PathSums, ...]:
@@ -72,9 +72,9 @@ def apart_sums(rows: pl.DataFrame, files: int = 0, largest: tuple[PathSums, ...]
     for name, seconds, ops, nbytes in summed.iter_rows():
         by_class[name] = KindSums(seconds=seconds, ops=tallied(ops), bytes=tallied(nbytes))
     whole = by_class.values()
-    ops, nbytes = tallied(sum(one.ops for one in whole)), tallied(sum(one.bytes for one in whole))
-    seconds = sum(one.seconds for one in whole)
+    ops, nbytes = tallied(sum(part.ops for part in whole)), tallied(sum(part.bytes for part in whole))
+    seconds = sum(part.seconds for part in whole)
     if not (ops or nbytes or seconds):
         return ApartSums()
-    parts = {name.lower(): one for name, one in by_class.items()}
+    parts = {name.lower(): part for name, part in by_class.items()}
     return ApartSums(ops=ops, bytes=nbytes, seconds=seconds, files=files, largest=largest, **parts)

@@ -46,11 +46,11 @@ def import_logs(logs: Sequence[DarshanLog], rules: TierRules, options: DarshanOp
     gap = None if options.traced_reads else options.epoch_gap_seconds
     placed = list(place_logs(logs, gap))
     gathering = _Gathering(rules, options)
-    for each in placed:
+    for placed_log in placed:
         if options.traced_reads:
-            gathering.add_traced(each)
+            gathering.add_traced(placed_log)
         else:
-            gathering.add(each)
+            gathering.add(placed_log)
     return gathering.gathered(placed)
 
 
@@ -107,7 +107,7 @@ class _Gathering:
         data = good & ~known.apart[tiers]
         if not data.any():
             return
-        self._tiers |= known.found(tiers[data])
+        self._tiers |= known.names_in(tiers[data])
         self._note_traced(placed.log, segments.files, data & (tiers == known.code(self._rules.other)), spent)
         epochs = _epochs_of_starts(start[data], segments.reads["end"][data], self._options.epoch_gap_seconds)
         self._traced_epochs |= {
@@ -149,15 +149,15 @@ class _Gathering:
         """What goes into findings rather than sums."""
         self._negative += int(records.impossible().sum())
         codes = tiers.codes[records.files]
-        found = tiers.found(codes[counts])
+        names = tiers.names_in(codes[counts])
         for name in (*APART, UNKNOWN):
             shown = self._rules.other if name == UNKNOWN else name
-            if shown in found:
+            if shown in names:
                 chosen = counts & (codes == tiers.code(shown))
                 seconds, ops, moved = (np.sum(parts, axis=0) for parts in zip(*columns_of(records), strict=True))
                 self._note_paths(name, log, records.files, chosen, (ops, moved, seconds))
-        self._tiers |= found - set(APART)
-        for name in sorted(found - set(APART)):
+        self._tiers |= names - set(APART)
+        for name in sorted(names - set(APART)):
             self._habits.setdefault(name, HabitCounter()).add(
                 module, records, counts & (codes == tiers.code(name)), log
             )
@@ -171,13 +171,13 @@ class _Gathering:
         columns: tuple[npt.NDArray[Any], ...],
     ) -> None:
         """`columns`: operations, bytes and seconds of every record."""
-        found, places = np.unique(files[chosen], return_inverse=True)
-        sums = [np.zeros(len(found), column.dtype) for column in columns]
+        distinct, places = np.unique(files[chosen], return_inverse=True)
+        sums = [np.zeros(len(distinct), column.dtype) for column in columns]
         for summed, column in zip(sums, columns, strict=True):
             np.add.at(summed, places, column[chosen])
         weights = self._notes.weights[name]
-        self._notes.files[name] += len(found)
-        for file, *values in zip(found.tolist(), *(summed.tolist() for summed in sums), strict=True):
+        self._notes.files[name] += len(distinct)
+        for file, *values in zip(distinct.tolist(), *(summed.tolist() for summed in sums), strict=True):
             path = log.paths[file] if file < len(log.paths) else ""
             weights.add(path if name == STREAMS else os.path.dirname(path), *values)
 
@@ -188,7 +188,7 @@ class _Gathering:
         codes = tiers.codes[records.files]
         if not self._options.shared:
             self._left_out += rows_of(placed, _of_nobody(records.chosen(shared)), codes[shared], tiers.names)
-        for name in sorted(tiers.found(codes[shared])):
+        for name in sorted(tiers.names_in(codes[shared])):
             of_tier = records.chosen(shared & (codes == tiers.code(name)))
             if name not in APART:
                 self._tiers.add(name)
@@ -206,21 +206,23 @@ class _Gathering:
 
     def gathered(self, placed: Sequence[Placed]) -> GatheredLogs:
         ranks = {
-            (each.first_rank + rank, each.epoch): ImportedEpoch(each.first_rank + rank, each.epoch)
-            for each in placed
-            for rank in range(processes_of(each.log))
+            (placed_log.first_rank + rank, placed_log.epoch): ImportedEpoch(
+                placed_log.first_rank + rank, placed_log.epoch
+            )
+            for placed_log in placed
+            for rank in range(processes_of(placed_log.log))
         }
         for rank, epoch in sorted(self._traced_epochs):
             ranks.setdefault((rank, epoch), ImportedEpoch(rank, epoch))
-        found = sort_sums(_together(self._sums), self._rules, self._tiers, self._notes)
+        sorted_sums = sort_sums(_together(self._sums), self._rules, self._tiers, self._notes)
         habits = {name: habit.counted() for name, habit in self._habits.items()}
         facts = LogFacts(
             source="darshan",
             logs=len(placed),
-            process_count=sum({each.process: processes_of(each.log) for each in placed}.values()),
+            process_count=sum({placed_log.process: processes_of(placed_log.log) for placed_log in placed}.values()),
             spawned=SpawnedWorkers(
-                by_start=len({each.process for each in placed if each.spawned is True}),
-                alone=len({each.process for each in placed if each.spawned is False}),
+                by_start=len({placed_log.process for placed_log in placed if placed_log.spawned is True}),
+                alone=len({placed_log.process for placed_log in placed if placed_log.spawned is False}),
             ),
             doubts=LogDoubts(
                 partial_modules={name: count for name, count in self._partial.items() if count},
@@ -228,16 +230,16 @@ class _Gathering:
                 impossible_ranks=self._strangers,
                 long_meta=tuple(self._long_meta[:MOST_NAMED]),
             ),
-            program=found.program,
-            streams=found.streams,
-            unknown=found.unknown,
+            program=sorted_sums.program,
+            streams=sorted_sums.streams,
+            unknown=sorted_sums.unknown,
             shared=tuple(self._shared[name] for name in sorted(self._shared)),
             shared_split=self._options.shared and bool(self._shared),
             left_out=apart_sums(_together(self._left_out)),
             mpiio=apart_sums(_together(self._mpiio)),
             traced_reads=self._options.traced_reads,
         )
-        return GatheredLogs(found.sums, list(ranks.values()), found.tiers, facts, habits)
+        return GatheredLogs(sorted_sums.sums, list(ranks.values()), sorted_sums.tiers, facts, habits)
 
 
 def _of_nobody(records: FileRecords) -> FileRecords:

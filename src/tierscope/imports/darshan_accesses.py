@@ -65,12 +65,12 @@ class _Counting:
 
     def _add_order(self, records: FileRecords, chosen: npt.NDArray[np.bool_]) -> None:
         """As Darshan counts them, but no more than there are."""
-        for what, found in self.order.items():
+        for what, counts in self.order.items():
             most = records.counter(what)[chosen]
-            found[0] += int(most.sum())
+            counts[0] += int(most.sum())
             for place, name in ((1, f"SEQ_{what}"), (2, f"CONSEC_{what}")):
                 most = np.minimum(records.counter(name)[chosen], most)
-                found[place] += int(most.sum())
+                counts[place] += int(most.sum())
 
     def _add_files(self, records: FileRecords, chosen: npt.NDArray[np.bool_], tiers: LogTiers, log: DarshanLog) -> None:
         moved, written = records.counter("BYTES_READ"), records.counter("BYTES_WRITTEN")
@@ -80,9 +80,9 @@ class _Counting:
         codes = tiers.codes[records.files]
         for place in np.flatnonzero(chosen & used).tolist():
             key = tiers.names[codes[place]], log.paths[records.files[place]]
-            found = self.files.setdefault(key, [0, 0, 0, 0.0, 0])
+            sums = self.files.setdefault(key, [0, 0, 0, 0.0, 0])
             for at, column in enumerate(columns):
-                found[at] += column[place].item()
+                sums[at] += column[place].item()
 
     def accesses(self) -> Accesses | None:
         if not self.files:
@@ -90,9 +90,9 @@ class _Counting:
         largest = sorted(self.files.items(), key=lambda pair: (-pair[1][2] - pair[1][4], pair[0]))[:MOST_FILES]
         formats: dict[str, list[float]] = {}
         for (_, path), (_, *sums, _) in self.files.items():
-            found = formats.setdefault(suffix_of(path), [0, 0, 0, 0.0])
+            totals = formats.setdefault(suffix_of(path), [0, 0, 0, 0.0])
             for at, value in enumerate((1, *sums)):
-                found[at] += value
+                totals[at] += value
         sized = self.sizes.reads - self.sizes.stdio_reads, self.sizes.read_bytes - self.sizes.stdio_bytes
         return Accesses(
             BASIS,

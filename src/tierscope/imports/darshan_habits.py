@@ -62,12 +62,12 @@ class HabitCounter:
         self.files.update(map(log.paths.__getitem__, np.unique(records.files[chosen]).tolist()))
 
     def _add_striped(self, striped: Striped, length: int) -> None:
-        on_one = len(striped.servers) == 1
+        single_server = len(striped.servers) == 1
         self.servers.update(set(striped.servers))
         self.stripe_bytes[striped.stripe_bytes] += 1
         self.striped["files"] += 1
-        self.striped["on_one"] += on_one
-        self.striped["large_on_one"] += on_one and length >= LARGE_FILE_BYTES
+        self.striped["on_one"] += single_server
+        self.striped["large_on_one"] += single_server and length >= LARGE_FILE_BYTES
 
     def counted(self) -> Habit:
         return Habit(

@@ -39,8 +39,8 @@ def place_logs(logs: Sequence[DarshanLog], gap: float | None) -> Iterator[Placed
     """Processes in the order of their start, ranks after one another."""
     ordered = sorted(_without_copies(logs), key=lambda log: (log.job["start_seconds"], log.path))
     of_process = _by_process(ordered)
-    parents: dict[Hashable, Hashable] = {key: _parent(found[0]) for key, found in of_process.items()}
-    roots = {key: found for key, found in of_process.items() if _root(key, parents) == key}
+    parents: dict[Hashable, Hashable] = {key: _parent(process_logs[0]) for key, process_logs in of_process.items()}
+    roots = {key: process_logs for key, process_logs in of_process.items() if _root(key, parents) == key}
     guessed = starters(roots)
     parents |= guessed
     ranks: dict[object, int] = {}
@@ -51,9 +51,9 @@ def place_logs(logs: Sequence[DarshanLog], gap: float | None) -> Iterator[Placed
             ranks[root] = next_rank
             next_rank += max(map(processes_of, of_process[root]))
     by_start = _epochs_by_gap(ordered, gap) if gap else {}
-    for key, found in of_process.items():
-        spawned = key in guessed if key in roots and is_spawned(found[0]) else None
-        for number, log in enumerate(_without_tail(found), start=1):
+    for key, process_logs in of_process.items():
+        spawned = key in guessed if key in roots and is_spawned(process_logs[0]) else None
+        for number, log in enumerate(_without_tail(process_logs), start=1):
             yield Placed(log, ranks[_root(key, parents)], by_start.get(log.path, number), key, spawned)
 
 
@@ -61,28 +61,28 @@ def _without_copies(logs: Sequence[DarshanLog]) -> list[DarshanLog]:
     """A log that was given twice counts once: two with the same name, times and records are the same."""
     alike: dict[tuple[Any, ...], list[DarshanLog]] = {}
     for log in logs:
-        found = alike.setdefault((os.path.basename(log.path), log.job["start_seconds"], log.job["end_seconds"]), [])
-        if not any(_same_records(log, other) for other in found):
-            found.append(log)
-    return [log for found in alike.values() for log in found]
+        same_name = alike.setdefault((os.path.basename(log.path), log.job["start_seconds"], log.job["end_seconds"]), [])
+        if not any(_same_records(log, other) for other in same_name):
+            same_name.append(log)
+    return [log for same_name in alike.values() for log in same_name]
 
 
-def _same_records(one: DarshanLog, other: DarshanLog) -> bool:
+def _same_records(log: DarshanLog, other: DarshanLog) -> bool:
     return all(
         np.array_equal(mine.counters, theirs.counters) and mine.times.tobytes() == theirs.times.tobytes()
-        for mine, theirs in zip(one.records.values(), other.records.values(), strict=True)
+        for mine, theirs in zip(log.records.values(), other.records.values(), strict=True)
     )
 
 
 def _by_process(ordered: Sequence[DarshanLog]) -> dict[Hashable, list[DarshanLog]]:
     """Logs of one process after one another; where two overlap in time, they are of two hosts with the same number."""
-    found: dict[Hashable, list[DarshanLog]] = {}
+    by_process: dict[Hashable, list[DarshanLog]] = {}
     for log in ordered:
         key = process_of(log)
-        while key in found and found[key][-1].job["end_seconds"] > log.job["start_seconds"] + CLOCK_SECONDS:
+        while key in by_process and by_process[key][-1].job["end_seconds"] > log.job["start_seconds"] + CLOCK_SECONDS:
             key = (key, "elsewhere")
-        found.setdefault(key, []).append(log)
-    return found
+        by_process.setdefault(key, []).append(log)
+    return by_process
 
 
 def process_of(log: DarshanLog) -> Hashable:

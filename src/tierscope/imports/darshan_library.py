@@ -81,9 +81,9 @@ def library_path() -> str | None:
     """Of the wheel, found without importing it (it brings pandas and more along)."""
     spec = importlib.util.find_spec("darshan")
     if spec is not None and spec.origin:
-        found = glob.glob(os.path.join(os.path.dirname(spec.origin), "..", "darshan.libs", "libdarshan-util*.so*"))
-        if found:
-            return found[0]
+        libraries = glob.glob(os.path.join(os.path.dirname(spec.origin), "..", "darshan.libs", "libdarshan-util*.so*"))
+        if libraries:
+            return libraries[0]
     return None
 
 
@@ -122,7 +122,7 @@ class Log:
     def job(self) -> dict[str, Any]:
         job = _Job()
         if self._library.darshan_log_get_job(self._handle, ctypes.byref(job)) < 0:
-            raise ValueError("its description of the job cannot be read")
+            raise ValueError("its job description cannot be read")
         pairs = (line.partition("=") for line in _text(job.metadata).splitlines())
         return {
             "start_seconds": job.start_seconds + job.start_nanoseconds / 1e9,
@@ -142,20 +142,20 @@ class Log:
         first, count = ctypes.POINTER(_Mount)(), ctypes.c_int()
         if self._library.darshan_log_get_mounts(self._handle, ctypes.byref(first), ctypes.byref(count)) < 0:
             return []
-        found = [(_text(first[index].path), _text(first[index].kind)) for index in range(count.value)]
+        mounts = [(_text(first[index].path), _text(first[index].kind)) for index in range(count.value)]
         self._library.darshan_free(first)
-        return found
+        return mounts
 
     def modules(self) -> dict[str, dict[str, Any]]:
         first, count = ctypes.POINTER(_Module)(), ctypes.c_int()
         self._library.darshan_log_get_modules(self._handle, ctypes.byref(first), ctypes.byref(count))
-        found = {}
+        modules = {}
         for index in range(count.value):
             module = first[index]
             facts = {"index": module.index, "version": module.version, "partial": bool(module.partial)}
-            found[_text(module.name)] = facts
+            modules[_text(module.name)] = facts
         self._library.darshan_free(first)
-        return found
+        return modules
 
     def names(self) -> tuple[npt.NDArray[np.uint64], bytes]:
         """The numbers that records know files by, and the paths in the same order with a zero byte between them."""
@@ -163,7 +163,7 @@ class Log:
         self._library.darshan_log_get_name_records(self._handle, ctypes.byref(first), ctypes.byref(count))
         if not first:
             self._handle = None  # the library has closed it
-            raise ValueError("its names of files cannot be read")
+            raise ValueError("its file names cannot be read")
         table = np.ctypeslib.as_array(ctypes.cast(first, ctypes.POINTER(ctypes.c_uint64)), (count.value, 2))
         numbers, addresses = table[:, 0].copy(), table[:, 1].tolist()
         joined = b"\0".join(map(ctypes.string_at, addresses))
@@ -211,31 +211,31 @@ class Log:
 
 def stripes(log: Log, index: int) -> dict[int, tuple[int, list[int]]]:
     """Of every file that Lustre told about, its stripe size and its object servers (OSTs)."""
-    found = {}
+    by_file = {}
     for address in log.allocated(index):
         number, _, components, count = (ctypes.c_int64 * 4).from_address(address)
         pointers = (ctypes.c_void_p * 2).from_address(address + 32)
         if components > 0 and 0 < count <= _MOST_STRIPES and pointers[0] and pointers[1]:
             (size,) = (ctypes.c_int64 * 1).from_address(pointers[0])  # the first counter of the first component
-            found[number & (2**64 - 1)] = size, list((ctypes.c_int64 * count).from_address(pointers[1]))
-    return found
+            by_file[number & (2**64 - 1)] = size, list((ctypes.c_int64 * count).from_address(pointers[1]))
+    return by_file
 
 
 def read_segments(log: Log, index: int) -> tuple[npt.NDArray[np.uint64], Ints, npt.NDArray[Any]]:
     """Of extended tracing (DXT): every read, with the number of its file and its rank. There are no metadata operations in it."""
     numbers: list[int] = []
     ranks: list[int] = []
-    found: list[npt.NDArray[Any]] = []
+    pieces: list[npt.NDArray[Any]] = []
     for address in log.allocated(index):
         number, rank = (ctypes.c_int64 * 2).from_address(address)
         writes, reads = (ctypes.c_int64 * 2).from_address(address + _DXT_COUNTS)
         if 0 <= writes <= _MOST_SEGMENTS and 0 < reads <= _MOST_SEGMENTS:
             place = address + _DXT_HEAD + writes * SEGMENT.itemsize
             content = ctypes.string_at(place, reads * SEGMENT.itemsize)
-            found.append(np.frombuffer(content, SEGMENT))
+            pieces.append(np.frombuffer(content, SEGMENT))
             numbers += [number & (2**64 - 1)] * reads
             ranks += [rank] * reads
-    segments = np.concatenate(found) if found else np.zeros(0, SEGMENT)
+    segments = np.concatenate(pieces) if pieces else np.zeros(0, SEGMENT)
     return np.array(numbers, np.uint64), np.array(ranks, np.int64), segments
 
 
@@ -277,11 +277,11 @@ def _rows(values: npt.NDArray[Any], places: list[list[int]]) -> npt.NDArray[Any]
 
 def _counter_names(library: ctypes.CDLL, symbol: str) -> list[str]:
     names = (ctypes.c_char_p * _MOST_COUNTERS).in_dll(library, symbol)
-    found: list[str] = []
+    known: list[str] = []
     for name in names:
         if name is None or name.endswith(b"_NUM_INDICES"):
-            return found
-        found.append(name.decode())
+            return known
+        known.append(name.decode())
     raise ValueError(f"{symbol} of libdarshan-util has no end")
 
 

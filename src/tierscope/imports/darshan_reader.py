@@ -22,8 +22,8 @@ PATIENCE_SECONDS = 120.0  # for one log
 MOST_COUNTED = 1 << 50  # of bytes or operations in one record; sums of them stay numbers
 MOST_SECONDS = 1e9
 MOST_RANKS = 1 << 20
-OLD = "is a log of Darshan 1 or 2, which the library of Darshan 3 does not read"
-CRASHED = "made Darshan's own library crash: it is damaged"
+OLD = "is a log of Darshan 1 or 2, which Darshan 3's library cannot read"
+CRASHED = "crashes Darshan's own library: it is damaged"
 _MOST_HEAD_BYTES = 1 << 28
 WORKER = "tierscope.imports.darshan_worker"
 
@@ -180,8 +180,8 @@ class _Workers:
     @property
     def _served(self) -> set[Helper]:
         """This thread's workers that answered before."""
-        found: set[Helper] = self._mine.__dict__.setdefault("served", set())
-        return found
+        served: set[Helper] = self._mine.__dict__.setdefault("served", set())
+        return served
 
     def _worker(self) -> Helper:
         worker: Helper | None = getattr(self._mine, "worker", None)
@@ -212,11 +212,11 @@ def _at_first_sight(path: str) -> str:
 def _how_it_died(worker: Helper, path: str) -> str:
     """Of a log, unless memory was short: a library that gets none may crash as well."""
     if worker.ended_by(signal.SIGKILL):
-        return f"its reader was killed, as happens for want of memory; {memory_advice()}"
+        return f"its reader was killed, probably out of memory; {memory_advice()}"
     if lacking := shortage(worker.said()):
         return f"cannot be read: {lacking}"
     allowed, wanted = address_space(), 2 * ROOM_BYTES + ROOM_PER_BYTE * _size(path)
-    short = f", or it was short of memory: {memory_advice()}" if allowed is not None and allowed < wanted else ""
+    short = f", or memory ran out: {memory_advice()}" if allowed is not None and allowed < wanted else ""
     return CRASHED + short
 
 
@@ -280,9 +280,9 @@ def _index(
     if not len(numbers):
         paths.append("")
         return np.zeros(len(wanted), np.intp)
-    found = order[np.searchsorted(numbers, wanted, sorter=order).clip(max=len(numbers) - 1)]
-    unknown = numbers[found] != wanted
+    places = order[np.searchsorted(numbers, wanted, sorter=order).clip(max=len(numbers) - 1)]
+    unknown = numbers[places] != wanted
     if unknown.any():
         paths.append("")
-        found = np.where(unknown, len(paths) - 1, found)
-    return np.asarray(found, np.intp)
+        places = np.where(unknown, len(paths) - 1, places)
+    return np.asarray(places, np.intp)

@@ -39,16 +39,16 @@ class LogTiers:
 
     @classmethod
     def of(cls, rules: TierRules, log: DarshanLog) -> "LogTiers":
-        found = rules.of_all(log.paths, log.mounts, set(log.stripes))
+        tiers = rules.of_all(log.paths, log.mounts, set(log.stripes))
         places: dict[str, int] = {}
-        codes = [places.setdefault(name, len(places)) for name in [*found, UNKNOWN]]
+        codes = [places.setdefault(name, len(places)) for name in [*tiers, UNKNOWN]]
         names = [rules.other if name == UNKNOWN else name for name in places]
         return cls(names, np.array(codes, np.intp), np.array([name in APART for name in names]))
 
     def code(self, name: str) -> int:
         return self.names.index(name)
 
-    def found(self, codes: npt.NDArray[np.intp]) -> set[str]:
+    def names_in(self, codes: npt.NDArray[np.intp]) -> set[str]:
         return {self.names[code] for code in np.flatnonzero(np.bincount(codes)).tolist()}
 
 
@@ -91,12 +91,12 @@ def rows_of(
         columns |= {f"{kind}_seconds": seconds, f"{kind}_ops": ops, f"{kind}_bytes": moved}
     summed = pl.DataFrame(columns).group_by("rank", "code", maintain_order=True).sum()
     named = summed.with_columns(pl.Series("tier", names, pl.String).gather(summed["code"]))
-    found = []
+    tables = []
     for kind, *_ in _KINDS:
         renamed = {f"{kind}_seconds": "busy_seconds", f"{kind}_ops": "ops", f"{kind}_bytes": "bytes"}
         rows = named.rename(renamed).with_columns(epoch=pl.lit(placed.epoch), kind=pl.lit(kind))
-        found.append(rows.select(pl.col(name).cast(dtype) for name, dtype in SUMS.items()))
-    return found
+        tables.append(rows.select(pl.col(name).cast(dtype) for name, dtype in SUMS.items()))
+    return tables
 
 
 def split_rows(placed: Placed, shared: FileRecords, tier: str) -> pl.DataFrame:

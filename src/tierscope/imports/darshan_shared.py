@@ -78,13 +78,13 @@ class _Places:
         return self._known(self.slowest, self.fastest, *known, processes)
 
     def spread(
-        self, each: npt.NDArray[Any], slow: npt.NDArray[Any], fast: npt.NDArray[Any], processes: int
+        self, per_rank: npt.NDArray[Any], slow: npt.NDArray[Any], fast: npt.NDArray[Any], processes: int
     ) -> npt.NDArray[Any]:
-        """Sums of ranks: `each` of a record to everybody, but `slow` and `fast` to the two that are named."""
-        found = np.full(processes, each.sum(), each.dtype)
+        """Sums of ranks: `per_rank` of a record to everybody, but `slow` and `fast` to the two that are named."""
+        sums = np.full(processes, per_rank.sum(), per_rank.dtype)
         for ranks, own, known in ((self.slowest, slow, self.knows_slowest), (self.fastest, fast, self.knows_fastest)):
-            np.add.at(found, ranks[known], own[known] - each[known])
-        return found
+            np.add.at(sums, ranks[known], own[known] - per_rank[known])
+        return sums
 
 
 def split_over_ranks(shared: SharedSums, processes: int) -> RankSums:
@@ -111,13 +111,13 @@ def _seconds(shared: SharedSums, places: _Places, processes: int) -> tuple[Float
     too_much = (named > whole) | (places.others == 0)
     factor = np.divide(whole, named, out=np.ones_like(whole), where=too_much & (named > 0))
     slow, fast = slow * factor, fast * factor
-    each = np.maximum(whole - slow - fast, 0.0) / np.maximum(places.others, 1)
-    contradicts = np.maximum(each, fast) > slow * (1 + _ROUNDING)
+    per_rank = np.maximum(whole - slow - fast, 0.0) / np.maximum(places.others, 1)
+    contradicts = np.maximum(per_rank, fast) > slow * (1 + _ROUNDING)
     equally = contradicts | (too_much & (named == 0))
-    slow, fast, each = (np.where(equally, equal, part) for part in (slow, fast, each))
+    slow, fast, per_rank = (np.where(equally, equal, part) for part in (slow, fast, per_rank))
     shares = np.divide(shared.seconds, whole, out=np.zeros_like(shared.seconds), where=whole > 0)
-    found = np.stack([places.spread(each * share, slow * share, fast * share, processes) for share in shares])
-    return np.maximum(found, 0.0), contradicts  # what rounding left below zero
+    seconds = np.stack([places.spread(per_rank * share, slow * share, fast * share, processes) for share in shares])
+    return np.maximum(seconds, 0.0), contradicts  # what rounding left below zero
 
 
 def _named_bytes(shared: SharedSums, places: _Places) -> tuple[Ints, Ints]:
@@ -153,9 +153,9 @@ def _whole_parts(whole: Ints, slow: Ints, fast: Ints, places: _Places, processes
     over = slow + fast > whole
     fast = np.where(over, whole - slow, fast)
     rest = whole - slow - fast
-    each = np.where(places.others > 0, rest // np.maximum(places.others, 1), 0)
-    undivided = int((rest - each * places.others).sum())
-    found: Ints = places.spread(each, slow, fast, processes)
-    found += undivided // processes
-    found[: undivided % processes] += 1
-    return found
+    per_rank = np.where(places.others > 0, rest // np.maximum(places.others, 1), 0)
+    undivided = int((rest - per_rank * places.others).sum())
+    parts: Ints = places.spread(per_rank, slow, fast, processes)
+    parts += undivided // processes
+    parts[: undivided % processes] += 1
+    return parts

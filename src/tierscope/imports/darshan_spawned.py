@@ -34,9 +34,9 @@ def starters(processes: Mapping[Hashable, Sequence[DarshanLog]]) -> dict[Hashabl
             children[able[0]].append(key)
     return {
         child: program
-        for program, found in children.items()
-        if _are_siblings([spawned[child] for child in found])
-        for child in found
+        for program, started in children.items()
+        if _are_siblings([spawned[child] for child in started])
+        for child in started
     }
 
 
@@ -63,5 +63,5 @@ def _interpreter(log: DarshanLog) -> str:
 
 def _are_siblings(logs: Sequence[DarshanLog]) -> bool:
     """Whether one process can have started them all: it has one tracker at most, and so one pipe to it."""
-    pipes = {found[1] for log in logs if (found := _TRACKER_PIPE.search(log.job["command"]))}
+    pipes = {match[1] for log in logs if (match := _TRACKER_PIPE.search(log.job["command"]))}
     return len(pipes) <= 1 and sum(map(_is_tracker, logs)) <= 1

@@ -107,13 +107,13 @@ def answer(
         if short:
             head, arrays, complaints = {"error": _too_large(memory), "short": not memory.by_us}, [], []
         if FileState.of(file.fileno()) != before:
-            head, arrays = {"error": "changed while it was read; wait until the job that writes it has ended"}, []
+            head, arrays = {"error": "changed while it was read; wait until the job that writes it has finished"}, []
     return {**head, "complaints": complaints}, arrays
 
 
 def _too_large(memory: Memory) -> str:
     return f"takes more than {memory.allowed >> 20} MiB of memory to read" + (
-        ", which no log of its size needs" if memory.by_us else ""
+        ", far too much for its size" if memory.by_us else ""
     )
 
 

@@ -33,7 +33,7 @@ def blocks(path: str, damage: FileDamage) -> Iterator[bytes]:
     """Whole lines, each with its end. Lines beyond any sense are left out and counted."""
     rest = b""
     left_out = 0  # bytes of a long line that we are in
-    for piece in _pieces(path, damage):
+    for piece in pieces(path, damage):
         start = 0
         if left_out:
             start = piece.find(b"\n") + 1
@@ -41,7 +41,7 @@ def blocks(path: str, damage: FileDamage) -> Iterator[bytes]:
                 left_out += len(piece)
                 if left_out > MOST_LEFT_OUT:
                     raise UserError(
-                        f"{path}: has a line of more than {MOST_LEFT_OUT >> 20} MiB, as no trace has; get it again from where it was written"
+                        f"{path}: has a line of more than {MOST_LEFT_OUT >> 20} MiB, so it is not a DFTracer trace; copy it again from where it was written"
                     )
                 continue
             left_out = 0
@@ -62,12 +62,13 @@ def blocks(path: str, damage: FileDamage) -> Iterator[bytes]:
 def beginning(path: str) -> bytes:
     """The first block, decompressed; nothing of a file that cannot be read."""
     try:
-        return next(_pieces(path, FileDamage()), b"")
+        return next(pieces(path, FileDamage()), b"")
     except UserError:
         return b""
 
 
-def _pieces(path: str, damage: FileDamage) -> Iterator[bytes]:
+def pieces(path: str, damage: FileDamage) -> Iterator[bytes]:
+    """A file's content, decompressed, as it comes."""
     try:
         with _opened(path) as file:
             size = os.fstat(file.fileno()).st_size  # a file that grows is read up to here
@@ -85,10 +86,10 @@ def _opened(path: str) -> BinaryIO:
     try:
         return open_plain(path, follow=True)
     except ValueError:  # a NUL in the name
-        raise UserError(f"{path}: is no name of a file") from None
+        raise UserError(f"{path}: is not a valid file name") from None
     except OSError as error:
         if error.errno == errno.EINVAL and os.path.isdir(path):
-            raise UserError(f"{path}: is a folder; name the traces in it: {os.path.join(path, '*.pfw*')}") from None
+            raise UserError(f"{path}: is a directory; name the traces in it: {os.path.join(path, '*.pfw*')}") from None
         raise
 
 
@@ -98,14 +99,14 @@ def _up_to(file: BinaryIO, size: int, at_once: int) -> Iterator[bytes]:
         yield piece
 
 
-def _plausible(path: str, pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
+def _plausible(path: str, inflated: Iterator[bytes], size: int) -> Iterator[bytes]:
     """Unless there are more of them than lines of events can be compressed to: a few bytes can claim to be terabytes."""
     most = max(MOST_INFLATED_BYTES, MOST_INFLATED_PER_BYTE * size)
-    for piece in pieces:
+    for piece in inflated:
         most -= len(piece)
         if most < 0:
             raise UserError(
-                f"{path}: unpacks to more than {MOST_INFLATED_PER_BYTE} times its size, as no trace does; get it again from where it was written"
+                f"{path}: unpacks to more than {MOST_INFLATED_PER_BYTE} times its size, so it is not a trace; copy it again from where it was written"
             )
         yield piece
 
@@ -143,11 +144,11 @@ def _inflated(compressed: Iterator[bytes], damage: FileDamage) -> Iterator[bytes
 
 def _unpadded(rest: bytes, compressed: Iterator[bytes]) -> tuple[bytes, int]:
     """What comes behind the zeros that a member may end with, and how many they are, up to more than any tape pads with."""
-    found = rest.lstrip(b"\0")
-    padding = len(rest) - len(found)
-    while not found and padding <= MOST_PADDING:
+    unpadded = rest.lstrip(b"\0")
+    padding = len(rest) - len(unpadded)
+    while not unpadded and padding <= MOST_PADDING:
         if not (piece := next(compressed, b"")):
             break
-        found = piece.lstrip(b"\0")
-        padding += len(piece) - len(found)
-    return found, padding
+        unpadded = piece.lstrip(b"\0")
+        padding += len(piece) - len(unpadded)
+    return unpadded, padding

@@ -24,16 +24,16 @@ class TracedJob:
         self.said_ranks: dict[Process, int] = {}
         self._files: dict[Process, int] = {}  # the first one that tells of a process
         spans: dict[Process, list[Span]] = defaultdict(list)
-        for place, each in enumerate(outlines):
-            self.started.update(each.started)
-            self.hosts.update(each.hosts)
-            self.said_ranks.update(each.ranks)
-            for process in each.processes | each.spans.keys():
+        for place, outline in enumerate(outlines):
+            self.started.update(outline.started)
+            self.hosts.update(outline.hosts)
+            self.said_ranks.update(outline.ranks)
+            for process in outline.processes | outline.spans.keys():
                 self._files.setdefault(process, place)
-            for process, found in each.spans.items():
-                spans[process] += found
+            for process, of_process in outline.spans.items():
+                spans[process] += of_process
         self.epochs = _epochs(spans)
-        self.numbered = _numbers([each.path for each in outlines])
+        self.numbered = _numbers([outline.path for outline in outlines])
 
     @property
     def has_epochs(self) -> bool:
@@ -53,13 +53,13 @@ class TracedJob:
     @cached_property
     def all_epochs(self) -> dict[Process, list[Interval]]:
         """Of loader workers too: those of their rank."""
-        found = {process: self.epochs.get(self.root(process), []) for process in self._files}
-        return {process: epochs for process, epochs in found.items() if epochs}
+        by_process = {process: self.epochs.get(self.root(process), []) for process in self._files}
+        return {process: epochs for process, epochs in by_process.items() if epochs}
 
     def ranks(self, sums: Sequence[FileSums]) -> dict[Process, int]:
         """Of all processes that matter: with epochs, those that have some; else all. By the files' numbers, else by what MPI said, else by start."""
-        for place, each in enumerate(sums):
-            for process in [*(key[0] for key in each.cells), *(key[0] for key in each.compute)]:
+        for place, of_file in enumerate(sums):
+            for process in [*(key[0] for key in of_file.cells), *(key[0] for key in of_file.compute)]:
                 self._files.setdefault(process, place)
         if self.numbered:
             return {process: self.numbered[self._files[self.root(process)]] for process in self._files}
@@ -87,23 +87,25 @@ class TracedJob:
 
 def _numbers(paths: Sequence[str]) -> list[int]:
     """Ranks by names like trace-3-of-8.pfw, where all files have such; else nothing."""
-    found = [match for path in paths if (match := _NUMBERED.search(path))]
-    numbers = [int(match[1]) for match in found]
-    good = len(found) == len(paths) and len(set(numbers)) == len(numbers) and len({match[2] for match in found}) == 1
-    return numbers if good and all(int(match[1]) < int(match[2]) for match in found) else []
+    matches = [match for path in paths if (match := _NUMBERED.search(path))]
+    numbers = [int(match[1]) for match in matches]
+    good = (
+        len(matches) == len(paths) and len(set(numbers)) == len(numbers) and len({match[2] for match in matches}) == 1
+    )
+    return numbers if good and all(int(match[1]) < int(match[2]) for match in matches) else []
 
 
 def _epochs(spans: Mapping[Process, list[Span]]) -> dict[Process, list[Interval]]:
     """Numbered as the spans themselves say, where all do so, else in order."""
-    kept = {process: _outermost(found) for process, found in spans.items() if found}
-    said = {process: [_number(epoch) for _, _, epoch in found] for process, found in kept.items()}
+    kept = {process: _outermost(of_process) for process, of_process in spans.items() if of_process}
+    said = {process: [_number(epoch) for _, _, epoch in of_process] for process, of_process in kept.items()}
     good = all(0 not in of_process and of_process == sorted(set(of_process)) for of_process in said.values())
     return {
         process: [
             (start, start + long, number if good else place)
-            for place, ((start, long, _), number) in enumerate(zip(found, said[process], strict=True), start=1)
+            for place, ((start, long, _), number) in enumerate(zip(of_process, said[process], strict=True), start=1)
         ]
-        for process, found in kept.items()
+        for process, of_process in kept.items()
     }
 
 

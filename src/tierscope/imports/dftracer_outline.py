@@ -68,7 +68,7 @@ class Outline:
 
 
 def outline(path: str, epoch_span: str) -> Outline:
-    found = Outline(path)
+    outlined = Outline(path)
     names = {json.dumps(name, ensure_ascii=short)[1:-1] for name in (*_WHO, epoch_span) for short in (True, False)}
     either = b"|".join(re.escape(name.encode("utf-8", "replace")) for name in sorted(names))
     wanted = re.compile(rb'"name"\s*+:\s*+"(?:%s)"' % either)
@@ -80,69 +80,69 @@ def outline(path: str, epoch_span: str) -> Outline:
             start, done = block.rfind(b"\n", 0, match.start()) + 1, block.index(b"\n", match.end()) + 1
             event = event_of(block[start:done])
             if event and event.get("ph") in METADATA:
-                _note_metadata(found, event)
+                _note_metadata(outlined, event)
             elif event and event.get("ph") in COMPLETE:
-                _note_complete(found, event, epoch_span)
-    return _settled(found)
+                _note_complete(outlined, event, epoch_span)
+    return _settled(outlined)
 
 
-def _note_metadata(found: Outline, event: dict[str, Any]) -> None:
+def _note_metadata(outlined: Outline, event: dict[str, Any]) -> None:
     args, kind = event["args"], event["name"]
     name, value = args.get("name"), hashed(args.get("value")).decode()
     process = (host_of(args, ""), event["pid"])
     if event.get("cat") != "dftracer" or not isinstance(name, str):
         return
-    found.versions.add(1 if event["ph"] == "M" else 2)
-    if kind == "HH" and len(found.hosts) < MOST_STRINGS:
-        found.hosts[value] = name
-        found.processes.add((value, event["pid"]))
-    elif kind == "SH" and len(found.strings) < MOST_STRINGS:
-        found.strings[value] = name
+    outlined.versions.add(1 if event["ph"] == "M" else 2)
+    if kind == "HH" and len(outlined.hosts) < MOST_STRINGS:
+        outlined.hosts[value] = name
+        outlined.processes.add((value, event["pid"]))
+    elif kind == "SH" and len(outlined.strings) < MOST_STRINGS:
+        outlined.strings[value] = name
     elif kind == "PR" and name == "rank" and (rank := result(value)) is not None:
-        found.ranks[process] = rank
+        outlined.ranks[process] = rank
     elif kind == "CM" and name == "time_metric":
         if value not in UNIT_NS:
             known = ", ".join(UNIT_NS)
             raise UserError(
-                f"{found.path}: says that its times are in {value[:40]!r}, and known are {known}; trace again with DFTRACER_TIME_METRIC=US"
+                f"{outlined.path}: has times in {value[:40]!r}, but only {known} are supported; trace again with DFTRACER_TIME_METRIC=US"
             )
-        found.unit = value
+        outlined.unit = value
 
 
-def _note_complete(found: Outline, event: dict[str, Any], epoch_span: str) -> None:
+def _note_complete(outlined: Outline, event: dict[str, Any], epoch_span: str) -> None:
     name, args = event["name"], event["args"]
     process = (host_of(args, ""), event["pid"])
     ts, dur = number(event.get("ts")), number(event.get("dur"))
     if ts is None or dur is None:
         return
     if event.get("cat") == "dftracer" and name == "start":
-        found.processes.add(process)
-        found.started.setdefault(process, _started(args, ts))
+        outlined.processes.add(process)
+        outlined.started.setdefault(process, _started(args, ts))
     elif event.get("cat") == "dftracer" and name == "end":
-        found.ended.add(process)
+        outlined.ended.add(process)
     elif name == epoch_span:
-        _add_span(found, process, (ts, dur, args.get("epoch")), epoch_span)
+        _add_span(outlined, process, (ts, dur, args.get("epoch")), epoch_span)
 
 
-def _settled(found: Outline) -> Outline:
+def _settled(outlined: Outline) -> Outline:
     """What only the whole file says: the host of processes that did not name it, and the unit of times."""
-    unit = found.unit_ns
+    unit = outlined.unit_ns
 
     def settled(process: Process) -> Process:
-        return (process[0] or found.host, process[1])
+        return (process[0] or outlined.host, process[1])
 
-    found.processes = {settled(process) for process in found.processes}
-    found.ended = {settled(process) for process in found.ended}
-    found.ranks = {settled(process): rank for process, rank in found.ranks.items()}
-    found.started = {
-        settled(process): replace(start, at_ns=start.at_ns * unit) for process, start in found.started.items()
+    outlined.processes = {settled(process) for process in outlined.processes}
+    outlined.ended = {settled(process) for process in outlined.ended}
+    outlined.ranks = {settled(process): rank for process, rank in outlined.ranks.items()}
+    outlined.started = {
+        settled(process): replace(start, at_ns=start.at_ns * unit) for process, start in outlined.started.items()
     }
-    spans = found.spans.items()
-    found.spans = {}
+    spans = outlined.spans.items()
+    outlined.spans = {}
     for process, of_process in spans:
         good = [(ts * unit, dur * unit, epoch) for ts, dur, epoch in of_process if sensible(ts, dur, unit)]
-        found.spans.setdefault(settled(process), []).extend(good)
-    return found
+        outlined.spans.setdefault(settled(process), []).extend(good)
+    return outlined
 
 
 def _started(args: dict[str, Any], ticks: int) -> Started:
@@ -150,10 +150,10 @@ def _started(args: dict[str, Any], ticks: int) -> Started:
     return Started(ticks, number(args.get("ppid")), version, command, hashed(args.get("cwd")))
 
 
-def _add_span(found: Outline, process: Process, span: Span, name: str) -> None:
-    spans = found.spans.setdefault(process, [])
+def _add_span(outlined: Outline, process: Process, span: Span, name: str) -> None:
+    spans = outlined.spans.setdefault(process, [])
     if len(spans) == MOST_SPANS:
         raise UserError(
-            f"{found.path}: a process has more than {MOST_SPANS:,} spans called {name!r}, so they are no epochs; name the span that is one"
+            f"{outlined.path}: a process has more than {MOST_SPANS:,} spans called {name!r}, so they cannot be epochs; name the span of an epoch with --epoch-span"
         )
     spans.append(span)

@@ -27,7 +27,7 @@ def readers(paths: Sequence[str]) -> Iterator[Callable[[str, Sequence[Passing]],
         return
     with ExitStack() as connections, threads_with_helpers(count) as (threads, helpers):
         pool = _Readers(helpers, connections)
-        yield lambda name, wanted: list(asked_in_threads(threads, lambda each: pool.ask(name, *each), wanted))
+        yield lambda name, wanted: list(asked_in_threads(threads, lambda passing: pool.ask(name, *passing), wanted))
 
 
 class _Readers:
@@ -44,18 +44,18 @@ class _Readers:
             answer = connection.recv()
         except (EOFError, OSError):
             raise MissingResourceError(
-                f"{path}: its reader was killed, as happens for want of memory; {memory_advice()}"
+                f"{path}: its reader was killed, probably out of memory; {memory_advice()}"
             ) from None
         if isinstance(answer, TierscopeError):
             raise answer
         return answer
 
     def _connection(self) -> Connection:
-        found: Connection | None = getattr(self._mine, "connection", None)
-        if found is None:
+        connection: Connection | None = getattr(self._mine, "connection", None)
+        if connection is None:
             ours, theirs = socket.socketpair()
-            found = Connection(ours.detach())
-            self._connections.callback(found.close)
+            connection = Connection(ours.detach())
+            self._connections.callback(connection.close)
             with theirs:
                 fd = theirs.fileno()
                 helper = Helper(
@@ -63,8 +63,8 @@ class _Readers:
                 )
             self._helpers.add(helper)
             helper.expect_greeting()
-            self._mine.connection = found
-        return found
+            self._mine.connection = connection
+        return connection
 
 
 def _size(path: str) -> int:

@@ -89,6 +89,13 @@ def sum_up(task: Task) -> FileSums:
     return summing.finished()
 
 
+def is_compute(name: bytes, compute_span: str | None) -> bool:
+    """Whether a span of this name is compute; None: by its usual name."""
+    if compute_span is None:
+        return name == b"compute" or name.endswith(b".compute")
+    return name == compute_span.encode("utf-8", "replace")
+
+
 class _Running:
     """A process while its file is read: its sums, and the epoch (or the gap between epochs) that it was in last."""
 
@@ -181,9 +188,9 @@ class _Summing:
         try:
             size = int(ret)  # type: ignore[arg-type]
         except (TypeError, ValueError):
-            found = result(ret)
-            self.sums.no_sizes += found is None
-            size = found or 0
+            returned = result(ret)
+            self.sums.no_sizes += returned is None
+            size = returned or 0
         return size if size > 0 else 0
 
     def _lane(self, pid: bytes, tid: bytes, host: bytes | None) -> tuple[_Running | None, Recent]:
@@ -200,7 +207,7 @@ class _Summing:
             self._threads += 1
             if self._threads > MOST_THREADS:
                 raise UserError(
-                    f"{self._task.path}: tells of more than {MOST_THREADS:,} threads; name traces as DFTracer wrote them, one for each process"
+                    f"{self._task.path}: contains more than {MOST_THREADS:,} threads; name the original DFTracer traces, one per process"
                 )
         return running.recent(tid)
 
@@ -248,13 +255,8 @@ class _Summing:
         if self._task.epochs is None:
             return None
         unit = self._task.unit_ns
-        found = self._task.epochs.get(process, self._task.others_epochs)
-        return [(-(-start // unit), -(-end // unit), epoch) for start, end, epoch in found]
-
-    def _is_compute(self, name: bytes) -> bool:
-        if self._task.compute_span is None:
-            return name == b"compute" or name.endswith(b".compute")
-        return name == self._task.compute_span.encode("utf-8", "replace")
+        epochs = self._task.epochs.get(process, self._task.others_epochs)
+        return [(-(-start // unit), -(-end // unit), epoch) for start, end, epoch in epochs]
 
     def _add_event(self, event: dict[str, Any] | None) -> None:
         """Any line, by way of JSON."""
@@ -293,7 +295,7 @@ class _Summing:
 
     def _add_compute(self, event: dict[str, Any]) -> bool:
         name = hashed(event["name"])
-        if not self._is_compute(name):
+        if not is_compute(name, self._task.compute_span):
             if len(self._skipped) < MOST_NAMES:
                 self._skipped.add(name)
                 if event.get("cat") != "dftracer":
@@ -305,9 +307,9 @@ class _Summing:
         running = self._of((host_of(event["args"], self._task.host), event["pid"]))
         if not running.low <= times[0] < running.high:
             running.move_to(times[0])
-        found = running.compute.setdefault(running.epoch, [0, 0])
-        found[0] += 1
-        found[1] += times[1]
+        computed = running.compute.setdefault(running.epoch, [0, 0])
+        computed[0] += 1
+        computed[1] += times[1]
         if len(self.sums.compute_spans) < MOST_NAMES:
             self.sums.compute_spans.add(event["name"])
         return True
@@ -323,6 +325,6 @@ class _Summing:
 
 
 def _add(cells: dict[Any, list[int]], key: object, values: Iterable[int]) -> None:
-    found = cells.setdefault(key, [0, 0, 0])
+    sums = cells.setdefault(key, [0, 0, 0])
     for place, value in enumerate(values):
-        found[place] += value
+        sums[place] += value

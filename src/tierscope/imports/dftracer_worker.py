@@ -9,10 +9,11 @@ from typing import Any
 from tierscope.errors import MissingResourceError, UserError
 from tierscope.helper_process import end_with_starter, greet
 from tierscope.imports.dftracer_outline import outline
+from tierscope.imports.dftracer_spans import spans_of
 from tierscope.imports.dftracer_sums import sum_up
 from tierscope.shortage import memory_advice
 
-PASSES: dict[str, Callable[..., Any]] = {"outline": outline, "sum_up": sum_up}
+PASSES: dict[str, Callable[..., Any]] = {"outline": outline, "sum_up": sum_up, "spans_of": spans_of}
 
 
 def main(fd: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from tierscope.analysis.merged_timeline import RankOperations
 from tierscope.trace.described_logs import Habit, LogFacts
 from tierscope.trace.description import DescribedTier, Imported
 from tierscope.trace.trace import RunKey, Trace, completed
@@ -45,12 +46,13 @@ class GatheredLogs:
     facts: LogFacts
     habits: dict[str, Habit] | None = None
     command: str = ""
+    operations: tuple[RankOperations, ...] = ()  # when ranks did I/O, where that was asked for
 
 
 def to_trace(gathered: GatheredLogs) -> Trace:
     """One run at one point, as if we had recorded it."""
     nodes = pl.DataFrame(
-        [(one.rank, one.node) for one in gathered.ranks], {"rank": pl.Int32, "node": pl.Int32}, orient="row"
+        [(epoch.rank, epoch.node) for epoch in gathered.ranks], {"rank": pl.Int32, "node": pl.Int32}, orient="row"
     ).unique("rank", keep="first", maintain_order=True)
     summed = (
         gathered.sums.group_by("epoch", "rank", "tier", "kind", maintain_order=True)
@@ -62,11 +64,11 @@ def to_trace(gathered: GatheredLogs) -> Trace:
     ranks = pl.DataFrame(
         {
             "record": ["rank"] * len(gathered.ranks),
-            "epoch": [one.epoch for one in gathered.ranks],
-            "rank": [one.rank for one in gathered.ranks],
-            "node": [one.node for one in gathered.ranks],
-            "epoch_seconds": [one.seconds for one in gathered.ranks],
-            "compute_seconds": [one.compute_seconds for one in gathered.ranks],
+            "epoch": [epoch.epoch for epoch in gathered.ranks],
+            "rank": [epoch.rank for epoch in gathered.ranks],
+            "node": [epoch.node for epoch in gathered.ranks],
+            "epoch_seconds": [epoch.seconds for epoch in gathered.ranks],
+            "compute_seconds": [epoch.compute_seconds for epoch in gathered.ranks],
         }
     )
     key = RunKey(0, 1)

@@ -13,6 +13,7 @@ from tierscope.errors import UserError
 from tierscope.imports import darshan, dftracer
 from tierscope.imports.darshan_job import place_logs, process_of
 from tierscope.imports.darshan_reader import OLD, DarshanLog, UnreadableLog, read_logs
+from tierscope.imports.darshan_spans import rank_operations
 from tierscope.imports.gathered import GatheredLogs, to_trace
 from tierscope.imports.paths import TierRules
 from tierscope.imports.untiered import refuse_untiered
@@ -31,7 +32,7 @@ SUFFIXES = {".darshan": "darshan", ".darshan.gz": "darshan", ".pfw": "dftracer",
 class ImportOptions:
     """How logs are to be read. `force`: show also what is not to be trusted; `ranks`: of processes, where that is known.
 
-    `shared`: count files that Darshan summed up over all ranks. `command`: who asks, and of which logs, for errors that say what to type; empty: `analyze`.
+    `spans`: also when ranks did I/O (`GatheredLogs.operations`), where logs tell. `shared`: count files that Darshan summed up over all ranks. `command`: who asks, and of which logs, for errors that say what to type; empty: `analyze`.
     """
 
     rules: TierRules
@@ -43,6 +44,7 @@ class ImportOptions:
     force: bool = False
     ranks: Mapping[int, int] = field(default_factory=dict)
     command: str = ""
+    spans: bool = False
 
 
 def source_of(path: str) -> str | None:
@@ -52,21 +54,24 @@ def source_of(path: str) -> str | None:
 
 def import_logs(paths: Sequence[str], wanted: ImportOptions) -> Trace:
     """One job's logs as one trace."""
+    return to_trace(gather_logs(paths, wanted))
+
+
+def gather_logs(paths: Sequence[str], wanted: ImportOptions) -> GatheredLogs:
+    """One job's logs, checked."""
     _refuse_missing(paths)
     kinds = {source_of(path) for path in paths}
     if len(kinds) > 1:
-        raise UserError("logs of Darshan and of DFTracer together; give those of one profiler")
+        raise UserError("mixed Darshan and DFTracer logs; name the logs of one profiler")
     gathered = _darshan(paths, wanted) if kinds == {"darshan"} else _dftracer(paths, wanted)
     if not gathered.ranks:
-        raise UserError("no line of these logs tells of a process; get them again from where they were written")
+        raise UserError("these logs contain no process; copy them again from where they were written")
     if not wanted.force:
         _refuse_doubtful(gathered.facts.doubts, paths)
     refuse_untiered(gathered.facts.unknown, gathered.sums, wanted.rules, wanted.command, paths)
     if not gathered.tiers:
-        raise UserError(
-            f"{paths[0]}: no file is in it; to see it all the same, say where data would lie: --tier gfs=/path"
-        )
-    return to_trace(gathered)
+        raise UserError(f"{paths[0]}: contains no files; to show it anyway, add the path of the data: --tier gfs=/path")
+    return gathered
 
 
 def _refuse_missing(paths: Sequence[str]) -> None:
@@ -74,31 +79,33 @@ def _refuse_missing(paths: Sequence[str]) -> None:
         try:
             kind = not_plain(os.stat(path).st_mode)
         except (OSError, ValueError):
-            raise UserError(f"{path}: no such file; give the logs of one job") from None
+            raise UserError(f"{path}: no such file; name the logs of one job") from None
         if kind == DIRECTORY:
-            raise UserError(
-                f"{path}: is a directory; give the logs in it, for example {os.path.join(path, '*.darshan')}"
-            )
+            raise UserError(f"{path}: is a directory; name the logs in it, e.g. {os.path.join(path, '*.darshan')}")
         if kind:
-            raise UserError(f"{path}: is {kind}, and logs are read more than once; save it to a file first")
+            raise UserError(f"{path}: is {kind}, but logs are read more than once; save it to a file first")
         if source_of(path) is None:
             raise UserError(
-                f"{path}: is no log that is known; Darshan's end in .darshan, DFTracer's in .pfw or .pfw.gz"
+                f"{path}: is not a known log; Darshan logs end in .darshan, DFTracer logs in .pfw or .pfw.gz"
             )
 
 
 def _darshan(paths: Sequence[str], wanted: ImportOptions) -> GatheredLogs:
-    read = list(read_logs(paths, segments=wanted.traced_reads))
-    bad = [each for each in read if isinstance(each, UnreadableLog)]
-    logs = [each for each in read if isinstance(each, DarshanLog)]
+    read = list(read_logs(paths, segments=wanted.traced_reads or wanted.spans))
+    bad = [log for log in read if isinstance(log, UnreadableLog)]
+    logs = [log for log in read if isinstance(log, DarshanLog)]
     if not logs:
         fix = (
-            "use darshan-parser of Darshan 2" if bad[0].reason == OLD else "get the log again from where it was written"
+            "use darshan-parser of Darshan 2"
+            if bad[0].reason == OLD
+            else "copy the log again from where it was written"
         )
         raise UserError(f"{bad[0].path}: {bad[0].reason}; {fix}")
     _refuse_several_jobs(logs)
     if wanted.traced_reads and all(log.segments is None for log in logs):
-        raise UserError("--dxt: no log holds extended tracing (DXT); leave it out, or trace with MOD_ENABLE DXT_POSIX")
+        raise UserError(
+            "--dxt: no log contains extended tracing (DXT); remove --dxt, or trace with MOD_ENABLE DXT_POSIX"
+        )
     options = darshan.DarshanOptions(wanted.epoch_gap_seconds, wanted.shared, wanted.traced_reads)
     gathered = darshan.import_logs(logs, wanted.rules, options)
     if wanted.ranks:
@@ -107,46 +114,49 @@ def _darshan(paths: Sequence[str], wanted: ImportOptions) -> GatheredLogs:
     said = [
         f"{os.path.basename(log.path)}: {log.complaints[0].removeprefix('Error: ')}" for log in logs if log.complaints
     ]
-    unreadable = tuple(f"{os.path.basename(each.path)}: {each.reason}" for each in bad)
+    unreadable = tuple(f"{os.path.basename(log.path)}: {log.reason}" for log in bad)
     doubts = structs.replace(gathered.facts.doubts, unreadable_logs=unreadable, damaged_logs=tuple(said))
     facts = structs.replace(gathered.facts, job_id=first.job["job_id"], doubts=doubts)
-    return replace(gathered, facts=facts, command=first.job["command"])
+    operations = rank_operations(logs, wanted.rules) if wanted.spans else ()
+    return replace(gathered, facts=facts, command=first.job["command"], operations=operations)
 
 
 def _renumbered(gathered: GatheredLogs, logs: Sequence[DarshanLog], ranks: Mapping[int, int]) -> GatheredLogs:
     """With the ranks that processes are known to be; what others did is left out."""
     known: dict[Any, int] = dict(ranks)
     numbers = {
-        each.first_rank: rank for each in place_logs(logs, None) if (rank := known.get(each.process)) is not None
+        placed_log.first_rank: rank
+        for placed_log in place_logs(logs, None)
+        if (rank := known.get(placed_log.process)) is not None
     }
     if not numbers:
-        raise UserError("no log is of a process that was started here; look at what the profiler printed")
+        raise UserError("no log belongs to the traced processes; check the profiler's output")
     chosen = gathered.sums.filter(pl.col("rank").is_in(list(numbers)))
     renumbered = pl.col("rank").replace_strict(list(numbers), list(numbers.values()), return_dtype=pl.Int32)
-    epochs = [replace(one, rank=numbers[one.rank]) for one in gathered.ranks if one.rank in numbers]
+    epochs = [replace(epoch, rank=numbers[epoch.rank]) for epoch in gathered.ranks if epoch.rank in numbers]
     return replace(gathered, sums=chosen.with_columns(renumbered), ranks=epochs)
 
 
 def _dftracer(paths: Sequence[str], wanted: ImportOptions) -> GatheredLogs:
-    options = dftracer.DFTracerOptions(wanted.epoch_span, wanted.compute_span)
+    options = dftracer.DFTracerOptions(wanted.epoch_span, wanted.compute_span, wanted.spans)
     return dftracer.import_traces(paths, wanted.rules, options)
 
 
 def _refuse_several_jobs(logs: Sequence[DarshanLog]) -> None:
     jobs = {log.job["job_id"]: log for log in logs if log.job["job_id"] != process_of(log)}  # a pid is no job
     if len(jobs) > 1:
-        one, other = list(jobs.values())[:2]
+        first, other = list(jobs.values())[:2]
         raise UserError(
-            f"logs of {len(jobs)} jobs ({one.job['job_id']}: {one.path}; {other.job['job_id']}: {other.path}); give those of one job"
+            f"logs of {len(jobs)} jobs ({first.job['job_id']}: {first.path}; {other.job['job_id']}: {other.path}); name the logs of one job"
         )
 
 
 def _refuse_doubtful(doubted: LogDoubts, paths: Sequence[str]) -> None:
-    found = list(doubts(doubted))
-    if found:
+    findings = list(doubts(doubted))
+    if findings:
         where = paths[0] if len(paths) == 1 else f"{len(paths)} logs"
-        more = f" (and {len(found) - 1} more such)" if len(found) > 1 else ""
-        raise UserError(f"{where}: {found[0].text}{more}; {found[0].suggestion}; --force shows it all the same")
+        more = f" (and {len(findings) - 1} more such)" if len(findings) > 1 else ""
+        raise UserError(f"{where}: {findings[0].text}{more}; {findings[0].suggestion}; use --force to show it anyway")
 
 
 def keep(trace: Trace, out: str) -> str:
@@ -155,7 +165,7 @@ def keep(trace: Trace, out: str) -> str:
     manifest.claim(target, KIND)
     with locked(target):
         if RunStore(target).finished():
-            raise UserError(f"{target}: holds imported logs already; give another --out")
+            raise UserError(f"{target}: already contains imported logs; choose another --out")
         RunStore(target).save(trace)
     return target
 

@@ -63,7 +63,7 @@ class TierRules:
         places = {mount.rstrip("/"): tier for mount, tier in by_length}
         single_files = self._single_files
         folders: dict[str, _Folder] = {}
-        found = []
+        tiers = []
         for place, path in enumerate(paths):
             head, _, name = path.rpartition("/")
             folder = folders.get(head)
@@ -72,10 +72,10 @@ class TierRules:
             ruled = single_files.get(path) or folder.ruled
             odd = folder.packages or folder.system or name.endswith(_ODD_ENDS) or ".so." in name or not name
             if odd and (not path or _is_program(name, folder, ruled is not None)):
-                found.append(STREAMS if _STREAM.fullmatch(path) else PROGRAM)
+                tiers.append(STREAMS if _STREAM.fullmatch(path) else PROGRAM)
             else:
-                found.append(ruled or (LUSTRE if place in on_lustre else places.get(path, folder.mounted)))
-        return found
+                tiers.append(ruled or (LUSTRE if place in on_lustre else places.get(path, folder.mounted)))
+        return tiers
 
     @cached_property
     def _single_files(self) -> dict[str, str]:
@@ -88,11 +88,11 @@ class TierRules:
         mounted = next((tier for mount, tier in mounts if folder.startswith(mount)), UNKNOWN)
         return _Folder(ruled, mounted, bool(_PROGRAM_INSIDE.search(folder)), folder.startswith(_PROGRAM_FOLDERS))
 
-    def order(self, found: set[str]) -> list[str]:
+    def order(self, tiers: set[str]) -> list[str]:
         """Tiers nearest first: those that were given, with local filesystems before and others behind them; first of all what is on no tier."""
-        others = sorted(found - {*APART, UNKNOWN, self.other} - self.given.keys())
+        others = sorted(tiers - {*APART, UNKNOWN, self.other} - self.given.keys())
         near = [name for name in others if name in _NEAR]
-        unknown = [self.other] if self.other in found else []
+        unknown = [self.other] if self.other in tiers else []
         return [*unknown, *near, *self.given, *(name for name in others if name not in near)]
 
     def free_name(self, wanted: str) -> str:

@@ -19,6 +19,7 @@ from tierscope.trace.ops import MOVES_BYTES
 from tierscope.units import about_bytes, about_seconds
 
 MOST_SHARE = 0.05  # of bytes or seconds, on no tier
+_WORDS = {"bytes": "bytes", "seconds": "time"}
 NAMELESS = "(no path)"
 _MOST_NAMED = 5
 _LEAST_SHARE = 0.01  # of bytes or seconds, for a path to be named
@@ -35,10 +36,10 @@ class PathWeights:
         self.by_folder = defaultdict(lambda: [0, 0, 0.0])
 
     def add(self, folder: str, ops: int, nbytes: int, seconds: float) -> None:
-        found = self.by_folder[folder or NAMELESS]
-        found[0] += ops
-        found[1] += nbytes
-        found[2] += seconds
+        sums = self.by_folder[folder or NAMELESS]
+        sums[0] += ops
+        sums[1] += nbytes
+        sums[2] += seconds
 
     def largest(self) -> tuple[PathSums, ...]:
         """By seconds, as they are."""
@@ -71,7 +72,7 @@ class PathWeights:
         below: dict[str, list[str]] = defaultdict(list)
         for folder in folders:
             below[_root(folder, 2)].append(folder)
-        return {common_folder(found) or found[0]: self._summed(found) for found in below.values()}
+        return {common_folder(inside) or inside[0]: self._summed(inside) for inside in below.values()}
 
     def _summed(self, folders: Iterable[str]) -> list[float]:
         return [sum(values) for values in zip(*(self.by_folder[folder] for folder in folders), strict=True)]
@@ -89,7 +90,9 @@ def _root(folder: str, depth: int) -> str:
 def suggested(prefixes: Sequence[PathSums]) -> str:
     """Paths for --tier, with commas between; the root where names are no paths."""
     absolute = [
-        one.path for one in prefixes if one.path.startswith("/") and one.path.strip("/") and "," not in one.path
+        prefix.path
+        for prefix in prefixes
+        if prefix.path.startswith("/") and prefix.path.strip("/") and "," not in prefix.path
     ]
     return ",".join(absolute) or "/"
 
@@ -129,15 +132,18 @@ def refuse_untiered(
     unknown: UnknownPaths, sums: pl.DataFrame, rules: TierRules, command: str, paths: Sequence[str]
 ) -> None:
     """Unless the user gave tiers: then it is shown as one more."""
-    found = shares(unknown, sums)
-    if rules.given or max(found.values()) <= MOST_SHARE:
+    parts = shares(unknown, sums)
+    if rules.given or max(parts.values()) <= MOST_SHARE:
         return
     below = "; ".join(
-        f"{one.path} {about_bytes(one.bytes)} in {about_seconds(one.seconds or 0.0)}" for one in unknown.prefixes
+        f"{prefix.path} {about_bytes(prefix.bytes)} in {about_seconds(prefix.seconds or 0.0)}"
+        for prefix in unknown.prefixes
     )
-    share = " and ".join(f"{100 * part:.0f} % of the {name}" for name, part in found.items() if part > MOST_SHARE)
+    share = " and ".join(
+        f"{100 * part:.0f} % of the {_WORDS[name]}" for name, part in parts.items() if part > MOST_SHARE
+    )
     raise UserError(
-        f"no tier can be told for {share} ({below}); say where the data lay: tierscope {command or _command(paths)} {_options(unknown.suggestion)}"
+        f"{share} match no tier ({below}); add the tiers: tierscope {command or _command(paths)} {_options(unknown.suggestion)}"
     )
 
 

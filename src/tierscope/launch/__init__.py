@@ -28,7 +28,7 @@ LAUNCHERS: "Registry[type[Launcher], LauncherEntry]" = Registry(
         "pbs": LauncherEntry("tierscope.launch.pbs:Pbs", "qsub and mpirun", title="PBS"),
         "mpirun": LauncherEntry(
             "tierscope.launch.mpirun:Mpirun",
-            "no scheduler: mpirun on this host, or on those of its own list",
+            "no scheduler: mpirun on this host, or on the hosts of its host file",
             title="mpirun",
             one_host=True,
         ),

@@ -91,14 +91,14 @@ def script(launcher: Launcher, job: Job) -> str:
         margin = margin_seconds(job)
         start = ["timeout", "--signal=TERM", f"--kill-after={margin // 2}", str(job.seconds - margin), *start]
     again = joined(launcher.again(job))
-    put_back = ["    trap '' TERM  # putting a job back ends what runs of it"] if launcher.signals else []
+    put_back = ["    trap '' TERM  # requeueing a job kills its processes"] if launcher.signals else []
     return "\n".join(
         [
             "#!/bin/bash",
             *launcher.directives(job),
             "",
             *job.setup,
-            "export TERM=dumb COLUMNS=160  # some launchers make a terminal of the log",
+            "export TERM=dumb COLUMNS=160  # some launchers treat the log as a terminal",
             f"finished() {{ ls {shlex.quote(job.out)}/runs/*.parquet 2>/dev/null | wc -l; }}",
             "told= study= before=$(finished)",
             """trap 'told=yes; [ -z "$study" ] || kill -TERM $study' TERM INT HUP""",
@@ -110,14 +110,14 @@ def script(launcher: Launcher, job: Job) -> str:
             "done",
             "wait $study",
             "code=$?",
-            f"[ $code -le {RESUMABLE} ] || code={RESUMABLE}  # killed, late, or another word of a launcher's for it",
-            f"[ $code -ne 0 ] || [ $(finished) -ge {job.runs} ] || code={RESUMABLE}  # launchers say 0 of what they gave up, too",
+            f"[ $code -le {RESUMABLE} ] || code={RESUMABLE}  # killed, timed out, or a launcher's own code for it",
+            f"[ $code -ne 0 ] || [ $(finished) -ge {job.runs} ] || code={RESUMABLE}  # launchers may return 0 for an aborted job",
             f"if [ $code -ne 0 ] && [ $code -ne {USERS} ] && ! {launcher.stopped}; then",
             f"  if [ {restarts} -lt {FREE_RESTARTS} ] || {{ [ {restarts} -lt {MOST_RESTARTS} ] && [ $(finished) -gt $before ]; }}; then",
             *put_back,
             f"    {again} && exit 0" if launcher.queues else f"    exec {again}",
             "  fi",
-            f'  echo "tierscope: stopped after {restarts} restarts, and not queued again; submit the script to go on" >&2',
+            f'  echo "tierscope: stopped after {restarts} restarts and not resubmitted; submit the script to continue" >&2',
             "fi",
             "exit $code",
             "",

@@ -16,7 +16,8 @@ __all__ = ["LOADERS", "Batch", "Loader", "LoaderEntry", "Reach", "SampleSource",
 class LoaderEntry(Entry):
     """`by_name`: a study's `data_loader` can ask for it. `in_c`: reads without Python, so O_DIRECT and io_uring are its to do. `framework`: it reads in
     processes and threads of its own, where only a preloaded library can see it. `workers`: it starts processes (`multiprocessing_context`) and
-    pins memory. `in_order`: it reads many samples of a file from beginning to end only. `package`: what it imports, of its extra. `dlio`: DLIO's
+    pins memory. `in_order`: it reads many samples of a file from beginning to end only. `evicted_in_c`: it opens
+    files where only the preloaded library can evict them. `package`: what it imports, of its extra. `dlio`: DLIO's
     names for it.
     """
 
@@ -25,6 +26,7 @@ class LoaderEntry(Entry):
     framework: bool = False
     workers: bool = False
     in_order: bool = False
+    evicted_in_c: bool = False
     package: str | None = None
     dlio: tuple[str, ...] = ()
 
@@ -39,14 +41,12 @@ LOADERS: "Registry[type[Loader], LoaderEntry]" = Registry(
     {
         "inline": LoaderEntry(
             "tierscope.loaders.inline:InlineLoader",
-            "reads in the rank's own thread when a batch is asked for; what others are without reading threads",
+            "reads in the rank's own thread on demand; what other loaders do without read threads",
             by_name=False,
         ),
-        "native": LoaderEntry(
-            "tierscope.loaders.native:NativeLoader", "both in C: without the interpreter's lock", in_c=True
-        ),
+        "native": LoaderEntry("tierscope.loaders.native:NativeLoader", "both in C, without the GIL", in_c=True),
         "threads": LoaderEntry(
-            "tierscope.loaders.threads:ThreadLoader", "own threads read ahead while the rank computes"
+            "tierscope.loaders.threads:ThreadLoader", "Python threads prefetch while the rank computes"
         ),
         "pytorch": LoaderEntry(
             "tierscope.loaders.pytorch:TorchLoader",
@@ -63,6 +63,7 @@ LOADERS: "Registry[type[Loader], LoaderEntry]" = Registry(
             "tensorflow",
             framework=True,
             in_order=True,
+            evicted_in_c=True,
             package="tensorflow",
             dlio=("tensorflow",),
         ),

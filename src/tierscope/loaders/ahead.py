@@ -1,11 +1,12 @@
 """`read_ahead: all`: whatever a rank may ever read is read into memory before its first step; later epochs read nothing."""
 
 import mmap
+import weakref
 from collections.abc import Iterator
 
 import numpy as np
 
-from tierscope.loaders.base import Batch, Loader
+from tierscope.loaders.base import Batch, Loader, Pin
 from tierscope.plan.permutation import IndexArray
 from tierscope.plan.plan import Block
 from tierscope.storage.access import Punctuality
@@ -15,10 +16,12 @@ from tierscope.trace.recorder import LaneTable
 class SamplesInMemory:
     """A rank's samples in memory: each at its own number among `samples`, which must be sorted."""
 
-    def __init__(self, samples: IndexArray, largest: int) -> None:
+    def __init__(self, samples: IndexArray, largest: int, pin: Pin | None = None) -> None:
         self._samples, self._largest = samples, largest
         self._memory = memoryview(mmap.mmap(-1, max(1, len(samples) * largest)))
         self._lengths = np.zeros(len(samples), np.int64)
+        if pin:
+            weakref.finalize(self, pin(self._memory))
 
     def put(self, sample: int, payload: memoryview) -> None:
         at = int(np.searchsorted(self._samples, sample))

@@ -2,6 +2,7 @@
 
 import contextlib
 import mmap
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
@@ -9,6 +10,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from tierscope.formats import EXTENTS, Format
+from tierscope.loaders.cold_reads import ColdReads
 from tierscope.loaders.preprocess import Floats, Preprocess
 from tierscope.loaders.verify import SampleChecks, chosen_between
 from tierscope.plan.permutation import IndexArray
@@ -18,6 +20,10 @@ from tierscope.storage.access import Access, Punctuality
 from tierscope.storage.files import DatasetFiles
 from tierscope.storage.stations import TierStations
 from tierscope.trace.recorder import LaneTable, Recording
+
+Pin = Callable[
+    [memoryview], Callable[[], None]
+]  # keeps memory where a device can fetch it by itself; returns what lets go of it
 
 _HUGE_PAGE = 2 << 20
 _MADV_POPULATE_WRITE = 23
@@ -69,10 +75,13 @@ class SampleSource:
     preprocess: Preprocess | None = None
     preprocess_threads: int = 0  # 0: those that read
     together: tuple[Together, ...] = ()  # of each tier, where ranks read collectively; else empty
+    cold: ColdReads | None = None  # of the epoch that is read; None: page caches are left alone
+    pin: Pin | None = None  # where batches go on to an accelerator
     options: Reader | None = None  # what the study says of the reader, for loaders of others
     make_payload: Callable[[int, memoryview], int] | None = (
         None  # of a format without files: the sample into the memory
     )
+    buffered: bool = False  # samples that follow one another in a file are cut from reads of transfer_bytes
 
     @property
     def uniform(self) -> bool:
@@ -166,17 +175,19 @@ class Slots:
     The pages are there from the start: otherwise the first reads into them would be charged for making them.
     """
 
-    def __init__(self, samples: int, slot_bytes: int, payload: slice, room: int = 0) -> None:
-        """`room`: bytes for each sample, where a reader needs more of them than the slot."""
+    def __init__(self, samples: int, slot_bytes: int, payload: slice, room: int = 0, pin: Pin | None = None) -> None:
+        """`room`: bytes for each sample, where a reader needs more of them than the slot. `pin`: it goes on to an accelerator."""
         self._samples, self._slot_bytes, self._payload = samples, slot_bytes, payload
         self.stride = -(-max(room, slot_bytes) // mmap.PAGESIZE) * mmap.PAGESIZE
         self._memory = _present_memory(max(self.stride * samples, 1))
         self._whole = memoryview(self._memory)
         self.address: int = np.frombuffer(self._memory, np.uint8).ctypes.data
         self.slots, self.payloads = self.shifted([0] * samples)
+        if pin:
+            weakref.finalize(self, pin(self._whole))
 
     def shifted(self, shifts: Sequence[int]) -> tuple[list[memoryview], list[memoryview]]:
-        """Slots and payloads of as many samples, each so many bytes behind the begin of its piece."""
+        """Slots and payloads of as many samples, each so many bytes after the start of its piece."""
         starts = [number * self.stride + shift for number, shift in enumerate(shifts)]
         slots = [self._whole[start : start + self._slot_bytes] for start in starts]
         return slots, [slot[self._payload] for slot in slots]

@@ -7,7 +7,7 @@ from tierscope.spec.emulation import python_only, reads_in_python
 from tierscope.spec.study import FRAMEWORKS, Reader, Study
 from tierscope.storage.opening import storage_type
 
-_INSTALL = "install tierscope again where there is a C compiler, or"
+_INSTALL = "reinstall tierscope with a C compiler available, or"
 
 
 def choose_loader(study: Study, seen: bool = False) -> str:
@@ -19,7 +19,7 @@ def choose_loader(study: Study, seen: bool = False) -> str:
     if reader.data_loader in FRAMEWORKS:
         if seen:
             raise UserError(
-                f"workload.reader.data_loader = {reader.data_loader} is measured by our own recorder; leave --profiler out"
+                f"workload.reader.data_loader = {reader.data_loader} works only with the built-in recorder; remove --profiler"
             )
         return reader.data_loader
     name = _in_python(reader) if seen or _only_in_python(study) else _available(reader)
@@ -27,7 +27,7 @@ def choose_loader(study: Study, seen: bool = False) -> str:
     if wanted and not LOADERS[name].in_c:
         raise UserError(
             f"workload.reader.{wanted} needs the native loader, whose library is missing or cannot be loaded; "
-            f"{_INSTALL} leave the key out"
+            f"{_INSTALL} remove the key"
         )
     return name
 

@@ -22,6 +22,7 @@ class CollectiveFiles:
     def __init__(self, source: SampleSource, lane: Lane) -> None:
         self._source, self._lane = source, lane
         self._open: tuple[int, int, Handle] | None = None  # file, tier
+        self._reads = 0  # of samples, since it is open
 
     def read(self, file: int, inside: int, tier: int, slot: memoryview) -> int:
         """A sample into the memory; its bytes."""
@@ -29,7 +30,8 @@ class CollectiveFiles:
         try:
             if self._open is None or self._open[:2] != (file, tier):
                 self.close()
-                self._open = file, tier, self._opened(file, tier, path)
+                self._open, self._reads = (file, tier, self._opened(file, tier, path)), 0
+            self._reads += 1
             return self._open[2].read(inside, slot)
         except OSError as error:
             raise explain(error, path) from None
@@ -46,12 +48,16 @@ class CollectiveFiles:
             transfer = min(self._source.transfer_bytes, _MOST)
             handle = _ByExtents(together.open(path), form, path, transfer, place)
         lane.end(tier, OPEN, file, 0, 0)
+        if self._source.cold:
+            self._source.cold.opened_by_library(path, tier, file)
         return handle
 
     def close(self) -> None:
         if self._open is None:
             return
         (file, tier, handle), self._open = self._open, None
+        if self._source.cold:
+            self._source.cold.closing_by_library(self._source.files[tier].path(file), tier, file, self._reads)
         self._lane.begin()
         try:
             handle.close()

@@ -18,7 +18,7 @@ class InlineLoader:
     ) -> None:
         del threads, prefetch  # it has neither
         self._batch_size, self._checks = batch_size, source.checks
-        self._slots = Slots(batch_size, source.format.slot_bytes, source.usual_payload)
+        self._slots = Slots(batch_size, source.format.slot_bytes, source.usual_payload, pin=source.pin)
         self._reader = SampleReader(source, *recording.lanes(1))
 
     def batches(self, blocks: Iterator[Block]) -> Iterator[Batch]:

@@ -68,6 +68,7 @@ class LibraryFiles:
     def __init__(self, source: SampleSource, accesses: tuple[Access, ...], lane: Lane) -> None:
         self._source, self._accesses, self._lane = source, accesses, lane
         self._open: tuple[int, int, int, Handle] | None = None  # file, tier, descriptor
+        self._reads = 0  # of samples, through it
         self._errors: list[OSError] = []  # of the system, in the sample that is read now
 
     def read(self, file: int, inside: int, tier: int, slot: memoryview) -> int:
@@ -75,7 +76,9 @@ class LibraryFiles:
         path = self._source.files[tier].path(file)
         self._errors.clear()
         try:
-            return self._handle(file, tier, path).read(inside, slot)
+            handle = self._handle(file, tier, path)
+            self._reads += 1
+            return handle.read(inside, slot)
         except (ValueError, OSError) as error:
             if self._errors:
                 raise explain(self._errors[0], path) from None
@@ -97,6 +100,8 @@ class LibraryFiles:
             lane.abandon()
             raise
         lane.end(tier, OPEN, file, 0, 0)
+        if self._source.cold:
+            self._source.cold.opened(access, fd, tier, file)
         try:
             opened = Opened(
                 path, lambda: RecordedFile(access, lane, tier, file, fd, self._errors.append), self._timed(tier, file)
@@ -105,7 +110,7 @@ class LibraryFiles:
         except BaseException:
             access.close(fd)
             raise
-        self._open = file, tier, fd, handle
+        self._open, self._reads = (file, tier, fd, handle), 0
         return handle
 
     def _timed(self, tier: int, file: int) -> Callable[[int, Callable[[], None]], None]:
@@ -122,6 +127,8 @@ class LibraryFiles:
         (file, tier, fd, handle), self._open = self._open, None
         with contextlib.suppress(ValueError, OSError, DamagedDataError):  # it was only read
             handle.close()
+        if self._source.cold:  # nothing is mapped any more
+            self._source.cold.closing(self._accesses[tier], fd, tier, file, self._reads)
         self._lane.begin()
         try:
             self._accesses[tier].close(fd)

@@ -23,13 +23,15 @@ import numpy.typing as npt
 from tierscope.errors import TierscopeError, UserError
 from tierscope.formats import Format
 from tierscope.loaders.base import Batch, SampleSource, Slots
+from tierscope.loaders.cold_reads import ColdTally, CountedUses
 from tierscope.loaders.preprocess import Floats
 from tierscope.loaders.problems import check_samples, explain, preprocess_samples, truncated, verify_samples
 from tierscope.loaders.verify import SampleChecks, chosen_between
 from tierscope.native import engine as native
 from tierscope.plan.plan import Block
 from tierscope.storage.access import Punctuality
-from tierscope.trace.native_lanes import lane_table
+from tierscope.storage.cold import MAX_CHECKED
+from tierscope.trace.native_lanes import engine_moved, lane_table
 from tierscope.trace.recorder import LaneTable, Recording
 
 _now = time.monotonic_ns
@@ -86,7 +88,9 @@ class NativeLoader:
         self._moves = reach.odirect and len(self._extents) == 1 and self._extents[0].step % native.DIRECT_ALIGN != 0
         batches = prefetch + 1 if threads else 1
         room = _direct_room(form, self._extents) if reach.odirect else 0
-        self._memory = [Slots(batch_size, form.slot_bytes, source.usual_payload, room) for _ in range(batches)]
+        self._memory = [
+            Slots(batch_size, form.slot_bytes, source.usual_payload, room, source.pin) for _ in range(batches)
+        ]
         self._engine = native.Engine(
             native.Setup(
                 threads=threads,
@@ -95,20 +99,24 @@ class NativeLoader:
                 slot_bytes=form.slot_bytes,
                 stride=self._memory[0].stride,
                 transfer_bytes=source.transfer_bytes,
-                folders=[
-                    native.Folder(os.fsencode(f"{files.folder}/"), os.fsencode(files.suffix), files.subfolders)
-                    for files in source.files
-                ],
+                folders=_folders(source),
                 extents=self._extents,
                 stations=reach.stations or (None,) * len(source.files),
                 board=reach.board,
                 storage=reach.storage,
                 io_engine=reach.io_engine,
                 odirect=reach.odirect,
+                buffered=source.buffered,
                 epoch=recording.epoch,
                 ops_fd=recording.sink.descriptor if recording.sink else -1,
+                uses=source.cold.uses.left if source.cold and isinstance(source.cold.uses, CountedUses) else None,
+                file_bytes=form.file_bytes,
+                most_checked=MAX_CHECKED,
             )
         )
+        self._live = recording.live
+        if self._live is not None:
+            self._live.follow(partial(engine_moved, self._engine))
         self._parts = source.preprocess_threads if source.preprocess and threads else 0
         checkers = threads if self._checks or source.preprocess or (source.checks and source.checks.every == 1) else 0
         self._checkers = ThreadPoolExecutor(checkers, "checker") if checkers else None
@@ -221,8 +229,7 @@ class NativeLoader:
             return truncated(path, int(flight.columns.inside[at]), outcome.offset, outcome.wanted, outcome.got)
         if self._source.reach.odirect and outcome.error == errno.EINVAL:
             return UserError(
-                f"{files.tier_root}: reads past the page cache (O_DIRECT) do not work on its filesystem; "
-                "set workload.reader.odirect: false"
+                f"{files.tier_root}: its filesystem does not support O_DIRECT; set workload.reader.odirect: false"
             )
         return explain(OSError(outcome.error, os.strerror(outcome.error)), path)
 
@@ -230,10 +237,33 @@ class NativeLoader:
         self._finished = True
         self._stop()
         punctuality = Punctuality()
+        if self._live is not None:
+            self._live.now()  # the engine's last word
         lanes = self._engine.finish()
         for lane in lanes:
             punctuality.add(Punctuality(lane.limited_ops, lane.late_ops, lane.late_ns))
+        if self._source.cold:
+            self._source.cold.add([_tally(seen) for seen in self._engine.seen_pages])
         return [lane_table(lane, lane.number) for lane in lanes], punctuality
+
+
+def _folders(source: SampleSource) -> list[native.Folder]:
+    tiers = source.cold.tiers if source.cold else [None] * len(source.files)
+    return [
+        native.Folder(
+            os.fsencode(f"{files.folder}/"),
+            os.fsencode(files.suffix),
+            files.subfolders,
+            looks=tier is not None and tier.looks,
+            evicts=tier is not None and tier.evicts,
+        )
+        for files, tier in zip(source.files, tiers, strict=True)
+    ]
+
+
+def _tally(seen: native.SeenPages) -> ColdTally:
+    cached = None if seen.unknown else seen.resident_bytes
+    return ColdTally(seen.files, seen.checked_bytes, cached, seen.nanoseconds)
 
 
 def _joined(checked: Callable[[], Batch], parts: Sequence[Future[tuple[list[Floats], int]]]) -> Batch:
@@ -251,15 +281,15 @@ def affine_extents(form: Format, samples_per_file: int) -> list[native.StridedEx
     """The format's extents as first + inside × step, which is all that C has to know of a format."""
     last = samples_per_file - 1
     first, end = form.extents(0, 0), form.extents(last, 0)
-    found = [
+    extents = [
         native.StridedExtent(a.offset, (b.offset - a.offset) // max(1, last), a.nbytes)
         for a, b in zip(first, end, strict=True)
     ]
     for inside in {min(1, last), last // 2, last}:
-        expected = [(extent.first + inside * extent.step, extent.nbytes) for extent in found]
+        expected = [(extent.first + inside * extent.step, extent.nbytes) for extent in extents]
         if [(extent.offset, extent.nbytes) for extent in form.extents(inside, 0)] != expected:
             raise TierscopeError(f"{type(form).__name__}: samples do not lie at equal distances")
-    return found
+    return extents
 
 
 def _direct_room(form: Format, extents: Sequence[native.StridedExtent]) -> int:

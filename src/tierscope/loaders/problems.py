@@ -22,27 +22,27 @@ from tierscope.storage.sums import SampleSums, stored_size
 _now = time.monotonic_ns
 Place = tuple[int, int, int]  # file, number inside it, tier
 Places = Iterable[Place]
-_AGAIN = "run the same command again: it is made anew"
+_AGAIN = "rerun the same command to create it again"
 
 
 def truncated(path: str, inside: int, offset: int, wanted: int, got: int) -> TierscopeError:
     """A file that ends before the extent does."""
     return VanishedDataError(
         f"{path}: sample {inside}: truncated: {got} of {wanted} bytes at offset {offset}; "
-        "run the same command again: files of another size are written anew"
+        "rerun the same command: files of the wrong size are written again"
     )
 
 
 def explain(error: OSError, path: str) -> TierscopeError:
     """What the system said about a file."""
     if error.errno in (errno.ENOENT, errno.ESTALE, errno.ENOTDIR):
-        return VanishedDataError(f"{path}: vanished; run the same command again: missing files are written anew")
+        return VanishedDataError(f"{path}: has disappeared; rerun the same command to write missing files again")
     if error.errno in (errno.EACCES, errno.EPERM):
-        return UserError(f"{path}: no permission to read it; change its mode")
+        return UserError(f"{path}: permission denied; change its mode")
     name = os.strerror(error.errno) if error.errno else str(error)
     if error.errno in AWAY:
         return StoppedError(
-            f"{path}: cannot be read: {name}; finished runs are kept, run the same command again when the storage is back"
+            f"{path}: cannot be read: {name}; finished runs are kept; rerun the same command when the storage is back"
         )
     return UserError(f"{path}: cannot be read: {name}; check the tier with 'tierscope doctor' or the system's log")
 
@@ -56,15 +56,13 @@ def broken(source: SampleSource, place: Place, what: str) -> TierscopeError:
     """A sample that is not what was staged. Of a file with another size than it was staged with: that, since staging will see it too."""
     file, inside, tier = place
     path = source.files[tier].path(file)
-    expected, found = _staged_bytes(source, file, tier), _found_bytes(source, path, tier)
-    if expected is None or found is None or stored_size(found) == stored_size(expected):
-        return DamagedDataError(
-            f"{path}: sample {inside}: {what}; delete the file and run again to have it generated anew"
-        )
-    if found < expected:
-        return truncated(path, inside, 0, expected, found)
+    expected, nbytes = _staged_bytes(source, file, tier), _present_bytes(source, path, tier)
+    if expected is None or nbytes is None or stored_size(nbytes) == stored_size(expected):
+        return DamagedDataError(f"{path}: sample {inside}: {what}; delete the file and rerun to generate it again")
+    if nbytes < expected:
+        return truncated(path, inside, 0, expected, nbytes)
     return VanishedDataError(
-        f"{path}: sample {inside}: the file has {found} bytes instead of {expected}; run the same command again: files of another size are written anew"
+        f"{path}: sample {inside}: the file has {nbytes} bytes instead of {expected}; rerun the same command: files of the wrong size are written again"
     )
 
 
@@ -79,7 +77,7 @@ def _staged_bytes(source: SampleSource, file: int, tier: int) -> int | None:
         return None
 
 
-def _found_bytes(source: SampleSource, path: str, tier: int) -> int | None:
+def _present_bytes(source: SampleSource, path: str, tier: int) -> int | None:
     access = source.open_accesses()[tier]
     try:
         fd = access.open(path, READ_FLAGS)
@@ -112,7 +110,7 @@ def verify_samples(
         if not wrong.stored:
             path = source.files[tier].path(place[0])
             raise VanishedDataError(f"{path}: sample {place[1]}: has no checksum in {table.path}; {_AGAIN}")
-        what = f"its checksum is {wrong.found:#010x}, not {wrong.stored:#010x} as when it was staged: damaged, or another sample"
+        what = f"its checksum is {wrong.computed:#010x}, not {wrong.stored:#010x} as when it was staged: damaged, or another sample"
         raise broken(source, place, what)
 
 

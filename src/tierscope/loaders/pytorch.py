@@ -2,7 +2,7 @@
 
 Workers read a sample at a time, as datasets of its users do; batches come in plan order. `read_threads` is the number of workers (0: in the
 rank's own process), `prefetch_size` that of batches which each of them has ready. Workers live as long as the rank: starting them (and
-importing torch in each) is no part of an epoch. What they read passes none of our recorders in Python: ranks are started with the
+importing torch in each) is no part of an epoch. They evict files as our own loaders do; which read of a file is its first and its last is told them, in plan order. What they read passes none of our recorders in Python: ranks are started with the
 preload library (`measure/preloaded.py`).
 """
 
@@ -18,6 +18,7 @@ from torch.utils.data import DataLoader, Dataset
 from tierscope.formats import Format
 from tierscope.helper_process import isolated_children
 from tierscope.loaders.base import Batch, SampleSource, Slots, StepSamples
+from tierscope.loaders.cold_reads import ColdReads, ColdTally, ColdTier
 from tierscope.loaders.preprocess import Floats, Preprocess
 from tierscope.loaders.reader import SampleReader
 from tierscope.loaders.verify import SampleChecks
@@ -37,6 +38,7 @@ class _Place:
     step: int
     sample: tuple[int, int, int, int]  # its number, its file, its number inside it, tier
     compared: bool  # with its checksum
+    edges: tuple[bool, bool]  # whether this is the first read of its file, and the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +46,32 @@ class _Item:
     sample: int
     payload: torch.Tensor
     array: torch.Tensor | None
-    begin_ns: int
+    start_ns: int
     end_ns: int
     check_ns: int
     preprocess_ns: int
+    tallies: tuple[ColdTally, ...] = ()
+
+
+class _ToldUses:
+    """Of the file that is read now; and of one that stays open until another is needed, as files of libraries do."""
+
+    def __init__(self) -> None:
+        self._first = False
+        self._done: set[int] = set()
+
+    def tell(self, file: int, first: bool, last: bool) -> None:
+        self._first = first
+        if last:
+            self._done.add(file)
+
+    def opened(self, _file: int, /) -> bool:
+        return self._first
+
+    def closing(self, file: int, _reads: int, /) -> bool:
+        done = file in self._done
+        self._done.discard(file)
+        return done
 
 
 class _Samples(Dataset[_Item]):  # type: ignore[misc]
@@ -60,15 +84,19 @@ class _Samples(Dataset[_Item]):  # type: ignore[misc]
         self._samples_per_file, self._check = source.samples_per_file, source.check
         self._checks = source.checks
         self._preprocess = preprocess
+        self._cold_tiers: tuple[ColdTier, ...] = source.cold.tiers if source.cold else ()
+        self._cold: ColdReads | None = None
+        self._told = _ToldUses()
         self._reader: SampleReader | None = None
         self._slots: Slots | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_reader": None, "_slots": None}
+        return {**self.__dict__, "_reader": None, "_slots": None, "_cold": None}
 
     def _begin(self) -> tuple[SampleReader, Slots]:
         if self._reader is None or self._slots is None:
             mode, seconds = self._preprocess
+            self._cold = ColdReads(self._cold_tiers, self._format.file_bytes_of) if self._cold_tiers else None
             source = SampleSource(
                 format=self._format,
                 files=self._files,
@@ -79,6 +107,7 @@ class _Samples(Dataset[_Item]):  # type: ignore[misc]
                 check=self._check,
                 checks=self._checks,
                 preprocess=Preprocess(mode, seconds, self._format) if mode != "none" else None,
+                cold=self._cold,
             )
             self._reader = SampleReader(source, Recording(len(self._files), silent=True).lanes(1)[0])
             self._slots = Slots(1, self._format.slot_bytes, source.usual_payload)
@@ -87,12 +116,16 @@ class _Samples(Dataset[_Item]):  # type: ignore[misc]
     def __getitem__(self, place: _Place) -> _Item:
         reader, slots = self._begin()
         sample, file, inside, tier = place.sample
+        self._told.tell(file, *place.edges)
+        if self._cold:
+            self._cold.begin(self._told)
         work = StepSamples(place.step, [sample], [file], [inside], [tier], compared=[0] if place.compared else ())
         done = reader.read(work, slots.slots, slots.payloads)
         arrays, preprocess_ns = reader.preprocess(work, done.payloads)
         payload = torch.frombuffer(bytearray(done.payloads[0]), dtype=torch.uint8)
         array = torch.from_numpy(arrays[0]) if arrays else None
-        return _Item(sample, payload, array, done.start, done.read, done.check_ns, preprocess_ns)
+        tallies = tuple(self._cold.tallies) if self._cold else ()
+        return _Item(sample, payload, array, done.start, done.read, done.check_ns, preprocess_ns, tallies)
 
 
 @dataclass(slots=True)
@@ -101,6 +134,7 @@ class _Steps:
 
     batch_size: int
     checks: SampleChecks | None
+    cold: ColdReads | None
     blocks: Iterator[Block] = field(default_factory=lambda: iter(()))
 
     def __iter__(self) -> Iterator[list[_Place]]:
@@ -111,8 +145,14 @@ class _Steps:
             compared = set(self.checks.chosen(block.samples) if self.checks else ())
             for start in range(0, len(places), self.batch_size):
                 batch = places[start : start + self.batch_size]
-                yield [_Place(step, place, at in compared) for at, place in enumerate(batch, start)]
+                yield [
+                    _Place(step, place, at in compared, self._edges(place[1])) for at, place in enumerate(batch, start)
+                ]
                 step += 1
+
+    def _edges(self, file: int) -> tuple[bool, bool]:
+        uses = self.cold.uses if self.cold else None
+        return (uses.opened(file), uses.closing(file, 1)) if uses else (False, False)
 
 
 def _collate(items: list[_Item]) -> list[_Item]:
@@ -127,7 +167,8 @@ class TorchLoader:
     ) -> None:
         del recording
         options = source.options or Reader()
-        self._steps = _Steps(batch_size, source.checks)
+        self._cold = source.cold
+        self._steps = _Steps(batch_size, source.checks, source.cold)
         workers: dict[str, Any] = {}
         if threads:
             workers = {
@@ -151,12 +192,15 @@ class TorchLoader:
     def batches(self, blocks: Iterator[Block]) -> Iterator[Batch]:
         self._steps.blocks = blocks
         for step, items in enumerate(self._loader):
+            if self._cold:
+                for item in items:
+                    self._cold.add(item.tallies)
             arrays: list[Floats] = [item.array.numpy() for item in items if item.array is not None]
             yield Batch(
                 step,
                 np.array([item.sample for item in items], np.int64),
                 [memoryview(item.payload.numpy()) for item in items],
-                max(item.end_ns for item in items) - min(item.begin_ns for item in items),
+                max(item.end_ns for item in items) - min(item.start_ns for item in items),
                 sum(item.check_ns for item in items),
                 sum(item.preprocess_ns for item in items),
                 arrays,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from tierscope.formats import LIBRARY, NOTHING, WHOLE
 from tierscope.loaders.base import SampleSource, StepSamples
+from tierscope.loaders.buffered import ReadBuffer, Run, runs_of
 from tierscope.loaders.collective import CollectiveFiles
 from tierscope.loaders.library import LibraryFiles
 from tierscope.loaders.preprocess import Floats
@@ -63,11 +64,13 @@ class SampleReader:
         self._reading = source.format.reading
         self._library = LibraryFiles(source, self._accesses, lane) if self._reading == LIBRARY else None
         self._collective = CollectiveFiles(source, lane) if source.together else None
+        self._buffer = ReadBuffer() if source.buffered else None
         self._whole_files = False
         if source.uniform:
             extents = source.format.extents(0, 0)
-            one_read = len(extents) == 1 and extents[0].nbytes <= source.transfer_bytes
-            self._whole_files = source.samples_per_file == 1 and one_read and lane.alone
+            single_read = len(extents) == 1 and extents[0].nbytes <= source.transfer_bytes
+            plain = source.samples_per_file == 1 and source.cold is None
+            self._whole_files = plain and single_read and lane.alone
 
     def close(self) -> Punctuality:
         """Give up the ways to the tiers; how well the emulated ones kept their times."""
@@ -107,7 +110,7 @@ class SampleReader:
         else:
             self._read_extents(work, slots)
             if not self._source.uniform:
-                filled, payloads = self._found(work, slots)
+                filled, payloads = self._filled(work, slots)
         read_done = _now()
         self._check(work, filled, payloads)
         checked = _now()
@@ -129,7 +132,7 @@ class SampleReader:
 
         return preprocess_samples(self._source, places, payloads)
 
-    def _found(self, work: StepSamples, slots: Sequence[memoryview]) -> tuple[list[memoryview], list[memoryview]]:
+    def _filled(self, work: StepSamples, slots: Sequence[memoryview]) -> tuple[list[memoryview], list[memoryview]]:
         """What of each slot was read, and the payload in it, where samples differ."""
         form = self._source.format
         filled, payloads = [], []
@@ -140,13 +143,14 @@ class SampleReader:
 
     def _read_to_end(self, work: StepSamples, slots: Sequence[memoryview]) -> list[memoryview]:
         """Files of one sample whose size is found by reading until there is no more, as readers of such files do."""
-        lane, found = self.lane, []
+        lane, contents = self.lane, []
         for file, tier, slot in zip(work.files, work.tiers, slots, strict=True):
             access, path, fd, done = self._accesses[tier], self._source.files[tier].path(file), -1, 0
             try:
                 lane.begin()
                 fd = access.open(path, READ_FLAGS)
                 lane.end(tier, OPEN, file, 0, 0)
+                self._opened(tier, file, fd)
                 while True:
                     lane.begin()
                     got = access.preadv(fd, (slot[done : done + self._source.transfer_bytes],), done)
@@ -155,7 +159,7 @@ class SampleReader:
                     if not got or done == slot.nbytes:
                         break
                 closing, fd = fd, -1
-                self._close(tier, file, closing)
+                self._close(tier, file, closing, 1)
             except OSError as error:
                 lane.abandon()
                 raise explain(error, path) from None
@@ -164,8 +168,8 @@ class SampleReader:
                     access.close(fd)
             if not done:
                 raise broken(self._source, (file, 0, tier), "it is empty")
-            found.append(slot[:done])
-        return found
+            contents.append(slot[:done])
+        return contents
 
     @staticmethod
     def _read_by(
@@ -227,7 +231,7 @@ class SampleReader:
                 if got != slot.nbytes:
                     self._read_rest(tier, file, fd, path, slot, got, (t0, t1, t2))
                     closing, fd = fd, -1
-                    self._close(tier, file, closing)
+                    self._close(tier, file, closing, 1)
                     continue
                 closing, fd = fd, -1
                 access.close(closing)
@@ -254,20 +258,30 @@ class SampleReader:
     def _read_extents(self, work: StepSamples, slots: Sequence[memoryview]) -> None:
         """The general way: any number of extents and transfers; neighbours in one file share an open."""
         lane = self.lane
-        open_file, open_tier, fd, path = -1, -1, -1, ""
+        open_file, open_tier, fd, path, reads = -1, -1, -1, "", 0
         access = self._accesses[0]
+        runs = runs_of(self._source.format, work) if self._buffer else []
         try:
-            for file, inside, tier, slot in zip(work.files, work.inside, work.tiers, slots, strict=False):
+            for at, (file, inside, tier, slot) in enumerate(
+                zip(work.files, work.inside, work.tiers, slots, strict=False)
+            ):
                 if (file, tier) != (open_file, open_tier):
                     if open_file >= 0:
                         closing, open_file = open_file, -1
-                        self._close(open_tier, closing, fd)
+                        self._close(open_tier, closing, fd, reads)
                     access = self._accesses[tier]
                     path = self._source.files[tier].path(file)
                     lane.begin()
                     fd = access.open(path, READ_FLAGS)
                     lane.end(tier, OPEN, file, 0, 0)
-                    open_file, open_tier = file, tier
+                    open_file, open_tier, reads = file, tier, 0
+                    self._opened(tier, file, fd)
+                    if self._buffer:
+                        self._buffer.clear()
+                reads += 1
+                if self._buffer:
+                    self._cut(self._buffer, tier, (file, inside), fd, path, runs[at], slot)
+                    continue
                 filled = 0
                 for extent in self._source.format.extents(inside, file):
                     part = slot[filled : filled + extent.nbytes]
@@ -275,7 +289,7 @@ class SampleReader:
                     filled += extent.nbytes
             if open_file >= 0:
                 closing, open_file = open_file, -1
-                self._close(open_tier, closing, fd)
+                self._close(open_tier, closing, fd, reads)
         except OSError as error:
             lane.abandon()
             raise explain(error, path) from None
@@ -283,10 +297,41 @@ class SampleReader:
             if open_file >= 0:
                 access.close(fd)
 
-    def _close(self, tier: int, file: int, fd: int) -> None:
+    def _opened(self, tier: int, file: int, fd: int) -> None:
+        """Between two operations: no part of either."""
+        if self._source.cold:
+            self._source.cold.opened(self._accesses[tier], fd, tier, file)
+
+    def _close(self, tier: int, file: int, fd: int, reads: int) -> None:
+        """`reads`: samples that came through this descriptor."""
+        if self._source.cold:
+            self._source.cold.closing(self._accesses[tier], fd, tier, file, reads)
         self.lane.begin()
         self._accesses[tier].close(fd)
         self.lane.end(tier, CLOSE, file, 0, 0)
+
+    def _cut(
+        self,
+        buffer: ReadBuffer,
+        tier: int,
+        sample: tuple[int, int],
+        fd: int,
+        path: str,
+        run: Run,
+        slot: memoryview,
+    ) -> None:
+        """A sample from what is held of its file; what is missing is read a transfer at a time, up to the end of the run."""
+        lane, preadv, done = self.lane, self._accesses[tier].preadv, 0
+        into = slot[: run.extent.nbytes]
+        while (done := buffer.take(run.extent.offset, into, done)) < into.nbytes:
+            offset = run.extent.offset + done
+            piece = buffer.room(min(self._source.transfer_bytes, run.end - offset), into[done:])
+            lane.begin()
+            got = preadv(fd, (piece,), offset)
+            lane.end(tier, READ, sample[0], offset, got)
+            if got == 0:
+                raise truncated(path, sample[1], run.extent.offset, into.nbytes, done)
+            done += buffer.filled(offset, got)
 
     def _read_extent(
         self, tier: int, sample: tuple[int, int], fd: int, path: str, offset: int, into: memoryview, done: int = 0

@@ -1,6 +1,6 @@
 """`data_loader: tensorflow`: a pipeline of tf.data reads, with TensorFlow's own threads and its own file system code.
 
-TFRecord files that are read from begin to end go through TFRecordDataset, with `transfer_size` as its buffer; files of one sample
+TFRecord files that are read from beginning to end go through TFRecordDataset, with `transfer_size` as its buffer; files of one sample
 through `read_file`, `read_threads` of them at a time, in order. Nothing else can be read by tf.data without Python (`spec/check.py`). What it reads passes none of our
 recorders in Python: ranks are started with the preload library (`measure/preloaded.py`).
 """
@@ -65,13 +65,13 @@ class TfDataLoader:
         except tf.errors.NotFoundError as error:
             raise _vanished(error) from None
         except tf.errors.OpError as error:
-            raise DamagedDataError(f"{error.message.splitlines()[0]}; delete the file and run again") from None
+            raise DamagedDataError(f"{error.message.splitlines()[0]}; delete the file and rerun") from None
 
     def _batch(self, work: StepSamples, values: Any, read_ns: int) -> Batch:
         form = self._source.format
         stored = [memoryview(value) for value in values]
         places = list(zip(work.files, work.inside, work.tiers, strict=True))
-        begin = _now()
+        start = _now()
         payloads: list[memoryview] = stored
         if not self._records:
             if self._source.check and form.has_checks:
@@ -80,7 +80,7 @@ class TfDataLoader:
                 payloads = [value[self._source.usual_payload] for value in stored]
         if work.compared:
             self._compare(work, places, payloads)
-        checked = _now() - begin
+        checked = _now() - start
         arrays, preprocess_ns = preprocess_samples(self._source, lambda: places, payloads)
         return Batch(work.step, np.array(work.samples, np.int64), payloads, read_ns, checked, preprocess_ns, arrays)
 

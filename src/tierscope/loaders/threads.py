@@ -70,7 +70,9 @@ class ThreadLoader:
         self._done: SimpleQueue[_Part] = SimpleQueue()
         self._at_last: TierscopeError | None = None  # what went wrong when all was read
         form = source.format
-        self._free = [Slots(batch_size, form.slot_bytes, source.usual_payload) for _ in range(prefetch + 1)]
+        self._free = [
+            Slots(batch_size, form.slot_bytes, source.usual_payload, pin=source.pin) for _ in range(prefetch + 1)
+        ]
         self._readers = [SampleReader(source, lane) for lane in recording.lanes(max(1, threads))]
         self._threads = [
             threading.Thread(target=self._serve, args=(reader,), name=f"reader-{number}", daemon=True)

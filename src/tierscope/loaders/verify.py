@@ -22,7 +22,7 @@ _COMPARE_SECONDS, _COMPARE_RATE = 70e-6, 7.5e9  # of one comparison, and bytes a
 _READ_SECONDS, _READ_RATE = 4e-6, 5e9  # of the fastest read of a file
 _SHARE, _LEAST = 0.01, 128
 _SPREAD = 0x9E3779B1  # neighbours are far apart
-_BEGIN = 0x7F4A7C15
+_START = 0x7F4A7C15
 _WORD = (1 << 32) - 1
 
 
@@ -91,9 +91,9 @@ class SampleChecks:
         if self.every <= 1:
             return list(range(len(samples))) if self.every else []
         limit = (_WORD + 1) // self.every
-        spread = samples.astype(np.uint64) * np.uint64(_SPREAD) + np.uint64(_BEGIN + self.turn % self.every * limit)
-        found: list[int] = np.flatnonzero((spread & np.uint64(_WORD)) < limit).tolist()
-        return found
+        spread = samples.astype(np.uint64) * np.uint64(_SPREAD) + np.uint64(_START + self.turn % self.every * limit)
+        places: list[int] = np.flatnonzero((spread & np.uint64(_WORD)) < limit).tolist()
+        return places
 
 
 def chosen_between(chosen: list[int], start: int, stop: int) -> list[int]:

@@ -18,11 +18,12 @@ from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.run import RunTask, run_rank
 from tierscope.bench.tasks import ClaimTask, StageTask, SurveyTask, perform
 from tierscope.errors import UserError
-from tierscope.measure.storages import check_storages, filesystems
+from tierscope.measure.storages import check_dropping, check_storages, filesystems
 from tierscope.measure.trained import check_training
 from tierscope.output import handover
 from tierscope.output.disk_errors import explained, plain
 from tierscope.output.durable import write_file
+from tierscope.recording.recorders import BUILTIN
 from tierscope.spec import dump, sweep
 from tierscope.spec.study import Point, Study
 from tierscope.trace.provenance import provenance
@@ -38,26 +39,26 @@ def run_away(study: Study, folder: str, data: str, say: Callable[[str], None]) -
     points = list(sweep.points(study))
     _check(study, points, data)
     if os.path.lexists(os.path.join(folder, STUDY)):
-        raise UserError(f"{folder}: holds runs already; give an empty folder")
-    with explained(folder, plain("give another folder")):
+        raise UserError(f"{folder}: already contains runs; choose an empty directory")
+    with explained(folder, plain("choose another directory")):
         os.makedirs(folder, exist_ok=True)
         write_file(os.path.join(folder, STUDY), dump.to_yaml(study).encode())
     staged: set[Any] = set()
     for repetition in range(1, study.repetitions + 1):
         for point in points:
             _stage(point.study, data, staged)
-            begin = time.monotonic()
+            started = time.monotonic()
             run = ResolvedRun.of(point.study)
             task = RunTask(run.study, run.loader, data, None, "real", None, repetition=repetition, train=start_training)
-            ranks = [until_undisturbed(f"point {point.index}, repetition {repetition}", partial(_alone, task), say)]
+            ranks = [until_undisturbed(f"point {point.index}, repetition {repetition}", partial(_run_rank, task), say)]
             about = _about(point, repetition, data, run)
             handover.save(os.path.join(folder, NAME.format(point=point.index, repetition=repetition)), about, ranks)
             say(
-                f"point {point.index} {json.dumps(dict(point.sweep))} repetition {repetition}: {time.monotonic() - begin:.1f} s"
+                f"point {point.index} {json.dumps(dict(point.sweep))} repetition {repetition}: {time.monotonic() - started:.1f} s"
             )
 
 
-def _alone(task: RunTask) -> RankTrace:
+def _run_rank(task: RunTask) -> RankTrace:
     with noting_stops() as stops:
         rank = run_rank(task, Alone())
         refuse_suspended((), stops.take())
@@ -65,17 +66,16 @@ def _alone(task: RunTask) -> RankTrace:
 
 
 def _check(study: Study, points: list[Point], data: str) -> None:
-    check_training((point.study for point in points), "builtin")
+    check_training((point.study for point in points), BUILTIN)
     check_storages((point.study for point in points), data)
+    check_dropping((point.study for point in points), data)
     for point in points:
         if point.study.system.ranks != 1:
-            raise UserError(
-                "system.nodes × system.ranks_per_node must be 1 for runs that are handed over; set both to 1"
-            )
+            raise UserError("system.nodes × system.ranks_per_node must be 1 with --hand-over; set both to 1")
     if any(tier.emulate for point in points for tier in point.study.system.tiers):
-        raise UserError("emulate: true is not for runs that are handed over; use real paths")
+        raise UserError("emulate: true does not work with --hand-over; use real paths")
     if study.workload.model.network is None and not any("model" in path for path in study.changing):
-        raise UserError("runs are handed over from 'tierscope train'; name a network with --model")
+        raise UserError("--hand-over works only with 'tierscope train'; name a network with --model")
 
 
 def _stage(study: Study, data: str, staged: set[Any]) -> None:

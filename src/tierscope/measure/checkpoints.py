@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from tierscope.dataset.checkpoints import checkpoint_bytes, ranks_together, tier_of
 from tierscope.errors import UserError
-from tierscope.measure.profiled import BUILTIN
+from tierscope.plan.checkpoints import checkpoint_bytes, ranks_together, tier_of
 from tierscope.plan.planned import planned
+from tierscope.recording.recorders import BUILTIN
 from tierscope.spec.study import Study
 from tierscope.trace.description import CheckpointSummary
 from tierscope.trace.rank_trace import CheckpointLog, RankTrace
@@ -22,8 +22,12 @@ def check_checkpoints(studies: Iterable[Study], profiler: str = BUILTIN) -> None
             continue
         if profiler != BUILTIN:
             raise UserError(
-                f"--profiler {profiler} is for runs without checkpoints; set {_KEY}.steps_between_checkpoints and "
-                f"{_KEY}.epochs_between_checkpoints to 0, or leave --profiler out"
+                f"--profiler {profiler} does not work with checkpoints; set {_KEY}.steps_between_checkpoints and "
+                f"{_KEY}.epochs_between_checkpoints to 0, or remove --profiler"
+            )
+        if wanted.drain:
+            raise UserError(
+                f"{_KEY}.drain = true; 'tierscope run' does not copy checkpoints to another tier: set false, or use 'tierscope simulate'"
             )
         _check_capacity(study)
 
@@ -34,22 +38,22 @@ def _check_capacity(study: Study) -> None:
     tier = study.system.tiers[index]
     if tier.capacity is None or study.placement.policy != "pinned":
         return
-    alone = tier.visible_to == "node"
+    per_node = tier.visible_to == "node"
     form, plan = planned(study)
-    staged = plan.files_held(index, 0 if alone else None) * form.file_bytes
+    staged = plan.files_held(index, 0 if per_node else None) * form.file_bytes
     wanted = study.workload.checkpoint
     needed = (wanted.keep + 1) * checkpoint_bytes(wanted, ranks_together(study, 0), study.system.ranks)
     if staged + needed > tier.capacity:
         raise UserError(
-            f"{_KEY}.keep = {wanted.keep}; that many and one more take {about_bytes(needed)} on {tier.name} beside {about_bytes(staged)} of data, "
-            f"which holds {about_bytes(tier.capacity)}: lower it, write to another tier, or raise system.tiers.{tier.name}.capacity if there is room"
+            f"{_KEY}.keep = {wanted.keep}; that many checkpoints and one more take {about_bytes(needed)} on {tier.name}, plus {about_bytes(staged)} of data, "
+            f"but {tier.name} holds only {about_bytes(tier.capacity)}: lower it, write to another tier, or raise system.tiers.{tier.name}.capacity if there is space"
         )
 
 
 def checkpoints_of(study: Study, ranks: Sequence[RankTrace]) -> CheckpointSummary:
     """How many, how large, and how long each took the rank that took longest; the recovery too, where one was asked for."""
     logs = [rank.checkpoints for rank in ranks if rank.checkpoints and rank.checkpoints.nbytes]
-    slowest = [max(each) for each in zip(*(log.seconds for log in logs), strict=True)]
+    slowest = [max(of_all_ranks) for of_all_ranks in zip(*(log.seconds for log in logs), strict=True)]
     recovered = [log for log in logs if log.recovery_seconds is not None]
     return CheckpointSummary(
         tier=study.system.tiers[tier_of(study)].name,

@@ -7,7 +7,7 @@ from tierscope.plan.file_format import make_format
 from tierscope.spec.study import Study
 
 _KEY = "workload.reader.file_access = collective"
-COLLECTIVE_NOTE = "file_access: collective: ranks wait for one another inside reads, which is part of READ"
+COLLECTIVE_NOTE = "file_access: collective: ranks wait for each other inside reads; these waits count as READ"
 
 
 def check_collective(studies: Iterable[Study], launcher: str) -> None:
@@ -17,11 +17,11 @@ def check_collective(studies: Iterable[Study], launcher: str) -> None:
             continue
         if study.system.ranks == 1:
             raise UserError(
-                f"system.ranks_per_node = 1, but {_KEY} lets several ranks read together; set 2 or more, or file_access: shared"
+                f"system.ranks_per_node = 1, but {_KEY} needs several ranks; set 2 or more, or file_access: shared"
             )
         if launcher != "mpi":
             raise UserError(
-                f"{_KEY} reads through MPI-IO, but no launcher started the ranks; start it with "
+                f"{_KEY} uses MPI-IO, but the ranks were not started by a launcher; start it with "
                 f"'mpirun -n {study.system.ranks} tierscope run …' or srun, or set file_access: shared"
             )
         _check_format(study)

@@ -42,10 +42,10 @@ def _summed(epochs: Sequence[RankEpoch]) -> KernelIo | None:
     if not counts or len(counts) < len(epochs):
         return None
     return KernelIo(
-        sum(one.read_bytes for one in counts),
-        sum(one.written_bytes for one in counts),
-        sum(one.device_read_bytes for one in counts),
-        sum(one.faults for one in counts),
+        sum(count.read_bytes for count in counts),
+        sum(count.written_bytes for count in counts),
+        sum(count.device_read_bytes for count in counts),
+        sum(count.faults for count in counts),
     )
 
 

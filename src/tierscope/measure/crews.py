@@ -68,8 +68,8 @@ def check_layout(study: Study, who: list[Who]) -> None:
     if any(len(set(node)) != 1 for node in nodes) or len(set(places)) != system.nodes:
         hosts = len(set(places))
         raise UserError(
-            f"the study says {counted(system.nodes, 'node')} with {counted(system.ranks_per_node, 'rank')} each, but the launcher spread {counted(len(who), 'rank')} "
-            f"over {counted(hosts, 'node')} differently; place ranks in blocks (mpirun --map-by ppr:{system.ranks_per_node}:node, srun -m block) "
+            f"the study says {counted(system.nodes, 'node')} with {counted(system.ranks_per_node, 'rank')} each, but the launcher placed {counted(len(who), 'rank')} "
+            f"on {counted(hosts, 'node')} differently; place ranks in blocks (mpirun --map-by ppr:{system.ranks_per_node}:node, srun -m block) "
             "or set system.nodes and system.ranks_per_node to match"
         )
 

@@ -84,6 +84,6 @@ def training_of(study: Study, ranks: Sequence[RankTrace]) -> TrainingSummary | N
         first_loss=logs[0].first_loss,
         last_loss=logs[0].last_loss,
         peak_memory_bytes=max(peaks) if peaks else None,
-        predicted_memory_bytes=predicted.peak,
+        predicted_memory_bytes=predicted.peak + max(log.ahead_bytes for log in logs),
         repeated=max(log.repeated for log in logs),
     )

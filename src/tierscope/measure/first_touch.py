@@ -3,16 +3,15 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from tierscope.bench.checkpoint_files import LANE as CHECKPOINTS
 from tierscope.errors import UserError
 from tierscope.formats import FORMATS, Format
 from tierscope.loaders.choose import fills_as_it_reads
 from tierscope.measure.natively import refuse_native
-from tierscope.measure.profiled import BUILTIN
 from tierscope.plan.planned import planned
 from tierscope.plan.policies import Caches
+from tierscope.recording.recorders import BUILTIN
 from tierscope.spec.study import Dataset, Placement, Study
-from tierscope.trace.ops import KINDS, OPEN
+from tierscope.trace.ops import CHECKPOINT_LANES, KINDS, OPEN
 from tierscope.trace.rank_trace import RankTrace
 
 _KEY = "placement.policy"
@@ -24,7 +23,7 @@ def check_policies(studies: Iterable[Study], profiler: str = BUILTIN) -> None:
         policy = study.placement.policy
         if policy not in ("pinned", "first-touch"):
             raise UserError(
-                f"{_KEY} = {policy}; the benchmark knows pinned and first-touch only: set one of them, or use 'tierscope simulate'"
+                f"{_KEY} = {policy}; 'tierscope run' supports only pinned and first-touch: set one of them, or use 'tierscope simulate'"
             )
         if fills_as_it_reads(study):
             _check_first_touch(study, profiler)
@@ -37,13 +36,13 @@ def _check_first_touch(study: Study, profiler: str) -> None:
         key, value, fix = wrong
         raise UserError(
             f"{_KEY} = first-touch, but workload.dataset.{key} = {value}; "
-            f"ranks copy files that they read as a whole and that are all of one size: set it to {fix}, set pinned, or use 'tierscope simulate'"
+            f"only whole files of equal size can be copied: set it to {fix}, set pinned, or use 'tierscope simulate'"
         )
-    why = f"{_KEY} = first-touch, and the native loader copies no files"
+    why = f"{_KEY} = first-touch, and the native loader does not copy files"
     refuse_native(study.workload.reader, why, "pinned", "auto or threads")
     if profiler != BUILTIN:
         raise UserError(
-            f"--profiler {profiler} is for {_KEY} = pinned; this study has first-touch: set pinned, or leave --profiler out"
+            f"--profiler {profiler} works only with {_KEY} = pinned, not first-touch: set pinned, or remove --profiler"
         )
     Caches(study, plan, form.file_bytes, node=0)  # refuses what cannot be followed
 
@@ -68,9 +67,9 @@ def staged_as(study: Study) -> Study:
 
 def hit_rates(ranks: Sequence[RankTrace]) -> dict[int, float]:
     """By epoch: the share of samples that were not read from the last tier. Each of them is a file of its own."""
-    found: dict[int, float] = {}
+    rates: dict[int, float] = {}
     for epochs in zip(*(rank.epochs for rank in ranks), strict=True):
-        lanes = [lane for epoch in epochs for lane in epoch.lanes if lane.lane != CHECKPOINTS]
+        lanes = [lane for epoch in epochs for lane in epoch.lanes if lane.lane not in CHECKPOINT_LANES]
         opens = sum(int(lane.ops.reshape(-1, len(KINDS))[-1, OPEN]) for lane in lanes)
-        found[epochs[0].epoch] = 1 - opens / sum(epoch.samples for epoch in epochs)
-    return found
+        rates[epochs[0].epoch] = 1 - opens / sum(epoch.samples for epoch in epochs)
+    return rates

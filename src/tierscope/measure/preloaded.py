@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from tierscope.bench.crew import LocalCrew
+from tierscope.bench.live import LiveBoardAt
 from tierscope.bench.profiled import PRELOADED, Watched
 from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.run import RunTask
@@ -50,19 +51,19 @@ def check_preload(studies: Sequence[Study], ops: bool, launcher: str) -> None:
     if package and importlib.util.find_spec(package) is None:
         raise UserError(f"{key} needs the package {package}; pip install 'tierscope[{LOADERS[name].extra}]'")
     if library.load() is None:
-        raise UserError(f"{key} is recorded by our C library, which was not built; {library.BUILD_ADVICE}")
+        raise UserError(f"{key} needs Tierscope's C library, which was not built; {library.BUILD_ADVICE}")
     if launcher != "local":
         raise UserError(
-            f"{key} works with ranks that we start on this machine; under a launcher trace your own program: "
+            f"{key} works only with ranks on this machine; under a launcher, trace your own program: "
             "'mpirun … tierscope trace …' records any loader"
         )
     if ops:
-        raise UserError(f"{key}: operations of its processes are summed up, not listed; leave --ops out")
+        raise UserError(f"{key}: operations are summed, not listed; remove --ops")
     for study in wanting:
         emulated = next((tier.name for tier in study.system.tiers if tier.emulate), None)
         if emulated and study.system.nodes > 1:
             raise UserError(
-                f"{key} on emulated tiers works on one node, but system.nodes = {study.system.nodes} and tier {emulated} is emulated; "
+                f"{key} with emulated tiers works only on one node, but system.nodes = {study.system.nodes} and tier {emulated} is emulated; "
                 "set nodes: 1, or data_loader: auto"
             )
 
@@ -71,31 +72,34 @@ class Preloading:
     def __init__(self, out: str) -> None:
         self._out = out
 
-    def measure(self, key: RunKey, run: ResolvedRun, compute: str, watch: Watch) -> ProfiledRun:
+    def measure(
+        self, key: RunKey, run: ResolvedRun, compute: str, watch: Watch, live: LiveBoardAt | None = None
+    ) -> ProfiledRun:
         study = run.study
         folder = make_scratch(self._out, f"preload-{key.point:04d}-r{key.repetition}")
         tiers = tier_prefixes(study, self._out)
-        variables = Builtin().prepare(folder, RecordingRequest(command=(), tiers=tiers))
+        evict = bool(study.workload.reader.evict) and LOADERS[run.loader].evicted_in_c
+        variables = Builtin().prepare(folder, RecordingRequest(command=(), tiers=tiers, evict=evict))
         before = kernel_io()
         with LocalCrew(study.system.ranks, variables, numbered=True) as crew:
             watched = Watched(PRELOADED, folder)
-            task = RunTask(study, run.loader, self._out, None, compute, None, watched, key.repetition)
+            task = RunTask(study, run.loader, self._out, None, compute, None, watched, key.repetition, live=live)
             ranks: list[RankTrace] = crew.call(task, watch.advance)
             crew.leave(_ENDING_SECONDS)
         kernel = counted_since(before)
-        found = collect(folder, [tier.name for tier in tiers], lambda _: False, time.monotonic_ns())
+        collected = collect(folder, [tier.name for tier in tiers], lambda _: False, time.monotonic_ns())
         emulated = [tier.name for tier in study.system.tiers if tier.emulate]
-        covered = coverage_of(folder, found, kernel, emulated)
+        covered = coverage_of(folder, collected, kernel, emulated)
         clear_scratch(self._out, os.path.basename(folder))
         per_node, epochs = study.system.ranks_per_node, study.workload.train.epochs
-        rows = found.table.filter(
+        rows = collected.table.filter(
             pl.col("record") == "io", pl.col("rank").is_not_null(), pl.col("epoch") <= epochs
         ).with_columns(
             point=pl.lit(key.point, pl.Int32),
             repetition=pl.lit(key.repetition, pl.Int32),
             node=(pl.col("rank") // per_node).cast(pl.Int32),
         )
-        wall = ("wall", RANK_WALL) if RANK_WALL in found.provides else ()
+        wall = ("wall", RANK_WALL) if RANK_WALL in collected.provides else ()
         if not wall:  # sums over processes are no wall seconds
             rows = rows.with_columns(wall_seconds=pl.lit(None, pl.Float64))
         provides = ("epochs", "lanes", "busy", *wall, "steps", "cold")

@@ -15,6 +15,7 @@ from typing import cast
 import polars as pl
 
 from tierscope.bench.crew import LocalCrew
+from tierscope.bench.live import LiveBoardAt
 from tierscope.bench.profiled import Watched, is_epoch_folder
 from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.run import RunTask
@@ -30,7 +31,7 @@ from tierscope.output.ours import LOG_NAMES, Rules
 from tierscope.output.result import clear_scratch, make_scratch
 from tierscope.output.walk import remove_ours
 from tierscope.recording.profilers import Profiler, Ran
-from tierscope.recording.recorders import RECORDERS, RecordingRequest
+from tierscope.recording.recorders import BUILTIN, RECORDERS, RecordingRequest
 from tierscope.spec.study import Study
 from tierscope.spec.traced import TracedTier
 from tierscope.storage.files import tier_root
@@ -40,7 +41,6 @@ from tierscope.trace.rank_trace import RankTrace
 from tierscope.trace.trace import RunKey, Trace
 from tierscope.watch import Watch
 
-BUILTIN = "builtin"
 _WRITING_SECONDS = 600.0  # for a profiler to write its logs when its process ends
 _PROVIDES = ("epochs", "busy", "steps", "cold")
 
@@ -61,7 +61,7 @@ class ProfiledRun:
 class Profiling:
     def __init__(self, name: str, out: str) -> None:
         if not RECORDERS[name].profiler:
-            raise UserError(f"--profiler {name}: measures by itself; leave --profiler out")
+            raise UserError(f"--profiler {name}: is not a profiler; remove --profiler")
         self.name, self._out, self._profiler = name, out, cast(Profiler, RECORDERS.load(name)())
 
     def check(self, studies: Sequence[Study], ops: bool, launcher: str) -> list[str]:
@@ -69,20 +69,22 @@ class Profiling:
         name = self.name
         if launcher != "local":
             raise UserError(
-                f"--profiler {name} is for ranks that we start on this machine; under a launcher put it into the ranks' environment "
+                f"--profiler {name} works only with ranks on this machine; under a launcher, set it in the ranks' environment "
                 "yourself (LD_PRELOAD and its variables, workload.reader.data_loader: threads), then 'tierscope analyze LOGS'"
             )
         if ops:
-            raise UserError(f"--ops is for --profiler {BUILTIN}; {name} records in its own way")
+            raise UserError(f"--ops requires --profiler {BUILTIN}; remove --ops, or --profiler {name}")
         notes = self._profiler.check_study(studies)
         for study in studies:
             _refuse_unseen(study, name)
         instead = {choose_loader(study, seen=True) for study in studies if LOADERS[choose_loader(study)].in_c}
         if instead:
-            notes.append(f"{name} does not see what the native loader reads: {', '.join(sorted(instead))} instead")
+            notes.append(f"{name} does not record reads of the native loader: {', '.join(sorted(instead))} instead")
         return notes
 
-    def measure(self, key: RunKey, run: ResolvedRun, compute: str, watch: Watch) -> ProfiledRun:
+    def measure(
+        self, key: RunKey, run: ResolvedRun, compute: str, watch: Watch, live: LiveBoardAt | None = None
+    ) -> ProfiledRun:
         study = run.study
         name = f"{key.point:04d}-r{key.repetition}"
         folder = make_scratch(self._out, f"profile-{name}")
@@ -91,15 +93,15 @@ class Profiling:
         with LocalCrew(study.system.ranks, variables) as crew:
             who = crew.call(WhoTask(), lambda _: None)
             watched = Watched(self.name, folder)
-            task = RunTask(study, run.loader, self._out, None, compute, None, watched, key.repetition)
+            task = RunTask(study, run.loader, self._out, None, compute, None, watched, key.repetition, live=live)
             ranks: list[RankTrace] = crew.call(task, watch.advance)
             if bad := crew.leave(_WRITING_SECONDS):
                 raise StoppedError(
-                    f"{bad[0]} when {self.name} had its logs to write; finished runs are kept, run again to go on"
+                    f"{bad[0]} while {self.name} was writing its logs; finished runs are kept; rerun to continue"
                 )
         logs = self._keep(folder, os.path.join(self._out, "logs", name))
         rules = TierRules({tier.name: tier.prefixes for tier in tiers})
-        ran = [Ran(one.rank, one.pid, _spans(rank)) for one, rank in zip(who, ranks, strict=True)]
+        ran = [Ran(identity.rank, identity.pid, _spans(rank)) for identity, rank in zip(who, ranks, strict=True)]
         try:
             trace = self._profiler.trace_of(logs, rules, ran)
         except UserError as error:
@@ -122,7 +124,7 @@ class Profiling:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                 raise
             raise ForeignDirectoryError(
-                f"{target}: is a link or no directory, and logs belong there; remove it, or give another --out"
+                f"{target}: is a link or not a directory; remove it, or choose another --out"
             ) from None
         kept = []
         for path in self._profiler.written(folder):
@@ -132,7 +134,7 @@ class Profiling:
             move_file(path, kept[-1], self._out)
         clear_scratch(self._out)
         if not kept:
-            raise UserError(f"{self.name} wrote no log; look at what it printed, or leave --profiler out")
+            raise UserError(f"{self.name} wrote no log; check its output, or remove --profiler")
         return kept
 
     def _missed_bytes(self, io: pl.DataFrame, ranks: Sequence[RankTrace]) -> int:
@@ -142,13 +144,13 @@ class Profiling:
         missed = 0
         for rank in ranks:
             for epoch in rank.epochs:
-                found = seen.get((rank.rank, epoch.epoch), 0)
-                if not found and epoch.payload_bytes:
+                seen_bytes = seen.get((rank.rank, epoch.epoch), 0)
+                if not seen_bytes and epoch.payload_bytes:
                     raise UserError(
-                        f"{self.name} saw nothing of what rank {rank.rank} read in epoch {epoch.epoch}; look at what it printed, "
-                        "or leave --profiler out"
+                        f"{self.name} recorded no reads of rank {rank.rank} in epoch {epoch.epoch}; check its output, "
+                        "or remove --profiler"
                     )
-                missed += max(0, epoch.payload_bytes - found)
+                missed += max(0, epoch.payload_bytes - seen_bytes)
         return missed
 
 
@@ -164,10 +166,10 @@ def _refuse_unseen(study: Study, name: str) -> None:
     for tier in study.system.tiers:
         if tier.emulate:
             raise UserError(
-                f"system.tiers.{tier.name}.emulate = true, but {name} sees the real calls only, not the emulated waiting; "
-                "set emulate: false, or leave --profiler out"
+                f"system.tiers.{tier.name}.emulate = true, but {name} records only real calls, not emulated waits; "
+                "set emulate: false, or remove --profiler"
             )
-    refuse_native(study.workload.reader, f"{name} does not see what the native loader reads", "leave --profiler out")
+    refuse_native(study.workload.reader, f"{name} does not record reads of the native loader", "remove --profiler")
 
 
 def tier_prefixes(study: Study, out: str) -> tuple[TracedTier, ...]:

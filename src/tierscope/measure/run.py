@@ -8,14 +8,17 @@ from tierscope.measure.checkpoints import check_checkpoints
 from tierscope.measure.collective import COLLECTIVE_NOTE, check_collective
 from tierscope.measure.crews import Crews
 from tierscope.measure.first_touch import check_policies
+from tierscope.measure.live import Tracker, size_of
 from tierscope.measure.preloaded import check_preload
-from tierscope.measure.profiled import BUILTIN, Profiling
+from tierscope.measure.profiled import Profiling
 from tierscope.measure.runner import Runner
 from tierscope.measure.staging import StudyStaging
-from tierscope.measure.storages import check_storages, storage_notes
+from tierscope.measure.storages import check_dropping, check_storages, storage_notes
 from tierscope.measure.trained import check_training
 from tierscope.output.result import open_result
 from tierscope.output.store import RunStore
+from tierscope.plan.order import Order
+from tierscope.recording.recorders import BUILTIN
 from tierscope.spec import sweep
 from tierscope.spec.emulation import has_rate, python_only
 from tierscope.spec.study import Point, Study
@@ -25,11 +28,21 @@ from tierscope.watch import Watch
 
 
 def run_study(
-    study: Study, out: str, crews: Crews, watch: Watch, ops: bool = False, profiler: str = BUILTIN
+    study: Study,
+    out: str,
+    crews: Crews,
+    watch: Watch,
+    ops: bool = False,
+    profiler: str = BUILTIN,
+    tracker: Tracker | None = None,
 ) -> RunStore:
-    """All runs of the study that are not finished; what is finished is neither repeated nor touched. All of them, to be read."""
+    """All runs of the study that are not finished; what is finished is neither repeated nor touched. All of them, to be read.
+
+    `tracker`: told of runs while they go on, for whoever shows them.
+    """
     points = list(sweep.points(study))
     check_storages((point.study for point in points), out, profiler)
+    check_dropping((point.study for point in points), out)
     check_policies((point.study for point in points), profiler)
     check_checkpoints((point.study for point in points), profiler)
     check_collective((point.study for point in points), crews.launcher)
@@ -46,14 +59,14 @@ def run_study(
         if not todo:
             watch.note(
                 f"{'the run is' if total == 1 else f'all {total} runs are'} finished"
-                + ("; --ops is for runs that are made now" if ops else "")
+                + ("; --ops affects only new runs" if ops else "")
             )
             return store
         if len(todo) < total:
             watch.note(f"resuming: {total - len(todo)} of {counted(total, 'run')} are finished")
         left = [points[index].study for index in dict.fromkeys(key.point for key in todo)]  # however many repetitions
-        for each in left:
-            choose_loader(each, seen=profiling is not None)  # or refuse it now, and not after hours
+        for remaining in left:
+            choose_loader(remaining, seen=profiling is not None)  # or refuse it now, and not after hours
         _say_trimmed(points, watch)
         _say_idle_rates(points, watch)
         _say_python(points, watch)
@@ -61,10 +74,12 @@ def run_study(
             watch.note(line)
         if any(point.study.workload.reader.file_access == "collective" for point in points):
             watch.note(COLLECTIVE_NOTE)
+        if tracker is not None:
+            tracker.plan(total, [size_of(points[key.point]) for key in todo])
         with ExitStack() as leases:
             staging = StudyStaging(points, out, crews, watch, leases)
             staging.stage_for(left)
-            runner = Runner(out, crews, watch, ops, profiling)
+            runner = Runner(out, crews, watch, ops, profiling, tracker)
             watch.phase("measuring", sum(_samples(points[key.point].study) for key in todo), "samples")
             for key in todo:
                 store.save(runner.run(key, points[key.point]))
@@ -83,15 +98,15 @@ def _todo(study: Study, points: list[Point], store: RunStore) -> list[RunKey]:
 
 
 def _samples(study: Study) -> int:
-    ranks = study.system.ranks
-    return study.workload.dataset.samples // ranks * ranks * study.workload.train.epochs
+    return Order.of(study).samples_per_rank * study.system.ranks * study.workload.train.epochs
 
 
 def _say_trimmed(points: list[Point], watch: Watch) -> None:
-    for ranks, samples in sorted({(p.study.system.ranks, p.study.workload.dataset.samples) for p in points}):
+    dealt = [p.study for p in points if p.study.workload.reader.rank_reads == "share"]
+    for ranks, samples in sorted({(study.system.ranks, study.workload.dataset.samples) for study in dealt}):
         if samples % ranks:
             watch.note(
-                f"{counted(samples, 'sample')} do not divide over {counted(ranks, 'rank')}: {samples % ranks} left out of every epoch"
+                f"{counted(samples, 'sample')} do not divide evenly among {counted(ranks, 'rank')}: {samples % ranks} dropped in every epoch"
             )
 
 
@@ -100,22 +115,22 @@ def _say_idle_rates(points: list[Point], watch: Watch) -> None:
     tiers = (tier for point in points for tier in point.study.system.tiers)
     idle = dict.fromkeys(tier.name for tier in tiers if not tier.emulate and has_rate(tier))
     if idle:
-        watch.note(f"{', '.join(idle)}: measured as they are; the rates given for them act only with emulate: true")
+        watch.note(f"{', '.join(idle)}: measured as they are; their rates apply only with emulate: true")
 
 
 def _say_python(points: list[Point], watch: Watch) -> None:
     """Where `auto` does not mean what it usually does."""
     auto = [point.study for point in points if point.study.workload.reader.data_loader == "auto"]
-    found = {
+    python_keys = {
         f"{tier.name}.{key}": None
         for study in auto
         for tier in study.system.tiers
         if (key := python_only(tier)) is not None
     }
-    if found:
-        watch.note(f"{', '.join(found)}: emulated in Python only, so data_loader: auto reads with its threads there")
+    if python_keys:
+        watch.note(f"{', '.join(python_keys)}: emulated only in Python, so data_loader: auto uses Python threads")
     if any(fills_as_it_reads(study) for study in auto):
-        watch.note("first-touch: files are copied in Python only, so data_loader: auto reads with its threads there")
+        watch.note("first-touch: files are copied only in Python, so data_loader: auto uses Python threads")
 
 
 def generate_data(study: Study, out: str, crews: Crews, watch: Watch) -> int:

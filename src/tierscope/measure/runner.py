@@ -1,5 +1,6 @@
 """One run after another on a crew, each to a trace."""
 
+import itertools
 import os
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -9,6 +10,7 @@ import polars as pl
 from msgspec import structs
 
 from tierscope.bench.compute import compute_mode
+from tierscope.bench.live import LiveBoardAt
 from tierscope.bench.liveness import until_undisturbed
 from tierscope.bench.overhead import Overhead, described
 from tierscope.bench.resolved import ResolvedRun
@@ -20,6 +22,7 @@ from tierscope.loaders.verify import read_in
 from tierscope.measure.crews import Crews, crowding
 from tierscope.measure.described import about_run
 from tierscope.measure.first_touch import hit_rates
+from tierscope.measure.live import Tracker
 from tierscope.measure.preloaded import Preloading, needs_preload
 from tierscope.measure.profiled import Profiling
 from tierscope.measure.storages import devices_of, filesystems
@@ -77,15 +80,32 @@ class _Revocable:
 class Runner:
     """One run after another on the crew, each to a trace."""
 
-    def __init__(self, out: str, crews: Crews, watch: Watch, ops: bool, profiling: Profiling | None) -> None:
-        self._out, self._crews, self._ops, self._profiling = out, crews, ops, profiling
+    def __init__(
+        self,
+        out: str,
+        crews: Crews,
+        watch: Watch,
+        ops: bool,
+        profiling: Profiling | None,
+        tracker: Tracker | None = None,
+    ) -> None:
+        self._out, self._crews, self._ops, self._profiling, self._tracker = out, crews, ops, profiling, tracker
         self._watch = _Revocable(watch)
         self._overheads: dict[Any, Overhead] = {}
 
     def run(self, key: RunKey, point: Point) -> Trace:
         """Attempts during which somebody was suspended are thrown away."""
         what = f"point {key.point}, repetition {key.repetition}"
-        return until_undisturbed(what, lambda: self._attempt(key, point), self._discard)
+        attempts = itertools.count(1)
+        return until_undisturbed(what, lambda: self._followed(key, point, next(attempts)), self._discard)
+
+    def _followed(self, key: RunKey, point: Point, attempt: int) -> Trace:
+        """An attempt that can be seen while it goes on, if anybody wants to."""
+        if self._tracker is None:
+            return self._attempt(key, point, None)
+        counted = self._profiling is None and not needs_preload(point.study)
+        with self._tracker.following(key, point, attempt, counted) as board:
+            return self._attempt(key, point, board)
 
     def _discard(self, line: str) -> None:
         """All that an attempt left: it did not happen."""
@@ -93,7 +113,7 @@ class Runner:
         self._watch.take_back()
         self._watch.note(line)
 
-    def _attempt(self, key: RunKey, point: Point) -> Trace:
+    def _attempt(self, key: RunKey, point: Point, live: LiveBoardAt | None) -> Trace:
         self._watch.begin()
         study = point.study
         crew, who = self._crews.of(study)
@@ -101,9 +121,9 @@ class Runner:
         mode = compute_mode(*crowding(who)) if study.workload.train.computation_time else "real" if trained else "none"
         run = ResolvedRun.of(study, choose_loader(study, seen=self._profiling is not None))
         if self._profiling:
-            return self._run_profiled(key, point, run, mode, self._profiling)
+            return self._run_profiled(key, point, run, mode, self._profiling, live)
         if needs_preload(study):
-            return self._run_profiled(key, point, run, mode, Preloading(self._out))
+            return self._run_profiled(key, point, run, mode, Preloading(self._out), live)
         board = Board(run.stations.count) if any(view for view in run.stations.views) else None
         scratch = self._scratch(key) if self._ops else None
         overhead = self._overhead(run)
@@ -117,6 +137,7 @@ class Runner:
             repetition=key.repetition,
             ranks_on_host=crowding(who)[0],
             train=start_training if trained else None,
+            live=live,
         )
         try:
             with meeting(study, self._out) as place, _others(run, board):
@@ -133,10 +154,16 @@ class Runner:
         return gather(key, about, [tier.name for tier in study.system.tiers], ranks)
 
     def _run_profiled(
-        self, key: RunKey, point: Point, run: ResolvedRun, mode: str, profiling: Profiling | Preloading
+        self,
+        key: RunKey,
+        point: Point,
+        run: ResolvedRun,
+        mode: str,
+        profiling: Profiling | Preloading,
+        live: LiveBoardAt | None,
     ) -> Trace:
         """What a profiler costs, and what our harness does beside it, nobody measured: there is no own cost."""
-        measured = profiling.measure(key, run, mode, self._watch)
+        measured = profiling.measure(key, run, mode, self._watch, live)
         about = structs.replace(
             self._about(point, mode, measured.ranks),
             provides=measured.provides,
@@ -158,8 +185,8 @@ class Runner:
             if len(self._overheads) > 1:
                 return cost
             self._watch.note(
-                f"own cost: recorder {cost.recorder_per_op * 1e6:.2f} µs per operation, "
-                f"harness {cost.harness_per_sample * 1e6:.1f} µs per sample on storage that costs nothing{_compared(run)}"
+                f"overhead: recorder {cost.recorder_per_op * 1e6:.2f} µs per operation, "
+                f"harness {cost.harness_per_sample * 1e6:.1f} µs per sample without storage{_compared(run)}"
             )
         return self._overheads[key]
 

@@ -68,10 +68,10 @@ class StudyStaging:
         refuse_nested(study, self._out, nodes[0])
         crew.call(ClaimTask(study, self._out), lambda _: None)
         lease(study, self._out, nodes, self._leased, self._leases)
-        found: list[list[Missing]] = crew.call(SurveyTask(study, self._out), lambda _: None)
-        for line in _said_of(share for shares in found for share in shares):
+        missing: list[list[Missing]] = crew.call(SurveyTask(study, self._out), lambda _: None)
+        for line in _said_of(share for shares in missing for share in shares):
             self._watch.note(line)
-        return [(who[rank].host, share) for rank, shares in enumerate(found) for share in shares]
+        return [(who[rank].host, share) for rank, shares in enumerate(missing) for share in shares]
 
 
 def _said_of(shares: Iterable[Missing]) -> Iterator[str]:
@@ -84,6 +84,6 @@ def _said_of(shares: Iterable[Missing]) -> Iterator[str]:
         resized, unsummed = sum(share.resized for share in own), sum(share.unsummed for share in own)
         example = next((share.example for share in own if share.example and share.resized), "")
         if resized:
-            yield f"{example}: not of the size that it was written with; {counted(resized, 'such file')} in {folder} is generated again"
+            yield f"{example}: its size has changed; generating {counted(resized, 'such file')} in {folder} again"
         if unsummed:
-            yield f"{folder}: {counted(unsummed, 'file')} without checksums, as older versions left them; they are made now"
+            yield f"{folder}: {counted(unsummed, 'file')} without checksums, from an older version; adding them now"

@@ -6,16 +6,16 @@ from itertools import combinations
 from tierscope.errors import UserError
 from tierscope.formats import FORMATS, LIBRARY
 from tierscope.loaders import LOADERS
+from tierscope.recording.recorders import BUILTIN
 from tierscope.spec.lustre_check import placed_by
-from tierscope.spec.study import Study, Tier
+from tierscope.spec.study import EVICT_METADATA, Study, Tier
 from tierscope.storage.base import Abilities
+from tierscope.storage.dropping import check_metadata
 from tierscope.storage.files import tier_root
 from tierscope.storage.opening import open_storage, storage_name, storage_type
 
-_BUILTIN = "builtin"
 
-
-def check_storages(studies: Iterable[Study], out: str, profiler: str = _BUILTIN) -> None:
+def check_storages(studies: Iterable[Study], out: str, profiler: str = BUILTIN) -> None:
     for study in studies:
         for tier in study.system.tiers:
             abilities = storage_type(tier).abilities
@@ -42,16 +42,27 @@ def _asked(study: Study, tier: Tier, profiler: str) -> Iterator[tuple[tuple[str,
         yield ("workload.dataset.format", dataset.format, "raw"), "paths"
     if name := placed_by(tier):
         yield (f"system.tiers.{tier.name}.{name}", str(getattr(tier, name)), "null"), "striping"
-    if profiler != _BUILTIN:
-        yield ("--profiler", profiler, _BUILTIN), "paths"
+    if profiler != BUILTIN:
+        yield ("--profiler", profiler, BUILTIN), "paths"
 
 
 def _refusal(tier: Tier, asked: tuple[str, str, str], ability: str, abilities: Abilities) -> str:
     key, value, other = asked
     return (
-        f"{key} = {value}, but tier {tier.name} is on storage {storage_name(tier)}, which cannot do that because "
+        f"{key} = {value}, but tier {tier.name} is on storage {storage_name(tier)}, which does not support it because "
         f"{abilities.why[ability]}; set {key.rpartition('.')[2]}: {other}, or another storage"
     )
+
+
+def check_dropping(studies: Iterable[Study], out: str) -> None:
+    """Refuse what this host does not allow; other hosts' ranks look themselves."""
+    for study in studies:
+        if study.workload.reader.evict == EVICT_METADATA and study.workload.model.data != "synthetic":
+            check_metadata(tier_root(tier, out, 0) for tier in _real(study))
+
+
+def _real(study: Study) -> list[Tier]:
+    return [tier for tier in study.system.tiers if not storage_type(tier).abilities.emulated]
 
 
 def check_known(study: Study) -> None:
@@ -66,7 +77,7 @@ def check_hosts(tier: Tier) -> None:
     what = f"system.tiers.{tier.name}.{'emulate = true' if tier.emulate else f'storage = {tier.storage}'}"
     if not abilities.many_hosts:
         raise UserError(
-            f"{what} works on a single host only, because {abilities.why['many_hosts']}; use real paths on a cluster"
+            f"{what} works only on a single host, because {abilities.why['many_hosts']}; use real paths on a cluster"
         )
     if tier.visible_to == "global" and not abilities.share_hosts:
         raise UserError(
@@ -84,12 +95,12 @@ def filesystems(study: Study, out: str) -> tuple[dict[str, str], dict[str, str]]
 
 def storage_notes(studies: Iterable[Study], out: str) -> list[str]:
     """Lines worth saying before times are taken, each once."""
-    found: dict[str, None] = {}
+    notes: dict[str, None] = {}
     for study in studies:
-        found |= dict.fromkeys(_by_threads(study))
-        found |= dict.fromkeys(_warm(study))
-        found |= dict.fromkeys(_one_device(study, out))
-    return list(found)
+        notes |= dict.fromkeys(_by_threads(study))
+        notes |= dict.fromkeys(_warm(study))
+        notes |= dict.fromkeys(_one_device(study, out))
+    return list(notes)
 
 
 def _by_threads(study: Study) -> Iterator[str]:
@@ -98,8 +109,8 @@ def _by_threads(study: Study) -> Iterator[str]:
         abilities = storage_type(tier).abilities
         if not abilities.paths:
             yield (
-                f"{tier.name}: storage {storage_name(tier)} is read in Python only because {abilities.why['paths']}: "
-                "data_loader: auto reads with its threads there"
+                f"{tier.name}: storage {storage_name(tier)} is read only in Python because {abilities.why['paths']}: "
+                "data_loader: auto uses Python threads"
             )
 
 
@@ -114,12 +125,11 @@ def _warm(study: Study) -> Iterator[str]:
 
 def devices_of(study: Study, out: str) -> dict[str, str]:
     """What is behind each tier, as the first node sees it. Emulated tiers take their time from queues, whatever is underneath."""
-    real = [tier for tier in study.system.tiers if not storage_type(tier).abilities.emulated]
-    storages = {tier.name: open_storage(tier, out, 0) for tier in real}
+    storages = {tier.name: open_storage(tier, out, 0) for tier in _real(study)}
     return {name: str(storage.device(storage.root)) for name, storage in storages.items()}
 
 
 def _one_device(study: Study, out: str) -> Iterator[str]:
     for (name, device), (other, behind) in combinations(devices_of(study, out).items(), 2):
         if device == behind:
-            yield f"{name} and {other} are on one device: they are two names for the same storage"
+            yield f"{name} and {other} are on the same device: they are two names for the same storage"

@@ -20,16 +20,14 @@ from tierscope.trace.ops import KINDS
 from tierscope.trace.rank_trace import RankTrace
 from tierscope.trace.trace import RunKey, Trace, gather
 
-_AGAIN = "hand it over again"
+_AGAIN = "repeat --hand-over"
 
 
 def take_runs(folder: str, out: str) -> Study:
     """All of them into OUT; those that are there already are left alone."""
     text = os.path.join(folder, STUDY)
     if not os.path.isfile(text):
-        raise UserError(
-            f"{folder}: holds no {STUDY}, so no runs were handed over there; give the folder of --hand-over"
-        )
+        raise UserError(f"{folder}: holds no {STUDY}, so it is not from --hand-over; name the directory of --hand-over")
     study = load_study(text)
     points = list(sweep.points(study))
     with open_result(out, study) as store:
@@ -41,7 +39,7 @@ def take_runs(folder: str, out: str) -> Study:
                     continue
                 handed, ranks = load(path)
                 if (handed.point, handed.repetition) != (point.index, repetition):
-                    raise ResultError(f"{path}: holds another run than its name says; {_AGAIN}")
+                    raise ResultError(f"{path}: contains another run than its name says; {_AGAIN}")
                 store.save(_trace_of(path, key, point, handed, ranks))
     return study
 
@@ -49,10 +47,10 @@ def take_runs(folder: str, out: str) -> Study:
 def _trace_of(path: str, key: RunKey, point: Point, handed: HandedRun, ranks: list[RankTrace]) -> Trace:
     """Checked as a run is that was written by somebody else."""
     if point.study.workload.model.network is not None and any(rank.training is None for rank in ranks):
-        raise ResultError(f"{path}: nothing was trained in it; {_AGAIN}")
+        raise ResultError(f"{path}: contains no training; {_AGAIN}")
     tiers = [tier.name for tier in point.study.system.tiers]
     if any(len(lane.ops) != len(tiers) * len(KINDS) for rank in ranks for epoch in rank.epochs for lane in epoch.lanes):
-        raise ResultError(f"{path}: has sums of other tiers than the study; {_AGAIN}")
+        raise ResultError(f"{path}: has other tiers than the study; {_AGAIN}")
     about = about_run(point, "real", ranks, handed.provenance, _own_cost(path, handed))
     try:
         about = decode(to_builtins(about, str_keys=True), Measured, _AGAIN)

@@ -10,9 +10,8 @@ from typing import Any
 from tierscope.arch.networks import build_network
 from tierscope.errors import UserError
 from tierscope.output.durable import remove_file
-from tierscope.spec.study import Model, Study
-
-BUILTIN = "builtin"
+from tierscope.recording.recorders import BUILTIN
+from tierscope.spec.study import EVICT_METADATA, Model, Study
 
 
 def check_training(studies: Iterable[Study], profiler: str) -> None:
@@ -20,11 +19,9 @@ def check_training(studies: Iterable[Study], profiler: str) -> None:
     if not trained:
         return
     if find_spec("torch") is None:
-        raise UserError(
-            "workload.model.network is trained with torch, which is not installed; pip install 'tierscope[torch]'"
-        )
+        raise UserError("workload.model.network needs torch, which is not installed; pip install 'tierscope[torch]'")
     if profiler != BUILTIN:
-        raise UserError("workload.model.network is measured by our own recorder; leave --profiler out")
+        raise UserError("workload.model.network works only with the built-in recorder; remove --profiler")
     for model in {study.workload.model for study in trained}:
         network_of(model)
 
@@ -51,7 +48,11 @@ def meeting(study: Study, out: str) -> Iterator[str | None]:
 
 
 def metadata_cache(study: Study) -> str:
-    """Whether names and inodes were cached when epochs began; nobody looks for any where samples are made on the device."""
+    """What was done about names and inodes in this host's caches before every epoch: cold: dropped; warm: not; unknown: nothing was evicted at all.
+
+    Nobody looks for any where samples are made on the device.
+    """
+    evict = study.workload.reader.evict
     if study.workload.model.data == "synthetic":
         return "unused"
-    return "warm" if study.workload.reader.evict else "unknown"
+    return "cold" if evict == EVICT_METADATA else "warm" if evict else "unknown"

@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import os
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from ctypes import (
@@ -21,9 +22,12 @@ from ctypes import (
 )
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from tierscope.errors import TierscopeError, UserError
 from tierscope.native import library
-from tierscope.native.lanes import NativeLane, lane_bytes, read_lane
+from tierscope.native.lanes import NativeLane, lane_bytes, lane_cells, read_lane
 from tierscope.native.stations import TierStations, pack
 
 STORAGES = ("files", "nothing", "null device")  # what stands behind the tiers, in the order of c/engine.h
@@ -37,7 +41,27 @@ _SLICE_MS = 100  # between two looks of the interpreter at its signals
 
 
 class _Folder(Structure):
-    _fields_ = (("prefix", c_char_p), ("suffix", c_char_p), ("subfolders", c_uint64))
+    _fields_ = (
+        ("prefix", c_char_p),
+        ("suffix", c_char_p),
+        ("subfolders", c_uint64),
+        ("looks", c_uint32),
+        ("evicts", c_uint32),
+    )
+
+
+class SeenPages(Structure):
+    """Of a tier's files when their reading began: how many were looked at, their bytes, those in the page cache; of how many the kernel could not tell.
+    `nanoseconds`: of evicting and looking."""
+
+    _fields_ = tuple(
+        (name, c_uint64) for name in ("files", "checked_bytes", "resident_bytes", "unknown", "nanoseconds")
+    )
+    files: int
+    checked_bytes: int
+    resident_bytes: int
+    unknown: int
+    nanoseconds: int
 
 
 class _Extent(Structure):
@@ -47,7 +71,7 @@ class _Extent(Structure):
 class _Config(Structure):
     _fields_ = (
         *((name, c_uint32) for name in ("threads", "batches", "batch_size", "tiers", "extents")),
-        *((name, c_uint32) for name in ("storage", "io", "direct")),
+        *((name, c_uint32) for name in ("storage", "io", "direct", "buffered")),
         *((name, c_int32) for name in ("epoch", "ops_fd")),
         *((name, c_uint64) for name in ("transfer_bytes", "slot_bytes", "stride")),
         ("folders", POINTER(_Folder)),
@@ -57,6 +81,9 @@ class _Config(Structure):
         ("all_servers", c_uint64),
         ("board", c_char_p),
         ("memory", POINTER(c_void_p)),
+        ("left", c_void_p),
+        ("file_bytes", c_uint64),
+        ("most_checked", c_uint64),
     )
 
 
@@ -85,11 +112,13 @@ class BatchOutcome(Structure):
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Where a tier's files lie: prefix, subfolder if there are any, number, suffix."""
+    """Where a tier's files lie: prefix, subfolder if there are any, number, suffix; whether the page cache is asked about them, and they are evicted."""
 
     prefix: bytes
     suffix: bytes
     subfolders: int
+    looks: bool = False
+    evicts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +147,12 @@ class Setup:
     storage: str = "files"
     io_engine: str = "pread"
     odirect: bool = False
+    buffered: bool = False  # one extent per sample, which follow one another: cut from reads of transfer_bytes
     epoch: int = 1
     ops_fd: int = -1  # opened for appending; below 0: no list of operations
+    uses: npt.NDArray[np.uint32] | None = None  # of files that are read again (plan/uses.py); C counts down in it
+    file_bytes: int = 0
+    most_checked: int = 0  # files of a tier that the page cache is asked about
 
 
 @functools.cache
@@ -135,6 +168,7 @@ def _library() -> ctypes.CDLL:
     lib.ts_engine_stop.argtypes, lib.ts_engine_stop.restype = (engine,), None
     lib.ts_engine_flush.argtypes, lib.ts_engine_flush.restype = (engine,), c_int
     lib.ts_engine_lane.argtypes, lib.ts_engine_lane.restype = (engine, c_uint32), c_void_p
+    lib.ts_engine_cold.argtypes, lib.ts_engine_cold.restype = (engine, c_uint32), POINTER(SeenPages)
     lib.ts_engine_destroy.argtypes, lib.ts_engine_destroy.restype = (engine,), None
     lib.ts_api_record_cost.argtypes, lib.ts_api_record_cost.restype = (c_uint64,), c_uint64
     lib.ts_api_path_costs.argtypes, lib.ts_api_path_costs.restype = (POINTER(c_double),), c_bool
@@ -150,6 +184,8 @@ class Engine:
     def __init__(self, setup: Setup) -> None:
         lib = _library()
         self._tiers, self._lanes = len(setup.folders), max(1, setup.threads)
+        self._uses = setup.uses  # C has only its address
+        self.seen_pages: list[SeenPages] = []  # of each tier, when it is finished
         self._outcomes = [BatchOutcome() for _ in setup.memory]
         at = c_int32(0)
         tiers, servers = pack(setup.stations)  # C copies them
@@ -162,14 +198,13 @@ class Engine:
         self._destroy = weakref.finalize(self, lib.ts_engine_destroy, handle)
         self._submit: Callable[..., object] = lib.ts_engine_submit
         self._wait: Callable[..., object] = lib.ts_engine_wait
+        self._ending = threading.Lock()
 
     def start(self) -> None:
         """Start the threads: from here on `close` is needed."""
         error = _library().ts_engine_start(self._handle)
         if error:
-            raise UserError(
-                f"a reading thread cannot be started: {os.strerror(error)}; lower workload.reader.read_threads"
-            )
+            raise UserError(f"cannot start a read thread: {os.strerror(error)}; lower workload.reader.read_threads")
 
     def submit(self, number: int, step: int, count: int, columns: tuple[int, int, int]) -> None:
         """Have a batch read into memory `number`: addresses of int64 files, numbers inside them, and tiers. They are copied."""
@@ -187,6 +222,15 @@ class Engine:
         if self._destroy.alive:
             _library().ts_engine_stop(self._handle)
 
+    def cells(self) -> list[npt.NDArray[np.void]] | None:
+        """What each lane holds now, while threads write to it; any thread may ask. None: the engine is gone."""
+        with self._ending:
+            if not self._destroy.alive:
+                return None
+            nbytes = lane_bytes(self._tiers)
+            memory = [_library().ts_engine_lane(self._handle, number) for number in range(self._lanes)]
+            return [lane_cells(ctypes.string_at(address, nbytes), self._tiers) for address in memory]
+
     def finish(self) -> list[NativeLane]:
         """What each thread recorded; the list of operations is written out. The engine is gone then, so that nobody may wait meanwhile."""
         if not self._destroy.alive:
@@ -201,8 +245,12 @@ class Engine:
             if lane is None or not lane.whole:
                 raise TierscopeError(f"lane {number} of the native recorder is damaged")
             lanes.append(lane)
+        self.seen_pages = [
+            SeenPages.from_buffer_copy(lib.ts_engine_cold(self._handle, tier).contents) for tier in range(self._tiers)
+        ]
         self._submit = self._wait = _gone
-        self._destroy()
+        with self._ending:
+            self._destroy()
         if error:
             raise OSError(error, os.strerror(error))
         return lanes
@@ -229,14 +277,17 @@ def _refusal(at: int, error: int, setup: Setup) -> Exception:
     reason = os.strerror(error)
     if at == _AT_RING:
         return UserError(
-            f"workload.reader.io_engine = uring, but the kernel gives no io_uring ({reason}); set io_engine: pread"
+            f"workload.reader.io_engine = uring, but the kernel does not provide io_uring ({reason}); set io_engine: pread"
         )
     return OSError(error, reason, setup.board if at == _AT_BOARD else None)
 
 
 def _config(setup: Setup) -> _Config:
     """The same in C, but for the stations; ctypes keeps alive what it points to, as long as it lives itself."""
-    folders = [_Folder(folder.prefix, folder.suffix, folder.subfolders) for folder in setup.folders]
+    folders = [
+        _Folder(folder.prefix, folder.suffix, folder.subfolders, folder.looks, folder.evicts)
+        for folder in setup.folders
+    ]
     extents = [_Extent(extent.first, extent.step, extent.nbytes) for extent in setup.extents]
     return _Config(
         threads=setup.threads,
@@ -247,6 +298,7 @@ def _config(setup: Setup) -> _Config:
         storage=STORAGES.index(setup.storage),
         io=IO_ENGINES.index(setup.io_engine),
         direct=setup.odirect,
+        buffered=setup.buffered,
         epoch=setup.epoch,
         ops_fd=setup.ops_fd,
         transfer_bytes=setup.transfer_bytes,
@@ -256,4 +308,7 @@ def _config(setup: Setup) -> _Config:
         extent=(_Extent * len(extents))(*extents),
         board=os.fsencode(setup.board) if setup.board else None,
         memory=(c_void_p * len(setup.memory))(*setup.memory),
+        left=None if setup.uses is None else setup.uses.ctypes.data,
+        file_bytes=setup.file_bytes,
+        most_checked=setup.most_checked,
     )

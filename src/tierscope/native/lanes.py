@@ -45,6 +45,11 @@ def lane_bytes(tiers: int) -> int:
     return HEAD.itemsize + tiers * KINDS * CELL.itemsize
 
 
+def lane_cells(memory: bytes, tiers: int) -> npt.NDArray[np.void]:
+    """Of a lane that is being written to: every number is one that it had, but not all of them at the same moment."""
+    return np.frombuffer(memory, CELL, tiers * KINDS, HEAD.itemsize)
+
+
 @dataclass(frozen=True, slots=True)
 class NativeLane:
     """A lane that was read; `whole` is false when its last record was cut off in the middle."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tierscope.errors import TierscopeError
 
-BUILD_ADVICE = "install a C compiler and install tierscope again"
+BUILD_ADVICE = "install a C compiler and reinstall tierscope"
 
 _BESIDE = Path(__file__).with_name("libtierscope.so")
 
@@ -22,18 +22,18 @@ def path() -> str | None:
 
 def need() -> ctypes.CDLL:
     """The library, for who knows that there is one."""
-    found = load()
-    if found is None:
+    library = load()
+    if library is None:
         raise TierscopeError("the native library is missing")
-    return found
+    return library
 
 
 @functools.cache
 def load() -> ctypes.CDLL | None:
     """The library in this process, or None where there is none, it cannot be loaded, or the file is another library."""
-    found = path()
+    file = path()
     try:
-        loaded = ctypes.CDLL(found, use_errno=True) if found else None
+        loaded = ctypes.CDLL(file, use_errno=True) if file else None
     except OSError:
         return None
     return loaded if hasattr(loaded, "ts_engine_create") else None

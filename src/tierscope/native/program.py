@@ -34,7 +34,7 @@ def _why_unseen_elf(path: str, start: bytes, about: os.stat_result) -> str | Non
     """`start` must hold the program's headers, as the first page of any real program does."""
     with_class = 4
     if len(start) < 64 or start[with_class] != struct.calcsize("P") // 4:
-        return f"{path} is a program for another kind of processor"
+        return f"{path} is built for another CPU architecture"
     if not _names_a_loader(start):
         return f"{path} is statically linked"
     gains_user = about.st_mode & stat.S_ISUID and about.st_uid != os.getuid()
@@ -68,13 +68,13 @@ def why_not_run(path: str) -> str | None:
         return None
     if not start.startswith(b"#!"):
         text = b"\0" not in start
-        return "has no '#!' line; begin it with one (#!/bin/sh), or name what runs it: sh FILE" if text else None
+        return "has no '#!' line; add one (#!/bin/sh), or name the interpreter: sh FILE" if text else None
     line = os.fsdecode(start[2:].partition(b"\n")[0])
     words = line.split()
     if not words:
-        return "its '#!' line names no interpreter; write one: #!/bin/sh"
+        return "its '#!' line names no interpreter; add one: #!/bin/sh"
     if line.endswith("\r"):
-        return "its '#!' line ends like one of Windows (CR LF); convert the file, for example with dos2unix"
+        return "its '#!' line has a Windows line ending (CR LF); convert the file, e.g. with dos2unix"
     if not os.path.exists(words[0]):
         return f"its interpreter {words[0]} is missing; install it, or correct the '#!' line"
     return None
@@ -88,7 +88,7 @@ def processes_recording(folder: str) -> list[int]:
 def processes_with(name: str, path: str) -> list[int]:
     """Processes of this host with a variable that names this path, but for ourselves."""
     variable, place = os.fsencode(f"{name}="), os.path.realpath(os.fsencode(path))
-    found = []
+    pids = []
     for pid in os.listdir("/proc"):
         if not pid.isdigit() or int(pid) == os.getpid():
             continue
@@ -96,10 +96,10 @@ def processes_with(name: str, path: str) -> list[int]:
             with open(f"/proc/{pid}/environ", "rb") as source:
                 values = [line for line in source.read().split(b"\0") if line.startswith(variable)]
                 if any(os.path.realpath(value.removeprefix(variable)) == place for value in values):
-                    found.append(int(pid))
+                    pids.append(int(pid))
         except OSError:
             continue  # another user's, or it has ended
-    return sorted(found)
+    return sorted(pids)
 
 
 def still_recorded(pid: int, folder: str) -> bool:

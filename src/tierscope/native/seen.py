@@ -39,6 +39,6 @@ def read_seen(folder: str) -> SeenElsewhere | None:
     processes, rings, early_faults = _HEAD.unpack_from(content)
     slots = np.frombuffer(content, _SLOT, _SLOTS, _HEAD.size)
     read, written = (int(slots[name].sum(dtype=object)) for name in ("read", "written"))
-    found = SeenElsewhere(read, written, processes, rings, early_faults)
+    seen = SeenElsewhere(read, written, processes, rings, early_faults)
     possible = max(abs(read), abs(written), processes, rings, early_faults) < _LARGEST
-    return found if possible else None
+    return seen if possible else None

@@ -79,6 +79,6 @@ def _prefix_rows(tiers: Sequence[TierSetup]) -> npt.NDArray[np.void]:
     rows = np.zeros(len(pairs), PREFIX)
     for row, (path, number) in zip(rows, sorted(pairs, key=lambda pair: -len(pair[0])), strict=True):
         if len(path) >= PATH - 8:
-            raise UserError(f"{os.fsdecode(path[:60])}…: is too long for a tier's path; at most {PATH - 9} bytes")
+            raise UserError(f"{os.fsdecode(path[:60])}…: path of a tier is too long; at most {PATH - 9} bytes")
         row["tier"], row["length"], row["path"] = number, len(path), path
     return rows

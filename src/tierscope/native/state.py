@@ -28,7 +28,7 @@ PHASES = 8
 LIST_ROWS = 512
 ROW_BYTES = 60  # OP_ROW of trace/ops.py
 
-OPTION_OPS, OPTION_REREADS = 1, 2
+OPTION_OPS, OPTION_REREADS, OPTION_EVICT = 1, 2, 4
 CONFIG_MAGIC, STATE_MAGIC = b"TSCONF01", b"TSSTAT01"
 LANE_MAGIC, EPOCH_MAGIC, LIST_MAGIC = 0x454E414C, 0x434F5045, 0x5453494C
 
@@ -160,7 +160,7 @@ class MarkedEpoch:
     """An epoch that the program marked. `end_ns` 0: it lasted until the last operation, or its last phase (`last_ns`)."""
 
     epoch: int
-    begin_ns: int
+    start_ns: int
     end_ns: int
     last_ns: int
     phases: tuple[tuple[str, int, int], ...]  # name, nanoseconds, how often
@@ -194,14 +194,14 @@ def read_head(path: str, tiers: int) -> StateHead | None:
     if not page.strip(b"\0"):
         return None
     if len(page) < HEAD_BYTES:
-        raise ResultError(f"{path}: is cut off")
+        raise ResultError(f"{path}: is truncated")
     head = np.frombuffer(page, HEAD, 1)[0]
     if head["magic"] != STATE_MAGIC:
-        raise ResultError(f"{path}: is no state of a recorded process")
+        raise ResultError(f"{path}: is not a state file of a recorded process")
     if head["version"] != VERSION:
-        raise ResultError(f"{path}: version {head['version']} is not the one this Tierscope knows ({VERSION})")
+        raise ResultError(f"{path}: version {head['version']} is not supported by this Tierscope ({VERSION})")
     if zlib.crc32(page[_offset("version") : _offset("used")]) != head["crc"]:
-        raise ResultError(f"{path}: its checksum does not fit")
+        raise ResultError(f"{path}: checksum mismatch")
     if (head["tiers"], head["kinds"], head["bins"]) != (tiers, KINDS, BINS):
         raise ResultError(f"{path}: has other tiers or kinds of operation than this trace")
     return StateHead(
@@ -276,7 +276,7 @@ def _chunk(fd: int, place: int, magic: int, nbytes: int, tiers: int) -> Chunk:
         return _lane(fd, place, nbytes, tiers)
     content = os.pread(fd, nbytes, place)
     if len(content) < nbytes:
-        return StateDamage(f"is cut off at byte {place}")
+        return StateDamage(f"is truncated at byte {place}")
     return _epoch(content, place) if magic == EPOCH_MAGIC else _waiting(content, place)
 
 
@@ -313,12 +313,12 @@ def _plausible(lane: NativeLane) -> bool:
 
 
 def _epoch(content: bytes, place: int) -> MarkedEpoch | StateDamage:
-    found = np.frombuffer(content, EPOCH, 1)[0]
-    phases = tuple((_text(row["name"]), int(row["ns"]), int(row["count"])) for row in found["phases"] if row["name"])
+    record = np.frombuffer(content, EPOCH, 1)[0]
+    phases = tuple((_text(row["name"]), int(row["ns"]), int(row["count"])) for row in record["phases"] if row["name"])
     marked = MarkedEpoch(
-        int(found["epoch"]), int(found["begin_ns"]), int(found["end_ns"]), int(found["last_ns"]), phases
+        int(record["epoch"]), int(record["begin_ns"]), int(record["end_ns"]), int(record["last_ns"]), phases
     )
-    numbers = [marked.begin_ns, marked.end_ns, marked.last_ns, *(number for _, *both in phases for number in both)]
+    numbers = [marked.start_ns, marked.end_ns, marked.last_ns, *(number for _, *both in phases for number in both)]
     if marked.epoch < 0 or max(numbers) >= _LARGEST:
         return StateDamage(f"has impossible numbers at byte {place}")
     return marked

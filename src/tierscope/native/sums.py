@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tierscope.checksum import crc32c
 from tierscope.native import library
 
 _NUMBER, _SUM = struct.Struct("<q"), struct.Struct("<I")
@@ -30,7 +31,7 @@ class WrongSum:
 
     at: int
     stored: int
-    found: int
+    computed: int
 
 
 @functools.cache
@@ -78,8 +79,6 @@ class Slices:
         lib.ts_sums_extend(_address(self._whole), steps, len(sums), *columns)
 
     def _extend_in_python(self, sums: Sums, starts: Places, lengths: Places) -> None:
-        from crc32c import crc32c  # noqa: PLC0415  (where there is no library only)
-
         for at, (start, length) in enumerate(zip(starts.tolist(), lengths.tolist(), strict=True)):
             sums[at] = crc32c(self._whole[start : start + length].data, int(sums[at]))
 
@@ -129,28 +128,26 @@ def verify(fd: int, first: int, samples: Sequence[int], payloads: Sequence[memor
     addresses = np.array([_address(payload) for payload in kept], np.uint64)
     numbers, lengths = np.array(samples, np.int64), np.array([payload.nbytes for payload in kept], np.uint64)
     columns = _address(numbers), _address(addresses), _address(lengths)
-    stored, found = c_uint32(0), c_uint32(0)
-    at = int(lib.ts_sums_verify(fd, first, count, *columns, byref(stored), byref(found)))
+    stored, computed = c_uint32(0), c_uint32(0)
+    at = int(lib.ts_sums_verify(fd, first, count, *columns, byref(stored), byref(computed)))
     if at == _UNREAD:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number) if number else "it ends too early")
-    return None if at == _FINE else WrongSum(at, stored.value, found.value)
+    return None if at == _FINE else WrongSum(at, stored.value, computed.value)
 
 
 def _address(array: npt.NDArray[Any]) -> int:
-    found: int = array.__array_interface__["data"][0]
-    return found
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 def _verify_in_python(fd: int, first: int, samples: Sequence[int], payloads: Sequence[memoryview]) -> WrongSum | None:
-    from crc32c import crc32c  # noqa: PLC0415  (where there is no library only)
-
     for at, (sample, payload) in enumerate(zip(samples, payloads, strict=True)):
         kept = os.pread(fd, _SUM.size, first + sample * _SUM.size)
         if len(kept) < _SUM.size:
             raise OSError(0, "it ends too early")
         stored: int = _SUM.unpack(kept)[0]
-        found = crc32c(payload, crc32c(_NUMBER.pack(sample))) or 1
-        if stored != found:
-            return WrongSum(at, stored, found)
+        computed = crc32c(payload, crc32c(_NUMBER.pack(sample))) or 1
+        if stored != computed:
+            return WrongSum(at, stored, computed)
     return None

@@ -14,7 +14,7 @@ from tierscope.errors import AWAY, SHORT, OutOfSpaceError, ResultError, StoppedE
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 NOT_PLAIN = frozenset({errno.ELOOP, errno.EINVAL, errno.EISDIR})  # what `open_plain` says of a link, a pipe, a folder
-_GO_ON = "free some space and run the same command again to go on"
+_GO_ON = "free some space and rerun the same command to continue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Wording:
 
 GENERATING = Wording(
     f"{{said}} while generating; {_GO_ON}",
-    "cannot be written: {said}; run the same command again when the storage is back: what is there stays",
+    "cannot be written: {said}; rerun the same command when the storage is back: existing data is kept",
     "cannot be written: {said}; check the directory",
 )
 LOOKING = Wording(*(["cannot be read: {said}; check the directory"] * 3))
@@ -39,22 +39,22 @@ COPYING = Wording(
 )
 CHECKPOINT = Wording(
     f"{{said}} while writing a checkpoint; {_GO_ON}",
-    "a checkpoint cannot be written: {said}; finished runs are kept, run the same command again when the storage is back",
+    "a checkpoint cannot be written: {said}; finished runs are kept; rerun the same command when the storage is back",
     "a checkpoint cannot be written: {said}; check the directory",
 )
 RESULT = Wording(
-    "cannot be written: {said}; finished runs are kept, free some space and run the same command again",
-    "cannot be written: {said}; finished runs are kept, have that mended and run the same command again",
+    "cannot be written: {said}; finished runs are kept; free some space and rerun the same command",
+    "cannot be written: {said}; finished runs are kept; fix the storage and rerun the same command",
     None,
 )
 TABLE = Wording(
-    "cannot be written: {said}; free some space and run the same command again",
-    "cannot be written: {said}; check the directory and run the same command again",
-    "cannot be written: {said}; check the directory and run the same command again",
+    "cannot be written: {said}; free some space and rerun the same command",
+    "cannot be written: {said}; check the directory and rerun the same command",
+    "cannot be written: {said}; check the directory and rerun the same command",
 )
 READING = Wording(
     "cannot be read: {said}; free some space",
-    "cannot be read: {said}; run the same command again when the storage is back: nothing in it is known to be damaged",
+    "cannot be read: {said}; rerun the same command when the storage is back: no damage is known",
     "cannot be read: {said}; change its mode or restore it",
 )
 
@@ -79,7 +79,7 @@ def explanation(error: OSError, path: str, wording: Wording) -> TierscopeError |
     kind: type[TierscopeError]
     if error.errno in SHORT:
         return StoppedError(
-            f"{path}: cannot be opened: {said(error)}; {SHORT[error.errno]}, then run the same command again"
+            f"{path}: cannot be opened: {said(error)}; {SHORT[error.errno]}, then rerun the same command"
         )
     if is_full(error):
         kind, sentence = OutOfSpaceError, wording.full
@@ -95,9 +95,11 @@ def explanation(error: OSError, path: str, wording: Wording) -> TierscopeError |
 def unreadable(error: OSError, path: str) -> TierscopeError:
     """Why a file of ours cannot be read. It is not called damaged: nobody has seen what is in it."""
     if error.errno in NOT_PLAIN:
-        return ResultError(f"{path}: cannot be read: it is a link or no plain file; put the file itself there")
-    found = explanation(error, path, READING)
-    return ResultError(str(found)) if isinstance(found, UserError) else _ours(found)
+        return ResultError(
+            f"{path}: cannot be read: it is a link or not a regular file; replace it with the file itself"
+        )
+    cause = explanation(error, path, READING)
+    return ResultError(str(cause)) if isinstance(cause, UserError) else _ours(cause)
 
 
 def _ours(error: TierscopeError | OSError) -> TierscopeError:

@@ -53,8 +53,8 @@ class PlainDirectories:
         os.makedirs(path, exist_ok=True)
 
     def entries(self, folder: str, /) -> dict[str, str]:
-        with os.scandir(folder) as found:
-            return {entry.name: entry_kind(entry) for entry in found}
+        with os.scandir(folder) as scanned:
+            return {entry.name: entry_kind(entry) for entry in scanned}
 
     def read_document(self, path: str, most: int = MOST_BYTES, /) -> bytes:
         with open_plain(path) as source:
@@ -72,10 +72,10 @@ def entry_kind(entry: "os.DirEntry[str]") -> str:
     return FOLDER if entry.is_dir(follow_symlinks=False) else OTHER
 
 
-def facts_of(found: os.stat_result) -> FileFacts:
-    mode = found.st_mode
+def facts_of(status: os.stat_result) -> FileFacts:
+    mode = status.st_mode
     kind = FILE if stat.S_ISREG(mode) else FOLDER if stat.S_ISDIR(mode) else LINK if stat.S_ISLNK(mode) else OTHER
-    return FileFacts(kind, found.st_size, (found.st_ino, found.st_size, found.st_mtime_ns))
+    return FileFacts(kind, status.st_size, (status.st_ino, status.st_size, status.st_mtime_ns))
 
 
 PLAIN = PlainDirectories()
@@ -105,12 +105,12 @@ def parse_json(content: bytes | str, finite: bool = True) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    document = dict(pairs)
+    if len(document) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"{twice[:64]} is given twice")
-    return found
+    return document
 
 
 def _refused_number(name: str) -> float:

@@ -138,6 +138,12 @@ def writing_named(path: str) -> Iterator[BinaryIO]:
         raise
 
 
+def open_appending(path: str, new: bool) -> int:
+    """A descriptor whose writes go to the end of a file that the user named: a new one, or one that is there. Nothing of it is ever cut off."""
+    how = os.O_CREAT | os.O_EXCL if new else os.O_NONBLOCK | os.O_NOCTTY
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | how, 0o666)
+
+
 def is_stream(path: str) -> bool:
     """Whether something is there that is no file and no folder."""
     try:
@@ -164,7 +170,7 @@ def _opened_stream(path: str) -> int:
             if error.errno != errno.ENXIO:
                 raise
             if time.monotonic() >= until:
-                raise OSError(errno.ENXIO, "nobody reads from this pipe; start its reader first", path) from None
+                raise OSError(errno.ENXIO, "this pipe has no reader; start its reader first", path) from None
             time.sleep(0.05)
         else:
             os.set_blocking(fd, True)
@@ -173,8 +179,8 @@ def _opened_stream(path: str) -> int:
 
 def _own_descriptor(path: str) -> int | None:
     """Behind what was printed before, where standard output is a file."""
-    found = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d{1,6})", path)
-    return int(found[1]) if found else {"/dev/stdout": 1, "/dev/stderr": 2}.get(path)
+    match = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d{1,6})", path)
+    return int(match[1]) if match else {"/dev/stdout": 1, "/dev/stderr": 2}.get(path)
 
 
 def remove_file(path: str, root: str | None = None) -> None:

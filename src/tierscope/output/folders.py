@@ -95,7 +95,7 @@ def mount_of(fd: int) -> str:
     """The mount that a descriptor is on: one for every mount, also of the same filesystem at another place."""
     path = f"/proc/self/fdinfo/{fd}"
     with open(path, encoding="ascii") as about:
-        found = next((line for line in about if line.startswith("mnt_id:")), None)
-    if found is None:
-        raise OSError(errno.ENOTSUP, "this system does not say what is mounted where", path)
-    return found
+        mount_line = next((line for line in about if line.startswith("mnt_id:")), None)
+    if mount_line is None:
+        raise OSError(errno.ENOTSUP, "this system does not report its mounts", path)
+    return mount_line

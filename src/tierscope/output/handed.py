@@ -54,12 +54,12 @@ def load(path: str) -> tuple[HandedRun, list[RankTrace]]:
     except ValueError as error:
         raise _refused(path, str(error)) from None
     if tree.schema_version != SCHEMA_VERSION:
-        raise _refused(path, "is of another version")
+        raise _refused(path, "has another version")
     return tree.about, tree.ranks
 
 
 def _refused(path: str, reason: str) -> ResultError:
-    return ResultError(f"{path}: is no run that was handed over ({reason}); copy it again, or measure it again")
+    return ResultError(f"{path}: is not a run from --hand-over ({reason}); copy it again, or measure it again")
 
 
 def _arrays(path: str) -> _Arrays:
@@ -69,10 +69,10 @@ def _arrays(path: str) -> _Arrays:
             if sum(entry.file_size for entry in entries) > _MOST_BYTES or len(entries) > _MOST_ARRAYS:
                 raise ValueError("is too large")
             if len({entry.filename for entry in entries}) < len(entries):
-                raise ValueError("has an array twice")
+                raise ValueError("contains an array twice")
         file.seek(0)
-        with np.load(file, allow_pickle=False) as found:
-            return {name: found[name] for name in found.files}
+        with np.load(file, allow_pickle=False) as loaded:
+            return {name: loaded[name] for name in loaded.files}
 
 
 def _array(value: Any, arrays: _Arrays) -> np.ndarray[Any, Any]:

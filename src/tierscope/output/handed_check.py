@@ -24,11 +24,11 @@ def check_ranks(ranks: Sequence[RankTrace]) -> None:
         name = place.rpartition(".")[2]
         if isinstance(value, str):
             if len(value) > _MOST_TEXT or not value.isprintable():
-                raise ValueError(f"{place} is a text that cannot be")
+                raise ValueError(f"{place} is an invalid text")
         elif name not in _MAY_BE_NONE and not _possible(name, value):
-            raise ValueError(f"{place} = {value!r:.40} cannot be")
+            raise ValueError(f"{place} = {value!r:.40} is invalid")
     if len({rank.rank for rank in ranks}) < len(ranks):
-        raise ValueError("ranks has a rank twice")
+        raise ValueError("ranks contains a rank twice")
     for rank in ranks:
         for epoch in rank.epochs:
             _check_steps(epoch.steps, epoch.steps_per_entry)
@@ -58,17 +58,17 @@ def _check_steps(steps: np.ndarray[Any, Any], per_entry: int) -> None:
     if steps.dtype != np.float64 or steps.ndim != 2 or steps.shape[1] != 3 or len(steps) > MAX_STEPS:
         raise ValueError("steps must be up to 512 rows of three numbers")
     if not (np.isfinite(steps).all() and (steps >= 0).all() and (steps <= MOST_SECONDS).all()) or per_entry < 1:
-        raise ValueError("steps has a time that cannot be")
+        raise ValueError("steps contains an invalid time")
 
 
 def _check_lane(lane: LaneTable) -> None:
     cells = len(lane.ops) if lane.ops.ndim == 1 else 0
     shapes = {**dict.fromkeys(_CELLS, cells), "sizes": cells * BINS, "latencies": cells * BINS}
     if not cells or cells % len(KINDS):
-        raise ValueError("a lane has sums of another number of kinds")
+        raise ValueError("a lane has a wrong number of kinds")
     for name, length in shapes.items():
         counts = getattr(lane, name)
         if counts.dtype != np.int64 or counts.shape != (length,):
             raise ValueError(f"{name} of a lane must be {length} whole numbers")
         if (counts < 0).any() or (counts > MOST_COUNTED).any():
-            raise ValueError(f"{name} of a lane has a number that cannot be")
+            raise ValueError(f"{name} of a lane contains an invalid number")

@@ -32,10 +32,10 @@ def claim(directory: str, kind: str, place: DocumentPlace = PLAIN, facts: JsonOb
         refuse_no_text(directory)
     with _explained(directory):
         place.make_folder(directory)
-        found = _of_kind(directory, kind, place)
-        if found is None:
+        mark = _of_kind(directory, kind, place)
+        if mark is None:
             write(directory, kind, ({_NAMES: []} if kind in RESULTS else {}) | (facts or {}), place)
-        return found or {}
+        return mark or {}
 
 
 def put(directory: str, files: Mapping[str, bytes]) -> list[str]:
@@ -75,7 +75,7 @@ def refuse_no_text(directory: str) -> None:
     try:
         directory.encode()
     except UnicodeEncodeError:
-        raise UserError(f"{directory}: its name is not valid UTF-8; rename it, or give another directory") from None
+        raise UserError(f"{directory}: its name is not valid UTF-8; rename it, or choose another directory") from None
 
 
 @contextmanager
@@ -84,37 +84,35 @@ def _explained(directory: str) -> Iterator[None]:
     try:
         yield
     except FileExistsError:
-        raise UserError(f"{directory}: is a file, not a directory; give a directory") from None
+        raise UserError(f"{directory}: is a file, not a directory; choose a directory") from None
     except NotADirectoryError:
-        raise UserError(f"{directory}: a part of this path is a file; give another directory") from None
+        raise UserError(f"{directory}: part of this path is a file; choose another directory") from None
     except PermissionError:
-        raise UserError(
-            f"{directory}: no permission to write here; change its mode or give another directory"
-        ) from None
+        raise UserError(f"{directory}: permission denied; change its mode or choose another directory") from None
     except OSError as error:
         if error.errno in SHORT:
             raise disk_errors.unreadable(error, directory) from None
         if isinstance(error, FileNotFoundError) or error.errno is not None:
-            raise UserError(f"{directory}: cannot be used: {error.strerror}; give another directory") from None
+            raise UserError(f"{directory}: cannot be used: {error.strerror}; choose another directory") from None
         raise
 
 
 def _of_kind(directory: str, kind: str, place: DocumentPlace) -> JsonObject | None:
     """The marker's content; None: the directory is empty. All that is not ours, or of another kind, is refused."""
-    found = read(directory, place)
-    if found is None:
+    mark = read(directory, place)
+    if mark is None:
         entries = [name for name in place.entries(directory) if not re.fullmatch(rf"{LEFT}|{TEMPORARY}", name)]
         if entries:
             raise ForeignDirectoryError(
-                f"{directory}: is not empty and was not made by Tierscope (it holds {entries[0]}); "
-                f"give a new or empty directory, for example {os.path.join(directory, 'tierscope')}"
+                f"{directory}: is not empty and was not created by Tierscope (it contains {entries[0]}); "
+                f"choose a new or empty directory, e.g. {os.path.join(directory, 'tierscope')}"
             )
         return None
-    if found.get("kind") != kind:
+    if mark.get("kind") != kind:
         raise ForeignDirectoryError(
-            f"{directory}: holds Tierscope's {found.get('kind')}, not a {kind}; give a directory of its own"
+            f"{directory}: contains Tierscope's {mark.get('kind')}, not a {kind}; choose a separate directory"
         )
-    return found
+    return mark
 
 
 def read(directory: str, place: DocumentSource = PLAIN) -> JsonObject | None:
@@ -128,22 +126,22 @@ def read(directory: str, place: DocumentSource = PLAIN) -> JsonObject | None:
         if error.errno not in disk_errors.NOT_PLAIN:
             raise
         raise ResultError(
-            f"{path}: is a link or no plain file, so no marker of Tierscope; give another directory"
+            f"{path}: is a link or not a regular file, so not a Tierscope marker; choose another directory"
         ) from None
     except ValueError:
         raise ResultError(
-            f"{path}: is damaged; if all in {directory} is Tierscope's, remove that whole directory and run again"
+            f"{path}: is damaged; if everything in {directory} is Tierscope's, remove that directory and rerun"
         ) from None
     if not isinstance(content, dict) or not _is_whole(content.get("schema_version")):
-        raise ResultError(f"{path}: is not a Tierscope marker; give another directory")
+        raise ResultError(f"{path}: is not a Tierscope marker; choose another directory")
     if content["schema_version"] > SCHEMA_VERSION:
         raise ResultError(
-            f"{path}: schema version {content['schema_version']} is newer than this Tierscope knows ({SCHEMA_VERSION}); update it"
+            f"{path}: schema version {content['schema_version']} is newer than this Tierscope supports ({SCHEMA_VERSION}); update Tierscope"
         )
     for name, of in _FIELDS.items():
         if name in content and not isinstance(content[name], of):
             raise ResultError(
-                f"{path}: is not a Tierscope marker ({name} must be {of.__name__}); give another directory"
+                f"{path}: is not a Tierscope marker ({name} must be {of.__name__}); choose another directory"
             )
     return content
 
@@ -164,12 +162,12 @@ def _is_whole(value: object) -> bool:
 def kind_of(directory: str) -> str | None:
     """What a directory is marked as; None: it is not."""
     try:
-        found = read(directory)
+        mark = read(directory)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise disk_errors.unreadable(error, os.path.join(directory, NAME)) from None
-    return None if found is None else found.get("kind")
+    return None if mark is None else mark.get("kind")
 
 
 def write(directory: str, kind: str, content: JsonObject, place: DocumentPlace = PLAIN) -> None:

@@ -23,7 +23,7 @@ from tierscope.trace.trace import RunKey, Trace
 SCHEMA_VERSION = 1  # the first
 _ROWS = 200_000
 _NAME = re.compile(r"(\d{4,})-r(\d+)-node\d+\.parquet")
-_FIX = "move it away, and single operations are left out"
+_FIX = "move it away to continue without single operations"
 
 SCHEMA = pl.Schema(
     {
@@ -90,13 +90,13 @@ def open_list(path: str, schema: pl.Schema) -> pl.LazyFrame:
         raise ResultError(f"{path}: its description is damaged: schema_version must be int >= 1; {_FIX}")
     if version > SCHEMA_VERSION:
         raise ResultError(
-            f"{path}: schema version {version} is newer than this Tierscope knows ({SCHEMA_VERSION}); update Tierscope"
+            f"{path}: schema version {version} is newer than this Tierscope supports ({SCHEMA_VERSION}); update Tierscope"
         )
     rows = scan_table(path)
     with meeting_polars(path, _FIX):
-        found = rows.collect_schema()
-    if found != schema:
-        raise ResultError(f"{path}: is no list of ours (other columns); {_FIX}")
+        stored = rows.collect_schema()
+    if stored != schema:
+        raise ResultError(f"{path}: is not a Tierscope operation list (other columns); {_FIX}")
     return rows
 
 
@@ -121,7 +121,7 @@ def open_files(path: str) -> dict[int, str]:
     with meeting_polars(path, _FIX):
         table = open_list(path, FILES_SCHEMA).collect()
     if table["file"].has_nulls() or table["path"].has_nulls() or not table["file"].is_unique().all():
-        raise ResultError(f"{path}: names a file twice, or not at all; {_FIX}")
+        raise ResultError(f"{path}: names a file twice or not at all; {_FIX}")
     return dict(table.iter_rows())
 
 

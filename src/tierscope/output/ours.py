@@ -158,9 +158,13 @@ _FIGURES = "|".join(
 )
 FIGURES = rf"({_FIGURES})\.(svg|png)"
 DOCUMENTS = r"study\.yaml|(summary|tune|training|requirements|efficiency|shuffling)\.json|(report|requirements)\.html|shuffling-\w+\.(svg|png)"
+_STUDIES = r"(hierarchy|dlio)"  # of `papers`
+REPRODUCED = rf"{_STUDIES}(\.(md|html|json)|-rows\.csv)"
+REPRODUCED_FIGURES, REPRODUCED_TABLES = (rf"{_STUDIES}-[a-z0-9-]{{1,60}}\.({kinds})" for kinds in ("svg|png", "csv"))
+TENDER = r"README\.md|accept\.sh|required\.json|study\.yaml"  # names that anyone may give: ours only where the mark lists them
 RESULTS = (
     *("result", "simulation", "trace", "import", "report", "tune"),
-    *("training", "requirements", "efficiency", "shuffling"),
+    *("training", "requirements", "efficiency", "shuffling", "tender", "reproduction"),
 )
 KINDS = frozenset({"tier", *DATA, "checkpoints", "probe", *RESULTS})
 
@@ -171,6 +175,14 @@ def rules_of(kind: str, mark: JsonObject, folder: str) -> Rules:
         return Rules(numbered=DatasetNames.of_facts(mark.get(NAMES)) or DatasetNames.of_folder(folder))
     if kind == "checkpoints":
         return Rules(folders=((STEPS, CHECKPOINT),))
+    if kind == "tender":
+        listed = mark.get("names")
+        return Rules(
+            _among(TENDER, [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else [])
+        )
+    if kind == "reproduction":
+        folders = (("figures", Rules(REPRODUCED_FIGURES)), ("tables", Rules(REPRODUCED_TABLES)))
+        return Rules(REPRODUCED, folders)
     if kind in RESULTS:
         return _result_rules(mark.get("names"))
     return PROBE if kind == "probe" else Rules()

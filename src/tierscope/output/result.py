@@ -48,7 +48,7 @@ def check_result(out: str, study: Study, profiler: str | None = None, kind: str 
 
 @contextmanager
 def locked(
-    out: str, taken: str = "another run is using it; wait for it to end or give another --out"
+    out: str, taken: str = "in use by another run; wait for it to finish or choose another --out"
 ) -> Iterator[None]:
     """Nobody else uses the directory of a result meanwhile; what a killed writer left there is cleared away."""
     check_folders(out)
@@ -57,7 +57,7 @@ def locked(
     except BlockingIOError:
         raise UserError(f"{out}: {taken}") from None
     except OSError as error:
-        raise UserError(f"{out}: cannot be written: {error.strerror}; give another --out") from None
+        raise UserError(f"{out}: cannot be written: {error.strerror}; choose another --out") from None
     try:
         for folder, names in (("", DOCUMENTS), ("runs", RUNS), ("ops", OPS)):
             remove_leftovers(os.path.join(out, folder), names, out)
@@ -78,12 +78,12 @@ def check_folders(out: str) -> None:
 
 
 def _no_folder(path: str, error: OSError) -> UserError:
-    fix = "put a directory in its place, or give another --out"
+    fix = "replace it with a directory, or choose another --out"
     if error.errno == errno.ELOOP:
-        return ForeignDirectoryError(f"{path}: is a symbolic link, and results are not written through one; {fix}")
+        return ForeignDirectoryError(f"{path}: is a symbolic link, which is not followed for results; {fix}")
     if error.errno == errno.ENOTDIR:
         return ForeignDirectoryError(f"{path}: is not a directory; {fix}")
-    return UserError(f"{path}: cannot be entered: {error.strerror}; change its mode, or give another --out")
+    return UserError(f"{path}: cannot be entered: {error.strerror}; change its mode, or choose another --out")
 
 
 def make_scratch(out: str, name: str = "") -> str:
@@ -91,7 +91,9 @@ def make_scratch(out: str, name: str = "") -> str:
     folder = os.path.join(out, SCRATCH, name) if name else os.path.join(out, SCRATCH)
     made = make_folders(folder, out, 0o700)
     if name and os.listdir(made):
-        raise ForeignDirectoryError(f"{folder}: holds what Tierscope did not make; move it away, or give another --out")
+        raise ForeignDirectoryError(
+            f"{folder}: contains files that Tierscope did not create; move them away, or choose another --out"
+        )
     return made
 
 
@@ -120,7 +122,9 @@ def _refuse_other_study(out: str, study: Study) -> Study | None:
     kept = read_study(out)
     if changes := dump.differences(replace(kept, goal=study.goal), study):
         shown = "; ".join(changes[:5]) + (f"; and {len(changes) - 5} more" if len(changes) > 5 else "")
-        raise UserError(f"{out}: holds results of a different study ({shown}); give another --out, or undo the change")
+        raise UserError(
+            f"{out}: contains results of a different study ({shown}); choose another --out, or undo the change"
+        )
     return kept
 
 
@@ -133,7 +137,9 @@ def refuse_other_runs(study: Study, store: RunStore, profiler: str | None = None
     }
     store.refuse_others(expected, profiler)
     if strangers := store.finished() - expected.keys():
-        raise ResultError(f"{store.path(min(strangers))}: is no run of this study; move it away, or give another --out")
+        raise ResultError(
+            f"{store.path(min(strangers))}: is not a run of this study; move it away, or choose another --out"
+        )
 
 
 def has_study(out: str) -> bool:
@@ -148,12 +154,10 @@ def read_study(out: str) -> Study:
             text = source.read(MAX_BYTES + 1).decode()
     except FileNotFoundError:
         raise ResultError(
-            f"{out}: has no {_STUDY}; give the --out of an earlier 'tierscope run' or 'tierscope trace', or a CSV file"
+            f"{out}: has no {_STUDY}; name the --out of 'tierscope run' or 'tierscope trace', or a CSV file"
         ) from None
     except OSError as error:
         raise disk_errors.unreadable(error, path) from None
     except UnicodeDecodeError:
-        raise ResultError(
-            f"{path}: cannot be read: it is no UTF-8; restore it or run the study again elsewhere"
-        ) from None
+        raise ResultError(f"{path}: is not UTF-8 text; restore it, or rerun the study with another --out") from None
     return parse_study(text, path)

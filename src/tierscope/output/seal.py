@@ -4,7 +4,7 @@ import mmap
 import re
 from typing import BinaryIO
 
-from crc32c import crc32c
+from tierscope.checksum import crc32c
 
 _MARK = "tierscope-crc32c="
 BLANK = f"{_MARK}00000000"

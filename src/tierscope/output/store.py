@@ -21,6 +21,7 @@ from tierscope.jsonable import JsonObject, SweepValue, SweepValues
 from tierscope.output import disk_errors, durable, manifest, seal
 from tierscope.output.manifest import refuse_no_text
 from tierscope.output.tables import ABOUT, FIX, read_about, read_parquet, read_table
+from tierscope.recording.recorders import BUILTIN
 from tierscope.spec.dump import identity
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Point
@@ -32,7 +33,6 @@ from tierscope.trace.trace import RunKey, Trace
 
 __all__ = ["RunStore", "read_about", "read_parquet", "write_parquet"]
 _NAME = re.compile(r"(\d{4,})-r(\d+)\.parquet")
-_BUILTIN = "builtin"
 _MOST_KEPT_BYTES = 256 << 20  # of tables that were read, for whoever asks again
 
 
@@ -43,7 +43,7 @@ _KINDS: dict[str, tuple[type[RunDescription], ...]] = {
     "trace": (Traced, Imported),
     "import": (Imported,),
 }
-_MOVE = "move it away, or give another --out"
+_MOVE = "move it away, or choose another --out"
 
 
 class RunStore:
@@ -74,7 +74,7 @@ class RunStore:
             return set()
         except OSError as error:
             raise ResultError(
-                f"{self.folder}: cannot be listed: {error.strerror}; put the directory of runs in its place"
+                f"{self.folder}: cannot be listed: {error.strerror}; restore the directory of runs"
             ) from None
         matches = (_NAME.fullmatch(name) for name in names)
         return {RunKey(int(match[1]), int(match[2])) for match in matches if match}
@@ -94,13 +94,13 @@ class RunStore:
                 or not _same_study(about.study, identity(point.study), resolved)
                 or not _same_values(about.sweep, point.sweep)
             ):
-                raise ResultError(f"{self.path(key)}: was made by a different study; {_MOVE}")
-            measured_with = (about.profiler if isinstance(about, Measured) else None) or _BUILTIN
+                raise ResultError(f"{self.path(key)}: belongs to a different study; {_MOVE}")
+            measured_with = (about.profiler if isinstance(about, Measured) else None) or BUILTIN
             profiler = profiler or measured_with
             if measured_with != profiler:
                 raise ResultError(
-                    f"{self.path(key)}: was measured with {measured_with}, and not with {profiler}; times of two profilers do not mix: "
-                    f"give another --out, or --profiler {measured_with}"
+                    f"{self.path(key)}: was measured with {measured_with}, not with {profiler}; times of two profilers cannot be mixed: "
+                    f"choose another --out, or use --profiler {measured_with}"
                 )
 
     def describe(self, key: RunKey) -> Description:
@@ -116,7 +116,7 @@ class RunStore:
         except ResultError as error:
             raise error.prefixed(path) from None
         if isinstance(about, StudyRun) and plain.get("point", key.point) not in (None, key.point):
-            raise ResultError(f"{path}: holds another run than its name says (point {about.point}); {FIX}")
+            raise ResultError(f"{path}: contains another run than its name says (point {about.point}); {FIX}")
         self._refuse_other_kind(about, path)
         self._abouts[key] = stamp, about
         return about
@@ -126,8 +126,10 @@ class RunStore:
         if self._expected is None:
             self._expected = _KINDS.get(manifest.kind_of(self._out) or "", (type(about),))
         if not isinstance(about, self._expected):
-            wanted = " or ".join(each.kind for each in self._expected)
-            raise ResultError(f"{path}: is a run of kind '{about.kind}', and {self._out} holds {wanted} ones; {_MOVE}")
+            wanted = " or ".join(run_type.kind for run_type in self._expected)
+            raise ResultError(
+                f"{path}: is a run of kind '{about.kind}', but {self._out} contains {wanted} ones; {_MOVE}"
+            )
 
     def load(self, key: RunKey) -> Trace:
         path = self.path(key)
@@ -163,10 +165,10 @@ _Stamp = tuple[int, int, int] | None
 def _stamp(path: str) -> _Stamp:
     """What changes when a file is replaced or written to."""
     try:
-        found = os.stat(path, follow_symlinks=False)
+        status = os.stat(path, follow_symlinks=False)
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _same_values(first: SweepValues, second: SweepValues) -> bool:
@@ -216,10 +218,10 @@ def _explanation(error: Exception, path: str) -> Exception:
     if number == errno.EFBIG or (number is None and not isinstance(error, OSError)):  # a limit, or room that ran out
         reason = os.strerror(number) if number else str(error).splitlines()[0]
         return OutOfSpaceError(f"{path}: {disk_errors.TABLE.full.replace('{said}', reason)}")
-    found = disk_errors.explanation(
+    cause = disk_errors.explanation(
         OSError(number, str(error)) if number else OSError(str(error)), path, disk_errors.TABLE
     )
-    return StoppedError(str(found)) if isinstance(found, UserError) else found  # the run is lost, and the study goes on
+    return StoppedError(str(cause)) if isinstance(cause, UserError) else cause  # the run is lost, and the study goes on
 
 
 def _meet_again(file: BinaryIO) -> None:

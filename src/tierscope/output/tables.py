@@ -19,7 +19,7 @@ from tierscope.plain_files import open_plain
 from tierscope.thread_limits import check_threads
 
 ABOUT = "tierscope"  # the key of the description in a file's metadata
-FIX = "move it away and run the study again: only this run is repeated"
+FIX = "move it away and rerun the study: only this run is repeated"
 MOST_TABLE_BYTES = 1 << 40
 _MOST_ABOUT_BYTES = 64 << 20
 _POLARS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
@@ -63,7 +63,7 @@ def _opened(path: str) -> Iterator[BinaryIO]:
         raise unreadable(error, path) from None
     with file:
         if os.fstat(file.fileno()).st_size > MOST_TABLE_BYTES:
-            raise ResultError(f"{path}: is larger than any table of Tierscope; {FIX}")
+            raise ResultError(f"{path}: is larger than any Tierscope table; {FIX}")
         yield file
 
 
@@ -76,7 +76,7 @@ def _sealed(path: str) -> Iterator[BinaryIO]:
         except OSError as error:
             raise unreadable(error, path) from None
         if not whole:
-            raise ResultError(f"{path}: is not a readable result of Tierscope (its checksum does not fit); {FIX}")
+            raise ResultError(f"{path}: is not a readable Tierscope result (checksum mismatch); {FIX}")
         yield file
 
 
@@ -91,7 +91,7 @@ def _about(file: BinaryIO, path: str) -> JsonObject:
     except ValueError:
         about = None
     if not isinstance(about, dict):
-        raise ResultError(f"{path}: is not a readable result of Tierscope (no description inside); {FIX}")
+        raise ResultError(f"{path}: is not a readable Tierscope result (no description); {FIX}")
     return about
 
 
@@ -115,10 +115,10 @@ def meeting_polars(path: str, fix: str) -> Iterator[None]:
             raise reason from None
         if _is_short(error):
             raise StoppedError(f"{path}: cannot be read: {_first_line(error)}; {_MORE}") from None
-        raise ResultError(f"{path}: is not a readable result of Tierscope (damaged table); {fix}") from None
+        raise ResultError(f"{path}: is not a readable Tierscope result (damaged table); {fix}") from None
 
 
-_MORE = "the file is not damaged: raise the limits of memory and processes (ulimit -v, ulimit -u) and run the same command again"
+_MORE = "the file is not damaged: raise the limits of memory and processes (ulimit -v, ulimit -u) and rerun the same command"
 
 
 def _why_idle() -> StoppedError | None:
@@ -126,7 +126,7 @@ def _why_idle() -> StoppedError | None:
     try:
         pl.LazyFrame({"a": [1, 2]}).select(pl.col("a").sum()).collect()
     except _POLARS as error:
-        return StoppedError(f"tables cannot be read here: Polars says '{_first_line(error)}'; {_MORE}")
+        return StoppedError(f"tables cannot be read: Polars reports '{_first_line(error)}'; {_MORE}")
     return None
 
 

@@ -48,6 +48,6 @@ def read_typed(path: str | os.PathLike[str], kind: DocumentKind[T]) -> T:
 
 def _reason(error: ValueError) -> str:
     if isinstance(error, UnicodeError):
-        return "a text in it is no Unicode"
+        return "it contains invalid Unicode"
     said = wrong_field(str(error)) if isinstance(error, msgspec.ValidationError) else str(error)
     return said[:_MOST_SAID]

@@ -17,7 +17,7 @@ _DEEPEST = 64
 
 
 @dataclass(slots=True)
-class Found:
+class FolderTally:
     """A directory: how much of it is ours, what is not, and which folders were listed otherwise."""
 
     path: str
@@ -33,44 +33,49 @@ class Walk:
 
     deletes = True
 
-    def agreed(self, folder: EnteredFolder, digest: bytes, found: Found) -> tuple[bool, bool]:
+    def agreed(self, folder: EnteredFolder, digest: bytes, tally: FolderTally) -> tuple[bool, bool]:
         """Whether its files of ours go, now that they are these; and whether its folders are looked into."""
-        del folder, digest, found
+        del folder, digest, tally
         return True, True
 
-    def stranger(self, folder: EnteredFolder, rules: Rules, found: Found, depth: int) -> bool:
+    def stranger(self, folder: EnteredFolder, rules: Rules, tally: FolderTally, depth: int) -> bool:
         """A folder that no rule tells anything of; False: it is kept as it is."""
-        del folder, rules, found, depth
+        del folder, rules, tally, depth
         return False
 
     def inside(
-        self, folder: EnteredFolder, rules: Rules, found: Found, depth: int = 0, also: frozenset[str] = frozenset()
+        self,
+        folder: EnteredFolder,
+        rules: Rules,
+        tally: FolderTally,
+        depth: int = 0,
+        also: frozenset[str] = frozenset(),
     ) -> None:
         """`also`: more files of ours, which stay."""
-        files, folders, digest = _look(folder, rules, also, found)
-        delete, enter = self.agreed(folder, digest, found)
+        files, folders, digest = _look(folder, rules, also, tally)
+        delete, enter = self.agreed(folder, digest, tally)
         if not self.deletes:
-            found.files += len(files)
-            found.nbytes += sum(files.values())
+            tally.files += len(files)
+            tally.nbytes += sum(files.values())
         elif delete:
             for name in files:
                 if name not in also:
-                    delete_file(folder, name, found)
+                    delete_file(folder, name, tally)
         for name in folders if enter else ():
-            self.folder(folder, name, rules, found, depth + 1)
+            self.folder(folder, name, rules, tally, depth + 1)
 
-    def folder(self, parent: EnteredFolder, name: str, rules: Rules, found: Found, depth: int = 0) -> None:
+    def folder(self, parent: EnteredFolder, name: str, rules: Rules, tally: FolderTally, depth: int = 0) -> None:
         """`rules`: of the parent."""
         inner = rules.inside(name)
         entered = parent.enter(name) if depth <= _DEEPEST else None
         if entered is None:
-            found.kept.append(os.path.join(parent.path, name))
+            tally.kept.append(os.path.join(parent.path, name))
             return
         try:
             if inner is not None:
-                self.inside(entered, inner, found, depth)
-            elif not self.stranger(entered, rules, found, depth):
-                found.kept.append(entered.path)
+                self.inside(entered, inner, tally, depth)
+            elif not self.stranger(entered, rules, tally, depth):
+                tally.kept.append(entered.path)
                 return
         finally:
             entered.leave()
@@ -79,7 +84,7 @@ class Walk:
 
 
 def _look(
-    folder: EnteredFolder, rules: Rules, also: frozenset[str], found: Found
+    folder: EnteredFolder, rules: Rules, also: frozenset[str], tally: FolderTally
 ) -> tuple[dict[str, int], list[str], bytes]:
     """Files of ours with their sizes, folders, and a digest of which files these are; whatever else there is, is kept."""
     files: dict[str, int] = {}
@@ -92,30 +97,30 @@ def _look(
             files[name] = facts.nbytes
             digest.update(f"/{facts.version} ".encode() + os.fsencode(name))
         else:
-            found.kept.append(os.path.join(folder.path, name))
+            tally.kept.append(os.path.join(folder.path, name))
     return files, folders, digest.digest()
 
 
-def delete_file(folder: EnteredFolder, name: str, found: Found) -> None:
+def delete_file(folder: EnteredFolder, name: str, tally: FolderTally) -> None:
     try:
         nbytes = folder.remove(name)
     except FileNotFoundError:
         return
     if nbytes is None:
-        found.kept.append(os.path.join(folder.path, name))
+        tally.kept.append(os.path.join(folder.path, name))
         return
-    found.files += 1
-    found.nbytes += nbytes
+    tally.files += 1
+    tally.nbytes += nbytes
 
 
 def remove_ours(folder: EnteredFolder, rules: Rules) -> list[str]:
     """All that is ours in a folder goes; what is kept. The folder itself stays, and is left."""
-    found = Found(folder.path)
+    tally = FolderTally(folder.path)
     try:
-        Walk().inside(folder, rules, found)
+        Walk().inside(folder, rules, tally)
     finally:
         folder.leave()
-    return found.kept
+    return tally.kept
 
 
 def remove_folder(path: str, root: str, rules: Rules) -> None:
@@ -124,7 +129,7 @@ def remove_folder(path: str, root: str, rules: Rules) -> None:
     with suppress(OSError):  # whoever needs its place will say so
         parent = enter_directory(folder, root)
         try:
-            Walk().folder(parent, name, Rules(folders=((r".*", rules),)), Found(folder))
+            Walk().folder(parent, name, Rules(folders=((r".*", rules),)), FolderTally(folder))
         finally:
             parent.leave()
 
@@ -132,10 +137,10 @@ def remove_folder(path: str, root: str, rules: Rules) -> None:
 def remove_leftovers(folder: str, files: str = NO_NAMES, root: str | None = None) -> None:
     """Drop what killed writers left behind; only for a folder that nobody else writes to now. `files`: names that we give there."""
     with suppress(FileNotFoundError):
-        entered, found, rules = enter_directory(folder, root), Found(folder), leftovers(files)
+        entered, tally, rules = enter_directory(folder, root), FolderTally(folder), leftovers(files)
         try:
             for name, facts in entered.inside():
                 if facts.kind == FILE and rules.owns(name):
-                    delete_file(entered, name, found)
+                    delete_file(entered, name, tally)
         finally:
             entered.leave()

@@ -11,13 +11,18 @@ and each group owns one stretch of it, which it permutes anew each epoch and dea
 How a stretch is walked (`file_shuffle`, `sample_shuffle`):
 
     files and samples   samples are permuted over the whole stretch, and dealt out in turn
-    files only          files are permuted; a rank reads a run of them, each from its begin to its end
+    files only          files are permuted; a rank reads a run of them, each from beginning to end
     samples only        files in order, in each of them its samples permuted; a rank reads a run of files
     neither             a rank reads its run of samples in order
     offset              batches lie one behind the other; of every so many batches as there are ranks, each rank draws one: its
                         offsets grow, by random jumps
 
-With `file_access: multi` a file is read by one rank only: whole files are permuted and dealt out, samples inside their file.
+With `file_access: multi` whole files are permuted and dealt out, samples inside their file. Where files do not divide over the ranks, or are fewer, a
+rank's run begins and ends inside a file, and its neighbours read the rest of that.
+
+With `rank_reads: all` nothing is dealt: every rank walks through the whole dataset, in a permutation of its own; without a shuffle from
+where its share would begin, and round.
+
 A stretch may begin and end inside a file: what lies there before the first and behind the last whole file keeps its place.
 
 Every rank reads samples ÷ ranks samples, rounded down. The few that are left over are the tail of each group's
@@ -26,6 +31,7 @@ order of that epoch: other samples each time, unless the order is off.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -51,6 +57,8 @@ class Order:
     most: int | None = None  # samples of a rank in an epoch
     salt: int = 0  # another order from the same seed
     changes: bool = True  # from epoch to epoch
+    replicated: bool = False  # every rank reads everything
+    staggered: bool = True  # replicated and not shuffled: each begins at its own share
 
     @classmethod
     def of(cls, study: Study, repetition: int = 1) -> "Order":
@@ -78,22 +86,32 @@ class Order:
             most=None if steps is None else steps * reader.batch_size,
             salt=repetition if random else 0,
             changes=train.seed_change_epoch,
+            replicated=reader.rank_reads == "all",
         )
 
     @property
     def samples_per_rank(self) -> int:
-        even = self.samples // self.ranks
+        even = self.samples if self.replicated else self.samples // self.ranks
         return even if self.most is None else min(even, self.most)
 
     @property
+    def is_consecutive(self) -> bool:
+        """Whether a rank reads samples of a file one behind the other, at least those of a batch."""
+        if self.walk == _SAMPLES:
+            return not self.shuffled and self.group_ranks == 1
+        return self.walk == _OFFSETS or not self.inside_shuffled
+
+    @property
     def undivided(self) -> int:
-        """Samples that nobody reads in an epoch, because they do not divide over the ranks."""
+        """Samples that nobody reads in an epoch, because they do not divide over the ranks; none where steps end before them."""
+        if self.replicated or (self.most is not None and self.most <= self.samples // self.ranks):
+            return 0
         return self.samples % self.ranks
 
     @property
     def trimmed(self) -> int:
         """Samples that nobody reads in an epoch, because they do not divide over the ranks, or steps end before them."""
-        return self.samples - self.samples_per_rank * self.ranks
+        return max(0, self.samples - self.samples_per_rank * self.ranks)
 
     def stretch(self, first_rank: int, last_rank: int) -> tuple[int, int]:
         """The positions of the base order that the groups of these ranks may read."""
@@ -104,12 +122,19 @@ class Order:
     def indices(self, rank: int, epoch: int) -> Iterator[IndexArray]:
         """The samples that a rank reads in an epoch, in order, in blocks."""
         low, high = self.stretch(rank, rank)
-        first = rank - rank % self.group_ranks
-        members = min(self.group_ranks, self.ranks - first)
+        first = rank if self.replicated else rank - rank % self.group_ranks
+        members = 1 if self.replicated else min(self.group_ranks, self.ranks - first)
         way = _Walk(self, epoch, first, members, low, high - low)
+        ahead = self.ahead(rank)
         for start in range(0, self.samples_per_rank, BLOCK):
             turns = np.arange(start, min(start + BLOCK, self.samples_per_rank), dtype=np.int64)
+            turns = (turns + ahead) % self.samples if self.replicated else turns
             yield self.base(low + way.positions(turns, rank - first))
+
+    def ahead(self, rank: IndexArray | int) -> Any:
+        """Of ranks that read everything in order: where each begins."""
+        apart = self.replicated and self.staggered and not self.shuffled
+        return rank * self.samples // self.ranks if apart else 0
 
     def reachable(self, rank: int) -> IndexArray:
         """All samples that a rank may ever read, sorted."""
@@ -119,19 +144,19 @@ class Order:
     def whole_epoch(self, epoch: int) -> IndexArray:
         """What `indices` gives, of all ranks at once: a row for each."""
         per_rank = self.samples_per_rank
-        found = np.empty((self.ranks, per_rank), np.int64)
-        if self.walk != _SAMPLES:
+        samples = np.empty((self.ranks, per_rank), np.int64)
+        if self.walk != _SAMPLES or self.replicated:
             for rank in range(self.ranks):
                 for number, block in enumerate(self.indices(rank, epoch)):
-                    found[rank, number * BLOCK : number * BLOCK + len(block)] = block
-            return found
+                    samples[rank, number * BLOCK : number * BLOCK + len(block)] = block
+            return samples
         for first in range(0, self.ranks, self.group_ranks):
             members = min(self.group_ranks, self.ranks - first)
             low, high = self.stretch(first, first)
             way = _Walk(self, epoch, first, members, low, high - low)
             dealt = way.permuted(np.arange(per_rank * members, dtype=np.int64))
-            found[first : first + members] = self.base(low + dealt).reshape(per_rank, members).T
-        return found
+            samples[first : first + members] = self.base(low + dealt).reshape(per_rank, members).T
+        return samples
 
     def base(self, positions: IndexArray) -> IndexArray:
         """Samples at positions of the base order: whole files, in a fixed random order of files."""
@@ -182,14 +207,14 @@ class _Walk:
         return self._shuffle(positions) if self._shuffle else positions
 
     def _by_file(self, positions: IndexArray) -> IndexArray:
-        per_file, found = self._order.samples_per_file, positions.copy()
+        per_file, permuted = self._order.samples_per_file, positions.copy()
         files, inside = np.divmod(positions - self._head, per_file)
         whole = (files >= 0) & (files < self._whole_files)
         files, inside = files[whole], inside[whole]
         if self._order.inside_shuffled:
             inside = Permutations(per_file, derive_key(*self._key, "inside"))(files, inside)
-        found[whole] = self._head + self.permuted(files) * per_file + inside
-        return found
+        permuted[whole] = self._head + self.permuted(files) * per_file + inside
+        return permuted
 
     def _jumps(self, turns: IndexArray, member: int) -> IndexArray:
         batch, members = self._order.batch, self._members
@@ -197,5 +222,5 @@ class _Walk:
         drawn = Permutations(members, derive_key(*self._key, "offset"))(rounds, np.full_like(rounds, member))
         whole_rounds, rest = divmod(self._order.samples_per_rank, batch)
         sizes = np.where(rounds < whole_rounds, batch, rest)
-        found: IndexArray = rounds * (members * batch) + drawn * sizes + inside
-        return found
+        jumps: IndexArray = rounds * (members * batch) + drawn * sizes + inside
+        return jumps

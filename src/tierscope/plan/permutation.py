@@ -29,13 +29,13 @@ def derive_key(*parts: int | str) -> bytes:
 
 def mixed(values: npt.NDArray[np.uint64], key: np.uint64 | npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """The finaliser of splitmix64: every input bit changes every output bit with probability one half."""
-    found = values + key
-    found ^= found >> np.uint64(30)
-    found *= _MIX_1
-    found ^= found >> np.uint64(27)
-    found *= _MIX_2
-    found ^= found >> np.uint64(31)
-    return found
+    bits = values + key
+    bits ^= bits >> np.uint64(30)
+    bits *= _MIX_1
+    bits ^= bits >> np.uint64(27)
+    bits *= _MIX_2
+    bits ^= bits >> np.uint64(31)
+    return bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +77,10 @@ class Permutations:
 
     n: int
     key: bytes
-    _one: Permutation = field(init=False, repr=False)
+    _base: Permutation = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_one", Permutation(self.n, self.key))
+        object.__setattr__(self, "_base", Permutation(self.n, self.key))
 
     def __call__(self, labels: IndexArray, indices: IndexArray) -> IndexArray:
         images = self._once(labels.astype(np.uint64), indices.astype(np.uint64))
@@ -91,8 +91,8 @@ class Permutations:
         return images.astype(np.int64)
 
     def _once(self, labels: npt.NDArray[np.uint64], values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-        keys = (mixed(labels, key) for key in self._one._keys)
-        return _rounds(values, self._one._rows, self._one._columns, keys)
+        keys = (mixed(labels, key) for key in self._base._keys)
+        return _rounds(values, self._base._rows, self._base._columns, keys)
 
 
 def _rounds(

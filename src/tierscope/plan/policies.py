@@ -8,7 +8,7 @@
 
 There is a cache per node where the near tier is visible to a node, and one for all where it is global. Its unit is a file. Assumed:
 ranks read in step (all their first samples, then all their second ones); a file is there for the next reader as soon as
-the read that fills it is done; fetching ahead begins anew with each epoch. All caches begin empty, but for partition.
+the read that fills it is done; fetching ahead restarts with each epoch. All caches begin empty, but for partition.
 """
 
 from dataclasses import dataclass
@@ -55,11 +55,11 @@ def nodes_per_cache(study: Study) -> int:
     return 1 if study.system.tiers[0].visible_to == "node" else study.system.nodes
 
 
-def own_files(plan: Plan, first_node: int, nodes: int, room: int) -> IndexArray:
-    """What a partition's cache of these nodes holds."""
+def own_files(plan: Plan, first_node: int, nodes: int, room: int, step: int = 1) -> IndexArray:
+    """What a partition's cache of these nodes holds; `step`: one file of so many."""
     low, _ = plan.file_positions(first_node)
     _, high = plan.file_positions(first_node + nodes - 1)
-    files = plan.order.base_files(np.arange(low, high, dtype=np.int64))
+    files = plan.order.base_files(np.arange(low, high, step, dtype=np.int64))
     return files[np.argsort(plan.placement.priorities(files), kind="stable")[:room]]
 
 
@@ -68,31 +68,31 @@ class Caches:
 
     def __init__(self, study: Study, plan: Plan, file_bytes: int, node: int | None = None) -> None:
         """`node`: only the cache that this node reads from; rows are then of the ranks that share it, from `first_rank` on."""
-        self._plan, self._policy, self._alone = plan, study.placement.policy, node is not None
+        self._plan, self._policy, self._for_one_node = plan, study.placement.policy, node is not None
         self._room = room_of(study, file_bytes)
         self._files = study.workload.dataset.num_files_train
-        self._nodes_each = nodes_per_cache(study)
-        self._ranks_each = self._nodes_each * study.system.ranks_per_node
-        self._first = (node or 0) // self._nodes_each
-        self._count = 1 if self._alone else study.system.nodes // self._nodes_each
+        self._nodes_per_cache = nodes_per_cache(study)
+        self._ranks_per_cache = self._nodes_per_cache * study.system.ranks_per_node
+        self._first = (node or 0) // self._nodes_per_cache
+        self._count = 1 if self._for_one_node else study.system.nodes // self._nodes_per_cache
         self._epochs = study.workload.train.epochs
         self._foreseen: list[Cached] = []
         self._partition: IndexArray | None = None
         self._forget()
-        epoch_reads = plan.order.samples_per_rank * self._ranks_each * self._count
+        epoch_reads = plan.order.samples_per_rank * self._ranks_per_cache * self._count
         reads = epoch_reads * self._epochs
         most = reads if self._policy == "clairvoyant" else min(reads, self._room * self._count)
-        if self._alone:  # nobody else asks whether the epoch itself can be laid out
+        if self._for_one_node:  # nobody else asks whether the epoch itself can be laid out
             most = max(most, epoch_reads)
         if self._policy not in STAGED_POLICIES and most > MOST_HELD:
             raise UserError(
-                f"placement.policy = {self._policy}: caches of {most:,} files in all would have to be followed, at most {MOST_HELD:,}; "
+                f"placement.policy = {self._policy}: would have to track caches of {most:,} files, at most {MOST_HELD:,} are supported; "
                 "lower train.epochs or num_files_train, or set pinned"
             )
 
     @property
     def first_rank(self) -> int:
-        return self._first * self._ranks_each
+        return self._first * self._ranks_per_cache
 
     def _forget(self) -> None:
         self._done = 0
@@ -115,20 +115,20 @@ class Caches:
 
     def _files_of(self, epoch: int) -> IndexArray:
         order = self._plan.order
-        if not self._alone:
+        if not self._for_one_node:
             return files_of(order, epoch)
-        ranks = range(self.first_rank, self.first_rank + self._ranks_each)
+        ranks = range(self.first_rank, self.first_rank + self._ranks_per_cache)
         return np.stack([np.concatenate([*order.indices(rank, epoch)]) for rank in ranks]) // order.samples_per_file
 
     def _own(self, files: IndexArray) -> Cached:
         if self._partition is None:
             parts = [
-                own_files(self._plan, (self._first + cache) * self._nodes_each, self._nodes_each, self._room)
+                own_files(self._plan, (self._first + cache) * self._nodes_per_cache, self._nodes_per_cache, self._room)
                 + cache * self._files
                 for cache in range(self._count)
             ]
             self._partition = np.sort(np.concatenate(parts))
-        cache = np.arange(len(files))[:, None] // self._ranks_each
+        cache = np.arange(len(files))[:, None] // self._ranks_per_cache
         return _plain(np.isin(files + cache * self._files, self._partition))
 
     def _read_through(self, files: IndexArray) -> Cached:
@@ -146,24 +146,24 @@ class Caches:
         reads = np.concatenate([self._in_turn(self._files_of(epoch)) for epoch in range(1, epochs + 1)], axis=1)
         hits, fills, peaks = foresee(reads, self._room, epochs, self._files)
         per_epoch = reads.shape[1] // epochs
-        found: list[Cached] = []
+        cached: list[Cached] = []
         for epoch in range(epochs):
             at = slice(epoch * per_epoch, (epoch + 1) * per_epoch)
             here, kept = self._by_rank(hits[:, at]), self._by_rank(fills[:, at])
-            window = np.repeat((self._room - peaks[:, epoch]) // self._ranks_each, self._ranks_each)
+            window = np.repeat((self._room - peaks[:, epoch]) // self._ranks_per_cache, self._ranks_per_cache)
             fetched = ~here & (window > 0)[:, None]
-            found.append(Cached(here, kept, fetched, window))
-        return found
+            cached.append(Cached(here, kept, fetched, window))
+        return cached
 
     def _in_turn(self, files: IndexArray) -> IndexArray:
         """By (cache, read), as the ranks of a cache take turns."""
         samples = files.shape[1]
-        turned = files.reshape(self._count, self._ranks_each, samples).transpose(0, 2, 1)
+        turned = files.reshape(self._count, self._ranks_per_cache, samples).transpose(0, 2, 1)
         return turned.reshape(self._count, -1).astype(self._held.dtype)
 
     def _by_rank(self, flags: Flags) -> Flags:
-        turned = flags.reshape(self._count, -1, self._ranks_each).transpose(0, 2, 1)
-        return np.ascontiguousarray(turned).reshape(self._count * self._ranks_each, -1)
+        turned = flags.reshape(self._count, -1, self._ranks_per_cache).transpose(0, 2, 1)
+        return np.ascontiguousarray(turned).reshape(self._count * self._ranks_per_cache, -1)
 
 
 def _plain(hits: Flags, fills: Flags | None = None) -> Cached:

@@ -43,10 +43,16 @@ class SampleSizes:
         first = file * self.samples_per_file
         return self._drawn(np.arange(first, first + self.samples_per_file, dtype=np.uint64))
 
+    def of_numbers(self, numbers: IndexArray) -> IndexArray:
+        """Of many at once: samples where they are ragged, else files."""
+        return self._drawn(numbers.astype(np.uint64))
+
     def _drawn(self, numbers: npt.NDArray[np.uint64]) -> IndexArray:
         """Two uniform numbers make a normal one (Box and Muller), rounded: the last bits of a logarithm are not the same on every machine."""
-        one, two = (((mixed(numbers, key) >> np.uint64(11)).astype(np.float64) + 0.5) / 2**53 for key in self._keys)
-        normal = np.rint(np.sqrt(-2 * np.log(one)) * np.cos(2 * np.pi * two) * 2**20) / 2**20
+        first, second = (
+            ((mixed(numbers, key) >> np.uint64(11)).astype(np.float64) + 0.5) / 2**53 for key in self._keys
+        )
+        normal = np.rint(np.sqrt(-2 * np.log(first)) * np.cos(2 * np.pi * second) * 2**20) / 2**20
         drawn = np.rint(self.mean + self.stdev * np.clip(normal, -_FARTHEST, _FARTHEST))
-        found: IndexArray = np.maximum(drawn, 1).astype(np.int64)
-        return found
+        sizes: IndexArray = np.maximum(drawn, 1).astype(np.int64)
+        return sizes

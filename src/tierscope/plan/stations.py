@@ -1,8 +1,15 @@
 """The queues that a system's tiers consist of: who shares which, and how long each serves.
 
     metadata server   `metadata_servers` per device; an open or stat takes 1/metadata_ops of the file's one, a close nothing
-    object server     `servers` per device; a read takes 1/read_ops + bytes/bandwidth of each that holds a part of it
-    links             a node's own, a device's, a gateway's: a read takes bytes/bandwidth of each on its way
+    lock of a file    an open also takes 1/file_open_ops of it: processes that open one and the same file do so in turn. Files share `LOCKS` of them by
+                      number, which costs files that differ next to nothing: the metadata server has far more to do than any of so many
+    object server     `servers` per device; a read takes 1/read_ops + bytes/bandwidth of each that holds a part of it, a write
+                      1/write_ops + bytes/write_bandwidth, or as much as a read where those are not given
+    links             a node's own, a device's, a gateway's: a read or a write takes bytes/bandwidth of each on its way
+
+An open may queue among the reads (`open_bytes`), a server may make up for idle time (`credit`) or hand out what it allows
+in portions (`quota_period`: what would be done in a period is done at its beginning), and a read takes at least
+bytes/stream_bandwidth, whoever else reads.
 
 A device serves `device_shared_by` nodes, a gateway `gateway_shared_by`. Object servers differ in speed by `variation`, drawn once
 per seed. Rates that are not given do not limit. Data streams through servers and links at once: a read ends when all
@@ -11,7 +18,8 @@ are done. What emulates a tier and what simulates it start from here, so that th
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +29,9 @@ from tierscope.spec.study import System, Tier
 
 FloatArray = npt.NDArray[np.float64]
 NONE = -1  # no such station: no rate limits
+LOCKS = 64  # of a device
 MOST_STATIONS = 200_000  # each is a queue of its own
+_WORD = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,25 +52,33 @@ class TierQueues:
     stripe_size: int
     latency: float
     metadata_latency: float
+    open_bytes: float = 0.0
+    stream_seconds: float = 0.0  # of a byte, outside queues; 0: streams are not limited
+    hashed: int = 0  # 1: files are spread over servers at random, 0: they take turns
+    locks: int = NONE
 
     def metadata_of(self, node: int, file: int) -> int:
         if self.metadata == NONE:
             return NONE
         return self.metadata + node // self.nodes_per_device * self.metadata_servers + file % self.metadata_servers
 
+    def lock_of(self, node: int, file: int) -> int:
+        return NONE if self.locks == NONE else self.locks + node // self.nodes_per_device * LOCKS + file % LOCKS
+
     def server_of(self, node: int, file: int, stripe: int = 0) -> int:
-        """The server that holds a stripe of a file: files take turns."""
+        """The server that holds a stripe of a file: files take turns, or lie where their number's hash says."""
         if self.servers_first == NONE:
             return NONE
-        return self.servers_first + node // self.nodes_per_device * self.servers + (file + stripe) % self.servers
+        place = mixed(file) if self.hashed else file
+        return self.servers_first + node // self.nodes_per_device * self.servers + (place + stripe) % self.servers
 
     def links_of(self, node: int) -> list[int]:
-        found = (
+        links = (
             (self.node_link, node),
             (self.device_link, node // self.nodes_per_device),
             (self.gateway, node // self.nodes_per_gateway),
         )
-        return [first + place for first, place in found if first != NONE]
+        return [first + place for first, place in links if first != NONE]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +86,41 @@ class Stations:
     """All stations of a system by number: seconds of service per operation and per byte, and how they serve."""
 
     tiers: tuple[TierQueues, ...]
-    per_op: FloatArray
+    per_op: FloatArray  # of opens and reads
     per_byte: FloatArray
+    write_per_op: FloatArray
+    write_per_byte: FloatArray
     variation: FloatArray  # of each service
     sharing: npt.NDArray[np.bool_]  # serves all at once instead of one after another
     background: FloatArray  # share of its time that others take
     latency: FloatArray  # of an operation that it served, behind it
+    credit: FloatArray  # seconds of idle time that it makes up for
+    stock: FloatArray  # of these, what it has when an epoch begins
+    period: FloatArray  # seconds in which it hands out what it allows, all at once; 0: no portions
     names: tuple[tuple[int, str], ...]  # (first number, what it is), in order
 
     @property
     def count(self) -> int:
         return len(self.per_op)
+
+    @property
+    def made_up(self) -> FloatArray:
+        """Seconds by which an operation that finds a station idle is done early: all credit, and half a period on average."""
+        return self.credit + self.period / 2
+
+    def rates(self, writes: bool) -> tuple[FloatArray, FloatArray]:
+        """Seconds per operation and per byte, of reads (and opens) or of writes. A metadata server's are the same."""
+        return (self.write_per_op, self.write_per_byte) if writes else (self.per_op, self.per_byte)
+
+    def from_first(self, first: int) -> slice:
+        """All of the kind that begins there, of all devices; NONE: none."""
+        if first == NONE:
+            return slice(0, 0)
+        return slice(first, min((start for start, _ in self.names if start > first), default=self.count))
+
+    def with_stock(self, share: float) -> "Stations":
+        """An epoch begins with so much of all credit: a part of an epoch has its part of it."""
+        return replace(self, stock=self.credit * share) if self.credit.any() else self
 
     def name_of(self, number: int) -> str:
         """`gfs metadata server 0`, for people."""
@@ -90,10 +132,14 @@ class Stations:
 class _Row:
     per_op: float
     per_byte: float
+    write_per_op: float
+    write_per_byte: float
     variation: float
     sharing: bool
     background: float
     latency: float
+    credit: float = 0.0
+    period: float = 0.0
 
 
 class _Builder:
@@ -103,7 +149,7 @@ class _Builder:
 
     def add(self, name: str, rows: Sequence[_Row]) -> int:
         """The number of the first of them; NONE when none of them limits."""
-        if not any(row.per_op or row.per_byte for row in rows):
+        if not any(row.per_op or row.per_byte or row.write_per_op or row.write_per_byte for row in rows):
             return NONE
         first = len(self.rows)
         self.names.append((first, name))
@@ -117,7 +163,7 @@ def stations_of(system: System, seed: int, tiers: Sequence[bool] | None = None) 
         widest = max(system.tiers, key=lambda tier: _servers(tier, system.nodes))
         raise UserError(
             f"system.tiers.{widest.name}.servers = {widest.servers} and metadata_servers = {widest.metadata_servers} with system.nodes = "
-            f"{system.nodes} make {count:,} servers; at most {MOST_STATIONS:,} can be told apart: lower one of them"
+            f"{system.nodes} make {count:,} servers; at most {MOST_STATIONS:,} are supported: lower one of them"
         )
     builder = _Builder()
     queues = tuple(
@@ -129,10 +175,15 @@ def stations_of(system: System, seed: int, tiers: Sequence[bool] | None = None) 
         queues,
         np.array([row.per_op for row in rows]),
         np.array([row.per_byte for row in rows]),
+        np.array([row.write_per_op for row in rows]),
+        np.array([row.write_per_byte for row in rows]),
         np.array([row.variation for row in rows]),
         np.array([row.sharing for row in rows], np.bool_),
         np.array([row.background for row in rows]),
         np.array([row.latency for row in rows]),
+        np.array([row.credit for row in rows]),
+        np.array([row.credit for row in rows]),
+        np.array([row.period for row in rows]),
         tuple(builder.names),
     )
 
@@ -158,16 +209,28 @@ def _tier(builder: _Builder, tier: Tier, nodes: int, seed: int) -> TierQueues:
 
     def metadata_server() -> _Row:
         per_op = 1 / tier.metadata_ops if tier.metadata_ops else 0.0
-        return _Row(per_op, 0.0, tier.metadata_variation, sharing, tier.background, tier.metadata_latency)
+        return _Row(per_op, 0.0, per_op, 0.0, tier.metadata_variation, sharing, tier.background, tier.metadata_latency)
+
+    def locks() -> list[_Row]:
+        if not tier.file_open_ops:
+            return []
+        per_op = 1 / tier.file_open_ops
+        return [_Row(per_op, 0.0, per_op, 0.0, 0.0, False, 0.0, tier.metadata_latency)] * (devices * LOCKS)
 
     def server(name: str) -> _Row:
         speed = _speed(tier.variation, name)
         per_op = 1 / tier.read_ops / speed if tier.read_ops else 0.0
         per_byte = 1 / tier.bandwidth / speed if tier.bandwidth else 0.0
-        return _Row(per_op, per_byte, tier.service_variation, sharing, tier.background, tier.latency)
+        write_per_op = 1 / tier.write_ops / speed if tier.write_ops else per_op
+        write_per_byte = 1 / tier.write_bandwidth / speed if tier.write_bandwidth else per_byte
+        rates = (per_op, per_byte, write_per_op, write_per_byte)
+        early = (tier.credit, tier.quota_period)
+        return _Row(*rates, tier.service_variation, sharing, tier.background, tier.latency, *early)
 
     def links(bandwidth: float | None, count: int) -> list[_Row]:
-        return [_Row(0.0, 1 / bandwidth, 0.0, False, 0.0, tier.latency)] * count if bandwidth else []
+        if not bandwidth:
+            return []
+        return [_Row(0.0, 1 / bandwidth, 0.0, 1 / bandwidth, 0.0, False, 0.0, tier.latency)] * count
 
     def servers() -> list[_Row]:
         if not tier.variation:
@@ -189,10 +252,14 @@ def _tier(builder: _Builder, tier: Tier, nodes: int, seed: int) -> TierQueues:
         node_link=builder.add(f"{tier.name} link of node", links(tier.node_bandwidth, nodes)),
         device_link=builder.add(f"{tier.name} link of device", links(tier.device_bandwidth, devices)),
         gateway=builder.add(f"{tier.name} gateway", links(tier.gateway_bandwidth, gateways)),
+        locks=builder.add(f"{tier.name} lock of file", locks()),
         stripe_count=min(tier.stripe_count, tier.servers),
         stripe_size=tier.stripe_size,
         latency=tier.latency,
         metadata_latency=tier.metadata_latency,
+        open_bytes=float(tier.open_bytes),
+        stream_seconds=1 / tier.stream_bandwidth if tier.stream_bandwidth else 0.0,
+        hashed=int(tier.layout == "hash"),
     )
 
 
@@ -203,6 +270,14 @@ def _no_queues(tier: Tier) -> TierQueues:
 def _speed(variation: float, name: str) -> float:
     """A server's speed relative to the configured rate: normal, never below a tenth."""
     return max(0.1, random.Random(name).gauss(1.0, variation)) if variation else 1.0
+
+
+def mixed(file: Any) -> Any:
+    """A file's number as a hash would have it, of a number or an array of them: neighbours lie anywhere."""
+    bits = file & _WORD
+    for _ in range(2):
+        bits = (((bits >> 16) ^ bits) * 0x45D9F3B) & _WORD
+    return (bits >> 16) ^ bits
 
 
 def stripes(offset: int, nbytes: int, count: int, size: int) -> list[int]:

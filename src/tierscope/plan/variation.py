@@ -27,8 +27,8 @@ def factor(variation: float, dice: random.Random) -> float:
 
 def mean_factors(variation: FloatArray, services: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Of the sum of so many services of each station: nearly lognormal too, with the variation of a mean (Fenton and Wilkinson's approximation)."""
-    found: FloatArray = rng.lognormal(*log_parameters(variation / np.sqrt(np.maximum(services, 1))))
-    return found
+    factors: FloatArray = rng.lognormal(*log_parameters(variation / np.sqrt(np.maximum(services, 1))))
+    return factors
 
 
 @lru_cache(maxsize=64)

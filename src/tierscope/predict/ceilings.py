@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tierscope.analysis.breakdown import sweep_text
+from tierscope.analysis.cases import case_of
 from tierscope.analysis.wording import Finding
 from tierscope.predict.processes import PointTimes, Processes, factor
 
@@ -33,15 +34,31 @@ class Ceiling:
 
 def ceilings(processes: Processes) -> list[Ceiling]:
     """Of every class of which operations or bytes are known."""
-    found = []
+    listed = []
     for column, name in enumerate(processes.classes):
         for kind in ("ops", "bytes"):
             rates = list(_rates(processes, column, kind))
             if rates:
-                per_second, where, share = max(rates, key=lambda rate: rate[0])
+                per_second, at, share = max(rates, key=lambda rate: rate[0])
                 seconds = tuple(_served(point, column, kind) / per_second for point in processes.points)
-                found.append(Ceiling(name, kind, per_second, where, share, seconds))
-    return found
+                listed.append(Ceiling(name, kind, per_second, sweep_text(at.sweep), share, seconds))
+    return listed
+
+
+class KnownCeilings:
+    """Those of each case of one result, found once however many groups of points it has. Processes are those of `Processes.in_group_of`, which have all points of a case."""
+
+    def __init__(self) -> None:
+        self._by_case: dict[str | None, list[Ceiling]] = {}
+
+    def of(self, processes: Processes) -> list[Ceiling]:
+        """None where a single point would be compared with itself."""
+        if len(processes.points) < 2:
+            return []
+        case = case_of(processes.points[0].sweep)
+        if case not in self._by_case:
+            self._by_case[case] = ceilings(processes)
+        return self._by_case[case]
 
 
 def unknown_classes(processes: Processes) -> list[str]:
@@ -51,7 +68,7 @@ def unknown_classes(processes: Processes) -> list[str]:
     return [name for name, unknown in zip(processes.classes, missing, strict=True) if unknown]
 
 
-def _rates(processes: Processes, column: int, kind: str) -> Iterator[tuple[float, str, float]]:
+def _rates(processes: Processes, column: int, kind: str) -> Iterator[tuple[float, PointTimes, float]]:
     for point in processes.points:
         for times in point.epochs:
             sums = times.seconds.sum(axis=1)
@@ -59,7 +76,7 @@ def _rates(processes: Processes, column: int, kind: str) -> Iterator[tuple[float
             amount = float(times.served(kind)[column])
             if amount > 0 and sums[slowest] > 0:  # neither nothing nor nan
                 share = float(times.seconds[slowest, column] / sums[slowest])
-                yield amount / float(sums[slowest]), sweep_text(point.sweep), share
+                yield amount / float(sums[slowest]), point, share
 
 
 def _served(point: PointTimes, column: int, kind: str) -> float:
@@ -67,14 +84,14 @@ def _served(point: PointTimes, column: int, kind: str) -> float:
 
 
 def exceeded(
-    found: list[Ceiling], point: int, io_seconds: float, improvements: Mapping[str, float]
+    listed: list[Ceiling], point: int, io_seconds: float, improvements: Mapping[str, float]
 ) -> Iterator[Finding]:
     """Classes that would have to serve more than they ever did, and more than their improvement gives, for this estimate to be true.
 
     Of a class's operations and bytes, the one that would take longer. Classes that were busy come first.
     """
     worst: dict[str, tuple[float, Ceiling]] = {}
-    for ceiling in found if io_seconds > 0 else ():
+    for ceiling in listed if io_seconds > 0 else ():
         seconds = ceiling.seconds[point] * factor(improvements.get(ceiling.class_name, 0.0))
         if seconds > worst.get(ceiling.class_name, (io_seconds * (1 + _ROUNDING), ceiling))[0]:
             worst[ceiling.class_name] = seconds, ceiling

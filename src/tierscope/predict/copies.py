@@ -1,7 +1,6 @@
 """Copies of files from the last tier to the near one: what each of them asks of servers and links.
 
-A write is taken to cost what a read of as many bytes costs: rates of writing are not among a tier's keys. A new entry costs an open of the
-near tier's metadata server.
+A write costs what a read of as many bytes costs, unless the tier has rates of writing. A new entry costs an open of the near tier's metadata server.
 """
 
 from dataclasses import dataclass

@@ -7,10 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tierscope.plan.reading import Reading
-from tierscope.plan.stations import NONE, Stations, TierQueues
+from tierscope.plan.stations import LOCKS, NONE, Stations, TierQueues, mixed
 from tierscope.predict.copies import copy_of
 from tierscope.predict.events import first_stripes, piece_bytes
 from tierscope.predict.outcome import FloatArray, Load
+from tierscope.predict.runs import run_reads
 from tierscope.predict.schedule import Schedule
 from tierscope.spec.study import Study
 
@@ -23,10 +24,18 @@ def loads(study: Study, stations: Stations, reading: Reading, schedule: Schedule
     nodes = np.repeat(np.arange(schedule.shape[0]) // study.system.ranks_per_node, schedule.shape[1])
     files, tiers, opens = schedule.files.reshape(-1), schedule.tiers.reshape(-1), schedule.opens.reshape(-1)
     pieces, stripes_of = piece_bytes(stations, reading), first_stripes(stations, reading, schedule)
-    for number in range(len(stations.tiers)):
+    runs = run_reads(reading, schedule)
+    for number, queues in enumerate(stations.tiers):
         here = tiers == number
         load.add_opens(number, nodes[here & opens], files[here & opens])
-        first = 0 if schedule.inside is None else stripes_of.reshape(-1)[here]
+        first: Counts | int = 0
+        if runs is not None:  # a read at a time, instead of a sample
+            of_sample = np.repeat(np.arange(len(files)), np.where(here, runs.counts.reshape(-1), 0))
+            first = runs.stripes(reading, of_sample, queues.stripe_size, queues.stripe_count)
+            load.add_data(number, nodes[of_sample], files[of_sample], pieces[number], first=first)
+            continue
+        if stripes_of.size:
+            first = stripes_of.reshape(-1)[here]
         load.add_data(number, nodes[here], files[here], pieces[number], first=first)
     if schedule.copied is None:
         return Load(seconds=load.seconds, ops=load.ops)
@@ -50,7 +59,7 @@ def copy_loads(study: Study, stations: Stations, reading: Reading, schedule: Sch
     if schedule.copied is not None:
         here = schedule.copied.reshape(-1)
         load.add_opens(0, nodes[here], files[here])
-        load.add_data(0, nodes[here], files[here], copy.nbytes[:1], int(copy.ops[0]))
+        load.add_data(0, nodes[here], files[here], copy.nbytes[:1], int(copy.ops[0]), writes=True)
     return Load(seconds=load.seconds, ops=load.ops)
 
 
@@ -62,17 +71,23 @@ class _Load:
         self.seconds = np.zeros(stations.count)
         self.ops = np.zeros(stations.count, np.int64)
 
-    def _add(self, numbers: Counts, per_visit: int, nbytes: float) -> None:
-        stations = self._stations
-        visits = np.bincount(numbers, minlength=stations.count)
+    def _add(self, numbers: Counts, per_visit: int, nbytes: float, writes: bool = False) -> None:
+        per_op, per_byte = self._stations.rates(writes)
+        visits = np.bincount(numbers, minlength=self._stations.count)
         self.ops += visits * per_visit
-        self.seconds += visits * (per_visit * stations.per_op + nbytes * stations.per_byte)
+        self.seconds += visits * (per_visit * per_op + nbytes * per_byte)
 
     def add_opens(self, tier: int, node: Counts, file: Counts) -> None:
         queues = self._stations.tiers[tier]
         if queues.metadata != NONE:
             device = node // queues.nodes_per_device
             self._add(queues.metadata + device * queues.metadata_servers + file % queues.metadata_servers, 1, 0.0)
+        if queues.locks != NONE:
+            self._add(queues.locks + node // queues.nodes_per_device * LOCKS + file % LOCKS, 1, 0.0)
+        if queues.open_bytes and queues.servers_first != NONE:
+            self._add(queues.servers_first + _owners(queues, node, file, 0), 0, queues.open_bytes)
+        for link, place in links_of(queues, node) if queues.open_bytes else ():
+            self._add(link + place, 0, queues.open_bytes)
 
     def add_data(
         self,
@@ -82,6 +97,7 @@ class _Load:
         pieces: FloatArray,
         times: int | None = None,
         first: Counts | int = 0,
+        writes: bool = False,
     ) -> None:
         """Bytes by (piece, stripe); `times`: operations of all of them together, else one for each piece; `first`: stripe of each sample."""
         queues = self._stations.tiers[tier]
@@ -89,14 +105,11 @@ class _Load:
             for stripe in range(queues.stripe_count):
                 parts = pieces[:, stripe]
                 visits = times or int((parts > 0).sum())
-                owner = (
-                    node // queues.nodes_per_device * queues.servers
-                    + (file + (first + stripe) % queues.stripe_count) % queues.servers
-                )
+                owner = _owners(queues, node, file, (first + stripe) % queues.stripe_count)
                 if visits and (not stripe or parts.any()):
-                    self._add(queues.servers_first + owner, visits, float(parts.sum()))
+                    self._add(queues.servers_first + owner, visits, float(parts.sum()), writes)
         for link, place in links_of(queues, node):
-            self._add(link + place, times or len(pieces), float(pieces.sum()))
+            self._add(link + place, times or len(pieces), float(pieces.sum()), writes)
 
 
 def least_seconds(stations: Stations, load: Load) -> float:
@@ -105,16 +118,24 @@ def least_seconds(stations: Stations, load: Load) -> float:
 
 
 def station_seconds(stations: Stations, load: Load) -> FloatArray:
-    """When each station is done at the earliest, with the latency behind it."""
-    found: FloatArray = load.seconds / (1 - stations.background) + np.where(load.ops > 0, stations.latency, 0.0)
-    return found
+    """When each station is done at the earliest, with the latency behind it; what it makes up for was idle before the epoch."""
+    worked = np.maximum(0.0, load.seconds / (1 - stations.background) - stations.stock)
+    seconds: FloatArray = worked + np.where(load.ops > 0, stations.latency, 0.0)
+    return seconds
+
+
+def _owners(queues: TierQueues, node: Counts, file: Counts, stripe: Counts | int) -> Counts:
+    """The server of each file's stripe, counted from the tier's first."""
+    place = mixed(file) if queues.hashed else file
+    owners: Counts = node // queues.nodes_per_device * queues.servers + (place + stripe) % queues.servers
+    return owners
 
 
 def links_of(queues: TierQueues, node: Counts) -> list[tuple[int, Counts]]:
     """(first station, which one of them) of every link on the way of these nodes."""
-    found = (
+    links = (
         (queues.node_link, node),
         (queues.device_link, node // queues.nodes_per_device),
         (queues.gateway, node // queues.nodes_per_gateway),
     )
-    return [(first, place) for first, place in found if first != NONE]
+    return [(first, place) for first, place in links if first != NONE]

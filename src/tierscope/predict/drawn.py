@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tierscope.plan.reading import Reading
-from tierscope.plan.stations import NONE, Stations
+from tierscope.plan.stations import LOCKS, NONE, Stations
 from tierscope.plan.variation import mean_factors
 from tierscope.predict.copies import copy_of
 from tierscope.predict.events import piece_bytes
@@ -15,8 +15,8 @@ from tierscope.spec.study import Study
 
 
 def shuffled(ops: npt.NDArray[np.int64], pieces: int, rng: np.random.Generator) -> FloatArray:
-    """Operations of every (rank, tier, kind) after another shuffle: who reads what changes, not what is read in all."""
-    samples = ops[:, :, 1] // pieces
+    """Opens and reads of every (rank, tier, kind) after another shuffle: who reads what changes, not what is read in all."""
+    samples = ops[:, :, 1] // max(1, pieces)
     totals = samples.sum(axis=0)
     shares = totals / max(1, int(totals.sum()))
     drawn = rng.multinomial(samples.sum(axis=1), shares).astype(np.float64)
@@ -39,17 +39,22 @@ def load_of(
     pieces = piece_bytes(stations, reading)
     place = np.arange(len(nodes))
     files = study.workload.dataset.num_files_train
-    for tier, queues in enumerate(stations.tiers):
+    for tier, queues in enumerate(stations.tiers if reading.pieces else ()):
         device = place // queues.nodes_per_device
         opens, reads = (np.bincount(device, nodes[:, tier, kind]) for kind in (0, 1))
         samples = reads / len(reading.pieces)
         if queues.metadata != NONE:
             visits = _spread_over(opens, queues.metadata_servers, files, rng)
             _add(ops, seconds, stations, queues.metadata, visits, 1, 0.0)
+        if queues.locks != NONE:
+            _add(ops, seconds, stations, queues.locks, _of_locks(opens, files), 1, 0.0)
         if queues.servers_first != NONE:
             touched = float((pieces[tier] > 0).sum())  # visits of servers for one sample
-            visits = _spread_over(samples * touched, queues.servers, files * touched, rng)
+            visits = _spread_over(samples * touched, queues.servers, files * touched, rng, bool(queues.hashed))
             _add(ops, seconds, stations, queues.servers_first, visits, 1, float(pieces[tier].sum()) / touched)
+            if queues.open_bytes:
+                asked = _spread_over(opens, queues.servers, files, rng, bool(queues.hashed))
+                _add(ops, seconds, stations, queues.servers_first, asked, 0, queues.open_bytes)
         for first, owner in (
             (queues.node_link, place),
             (queues.device_link, device),
@@ -57,7 +62,10 @@ def load_of(
         ):
             if first != NONE:
                 visits = np.bincount(owner, nodes[:, tier, 1]).astype(np.float64)
-                _add(ops, seconds, stations, first, visits, 1, reading.sample_bytes / len(reading.pieces))
+                if queues.open_bytes:
+                    asked = np.bincount(owner, nodes[:, tier, 0]).astype(np.float64)
+                    _add(ops, seconds, stations, first, asked, 0, queues.open_bytes)
+                _add(ops, seconds, stations, first, visits, 1, reading.read_bytes)
     if copies is not None:
         _add_copies(ops, seconds, study, stations, reading, copies, rng)
     worked = seconds * mean_factors(stations.variation, ops, rng)
@@ -85,12 +93,17 @@ def _add_copies(
         queues = stations.tiers[tier]
         device = place // queues.nodes_per_device
         on_device = np.bincount(device, nodes)
+        opened = queues.open_bytes if tier == 0 else 0.0  # a new entry is an open
         if tier == 0 and queues.metadata != NONE:
             visits = _spread_over(on_device, queues.metadata_servers, files, rng)
             _add(ops, seconds, stations, queues.metadata, visits, 1, 0.0)
         if queues.servers_first != NONE:
-            visits = _spread_over(on_device * queues.stripe_count, queues.servers, files * queues.stripe_count, rng)
-            _add(ops, seconds, stations, queues.servers_first, visits, times, nbytes / queues.stripe_count)
+            wide, hashed = queues.stripe_count, bool(queues.hashed)
+            visits = _spread_over(on_device * wide, queues.servers, files * wide, rng, hashed)
+            _add(ops, seconds, stations, queues.servers_first, visits, times, nbytes / wide, writes=tier == 0)
+            if opened:
+                asked = _spread_over(on_device, queues.servers, files, rng, hashed)
+                _add(ops, seconds, stations, queues.servers_first, asked, 0, opened)
         for first, owner in (
             (queues.node_link, place),
             (queues.device_link, device),
@@ -98,20 +111,41 @@ def _add_copies(
         ):
             if first != NONE:
                 visits = np.bincount(owner, nodes).astype(np.float64)
-                _add(ops, seconds, stations, first, visits, times, nbytes)
+                _add(ops, seconds, stations, first, visits, times, nbytes, writes=tier == 0)
+                if opened:
+                    _add(ops, seconds, stations, first, visits, 0, opened)
 
 
-def _spread_over(counts: npt.NDArray[Any], width: int, of: float, rng: np.random.Generator) -> FloatArray:
-    """Over servers that hold equal shares of `of`: who reads all of them asks each for as many."""
+def _of_locks(opens: npt.NDArray[Any], files: int) -> FloatArray:
+    """Opens of each device over the locks of its files, evenly."""
+    visits = np.zeros((len(opens), LOCKS))
+    used = min(LOCKS, files)
+    visits[:, :used] = opens[:, None] / used
+    return visits.reshape(-1)
+
+
+def _spread_over(
+    counts: npt.NDArray[Any], width: int, of: float, rng: np.random.Generator, hashed: bool = False
+) -> FloatArray:
+    """Over servers that hold equal shares of `of`: who reads all of them asks each for as many. Hashed: shares differ by chance."""
     mean = counts[:, None] / width
-    scatter = np.sqrt(mean * (1 - 1 / width) * np.maximum(0.0, 1 - counts[:, None] / max(of, 1.0)))
+    left = np.ones_like(mean) if hashed else np.maximum(0.0, 1 - counts[:, None] / max(of, 1.0))
+    scatter = np.sqrt(mean * (1 - 1 / width) * left)
     drawn: FloatArray = np.maximum(0.0, rng.normal(mean, scatter, (len(counts), width))).reshape(-1)
     return drawn
 
 
 def _add(
-    ops: FloatArray, seconds: FloatArray, stations: Stations, first: int, visits: FloatArray, each: int, nbytes: float
+    ops: FloatArray,
+    seconds: FloatArray,
+    stations: Stations,
+    first: int,
+    visits: FloatArray,
+    per_visit: int,
+    nbytes: float,
+    writes: bool = False,
 ) -> None:
     at = slice(first, first + len(visits))
-    ops[at] += visits * each
-    seconds[at] += visits * (each * stations.per_op[at] + nbytes * stations.per_byte[at])
+    per_op, per_byte = stations.rates(writes)
+    ops[at] += visits * per_visit
+    seconds[at] += visits * (per_visit * per_op[at] + nbytes * per_byte[at])

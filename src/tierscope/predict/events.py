@@ -8,12 +8,17 @@ import numpy as np
 
 from tierscope.errors import UserError
 from tierscope.plan.permutation import IndexArray
+from tierscope.plan.plan import Plan
+from tierscope.plan.policies import Flags
 from tierscope.plan.reading import Reading
-from tierscope.plan.stations import Stations, TierQueues, stripes
+from tierscope.plan.stations import Stations, TierQueues, stations_of, stripes
 from tierscope.plan.variation import log_parameters
+from tierscope.predict.client import batches_ahead, step_seconds, whole_batches
 from tierscope.predict.copies import copy_of
 from tierscope.predict.engine.inputs import TIER, EpochTimes, LoaderInputs, Records, Requests, StartInputs, SystemInputs
-from tierscope.predict.outcome import FloatArray, Load, Outcome
+from tierscope.predict.outcome import FloatArray, Load, Outcome, SaveOutcome, UnderWay
+from tierscope.predict.runs import run_reads
+from tierscope.predict.saves import EpochSaves, SavePlan, more_digits, save_inputs, save_plan, when
 from tierscope.predict.schedule import Schedule
 from tierscope.spec.study import Study
 
@@ -27,40 +32,102 @@ class EventOptions:
     seed: int = 0
 
 
-def simulate(study: Study, stations: Stations, reading: Reading, schedule: Schedule, options: EventOptions) -> Outcome:
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """Checkpoints of an epoch: what each consists of, when they are, and what an earlier epoch left under way."""
+
+    plan: SavePlan
+    epoch: EpochSaves
+    under_way: UnderWay | None = None
+
+
+def saving_of(study: Study, plan: Plan, epoch: int) -> Saving | None:
+    """The checkpoints of an epoch, None: there are none; what an earlier one left under way behind training is not known."""
+    batches = -(-plan.order.samples_per_rank // study.workload.reader.batch_size)
+    dates = when(study, epoch, batches)
+    saves = save_plan(study, stations_of(study.system, study.seed), len(dates.steps))
+    return None if saves is None else Saving(saves, dates)
+
+
+def simulate(
+    study: Study,
+    stations: Stations,
+    reading: Reading,
+    schedule: Schedule,
+    options: EventOptions,
+    saving: Saving | None = None,
+) -> Outcome:
     train = study.workload.train
     samples = schedule.shape[1]
     if schedule.fetched is not None:  # what comes of it depends on who is first
         schedule = replace(schedule, tiers=schedule.tiers.copy(), fetched=schedule.fetched.copy())
     loader = _loader(study, schedule, options)
-    result = times(study, stations, reading, schedule, options)
-    ops, nbytes = counted(schedule, len(stations.tiers), reading)
+    result = times(study, stations, reading, schedule, options, saving)
+    ops, nbytes = counted(study, stations, reading, schedule)
+    steps, system = -(-samples // loader.batch), study.system
+    beside = np.full(len(result.stall), (system.step_overhead + system.step_jitter) * steps)
+    first, kept = None, result.steps if loader.keep_steps else None
+    if kept is not None:  # what a step takes beside computing is no compute
+        kept[:, 0, 1] += system.startup_time
+        first = kept[:, 0, 1].copy()
+        beside = (kept[:, :, 2] - train.computation_time).sum(axis=1)
+        kept[:, :, 1] += kept[:, :, 2] - train.computation_time
+        kept[:, :, 2] = train.computation_time
     return Outcome(
-        seconds=result.seconds,
-        stall=result.stall,
-        compute=train.computation_time * -(-samples // loader.batch),
+        seconds=result.seconds + system.startup_time,
+        stall=result.stall + system.startup_time + beside,
+        compute=train.computation_time * steps,
         busy=result.busy,
         wall=result.wall,
         ops=ops,
         nbytes=nbytes,
-        steps=result.steps if loader.keep_steps else None,
+        steps=kept,
+        first_batch=first,
         load=Load(seconds=result.worked, ops=result.served),
         copies=schedule.copies,
         samples=samples,
         payload_bytes=samples * study.workload.dataset.record_length_bytes,
         hit_rate=schedule.hit_rate(len(stations.tiers)),
+        saved=None if saving is None else _saved(saving, result),
     )
 
 
-def times(study: Study, stations: Stations, reading: Reading, schedule: Schedule, options: EventOptions) -> EpochTimes:
+def _saved(saving: Saving, result: EpochTimes) -> SaveOutcome:
+    saved = result.saved
+    assert saved is not None
+    nbytes = saved.nbytes.copy()
+    nbytes[0, :, saving.plan.tier, 2] += more_digits(saving.plan, saving.epoch)
+    return SaveOutcome(
+        tier=saving.plan.tier,
+        background=saving.plan.background,
+        begun=len(saving.epoch.steps),
+        seconds=tuple(saved.longest.tolist()),
+        standstill=saved.standstill,
+        busy=saved.busy,
+        ops=saved.ops,
+        nbytes=nbytes,
+        under_way=UnderWay(**saved.left._asdict()),
+    )
+
+
+def times(
+    study: Study,
+    stations: Stations,
+    reading: Reading,
+    schedule: Schedule,
+    options: EventOptions,
+    saving: Saving | None = None,
+) -> EpochTimes:
     """What the engine says, for those who simulate the same schedule many times; it is changed where files are fetched ahead."""
-    found: EpochTimes = engine()(
+    plan, epoch, under_way = (saving.plan, saving.epoch, saving.under_way) if saving else (None, None, None)
+    epoch_times: EpochTimes = engine()(
         _requests(stations, reading, schedule),
         _start(study, schedule, options),
-        _system(study, stations, reading),
+        _system(study, stations, reading, plan),
         _loader(study, schedule, options),
+        save_inputs(plan, epoch, len(reading.pieces) + 1, under_way),
     )
-    return found
+    return epoch_times
 
 
 def engine() -> Any:
@@ -77,14 +144,21 @@ def engine() -> Any:
 
 def _requests(stations: Stations, reading: Reading, schedule: Schedule) -> Requests:
     nothing = np.zeros((0, 0), np.bool_)
-    return Requests(
+    requests = Requests(
         tiers=schedule.tiers,
         files=schedule.files,
         opens=schedule.opens,
         first_stripes=first_stripes(stations, reading, schedule),
         fills=nothing if schedule.fills is None else schedule.fills,
         fetched=nothing if schedule.fetched is None else schedule.fetched,
+        sizes=np.zeros((0, 0)) if schedule.sizes is None else schedule.sizes,
     )
+    runs = run_reads(reading, schedule)
+    if runs is None or reading.buffer is None:
+        return requests
+    request = reading.buffer.request_bytes
+    lasts = runs.lasts / request
+    return requests._replace(counts=runs.counts, offsets=runs.starts + runs.firsts, lasts=lasts, request_bytes=request)
 
 
 def _start(study: Study, schedule: Schedule, options: EventOptions) -> StartInputs:
@@ -103,22 +177,32 @@ def _order(ranks: int, seed: int) -> IndexArray:
     return np.random.default_rng(seed).permutation(ranks)
 
 
-def _system(study: Study, stations: Stations, reading: Reading) -> SystemInputs:
+def _system(study: Study, stations: Stations, reading: Reading, saves: SavePlan | None) -> SystemInputs:
     copy = copy_of(study, stations, reading.file_bytes, reading.sample_bytes)
     tiers, reads = len(stations.tiers), len(reading.pieces)
-    nbytes, ops = np.empty((tiers, reads + 1, copy.nbytes.shape[1])), np.ones((tiers, reads + 1))
-    nbytes[:, :reads], nbytes[:, reads], ops[:, reads] = piece_bytes(stations, reading), copy.nbytes, copy.ops
+    rows = reads + 1 + (0 if saves is None else saves.splits.shape[1])
+    nbytes, ops = np.empty((tiers, rows, copy.nbytes.shape[1])), np.ones((tiers, rows))
+    pieces = piece_bytes(stations, reading.by_request())
+    nbytes[:, :reads], nbytes[:, reads], ops[:, reads] = pieces, copy.nbytes, copy.ops
+    if saves is not None:
+        nbytes[:, reads + 1 :], ops[:, reads + 1 :] = saves.splits, saves.row_ops
     log_mean, log_deviation = log_parameters(stations.variation)
     return SystemInputs(
         tiers=_tiers(stations.tiers),
         nbytes=nbytes,
+        reads=reads,
         ops=ops,
         per_op=stations.per_op,
         per_byte=stations.per_byte,
+        write_per_op=stations.write_per_op,
+        write_per_byte=stations.write_per_byte,
         log_mean=log_mean,
         log_deviation=log_deviation,
         sharing=stations.sharing,
         speed=1.0 - stations.background,
+        credit=stations.credit,
+        stock=stations.stock,
+        period=stations.period,
     )
 
 
@@ -130,16 +214,18 @@ def _tiers(tiers: tuple[TierQueues, ...]) -> Records:
 def _loader(study: Study, schedule: Schedule, options: EventOptions) -> LoaderInputs:
     reader = study.workload.reader
     ranks, samples = schedule.shape
-    threads, prefetch = (reader.read_threads, reader.prefetch_size) if reader.read_threads else (1, 0)
     return LoaderInputs(
         batch=reader.batch_size,
-        threads=threads,
-        prefetch=prefetch,
-        compute=float(study.workload.train.computation_time),
+        threads=max(1, reader.read_threads),
+        prefetch=batches_ahead(study),
+        compute=float(step_seconds(study)),
         overhead=float(study.system.process_overhead),
         step_barrier=options.step_barrier,
+        copies=readers_copy(study),
         keep_steps=ranks * -(-samples // reader.batch_size) <= MOST_STEPS,
         seed=options.seed & 0xFFFFFFFF,
+        jitter=float(study.system.step_jitter),
+        whole_batches=whole_batches(study),
     )
 
 
@@ -156,46 +242,69 @@ def _piece_bytes(layouts: tuple[tuple[int, int], ...], reading: Reading) -> Floa
             f"workload.reader.transfer_size splits a sample into {len(reading.pieces):,} reads, and stripe_count each of them into "
             f"{most:,} parts: {parts:,} in all; more than {MOST_PARTS:,} are not simulated: raise transfer_size, or lower stripe_count"
         )
-    found = np.zeros((len(layouts), len(reading.pieces), most))
+    nbytes_of = np.zeros((len(layouts), len(reading.pieces), most))
     for number, (count, size) in enumerate(layouts):
         for piece, (offset, nbytes) in enumerate(reading.pieces):
-            found[number, piece, :count] = stripes(offset, nbytes, count, size)
-    found.flags.writeable = False
-    return found
+            nbytes_of[number, piece, :count] = stripes(offset, nbytes, count, size)
+    nbytes_of.flags.writeable = False
+    return nbytes_of
 
 
 def first_stripes(stations: Stations, reading: Reading, schedule: Schedule) -> IndexArray:
     """On which stripe of its file each sample begins, seen from the first sample's; empty: all on that. From there it is split as the first is."""
-    if schedule.inside is None:
+    if schedule.inside is None or reading.buffer is not None or not reading.pieces:
         return np.zeros((0, 0), np.int64)
     sizes, counts = (
         np.array(some)[schedule.tiers]
         for some in zip(*((tier.stripe_size, tier.stripe_count) for tier in stations.tiers), strict=True)
     )
     first = reading.pieces[0][0]
-    found: IndexArray = ((first + schedule.inside * reading.stride) // sizes - first // sizes) % counts
-    return found
+    stripes_of: IndexArray = ((first + schedule.inside * reading.stride) // sizes - first // sizes) % counts
+    return stripes_of
 
 
-def counted(schedule: Schedule, tiers: int, reading: Reading) -> tuple[Any, Any]:
-    """Operations and bytes of every (rank, tier, kind); those of fetching ahead are its rank's, those of copying behind its back are nobody's."""
-    ops, nbytes = counted_by_readers(schedule, tiers, reading)
+def counted(study: Study, stations: Stations, reading: Reading, schedule: Schedule) -> tuple[Any, Any]:
+    """Operations and bytes of every (rank, tier, kind); those of fetching ahead, and of what is copied behind a reader's back, are its rank's."""
+    ops, nbytes = counted_by_readers(study, stations, reading, schedule)
     if schedule.fetched is not None:
         fetched = schedule.fetched.sum(axis=1)
         ops[:, -1, 0] += fetched
         ops[:, -1, 1] += fetched * len(reading.pieces)
         nbytes[:, -1, 1] += fetched * reading.sample_bytes
+    if schedule.copied is not None and not readers_copy(study):
+        _add_copies(ops, nbytes, study, stations, reading, schedule.copied)
     return ops, nbytes
 
 
-def counted_by_readers(schedule: Schedule, tiers: int, reading: Reading) -> tuple[Any, Any]:
+def counted_by_readers(study: Study, stations: Stations, reading: Reading, schedule: Schedule) -> tuple[Any, Any]:
     ranks, _ = schedule.shape
-    ops = np.zeros((ranks, tiers, 2), np.int64)
+    ops = np.zeros((ranks, len(stations.tiers), 3), np.int64)
     nbytes = np.zeros_like(ops)
-    for tier in range(tiers):
+    runs = run_reads(reading, schedule)
+    for tier in range(len(stations.tiers)):
         here = schedule.tiers == tier
         ops[:, tier, 0] = (here & schedule.opens).sum(axis=1)
         samples = here.sum(axis=1)
-        ops[:, tier, 1] = samples * len(reading.pieces)
-        nbytes[:, tier, 1] = samples * reading.sample_bytes
+        ops[:, tier, 1] = samples * len(reading.pieces) if runs is None else (here * runs.counts).sum(axis=1)
+        sizes = samples if schedule.sizes is None else (here * schedule.sizes).sum(axis=1)
+        nbytes[:, tier, 1] = sizes * reading.sample_bytes
+    if schedule.fills is not None and readers_copy(study):
+        _add_copies(ops, nbytes, study, stations, reading, schedule.fills)
+        copy = copy_of(study, stations, reading.file_bytes, reading.sample_bytes)
+        fills = schedule.fills.sum(axis=1)
+        ops[:, -1, 1] += fills * int(copy.ops[-1])
+        nbytes[:, -1, 1] += fills * int(copy.nbytes[-1].sum())
     return ops, nbytes
+
+
+def _add_copies(ops: Any, nbytes: Any, study: Study, stations: Stations, reading: Reading, copied: Flags) -> None:
+    """Files that are made and written on the near tier."""
+    copy, files = copy_of(study, stations, reading.file_bytes, reading.sample_bytes), copied.sum(axis=1)
+    ops[:, 0, 0] += files
+    ops[:, 0, 2] += files * int(copy.ops[0])
+    nbytes[:, 0, 2] += files * int(copy.nbytes[0].sum())
+
+
+def readers_copy(study: Study) -> bool:
+    """Whether readers write what stays on the near tier, as ranks do with first-touch, before their next sample; else it is copied behind their backs."""
+    return study.placement.policy in ("first-touch", "lru")

@@ -1,7 +1,7 @@
 """Which improvements meet a goal, at which smallest cache rate: the grid of the Hierarchy study's fourth figure.
 
 Every combination is an estimate by the simple scaling (see `whatif` and, of epochs and AU, `goals`), so its warnings hold for each of them.
-Points that read less data than others cannot be ranked against them, and are left out.
+Points that read less data than others cannot be ranked against them, and points whose files do not fit are not recommended: both are left out.
 """
 
 import itertools
@@ -14,11 +14,12 @@ import numpy.typing as npt
 
 from tierscope.analysis.wording import Finding
 from tierscope.jsonable import SweepValues, cache_rate_of
-from tierscope.predict.ceilings import ceilings, exceeded
+from tierscope.predict.ceilings import KnownCeilings, exceeded
 from tierscope.predict.goals import Judge, told_kinds
 from tierscope.predict.hull import Floats
 from tierscope.predict.processes import PointTimes, Processes, factor
 from tierscope.predict.whatif import untold
+from tierscope.spec.feasibility import Feasibility
 from tierscope.spec.goal import AU, EPOCH, IO, Goal
 
 MOST_COMBINATIONS = 1_000_000
@@ -56,6 +57,9 @@ class Option:
     warnings: tuple[Finding, ...]
     epoch_seconds: float | None = None  # estimated; None: not known
     au: float | None = None
+    feasibility: Feasibility | None = None  # of its files; None: not known
+    staging_seconds: float | None = None  # of its point, before the improvements; None: not known
+    break_even_epochs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +100,10 @@ def explore(
     vary: Mapping[str, tuple[float, ...]],
     fixed: Mapping[str, float] | None = None,
     prices: Prices | None = None,
+    known: KnownCeilings | None = None,
 ) -> Exploration:
-    """`goal`: a bare time is one of I/O. `vary`: the improvements to combine, ascending; `fixed`: those of other classes. All in percent."""
+    """`goal`: a bare time is one of I/O. `vary`: the improvements to combine, ascending; `fixed`: those of other classes. All in percent. `known`: of other groups of the same result."""
+    known = known or KnownCeilings()
     prices, goal, whole, processes = prices or Prices(), Goal.of(goal), processes, processes.comparable()
     fixed = {name: percent for name, percent in (fixed or {}).items() if name not in vary}
     grid = np.array(list(itertools.product(*([factor(value) for value in values] for values in vary.values()))))
@@ -111,14 +117,14 @@ def explore(
     met_without = next((index for index, value in enumerate(measured) if goal.is_met(value)), None)
     sweeps = tuple(point.sweep for point in processes.points)
     warnings = tuple(untold(whole, fixed | dict.fromkeys(vary, 1.0)))
-    found = _exploration(goal, vary, fixed, sweeps, _choose(values, goal, rates), values, seconds)
-    found = replace(found, met_without=met_without, warnings=warnings)
+    exploration = _exploration(goal, vary, fixed, sweeps, _choose(values, goal, rates), values, seconds)
+    exploration = replace(exploration, met_without=met_without, warnings=warnings)
     if not prices.gib:
-        return replace(found, options=tuple(_options(found, processes, whole, rates, prices)))
+        return replace(exploration, options=tuple(_options(exploration, processes, (whole, known), rates, prices)))
     # Where more than the rate was swept, a larger one may take less room: what it costs decides then.
     rooms = [prices.room(index) for index in range(len(sweeps))]
     by_room = _exploration(goal, vary, fixed, sweeps, _choose(values, goal, rooms), values, seconds)
-    return replace(found, options=tuple(_options(by_room, processes, whole, rooms, prices)))
+    return replace(exploration, options=tuple(_options(by_room, processes, (whole, known), rooms, prices)))
 
 
 _Chosen = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
@@ -134,8 +140,8 @@ def _exploration(
     seconds: list[Floats],
 ) -> Exploration:
     chosen, shown = picked
-    each = np.arange(len(shown))
-    at, io = (np.array(some)[shown, each] for some in (values, seconds))
+    places = np.arange(len(shown))
+    at, io = (np.array(some)[shown, places] for some in (values, seconds))
     return Exploration(goal, dict(vary), fixed, sweeps, chosen, io, at, (), None)
 
 
@@ -160,14 +166,18 @@ def _rate(point: PointTimes) -> float:
 
 
 def _options(
-    found: Exploration, processes: Processes, whole: Processes, spent: list[float], prices: Prices
+    exploration: Exploration,
+    processes: Processes,
+    seen: tuple[Processes, KnownCeilings],
+    spent: list[float],
+    prices: Prices,
 ) -> list[Option]:
     """The Pareto front. More of a class never takes longer, so it is enough to look one step down along every class.
 
     `spent`: what a point costs beside the classes, its cache rate or its room.
     """
-    shape = tuple(len(values) for values in found.vary.values())
-    least = np.where(found.chosen < 0, np.inf, np.array(spent)[found.chosen]).reshape(shape)
+    shape = tuple(len(values) for values in exploration.vary.values())
+    least = np.where(exploration.chosen < 0, np.inf, np.array(spent)[exploration.chosen]).reshape(shape)
     front = np.isfinite(least)
     for axis in range(len(shape)):
         with_less = np.full_like(least, np.inf)
@@ -175,16 +185,18 @@ def _options(
         here[axis], below[axis] = slice(1, None), slice(None, -1)
         with_less[tuple(here)] = least[tuple(below)]
         front &= with_less > least
-    known = ceilings(whole) if len(whole.points) > 1 else []
+    whole, known = seen[0], seen[1].of(seen[0])
     places = {id(point): place for place, point in enumerate(whole.points)}
     options = []
     for index in np.flatnonzero(front.ravel()):
-        improve = found.combination(int(index))
-        point, seconds = int(found.chosen[index]), float(found.io_seconds[index])
-        warnings = tuple(exceeded(known, places[id(processes.points[point])], seconds, {**found.fixed, **improve}))
+        improve = exploration.combination(int(index))
+        point, seconds = int(exploration.chosen[index]), float(exploration.io_seconds[index])
+        warnings = tuple(
+            exceeded(known, places[id(processes.points[point])], seconds, {**exploration.fixed, **improve})
+        )
         cost = prices.cost(improve, point) if prices else None
-        options.append(Option(improve, point, found.sweeps[point], seconds, cost, warnings))
-    options = _with_clock(options, processes, found.fixed)
+        options.append(Option(improve, point, exploration.sweeps[point], seconds, cost, warnings))
+    options = _with_clock(options, processes, exploration.fixed)
     return sorted(options, key=lambda option: (option.cost or 0.0, sum(option.improve.values()), spent[option.point]))
 
 
@@ -192,7 +204,7 @@ def _with_clock(options: list[Option], processes: Processes, fixed: Mapping[str,
     """Epoch and AU of every option, whatever the goal is about, where they are known."""
     kinds = told_kinds(processes)
     judge = Judge(processes, processes.classes, {})
-    found: dict[int, Option] = {}
+    with_clock: dict[int, Option] = {}
     for point in {option.point for option in options}:
         here = [index for index, option in enumerate(options) if option.point == point]
         factors = np.array([processes.factors({**fixed, **options[index].improve}) for index in here])
@@ -201,7 +213,7 @@ def _with_clock(options: list[Option], processes: Processes, fixed: Mapping[str,
         epochs, shares = (judge.values(kind, times, directions) if kind in kinds else None for kind in (EPOCH, AU))
         for row, index in enumerate(here):
             epoch = None if epochs is None else float(epochs[row])
-            found[index] = replace(
+            with_clock[index] = replace(
                 options[index], epoch_seconds=epoch, au=None if shares is None else float(shares[row])
             )
-    return [found[index] for index in range(len(options))]
+    return [with_clock[index] for index in range(len(options))]

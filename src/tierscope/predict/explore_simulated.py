@@ -1,33 +1,34 @@
-"""Explore systems that nobody built: every combination of a study's keys simulated, the cheapest that meets a goal found."""
+"""Explore systems that nobody built: every combination of a study's keys simulated, the cheapest that fits and meets a goal found."""
 
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from tierscope.analysis.staging_costs import break_even_epochs
 from tierscope.errors import UserError
 from tierscope.jsonable import SweepValues
-from tierscope.predict import spread
-from tierscope.predict.exploration import Combination, SimulatedExploration
-from tierscope.predict.outcome import Outcome
-from tierscope.predict.simulation import Simulation, check_rates
+from tierscope.predict.combining import simulate_combination, with_staging
+from tierscope.predict.costs import cost_of, less_is_more
+from tierscope.predict.exploration import Combination, Remedy, SimulatedExploration
+from tierscope.predict.fronts import best_rate, pareto, ranked
+from tierscope.predict.method import chosen_method
+from tierscope.predict.ranked_apart import apart, rank_apart
+from tierscope.predict.remedies import remedies_for
+from tierscope.predict.simulation import check_rates
 from tierscope.predict.unsimulated import refuse_unsimulated
 from tierscope.predict.work_limit import refuse_endless
 from tierscope.spec import keys, sweep
-from tierscope.spec.figures import is_number
 from tierscope.spec.goal import AU, GOAL_HINT, Goal
-from tierscope.spec.kinds import Integer
-from tierscope.spec.known import KnownSystem, drawn_systems
 from tierscope.spec.load import Loaded
-from tierscope.spec.study import Study
+from tierscope.spec.prices import UnitPrice, read_key_prices, read_limit
+from tierscope.spec.schema import Key
+from tierscope.spec.study import Point, Study
 from tierscope.spec.whatif import read_goal
+from tierscope.units import format_fraction
 from tierscope.watch import Watch
 
+__all__ = ["ExplorationRequest", "explore_simulated", "goal_of", "simulate_combination"]
 _RATE = "cache_rate"
-_LESS_IS_MORE = ("latency", "metadata_latency", "process_overhead", "variation", "metadata_variation", "service_variation", "background")  # fmt: skip
+MOST_REMEDIED = 4  # groups of which remedies are simulated: each takes a dozen simulations
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,176 +39,136 @@ class ExplorationRequest:
     goal: str | None
     cost: Sequence[str]
     method: str
+    max_price: str | None = None
 
 
 def explore_simulated(loaded: Loaded, wanted: ExplorationRequest, watch: Watch) -> SimulatedExploration:
     """Of a study that was loaded with what is to vary."""
-    vary, method = wanted.vary, wanted.method
-    study, known = loaded.study, loaded.known
-    goal = read_goal(wanted.goal) if wanted.goal is not None else study.goal
-    if goal is None:
-        raise UserError(f"there is no goal; {GOAL_HINT}")
-    varied = [axis for axis in study.sweep if axis.path in _paths(study, vary)]
-    if not varied:
+    study = loaded.study
+    goal = goal_of(loaded, wanted.goal)
+    if not any(axis.path in _paths(study, wanted.vary) for axis in study.sweep):
+        raise UserError("nothing varies; add the keys to try, e.g. --vary gfs.metadata_ops=1:3:0.5")
+    prices = read_key_prices(study, wanted.cost, [axis.path for axis in study.sweep])
+    limit = None if wanted.max_price is None else read_limit(wanted.max_price)
+    if limit is not None and not prices:
         raise UserError(
-            "nothing varies; say which keys of the study to try, for example --vary gfs.metadata_ops=1:3:0.5"
+            f"--max-price {wanted.max_price}: nothing has a price; add --cost, e.g. gfs.servers=20000/server"
         )
-    prices = _prices(study, wanted.cost)
-    names = keys.short_names([axis.path for axis in study.sweep])
     points = list(sweep.points(study))
     for point in points:
         check_rates(point.study)
         refuse_unsimulated(point.study)
+    method = chosen_method(points, wanted.method)
+    groups = _simulated(loaded, points, method, goal, watch)
+    combinations = tuple(
+        priced(with_staging(best_rate(group, goal), _without(group)), study, prices) for group in groups
+    )
+    names = keys.short_names([axis.path for axis in study.sweep])
+    order = {names[axis.path]: -1 if less_is_more(axis.path) else 1 for axis in study.sweep}
+    front = rank_apart(combinations, lambda group: ranked(pareto(group, order), goal))
+    within = tuple(combination for combination in front if limit is None or (combination.cost or 0.0) <= limit)
+    if front and not within:
+        _refuse_price(min(front, key=lambda combination: combination.cost or 0.0), wanted.max_price or "", study)
+    values = {names[axis.path]: axis.values for axis in study.sweep if names[axis.path] != _RATE}
+    misfits = [
+        combination.settings for group in groups for combination in group if not combination.feasibility.is_possible
+    ]
+
+    def price(option: Combination) -> Combination:
+        return priced(option, study, prices)
+
+    return SimulatedExploration(
+        goal,
+        method,
+        values,
+        combinations,
+        within,
+        prices={path: price.text for path, price in prices.items()},
+        max_price=limit,
+        over_price=len(front) - len(within),
+        short_of_room=bool(misfits),
+        remedies=tuple(
+            remedy
+            for remedy in _remedies(combinations, goal, method, loaded, price, misfits)
+            if limit is None or (remedy.option.cost or 0.0) <= limit
+        ),
+    )
+
+
+def _remedies(
+    combinations: Sequence[Combination],
+    goal: Goal,
+    method: str,
+    loaded: Loaded,
+    price: Callable[[Combination], Combination],
+    misfits: Sequence[SweepValues],
+) -> list[Remedy]:
+    """Of the first groups in which nothing fits and meets the goal."""
+    missing = [group for group in apart(combinations) if not any(combination.is_recommended for combination in group)]
+    return [
+        remedy
+        for group in missing[:MOST_REMEDIED]
+        for remedy in remedies_for(
+            group, goal, method, loaded.known, price, any(combination.settings in misfits for combination in group)
+        )
+    ]
+
+
+def goal_of(loaded: Loaded, text: str | None) -> Goal:
+    goal = read_goal(text) if text is not None else loaded.study.goal
+    if goal is None:
+        raise UserError(f"no goal; {GOAL_HINT}")
+    return goal
+
+
+def _simulated(
+    loaded: Loaded, points: Sequence[Point], method: str, goal: Goal, watch: Watch
+) -> list[list[Combination]]:
+    """Every point, those that differ in their cache rate only together."""
     refuse_endless(points, method, epochs=1)
     watch.phase("simulating", len(points), "points")
     groups: dict[tuple[Any, ...], list[Combination]] = {}
-    studies: dict[tuple[Any, ...], Study] = {}
     for point in points:
         chosen = {name: value for name, value in point.sweep.items() if name != _RATE}
-        rate = point.study.placement.cache_rate
-        found = simulate_combination(chosen, point.study, method, known)
-        if goal.kind == AU and found.au is None:
+        combination = simulate_combination(chosen, point.study, method, loaded.known)
+        if goal.kind == AU and combination.au is None:
             raise UserError(
-                "an AU goal needs compute, and the study has none; set workload.train.computation_time, or give --goal epoch=10min"
+                "an AU goal needs compute, but the study has none; set workload.train.computation_time, or use --goal epoch=10min"
             )
-        groups.setdefault(tuple(chosen.values()), []).append(replace(found, met=goal.is_met(found.value(goal.kind))))
-        studies[*chosen.values(), rate] = point.study
+        groups.setdefault(tuple(chosen.values()), []).append(combination.judged(goal))
         watch.advance(1)
-    combinations = tuple(
-        _priced(_staged(_best(group, goal), group, studies), prices, names, study) for group in groups.values()
+    return list(groups.values())
+
+
+def _without(group: Sequence[Combination]) -> float | None:
+    """Seconds of an epoch without cached files, where that was simulated."""
+    return next((combination.epoch_seconds for combination in group if combination.cache_rate == 0), None)
+
+
+def priced(combination: Combination, base: Study, prices: Mapping[str, UnitPrice]) -> Combination:
+    if not prices or combination.study is None:
+        return combination
+    return replace(combination, cost=cost_of(base, combination.study, combination.feasibility, prices))
+
+
+def _refuse_price(cheapest: Combination, limit: str, study: Study) -> None:
+    kinds = {name: leaf.kind for name, leaf in _leaves(study).items()}
+    paths = {short: path for path, short in keys.short_names([axis.path for axis in study.sweep]).items()}
+    settings = [
+        f"{name} = {kinds[paths[name]].format(value) if name in paths and value is not None else value}"
+        for name, value in cheapest.settings.items()
+    ]
+    settings.append(f"cache_rate = {format_fraction(cheapest.cache_rate)}")
+    raise UserError(
+        f"--max-price {limit}: the cheapest option that fits and meets the goal costs {cheapest.cost:,.6g} ({', '.join(settings)}); "
+        "raise the limit, lower the goal, or vary other keys"
     )
-    order = {names[axis.path]: -1 if _less_is_more(axis.path) else 1 for axis in study.sweep}
-    front = sorted(
-        _front(combinations, order), key=lambda each: (each.cost or 0.0, each.cache_rate, each.shortfall(goal))
-    )
-    values = {names[axis.path]: axis.values for axis in study.sweep if names[axis.path] != _RATE}
-    return SimulatedExploration(goal, method, values, combinations, tuple(front))
+
+
+def _leaves(study: Study) -> dict[str, Key]:
+    return keys.leaf_keys(Study, [tier.name for tier in study.system.tiers])
 
 
 def _paths(study: Study, vary: Sequence[str]) -> list[str]:
-    leaves = list(keys.leaf_keys(Study, [tier.name for tier in study.system.tiers]))
+    leaves = list(_leaves(study))
     return [keys.resolve(text.partition("=")[0].strip(), leaves, f"--vary {text}") for text in vary]
-
-
-def _prices(study: Study, cost: Sequence[str]) -> dict[str, float]:
-    """Full path of a varied key → its price: of each piece more, or, for a rate, of each percent more; of a latency, of each percent less."""
-    leaves = keys.leaf_keys(Study, [tier.name for tier in study.system.tiers])
-    found: dict[str, float] = {}
-    varied = {axis.path for axis in study.sweep}
-    for text in cost:
-        key, _, price = text.partition("=")
-        path = keys.resolve(key.strip(), list(leaves), f"--cost {text}")
-        if not is_number(leaves[path]):
-            raise UserError(f"--cost {text}: {path} is no number, so more of it has no price; leave it out")
-        if path not in varied:
-            raise UserError(f"--cost {text}: {path} does not vary; leave it out, or add --vary {key}=…")
-        try:
-            found[path] = float(price)
-        except ValueError:
-            raise UserError(f"--cost {text}: {price!r} is no number; write it like gfs.servers=1000") from None
-        if not 0 <= found[path] < 1e15:
-            raise UserError(f"--cost {text}: a price must be within 0 and 1e15")
-    return found
-
-
-def _staged(found: Combination, group: list[Combination], studies: Mapping[tuple[Any, ...], Study]) -> Combination:
-    """With what it takes to put its files on the near tiers first, and when that pays against none there, where that was simulated."""
-    study = studies[*found.settings.values(), found.cache_rate]
-    without = next((each.epoch_seconds for each in group if each.cache_rate == 0), None)
-    seconds = Simulation.of(study).staging_seconds()
-    if seconds is None or without is None:
-        return replace(found, staging_seconds=seconds)
-    pays = break_even_epochs(seconds, without, found.epoch_seconds)
-    return replace(found, staging_seconds=seconds, break_even_epochs=pays, compared=True)
-
-
-def simulate_combination(settings: SweepValues, study: Study, method: str, known: KnownSystem | None) -> Combination:
-    """Of the second epoch, on the clock: the slowest I/O time with its interval, the class that leads, the epoch, and AU where there is compute."""
-    simulation = Simulation.of(study)
-    outcome = simulation.epoch(min(2, study.workload.train.epochs), method, seed=study.seed)
-    systems = drawn_systems(study.system, known) if known else ()
-    low, high = spread.relative(study, simulation.stations, simulation.reading, outcome, systems)
-    seconds = outcome.wall.sum(axis=(1, 2))
-    slowest = int(seconds.argmax())
-    longest = float(seconds[slowest])
-    names = [f"{tier.name.upper()}-{kind}" for tier in study.system.tiers for kind in ("META", "READ")]
-    return Combination(
-        settings=settings,
-        cache_rate=study.placement.cache_rate,
-        io_seconds=longest,
-        low_seconds=longest * low,
-        high_seconds=longest * high,
-        bottleneck=names[int(outcome.wall[slowest].reshape(-1).argmax())],
-        epoch_seconds=float(outcome.seconds.max()),
-        met=False,
-        au=_utilisation(outcome),
-    )
-
-
-def _utilisation(outcome: Outcome) -> float | None:
-    """DLIO's AU: the first step excluded, the mean over ranks; of whole epochs where steps are not known."""
-    if not outcome.compute:
-        return None
-    compute, seconds = np.full(len(outcome.seconds), outcome.compute), outcome.seconds
-    if outcome.steps is not None and outcome.steps.shape[1] > 1:
-        first = outcome.steps[:, 0]
-        compute, seconds = compute - first[:, 2], seconds - first[:, 1] - first[:, 2]
-    return float(np.mean(compute / seconds))
-
-
-def _best(group: list[Combination], goal: Goal) -> Combination:
-    """Of one combination's cache rates: the smallest that meets the goal, or the one that misses it by least."""
-    meeting = [each for each in group if each.met]
-    if meeting:
-        return min(meeting, key=lambda each: (each.cache_rate, each.shortfall(goal)))
-    return min(group, key=lambda each: each.shortfall(goal))
-
-
-def _priced(found: Combination, prices: Mapping[str, float], names: Mapping[str, str], base: Study) -> Combination:
-    if not prices:
-        return found
-    total = 0.0
-    for path, price in prices.items():
-        value, known = found.settings.get(names[path], found.cache_rate), _value(base, path)
-        kind = keys.leaf_keys(Study, [tier.name for tier in base.system.tiers])[path].kind
-        assert isinstance(value, int | float)  # what is not a number has no price
-        pieces = isinstance(kind, Integer) or not known
-        more = value - (known or 0) if pieces else 100 * (value / known - 1)
-        total += price * (-more if _less_is_more(path) else more)
-    return replace(found, cost=total)
-
-
-def _less_is_more(path: str) -> bool:
-    return path.rpartition(".")[2] in _LESS_IS_MORE
-
-
-def _value(study: Study, path: str) -> Any:
-    found: Any = study
-    for part in path.split("."):
-        tiers = {tier.name: tier for tier in found} if isinstance(found, tuple) else None
-        found = getattr(found, part) if tiers is None else tiers[part]
-    return found
-
-
-def _texts(each: Combination) -> list[str]:
-    """Settings that are no numbers: which of two is more, nobody can say."""
-    return [value for value in each.settings.values() if isinstance(value, str)]
-
-
-def _front(combinations: Sequence[Combination], order: Mapping[str, int]) -> list[Combination]:
-    meeting = [each for each in combinations if each.met]
-
-    def spent(each: Combination) -> list[Any]:
-        return [
-            *(order[name] * value for name, value in each.settings.items() if isinstance(value, int | float)),
-            each.cache_rate,
-        ]
-
-    beaten = set()
-    for (left, one), (right, other) in itertools.permutations(enumerate(meeting), 2):
-        pairs = list(zip(spent(one), spent(other), strict=True))
-        if _texts(one) != _texts(other):
-            continue
-        if all(a <= b for a, b in pairs) and (any(a < b for a, b in pairs) or left < right):
-            beaten.add(right)
-    return [each for place, each in enumerate(meeting) if place not in beaten]

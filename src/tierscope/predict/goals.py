@@ -33,11 +33,11 @@ def refuse_untold(times: ClassTimes, goal: Goal) -> None:
         return
     if not has_clocks(times.epochs):
         raise UserError(
-            f"{noun} needs the epoch and stall seconds of every rank, which this result does not have; give one of I/O, like --goal io=4s"
+            f"{noun} needs the epoch and stall seconds of every rank, which this result does not have; use an I/O goal, e.g. --goal io=4s"
         )
     if goal.kind == AU and not has_compute(times.epochs):
         raise UserError(
-            f"{noun} needs compute, and this result has none; set workload.train.computation_time and run it, or give --goal epoch=10min"
+            f"{noun} needs compute, but this result has none; set workload.train.computation_time and run it, or use --goal epoch=10min"
         )
 
 
@@ -106,14 +106,14 @@ class Judge:
         if not len(rows):
             return np.zeros(len(directions))
         split = self._split(rows[:, 2], rows[:, 3:])
-        found = np.empty(len(directions))
+        au = np.empty(len(directions))
         step = max(1, _CELLS // len(rows))
         for start in range(0, len(directions), step):
             part = slice(start, start + step)
             seconds = np.maximum(rows[:, 1:2], split @ directions[part].T)
             share = np.divide(rows[:, 0:1], seconds, out=np.zeros_like(seconds), where=seconds > 0)
-            found[part] = share.mean(axis=0)
-        return found
+            au[part] = share.mean(axis=0)
+        return au
 
     def _split(self, rest: Floats, seconds: Floats) -> Floats:
         """Classes that do not vary are one sum, so that few processes can be the slowest."""

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tierscope.plan.reading import Reading
-from tierscope.plan.stations import NONE, Stations, TierQueues
+from tierscope.plan.stations import LOCKS, NONE, Stations, TierQueues
+from tierscope.predict.copies import Copy
 from tierscope.predict.demand import Counts, links_of, station_seconds
 from tierscope.predict.events import piece_bytes
 from tierscope.predict.outcome import FloatArray, Load
@@ -24,6 +25,7 @@ _ALMOST = 0.25  # of an operation that a process has left, and it is done: opera
 # find half; those of a closed network are more regular. Chosen on the Fugaku cases that `make validate` compares with events.
 _STEADY = 0.3
 _TINY = 1e-300
+_HARDLY = 1e-6  # of a service: what is left of one that was made up for
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,39 +33,80 @@ class _Group:
     """Stations of one kind of a tier. A node's operations spread evenly over those of its place."""
 
     tier: int
-    kind: int  # 0 open, 1 read
+    kind: int  # 0 open, 1 read, 2 write
     first: int  # station
     share: float  # of the group's stations that one operation visits
     service: FloatArray  # by (place, number), of one operation
     spread: FloatArray  # the same shape: coefficient of variation (plan/variation.py)
     place: Counts  # of every node
+    credit: FloatArray  # the same shape: seconds of idle time that each makes up for, or hands out early
 
 
 class ClosedNetwork:
     """Mean responses of a closed network: the ranks' reading threads are its customers."""
 
-    def __init__(self, study: Study, stations: Stations, reading: Reading) -> None:
+    def __init__(self, study: Study, stations: Stations, reading: Reading, copy: Copy | None = None) -> None:
+        """`copy`: what readers write to the near tier themselves; then there is a third kind of operation."""
         self._stations, self._system = stations, study.system
         self._threads = max(1, study.workload.reader.read_threads)
-        self._latencies = np.array([(tier.metadata_latency, tier.latency) for tier in stations.tiers])
+        self._files = study.workload.dataset.num_files_train
+        kinds = 2 if copy is None else 3
+        self._latencies = np.array(
+            [(tier.metadata_latency, tier.latency, tier.latency)[:kinds] for tier in stations.tiers]
+        )
         self._groups: list[_Group] = []
+        self._streams = np.zeros_like(self._latencies)  # the least that an operation takes, whoever else is there
         pieces = piece_bytes(stations, reading)
         nodes = np.arange(study.system.nodes)
         for number, queues in enumerate(stations.tiers):
-            self._add_tier(number, queues, pieces[number], nodes)
+            if reading.pieces:
+                self._add_tier(number, queues, pieces[number], nodes)
+        if copy is not None and copy.ops[0]:
+            self._add_writes(stations.tiers[0], copy, nodes)
         self._queues = [np.zeros_like(group.service) for group in self._groups]
+        self._flows: dict[
+            int, FloatArray
+        ] = {}  # by a group's first station: share of time that its stations with credit work
 
     def _add_tier(self, number: int, queues: TierQueues, pieces: FloatArray, nodes: Counts) -> None:
         device = nodes // queues.nodes_per_device
         devices = int(device[-1]) + 1
         if queues.metadata != NONE:
             self._add(number, 0, queues.metadata, (devices, queues.metadata_servers), 0.0, device)
+        if queues.locks != NONE:
+            self._add_locks(number, queues, device)
         if queues.servers_first != NONE:
             part = float(pieces.max(axis=1).mean())  # the largest is waited for
             self._add(number, 1, queues.servers_first, (devices, queues.servers), part, device, _touched(pieces))
+            if queues.open_bytes:
+                self._add(
+                    number, 0, queues.servers_first, (devices, queues.servers), queues.open_bytes, device, ops=0.0
+                )
         mean = float(pieces.sum(axis=1).mean())
         for first, place in links_of(queues, nodes):
             self._add(number, 1, first, (int(place[-1]) + 1, 1), mean, place)
+            if queues.open_bytes:
+                self._add(number, 0, first, (int(place[-1]) + 1, 1), queues.open_bytes, place, ops=0.0)
+        self._streams[number, 1] = queues.stream_seconds * mean
+
+    def _add_locks(self, number: int, queues: TierQueues, device: Counts) -> None:
+        """Of as many files as there are: of one shared file there is one lock."""
+        used = min(LOCKS, self._files)
+        at = (np.arange(int(device[-1]) + 1)[:, None] * LOCKS + np.arange(used)).reshape(-1) + queues.locks
+        service = self._stations.per_op[at].reshape(-1, used)
+        nothing = np.zeros_like(service)
+        self._groups.append(_Group(number, 0, queues.locks, 1 / used, service, nothing, device, nothing))
+
+    def _add_writes(self, queues: TierQueues, copy: Copy, nodes: Counts) -> None:
+        """Of the nearest tier."""
+        device = nodes // queues.nodes_per_device
+        part, mean = (float(size) / float(copy.ops[0]) for size in (copy.nbytes[0].max(), copy.nbytes[0].sum()))
+        if queues.servers_first != NONE:
+            shape = (int(device[-1]) + 1, queues.servers)
+            self._add(0, 2, queues.servers_first, shape, part, device, mean / max(part, 1.0))
+        for first, place in links_of(queues, nodes):
+            self._add(0, 2, first, (int(place[-1]) + 1, 1), mean, place)
+        self._streams[0, 2] = queues.stream_seconds * mean
 
     def _add(
         self,
@@ -74,12 +117,16 @@ class ClosedNetwork:
         nbytes: float,
         place: Counts,
         touched: float = 1.0,
+        ops: float = 1.0,
     ) -> None:
         at = slice(first, first + shape[0] * shape[1])
         stations = self._stations
-        service = (stations.per_op[at] + nbytes * stations.per_byte[at]) / (1 - stations.background[at])
-        spread = stations.variation[at].reshape(shape)
-        self._groups.append(_Group(tier, kind, first, touched / shape[1], service.reshape(shape), spread, place))
+        per_op, per_byte = stations.rates(writes=kind == 2)
+        service = (ops * per_op[at] + nbytes * per_byte[at]) / (1 - stations.background[at])
+        spread, credit = stations.variation[at].reshape(shape), stations.made_up[at].reshape(shape)
+        self._groups.append(
+            _Group(tier, kind, first, touched / shape[1], service.reshape(shape), spread, place, credit)
+        )
 
     def drain(self, ops: Counts, beside: float) -> FloatArray:
         """All operations done: busy seconds by (rank, tier, kind). `beside`: what each reading thread does besides, in seconds."""
@@ -132,24 +179,54 @@ class ClosedNetwork:
         for _ in range(_ROUNDS):
             before = response
             answers = [
-                _answer(group, queue, customers)
-                for group, queue, customers in zip(self._groups, self._queues, present, strict=True)
+                _answer(group, queue, customers) + self._others(number)
+                for number, (group, queue, customers) in enumerate(
+                    zip(self._groups, self._queues, present, strict=True)
+                )
             ]
-            response = np.zeros_like(before)
+            answers = [
+                self._made_up(number, answer) if group.credit.any() else answer
+                for number, (group, answer) in enumerate(zip(self._groups, answers, strict=True))
+            ]
+            response = np.zeros_like(before) + self._streams
             for group, answer in zip(self._groups, answers, strict=True):
                 mean = answer.mean(axis=1)[group.place]
                 np.maximum(response[:, group.tier, group.kind], mean, out=response[:, group.tier, group.kind])
             response += self._latencies
             lanes = (todo * response[node]).sum(axis=(1, 2)) + beside
             pace = self._threads / np.maximum(lanes, _TINY)
+            flows: dict[int, FloatArray] = {}
             for number, (group, answer) in enumerate(zip(self._groups, answers, strict=True)):
                 flow = np.bincount(node, todo[:, group.tier, group.kind] * pace, minlength=nodes)
                 arriving = np.bincount(group.place, flow, minlength=len(group.service))
-                found = arriving[:, None] * group.share * answer
-                self._queues[number] = _DAMPING * self._queues[number] + (1 - _DAMPING) * found
+                waiting = arriving[:, None] * group.share * answer
+                if group.credit.any():
+                    flows[group.first] = flows.get(group.first, 0.0) + arriving[:, None] * group.share * group.service
+                self._queues[number] = _DAMPING * self._queues[number] + (1 - _DAMPING) * waiting
+            for first, work in flows.items():
+                self._flows[first] = _DAMPING * self._flows.get(first, work) + (1 - _DAMPING) * work
             if float(np.abs(response - before).max()) <= _CLOSE * float(response.max()):
                 break
         return response
+
+    def _others(self, number: int) -> FloatArray | float:
+        """Seconds of what operations of one kind find of the other kinds at the same stations."""
+        group = self._groups[number]
+        return sum(
+            (
+                queue * other.service
+                for place, (other, queue) in enumerate(zip(self._groups, self._queues, strict=True))
+                if other.first == group.first and place != number
+            ),
+            start=0.0,
+        )
+
+    def _made_up(self, number: int, answer: FloatArray) -> FloatArray:
+        """Less the idle time that stations make up for: the more, the less they are busy."""
+        group = self._groups[number]
+        busy = np.minimum(1.0, self._flows.get(group.first, np.zeros_like(answer)))
+        seconds: FloatArray = np.maximum(_HARDLY * group.service, answer - group.credit * (1 - busy))
+        return seconds
 
     @staticmethod
     def _asks(group: _Group, todo: FloatArray, node: Counts) -> FloatArray:

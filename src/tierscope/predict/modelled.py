@@ -1,7 +1,7 @@
 """What if a station were faster, by the model: the rates are improved, not the times, and what the others then do follows.
 
 The model's answer is its own before and after, applied to what was measured: so its error at a point cancels, and only the error of the
-change remains. Both are in the same seconds, wall or busy; writes are none of the model's, and scaled as by the simple scaling. Latencies outside queues stay as they are: nobody buys those away with a faster server.
+change remains. Both are in the same seconds, wall or busy. Latencies outside queues stay as they are: nobody buys those away with a faster server.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,14 +9,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tierscope.jsonable import SweepValues, cache_rate_of
-from tierscope.predict.fit import Case, simulate
-from tierscope.predict.outcome import Outcome
+from tierscope.predict.case import Case, simulate
+from tierscope.predict.identified import Identified, identify
+from tierscope.predict.outcome import CATEGORIES, Outcome
+from tierscope.spec.known import KnownSystem, drawn_systems
 from tierscope.spec.study import System, Tier
 
 _OF_CLASS = {
     "META": ("metadata_ops",),
-    "READ": ("read_ops", "bandwidth", "node_bandwidth", "device_bandwidth", "gateway_bandwidth"),
+    "READ": ("read_ops", "bandwidth", "node_bandwidth", "device_bandwidth", "gateway_bandwidth", "stream_bandwidth"),
+    "WRITE": ("write_ops", "write_bandwidth"),
 }
+_AS_READ = {"write_ops": "read_ops", "write_bandwidth": "bandwidth"}  # where rates of writing are not given
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,9 @@ class PointAnswer:
     model_seconds: float
     bottleneck_before: str  # in the model
     bottleneck_after: str
+    unidentified: tuple[str, ...] = ()  # why the calibration does not tell: then low and high are bounds
+    low_seconds: float = 0.0  # of the model's; where all is identified, the model's own
+    high_seconds: float = 0.0
 
     @property
     def simple_off_percent(self) -> float:
@@ -65,10 +72,20 @@ def _tier(tier: Tier, improvements: Mapping[str, float]) -> Tier:
     for category, keys in _OF_CLASS.items():
         percent = improvements.get(f"{tier.name.upper()}-{category}", 0.0)
         for key in keys if percent else ():
-            rate = getattr(tier, key)
+            rate = _rate(tier, key)
             if rate is not None:
                 changes[key] = rate * (1 + percent / 100)
+        if percent and category == "META" and tier.open_bytes:
+            changes["open_bytes"] = round(tier.open_bytes / (1 + percent / 100))
+    for key, as_read in _AS_READ.items():
+        if as_read in changes and key not in changes:  # who reads faster does not write faster
+            changes[key] = _rate(tier, key)
     return replace(tier, **changes)
+
+
+def _rate(tier: Tier, key: str) -> float | None:
+    rate: float | None = getattr(tier, key)
+    return getattr(tier, _AS_READ[key]) if rate is None and key in _AS_READ else rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,50 +97,71 @@ class ModelledPoint:
     measured_seconds: float
     simple_seconds: float
     basis: str = "busy"  # of those seconds; the model has both
-    write_seconds: tuple[float, float] = (0.0, 0.0)  # of the two: what the model knows nothing of
     system: System | None = None  # with the rates of this point, where they are known
 
 
-def answer(points: Sequence[ModelledPoint], system: System, improvements: Mapping[str, float]) -> ModelAnswer:
-    """`system` has rates that were fitted; for points that do not have their own."""
-    found = tuple(_answer(point, system, improvements) for point in points)
-    by_rate = sorted(found, key=lambda each: cache_rate_of(each.sweep))
-    simple = min(by_rate, key=lambda each: each.simple_seconds)
-    model = min(by_rate, key=lambda each: each.model_seconds)
-    moved = any(each.bottleneck_before != each.bottleneck_after for each in (simple, model)) or simple != model
-    return ModelAnswer(found, simple, model, moved)
+def answer(
+    points: Sequence[ModelledPoint],
+    system: System,
+    improvements: Mapping[str, float],
+    known: KnownSystem | None = None,
+) -> ModelAnswer:
+    """`system` has rates that were fitted; for points that do not have their own. `known`: how well those are known."""
+    by_point = tuple(_answer(point, system, improvements, known) for point in points)
+    by_rate = sorted(by_point, key=lambda point: cache_rate_of(point.sweep))
+    simple = min(by_rate, key=lambda point: point.simple_seconds)
+    model = min(by_rate, key=lambda point: point.model_seconds)
+    moved = any(best.bottleneck_before != best.bottleneck_after for best in (simple, model)) or simple != model
+    return ModelAnswer(by_point, simple, model, moved)
 
 
-def _answer(point: ModelledPoint, system: System, improvements: Mapping[str, float]) -> PointAnswer:
+def _answer(
+    point: ModelledPoint, system: System, improvements: Mapping[str, float], known: KnownSystem | None
+) -> PointAnswer:
+    told: dict[str, None] = {}
+    ends = [1.0]
     ratios: list[float] = []
     leaders: list[tuple[str, str]] = []
     for case in point.cases:
         shape = case.study.system
         rated = point.system or _with_rates_of(shape, system)
-        before, after = (simulate(case, some) for some in (rated, improved(rated, improvements)))
+        faster = improved(rated, improvements)
+        before, after = (simulate(case, some) for some in (rated, faster))
+        identified = _identified(case, faster, known, after)
+        told |= dict.fromkeys(identified.reasons)
+        ends += [identified.low, identified.high]
         (was, first), (now, then) = (_slowest(some, shape, point.basis) for some in (before, after))
         ratios.append(now / was if was else 1.0)
         leaders.append((first, then))
     ratio = sorted(ratios)[len(ratios) // 2]
     first, then = leaders[len(leaders) // 2]
-    wrote, writes = point.write_seconds
-    modelled = (point.measured_seconds - wrote) * ratio + writes
-    return PointAnswer(point.sweep, point.measured_seconds, point.simple_seconds, modelled, first, then)
+    modelled = point.measured_seconds * ratio
+    seconds = (point.measured_seconds, point.simple_seconds, modelled)
+    return PointAnswer(point.sweep, *seconds, first, then, tuple(told), min(ends) * modelled, max(ends) * modelled)
+
+
+def _identified(case: Case, faster: System, known: KnownSystem | None, after: Outcome) -> Identified:
+    """Whether what was fitted tells of such a system."""
+    if known is None:
+        return Identified()
+    study = replace(case.study, system=faster)
+    return identify(study, known, case.reading, after, drawn_systems(faster, known))
 
 
 def _slowest(outcome: Outcome, shape: System, basis: str) -> tuple[float, str]:
     """Seconds of I/O of the slowest process in the model, and its largest class."""
-    times = outcome.wall if basis == "wall" else outcome.busy
+    times = outcome.wall_classes if basis == "wall" else outcome.busy_classes
     sums = times.sum(axis=(1, 2))
-    names = [f"{tier.name.upper()}-{kind}" for tier in shape.tiers for kind in ("META", "READ")]
+    names = [f"{tier.name.upper()}-{kind}" for tier in shape.tiers for kind in CATEGORIES]
     return float(sums.max()), names[int(times[int(sums.argmax())].reshape(-1).argmax())]
 
 
 def _with_rates_of(shape: System, rated: System) -> System:
     """A point's own shape (servers, nodes, who shares what) with a calibrated system's rates."""
     by_name = {tier.name: tier for tier in rated.tiers}
-    keys = ("metadata_ops", "read_ops", "bandwidth", "node_bandwidth", "device_bandwidth", "gateway_bandwidth",
-            "latency", "metadata_latency", "variation", "metadata_variation", "service_variation", "background", "discipline")  # fmt: skip
+    keys = ("metadata_ops", "read_ops", "bandwidth", "write_ops", "write_bandwidth", "node_bandwidth", "device_bandwidth", "gateway_bandwidth",
+            "latency", "metadata_latency", "variation", "metadata_variation", "service_variation", "background", "discipline",
+            "credit", "quota_period", "open_bytes", "stream_bandwidth", "layout")  # fmt: skip
     tiers = tuple(
         replace(tier, **{key: getattr(by_name[tier.name], key) for key in keys}) if tier.name in by_name else tier
         for tier in shape.tiers

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import polars as pl
 
 from tierscope.analysis.breakdown import counted_epochs
+from tierscope.analysis.cases import case_of
 from tierscope.analysis.clocks import AU_PARTS, has_clocks, has_compute, with_clocks
 from tierscope.analysis.comparable import groups_of
 from tierscope.analysis.statistics import settled
@@ -53,8 +54,8 @@ class ProcessTimes:
         assert self.clocks is not None
         sums = self.seconds.sum(axis=1)
         share = np.divide(self.clocks.epoch, sums, out=np.ones_like(sums), where=sums > self.clocks.epoch)
-        found: Floats = self.seconds * share[:, None]
-        return found
+        seconds: Floats = self.seconds * share[:, None]
+        return seconds
 
     def served(self, kind: str) -> Floats:
         """`kind` is ops or bytes."""
@@ -67,7 +68,8 @@ class PointTimes:
 
     sweep: SweepValues
     epochs: tuple[ProcessTimes, ...]
-    group: int = 0  # of points that read the same amount of data; 0: the one with the most
+    group: int = 0  # of points that are ranked against each other; 0: the one that is asked about
+    is_possible: bool = True  # its files fit, for all that is known
 
     def slowest_ranks(self, factors: Floats) -> list[int]:
         """Of every epoch; of equals the first."""
@@ -83,7 +85,8 @@ class Processes:
     ranked_by: str = "io"
 
     @classmethod
-    def of(cls, times: ClassTimes) -> "Processes":
+    def of(cls, times: ClassTimes, ranked_by: str = "") -> "Processes":
+        """`ranked_by`: as of the breakdown of these times; else the epoch counts where there is compute."""
         classes = times.io_classes
         seconds = times.by_process("seconds").sort([*times.keys, "rank"])
         counts = {
@@ -91,11 +94,11 @@ class Processes:
             for row in _totals(times).iter_rows(named=True)
         }  # fmt: skip
         clocks = _clocks(times)
-        found: dict[tuple[Any, ...], list[ProcessTimes]] = {}
+        by_point: dict[tuple[Any, ...], list[ProcessTimes]] = {}
         for part in seconds.partition_by(times.keys, maintain_order=True):
             key = part.select(times.keys).row(0)
             total = counts[key]
-            found.setdefault(key[:-2], []).append(
+            by_point.setdefault(key[:-2], []).append(
                 ProcessTimes(
                     repetition=key[-2],
                     epoch=key[-1],
@@ -106,18 +109,35 @@ class Processes:
                     clocks=clocks.get(key),
                 )
             )
-        groups, _ = groups_of(times, list(found))
+        groups, _ = groups_of(times, list(by_point))
         group_of = {index: number for number, group in enumerate(groups) for index in group}
         points = [
-            PointTimes(dict(zip(times.sweep, values, strict=True)), _counted(epochs), group_of[index])
-            for index, (values, epochs) in enumerate(found.items())
+            PointTimes(
+                dict(zip(times.sweep, values, strict=True)),
+                _counted(epochs),
+                group_of[index],
+                times.is_possible(values),
+            )
+            for index, (values, epochs) in enumerate(by_point.items())
         ]
         ordered = tuple(sorted(points, key=lambda point: cache_rate_of(point.sweep)))
-        return cls(classes, ordered, "epoch" if clocks and has_compute(times.epochs) else "io")
+        wanted = ranked_by or ("epoch" if has_compute(times.epochs) else "io")
+        return cls(classes, ordered, wanted if clocks else "io")
+
+    def in_group_of(self, sweep: SweepValues) -> "Processes":
+        """Of all points of this one's case, with its own group as the one that is ranked: another case may be another system, and tells nothing about this one."""
+        own = next(point.group for point in self.points if point.sweep == sweep)
+        points = (
+            replace(point, group=0 if point.group == own else 1 + point.group)
+            for point in self.points
+            if case_of(point.sweep) == case_of(sweep)
+        )
+        return replace(self, points=tuple(points))
 
     def comparable(self) -> "Processes":
-        """Only the points that read the most data: those that read less cannot be ranked against them."""
-        return replace(self, points=tuple(point for point in self.points if not point.group))
+        """Only the points of the first group, for others read another amount of data, or are of another case; and of these the ones that fit, if any does."""
+        alike = tuple(point for point in self.points if not point.group)
+        return replace(self, points=tuple(point for point in alike if point.is_possible) or alike)
 
     def reduced(self) -> "Processes":
         """Only those that can be the slowest, whatever is improved."""
@@ -169,11 +189,11 @@ def _clocks(times: ClassTimes) -> dict[tuple[Any, ...], ProcessClocks]:
         return {}
     rows = with_clocks(times.epochs).sort([*times.keys, "rank"])
     columns = ("epoch_seconds", "standstill_seconds", *AU_PARTS)
-    found = {}
+    clocks = {}
     for part in rows.partition_by(times.keys, maintain_order=True):
         values = (part[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in columns)
-        found[part.select(times.keys).row(0)] = ProcessClocks(*values)
-    return found
+        clocks[part.select(times.keys).row(0)] = ProcessClocks(*values)
+    return clocks
 
 
 def _counted(epochs: list[ProcessTimes]) -> tuple[ProcessTimes, ...]:

@@ -9,10 +9,12 @@ import numpy as np
 from tierscope.plan.plan import Plan
 from tierscope.plan.reading import Reading
 from tierscope.predict.calibrate import Calibration
-from tierscope.predict.fit import Case, simulate
-from tierscope.predict.rates import apply, with_serving
+from tierscope.predict.case import Case, simulate
+from tierscope.predict.events import saving_of
+from tierscope.predict.rates import apply, with_terms
 from tierscope.predict.schedule import lay_out
 from tierscope.spec.study import Study
+from tierscope.units import counted
 
 _SYSTEMS = 8
 _MOST = 3
@@ -31,16 +33,16 @@ def propose(cases: Sequence[Case], calibration: Calibration) -> tuple[Proposal, 
     """The measurements that would help most, first the one where predictions differ most."""
     study = cases[0].study
     measured = {case.study.placement.cache_rate for case in cases}
-    found = [
+    proposals = [
         Proposal(f"cache rate {rate:.0%}", _spread(cases[0], replace_rate(study, rate), calibration))
         for rate in (0.0, _hand_over(cases[0], calibration), 1.0)
         if not any(abs(rate - other) < 0.03 for other in measured)
     ]
-    found += [Proposal(what, _spread(cases[0], other, calibration)) for what, other in _other_shapes(study, cases)]
-    ordered = sorted(found, key=lambda each: -(each.spread_percent if each.spread_percent is not None else np.inf))
-    size = [
-        Proposal("another file size: with one alone, an operation's own time and its bytes cannot be told apart", 0.0)
-    ]
+    proposals += [Proposal(what, _spread(cases[0], other, calibration)) for what, other in _other_shapes(study, cases)]
+    ordered = sorted(
+        proposals, key=lambda proposal: -(proposal.spread_percent if proposal.spread_percent is not None else np.inf)
+    )
+    size = [Proposal("another file size: with only one, latency and bandwidth cannot be separated", 0.0)]
     return (*(size if calibration.one_size else ()), *ordered[:_MOST])
 
 
@@ -50,17 +52,19 @@ def replace_rate(study: Study, rate: float) -> Study:
 
 def _other_shapes(study: Study, cases: Sequence[Case]) -> list[tuple[str, Study]]:
     """Another number of servers of the last tier, and of nodes, unless several were measured."""
-    found: list[tuple[str, Study]] = []
+    shapes: list[tuple[str, Study]] = []
     home = study.system.tiers[-1]
     if len({case.study.system.tiers[-1].servers for case in cases}) == 1:
         other = home.servers * _OTHER if home.servers == 1 else max(1, home.servers // _OTHER)
         tiers = (*study.system.tiers[:-1], replace(home, servers=other))
-        found.append((f"{other} servers of {home.name}", replace(study, system=replace(study.system, tiers=tiers))))
+        shapes.append(
+            (f"{counted(other, 'server')} of {home.name}", replace(study, system=replace(study.system, tiers=tiers)))
+        )
     if len({case.study.system.nodes for case in cases}) == 1:
         nodes = study.system.nodes * 2
         if study.workload.dataset.samples >= nodes * study.system.ranks_per_node:
-            found.append((f"{nodes} nodes", replace(study, system=replace(study.system, nodes=nodes))))
-    return found
+            shapes.append((f"{nodes} nodes", replace(study, system=replace(study.system, nodes=nodes))))
+    return shapes
 
 
 def _hand_over(case: Case, calibration: Calibration) -> float:
@@ -76,11 +80,13 @@ def _hand_over(case: Case, calibration: Calibration) -> float:
 
 def _spread(case: Case, study: Study, calibration: Calibration) -> float | None:
     """Of draws from the fit, and of rates that are only known to be at least something."""
-    least = [each.low if each.kind == "at_least" else each.value for each in calibration.estimates]
+    least = [estimate.low if estimate.kind == "at_least" else estimate.value for estimate in calibration.estimates]
     values = [*calibration.draws[:_SYSTEMS], calibration.fit.values, tuple(least)]
     if not _all_read(study, calibration):
         return None
     times = [_seconds(case, study, calibration, some) for some in values]
+    if not min(times):
+        return None
     return 100 * (max(times) / min(times) - 1)
 
 
@@ -95,10 +101,14 @@ def _all_read(study: Study, calibration: Calibration) -> bool:
 def _seconds(case: Case, study: Study, calibration: Calibration, values: Sequence[float]) -> float:
     reading: Reading = case.reading
     plan = Plan.of(study, reading.file_bytes)
-    busy: Any = np.zeros((study.system.ranks, len(study.system.tiers), 2))
-    other = Case(study, reading, lay_out(study, plan, 2), busy, case.beside)
+    study = replace(study, placement=replace(study.placement, policy="pinned"))
+    busy: Any = np.zeros((study.system.ranks, len(study.system.tiers), 3))
+    schedule, saving = lay_out(study, plan, 2), saving_of(study, plan, 2)
+    if not reading.pieces:  # samples are made in memory
+        schedule = replace(schedule, opens=np.zeros_like(schedule.opens))
+    other = Case(study, reading, schedule, busy, case.beside, saving=saving)
     return float(
         simulate(
-            other, apply(with_serving(study.system, calibration.fit.serving), calibration.fit.parameters, values)
+            other, apply(with_terms(study.system, calibration.fit.terms), calibration.fit.parameters, values)
         ).io.max()
     )

@@ -13,7 +13,7 @@ from tierscope.spec.study import Dataset, Placement, Reader, Study, System, Tier
 
 METHOD = "bound"
 EPOCHS = 3  # that are simulated, of every seed
-_SHARED = ("metadata_ops", "read_ops", "bandwidth", "device_bandwidth")
+_SHARED = ("metadata_ops", "read_ops", "bandwidth", "write_ops", "write_bandwidth", "device_bandwidth")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +95,8 @@ def part_of_system(name: str, nodes: int, ranks_per_node: int) -> System:
     tiers = system.tiers
     if len(tiers) < 2 or tiers[0].visible_to != "node" or tiers[-1].visible_to != "global":
         raise UserError(
-            f"--system {name}: shuffles differ where a node has a near tier of its own and shares the last one; its tiers are "
-            f"{', '.join(f'{tier.name} ({tier.visible_to})' for tier in tiers)}: give another system"
+            f"--system {name}: needs a node-local near tier and a shared last tier; its tiers are "
+            f"{', '.join(f'{tier.name} ({tier.visible_to})' for tier in tiers)}: use another system"
         )
     part = tuple(_part(tier, nodes, system.nodes) for tier in (tiers[0], tiers[-1]))
     return replace(system, nodes=nodes, ranks_per_node=ranks_per_node, tiers=part)

@@ -6,14 +6,26 @@ OUT looks like that of a run, but is marked as a simulation: measured and simula
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from tierscope.errors import UserError
+from tierscope.formats import FORMATS
+from tierscope.plan.checkpoints import tier_of
 from tierscope.plan.plan import Plan
 from tierscope.plan.policies import Caches
 from tierscope.plan.reading import Reading, reading_of
 from tierscope.plan.stations import Stations, stations_of
 from tierscope.predict import bound, events, spread
-from tierscope.predict.outcome import Outcome
+from tierscope.predict.identified import identify, model_error
+from tierscope.predict.loaded_ahead import in_step, loading_study, with_steps, without_reads
+from tierscope.predict.outcome import Outcome, UnderWay
+from tierscope.predict.sampled import simulate_sampled
+from tierscope.predict.sampled_schedule import SAMPLED_POLICIES
+from tierscope.predict.saved_epoch import with_saves
+from tierscope.predict.saved_summary import summary_of
+from tierscope.predict.saves import EpochSaves, SavePlan, save_plan, when
 from tierscope.predict.schedule import Schedule, lay_out
+from tierscope.predict.side_file import with_side_reads
 from tierscope.predict.staging import staging_seconds
 from tierscope.predict.to_trace import to_trace
 from tierscope.spec.dump import identity
@@ -23,6 +35,7 @@ from tierscope.trace.description import DescribedTier, Simulated, StationLoad
 from tierscope.trace.provenance import provenance
 from tierscope.trace.trace import RunKey, Trace
 
+SAMPLED_FROM = 8_000_000  # operations of an epoch: a part of them stands for all. About two seconds of one core
 DRAWN_FROM = 20_000_000  # samples of an epoch: the bound draws counts instead of dealing them one by one
 
 
@@ -34,12 +47,21 @@ def simulate_point(
     systems = drawn_systems(study.system, known) if known else ()
     outcomes: list[Outcome] = []
     factors: dict[int, tuple[float, float]] = {}
+    under_way: UnderWay | None = None
+    reasons: dict[str, None] = {}
+    error = model_error(study, known, simulation.reading)
     for epoch in range(1, study.workload.train.epochs + 1):
-        outcome = simulation.epoch(epoch, method, seed=hash_seed(study.seed, key.repetition, epoch))
+        outcome = simulation.epoch(epoch, method, hash_seed(study.seed, key.repetition, epoch), under_way)
+        under_way = outcome.saved.under_way if outcome.saved else None
         outcomes.append(outcome)
-        factors[epoch] = spread.relative(study, simulation.stations, simulation.reading, outcome, systems)
+        low, high = spread.relative(
+            study, simulation.stations, simulation.reading, outcome, systems, simulation.saves, error
+        )
+        identified = identify(study, known, simulation.reading, outcome, systems, simulation.saves)
+        factors[epoch] = low * identified.low, high * identified.high
+        reasons |= dict.fromkeys(identified.reasons)
         advance(1)
-    about = _about(point, method, simulation, outcomes, factors)
+    about = _about(point, method, simulation, outcomes, factors, tuple(reasons))
     tiers = [tier.name for tier in study.system.tiers]
     return to_trace(key, about, tiers, study.system.ranks_per_node, outcomes)
 
@@ -61,6 +83,7 @@ class Simulation:
     stations: Stations
     reading: Reading
     caches: Caches | None = None  # of policies that are no fixed placement
+    saves: SavePlan | None = None  # None: the study saves nothing
 
     @classmethod
     def of(cls, study: Study, system: System | None = None) -> "Simulation":
@@ -69,49 +92,109 @@ class Simulation:
         reading = reading_of(study)
         plan = Plan.of(study, reading.file_bytes)
         caches = None if study.placement.policy == "pinned" else Caches(study, plan, reading.file_bytes)
-        return cls(study, plan, stations_of(study.system, study.seed), reading, caches)
+        stations = stations_of(study.system, study.seed)
+        saves = save_plan(study, stations, len(when(study, 1, _batches(study, plan)).steps))
+        return cls(study, plan, stations, reading, caches, saves)
 
     def schedule(self, epoch: int) -> Schedule:
-        return lay_out(self.study, self.plan, epoch, self.caches)
+        schedule = lay_out(self.study, self.plan, epoch, self.caches)
+        return schedule if self.reading.pieces else replace(schedule, opens=np.zeros_like(schedule.opens))
 
-    def epoch(self, epoch: int, method: str, seed: int = 0) -> Outcome:
-        if method == "bound" and self._is_drawn():
-            return bound.simulate_drawn(
-                self.study, self.stations, self.reading, self.plan, hash_seed(self.study.seed, epoch)
-            )
+    def epoch(self, epoch: int, method: str, seed: int = 0, under_way: UnderWay | None = None) -> Outcome:
+        """`under_way`: what the epoch before has left of checkpoints that are written behind training."""
+        saving = events.Saving(self.saves, self.saves_in(epoch), under_way) if self.saves else None
+        outcome = self._loaded(epoch, method, seed, saving) or self._read(epoch, method, seed, saving)
+        return with_side_reads(self.study, self.stations, outcome, epoch)
+
+    def _loaded(self, epoch: int, method: str, seed: int, saving: events.Saving | None) -> Outcome | None:
+        """Where everything is read before the first step; None: it is not."""
+        if self.study.workload.reader.read_ahead != "all" or not self.reading.pieces:
+            return None
+        outcome = without_reads(self.study, self.plan, self.stations)
+        if epoch == 1:
+            loading = Simulation.of(loading_study(self.study, self.plan))
+            loading = replace(loading, plan=in_step(loading.plan))
+            outcome = with_steps(self.study, self.plan, loading.epoch(1, method, seed))
+        return outcome if saving is None else with_saves(self.study, self.stations, outcome, saving)
+
+    def _read(self, epoch: int, method: str, seed: int, saving: events.Saving | None) -> Outcome:
+        if self.is_sampled(method):
+            options = self._options(seed) if method == "events" else None
+            return simulate_sampled(self.study, self.stations, self.reading, self.plan, epoch, options, saving)
         schedule = self.schedule(epoch)
         if method == "events":
-            return events.simulate(self.study, self.stations, self.reading, schedule, self._options(seed))
-        return bound.simulate(self.study, self.stations, self.reading, schedule)
+            return events.simulate(self.study, self.stations, self.reading, schedule, self._options(seed), saving)
+        return bound.simulate(self.study, self.stations, self.reading, schedule, saving)
+
+    def settled_epoch(self, method: str, seed: int = 0) -> Outcome:
+        """The second epoch, or the only one: what training is like when it has begun, with what the first has left under way."""
+        if self.study.workload.train.epochs == 1:
+            return self.epoch(1, method, seed)
+        carries = self.saves is not None and self.saves.background and method == "events"
+        before = self.epoch(1, method, seed).saved if carries else None
+        return self.epoch(2, method, seed, before.under_way if before else None)
+
+    def saves_in(self, epoch: int) -> EpochSaves:
+        return when(self.study, epoch, _batches(self.study, self.plan))
 
     def _options(self, seed: int) -> events.EventOptions:
         return events.EventOptions(self.study.workload.train.sync == "step", seed)
 
     def staging_seconds(self) -> float | None:
-        """To put the files on the near tiers before training; None: not known, or nothing is staged."""
-        if self._is_drawn():
-            return None
+        """To put the files on the near tiers before training; None: nothing is staged."""
         return staging_seconds(self.study, self.plan, self.stations, self.reading.file_bytes)
 
-    def _is_drawn(self) -> bool:
-        """Too large to lay out, and shuffled so that counts say all."""
-        study = self.study
-        large = self.plan.order.samples_per_rank * self.plan.ranks > DRAWN_FROM
-        plain = study.placement.policy == "pinned" and study.workload.dataset.num_samples_per_file == 1
-        return large and plain and study.workload.reader.shuffle == "global"
+    def is_sampled(self, method: str) -> bool:
+        """Whether the epoch is too large to simulate all of it."""
+        if self.study.placement.policy not in SAMPLED_POLICIES:
+            return False
+        samples = self.plan.order.samples_per_rank * self.plan.ranks
+        if method == "events":
+            return samples * (1 + len(self.reading.pieces)) > SAMPLED_FROM
+        return samples > DRAWN_FROM
+
+
+def _batches(study: Study, plan: Plan) -> int:
+    """Of each rank in an epoch."""
+    return -(-plan.order.samples_per_rank // study.workload.reader.batch_size)
 
 
 def check_rates(study: Study) -> None:
-    """A tier that is read from must say how fast it is."""
+    """A tier that is read from or written to must say how fast it is."""
+    _check_reads(study)
+    _check_writes(study)
+
+
+def _check_writes(study: Study) -> None:
+    """Checkpoints go to a tier, and perhaps on to the last one."""
+    wanted, tiers = study.workload.checkpoint, study.system.tiers
+    if not wanted.wanted:
+        return
+    for tier in {tier_of(study): None, **({len(tiers) - 1: None} if wanted.drain else {})}:
+        written = tiers[tier]
+        rates = (written.write_ops, written.write_bandwidth, written.read_ops, written.bandwidth)
+        if not any(
+            (*rates, written.node_bandwidth, written.device_bandwidth, written.gateway_bandwidth, written.latency)
+        ):
+            raise UserError(
+                f"system.tiers.{written.name}: checkpoints are written to it, but it has no write rate; set write_bandwidth, write_ops, bandwidth or latency "
+                "('tierscope probe' and 'tierscope calibrate' measure them; --system uses those of a known system)"
+            )
+
+
+def _check_reads(study: Study) -> None:
+    dataset = study.workload.dataset
+    if FORMATS[dataset.format].in_memory and dataset.statistics.file_bytes is None:
+        return
     tiers = study.system.tiers
     rate, policy = study.placement.cache_rate, study.placement.policy
     for number, tier in enumerate(tiers):
         used = rate < 1 or policy not in STAGED_POLICIES if number == len(tiers) - 1 else rate > 0
         rates = (tier.read_ops, tier.bandwidth, tier.node_bandwidth, tier.device_bandwidth, tier.gateway_bandwidth)
-        if used and not any(rates) and not tier.latency:
+        if used and not any(rates) and not tier.latency and not tier.stream_bandwidth:
             raise UserError(
-                f"system.tiers.{tier.name}: no rate says how fast it reads; give bandwidth, read_ops or latency "
-                "('tierscope probe' and 'tierscope calibrate' find them, --system takes those of a known system)"
+                f"system.tiers.{tier.name}: it has no read rate; set bandwidth, read_ops or latency "
+                "('tierscope probe' and 'tierscope calibrate' measure them; --system uses those of a known system)"
             )
 
 
@@ -121,6 +204,7 @@ def _about(
     simulation: Simulation,
     outcomes: Sequence[Outcome],
     factors: dict[int, tuple[float, float]],
+    unidentified: tuple[str, ...],
 ) -> Simulated:
     study, last = point.study, outcomes[-1]
     return Simulated(
@@ -136,22 +220,37 @@ def _about(
         spread=factors,
         policy=study.placement.policy,
         upper_bound=study.placement.policy == "clairvoyant" and method == "bound",  # see predict/bound.py
+        sampled_share=last.sampled_share,
         hit_rate={number: outcome.hit_rate for number, outcome in enumerate(outcomes, start=1)},
         staging_seconds=simulation.staging_seconds(),
-        checkpoints_left_out=study.workload.checkpoint.wanted,
+        checkpoint=summary_of(study, simulation.stations, simulation.saves, outcomes) if simulation.saves else None,
+        writes_as_reads=_writes_as_reads(study, outcomes),
         stations=tuple(busiest(simulation.stations, last)),
+        first_batch=_first_batches(outcomes),
+        unidentified=unidentified,
         provenance=provenance("none", {}),
     )
 
 
+def _writes_as_reads(study: Study, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+    """Tiers that are written to, and do not say how fast that is."""
+    written = np.zeros(len(study.system.tiers))
+    for outcome in outcomes:
+        written += outcome.nbytes[:, :, 2].sum(axis=0)
+        if outcome.saved is not None:
+            written += outcome.saved.nbytes[:, :, :, 2].sum(axis=(0, 1))
+    tiers = zip(study.system.tiers, written, strict=True)
+    return tuple(tier.name for tier, nbytes in tiers if nbytes and not tier.write_bandwidth and not tier.write_ops)
+
+
 def busiest(stations: Stations, outcome: Outcome) -> list[StationLoad]:
     """The most loaded station of each kind, busiest first: seconds of work that the epoch asks of it."""
-    found: list[StationLoad] = []
+    station_loads: list[StationLoad] = []
     ours = outcome.load.seconds / (1 - stations.background) if stations.count else outcome.load.seconds
     ends = [*(first for first, _ in stations.names[1:]), stations.count]
     for (first, _), end in zip(stations.names, ends, strict=False):
         number = first + int(ours[first:end].argmax())
-        found.append(
+        station_loads.append(
             StationLoad(
                 station=stations.name_of(number),
                 stations=end - first,
@@ -159,4 +258,14 @@ def busiest(stations: Stations, outcome: Outcome) -> list[StationLoad]:
                 ops=int(outcome.load.ops[number]),
             )
         )
-    return sorted(found, key=lambda load: -load.seconds)
+    return sorted(station_loads, key=lambda load: -load.seconds)
+
+
+def _first_batches(outcomes: Sequence[Outcome]) -> dict[int, tuple[float, float]] | None:
+    """Epoch → mean and max over ranks."""
+    waits = {
+        number: (float(outcome.first_batch.mean()), float(outcome.first_batch.max()))
+        for number, outcome in enumerate(outcomes, start=1)
+        if outcome.first_batch is not None
+    }
+    return waits or None

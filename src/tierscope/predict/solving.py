@@ -22,7 +22,7 @@ def least_squares() -> Callable[..., Any]:
     try:
         from scipy.optimize import least_squares as solver  # noqa: PLC0415  (an extra, and slow to import)
     except ModuleNotFoundError:
-        raise UserError("calibration needs SciPy; pip install 'tierscope[predict]'") from None
+        raise UserError("calibration needs SciPy, which is not installed; pip install 'tierscope[predict]'") from None
     return solver  # type: ignore[no-any-return]
 
 
@@ -35,13 +35,15 @@ class FitStart:
     by_operation: bool = False
 
     def of(self, parameters: Sequence[Parameter]) -> FloatArray:
-        guess = [self._guess(each) for each in parameters]
-        found: FloatArray = np.log(
-            np.clip(guess, [each.low for each in parameters], [each.high for each in parameters])
+        guess = [self._guess(parameter) for parameter in parameters]
+        logs: FloatArray = np.log(
+            np.clip(guess, [parameter.low for parameter in parameters], [parameter.high for parameter in parameters])
         )
-        return found
+        return logs
 
     def _guess(self, parameter: Parameter) -> float:
+        if parameter.key in ("credit", "quota_period", "open_bytes"):
+            return parameter.guess
         if not parameter.is_rate:
             return parameter.guess * self.latencies
         exchanged = {"bandwidth": UNNOTICED, "read_ops": 1 / UNNOTICED}.get(parameter.key, 1.0)

@@ -13,10 +13,13 @@ import numpy.typing as npt
 
 from tierscope.plan.reading import Reading
 from tierscope.plan.stations import NONE, Stations, stations_of
+from tierscope.predict.copies import copy_of
 from tierscope.predict.demand import least_seconds
 from tierscope.predict.drawn import load_of, shuffled
-from tierscope.predict.events import piece_bytes
-from tierscope.predict.outcome import FloatArray, Outcome
+from tierscope.predict.events import piece_bytes, readers_copy
+from tierscope.predict.outcome import FloatArray, Load, Outcome
+from tierscope.predict.save_bound import save_bound
+from tierscope.predict.saves import SavePlan
 from tierscope.spec.study import Study, System
 
 DRAWS = 60
@@ -26,27 +29,81 @@ _SEED = 0x7E5C0
 
 
 def relative(
-    study: Study, stations: Stations, reading: Reading, outcome: Outcome, systems: Sequence[System] = ()
+    study: Study,
+    stations: Stations,
+    reading: Reading,
+    outcome: Outcome,
+    systems: Sequence[System] = (),
+    saves: SavePlan | None = None,
+    error: float | None = None,
 ) -> tuple[float, float]:
-    """What low and high are of the simulated time; `systems`: the study's own with rates drawn from their uncertainty."""
-    here = max(least_seconds(stations, outcome.load), _longest(study, _alone(stations, reading), outcome.ops))
+    """What low and high are of the simulated time; `systems`: the study's own with rates drawn from their uncertainty; `saves`: its checkpoints.
+
+    `error`: of the model, where it is not the system's own.
+    """
+    wanted = _reads(study, stations, reading, outcome)
+    plain = outcome.load if saves is None else _without_saves(study, stations, outcome, saves)
+    here = max(least_seconds(stations, plain), _longest(study, _alone(stations, reading), wanted))
+    here += _saving(study, stations, outcome, saves)
     if not here:
         return 1.0, 1.0
     rng = np.random.default_rng((_SEED, study.seed))
     count = DRAWS if stations.count < _MANY_STATIONS else DRAWS // 5
-    found: list[float] = []
+    samples: list[float] = []
     before: Stations | None = None
     for other in _others(tuple(systems) or (study.system,), study.seed, count, keep=count == DRAWS):
         if other is not before:
-            alone, before = _alone(other, reading), other
-        ops = shuffled(outcome.ops, len(reading.pieces), rng)
+            alone, saving, before = _alone(other, reading), _saving(study, other, outcome, saves), other
+        ops = shuffled(wanted, len(reading.pieces), rng)
         load = load_of(study, other, reading, ops, rng, outcome.copies)
-        found.append(max(least_seconds(other, load), _longest(study, alone, ops)))
-    drawn = np.array(found)
-    if study.system.model_error:
-        drawn *= rng.lognormal(0.0, study.system.model_error, len(drawn))
+        read = max(least_seconds(other, load), _longest(study, alone, ops))
+        samples.append(read + saving)
+    drawn = np.array(samples)
+    if outcome.sampling_error:
+        drawn *= rng.lognormal(0.0, outcome.sampling_error, len(drawn))
+    if error := study.system.model_error if error is None else error:
+        drawn *= rng.lognormal(0.0, error, len(drawn))
     low, high = np.quantile(drawn, [(1 - SHARE) / 2, (1 + SHARE) / 2]) / here
     return min(1.0, float(low)), max(1.0, float(high))
+
+
+def _reads(study: Study, stations: Stations, reading: Reading, outcome: Outcome) -> npt.NDArray[np.int64]:
+    """Opens and reads by (rank, tier, kind) without what copying adds to them."""
+    ops = outcome.ops[:, :, :2].copy()
+    if outcome.copies is not None:
+        ops[:, 0, 0] -= outcome.copies
+        if readers_copy(study):
+            rest = copy_of(study, stations, reading.file_bytes, reading.sample_bytes).ops[-1]
+            ops[:, -1, 1] -= outcome.copies * int(rest)
+    return ops
+
+
+def _saving(study: Study, stations: Stations, outcome: Outcome, saves: SavePlan | None) -> float:
+    """Seconds that checkpoints which training stands still for take in all, by their bound."""
+    if saves is None or outcome.saved is None or saves.background or not outcome.saved.begun:
+        return 0.0
+    return outcome.saved.begun * save_bound(study, stations, saves).seconds
+
+
+def _without_saves(study: Study, stations: Stations, outcome: Outcome, saves: SavePlan) -> Load:
+    """What is left for stations to do; those behind training stay: they compete with reads."""
+    if outcome.saved is None or saves.background:
+        return outcome.load
+    bound = save_bound(study, stations, saves)
+    return Load(
+        seconds=np.maximum(0.0, outcome.load.seconds - outcome.saved.begun * bound.load.seconds), ops=outcome.load.ops
+    )
+
+
+def floor_seconds(
+    study: Study, system: System, reading: Reading, outcome: Outcome, saves: SavePlan | None = None
+) -> float:
+    """What the bound makes of the same operations on another system; `saves`: its checkpoints."""
+    stations = stations_of(system, study.seed)
+    ops = _reads(study, stations, reading, outcome).astype(np.float64)
+    load = load_of(study, stations, reading, ops, np.random.default_rng(_SEED), outcome.copies)
+    read = max(least_seconds(stations, load), _longest(study, _alone(stations, reading), ops))
+    return read + _saving(study, stations, outcome, saves)
 
 
 def _others(systems: tuple[System, ...], seed: int, count: int, keep: bool) -> Iterable[Stations]:
@@ -72,9 +129,11 @@ def _made(systems: tuple[System, ...], seed: int, count: int) -> Iterator[Statio
 
 
 def _alone(stations: Stations, reading: Reading) -> FloatArray:
-    """Seconds of an operation by (tier, kind) were it alone: of mean servers, with all latencies."""
+    """Seconds of an operation by (tier, kind) if it ran alone: of mean servers, with all latencies."""
     pieces = piece_bytes(stations, reading)
     alone = np.zeros((len(stations.tiers), 2))
+    if not reading.pieces:
+        return alone
     for tier, queues in enumerate(stations.tiers):
         largest, whole = float(pieces[tier].max(axis=1).mean()), float(pieces[tier].sum(axis=1).mean())
         opening = [_service(stations, queues.metadata, 0.0)]
@@ -82,19 +141,23 @@ def _alone(stations: Stations, reading: Reading) -> FloatArray:
         reading_ += [
             _service(stations, first, whole) for first in (queues.node_link, queues.device_link, queues.gateway)
         ]
-        alone[tier] = max(opening) + queues.metadata_latency, max(reading_) + queues.latency
+        if queues.open_bytes:
+            opening.append(_service(stations, queues.servers_first, queues.open_bytes, ops=0.0))
+        through = max(*reading_, whole * queues.stream_seconds)
+        alone[tier] = max(opening) + queues.metadata_latency, through + queues.latency
     return alone
 
 
 def _longest(study: Study, alone: FloatArray, ops: npt.NDArray[Any]) -> float:
-    """The longest process, were it alone."""
+    """The longest process if it ran alone."""
     threads = max(1, study.workload.reader.read_threads)
     return float((ops * alone).sum(axis=(1, 2)).max()) / threads
 
 
-def _service(stations: Stations, first: int, nbytes: float) -> float:
+def _service(stations: Stations, first: int, nbytes: float, ops: float = 1.0) -> float:
+    """Less what the station makes up for: who works elsewhere meanwhile finds it done."""
     if first == NONE:
         return 0.0
-    ends = [start for start, _ in stations.names if start > first]
-    at = slice(first, ends[0] if ends else stations.count)
-    return float(((stations.per_op[at] + nbytes * stations.per_byte[at]) / (1 - stations.background[at])).mean())
+    at = stations.from_first(first)
+    seconds = (ops * stations.per_op[at] + nbytes * stations.per_byte[at]) / (1 - stations.background[at])
+    return float(np.maximum(0.0, seconds - stations.made_up[at]).mean())

@@ -9,18 +9,11 @@ from tierscope.spec.study import Study
 
 
 def refuse_unsimulated(study: Study) -> None:
-    reader = study.workload.reader
-    if reader.read_ahead == "all":
-        raise UserError(
-            "workload.reader.read_ahead = all; that later epochs read nothing is not simulated: set read_ahead: batches, "
-            "and look at the first epoch only"
-        )
-
     network = study.workload.model.network
     if network is not None:
         raise UserError(
-            f"workload.model.network = {network} is trained, not simulated; leave it out and give the time of a step as "
-            "workload.train.computation_time ('tierscope require' has a lower bound, 'tierscope train' measures it)"
+            f"workload.model.network = {network} is not simulated; remove it and set "
+            "workload.train.computation_time to the time of a step (lower bound: 'tierscope require'; measured: 'tierscope train')"
         )
 
 
@@ -30,14 +23,16 @@ def left_out(study: Study, method: str) -> Iterator[str]:
     if reader.preprocess != "none":
         yield f"preprocess: {reader.preprocess} is not simulated"
     if reader.file_access == "collective":
-        yield "file_access: collective is simulated as shared: with an open for every batch, and nobody waits for other ranks inside a read"
+        yield "file_access: collective is simulated as shared: one open per batch, without waits for other ranks inside reads"
     if train.computation_time_distribution != "constant":
         yield f"computation_time_distribution: {train.computation_time_distribution} is simulated as its mean"
     if train.sync == "step" and method == "bound":
-        yield "sync: step is simulated by --method events only"
-    if study.workload.dataset.record_length_bytes_stdev:
-        yield "record_length_bytes_stdev: samples are simulated with their mean size"
-    if study.workload.dataset.statistics.file_bytes is not None:
-        yield "workload.dataset.statistics: reads of it are not simulated"
+        yield "sync: step is simulated only by --method events"
+    if study.workload.checkpoint.wanted and study.workload.checkpoint.background and method == "bound":
+        yield "checkpoint.background: in the bound, writes take a share of the servers' time; only --method events simulates reads that wait for a whole write"
+    if study.workload.dataset.record_length_bytes_stdev and method == "bound":
+        yield "record_length_bytes_stdev: --method bound uses the mean sample size; events uses varying sizes"
+    dataset = study.workload.dataset
     if make_format(study).reading == LIBRARY:
-        yield f"format: {study.workload.dataset.format} is simulated as one read of a sample's bytes; what its library reads beside is not"
+        read = "whole chunks, uncompressed" if dataset.hdf5.chunk_size else "one read per sample"
+        yield f"format: {dataset.format} is simulated as {read}, without other reads of its library"

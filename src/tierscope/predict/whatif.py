@@ -7,7 +7,7 @@ Assumptions: N % more throughput makes every operation of the class that much sh
 else changes. So what one class waits for another, and what a class does when it gets more load, are not in it: see the warnings.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,11 +15,12 @@ import polars as pl
 
 from tierscope.analysis.breakdown import Breakdown, break_down, sweep_text
 from tierscope.analysis.clocks import has_clocks, with_clocks
+from tierscope.analysis.groups import group_alone, same_group
 from tierscope.analysis.statistics import settled
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.wording import Finding
 from tierscope.jsonable import SweepValues
-from tierscope.predict.ceilings import ceilings, exceeded, unknown_classes
+from tierscope.predict.ceilings import KnownCeilings, exceeded, unknown_classes
 from tierscope.predict.goals import Judge
 from tierscope.predict.hull import Floats
 from tierscope.predict.processes import Processes, factor
@@ -30,6 +31,7 @@ WARNINGS = (  # all kinds that an estimate may have
     *("beyond_ops", "beyond_bytes", "idle_beyond_ops", "idle_beyond_bytes"),
 )
 STEPS = (10.0, 50.0, 100.0)
+SHOWN_STEP = 50.0  # percent more of a class, by which classes are ordered
 _CLOCK = ("epoch_seconds", "stall_seconds", "compute_seconds")
 _UNKNOWN = (
     "step_read_seconds",
@@ -79,8 +81,35 @@ class Estimate:
 
 
 def estimate(times: ClassTimes, before: Breakdown, improvements: Mapping[str, float]) -> Estimate:
-    after = break_down(scaled(times, improvements))
-    processes = Processes.of(times)
+    """Of the first group of points; usually there is only one."""
+    after = break_down(scaled(times, improvements), before.ranked_by)
+    return estimates(Processes.of(times, before.ranked_by), before, improvements, after, most=1)[0]
+
+
+def estimates(
+    processes: Processes,
+    before: Breakdown,
+    improvements: Mapping[str, float],
+    after: Breakdown,
+    most: int | None = None,
+) -> tuple[Estimate, ...]:
+    """Of each group of points that are ranked against each other, or of so many. `after`: the breakdown of the scaled times."""
+    known = KnownCeilings()
+    return tuple(
+        _estimate(
+            processes.in_group_of(group.best.sweep),
+            group_alone(before, group),
+            group_alone(after, same_group(after, group)),
+            improvements,
+            known,
+        )
+        for group in before.groups[:most]
+    )
+
+
+def _estimate(
+    processes: Processes, before: Breakdown, after: Breakdown, improvements: Mapping[str, float], known: KnownCeilings
+) -> Estimate:
     best = next(point for point in processes.points if point.sweep == after.best.sweep)
     same = best.slowest_ranks(processes.factors({})) == best.slowest_ranks(processes.factors(improvements))
     return Estimate(
@@ -90,7 +119,7 @@ def estimate(times: ClassTimes, before: Breakdown, improvements: Mapping[str, fl
         change_percent=change_percent(before.best.io.median, after.best.io.median),
         slowest_rank_changed=not same,
         bottleneck_moved=before.best.bottleneck != after.best.bottleneck,
-        warnings=tuple(_warnings(processes, before, after, improvements)),
+        warnings=tuple(_warnings(processes, before, after, improvements, known)),
         sensitivity=tuple(sensitivity(processes)),
     )
 
@@ -173,6 +202,26 @@ def sensitivity(processes: Processes) -> Iterator[Sensitivity]:
         )
 
 
+def by_gain(rows: Iterable[Sensitivity], seconds: Mapping[str, float]) -> list[Sensitivity]:
+    """The class that matters most first: by what half as much again of it takes off, then by the most that it could.
+
+    `seconds`: of every class at the best point. Where compute hides all I/O, no class takes anything off the epoch: these decide then.
+    """
+
+    def gain(row: Sensitivity) -> tuple[float, float, float]:
+        seconds_there = seconds.get(row.class_name, 0.0)
+        return round(row.change_percent[SHOWN_STEP], 9), round(row.limit_percent, 9), -seconds_there
+
+    return sorted(rows, key=gain)
+
+
+def classes_by_gain(processes: Processes, breakdown: Breakdown) -> list[str]:
+    """Of the group of points with the best one: the two that a grid is about first."""
+    best = breakdown.best
+    rows = by_gain(sensitivity(processes.in_group_of(best.sweep)), best.classes)
+    return [row.class_name for row in rows]
+
+
 def _without(column: int, processes: Processes) -> Floats:
     factors = np.ones((1, 1 + len(processes.classes)))
     factors[0, 1 + column] = 0.0
@@ -186,7 +235,7 @@ def _first_least(values: Floats) -> int:
 
 
 def _warnings(
-    processes: Processes, before: Breakdown, after: Breakdown, improvements: Mapping[str, float]
+    processes: Processes, before: Breakdown, after: Breakdown, improvements: Mapping[str, float], known: KnownCeilings
 ) -> Iterator[Finding]:
     """When not to believe the estimate."""
     if not any(improvements.values()):
@@ -206,7 +255,7 @@ def _warnings(
     if len(processes.points) < 2:
         return
     point = next(index for index, point in enumerate(processes.points) if point.sweep == after.best.sweep)
-    yield from exceeded(ceilings(processes), point, after.best.io.median, improvements)
+    yield from exceeded(known.of(processes), point, after.best.io.median, improvements)
 
 
 def untold(processes: Processes, improvements: Mapping[str, float]) -> Iterator[Finding]:

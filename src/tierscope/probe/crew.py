@@ -61,7 +61,7 @@ class ProbeCrew(Children):
             self._connections[number].send(message)
         except OSError:
             self.receive(number)  # what it still said, or that it is gone
-            raise StoppedError(f"process {number} has closed its connection; run again") from None
+            raise StoppedError(f"process {number} closed its connection; rerun the command") from None
 
     def _expect(self, number: int, kind: str) -> Any:
         while not self._watch.wait(self._connections[number].poll):
@@ -75,7 +75,7 @@ class ProbeCrew(Children):
         try:
             message = self._connections[number].recv()
         except (EOFError, OSError):
-            raise StoppedError(f"process {number} of the probe was killed or has died; run again") from None
+            raise StoppedError(f"process {number} of the probe died or was killed; rerun the command") from None
         if message[0] == "error":
             raise getattr(errors, message[1])(message[2])
         return message

@@ -50,7 +50,7 @@ class FreeSpace:
 def own_folder(path: str, tier: str) -> Iterator[str]:
     """The folder, ours until the block ends; then it is removed, come what may."""
     if not os.path.isdir(path):
-        raise UserError(f"--tier {tier}={path}: is a file, not a directory; give a directory")
+        raise UserError(f"--tier {tier}={path}: is a file, not a directory; choose a directory")
     folder = os.path.join(path, f"tierscope-probe-{_host()}")
     if os.path.islink(folder):
         raise ForeignDirectoryError(f"{folder}: is a symbolic link; replace it by a directory or remove it")
@@ -76,7 +76,7 @@ def _lock(folder: str) -> int:
     try:
         return lock_file(os.path.join(folder, _LOCK))
     except BlockingIOError:
-        raise UserError(f"{folder}: another probe is using it now; wait for it to end") from None
+        raise UserError(f"{folder}: in use by another probe; wait for it to finish") from None
     except OSError as error:
         raise UserError(f"{folder}: cannot be used: {error.strerror}; check the directory") from None
 
@@ -114,13 +114,13 @@ def room_in(folder: str) -> FreeSpace:
 
 def files_wished(sizes: Sequence[int], room: FreeSpace, processes: int) -> dict[int, int]:
     """How many files of each size; fewer than LEAST_FILES: there is no room for that size."""
-    found = {}
+    counts = {}
     for size in sizes:
         on_disk = -(-size // _BLOCK) * _BLOCK
         wished = min(_WISHED_FILES, max(4 * processes, _WISHED_BYTES // size))
         fitting = room.usable_bytes // len(sizes) // on_disk
-        found[size] = min(wished, fitting, room.usable_files // len(sizes))
-    return found
+        counts[size] = min(wished, fitting, room.usable_files // len(sizes))
+    return counts
 
 
 def refuse_too_small(tier: str, path: str, room: FreeSpace, wished: dict[int, int]) -> None:
@@ -128,7 +128,7 @@ def refuse_too_small(tier: str, path: str, room: FreeSpace, wished: dict[int, in
         least = LEAST_FILES * len(wished) * max(_BLOCK, min(wished))
         raise UserError(
             f"--tier {tier}={path}: {about_bytes(room.free_bytes)} and {counted(room.usable_files * 2, 'file', grouped=True)} are free, too little to probe "
-            f"(at least {about_bytes(least / _SHARE_OF_FREE)}); free some, give another directory or a smaller --size"
+            f"(at least {about_bytes(least / _SHARE_OF_FREE)}); free some space, or choose another directory or a smaller --size"
         )
 
 
@@ -138,5 +138,5 @@ def make_size_folder(folder: str, nbytes: int) -> None:
     except FileExistsError:
         pass
     except OSError as error:
-        reason = "no room is left" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror
-        raise UserError(f"{folder}: cannot be written to: {reason}; give another directory") from None
+        reason = "no space left" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror
+        raise UserError(f"{folder}: cannot be written to: {reason}; choose another directory") from None

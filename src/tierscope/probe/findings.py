@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tierscope.analysis.wording import Finding
 from tierscope.probe.probe import Probed, ProbedTier, few_repetitions
-from tierscope.probe.rates import Law
+from tierscope.probe.rates import CPU_BOUND, OUT_OF_TIME, Law
 
 _OWN_SHARE = 0.1  # of an open, and our own loop is worth a word
 _SLOWER_ALONE = 1.5
@@ -12,14 +12,14 @@ _MISFIT = 0.25
 _OVER = 1.5
 
 
-def findings_of(found: Probed) -> list[Finding]:
-    listed = [finding for tier in found.tiers for finding in _of_tier(tier)]
-    for place, tier in enumerate(found.tiers):
-        for other in found.tiers[:place]:
+def findings_of(probed: Probed) -> list[Finding]:
+    listed = [finding for tier in probed.tiers for finding in _of_tier(tier)]
+    for place, tier in enumerate(probed.tiers):
+        for other in probed.tiers[:place]:
             if tier.device == other.device:
                 listed.append(Finding("probe_same_device", {"tier": other.name, "other": tier.name}))
-    if found.seconds > _OVER * found.wanted_seconds:
-        times = {"took": found.seconds, "wanted": found.wanted_seconds}
+    if probed.seconds > _OVER * probed.wanted_seconds:
+        times = {"took": probed.seconds, "wanted": probed.wanted_seconds}
         listed.append(Finding("probe_over_budget", times))
     return [*listed, Finding("probe_warm_metadata", {})]
 
@@ -54,8 +54,7 @@ def _at_least(tier: ProbedTier) -> Iterator[Finding]:
         if rate.at_least:
             whys.setdefault(rate.at_least, []).append(key)
     for why, keys in whys.items():
-        grows = "servers busy" in why or "not tried" in why
-        advice = "processes" if grows else "time" if "no time" in why else "cores"
+        advice = "cores" if why == CPU_BOUND else "time" if why.endswith(OUT_OF_TIME) else "processes"
         yield Finding("probe_at_least", {"tier": tier.name, "keys": keys, "why": why, "advice": advice})
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tierscope.probe.throttle import Pace, pace_of
 from tierscope.probe.work import ProbeTimes
 
 GROWTH = 0.05  # less than that more throughput: no more processes
@@ -34,6 +35,7 @@ class Repetition:
     variation: float
     operations: int
     on_processor: float
+    credit_seconds: float = 0.0  # idle time that storage makes up for (throttle.py)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class MeasuredLevel:
 
     @property
     def rates(self) -> list[float]:
-        return [each.ops_per_second for each in self.repetitions]
+        return [repetition.ops_per_second for repetition in self.repetitions]
 
     @property
     def ops_per_second(self) -> float:
@@ -55,7 +57,7 @@ class MeasuredLevel:
 
     @property
     def op_seconds(self) -> float:
-        return statistics.median(each.op_seconds for each in self.repetitions)
+        return statistics.median(repetition.op_seconds for repetition in self.repetitions)
 
     @property
     def n(self) -> int:
@@ -64,7 +66,7 @@ class MeasuredLevel:
     @property
     def host_bound(self) -> bool:
         """The processes were busy themselves, rather than waiting for storage."""
-        return statistics.median(each.on_processor for each in self.repetitions) >= BUSY_SHARE
+        return statistics.median(repetition.on_processor for repetition in self.repetitions) >= BUSY_SHARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +94,10 @@ class Series:
 
 def levels_up_to(most: int) -> list[int]:
     """1, 2, 4, … and the most itself."""
-    found = [1]
-    while found[-1] * 2 <= most:
-        found.append(found[-1] * 2)
-    return found if found[-1] == most else [*found, most]
+    levels = [1]
+    while levels[-1] * 2 <= most:
+        levels.append(levels[-1] * 2)
+    return levels if levels[-1] == most else [*levels, most]
 
 
 Attempt = Callable[[int, float], Repetition]  # with so many processes, for so many seconds
@@ -105,24 +107,22 @@ def measure_series(
     kind: str, nbytes: int, levels: Sequence[int], attempt: Attempt, seconds: float, clock: Callable[[], float]
 ) -> Series:
     """All within about so many seconds, counted from now."""
-    begin = clock()
-    deadline = begin + seconds
-    each, repetitions = _plan(len(levels), seconds)
-    attempt(levels[0], min(each, 0.1))  # not counted: how fast it is, and first times of everything
+    start = clock()
+    deadline = start + seconds
+    repetition_seconds, repetitions = _plan(len(levels), seconds)
+    attempt(levels[0], min(repetition_seconds, 0.1))  # not counted: how fast it is, and first times of everything
     points: list[MeasuredLevel] = []
     took = 0.0
     for place, processes in enumerate(levels):
-        level_begin = clock()
-        if place > 1 and level_begin + took > deadline:
+        level_start = clock()
+        if place > 1 and level_start + took > deadline:
             return Series(kind, nbytes, tuple(points), NO_TIME)
-        found: list[Repetition] = []
-        while len(found) < repetitions and (
-            not found or _goes_on(len(found), clock() - level_begin, deadline - clock())
-        ):
-            found.append(attempt(processes, each))
-        took = clock() - level_begin
+        done: list[Repetition] = []
+        while len(done) < repetitions and (not done or _goes_on(len(done), clock() - level_start, deadline - clock())):
+            done.append(attempt(processes, repetition_seconds))
+        took = clock() - level_start
         best = max((point.ops_per_second for point in points), default=0.0)
-        points.append(MeasuredLevel(kind, nbytes, processes, tuple(found)))
+        points.append(MeasuredLevel(kind, nbytes, processes, tuple(done)))
         if place > 0 and points[-1].ops_per_second < best * (1 + GROWTH):
             return Series(kind, nbytes, tuple(points), FLAT)
     return Series(kind, nbytes, tuple(points), MOST_PROCESSES)
@@ -130,10 +130,10 @@ def measure_series(
 
 def _plan(levels: int, seconds: float) -> tuple[float, int]:
     """Seconds of a repetition, and how many of them."""
-    each = seconds / (levels * LEAST_REPETITIONS * PREPARATION)
-    if each <= LONGEST_SECONDS:
-        return each, LEAST_REPETITIONS
-    return LONGEST_SECONDS, min(MOST_REPETITIONS, int(LEAST_REPETITIONS * each / LONGEST_SECONDS))
+    repetition_seconds = seconds / (levels * LEAST_REPETITIONS * PREPARATION)
+    if repetition_seconds <= LONGEST_SECONDS:
+        return repetition_seconds, LEAST_REPETITIONS
+    return LONGEST_SECONDS, min(MOST_REPETITIONS, int(LEAST_REPETITIONS * repetition_seconds / LONGEST_SECONDS))
 
 
 def _goes_on(done: int, took: float, left: float) -> bool:
@@ -142,13 +142,16 @@ def _goes_on(done: int, took: float, left: float) -> bool:
 
 
 def repetition_of(done: Sequence[ProbeTimes]) -> Repetition:
-    times = np.concatenate([(each.ends - each.begins) / 1e9 for each in done])
+    times = np.concatenate([(times_of.ends - times_of.starts) / 1e9 for times_of in done])
+    varied = variation(times)
+    pace = pace_of(done[0].starts, done[0].ends, varied) if len(done) == 1 else Pace(varied, 0.0)
     return Repetition(
         throughput(done),
         float(np.median(times)),
-        variation(times),
+        pace.variation,
         len(times),
-        statistics.fmean(each.on_processor for each in done),
+        statistics.fmean(times_of.on_processor for times_of in done),
+        pace.credit_seconds,
     )
 
 
@@ -161,13 +164,13 @@ def variation(times: FloatArray) -> float:
 
 def throughput(done: Sequence[ProbeTimes]) -> float:
     """Operations per second while all processes were at work; one that reaches over an end counts with its part inside."""
-    first = max(int(each.begins[0]) for each in done)
-    last = min(int(each.ends[-1]) for each in done)
+    first = max(int(probe_times.starts[0]) for probe_times in done)
+    last = min(int(probe_times.ends[-1]) for probe_times in done)
     if last <= first:  # some were done before others began: they did not work at the same time
-        first = min(int(each.begins[0]) for each in done)
-        last = max(int(each.ends[-1]) for each in done)
+        first = min(int(probe_times.starts[0]) for probe_times in done)
+        last = max(int(probe_times.ends[-1]) for probe_times in done)
     within = 0.0
-    for each in done:
-        inside = np.minimum(each.ends, last) - np.maximum(each.begins, first)
-        within += float((np.maximum(inside, 0) / np.maximum(each.ends - each.begins, 1)).sum())
+    for probe_times in done:
+        inside = np.minimum(probe_times.ends, last) - np.maximum(probe_times.starts, first)
+        within += float((np.maximum(inside, 0) / np.maximum(probe_times.ends - probe_times.starts, 1)).sum())
     return within / max(last - first, 1) * 1e9

@@ -74,17 +74,17 @@ class Probed:
 
 def run_probe(wanted: ProbeRequest, watch: Watch, clock: Callable[[], float] = time.monotonic) -> Probed:
     """Measure every tier, one after another, and leave nothing behind."""
-    found = []
+    probed_tiers = []
     with ExitStack() as until:
         folders = {name: until.enter_context(probe_files.own_folder(path, name)) for name, path in wanted.tiers.items()}
         wishes = {name: _wishes(wanted, name, folder) for name, folder in folders.items()}
         crew = until.enter_context(ProbeCrew(wanted.processes))
-        begin = clock()
+        start = clock()
         for place, (name, folder) in enumerate(folders.items()):
-            left = max(0.0, begin + wanted.seconds - clock()) / (len(folders) - place)
-            found.append(_TierProbe(wanted, name, folder, crew, watch, clock).run(wishes[name], left))
-    tiers = tuple(replace(tier, left_behind=probe_files.strangers(folders[tier.name])) for tier in found)
-    return Probed(tiers, wanted.processes, clock() - begin, wanted.seconds)
+            left = max(0.0, start + wanted.seconds - clock()) / (len(folders) - place)
+            probed_tiers.append(_TierProbe(wanted, name, folder, crew, watch, clock).run(wishes[name], left))
+    tiers = tuple(replace(tier, left_behind=probe_files.strangers(folders[tier.name])) for tier in probed_tiers)
+    return Probed(tiers, wanted.processes, clock() - start, wanted.seconds)
 
 
 def _wishes(wanted: ProbeRequest, name: str, folder: str) -> dict[int, int]:
@@ -123,7 +123,7 @@ class _TierProbe:
         self._watch.phase(f"probing {self._name}", len(kinds), "series")
         nothing = ProbeJob("nothing", self._folder, 0, (), 0.02)
         own = repetition_of(
-            until_undisturbed(f"{self._name}: own cost", lambda: self._crew.run([nothing]), self._watch.note)
+            until_undisturbed(f"{self._name}: overhead", lambda: self._crew.run([nothing]), self._watch.note)
         )
         series = []
         for place, (kind, size) in enumerate(kinds):
@@ -169,10 +169,14 @@ class _TierProbe:
             else:
                 written[size] = numbers
         if not written:
-            problem = "no room for its files" if "room" in left_out.values() else "no time to write its files"
+            problem = (
+                "not enough space for its files"
+                if "room" in left_out.values()
+                else "not enough time to write its files"
+            )
             raise UserError(
                 f"--tier {self._name}={self._wanted.tiers[self._name]}: {problem}; "
-                "give another directory, more --seconds or a smaller --size"
+                "choose another directory, more --seconds or a smaller --size"
             )
         return written, left_out
 
@@ -183,37 +187,46 @@ class _TierProbe:
         shares = [tuple(range(count))[part::processes] for part in range(processes)]
         done = self._crew.run([ProbeJob("write", self._folder, size, share, seconds) for share in shares])
         sync_filesystem(self._folder)  # pages that are not on the device yet cannot be evicted
-        numbers = [number for share, each in zip(shares, done, strict=True) for number in share[: len(each.begins)]]
-        return sorted(numbers), any(each.full for each in done)
+        numbers = [
+            number
+            for share, probe_times in zip(shares, done, strict=True)
+            for number in share[: len(probe_times.starts)]
+        ]
+        return sorted(numbers), any(probe_times.full for probe_times in done)
 
     def _series(self, kind: str, size: int, files: list[int], seconds: float) -> Series:
         levels = [level for level in self._levels if level <= len(files)]
-        found = measure_series(
-            kind, size, levels, lambda count, each: self._attempt(kind, size, files, count, each), seconds, self._clock
+        series = measure_series(
+            kind,
+            size,
+            levels,
+            lambda count, limit: self._attempt(kind, size, files, count, limit),
+            seconds,
+            self._clock,
         )
-        most = found.most
+        most = series.most
         what = f"read of {format_bytes(size)}" if kind == "read" else kind
         self._watch.note(
             f"{self._name}: {what}: {most.ops_per_second:,.0f}/s with {most.processes} of {counted(levels[-1], 'process')}, n={most.n}"
         )
-        return found
+        return series
 
     def _attempt(self, kind: str, size: int, files: list[int], processes: int, seconds: float) -> Repetition:
         """Every process has files of its own, in a new random order."""
         chosen = self._random.sample(files, len(files))
-        each = max(1, len(files) // processes)
+        per_process = max(1, len(files) // processes)
         if kind == "read":
-            each = min(each, self._crew.files_each, self._readable(kind, size, seconds))
+            per_process = min(per_process, self._crew.files_each, self._readable(kind, size, seconds))
         jobs = [
-            ProbeJob(kind, self._folder, size, tuple(chosen[part * each : (part + 1) * each]), seconds)
+            ProbeJob(kind, self._folder, size, tuple(chosen[part * per_process : (part + 1) * per_process]), seconds)
             for part in range(processes)
         ]
         done = until_undisturbed(f"{self._name}: {kind}", lambda: self._crew.run(jobs), self._watch.note)
-        found = repetition_of(done)
-        self._operations[kind] += found.operations
-        self._rates[kind, size] = found.ops_per_second / processes
+        repetition = repetition_of(done)
+        self._operations[kind] += repetition.operations
+        self._rates[kind, size] = repetition.ops_per_second / processes
         self._look(done)
-        return found
+        return repetition
 
     def _readable(self, kind: str, size: int, seconds: float) -> int:
         """As many files as one process can probably read in the time: more need not be evicted and opened."""
@@ -221,29 +234,33 @@ class _TierProbe:
         return _FIRST_FILES if rate is None else max(2, math.ceil(rate * seconds * _SPARE))
 
     def _look(self, done: Sequence[ProbeTimes]) -> None:
-        for each in done:
-            if each.cached_bytes is None:
+        for probe_times in done:
+            if probe_times.cached_bytes is None:
                 self._can_tell = False
             else:
-                self._checked += each.checked_bytes
-                self._cached += each.cached_bytes
+                self._checked += probe_times.checked_bytes
+                self._cached += probe_times.cached_bytes
 
 
-def known_system(found: Probed, name: str = "probed") -> KnownSystem:
+def known_system(probed: Probed, name: str = "probed") -> KnownSystem:
     """The system that was measured, every number with its range."""
     tiers, figures = (
         [],
         {
             "nodes": KnownFigure(1, "assumed", "one host was probed", 1, 1),
             "ranks_per_node": KnownFigure(
-                found.processes, "assumed", "the most processes that were probed", found.processes, found.processes
+                probed.processes,
+                "assumed",
+                "the largest number of processes probed",
+                probed.processes,
+                probed.processes,
             ),
         },
     )
-    for place, tier in enumerate(found.tiers):
+    for place, tier in enumerate(probed.tiers):
         rates = {key: _rounded(key, rate) for key, rate in tier.derived.items()}
         values = {key: rate.value for key, rate in rates.items()}
-        last = place == len(found.tiers) - 1
+        last = place == len(probed.tiers) - 1
         tiers.append(
             Tier(
                 name=tier.name,
@@ -254,16 +271,16 @@ def known_system(found: Probed, name: str = "probed") -> KnownSystem:
             )
         )
         servers = (
-            f"told by --servers; what {counted(tier.servers, 'server')} did together is divided evenly"
+            f"set by --servers; the total of {counted(tier.servers, 'server')} is divided evenly"
             if tier.servers_told
-            else "a client cannot see servers: one with the rates of all of them"
+            else "a client cannot see servers: one server with the total rates"
         )
         figures[f"tiers.{tier.name}.servers"] = KnownFigure(
             tier.servers, "assumed", servers, tier.servers, tier.servers
         )
         for key, rate in rates.items():
             figures[f"tiers.{tier.name}.{key}"] = KnownFigure(rate.value, "fitted", rate.text, rate.low, rate.high)
-    system = System(nodes=1, ranks_per_node=found.processes, tiers=tuple(tiers))
+    system = System(nodes=1, ranks_per_node=probed.processes, tiers=tuple(tiers))
     return KnownSystem(name, system, figures)
 
 
@@ -271,19 +288,19 @@ def _rounded(key: str, rate: ProbedRate) -> ProbedRate:
     """A file for people: no more digits than were measured."""
 
     def short(value: float) -> float:
-        found = float(f"{value:.{_DIGITS}g}")
-        return float(round(found)) if key == "bandwidth" else found
+        shortened = float(f"{value:.{_DIGITS}g}")
+        return float(round(shortened)) if key == "bandwidth" else shortened
 
     low, high = (None if end is None else short(end) for end in (rate.low, rate.high))
     return replace(rate, value=short(rate.value), low=low, high=high)
 
 
-def write_system(found: Probed, path: str) -> None:
+def write_system(probed: Probed, path: str) -> None:
     try:
         with writing_named(path) as file:
-            file.write(dump_system(known_system(found)).encode())
+            file.write(dump_system(known_system(probed)).encode())
     except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}; give another -o") from None
+        raise UserError(f"{path}: cannot be written: {error.strerror}; choose another -o") from None
 
 
 def few_repetitions(tier: ProbedTier) -> int:

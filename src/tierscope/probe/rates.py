@@ -4,6 +4,7 @@
     reads    a server's time for a read is 1/read_ops + bytes/bandwidth, fitted to 1/throughput over all sizes, where it is largest;
              least squares of relative errors, no term below 0
     latency  what one operation alone takes longer than its server does: an open, and a read of the smallest size
+    credit   how far a process alone is ahead of its steady pace at most: a throttle or a cache, not services that vary (throttle.py)
 
 Assumptions: one station for each kind; reads of all sizes meet the same one; nothing depends on how many bytes there are in all.
 A throughput that still grew, or that this host's own processors held back, is the least that storage can do: "at least".
@@ -23,6 +24,8 @@ from tierscope.spec.keys import leaf_keys
 from tierscope.spec.study import Tier
 from tierscope.units import counted
 
+CPU_BOUND = "this host's CPUs were the limit"
+OUT_OF_TIME = "and time ran out"  # the end of why a series ended
 _CLOCK_TICK = 1e-9  # a difference of measured times that is smaller comes from rounding
 
 
@@ -51,11 +54,11 @@ class Law:
 
 def derive(series: Sequence[Series], servers: int = 1) -> dict[str, ProbedRate]:
     """Rates by the keys of a tier. `servers`: told by the user, and what was found divided evenly between them."""
-    found = _metadata(next(each for each in series if each.kind == "open"))
-    reads = sorted((each for each in series if each.kind == "read"), key=lambda each: each.nbytes)
+    rates = _metadata(next(of_kind for of_kind in series if of_kind.kind == "open"))
+    reads = sorted((of_kind for of_kind in series if of_kind.kind == "read"), key=lambda of_size: of_size.nbytes)
     if reads:
-        found |= _reads(reads, servers)
-    return {key: _within_limits(key, rate) for key, rate in found.items()}
+        rates |= _reads(reads, servers)
+    return {key: _within_limits(key, rate) for key, rate in rates.items()}
 
 
 def fit_law(sizes: Sequence[int], seconds: Sequence[float]) -> Law:
@@ -81,12 +84,12 @@ def fit_law(sizes: Sequence[int], seconds: Sequence[float]) -> Law:
 def why_at_least(series: Series) -> str:
     """Why more might come out of it; empty: it would not."""
     if series.most.host_bound:
-        return "this host's own processors were the limit"
+        return CPU_BOUND
     if series.stopped == FLAT:
         return ""
     processes = series.points[-1].processes
-    ends = "and there was no time for more" if series.stopped == NO_TIME else "and more were not tried"
-    return f"throughput still grew with {counted(processes, 'process')}, {ends}"
+    ends = OUT_OF_TIME if series.stopped == NO_TIME else "the maximum tried"
+    return f"throughput was still growing with {counted(processes, 'process')}, {ends}"
 
 
 def _metadata(opens: Series) -> dict[str, ProbedRate]:
@@ -95,44 +98,47 @@ def _metadata(opens: Series) -> dict[str, ProbedRate]:
     about = f"by tierscope probe: opens with {counted(most.processes, 'process')}, n={most.n}, median"
     rate = _within_limits("metadata_ops", _ranged(most.ops_per_second, most.rates, most.n, about, why))
     service = 1 / rate.value
-    alone_seconds = [each.op_seconds for each in alone.repetitions]
+    alone_seconds = [repetition.op_seconds for repetition in alone.repetitions]
     return {
         "metadata_ops": rate,
         "metadata_latency": _latency(alone.op_seconds, alone_seconds, service, "an open", bool(why)),
-        "metadata_variation": _variation([each.variation for each in alone.repetitions], "opens"),
+        "metadata_variation": _variation([repetition.variation for repetition in alone.repetitions], "opens"),
     }
 
 
 def _reads(reads: Sequence[Series], servers: int) -> dict[str, ProbedRate]:
-    sizes = [each.nbytes for each in reads]
-    law = fit_law(sizes, [1 / each.most.ops_per_second for each in reads])
-    n = min(each.most.n for each in reads)
-    laws = [fit_law(sizes, [1 / each.most.rates[turn] for each in reads]) for turn in range(n)]
-    divided = f"; divided evenly between {servers} servers, as told" if servers > 1 else ""
+    sizes = [read.nbytes for read in reads]
+    law = fit_law(sizes, [1 / read.most.ops_per_second for read in reads])
+    n = min(read.most.n for read in reads)
+    laws = [fit_law(sizes, [1 / read.most.rates[turn] for read in reads]) for turn in range(n)]
+    divided = f"; divided evenly between {servers} servers, as specified" if servers > 1 else ""
     about = (
         f"by tierscope probe: reads of {counted(len(sizes), 'size')} with {_span(reads)}, n={n} each, median{divided}"
     )
     smallest, largest = why_at_least(reads[0]), why_at_least(reads[-1])
-    if (most := max(each.points[-1].processes for each in reads)) < servers:
+    if (most := max(read.points[-1].processes for read in reads)) < servers:
         smallest = largest = f"{counted(most, 'process')} cannot keep {counted(servers, 'server')} busy"
-    found = {}
+    rates = {}
     if read_ops := _rate("read_ops", law.per_op):
-        others = [_rate("read_ops", each.per_op) for each in laws]
-        found["read_ops"] = _divided(read_ops, others, servers, about, smallest)
+        others = [_rate("read_ops", other_law.per_op) for other_law in laws]
+        rates["read_ops"] = _divided(read_ops, others, servers, about, smallest)
     if bandwidth := _rate("bandwidth", law.per_byte):
-        others = [_rate("bandwidth", each.per_byte) for each in laws]
-        found["bandwidth"] = _divided(bandwidth, others, servers, about, largest)
-    is_limited = bool(found)
+        others = [_rate("bandwidth", other_law.per_byte) for other_law in laws]
+        rates["bandwidth"] = _divided(bandwidth, others, servers, about, largest)
+    is_limited = bool(rates)
     alone = reads[0].alone
     service = law.seconds(reads[0].nbytes) * servers
-    seconds = [each.op_seconds for each in alone.repetitions]
-    found["latency"] = _latency(
+    seconds = [repetition.op_seconds for repetition in alone.repetitions]
+    rates["latency"] = _latency(
         alone.op_seconds, seconds, service, f"a read of {reads[0].nbytes} bytes", bool(smallest)
     )
     if is_limited:  # else nothing of a server can vary
-        variations = [each.variation for one in reads for each in one.alone.repetitions]
-        found["service_variation"] = _variation(variations, "reads of all sizes")
-    return found
+        variations = [repetition.variation for read in reads for repetition in read.alone.repetitions]
+        rates["service_variation"] = _variation(variations, "reads of all sizes")
+        ahead = [repetition.credit_seconds for read in reads for repetition in read.alone.repetitions]
+        if statistics.median(ahead) > 0:
+            rates["credit"] = _credit(ahead)
+    return rates
 
 
 def _rate(key: str, seconds: float) -> float | None:
@@ -170,17 +176,24 @@ def _latency(median: float, seconds: Sequence[float], service: float, what: str,
         return value if value >= _CLOCK_TICK else 0.0
 
     value = rest(median - service)
-    others = [rest(each - service) for each in seconds]
+    others = [rest(whole - service) for whole in seconds]
     high = rest(max(seconds)) if uncertain else max([value, *others])
     text = f"by tierscope probe: {what} of one process alone, less the server's time, n={len(seconds)}, median"
     return ProbedRate(value, min([value, *others]), max(high, value), len(seconds), text)
 
 
-def _variation(found: Sequence[float], what: str) -> ProbedRate:
-    text = f"by tierscope probe: times of single {what} of one process alone, n={len(found)}, median; latency is in them, the slowest 1 % are cut"
-    return ProbedRate(statistics.median(found), min(found), max(found), len(found), text)
+def _variation(values: Sequence[float], what: str) -> ProbedRate:
+    text = f"by tierscope probe: times of single {what} of one process alone, n={len(values)}, median; latency is in them, without the slowest 1 %"
+    return ProbedRate(statistics.median(values), min(values), max(values), len(values), text)
+
+
+def _credit(credits_of_runs: Sequence[float]) -> ProbedRate:
+    text = f"by tierscope probe: how far reads of a single process ran ahead of their steady rate, n={len(credits_of_runs)}, median: a throttle or a cache"
+    return ProbedRate(
+        statistics.median(credits_of_runs), min(credits_of_runs), max(credits_of_runs), len(credits_of_runs), text
+    )
 
 
 def _span(reads: Sequence[Series]) -> str:
-    least, most = min(each.most.processes for each in reads), max(each.most.processes for each in reads)
+    least, most = min(read.most.processes for read in reads), max(read.most.processes for read in reads)
     return counted(most, "process") if least == most else f"{least}–{most} processes"

@@ -48,22 +48,22 @@ def read_wanted(
     tiers: Sequence[str], sizes: Sequence[str], processes: int | None, seconds: float, servers: Sequence[str]
 ) -> ProbeRequest:
     """What the options mean."""
-    found = {}
+    folders = {}
     for option, traced in zip(tiers, read_tiers(tiers), strict=True):
         if "," in option:
-            raise UserError(f"--tier {option}: a tier is probed in one directory; give one path")
+            raise UserError(f"--tier {option}: a tier is probed in one directory; use one path")
         if "{" in traced.tier.path or "$" in traced.tier.path:
             raise UserError(
-                f"--tier {option}: a path with '{{' or '$' would mean something else in a system's file; give another"
+                f"--tier {option}: a path with '{{' or '$' has a special meaning in a system file; choose another"
             )
-        found[traced.name] = traced.tier.path
-    _refuse_wrong_order(found)
+        folders[traced.name] = traced.tier.path
+    _refuse_wrong_order(folders)
     return ProbeRequest(
-        found,
+        folders,
         _read_sizes(sizes) or DEFAULT_SIZES,
         processes or min(_MOST_BY_DEFAULT, max(2, len(os.sched_getaffinity(0)))),
         seconds,
-        dict(_read_servers(option, found) for option in servers),
+        dict(_read_servers(option, folders) for option in servers),
     )
 
 
@@ -73,13 +73,13 @@ def _refuse_wrong_order(tiers: Mapping[str, str]) -> None:
     shared = next((name for name, place in nearer if filesystem_of(place) in _OF_MANY), None)
     if shared and filesystem_of(path) in _OF_ONE:
         raise UserError(
-            f"--tier {last}={path}: is given last, but {filesystem_of(path)} belongs to one host, and {shared} before it to many; "
-            f"give tiers nearest first: {last}, then {shared}"
+            f"--tier {last}={path}: is last, but {filesystem_of(path)} is local to a host, and {shared} before it is shared; "
+            f"name the nearest tier first: {last}, then {shared}"
         )
 
 
 def _read_sizes(options: Sequence[str]) -> tuple[int, ...]:
-    found = set()
+    numbers = set()
     for option in options:
         try:
             size = parse_bytes(option)
@@ -87,20 +87,30 @@ def _read_sizes(options: Sequence[str]) -> tuple[int, ...]:
             raise SpecError(f"--size {option}: {problem}") from None
         if not 1 <= size <= _LARGEST:
             raise SpecError(f"--size {option}: must be within 1 B – {format_bytes(_LARGEST)}")
-        found.add(size)
-    if len(found) > _MOST_SIZES:
-        raise SpecError(f"--size: {len(found)} sizes are given; at most {_MOST_SIZES}")
-    return tuple(sorted(found))
+        numbers.add(size)
+    if len(numbers) > _MOST_SIZES:
+        raise SpecError(f"--size: {len(numbers)} sizes; at most {_MOST_SIZES}")
+    return tuple(sorted(numbers))
+
+
+def read_servers(options: Sequence[str]) -> dict[str, int]:
+    """`--servers TIER=COUNT`, whatever tiers there are."""
+    return dict(_read_server(option, "gfs") for option in options)
 
 
 def _read_servers(option: str, tiers: Mapping[str, str]) -> tuple[str, int]:
-    name, given, count = option.partition("=")
-    if not given:
-        raise SpecError(f"--servers {option}: must be TIER=COUNT, for example {list(tiers)[-1]}=60")
+    name, count = _read_server(option, list(tiers)[-1])
     if name not in tiers:
         guess = closest(name, tiers)
         hint = f"did you mean {guess}?" if guess else f"tiers: {', '.join(tiers)}"
-        raise SpecError(f"--servers {option}: {name} is no tier of this command; {hint}")
+        raise SpecError(f"--servers {option}: {name} is not a tier of this command; {hint}")
+    return name, count
+
+
+def _read_server(option: str, example: str) -> tuple[str, int]:
+    name, given, count = option.partition("=")
+    if not given:
+        raise SpecError(f"--servers {option}: must be TIER=COUNT, e.g. {example}=60")
     if not (count.isascii() and count.isdigit() and 1 <= int(count) <= _MOST_SERVERS):
         raise SpecError(f"--servers {option}: must be a whole number within 1 – {_MOST_SERVERS}")
     return name, int(count)

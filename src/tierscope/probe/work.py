@@ -48,7 +48,7 @@ class ProbeJob:
 class ProbeTimes:
     """Begin and end of every operation, in nanoseconds of the host's clock."""
 
-    begins: Times
+    starts: Times
     ends: Times
     on_processor: float = 0.0  # share of the time in which it computed, or waited for a core to do so
     checked_bytes: int = 0
@@ -90,12 +90,12 @@ def perform(job: ProbeJob, wait_for_start: Callable[[], int]) -> ProbeTimes:
 
 def _write(job: ProbeJob, paths: Sequence[str], start: int) -> ProbeTimes:
     """One file at least, then until there is no more time, or no more room. A file that is not whole is removed."""
-    begins, ends = array("q"), array("q")
+    starts, ends = array("q"), array("q")
     full = False
     deadline = start + int(job.seconds * 1e9)
     for number, path in zip(job.files, paths, strict=True):
-        begin = time.monotonic_ns()
-        if begins and begin >= deadline:
+        op_start = time.monotonic_ns()
+        if starts and op_start >= deadline:
             break
         try:
             _write_file(path, content.payload(_SEED, number, job.nbytes))
@@ -106,9 +106,9 @@ def _write(job: ProbeJob, paths: Sequence[str], start: int) -> ProbeTimes:
                 raise
             full = True
             break
-        begins.append(begin)
+        starts.append(op_start)
         ends.append(time.monotonic_ns())
-    return ProbeTimes(np.array(begins), np.array(ends), full=full)
+    return ProbeTimes(np.array(starts), np.array(ends), full=full)
 
 
 def _write_file(path: str, pieces: Iterable[bytes | bytearray | memoryview]) -> None:
@@ -123,8 +123,6 @@ def _write_file(path: str, pieces: Iterable[bytes | bytearray | memoryview]) -> 
 
 
 def _read(job: ProbeJob, paths: Sequence[str], wait_for_start: Callable[[], int]) -> ProbeTimes:
-    cold.evict(paths)
-    checked, cached = cold.resident(paths[:_MOST_LOOKED_AT])
     room = memoryview(bytearray(job.nbytes))
 
     def read_whole(fd: int) -> None:
@@ -132,18 +130,27 @@ def _read(job: ProbeJob, paths: Sequence[str], wait_for_start: Callable[[], int]
         while got < job.nbytes:
             more = os.preadv(fd, [room[got:]], got)
             if not more:
-                raise VanishedDataError(f"{job.folder}: a file was cut short by somebody else; run again")
+                raise VanishedDataError(f"{job.folder}: a file was truncated by another program; rerun the command")
             got += more
 
     fds: list[int] = []
     try:
         for path in paths:
             fds.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+            cold.evict(fds[-1])
+        checked, cached = _in_page_cache(fds[:_MOST_LOOKED_AT])
         done = _repeat(read_whole, fds, job.seconds, wait_for_start)
     finally:
         for fd in fds:
             os.close(fd)
-    return ProbeTimes(done.begins, done.ends, done.on_processor, checked, cached)
+    return ProbeTimes(done.starts, done.ends, done.on_processor, checked, cached)
+
+
+def _in_page_cache(fds: Sequence[int]) -> tuple[int, int | None]:
+    """Bytes of these files, and those of them that are there; None: no way to tell."""
+    sizes = [os.fstat(fd).st_size for fd in fds]
+    cached = [cold.resident(fd, size) for fd, size in zip(fds, sizes, strict=True)]
+    return sum(sizes), None if None in cached else sum(known for known in cached if known is not None)
 
 
 def _open_and_close(path: str) -> None:
@@ -157,7 +164,7 @@ def _nothing(_: str) -> None:
 def _repeat(
     operation: Callable[[Item], object], items: Iterable[Item], seconds: float, wait_for_start: Callable[[], int]
 ) -> ProbeTimes:
-    begins, ends = array("q"), array("q")
+    starts, ends = array("q"), array("q")
     clock = time.monotonic_ns
     was_enabled = gc.isenabled()
     gc.disable()
@@ -165,10 +172,10 @@ def _repeat(
         deadline = wait_for_start() + int(seconds * 1e9)
         before, first = _processor_ns(), clock()
         for item in itertools.islice(items, MOST_OPERATIONS):
-            begin = clock()
+            op_start = clock()
             operation(item)
             end = clock()
-            begins.append(begin)
+            starts.append(op_start)
             ends.append(end)
             if end >= deadline:
                 break
@@ -176,12 +183,12 @@ def _repeat(
     finally:
         if was_enabled:
             gc.enable()
-    return ProbeTimes(np.array(begins), np.array(ends), min(1.0, spent / max(1, last - first)))
+    return ProbeTimes(np.array(starts), np.array(ends), min(1.0, spent / max(1, last - first)))
 
 
 def _processor_ns() -> int:
     """Time on a core and, where the kernel tells, time of waiting for one."""
-    with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/self/schedstat", encoding="ascii") as found:
-        on_core, waiting = found.read().split()[:2]
+    with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/self/schedstat", encoding="ascii") as file:
+        on_core, waiting = file.read().split()[:2]
         return int(on_core) + int(waiting)
     return time.process_time_ns()

@@ -31,7 +31,7 @@ def main(connection: Connection) -> None:
             except (EOFError, BrokenPipeError, ConnectionResetError):
                 raise
             except OSError as error:
-                text = f"{error.filename or job.folder}: cannot {job.kind}: {error.strerror or error}; look after it and run again"
+                text = f"{error.filename or job.folder}: cannot {job.kind}: {error.strerror or error}; fix it and rerun the command"
                 connection.send(("error", StoppedError.__name__, text))
             except Exception:  # noqa: BLE001  (our bug: the director shows it)
                 connection.send(("error", TierscopeError.__name__, traceback.format_exc()))

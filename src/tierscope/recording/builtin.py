@@ -16,6 +16,7 @@ from tierscope.native.rereads import GENERATION
 from tierscope.native.setup import TierSetup, config_bytes, write_setup
 from tierscope.native.state import (
     LIST_ROWS,
+    OPTION_EVICT,
     OPTION_OPS,
     OPTION_REREADS,
     StateHead,
@@ -51,36 +52,37 @@ class Builtin:
         if reason is None:
             return []
         if any(traced.tier.emulate for traced in wanted.tiers):
-            raise UserError(f"{reason}: no library can be preloaded into it, so nothing can be emulated for it")
-        return [f"{reason}: no library can be preloaded into it, so what it does itself is not seen"]
+            raise UserError(f"{reason}: the recorder cannot be preloaded, so nothing can be emulated for it")
+        return [f"{reason}: the recorder cannot be preloaded, so its own operations are not recorded"]
 
     def prepare(self, folder: str, wanted: RecordingRequest) -> dict[str, str]:
         if len(os.fsencode(folder)) > _LONGEST_FOLDER:
-            raise UserError(f"--out: its path is longer than {_LONGEST_FOLDER} bytes; give a shorter one")
-        options = (OPTION_OPS if wanted.ops else 0) | (OPTION_REREADS if wanted.epochs == "rereads" else 0)
+            raise UserError(f"--out: the path is longer than {_LONGEST_FOLDER} bytes; choose a shorter one")
+        asked = {OPTION_OPS: wanted.ops, OPTION_REREADS: wanted.epochs == "rereads", OPTION_EVICT: wanted.evict}
+        options = sum(option for option, wants in asked.items() if wants)
         stations = _stations(wanted.tiers)
         write_setup(folder, _setups(wanted.tiers, stations), stations.count, boot_id(), options)
-        found = _library()
-        others = [path for path in os.environ.get("LD_PRELOAD", "").replace(":", " ").split() if path != found]
-        return {"LD_PRELOAD": ":".join([found, *others]), "TIERSCOPE_RECORD": folder}
+        own_library = _library()
+        others = [path for path in os.environ.get("LD_PRELOAD", "").replace(":", " ").split() if path != own_library]
+        return {"LD_PRELOAD": ":".join([own_library, *others]), "TIERSCOPE_RECORD": folder}
 
     def running(self, folder: str, about: TracedCommand) -> list[int]:
         """Those that have not touched a tier yet have no state; those that wrote over their environment are known by it."""
-        found = set(processes_recording(folder))
+        pids = set(processes_recording(folder))
         for name in os.listdir(folder):
             with suppress(ResultError):
                 head = read_head(os.path.join(folder, name), len(about.tiers)) if name.endswith(".state") else None
-                found |= {head.pid} if head and _still_runs(head, folder) else set()
-        return sorted(found)
+                pids |= {head.pid} if head and _still_runs(head, folder) else set()
+        return sorted(pids)
 
     def collect(self, folder: str, out: str, about: TracedCommand) -> Trace:
         tiers = [tier.name for tier in about.tiers]
         key = RunKey(0, 1)
-        found = collect(
+        collected = collect(
             folder, tiers, lambda head: _still_runs(head, folder), time.monotonic_ns(), about.epochs == "rereads"
         )
         if about.ops:
-            _collect_ops(os.path.join(out, "ops"), key, found.processes, tiers)
+            _collect_ops(os.path.join(out, "ops"), key, collected.processes, tiers)
         described = Traced(
             recorder=about.recorder,
             command=about.command,
@@ -89,12 +91,12 @@ class Builtin:
             ops=about.ops,
             exit_code=about.exit_code,
             provenance=about.provenance,
-            provides=found.provides,
-            records=found.records,
+            provides=collected.provides,
+            records=collected.records,
             own_cost=_own_cost(),
-            coverage=coverage_of(folder, found, about.kernel, [tier.name for tier in about.tiers if tier.emulated]),
+            coverage=coverage_of(folder, collected, about.kernel, [tier.name for tier in about.tiers if tier.emulated]),
         )
-        return Trace(key, described, found.table)
+        return Trace(key, described, collected.table)
 
 
 def _still_runs(head: StateHead, folder: str) -> bool:
@@ -112,15 +114,13 @@ def _own_cost() -> OwnCost:
 
 
 def _library() -> str:
-    found = library.path()
-    if found is None or not os.path.exists(found):
-        raise UserError(
-            f"the recorder's C library was not built; {library.BUILD_ADVICE} ('tierscope doctor' tells more)"
-        )
-    found = os.path.abspath(found)
-    if set(found) & set(" :"):
-        raise UserError(f"{found}: LD_PRELOAD cannot name a path with a space or a colon; install tierscope elsewhere")
-    return found
+    path = library.path()
+    if path is None or not os.path.exists(path):
+        raise UserError(f"the recorder's C library was not built; {library.BUILD_ADVICE} (see 'tierscope doctor')")
+    path = os.path.abspath(path)
+    if set(path) & set(" :"):
+        raise UserError(f"{path}: LD_PRELOAD does not support paths with a space or colon; install tierscope elsewhere")
+    return path
 
 
 def _stations(tiers: tuple[TracedTier, ...]) -> StationMap:

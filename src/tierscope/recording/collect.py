@@ -184,7 +184,7 @@ class _RankEpoch:
         return max((sum(map(self._passed, chunks)) / 1e9 for chunks in self.marks), default=None)
 
     def _passed(self, chunk: MarkedEpoch) -> int:
-        return max(0, (chunk.end_ns or max(self.last_ns, chunk.last_ns)) - chunk.begin_ns)
+        return max(0, (chunk.end_ns or max(self.last_ns, chunk.last_ns)) - chunk.start_ns)
 
 
 class _Gathering:
@@ -257,8 +257,8 @@ class _Gathering:
 
     def _add_span(self, rank: int | None, lane: NativeLane) -> None:
         if lane.last_ns and rank is not None:
-            begin, end = self._spans.get(rank, (lane.first_ns, lane.last_ns))
-            self._spans[rank] = min(begin, lane.first_ns), max(end, lane.last_ns)
+            start, end = self._spans.get(rank, (lane.first_ns, lane.last_ns))
+            self._spans[rank] = min(start, lane.first_ns), max(end, lane.last_ns)
 
     def _add_mapped(self, lane: NativeLane) -> None:
         for tier, name in enumerate(self._tiers):
@@ -271,7 +271,7 @@ class _Gathering:
     def _add_marks(self, process: Process, epoch: int, chunks: list[MarkedEpoch]) -> None:
         """A chunk without a beginning has phases only."""
         sums = self._rank_epoch(process, epoch)
-        begun = [chunk for chunk in chunks if chunk.begin_ns]
+        begun = [chunk for chunk in chunks if chunk.start_ns]
         if begun:
             self._marked = True
             sums.marks += [begun] if process.at_home else []
@@ -317,7 +317,7 @@ class _Gathering:
     def records(self) -> Records:
         return Records(
             marked=self._marked,
-            span_seconds=max(((end - begin) / 1e9 for begin, end in self._spans.values()), default=None),
+            span_seconds=max(((end - start) / 1e9 for start, end in self._spans.values()), default=None),
             under_way_seconds=self._under_way_ns / 1e9,
             mapped={tier: MappedSums(ops=ops, bytes=nbytes) for tier, (ops, nbytes) in self._mapped.items()},
             phases={name: PhaseSums(seconds=ns / 1e9, count=count) for name, (ns, count) in self._phases.items()},

@@ -17,17 +17,17 @@ _FROM_KERNEL = 0x80  # SI_KERNEL: from the terminal (Ctrl-C, Ctrl-\, its size), 
 
 def find_program(name: str) -> str:
     """The file that a shell would run."""
-    found = shutil.which(name)
-    if found:
-        return found
+    program = shutil.which(name)
+    if program:
+        return program
     beside = os.sep in name
     folders = [""] if beside else os.environ.get("PATH", os.defpath).split(os.pathsep)
     there = next((path for folder in folders if os.path.exists(path := os.path.join(folder, name))), None)
     if there is None or not name:
         raise CommandError(
-            f"{name or 'an empty name'}: no such command; check its spelling, or give its path", missing=True
+            f"{name or 'an empty name'}: no such command; check the spelling, or use its path", missing=True
         )
-    reason = "is a directory" if os.path.isdir(there) else "is not executable; 'chmod +x' makes it so"
+    reason = "is a directory" if os.path.isdir(there) else "is not executable; run 'chmod +x' on it"
     raise CommandError(f"{there}: {reason}")
 
 

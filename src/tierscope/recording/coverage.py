@@ -12,17 +12,19 @@ from tierscope.trace.coverage import Coverage, RealReads, coverage
 from tierscope.trace.kernel_io import KernelIo
 
 
-def coverage_of(folder: str, found: Collected, kernel: KernelIo | None, emulated: Collection[str]) -> Coverage | None:
+def coverage_of(
+    folder: str, collected: Collected, kernel: KernelIo | None, emulated: Collection[str]
+) -> Coverage | None:
     """`emulated`: tiers. `kernel`: counted while the command ran, of it and of all processes that were waited for. None: nobody counted what was seen."""
     elsewhere = read_seen(folder)
     if elsewhere is None:
         return None
-    on_tiers = found.table.filter(pl.col("record") == "io")
+    on_tiers = collected.table.filter(pl.col("record") == "io")
     read, written = (int(on_tiers.filter(pl.col("kind") == kind)["bytes"].sum()) for kind in ("read", "write"))
     real = on_tiers.filter(pl.col("kind") == "read", ~pl.col("tier").is_in(list(emulated)))
     sums = real.select(pl.col("bytes", "ops", "busy_seconds").sum()).row(0)
-    records = found.records
-    elsewhere_hosts = sum(process.head.boot != boot_id() for process in found.processes)
+    records = collected.records
+    elsewhere_hosts = sum(process.head.boot != boot_id() for process in collected.processes)
     if kernel is not None:
         kernel = replace(kernel, faults=max(0, kernel.faults - elsewhere.early_faults))
     return coverage(

@@ -13,7 +13,7 @@ from tierscope.imports.darshan_library import INSTALL, library_path
 from tierscope.imports.logs import ImportOptions, import_logs
 from tierscope.imports.paths import TierRules
 from tierscope.output.durable import write_file
-from tierscope.recording.darshan_question import BEGINS_ANEW, LOADED
+from tierscope.recording.darshan_question import LOADED, RESTARTS_LOG
 from tierscope.recording.profilers import Profiler, Ran
 from tierscope.recording.recorders import RecordingRequest
 from tierscope.spec.study import Study
@@ -37,21 +37,21 @@ class Darshan(Profiler):
     def library(self) -> str:
         if given := os.environ.get("DARSHAN_LIB"):
             if not os.path.isfile(given):
-                raise UserError(f"DARSHAN_LIB = {given}; there is no such file: name Darshan's {_LIBRARY}")
+                raise UserError(f"DARSHAN_LIB = {given}; no such file: set it to Darshan's {_LIBRARY}")
             return os.path.abspath(given)
         roots = [os.path.join(os.environ[name], "lib*") for name in _ROOTS if os.environ.get(name)]
         loaded = [folder for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
         for folder in (*roots, *loaded, *_PLACES):
-            if found := sorted(glob.glob(os.path.join(folder, _LIBRARY))):
-                return found[-1]
+            if libraries := sorted(glob.glob(os.path.join(folder, _LIBRARY))):
+                return libraries[-1]
         raise UserError(
-            f"Darshan's runtime library is not found; load its module, or name {_LIBRARY} in DARSHAN_LIB (no package index has it)"
+            f"Darshan's runtime library was not found; load its module, or set DARSHAN_LIB to {_LIBRARY} (not available from PyPI)"
         )
 
     def check_study(self, studies: Sequence[Study]) -> list[str]:
         if library_path() is None:
             raise UserError(f"reading Darshan's logs needs PyDarshan's library; {INSTALL}")
-        if self.begins_anew():
+        if self.can_restart_log():
             return []
         for study in studies:
             epochs, evict = study.workload.train.epochs, study.workload.reader.evict
@@ -59,30 +59,30 @@ class Darshan(Profiler):
                 told = f"workload.train.epochs = {epochs}" if epochs > 1 else "workload.reader.evict = true"
                 fix = "train.epochs: 1 and reader.evict: false"
                 raise UserError(
-                    f"{told}, but {self.library()} cannot begin a log anew (no darshan_core_initialize), so epochs are not told apart; "
+                    f"{told}, but {self.library()} cannot start a new log (no darshan_core_initialize), so epochs cannot be separated; "
                     f"set {fix}, or use --profiler dftracer"
                 )
-        return ["this Darshan cannot begin a log anew: one log for all that a rank does"]
+        return ["this Darshan cannot start a new log: one log per rank for all epochs"]
 
-    def begins_anew(self) -> bool:
+    def can_restart_log(self) -> bool:
         """Whether a process can end its log and begin another. Asked elsewhere: loading the library may start it."""
-        found = self.library()
+        library = self.library()
         environment = {"DARSHAN_DISABLE": "1"}
-        with Helper(QUESTION, needed_for="looking at Darshan's library", variables=environment) as asked:
+        with Helper(QUESTION, needed_for="checking Darshan's library", variables=environment) as asked:
             asked.expect_greeting()
             try:
-                answer, _ = asked.process.communicate(os.fsencode(found) + b"\n", timeout=_LOAD_SECONDS)
+                answer, _ = asked.process.communicate(os.fsencode(library) + b"\n", timeout=_LOAD_SECONDS)
             except subprocess.TimeoutExpired:
                 raise UserError(
-                    f"{found}: was not loaded within {_LOAD_SECONDS} s; name another in DARSHAN_LIB"
+                    f"{library}: was not loaded within {_LOAD_SECONDS} s; set DARSHAN_LIB to another"
                 ) from None
             reason = asked.said().strip().rpartition("\n")[2][:200]
         if LOADED not in answer:
-            raise UserError(f"{found}: cannot be loaded ({reason}); name another in DARSHAN_LIB")
-        return BEGINS_ANEW in answer
+            raise UserError(f"{library}: cannot be loaded ({reason}); set DARSHAN_LIB to another")
+        return RESTARTS_LOG in answer
 
     def trace_of(self, logs: Sequence[str], rules: TierRules, ran: Sequence[Ran]) -> Trace:
-        return import_logs(logs, ImportOptions(rules, ranks={one.pid: one.rank for one in ran}, force=True))
+        return import_logs(logs, ImportOptions(rules, ranks={process.pid: process.rank for process in ran}, force=True))
 
     def variables(self, folder: str, wanted: RecordingRequest) -> dict[str, str]:
         """Logs of every process, with room for all files, also of places that Darshan leaves out by itself."""

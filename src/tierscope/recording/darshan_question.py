@@ -6,7 +6,7 @@ import sys
 
 from tierscope.helper_process import greet
 
-LOADED, BEGINS_ANEW = b"loaded\n", b"begins anew\n"
+LOADED, RESTARTS_LOG = b"loaded\n", b"begins anew\n"
 
 
 def main() -> None:
@@ -18,7 +18,7 @@ def main() -> None:
         sys.exit(str(error))
     os.write(1, LOADED)
     if all(hasattr(library, name) for name in ("darshan_core_initialize", "darshan_core_shutdown")):
-        os.write(1, BEGINS_ANEW)
+        os.write(1, RESTARTS_LOG)
 
 
 if __name__ == "__main__":

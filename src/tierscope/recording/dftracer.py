@@ -26,10 +26,10 @@ class DFTracer(Profiler):
     def library(self) -> str:
         spec = importlib.util.find_spec("dftracer")
         folder = os.path.dirname(spec.origin) if spec and spec.origin else ""
-        found = sorted(glob.glob(os.path.join(folder, "lib*", "libdftracer_preload.so"))) if folder else []
-        if not found:
+        libraries = sorted(glob.glob(os.path.join(folder, "lib*", "libdftracer_preload.so"))) if folder else []
+        if not libraries:
             raise UserError("DFTracer is not installed; pip install 'tierscope[dftracer]'")
-        return found[0]
+        return libraries[0]
 
     def place(self, folder: str) -> str:
         return os.path.join(folder, "trace")
@@ -55,12 +55,12 @@ class DFTracer(Profiler):
 def epoch_events(host: str, ran: Sequence[Ran]) -> Iterator[JsonObject]:
     """Lines of DFTracer, version 2: which rank a process is, and a span for every epoch. `host` as its own lines name it."""
     number = 0
-    for one in ran:
-        who = {"pid": one.pid, "tid": one.pid}
-        for kind, name, value in (("CM", "time_metric", "US"), ("PR", "rank", str(one.rank))):
+    for process in ran:
+        who = {"pid": process.pid, "tid": process.pid}
+        for kind, name, value in (("CM", "time_metric", "US"), ("PR", "rank", str(process.rank))):
             args = {"hhash": host, "name": name, "value": value}
             yield {"name": kind, "cat": "dftracer", "type": 1, **who, "ph": 4, "args": args}
-        for epoch, began, ended in one.epochs:
+        for epoch, began, ended in process.epochs:
             number += 1
             start, end = (
                 began // 1000,

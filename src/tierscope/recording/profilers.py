@@ -55,16 +55,16 @@ class Profiler:
     def check(self, program: str, wanted: RecordingRequest) -> list[str]:
         self.library()
         if wanted.ops or wanted.epochs != "marks":
-            raise UserError(f"--ops and --epochs rereads are for --with builtin; {self.name} records in its own way")
+            raise UserError(f"--ops and --epochs rereads require --with builtin; remove them, or --with {self.name}")
         if any(traced.tier.emulate for traced in wanted.tiers):
-            raise UserError(f"--emulate is for --with builtin; {self.name} only looks")
+            raise UserError(f"--emulate requires --with builtin; remove it, or --with {self.name}")
         reason = why_unseen(program)
-        return [] if reason is None else [f"{reason}: no library can be preloaded into it, so it is not seen"]
+        return [] if reason is None else [f"{reason}: the recorder cannot be preloaded, so nothing is recorded"]
 
     def prepare(self, folder: str, wanted: RecordingRequest) -> dict[str, str]:
-        found = self.library()
-        others = [path for path in os.environ.get("LD_PRELOAD", "").replace(":", " ").split() if path != found]
-        return {"LD_PRELOAD": ":".join([found, *others]), **self.variables(folder, wanted)}
+        library = self.library()
+        others = [path for path in os.environ.get("LD_PRELOAD", "").replace(":", " ").split() if path != library]
+        return {"LD_PRELOAD": ":".join([library, *others]), **self.variables(folder, wanted)}
 
     def running(self, folder: str, about: TracedCommand) -> list[int]:
         """`about` is not needed: every process of the command has the variable that says where its log goes."""
@@ -84,7 +84,7 @@ class Profiler:
         """Logs stay below `out` as they are: other tools read them too."""
         written = self.written(folder)
         if not written:
-            raise UserError(f"{self.name} wrote no log; look at what the command printed, or use --with builtin")
+            raise UserError(f"{self.name} wrote no log; check the command's output, or use --with builtin")
         paths = [_keep(path, out) for path in written]
         rules = TierRules({tier.name: tier.prefixes for tier in about.tiers})
         trace = import_logs(paths, Reading(rules, force=True))

@@ -19,6 +19,7 @@ class RecordingRequest:
     tiers: "tuple[TracedTier, ...]"
     ops: bool = False
     epochs: str = "marks"
+    evict: bool = False  # what it opens on real tiers, through the descriptors that it reads with
 
 
 class Recorder(Protocol):
@@ -42,20 +43,21 @@ class RecorderEntry(Entry):
     profiler: bool = False
 
 
+BUILTIN = "builtin"
 RECORDERS: Registry[type[Recorder], RecorderEntry] = Registry(
     "recorder",
     {
-        "builtin": RecorderEntry(
-            "tierscope.recording.builtin:Builtin", "our own preloaded library: any program, any tier"
+        BUILTIN: RecorderEntry(
+            "tierscope.recording.builtin:Builtin", "Tierscope's preloaded library: any program, any tier"
         ),
         "darshan": RecorderEntry(
             "tierscope.recording.darshan:Darshan",
-            "the site's Darshan, a log for every process",
+            "the site's Darshan, one log per process",
             "darshan",
             profiler=True,
         ),
         "dftracer": RecorderEntry(
-            "tierscope.recording.dftracer:DFTracer", "DFTracer, every call as a line", "dftracer", profiler=True
+            "tierscope.recording.dftracer:DFTracer", "DFTracer, one line per call", "dftracer", profiler=True
         ),
     },
 )

@@ -82,20 +82,22 @@ def settle_epochs(
         names.setdefault(rank, set()).add(page_name(head))
         if _look_through(head, ranks.setdefault(rank, RankReads())):
             return None, {}
-    found: dict[int, Passes] = {}
+    by_rank: dict[int, Passes] = {}
     for rank, reads in ranks.items():
         reads.scattered = len(names[rank]) > 1
         reads.page = read_page(os.path.join(folder, min(names[rank])))
         if reads.page is None or len(reads.page.keys):
-            found[rank] = passes_of(reads)
+            by_rank[rank] = passes_of(reads)
         reads.page = None  # one at a time
-    pages = (page for rank in found for page in _pages(folder, names[rank]))
-    doubt = agreed(list(found.values()), pages)
-    if doubt or not found:
+    pages = (page for rank in by_rank for page in _pages(folder, names[rank]))
+    doubt = agreed(list(by_rank.values()), pages)
+    if doubt or not by_rank:
         return Rereads(passes=1, doubt=doubt, late_reads=0), {}
-    passes = next(iter(found.values())).count
-    late = max(each.late_reads for each in found.values())
-    return Rereads(passes=passes, doubt=None, late_reads=late), {rank: each.boundaries for rank, each in found.items()}
+    passes = next(iter(by_rank.values())).count
+    late = max(passes_of_rank.late_reads for passes_of_rank in by_rank.values())
+    return Rereads(passes=passes, doubt=None, late_reads=late), {
+        rank: passes_of_rank.boundaries for rank, passes_of_rank in by_rank.items()
+    }
 
 
 def _look_through(head: StateHead, reads: RankReads) -> bool:
@@ -110,7 +112,7 @@ def _look_through(head: StateHead, reads: RankReads) -> bool:
                 both = np.array([cells["ops"].sum(), cells["bytes"].sum()], float)
                 generation = max(0, chunk.epoch - GENERATION)
                 reads.sums[generation] = reads.sums.get(generation, 0) + both
-            case MarkedEpoch() if chunk.begin_ns:
+            case MarkedEpoch() if chunk.start_ns:
                 return True
             case _:
                 pass
@@ -136,14 +138,14 @@ def passes_of(rank: RankReads) -> Passes:
     covered = page.covered
     if boundaries and page.clock - page.epoch_start < TAIL * len(page.keys):
         boundaries, covered = boundaries[:-1], len(page.keys)
-    doubt = _doubt_of_several(page, rank, boundaries, covered) if boundaries else _doubt_of_one(page, rank)
+    doubt = _doubt_of_several_passes(page, rank, boundaries, covered) if boundaries else _doubt_of_one_pass(page, rank)
     if doubt:
         return Passes(doubt=doubt)
     late = page.latest * (page.mask + 1) + WAIT * page.mask
     return Passes(boundaries, late_reads=late if boundaries else 0)
 
 
-def _doubt_of_one(page: RereadPage, rank: RankReads) -> Doubt | None:
+def _doubt_of_one_pass(page: RereadPage, rank: RankReads) -> Doubt | None:
     again = page.reads > 1
     few = len(again) < max(FEWEST_UNITS, FEWEST_PER_THREAD * rank.threads)
     if rank.mapped:
@@ -153,7 +155,9 @@ def _doubt_of_one(page: RereadPage, rank: RankReads) -> Doubt | None:
     return None if _most(page, ~again, 1 - ODD) else "uneven"
 
 
-def _doubt_of_several(page: RereadPage, rank: RankReads, boundaries: tuple[int, ...], covered: int) -> Doubt | None:
+def _doubt_of_several_passes(
+    page: RereadPage, rank: RankReads, boundaries: tuple[int, ...], covered: int
+) -> Doubt | None:
     units, count = len(page.keys), len(boundaries) + 1
     if units < FEWEST_UNITS:
         return "few"
@@ -181,8 +185,8 @@ def _alike(rank: RankReads, boundaries: tuple[int, ...]) -> bool:
 
 def agreed(ranks: Sequence[Passes], pages: Iterable[RereadPage]) -> Doubt | None:
     """Why ranks that are each sure of their passes do not have them in common; None: they have. Pages are looked at one by one."""
-    doubt = next((found.doubt for found in ranks if found.doubt), None)
-    if doubt or len({found.count for found in ranks}) > 1:
+    doubt = next((passes.doubt for passes in ranks if passes.doubt), None)
+    if doubt or len({passes.count for passes in ranks}) > 1:
         return doubt or "ranks_differ"
     if len(ranks) > 1 and ranks[0].count == 1 and _share_in_common(pages) > IN_COMMON:
         return "exchanged"

@@ -48,8 +48,8 @@ _RECORD = "record"
 _DESCRIPTION = "trace.json"
 _DEFAULT = "results"
 _MOST_DEFAULTS = 10_000
-_FIX = "trace the command again, with another --out"
-_IN_USE = "its command is being traced, or another analyze collects what it did; wait for that to end"
+_FIX = "trace the command again with another --out"
+_IN_USE = "the command is still being traced, or another analyze is collecting it; wait for it to finish"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def run_traced(
         except (OSError, TierscopeError, KeyboardInterrupt) as error:
             clear_scratch(target)  # the command was not started
             if isinstance(error, OSError):
-                raise UserError(f"{target}: cannot be used: {error.strerror}; give another --out") from None
+                raise UserError(f"{target}: cannot be used: {error.strerror}; choose another --out") from None
             if isinstance(error, CommandError) and (reason := why_not_run(program)):
                 raise CommandError(f"{program}: {reason}") from None
             raise
@@ -91,7 +91,7 @@ def run_traced(
 def _claimed(out: str | None, command: tuple[str, ...]) -> Iterator[str]:
     """A directory for one trace, marked and locked; never one that holds a result."""
     if out == "":
-        raise UserError("--out is empty; give a directory, or leave it out")
+        raise UserError("--out is empty; name a directory, or remove --out")
     if out:
         with _locked_for_one(os.path.abspath(out)) as target:
             yield target
@@ -111,10 +111,10 @@ def _locked_for_one(target: str) -> Iterator[str]:
     manifest.claim(target, KIND)
     with locked(target):
         if RunStore(target).finished():
-            raise UserError(f"{target}: holds a finished trace ('tierscope analyze' shows it); give another --out")
+            raise UserError(f"{target}: contains a finished trace (see 'tierscope analyze'); choose another --out")
         if is_unfinished(target):
             raise UserError(
-                f"{target}: holds records of a command that were not collected ('tierscope analyze' does that); give another --out"
+                f"{target}: contains records that were not collected yet (run 'tierscope analyze'); choose another --out"
             )
         yield target
 
@@ -129,9 +129,9 @@ def _default_out(command: tuple[str, ...]) -> str:
         except FileExistsError:
             continue
         except OSError as error:
-            raise UserError(f"{target}: cannot be made: {error.strerror}; give an --out where you may write") from None
+            raise UserError(f"{target}: cannot be created: {error.strerror}; choose a writable --out") from None
         return target
-    raise UserError(f"{_DEFAULT} holds too many traces of this command; give an --out")
+    raise UserError(f"{_DEFAULT} contains too many traces of this command; set --out")
 
 
 def _remove_unused(target: str, parent_too: bool) -> None:
@@ -180,7 +180,7 @@ def finish(out: str, exit_code: int | None = None) -> None:
             clear_scratch(out)
         return
     with locked(out, _IN_USE):
-        about = _read_description(out)
+        about = read_description(out)
         if exit_code is not None:
             about = structs.replace(about, exit_code=exit_code)
         try:
@@ -189,7 +189,7 @@ def finish(out: str, exit_code: int | None = None) -> None:
         except StoppedError as error:
             reason = str(error).rpartition("; ")[0]
             raise type(error)(
-                f"{reason}; the records are kept: when that is mended, 'tierscope analyze {shlex.quote(out)}' goes on"
+                f"{reason}; the records are kept: fix this, then run 'tierscope analyze {shlex.quote(out)}'"
             ) from None
         clear_scratch(out)
 
@@ -198,7 +198,7 @@ def finish_or_look(out: str) -> Trace | None:
     """`finish`, unless a process of the command still runs: then what it did so far, and its records stay."""
     if is_unfinished(out):
         with locked(out, _IN_USE):
-            about = _read_description(out)
+            about = read_description(out)
             recorder = _recorder(out, about)
             running = recorder.running(_record(out), about)
             if running:
@@ -221,7 +221,7 @@ def _still_running(about: Description, pids: tuple[int, ...]) -> Description:
 def _recorder(out: str, about: TracedCommand) -> Recorder:
     if about.recorder not in RECORDERS.entries:
         path = os.path.join(out, SCRATCH, _DESCRIPTION)
-        raise ResultError(f"{path}: recorder = {about.recorder!r} is not known; {_FIX}")
+        raise ResultError(f"{path}: recorder = {about.recorder!r} is unknown; {_FIX}")
     return RECORDERS.load(about.recorder)()
 
 
@@ -229,7 +229,7 @@ def _record(out: str) -> str:
     return os.path.join(out, SCRATCH, _RECORD)
 
 
-def _read_description(out: str) -> TracedCommand:
+def read_description(out: str) -> TracedCommand:
     path = os.path.join(out, SCRATCH, _DESCRIPTION)
     try:
         return read_typed(path, _COMMAND)
@@ -239,7 +239,7 @@ def _read_description(out: str) -> TracedCommand:
 
 def _decoded(plain: object) -> TracedCommand:
     if not isinstance(plain, dict):
-        raise ResultError(f"is not a description of Tierscope's; {_FIX}")
+        raise ResultError(f"is not a Tierscope description; {_FIX}")
     return decode_command(plain, _FIX)
 
 

@@ -1,4 +1,4 @@
-"""How a run reads, and how alike two runs do: the words for it, and the tables for the terminal."""
+"""How a run reads: the words for it, and the tables for the terminal."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,9 +10,11 @@ from tierscope.analysis.character_metrics import METRICS, Fact
 from tierscope.analysis.character_ops import SizeBin
 from tierscope.analysis.characterise import Character, RankUse
 from tierscope.analysis.conditions import Conditions
-from tierscope.analysis.similarity import Compared, Similarity
+from tierscope.analysis.hidden import Hidden
 from tierscope.analysis.wording import Finding
-from tierscope.report.parts import Column, Unit, finding_lines, fitting, table, title_label
+from tierscope.report.findings import finding_lines
+from tierscope.report.latency import latency_columns, latency_missing
+from tierscope.report.parts import Column, Unit, fitting, table, title_label
 from tierscope.units import about_bytes, about_seconds
 
 _BAR = 30
@@ -31,19 +33,19 @@ NAMES = {
     "files": "files",
 }
 _BASES = {
-    "operations": "of single operations",
-    "histogram": "of a histogram",
-    "counters": "of the log's counters",
-    "study": "as the study says",
+    "operations": "from single operations",
+    "histogram": "from a histogram",
+    "counters": "from the log's counters",
+    "study": "from the study",
     "exact": "",
-    "sized": "of reads whose sizes are known, as in the histogram; Darshan tells none of stdio's",
+    "sized": "reads of known size, as in the histogram; Darshan records no sizes for stdio",
     "wall": "by wall seconds",
     "busy": "by busy seconds",
 }
 _WHEN = {
     "operations": "when each operation ran",
-    "steps": "bytes of a rank over its steps, each an equal part: coarser than single operations (--ops)",
-    "epochs": "bytes of a rank over its epoch: one value each",
+    "steps": "bytes of a rank spread evenly over its steps: coarser than single operations (--ops)",
+    "epochs": "bytes of a rank per epoch: one value each",
 }
 
 
@@ -96,8 +98,12 @@ def fact_rows(character: Character) -> Iterator[tuple[str, str, str]]:
             yield name, fact_text(unit, fact), fact_note(unit, fact)
     hidden = character.hidden
     for name, share, note in (
-        ("I/O hidden behind compute", hidden.share, "1 − stall ÷ I/O wall seconds"),
-        ("… of the slowest rank", hidden.slowest_share, "the one with most I/O in each epoch"),
+        ("I/O hidden behind compute", hidden.share, hidden.basis),
+        (
+            "… of the slowest rank",
+            hidden.slowest_share,
+            "the rank with most I/O in each epoch" if _by_epoch(hidden) else "the rank with most I/O",
+        ),
     ):
         yield (
             name,
@@ -106,12 +112,16 @@ def fact_rows(character: Character) -> Iterator[tuple[str, str, str]]:
         )
 
 
-def size_text(one: SizeBin) -> str:
-    if one.high is None:
-        return f"≥ {about_bytes(one.low)}"
-    if not one.low:
-        return "0 B" if one.high == 1 else f"< {about_bytes(one.high)}"
-    return f"{about_bytes(one.low)} – {about_bytes(one.high)}"
+def _by_epoch(hidden: Hidden) -> bool:
+    return all(rank.epoch for rank in hidden.slowest)
+
+
+def size_text(size_bin: SizeBin) -> str:
+    if size_bin.high is None:
+        return f"≥ {about_bytes(size_bin.low)}"
+    if not size_bin.low:
+        return "0 B" if size_bin.high == 1 else f"< {about_bytes(size_bin.high)}"
+    return f"{about_bytes(size_bin.low)} – {about_bytes(size_bin.high)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +133,12 @@ class CharacterView:
     character: Character
     findings: Sequence[Finding]
     given: Conditions
+    show_all: bool = False
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         character, width = self.character, options.max_width
         where = f", {self.where}" if self.where else ""
-        yield Text(f"{self.name}{where}: how it reads{title_label(self.given)}", style="bold")
+        yield Text(f"{self.name}{where}: I/O characteristics{title_label(self.given)}", style="bold")
         rows = list(fact_rows(character))
         yield table(
             fitting(
@@ -147,9 +158,9 @@ class CharacterView:
             yield Text(
                 f"Bandwidth over time: {about_bytes(top)}/s at most, in bins of {about_seconds(timeline.bin_seconds)} ({when_text(timeline.basis)})."
             )
-        for part, reason in character.missing.items():
+        for part, reason in {**character.missing, **latency_missing(character.latency)}.items():
             yield Text(f"No {part}: {reason}.", style="dim")
-        yield from finding_lines(self.findings)
+        yield from finding_lines(self.findings, self.show_all)
 
 
 def _tables(character: Character) -> Iterator[tuple[str, list[Column]]]:
@@ -157,65 +168,69 @@ def _tables(character: Character) -> Iterator[tuple[str, list[Column]]]:
         yield "Transfer sizes", _size_columns(character.sizes)
     if len(character.tiers) > 1:
         yield "By tier", _tier_columns(character)
+    if columns := latency_columns(character.latency):
+        yield "Latency of one operation, in ranges: counted in powers of two", columns
     if character.formats:
         yield "By format", _format_columns(character)
     if character.files:
-        yield f"Files with most bytes, of {character.metrics['files'].value:,.0f}", _file_columns(character)
+        yield f"Files with the most bytes, of {character.metrics['files'].value:,.0f}", _file_columns(character)
     if len(character.ranks) > 1:
         yield f"By rank (bandwidth over {character.bandwidth_basis} seconds)", _rank_columns(character)
 
 
 def _size_columns(sizes: Sequence[SizeBin]) -> list[Column]:
-    total, most = sum(one.reads for one in sizes), max(one.reads for one in sizes)
+    total, most = sum(size.reads for size in sizes), max(size.reads for size in sizes)
     return [
-        Column("bytes", [Text(size_text(one)) for one in sizes]),
-        Column("reads", [Text(f"{one.reads:,}") for one in sizes]),
-        Column("share", [Text(f"{100 * one.reads / total:.1f} %") for one in sizes]),
-        Column("", [Text("█" * max(1, round(_BAR * one.reads / most)), "blue") for one in sizes], drop=1, right=False),
+        Column("bytes", [Text(size_text(size)) for size in sizes]),
+        Column("reads", [Text(f"{size.reads:,}") for size in sizes]),
+        Column("share", [Text(f"{100 * size.reads / total:.1f} %") for size in sizes]),
+        Column(
+            "", [Text("█" * max(1, round(_BAR * size.reads / most)), "blue") for size in sizes], drop=1, right=False
+        ),
     ]
 
 
 def _tier_columns(character: Character) -> list[Column]:
     tiers = character.tiers
-    time = Unit.of(max(max(one.read_seconds, one.meta_seconds, one.write_seconds) for one in tiers))
+    time = Unit.of(max(max(tier.read_seconds, tier.meta_seconds, tier.write_seconds) for tier in tiers))
     columns = [
-        Column("tier", [Text(one.tier) for one in tiers], right=False),
-        Column("reads", [Text(f"{one.reads:,}") for one in tiers]),
-        Column("read", [Text(about_bytes(one.read_bytes)) for one in tiers]),
-        Column(f"READ {time.name}", [time.text(one.read_seconds) for one in tiers]),
-        Column(f"META {time.name}", [time.text(one.meta_seconds) for one in tiers]),
+        Column("tier", [Text(tier.tier) for tier in tiers], right=False),
+        Column("reads", [Text(f"{tier.reads:,}") for tier in tiers]),
+        Column("read", [Text(about_bytes(tier.read_bytes)) for tier in tiers]),
+        Column(f"READ {time.name}", [time.text(tier.read_seconds) for tier in tiers]),
+        Column(f"META {time.name}", [time.text(tier.meta_seconds) for tier in tiers]),
     ]
-    if any(one.write_seconds for one in tiers):
-        columns.append(Column("written", [Text(about_bytes(one.write_bytes)) for one in tiers], drop=1))
-        columns.append(Column(f"WRITE {time.name}", [time.text(one.write_seconds) for one in tiers], drop=1))
+    if any(tier.write_seconds for tier in tiers):
+        columns.append(Column("written", [Text(about_bytes(tier.write_bytes)) for tier in tiers], drop=1))
+        columns.append(Column(f"WRITE {time.name}", [time.text(tier.write_seconds) for tier in tiers], drop=1))
     return columns
 
 
 def _format_columns(character: Character) -> list[Column]:
     formats = character.formats[:_MOST_FILES]
-    time = Unit.of(max(one.seconds for one in formats))
+    time = Unit.of(max(use.seconds for use in formats))
     return [
-        Column("format", [Text(one.name) for one in formats], right=False),
-        Column("files", [Text("–" if one.files is None else f"{one.files:,}") for one in formats]),
-        Column("reads", [Text(f"{one.reads:,}") for one in formats]),
-        Column("read", [Text(about_bytes(one.read_bytes)) for one in formats]),
-        Column(f"READ {time.name}", [time.text(one.seconds) for one in formats]),
+        Column("format", [Text(use.name) for use in formats], right=False),
+        Column("files", [Text("–" if use.files is None else f"{use.files:,}") for use in formats]),
+        Column("reads", [Text(f"{use.reads:,}") for use in formats]),
+        Column("read", [Text(about_bytes(use.read_bytes)) for use in formats]),
+        Column(f"READ {time.name}", [time.text(use.seconds) for use in formats]),
     ]
 
 
 def _file_columns(character: Character) -> list[Column]:
     files = character.files[:_MOST_FILES]
-    time = Unit.of(max(one.seconds for one in files))
+    time = Unit.of(max(file.seconds for file in files))
     return [
-        Column("file", [Text(one.name) for one in files], right=False),
-        Column("tier", [Text(one.tier) for one in files], right=False, drop=2),
-        Column("ranks", [Text(f"{one.ranks:,}") for one in files], drop=1),
-        Column("reads", [Text(f"{one.reads:,}") for one in files]),
-        Column("read", [Text(about_bytes(one.read_bytes)) for one in files]),
-        Column(f"READ {time.name}", [time.text(one.seconds) for one in files]),
+        Column("file", [Text(file.name) for file in files], right=False),
+        Column("tier", [Text(file.tier) for file in files], right=False, drop=2),
+        Column("ranks", [Text(f"{file.ranks:,}") for file in files], drop=1),
+        Column("reads", [Text(f"{file.reads:,}") for file in files]),
+        Column("read", [Text(about_bytes(file.read_bytes)) for file in files]),
+        Column(f"READ {time.name}", [time.text(file.seconds) for file in files]),
         *(
-            [Column("written", [Text(about_bytes(one.write_bytes)) for one in files], drop=1)]
-            if any(one.write_bytes for one in files)
+            [Column("written", [Text(about_bytes(file.write_bytes)) for file in files], drop=1)]
+            if any(file.write_bytes for file in files)
             else []
         ),
     ]
@@ -225,98 +240,22 @@ def some_ranks(ranks: Sequence[RankUse], most: int = _MOST_RANKS) -> list[RankUs
     """All, or those that stand at even distances in the order of their bytes, the ends among them."""
     if len(ranks) <= most:
         return list(ranks)
-    ordered = sorted(ranks, key=lambda one: (-one.read_bytes - one.write_bytes, one.rank))
+    ordered = sorted(ranks, key=lambda rank: (-rank.read_bytes - rank.write_bytes, rank.rank))
     return [ordered[round(place * (len(ordered) - 1) / (most - 1))] for place in range(most)]
 
 
 def _rank_columns(character: Character) -> list[Column]:
     ranks = some_ranks(character.ranks)
-    time, most = Unit.of(max(one.io_seconds for one in ranks)), max(one.read_bytes for one in ranks) or 1
-    written = [Text(about_bytes(one.write_bytes)) for one in ranks] if any(one.write_bytes for one in ranks) else []
-    rates = ["–" if one.bandwidth is None else f"{about_bytes(one.bandwidth)}/s" for one in ranks]
+    time, most = Unit.of(max(rank.io_seconds for rank in ranks)), max(rank.read_bytes for rank in ranks) or 1
+    written = [Text(about_bytes(rank.write_bytes)) for rank in ranks] if any(rank.write_bytes for rank in ranks) else []
+    rates = ["–" if rank.bandwidth is None else f"{about_bytes(rank.bandwidth)}/s" for rank in ranks]
     header = "rank" if len(ranks) == len(character.ranks) else f"rank ({len(ranks)} of {len(character.ranks)})"
     return [
-        Column(header, [Text(str(one.rank)) for one in ranks]),
-        Column("reads", [Text(f"{one.reads:,}") for one in ranks]),
-        Column("read", [Text(about_bytes(one.read_bytes)) for one in ranks]),
+        Column(header, [Text(str(rank.rank)) for rank in ranks]),
+        Column("reads", [Text(f"{rank.reads:,}") for rank in ranks]),
+        Column("read", [Text(about_bytes(rank.read_bytes)) for rank in ranks]),
         Column("bandwidth", [Text(rate) for rate in rates]),
         *([Column("written", written, drop=1)] if written else []),
-        Column(f"I/O {time.name}", [time.text(one.io_seconds) for one in ranks]),
-        Column("", [Text("█" * round(_BAR * one.read_bytes / most), "blue") for one in ranks], drop=1, right=False),
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedRun:
-    """One of two that are compared: what the user called it, and which run it is."""
-
-    path: str
-    name: str
-    where: str
-    label: str = ""  # emulated or simulated
-
-    @property
-    def text(self) -> str:
-        where = f", {self.where}" if self.where else ""
-        return f"{self.path} ({self.name}{where}){self.label}"
-
-
-@dataclass(frozen=True, slots=True)
-class SimilarityView:
-    sides: tuple[ComparedRun, ComparedRun]
-    found: Similarity
-
-    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
-        found = self.found
-        for letter, side in zip("AB", self.sides, strict=True):
-            yield Text(f"{letter}: {side.text}")
-        if found.metrics:
-            yield table(fitting(_similarity_columns(found), options.max_width))
-        yield Text(cosine_sentence(found), style="bold")
-        if found.largest is not None and found.largest.difference:
-            yield Text(largest_sentence(found.largest))
-        if any(one.at_least for one in found.metrics):
-            yield Text("≥: one of the two is known within limits only; the difference is at least that.", style="dim")
-        for one in found.left_out:
-            yield Text(f"Left out: {NAMES[one.name]} ({one.reason}).", style="dim")
-
-
-def cosine_sentence(found: Similarity) -> str:
-    if found.cosine is None:
-        return "No metric is known of both, so there is no similarity."
-    n = len(found.metrics)
-    return f"Cosine similarity {found.cosine:.4f} (n={n} of {len(METRICS)} metrics); it is 1 also where every metric of one is half the other's: see the differences."
-
-
-def largest_sentence(largest: Compared) -> str:
-    unit = METRICS[largest.name]
-    pair = f"{value_text(unit, largest.first)} and {value_text(unit, largest.second)}"
-    return f"Largest difference: {NAMES[largest.name]}, {difference_text(largest)} ({pair})."
-
-
-def difference_text(one: Compared) -> str:
-    percent = 100 * one.difference
-    text = "0.0 %" if abs(percent) < 0.05 else f"{percent:+.1f} %".replace("-", "−")
-    return (
-        f"≥ {text.lstrip('+')}"
-        if one.at_least and one.difference > 0
-        else f"≤ {text}"
-        if one.at_least and one.difference < 0
-        else text
-    )
-
-
-def _similarity_columns(found: Similarity) -> list[Column]:
-    metrics = found.metrics
-    return [
-        Column("metric", [Text(NAMES[one.name]) for one in metrics], right=False),
-        Column("A", [Text(value_text(METRICS[one.name], one.first)) for one in metrics]),
-        Column("B", [Text(value_text(METRICS[one.name], one.second)) for one in metrics]),
-        Column("(A − B) ÷ larger", [Text(difference_text(one)) for one in metrics], "bold"),
-        Column(
-            "",
-            [Text("◀ largest" if one is found.largest and one.difference else "") for one in metrics],
-            right=False,
-            drop=1,
-        ),
+        Column(f"I/O {time.name}", [time.text(rank.io_seconds) for rank in ranks]),
+        Column("", [Text("█" * round(_BAR * rank.read_bytes / most), "blue") for rank in ranks], drop=1, right=False),
     ]

@@ -6,24 +6,24 @@ from tierscope.units import about_bytes
 
 _BECAUSE = {
     "not_counted": "the kernel's counters could not be read",
-    "elsewhere": "processes ran on another host, or still run",
-    "io_uring": "io_uring was used, which the kernel's counter leaves out",
-    "more_seen": "the kernel counted less than was seen: reads by io_uring, of mapped files, from memory, or of processes that nobody waited for",
+    "elsewhere": "processes ran on another host, or are still running",
+    "io_uring": "io_uring was used, which the kernel's counter excludes",
+    "more_seen": "the kernel counted less than was recorded: reads by io_uring, of mapped files, from memory, or by processes without a waiting parent",
     "nothing": "nothing was read",
 }
 
 
-def coverage_line(found: Coverage) -> str:
+def coverage_line(coverage: Coverage) -> str:
     """Beside each other: what was seen, and what the kernel counted."""
-    read, written = read_share(found), written_share(found)
+    read, written = read_share(coverage), written_share(coverage)
     if read.value is None:
-        return f"Coverage: cannot tell how much of all reads was seen ({_BECAUSE[read.reason or 'not_counted']})."
-    seen = _part(found.seen_read_bytes, read, "read")
-    return f"Coverage: the recorder saw {seen}{_also(found, written)}."
+        return f"Coverage: what fraction of reads was recorded is unknown ({_BECAUSE[read.reason or 'not_counted']})."
+    seen = _part(coverage.seen_read_bytes, read, "read")
+    return f"Coverage: recorded {seen}{_also(coverage, written)}."
 
 
-def _also(found: Coverage, written: CoverageShare) -> str:
-    return "" if written.value is None else f" and {_part(found.seen_written_bytes, written, 'written')}"
+def _also(coverage: Coverage, written: CoverageShare) -> str:
+    return "" if written.value is None else f" and {_part(coverage.seen_written_bytes, written, 'written')}"
 
 
 def _part(seen: int, share: CoverageShare, what: str) -> str:

@@ -23,8 +23,8 @@ _HEAD = b"rank,epoch,class,seconds"
 def export(analysis: Analysis, result: str | None, form: str, path: str) -> None:
     """`result`: the directory that it is from, if any: it may hold a list of operations."""
     if os.path.exists(path) and not is_stream(path):
-        raise UserError(f"{path}: is there already; give another name, or remove it first")
-    with _explained(path, "; give another name"):
+        raise UserError(f"{path}: already exists; choose another name, or remove it first")
+    with _explained(path, "; choose another name"):
         if form == "parquet":
             with writing_named(path) as file:
                 analysis.times.table.write_parquet(file)
@@ -46,7 +46,7 @@ def to_csv(times: ClassTimes, path: str) -> None:
     columns = ["rank", "epoch", "class", "seconds", "ops", "bytes", "node", "repetition", *times.sweep]
     with _explained(path):
         if os.path.exists(path) and not is_stream(path) and not _is_table(path):
-            raise UserError(f"{path}: is there and no table of times; give another name, or remove it first")
+            raise UserError(f"{path}: exists and is not a table of times; choose another name, or remove it first")
         table = times.table.select(columns)
         with writing_named(path) as file:
             if is_stream(path):

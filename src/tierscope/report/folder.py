@@ -21,13 +21,14 @@ from tierscope.report.png import png_problem, to_png
 
 FIGURES = "figures"
 _KINDS = ("svg", "png")
-_TAKEN = "another command is writing there; wait for it to end or give another --out"
+_PIXELS = 2.5  # of a picture, for a unit of the drawing
+_TAKEN = "another command is writing there; wait for it to finish or choose another --out"
 
 
 def claim_folder(out: str, kind: str) -> str:
     """Before anything takes long: a directory that is ours, or can be."""
     if out == "":
-        raise UserError("--out is empty; give a directory, or leave it out")
+        raise UserError("--out is empty; name a directory, or remove --out")
     folder = os.path.abspath(out)
     manifest.claim(folder, kind)
     return folder
@@ -46,7 +47,7 @@ def figure_files(drawn: Iterable[Figure], inside: str = FIGURES) -> dict[str, by
             whole = standalone(figure)
             files[os.path.join(inside, f"{figure.name}.svg")] = whole
             if not problem:
-                files[os.path.join(inside, f"{figure.name}.png")] = to_png(whole)
+                files[os.path.join(inside, f"{figure.name}.png")] = to_png(whole, round(_PIXELS * figure.size.width))
     return files
 
 
@@ -62,7 +63,7 @@ def put_files(
     files: Mapping[str, bytes],
     names: Iterable[str],
     inside: str = FIGURES,
-    fix: str = "give another --out",
+    fix: str = "choose another --out",
 ) -> list[str]:
     """Each of them durably. Figures with these names that an earlier call left, about other data, give way."""
     check_folders(folder)

@@ -16,37 +16,39 @@ _NAME = 48
 @dataclass(frozen=True, slots=True)
 class EfficiencyView:
     title: str
-    found: Histogram
+    histogram: Histogram
     slowest: tuple[Kernel, ...]
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
-        found, total = self.found, self.found.total_seconds
-        yield Text(f"{self.title}: one step, by {found.source}", style="bold")
-        time = Unit.of(max(found.seconds))
-        most = max(found.seconds) or 1.0
+        histogram, total = self.histogram, self.histogram.total_seconds
+        yield Text(f"{self.title}: one step, by {histogram.source}", style="bold")
+        time = Unit.of(max(histogram.seconds))
+        most = max(histogram.seconds) or 1.0
         columns = [
             Column("efficiency", [Text(f"{10 * number}–{10 * number + 10} %") for number in range(BINS)]),
-            Column(time.name, [time.text(seconds) for seconds in found.seconds], "bold"),
-            Column("share", [Text(f"{seconds / total:.1%}" if total else "–") for seconds in found.seconds]),
+            Column(time.name, [time.text(seconds) for seconds in histogram.seconds], "bold"),
+            Column("share", [Text(f"{seconds / total:.1%}" if total else "–") for seconds in histogram.seconds]),
             Column(
-                "", [Text(("█" * round(_WIDTH * seconds / most)).ljust(_WIDTH)) for seconds in found.seconds], drop=1
+                "",
+                [Text(("█" * round(_WIDTH * seconds / most)).ljust(_WIDTH)) for seconds in histogram.seconds],
+                drop=1,
             ),
         ]
         yield table(fitting(columns, options.max_width))
         whole = Unit.of(total)
-        potential = f"{found.potential:.1f} times as fast" if found.ideal_seconds else "faster than can be said"
+        potential = f"{histogram.potential:.1f} times as fast" if histogram.ideal_seconds else "infinitely faster"
         yield Text(
-            f"{counted(found.kernels, 'kernel')}, {whole.text(total)} {whole.name} in all; at full efficiency {whole.text(found.ideal_seconds)} "
+            f"{counted(histogram.kernels, 'kernel')}, {whole.text(total)} {whole.name} in total; at full efficiency {whole.text(histogram.ideal_seconds)} "
             f"{whole.name}: a perfect implementation would be {potential}."
         )
         if self.slowest:
-            yield Text("What loses most:")
-            each = Unit.of(max(kernel.seconds for kernel in self.slowest))
+            yield Text("Largest losses:")
+            kernel_unit = Unit.of(max(kernel.seconds for kernel in self.slowest))
             yield table(
                 fitting(
                     [
                         Column("kernel", [Text(kernel.name[:_NAME]) for kernel in self.slowest]),
-                        Column(each.name, [each.text(kernel.seconds) for kernel in self.slowest], "bold"),
+                        Column(kernel_unit.name, [kernel_unit.text(kernel.seconds) for kernel in self.slowest], "bold"),
                         Column("tensor", [Text(f"{kernel.tensor:.0%}") for kernel in self.slowest]),
                         Column("FP32", [Text(f"{kernel.fp32:.0%}") for kernel in self.slowest]),
                         Column("memory", [Text(f"{kernel.memory:.0%}") for kernel in self.slowest]),

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 from importlib import resources
 
+from tierscope.analysis.severity import by_severity, severity_of
+from tierscope.analysis.wording import Finding
 from tierscope.report.drawn.looks import FIGURE_CSS, LIGHT
 from tierscope.report.drawn.view import Figure
 
@@ -68,8 +70,31 @@ def table(caption: str, headers: Sequence[str], rows: Iterable[Html]) -> Html:
     return tag("div", whole, class_="scroll", tabindex="0", role="region", aria_label=caption)
 
 
+def findings_list(findings: Sequence[Finding]) -> Html:
+    """All of them, most severe first."""
+    items = (
+        tag(
+            "li",
+            tag("strong", f"{severity_of(finding)}: ", class_=severity_of(finding)),
+            finding.text,
+            tag("span", f" → {finding.suggestion}", class_="suggestion"),
+        )
+        for finding in by_severity(findings)
+    )
+    return tag("ul", *items, class_="findings")
+
+
 def figure_of(figure: Figure) -> Html:
     """The drawing with its caption, or why there is none."""
-    drawing = tag("p", f"Not drawn: {figure.missing}.", class_="missing") if figure.svg is None else Html(figure.svg)
+    drawing = tag("p", f"Not drawn: {figure.missing}.", class_="missing") if figure.svg is None else _drawing(figure)
     caption = [tag("figcaption", figure.caption)] if figure.caption else []
-    return tag("figure", tag("h3", figure.title), drawing, *caption, id=f"figure-{figure.name}")
+    several = {"class_": "several"} if figure.panels else {}
+    return tag("figure", tag("h3", figure.title), drawing, *caption, id=f"figure-{figure.name}", **several)
+
+
+def _drawing(figure: Figure) -> Html:
+    """Panels each by itself, below one legend: how many are side by side is up to the window."""
+    if not figure.panels:
+        return Html(figure.svg or "")
+    key = tag("ul", *(tag("li", Html(sample), text) for sample, text in figure.key), class_="key samples")
+    return join([key, tag("div", *(Html(panel) for panel in figure.panels), class_="panels")])

@@ -1,10 +1,11 @@
 """What the station model says, for the terminal: calibrations, their errors, better what-ifs, systems that nobody built."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
 from rich.text import Text
 
 from tierscope.analysis.breakdown import sweep_text, value_text
@@ -12,13 +13,23 @@ from tierscope.predict.calibrate import Calibration, FittedKey, LeftOut
 from tierscope.predict.exploration import Combination, SimulatedExploration
 from tierscope.predict.modelled import ModelAnswer
 from tierscope.predict.propose import Proposal
-from tierscope.predict.rates import NEGLIGIBLE, PLAIN, Serving
+from tierscope.predict.ranked_apart import CombinationGroup, groups_apart
+from tierscope.predict.rates import NEGLIGIBLE, PLAIN, Serving, Terms
 from tierscope.report.parts import Column, Unit, fitting, table
-from tierscope.spec.goal import AU, EPOCH, Goal
-from tierscope.spec.sweep import CASE
-from tierscope.units import about_seconds, counted, format_bandwidth, format_rate, format_seconds
+from tierscope.report.plans import (
+    RemediesView,
+    doubt_lines,
+    nearest_table,
+    option_columns,
+    price_lines,
+    setting_text,
+    unidentified_lines,
+)
+from tierscope.spec.goal import AU, Goal
+from tierscope.units import about_seconds, counted, format_bandwidth, format_bytes, format_rate, format_seconds
 
 MOST_OPTIONS = 12
+MOST_LISTS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,63 +37,85 @@ class CalibrationView:
     """What was fitted, how well it is known, and what to measure next."""
 
     name: str
-    found: Calibration
+    calibration: Calibration
     proposals: Sequence[Proposal]
     epochs: int
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
-        found = self.found
+        calibration = self.calibration
         yield Text(f"{self.name}: rates fitted to {counted(self.epochs, 'epoch')}, per class and process", style="bold")
         columns = [
-            Column("", [Text(each.parameter.path.removeprefix("tiers.")) for each in found.estimates], right=False),
-            Column("fitted", [Text(estimate_text(each)) for each in found.estimates], "bold"),
-            Column("90 %", [Text(_range(each)) for each in found.estimates], "dim", drop=2),
-            Column("I/O if 10 % more", [Text(f"{each.sensitivity:+.1f} %") for each in found.estimates], drop=1),
+            Column(
+                "",
+                [Text(estimate.parameter.path.removeprefix("tiers.")) for estimate in calibration.estimates],
+                right=False,
+            ),
+            Column("fitted", [Text(estimate_text(estimate)) for estimate in calibration.estimates], "bold"),
+            Column("90 %", [Text(_range(estimate)) for estimate in calibration.estimates], "dim", drop=2),
+            Column(
+                "I/O if 10 % more",
+                [Text(f"{estimate.sensitivity:+.1f} %") for estimate in calibration.estimates],
+                drop=1,
+            ),
         ]
         yield table(fitting(columns, options.max_width))
         yield Text(
-            f"Residual {100 * found.fit.loss:.1f} % of the I/O time; model error {100 * found.model_error:.1f} % "
-            f"({'at points that were left out' if found.left_out else 'of the fit itself: too few points to leave one out'})."
+            f"Residual {100 * calibration.fit.loss:.1f} % of the I/O time; model error {100 * calibration.model_error:.1f} % "
+            f"({'at left-out points' if calibration.left_out else 'of the fit itself: too few points to leave one out'})."
         )
-        if found.fit.serving != PLAIN:
-            yield Text(_serving_text(found.fit.serving))
-        if found.one_size:
+        if calibration.fit.serving != PLAIN:
+            yield Text(_serving_text(calibration.fit.serving))
+        yield from (Text(line) for line in _terms_lines(calibration.fit.terms))
+        if calibration.one_size:
             yield Text(
-                "Files of one size only: an operation's own time and its bytes cannot be told apart, all of it is bandwidth here."
+                "Only one file size: latency and bandwidth cannot be separated, so all read time counts as bandwidth."
             )
         if self.proposals:
-            yield Text("What would tell most if measured next:", style="bold")
-        for each in self.proposals:
-            unknown = " (nothing is known of a tier that it reads from)"
-            differ = f" (predictions differ by {each.spread_percent:.0f} %)" if each.spread_percent else ""
-            doubt = unknown if each.spread_percent is None else differ
-            yield Text(f"• {each.what}{doubt}")
+            yield Text("Most informative points to measure next:", style="bold")
+        for proposal in self.proposals:
+            unknown = " (nothing is known about a tier that it reads from)"
+            differ = f" (predictions differ by {proposal.spread_percent:.0f} %)" if proposal.spread_percent else ""
+            doubt = unknown if proposal.spread_percent is None else differ
+            yield Text(f"• {proposal.what}{doubt}")
 
 
 def _serving_text(serving: Serving) -> str:
-    how = "one after another" if serving.discipline == "fifo" else "all at once, each slower,"
-    return f"Servers that serve {how} with services that vary by {100 * serving.variation:.0f} % fit better than steady ones in turn."
+    how = "one operation at a time" if serving.discipline == "fifo" else "all operations at once"
+    return f"Servers that serve {how} with services that vary by {100 * serving.variation:.0f} % fit better than constant, sequential ones."
 
 
-def estimate_text(each: FittedKey) -> str:
-    if not each.parameter.is_rate and each.value <= NEGLIGIBLE:
+def _terms_lines(terms: Terms) -> list[str]:
+    said = (
+        (terms.credit, "servers that make up for idle time, as token buckets and caches do, fit better"),
+        (terms.quotas, "servers that hand out what they allow in portions, as throttled devices do, fit better"),
+        (terms.linked, "opens that queue with the reads fit better than a separate metadata server"),
+        (terms.streams, "a limit per stream fits better than none"),
+        (terms.hashed, "files placed on servers at random fit better than round robin"),
+    )
+    return [f"{', '.join(tiers)}: {text}." for tiers, text in said if tiers]
+
+
+def estimate_text(estimate: FittedKey) -> str:
+    if not estimate.parameter.is_rate and estimate.value <= NEGLIGIBLE:
         return "none seen"
-    value = each.low if each.kind == "at_least" else each.value
-    return ("at least " if each.kind == "at_least" else "") + _value(each.parameter.key, value)
+    value = estimate.low if estimate.kind == "at_least" else estimate.value
+    return ("at least " if estimate.kind == "at_least" else "") + _value(estimate.parameter.key, value)
 
 
-def _range(each: FittedKey) -> str:
-    if each.high is None:
-        return "not determined above"
-    if not each.parameter.is_rate and each.value <= NEGLIGIBLE:
-        return f"at most {_value(each.parameter.key, each.high)}"
-    return f"{_value(each.parameter.key, each.low)} – {_value(each.parameter.key, each.high)}"
+def _range(estimate: FittedKey) -> str:
+    if estimate.high is None:
+        return "no upper bound"
+    if not estimate.parameter.is_rate and estimate.value <= NEGLIGIBLE:
+        return f"at most {_value(estimate.parameter.key, estimate.high)}"
+    return f"{_value(estimate.parameter.key, estimate.low)} – {_value(estimate.parameter.key, estimate.high)}"
 
 
 def _value(key: str, value: float) -> str:
     value = float(f"{value:.4g}")
     if key.endswith("bandwidth"):
         return format_bandwidth(float(round(value)))
+    if key == "open_bytes":
+        return format_bytes(round(value))
     return format_rate(value) if key.endswith("_ops") else format_seconds(value)
 
 
@@ -96,7 +129,7 @@ class ValidationView:
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         rows = self.left_out
         time = Unit.of(max(row.measured_seconds for row in rows))
-        yield Text(f"{self.name}: each point predicted from a fit to all the others", style="bold")
+        yield Text(f"{self.name}: each point predicted from a fit to all others", style="bold")
         columns = [
             Column("left out", [Text(row.name) for row in rows], right=False),
             Column(f"was {time.name}", [time.text(row.measured_seconds) for row in rows]),
@@ -114,109 +147,126 @@ class ValidationView:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswerView:
-    """The simple scaling and the model side by side."""
+    """The simple scaling and the model side by side. `name`: of a case, where there are several."""
 
-    found: ModelAnswer
+    answer: ModelAnswer
+    name: str = ""
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
-        found = self.found
-        time = Unit.of(max(point.measured_seconds for point in found.points))
-        yield Text("By the station model, beside the simple scaling", style="bold")
-        points = found.points
+        answer = self.answer
+        time = Unit.of(max(point.measured_seconds for point in answer.points))
+        whose = f"{self.name}: " if self.name else ""
+        yield Text(f"{whose}{'b' if whose else 'B'}y the station model, compared with simple scaling", style="bold")
+        points = answer.points
         columns = [
             Column("", [Text(sweep_text(point.sweep)) for point in points], right=False),
             Column(f"before {time.name}", [time.text(point.measured_seconds) for point in points], drop=1),
             Column(f"scaling {time.name}", [time.text(point.simple_seconds) for point in points]),
             Column(f"model {time.name}", [time.text(point.model_seconds) for point in points], "bold"),
-            Column("scaling is off by", [Text(f"{point.simple_off_percent:+.1f} %") for point in points]),
+            Column("scaling error", [Text(f"{point.simple_off_percent:+.1f} %") for point in points]),
             Column("bottleneck then", [Text(point.bottleneck_after) for point in points], right=False, drop=2),
         ]
         yield table(fitting(columns, options.max_width))
-        best = found.best_model if found.shown == "model" else found.best_simple
-        seconds = best.model_seconds if found.shown == "model" else best.simple_seconds
-        why = "the bottleneck moves, so the model's is the one to believe" if found.moved else "the bottleneck stays"
+        best = answer.best_model if answer.shown == "model" else answer.best_simple
+        yield from _unidentified(answer, whose)
+        if best.unidentified:
+            low, high = about_seconds(best.low_seconds), about_seconds(best.high_seconds)
+            yield Text(
+                f"At {sweep_text(best.sweep)}: between {low} and {high}; the calibration cannot narrow it further.",
+                style="bold",
+            )
+            return
+        seconds = best.model_seconds if answer.shown == "model" else best.simple_seconds
+        why = "the bottleneck moves, so trust the model" if answer.moved else "the bottleneck stays"
         yield Text(
-            f"Best: {about_seconds(seconds)} at {sweep_text(best.sweep)} (by the {found.shown}: {why}); "
-            f"the simple scaling's best is off by {found.simple_off_percent:+.1f} %.",
+            f"Best: {about_seconds(seconds)} at {sweep_text(best.sweep)} (by the {answer.shown}: {why}); "
+            f"the error of simple scaling is {answer.simple_off_percent:+.1f} %.",
             style="bold",
         )
 
 
-def _cases_without(found: SimulatedExploration) -> list[str]:
-    """Cases that no combination meets the goal in."""
-    cases = dict.fromkeys(str(each.settings[CASE]) for each in found.combinations if CASE in each.settings)
-    meeting = {str(each.settings.get(CASE)) for each in found.combinations if each.met}
-    return [case for case in cases if case not in meeting]
+def _unidentified(answer: ModelAnswer, whose: str) -> Iterator[Text]:
+    """Why the calibration does not tell, and of which points."""
+    for why in dict.fromkeys(why for point in answer.points for why in point.unidentified):
+        where = [sweep_text(point.sweep) for point in answer.points if why in point.unidentified]
+        yield Text(
+            f"{whose}{'not' if whose else 'Not'} identified at {', '.join(where)}: {why}. To do: measure a system that is faster there, and calibrate with that result too.",
+            style="bold",
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedExplorationView:
+    """A list of options; where combinations are of several cases, or read different amounts of data, one for each: they are ranked separately."""
+
     name: str
-    found: SimulatedExploration
+    exploration: SimulatedExploration
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
-        found = self.found
-        goal = found.goal
-        yield Text(f"{self.name}: {goal.text} · simulated ({found.method})", style="bold")
-        met = [each for each in found.combinations if each.met]
-        if not met:
-            nearest = min(found.combinations, key=lambda each: each.shortfall(goal))
-            shortest = "highest" if goal.kind == AU else "shortest"
-            yield Text(
-                f"{goal.short} cannot be met by these: the {shortest} is {goal.shown(nearest.value(goal.kind))}, with {_settings(nearest)} "
-                f"at cache_rate {value_text('cache_rate', nearest.cache_rate)}; {nearest.bottleneck} is the bottleneck there.",
-                style="bold",
-            )
-            return
-        by = "cheapest" if found.pareto[0].cost is not None else "smallest"
+        exploration = self.exploration
+        yield Text(f"{self.name}: {exploration.goal.text} · simulated ({exploration.method})", style="bold")
+        groups = groups_apart(exploration)
+        for group in groups[:MOST_LISTS]:
+            yield from _group_lines(exploration, group, f"{group.name}: " if len(groups) > 1 else "", options.max_width)
+        yield from price_lines(exploration)
+        if len(groups) > MOST_LISTS:
+            yield Text(f"and {len(groups) - MOST_LISTS} more groups: see --json", style="dim")
+        if len(groups) > len({group.case for group in groups}):
+            yield Text("Combinations that read different amounts of data are ranked separately.", style="dim")
+
+
+def _group_lines(
+    exploration: SimulatedExploration, group: CombinationGroup, whose: str, width: int
+) -> Iterator[Text | Table | RemediesView]:
+    goal = exploration.goal
+    yield from doubt_lines(group, whose)
+    yield from unidentified_lines(group.combinations, whose)
+    met = [combination for combination in group.combinations if combination.is_recommended]
+    if not met:
+        yield Text(f"{whose}{_missed_sentence(group, goal)}", style="bold")
+        yield nearest_table(group, goal, width)
+        instead = "would fit instead" if exploration.short_of_room else "would do better"
+        yield RemediesView(group.remedies, goal, f"{whose}{'w' if whose else 'W'}hat {instead}, simulated:")
+        return
+    count = counted(len(group.combinations), "combination")
+    if not group.pareto:
+        cheapest = min(combination.cost or 0.0 for combination in met)
         yield Text(
-            f"{len(met)} of {counted(len(found.combinations), 'combination')} meet it; the {by} first:", style="bold"
+            f"{whose}{len(met)} of {count} meet it, none within {exploration.max_price:,.6g}: the cheapest costs {cheapest:,.6g}.",
+            style="bold",
         )
-        shown = found.pareto[:MOST_OPTIONS]
-        time = Unit.of(max(each.io_seconds for each in shown))
-        columns = [
-            Column(name, [Text(value_text(name, each.settings[name])) for each in shown]) for name in shown[0].settings
-        ]
-        columns += [
-            Column("cache rate", [Text(value_text("cache_rate", each.cache_rate)) for each in shown]),
-            Column(f"I/O {time.name}", [time.text(each.io_seconds) for each in shown], "bold"),
-            Column(
-                "90 %",
-                [Text(f"{time.text(each.low_seconds)}–{time.text(each.high_seconds)}") for each in shown],
-                "dim",
-                drop=2,
-            ),
-            *_goal_columns(goal, shown),
-            Column("bottleneck", [Text(each.bottleneck) for each in shown], right=False, drop=1),
-            Column("staging pays after", [Text(_pays(each)) for each in shown], drop=3),
-        ]
-        if shown[0].cost is not None:
-            columns.append(Column("cost", [Text(f"{each.cost:,.6g}") for each in shown], "bold"))
-        yield table(fitting(columns, options.max_width))
-        if missing := _cases_without(found):
-            yield Text(f"Nothing here meets it in case {' and '.join(missing)}.", style="bold")
-        if len(found.pareto) > MOST_OPTIONS:
-            yield Text(
-                f"and {len(found.pareto) - MOST_OPTIONS} more, each less of one and more of another: see --json",
-                style="dim",
-            )
+        return
+    by = "cheapest" if group.pareto[0].cost is not None else "smallest"
+    yield Text(f"{whose}{len(met)} of {count} meet it; the {by} first:", style="bold")
+    yield table(fitting(option_columns(group.pareto[:MOST_OPTIONS], goal), width))
+    if len(group.pareto) > MOST_OPTIONS:
+        yield Text(
+            f"and {len(group.pareto) - MOST_OPTIONS} more that trade one key for another: see --json",
+            style="dim",
+        )
 
 
-def _goal_columns(goal: Goal, shown: Sequence[Combination]) -> list[Column]:
-    """What the goal is about, where it is not the I/O time."""
-    if goal.kind == EPOCH:
-        time = Unit.of(max(each.epoch_seconds for each in shown))
-        return [Column(f"epoch {time.name}", [time.text(each.epoch_seconds) for each in shown], "bold")]
-    return [Column("AU %", [Text(f"{100 * each.value(AU):.1f}") for each in shown], "bold")] if goal.kind == AU else []
-
-
-def _pays(each: Combination) -> str:
-    if each.break_even_epochs is None:
-        return "never" if each.compared and each.cache_rate else "–"
-    return counted(each.break_even_epochs, "epoch")
-
-
-def _settings(each: Combination) -> str:
+def _missed_sentence(group: CombinationGroup, goal: Goal) -> str:
+    possible = [combination for combination in group.combinations if combination.feasibility.is_possible]
+    if not possible:
+        return f"{goal.short} cannot be met by these combinations: none fits."
+    nearest = min(possible, key=lambda combination: combination.shortfall(goal))
+    if maybe := [
+        combination
+        for combination in possible
+        if combination.unidentified and goal.is_met(combination.interval(goal.kind)[goal.kind == AU])
+    ]:
+        low, high = (goal.shown(end) for end in maybe[0].interval(goal.kind))
+        return f"Whether {goal.short} can be met by these is not identified: {_settings(maybe[0])} may have {low} to {high}."
+    shortest = "highest" if goal.kind == AU else "shortest"
     return (
-        ", ".join(f"{name} {value_text(name, value)}" for name, value in each.settings.items()) or "the study as it is"
+        f"{goal.short} cannot be met by these combinations: the {shortest} is {goal.shown(nearest.value(goal.kind))}, with {_settings(nearest)} "
+        f"at cache_rate {value_text('cache_rate', nearest.cache_rate)}; {nearest.bottleneck} is the bottleneck there."
+    )
+
+
+def _settings(combination: Combination) -> str:
+    return (
+        ", ".join(f"{name} {setting_text(name, value)}" for name, value in combination.settings.items())
+        or "the unchanged study"
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tierscope.analysis.conditions import Conditions
 from tierscope.report.coverage import coverage_line
+from tierscope.report.metadata import metadata_line
 from tierscope.report.report_source import ReportSource
 from tierscope.trace.description import Description, Imported, Measured, Records, StudyRun, Traced
 from tierscope.trace.provenance import Provenance
@@ -16,23 +17,23 @@ def provenance(source: ReportSource) -> list[tuple[str, str]]:
     """What is known, with a name for each."""
     abouts = source.times.about
     made = [about.provenance for about in abouts if about.provenance is not None]
-    found = [
+    facts = [
         ("Kind", _all(about.kind for about in abouts)),
-        ("Hosts", _all(each.host for each in made)),
-        ("System", _all(each.system for each in made)),
-        ("Machine", _all(_machine(each) for each in made)),
+        ("Hosts", _all(run.host for run in made)),
+        ("System", _all(run.system for run in made)),
+        ("Machine", _all(_machine(run) for run in made)),
         ("Sizes", _all(_sizes(about) for about in abouts)),
-        ("Launcher", _all(each.launcher for each in made)),
+        ("Launcher", _all(run.launcher for run in made)),
         ("Profiler", ", ".join(source.conditions.profilers)),
         ("Loader", _all(about.loader for about in abouts if isinstance(about, Measured))),
         ("Command", _all(_command(about) for about in abouts)),
-        ("Filesystems", _all(_pairs(each.filesystems) for each in made)),
-        ("Versions", _all(_versions(each) for each in made)),
-        (source.conditions.came.capitalize(), _period([each.time for each in made if each.time])),
+        ("Filesystems", _all(_pairs(run.filesystems) for run in made)),
+        ("Versions", _all(_versions(run) for run in made)),
+        (source.conditions.came.capitalize(), _period([run.time for run in made if run.time])),
         ("Seed", _seed(source.study_yaml)),
         *_conditions(source.conditions),
     ]
-    return [(name, value) for name, value in found if value]
+    return [(name, value) for name, value in facts if value]
 
 
 def _all(values: Iterable[str | None]) -> str:
@@ -81,18 +82,21 @@ def _period(times: list[str]) -> str:
 
 
 def _seed(study_yaml: str | None) -> str:
-    found = re.search(r"^seed: (.+)$", study_yaml or "", re.MULTILINE)
-    return found[1] if found else ""
+    match = re.search(r"^seed: (.+)$", study_yaml or "", re.MULTILINE)
+    return match[1] if match else ""
 
 
 def _conditions(given: Conditions) -> Iterator[tuple[str, str]]:
     shares = [f"{tier}: {'unknown' if share is None else f'{share:.1%}'}" for tier, share in given.resident.items()]
-    yield "In the page cache when epochs began, at most", ", ".join(shares)
+    yield "Peak page-cache residency when reading began", ", ".join(shares)
+    yield "META", metadata_line(given.metadata) if given.metadata else ""
+    evicting = given.evict_seconds
+    yield "Evicting", f"up to {about_seconds(evicting)} per rank and epoch, in no READ or META" if evicting else ""
     costs = [
         (given.recorder_seconds_per_op, "per recorded operation"),
-        (given.harness_seconds_per_sample, "per sample in all"),
+        (given.harness_seconds_per_sample, "per sample in total"),
         (given.relative_stat_seconds, "per stat of a relative path"),
-        (given.foreign_open_seconds, "per open of a file on no tier"),
+        (given.foreign_open_seconds, "per open of a file outside all tiers"),
     ]
     yield "Own cost", ", ".join(f"{about_seconds(cost)} {what}" for cost, what in costs if cost is not None)
     yield "Traced processes", str(given.processes or "")

@@ -10,22 +10,43 @@ from string import Template
 from typing import Any
 
 from tierscope.analysis.beside import Beside
-from tierscope.analysis.breakdown import Breakdown
 from tierscope.analysis.characterise import Character
+from tierscope.analysis.latency import NOTE as LATENCY_NOTE
 from tierscope.analysis.training import Training
-from tierscope.predict.processes import LIMITS
-from tierscope.predict.whatif import Sensitivity
 from tierscope.report.beside import headings, side_lines, summary_sentences
 from tierscope.report.character import fact_rows
 from tierscope.report.drawn.character import NAMES as CHARACTER_FIGURES
 from tierscope.report.drawn.training import NAMES as TRAINING_FIGURES
-from tierscope.report.estimates import limit_text
 from tierscope.report.figures import Figure, class_marks
-from tierscope.report.markup import Html, css, escaped, figure_of, join, named, policy, read_asset, table, tag, void
+from tierscope.report.glossary import GLOSSARY
+from tierscope.report.latency import latency_headers, latency_missing, latency_rows
+from tierscope.report.markup import (
+    Html,
+    css,
+    escaped,
+    figure_of,
+    findings_list,
+    join,
+    named,
+    policy,
+    read_asset,
+    table,
+    tag,
+)
 from tierscope.report.origins import provenance
-from tierscope.report.page_data import SLIDER, live_data
-from tierscope.report.page_tables import _sweep_headers, beside_table, numbers, totals_table
-from tierscope.report.parts import WASTED_PERCENT, basis_text, wasted_sentence
+from tierscope.report.page_data import live_data
+from tierscope.report.page_tables import beside_table, numbers, remedies_table, totals_table
+from tierscope.report.page_whatif import (
+    case_chooser,
+    class_key,
+    goal_caption,
+    place_name,
+    room_prices,
+    sensitivity_tables,
+    slice_chooser,
+    slider,
+)
+from tierscope.report.parts import basis_text
 from tierscope.report.report_source import ReportSource
 from tierscope.report.training import (
     has_memory,
@@ -44,16 +65,16 @@ from tierscope.report.verdict import verdict
 from tierscope.spec.goal import AU, EPOCH, IO
 from tierscope.units import about_bytes, about_seconds
 
-_SCRIPTS = ("whatif.js", "drawing.js", "page.js")
-_LIVE = ("estimate", "goal")  # figures that are drawn in the browser
+_SCRIPTS = ("whatif.js", "drawing.js", "aids.js", "page.js")
+_LIVE = ("breakdown", "estimate", "goal")  # figures that are drawn in the browser
 _BESIDE = "beside"
 _GOAL_KINDS = {IO: "I/O per epoch at most", EPOCH: "epoch at most", AU: "accelerator utilisation at least"}
 _JSON_ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 
 
 _BASES = {
-    "busy": "sums of the times of operations; several at once may add up to more than has passed",
-    "wall": "every instant is shared equally by the operations then active",
+    "busy": "sum of the times of all operations; concurrent operations can add up to more than the elapsed time",
+    "wall": "elapsed time, shared equally by the operations active at each instant",
 }
 
 
@@ -66,16 +87,24 @@ def page(source: ReportSource, drawn: list[Figure]) -> bytes:
         "title": escaped(f"{source.name} – Tierscope"),
         "css": css(),
         "header": _header(source),
-        "verdict": join(tag("p", sentence.replace(" %", "\u00a0%")) for sentence in verdict(source)),
+        "verdict": join(
+            [
+                *(tag("p", sentence.replace(" %", "\u00a0%")) for sentence in verdict(source)),
+                remedies_table(source.remedies),
+            ]
+        ),
         "without_script": join(figure_of(figure) for figure in drawn if figure.name in _LIVE),
-        "sliders": join(_slider(*mark) for mark in class_marks(source.processes.classes)),
-        "slice": _slice(live["slices"]),
-        "key": _key(source.processes.classes),
+        "sliders": join(slider(*mark) for mark in class_marks(source.processes.classes)),
+        "cases": case_chooser(source),
+        "slice": slice_chooser(live["parts"]),
+        "key": class_key(source.processes.classes),
         "goal_kinds": join(tag("option", _GOAL_KINDS[kind], value=kind) for kind in live["goal"]["kinds"]),
-        "goal_caption": _goal_caption(live["has_rates"]),
-        "at": escaped(_place_name(source.breakdown)),
+        "room_prices": room_prices(live["priced_tiers"], live["price_units"]),
+        "glossary": _glossary(),
+        "goal_caption": goal_caption(any(part["has_rates"] for part in live["parts"])),
+        "at": escaped(place_name(source.breakdown)),
         "options": join(tag("option", name, value=name) for name in source.processes.classes),
-        "sensitivity": _sensitivity(source),
+        "sensitivity": sensitivity_tables(source),
         "figures": join(
             figure_of(figure)
             for figure in drawn
@@ -83,7 +112,7 @@ def page(source: ReportSource, drawn: list[Figure]) -> bytes:
         ),
         "training": _training(source.training, drawn) if source.training else Html(""),
         "character": _character(source, source.character, drawn) if source.character else Html(""),
-        "beside": _beside(source.beside, drawn) if source.beside else Html(""),
+        "beside": _besides(source.besides, drawn) if source.besides else Html(""),
         "numbers": join([numbers(source.breakdown), totals_table(source.times)]),
         "findings": _findings(source),
         "provenance": _provenance(source),
@@ -107,102 +136,15 @@ def _header(source: ReportSource) -> Html:
     badges = [
         *([tag("li", f"emulated: {', '.join(emulated)}", class_="emulated")] if emulated else []),
         *([tag("li", f"simulated ({', '.join(simulated)})", class_="emulated")] if simulated else []),
-        tag("li", basis_text(source.breakdown), title=_BASES[source.breakdown.basis]),
+        tag("li", basis_text(source.breakdown), title=_BASES[source.breakdown.basis], tabindex="0"),
     ]
-    workload = [tag("p", source.workload, class_="lead")] if source.workload else []
+    workload = [tag("p", line, class_="lead") for line in source.workload.splitlines()]
     return join([tag("h1", source.name), *workload, tag("ul", *badges, class_="badges")])
-
-
-def _swatch(tier: int, hatched: bool) -> Html:
-    return tag("span", class_=f"swatch hue{tier}{' hatched' if hatched else ''}", aria_hidden="true")
-
-
-def _slider(name: str, tier: int, hatched: bool) -> Html:
-    slider = void(
-        "input",
-        type="range",
-        min=str(SLIDER["low"]),
-        max=str(SLIDER["high"]),
-        step=str(SLIDER["step"]),
-        value="0",
-        class_=f"hue{tier}",
-        data_class=name,
-        aria_label=f"{name}, percent more throughput",
-    )
-    box = void(
-        "input",
-        type="number",
-        min=f"{LIMITS[0]:g}",
-        max=f"{LIMITS[1]:.0f}",
-        step="any",
-        value="0",
-        data_box="",
-        data_class=name,
-        aria_label=f"{name}, percent more throughput, as a number",
-    )
-    label = tag("span", _swatch(tier, hatched), named(name), class_="name")
-    return tag("div", label, slider, tag("span", box, " %", class_="percent"), class_="slider")
-
-
-def _slice(slices: Sequence[dict[str, Any]]) -> Html:
-    """A choice among the combinations of the keys that do not run along the axis."""
-    if len(slices) < 2:
-        return Html("")
-    options = (tag("option", part["text"], value=str(index)) for index, part in enumerate(slices))
-    return tag("p", tag("label", "slice", for_="slice"), " ", tag("select", *options, id="slice"))
-
-
-def _key(classes: tuple[str, ...]) -> Html:
-    entries = (tag("li", _swatch(tier, hatched), named(name)) for name, tier, hatched in class_marks(classes))
-    return tag("ul", *entries, class_="key")
-
-
-def _goal_caption(has_rates: bool) -> Html:
-    colour = ", coloured by the smallest cache rate that does" if has_rates else ""
-    return escaped(f"Dots: combinations of more throughput in two classes that meet the goal{colour}.")
-
-
-def _place_name(breakdown: Breakdown) -> str:
-    """What a point of the sweep is called, where its values stand under it."""
-    return "at" if len(breakdown.sweep_keys) > 1 else "".join(_sweep_headers(breakdown))
-
-
-def _sensitivity(source: ReportSource) -> Html:
-    each = source.estimate.sensitivity
-    steps = list(each[0].change_percent)
-    marks = {name: (tier, hatched) for name, tier, hatched in class_marks(source.processes.classes)}
-    headers = ["class", *(f"{step:+g} %" for step in steps), "at most"]
-    what = "epoch" if each[0].measure == "epoch" else "I/O time"
-    moves = any(one.limit_sweep is not None or one.limit_is_nothing for one in each)
-    headers += ["then"] if moves else []
-    rows = [_sensitivity_row(one, _swatch(*marks[one.class_name]), moves) for one in each]
-    caption = (
-        f"Change of the best {source.conditions.came} {what}, by scaling, if one class alone had more throughput; "
-        "at most: if it took no time at all"
-    )
-    wasted = wasted_sentence(each)
-    return join([table(caption, headers, rows), *([tag("p", wasted)] if wasted else [])])
-
-
-def _sensitivity_row(one: Sensitivity, swatch: Html, moves: bool) -> Html:
-    changes = [*one.change_percent.values(), one.limit_percent]
-    cells = (tag("td", _bar(-change), _change(change), class_="bar-cell") for change in changes)
-    name = tag("th", swatch, named(one.class_name), scope="row")
-    then = [tag("td", limit_text(one), class_="words")] if moves else []
-    return tag("tr", name, *cells, *then, class_="wasted" if -one.limit_percent < WASTED_PERCENT else "")
-
-
-def _bar(percent: float) -> Html:
-    return tag("span", class_="bar", style=f"width:{min(max(percent, 0.0), 100.0):.1f}%", aria_hidden="true")
-
-
-def _change(percent: float) -> Html:
-    return tag("span", f"−{-percent:.1f} %" if percent <= -0.05 else "0 %")
 
 
 def _character(source: ReportSource, character: Character, drawn: Sequence[Figure]) -> Html:
     """The whole section: it is not there where no trace is at hand."""
-    where = f"Shown is {source.character_where}." if source.character_where else "All ranks and epochs together."
+    where = f"Shown: {source.character_where}." if source.character_where else "All ranks and epochs together."
     names = [tag("th", name, scope="row") for name, _, _ in fact_rows(character)]
     rows = [
         tag("tr", name, tag("td", value), tag("td", note, class_="words"))
@@ -211,44 +153,56 @@ def _character(source: ReportSource, character: Character, drawn: Sequence[Figur
     files = [
         tag(
             "tr",
-            tag("th", named(one.name), scope="row"),
-            *(tag("td", named(text)) for text in (one.tier, f"{one.ranks:,}", f"{one.reads:,}")),
-            tag("td", about_bytes(one.read_bytes)),
-            tag("td", about_seconds(one.seconds)),
+            tag("th", named(file.name), scope="row"),
+            *(tag("td", named(text)) for text in (file.tier, f"{file.ranks:,}", f"{file.reads:,}")),
+            tag("td", about_bytes(file.read_bytes)),
+            tag("td", about_seconds(file.seconds)),
         )
-        for one in character.files
+        for file in character.files
     ]
     formats = [
         tag(
             "tr",
-            tag("th", named(one.name), scope="row"),
-            *(tag("td", "–" if number is None else f"{number:,}") for number in (one.files, one.reads)),
-            tag("td", about_bytes(one.read_bytes)),
-            tag("td", about_seconds(one.seconds)),
+            tag("th", named(use.name), scope="row"),
+            *(tag("td", "–" if number is None else f"{number:,}") for number in (use.files, use.reads)),
+            tag("td", about_bytes(use.read_bytes)),
+            tag("td", about_seconds(use.seconds)),
         )
-        for one in character.formats
+        for use in character.formats
     ]
     sums = ("reads", "bytes read", "READ")
+    missing = {**character.missing, **latency_missing(character.latency)}
     parts = [
-        tag("h2", "How it reads", id="reads-title"),
+        tag("h2", "I/O characteristics", id="reads-title"),
         tag("p", where, class_="lead"),
-        table("What one run reads, and how", ["", "value", ""], rows),
+        table("I/O characteristics of one run", ["", "value", ""], rows),
         tag("div", *(figure_of(figure) for figure in drawn if figure.name in CHARACTER_FIGURES), class_="drawn"),
+        *_latency(character),
         *([table("By format", ["format", "files", *sums], formats)] if formats else []),
         *(
             [
                 tag(
                     "details",
-                    tag("summary", f"Files with most bytes ({len(files)} rows)"),
-                    table("Files with most bytes, over all ranks and epochs", ["file", "tier", "ranks", *sums], files),
+                    tag("summary", f"Files with the most bytes ({len(files)} rows)"),
+                    table(
+                        "Files with the most bytes, over all ranks and epochs", ["file", "tier", "ranks", *sums], files
+                    ),
                 )
             ]
             if files
             else []
         ),
-        *(tag("p", f"No {part}: {reason}.", class_="missing") for part, reason in character.missing.items()),
+        *(tag("p", f"No {part}: {reason}.", class_="missing") for part, reason in missing.items()),
     ]
     return tag("section", *parts, id="reads", aria_labelledby="reads-title")
+
+
+def _latency(character: Character) -> list[Html]:
+    rows = [
+        tag("tr", tag("th", named(row.name), scope="row"), *(tag("td", text) for text in row.cells))
+        for row in latency_rows(character.latency)
+    ]
+    return [table(LATENCY_NOTE, latency_headers(), rows)] if rows else []
 
 
 def _training(training: Training, drawn: Sequence[Figure]) -> Html:
@@ -281,42 +235,49 @@ def _training(training: Training, drawn: Sequence[Figure]) -> Html:
         tag("h2", "Training", id="training-title"),
         tag("p", f"{subtitle(training)}.", class_="lead"),
         *(tag("p", sentence) for sentence in stall_sentences(training)),
-        table("Throughput, and where the time of an epoch goes", headers, body),
+        table("Throughput, and where the time goes", headers, body),
         *(tag("p", sentence, class_="hint") for sentence in training_sentences(training)),
         tag("div", *(figure_of(figure) for figure in drawn if figure.name in TRAINING_FIGURES), class_="drawn"),
     ]
     return tag("section", *parts, id="training", aria_labelledby="training-title")
 
 
-def _beside(beside: Beside, drawn: Sequence[Figure]) -> Html:
+def _glossary() -> Html:
+    pairs = (tag("div", tag("dt", term.name), tag("dd", term.text), id=f"term-{term.key}") for term in GLOSSARY)
+    return tag("dl", *pairs)
+
+
+def _besides(besides: Sequence[Beside], drawn: Sequence[Figure]) -> Html:
     """The whole section: it is not there where nothing is laid beside."""
-    title = "{} beside {}".format(*headings(beside))
-    parts = [
-        tag("h2", f"{title[0].upper()}{title[1:]}", id="beside-title"),
-        *(tag("p", line, class_="lead") for line in side_lines(beside)),
-        *(tag("p", sentence) for sentence in summary_sentences(beside)),
-        *(figure_of(figure) for figure in drawn if figure.name == _BESIDE),
-        beside_table(beside),
-    ]
+    several = len(besides) > 1
+    title = "Comparison with other results" if several else _capital("{} versus {}".format(*headings(besides[0])))
+    parts = [tag("h2", title, id="beside-title")]
+    parts += [figure_of(figure) for figure in drawn if figure.name == _BESIDE] if several else []
+    for beside in besides:
+        parts += [
+            *([tag("h3", "{} versus {}".format(*headings(beside)))] if several else []),
+            *(tag("p", line, class_="lead") for line in side_lines(beside)),
+            *(tag("p", sentence) for sentence in summary_sentences(beside)),
+            *(figure_of(figure) for figure in drawn if figure.name == _BESIDE and not several),
+            beside_table(beside),
+        ]
     return tag("section", *parts, id="beside", aria_labelledby="beside-title")
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _findings(source: ReportSource) -> Html:
     if not source.findings:
         return tag("p", "None.")
-    items = (
-        tag("li", finding.text, tag("span", f" → {finding.suggestion}", class_="suggestion"))
-        for finding in source.findings
-    )
-    return tag("ul", *items, class_="findings")
+    return findings_list(source.findings)
 
 
 def _provenance(source: ReportSource) -> Html:
     facts = provenance(source)
     pairs = (tag("div", tag("dt", name), tag("dd", value)) for name, value in facts)
-    found = [tag("dl", *pairs)] if facts else [tag("p", "Nothing is known but the times themselves.")]
+    parts = [tag("dl", *pairs)] if facts else [tag("p", "Only the times are known.")]
     if source.study_yaml is not None:
-        found.append(
-            tag("details", tag("summary", "The study as it was resolved"), tag("pre", source.study_yaml, tabindex="0"))
-        )
-    return join(found)
+        parts.append(tag("details", tag("summary", "The complete study"), tag("pre", source.study_yaml, tabindex="0")))
+    return join(parts)

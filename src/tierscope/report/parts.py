@@ -1,6 +1,6 @@
 """What the tables of the terminal share."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -9,15 +9,15 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from tierscope.analysis.wording import Finding
 from tierscope.jsonable import SweepValues
-from tierscope.units import about_bytes, counted
+from tierscope.units import about_bytes, about_seconds, counted
 
 if TYPE_CHECKING:  # they come with a table library, which not every table needs
     from tierscope.analysis.breakdown import Breakdown, PointGroup, SweepPoint
     from tierscope.analysis.conditions import Conditions
     from tierscope.analysis.statistics import Interval
     from tierscope.predict.whatif import Sensitivity
+    from tierscope.spec.feasibility import Feasibility
 
 _COLOURS = ("blue", "cyan", "yellow", "magenta", "green", "red")  # by class, in the order of the breakdown
 _GAP = 3  # between columns
@@ -54,7 +54,11 @@ class Unit:
         return cls("ms", 1000.0) if longest < 0.1 else cls("s", 1.0, 3 if longest < 1000 else 0)
 
     def text(self, seconds: float | None) -> Text:
-        return Text("–" if seconds is None else f"{seconds * self.factor:,.{self.digits}f}")
+        if seconds is None:
+            return Text("–")
+        shown = round(seconds * self.factor, self.digits)
+        least = "<" if seconds > 0 and not shown else ""  # what is too short to show is not nothing
+        return Text(f"{least}{shown or (10**-self.digits if least else 0):,.{self.digits}f}")
 
     def span(self, values: "Interval") -> str:
         return f"{self.text(values.low)}–{self.text(values.high)}"
@@ -92,6 +96,25 @@ def basis_note(breakdown: "Breakdown") -> str:
     return " in busy seconds" if breakdown.basis == "busy" else ""
 
 
+def led_by(point: "SweepPoint") -> str:
+    """In a headline: the class that takes longest, and its share."""
+    if point.bottleneck is None or not point.io.median:
+        return ""
+    return f", {100 * point.classes[point.bottleneck] / point.io.median:.0f} % of it {point.bottleneck}"
+
+
+def has_effect(breakdown: "Breakdown", given: "Conditions") -> bool:
+    """Whether there is a best point: not where all that was swept is inert."""
+    return not breakdown.sweep_keys or not given.inert.keys() >= set(breakdown.sweep_keys)
+
+
+def without_io(best: "SweepPoint") -> str:
+    """Where later epochs read nothing: that all of it was in the first, or that there was none."""
+    if first := best.first_epoch_io_seconds:
+        return f"All I/O was in epoch 1 ({about_seconds(first)}); later epochs had none. "
+    return "No I/O on these tiers was recorded; other files do not count. "
+
+
 def group_text(breakdown: "Breakdown", group: "PointGroup") -> str:
     """Before a sentence about one of several groups of points; empty: there is only one."""
     if len(breakdown.groups) < 2:
@@ -100,8 +123,7 @@ def group_text(breakdown: "Breakdown", group: "PointGroup") -> str:
     if group.case is not None and len(alike) == 1:
         return f"Case {group.case}: "
     of_case = "" if group.case is None else f" in case {group.case}"
-    amount = "another amount of data" if group.amount is None else about_bytes(group.amount)
-    return f"Points{of_case} that read {amount} per epoch ({len(group.points)}): "
+    return f"Points{of_case} that read {group.amount_text} per epoch ({len(group.points)}): "
 
 
 def point_text(breakdown: "Breakdown", sweep: SweepValues) -> str:
@@ -126,48 +148,61 @@ def case_views(breakdown: "Breakdown") -> "Iterator[tuple[str, Breakdown]]":
 
 
 def ranked_groups(breakdown: "Breakdown") -> "list[PointGroup]":
-    """Those that have a best point: where there are several, only those of several points."""
-    return [group for group in breakdown.groups if len(group.points) > 1 or len(breakdown.groups) == 1]
+    """Those that have a best point, which fits; where there are several groups, only those of several points."""
+    several = len(breakdown.groups) > 1
+    return [group for group in breakdown.groups if group.best.is_possible and (len(group.points) > 1 or not several)]
 
 
 def unranked_sentence(breakdown: "Breakdown") -> str:
     """About points that nothing can be ranked against; empty: there are none."""
-    count = len(breakdown.groups) - len(ranked_groups(breakdown))
+    several = len(breakdown.groups) > 1
+    count = sum(len(group.points) == 1 for group in breakdown.groups) if several else 0
     if count and breakdown.groups[0].case is not None:
         which = "Every point is" if count == len(breakdown.summary) else f"{counted(count, 'point')} of the cases stand"
-        return f"{which} alone: nothing else in its case reads as much, so there is nothing to rank it against."
+        return f"{which} alone: no other point of its case reads the same amount, so it is not ranked."
     whose = "each of these points" if count == len(breakdown.summary) else counted(count, "point")
     verb = "reads" if count in (1, len(breakdown.summary)) else "read"
-    text = f"{whose} {verb} an amount of data of its own, so there is nothing to rank it against."
+    text = f"{whose} {verb} a different amount of data, so {'it is' if count == 1 else 'they are'} not ranked."
     return f"{text[0].upper()}{text[1:]}" if count else ""
 
 
-def finding_lines(findings: Iterable[Finding]) -> Iterator[Text]:
-    for finding in findings:
-        line = Text("• ", style="dim")
-        line.append(finding.text)
-        line.append(f" → {finding.suggestion}", style="dim")
-        yield line
+def room_columns(options: "Sequence[Feasibility | None]", drop: int) -> list[Column]:
+    """Bytes on every tier whose room is asked about; a mark where they do not fit, or nobody can tell."""
+    wheres = {room.tier: room.where for feasibility in options if feasibility for room in feasibility.tiers}
+    return [
+        Column(f"{tier} {where}", [Text(_room_text(feasibility, tier)) for feasibility in options], drop=drop)
+        for tier, where in wheres.items()
+    ]
+
+
+def _room_text(option: "Feasibility | None", tier: str) -> str:
+    room = option.on(tier) if option else None
+    if room is None:
+        return "–"
+    mark = {"no": " does not fit", "unknown": " ?"}.get(room.fits, "")
+    return f"{about_bytes(room.needed)}{mark}"
 
 
 def title_label(given: "Conditions") -> str:
     """Behind a title: what nobody may overlook."""
     emulated = f" · emulated tiers: {', '.join(given.emulated)}" if given.emulated else ""
     emulated += f" · simulated ({', '.join(given.simulated)})" if given.simulated else ""
-    emulated += " · without its checkpoints" if given.checkpoints_left_out else ""
+    emulated += " · without checkpoints" if given.checkpoints_left_out else ""
     return emulated + (f" · measured with {', '.join(given.profilers)}" if given.profilers else "")
 
 
-def wasted_sentence(each: "Iterable[Sensitivity]") -> str:
+def wasted_sentence(sensitivities: "Iterable[Sensitivity]") -> str:
     """Which classes no money should go to; empty: none."""
-    each = list(each)
-    if not any(one.limit_percent for one in each):
-        was_none = each[0].measure != "epoch" or all(one.limit_is_nothing for one in each)
+    sensitivities = list(sensitivities)
+    if not any(sensitivity.limit_percent for sensitivity in sensitivities):
+        was_none = sensitivities[0].measure != "epoch" or all(
+            sensitivity.limit_is_nothing for sensitivity in sensitivities
+        )
         why = "There was no I/O at the best point" if was_none else "I/O is hidden behind compute at the best point"
         return f"{why}, so nothing would change."
-    wasted = [one.class_name for one in each if -one.limit_percent < WASTED_PERCENT]
-    what = f"it gains less than {WASTED_PERCENT:g} %, however fast"
-    return f"Money spent on {' or '.join(wasted)} alone is wasted: {what}." if wasted else ""
+    wasted = [sensitivity.class_name for sensitivity in sensitivities if -sensitivity.limit_percent < WASTED_PERCENT]
+    what = f"even infinite speed gains less than {WASTED_PERCENT:g} %"
+    return f"Do not spend on {' or '.join(wasted)} alone: {what}." if wasted else ""
 
 
 def bottleneck_stretches(breakdown: "Breakdown") -> Iterator[str]:

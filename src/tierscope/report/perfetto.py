@@ -71,7 +71,7 @@ def events_of_ops(lists: Iterable[pl.LazyFrame]) -> Iterator[Event]:
 
 def events_of_sums(times: ClassTimes) -> Iterator[Event]:
     """Epoch after epoch of every point, each as long as its longest rank."""
-    begin = 0.0
+    start = 0.0
     known = _loop(times)
     for rank in sorted(times.table["rank"].unique().to_list()):
         yield _process(rank, f"rank {rank}")
@@ -90,11 +90,11 @@ def events_of_sums(times: ClassTimes) -> Iterator[Event]:
             for name, track, seconds in spent:
                 if seconds > 0:
                     yield _slice(
-                        rank[0], track, name, begin + ends[track], seconds, {"epoch": key[-1], "at": where, "sum": True}
+                        rank[0], track, name, start + ends[track], seconds, {"epoch": key[-1], "at": where, "sum": True}
                     )
                     ends[track] += seconds
             longest = max(longest, *ends.values(), loop.get("epoch") or 0.0)
-        begin += longest
+        start += longest
 
 
 def _loop(times: ClassTimes) -> dict[tuple[Any, ...], dict[str, float | None]]:

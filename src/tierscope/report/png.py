@@ -17,7 +17,7 @@ def png_problem() -> str:
     except ImportError:
         return f"needs resvg_py; install it with: pip install 'tierscope[{_EXTRA}]'"
     if letter == blank:
-        return "there is no font on this machine, so that all text would vanish; install one, for example fonts-dejavu-core"
+        return "no font on this machine, so all text would be missing; install one, e.g. fonts-dejavu-core"
     return ""
 
 

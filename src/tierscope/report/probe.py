@@ -11,7 +11,8 @@ from tierscope.jsonable import JsonObject
 from tierscope.probe.measure import MeasuredLevel, Series
 from tierscope.probe.probe import Probed, ProbedTier
 from tierscope.probe.rates import ProbedRate
-from tierscope.report.parts import Column, finding_lines, fitting, table
+from tierscope.report.findings import finding_lines
+from tierscope.report.parts import Column, fitting, table
 from tierscope.units import about_bytes, about_seconds, counted, format_bytes
 
 SCHEMA_VERSION = 1
@@ -21,16 +22,17 @@ SCHEMA_VERSION = 1
 class ProbeView:
     """A table of throughputs and one of rates for each tier, then what to know about them."""
 
-    found: Probed
+    probed: Probed
     findings: Sequence[Finding]
+    show_all: bool = False
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
-        for tier in self.found.tiers:
+        for tier in self.probed.tiers:
             yield Text(_title(tier), style="bold")
             yield table(fitting(_throughputs(tier), options.max_width))
             yield table(fitting(_rates(tier), options.max_width))
-        yield from finding_lines(self.findings)
-        yield Text(f"Took {about_seconds(self.found.seconds)}; all of the probe's files are removed.", style="dim")
+        yield from finding_lines(self.findings, self.show_all)
+        yield Text(f"Took {about_seconds(self.probed.seconds)}; the probe's files were removed.", style="dim")
 
 
 def _title(tier: ProbedTier) -> str:
@@ -41,13 +43,15 @@ def _title(tier: ProbedTier) -> str:
 
 def _throughputs(tier: ProbedTier) -> list[Column]:
     levels = sorted({point.processes for series in tier.series for point in series.points})
-    columns = [Column("MB/s · operations/s of all", [Text(_what(series)) for series in tier.series], right=False)]
+    columns = [
+        Column("MB/s · operations/s, all processes", [Text(_what(series)) for series in tier.series], right=False)
+    ]
     for place, level in enumerate(levels):
         cells = [_cell(series, level) for series in tier.series]
         between = 0 < place < len(levels) - 1
         columns.append(Column(counted(level, "process"), cells, drop=1 + place if between else 0))
     columns.append(
-        Column("range of the most", [Text(_range_of(series.most)) for series in tier.series], "dim", drop=99)
+        Column("range of the highest", [Text(_range_of(series.most)) for series in tier.series], "dim", drop=99)
     )
     columns.append(Column("n", [Text(str(series.most.n)) for series in tier.series], "dim"))
     columns.append(Column("one alone", [Text(about_seconds(series.alone.op_seconds)) for series in tier.series]))
@@ -101,7 +105,7 @@ def _rates(tier: ProbedTier) -> list[Column]:
 
 def _servers(tier: ProbedTier) -> str:
     if tier.servers_told:
-        return f"each of {counted(tier.servers, 'server')} as told"
+        return f"each of {counted(tier.servers, 'server')} as specified"
     return "all servers as one"
 
 
@@ -118,13 +122,13 @@ def _value(key: str, value: float) -> str:
     return f"{value:.2f}" if key.endswith("variation") else about_seconds(value) if value else "0 s"
 
 
-def probe_json(found: Probed, findings: Sequence[Finding]) -> JsonObject:
+def probe_json(probed: Probed, findings: Sequence[Finding]) -> JsonObject:
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "probe",
-        "processes": found.processes,
-        "seconds": found.seconds,
-        "tiers": [_tier_json(tier) for tier in found.tiers],
+        "processes": probed.processes,
+        "seconds": probed.seconds,
+        "tiers": [_tier_json(tier) for tier in probed.tiers],
         "findings": [
             {
                 "kind": finding.kind.removeprefix("probe_"),
@@ -165,10 +169,10 @@ def _point_json(point: MeasuredLevel) -> JsonObject:
         "n": point.n,
         "bytes_per_second": point.ops_per_second * point.nbytes if is_read else None,
         "op_seconds": point.op_seconds,
-        "operations": sum(each.operations for each in point.repetitions),
-        "repetitions": [each.ops_per_second for each in point.repetitions],
-        "variations": [each.variation for each in point.repetitions],
-        "on_processor": [each.on_processor for each in point.repetitions],
+        "operations": sum(repetition.operations for repetition in point.repetitions),
+        "repetitions": [repetition.ops_per_second for repetition in point.repetitions],
+        "variations": [repetition.variation for repetition in point.repetitions],
+        "on_processor": [repetition.on_processor for repetition in point.repetitions],
     }
 
 

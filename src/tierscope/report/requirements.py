@@ -8,9 +8,11 @@ from rich.text import Text
 
 from tierscope.analysis.wording import Finding
 from tierscope.arch.networks import shown
-from tierscope.arch.requirements import MOST_BATCH, Requirements, Wish
+from tierscope.arch.requirements import MOST_BATCH, UNCLEAR, YES, Requirements, Wish
 from tierscope.arch.scaling import MEMORY, Scaled
-from tierscope.report.parts import Column, Unit, finding_lines, fitting, table
+from tierscope.arch.to_json import PLACEMENT, SHUFFLE
+from tierscope.report.findings import finding_lines
+from tierscope.report.parts import Column, Unit, fitting, table
 from tierscope.units import about_bytes, about_flops, about_seconds, counted
 
 _NAMES = {"memory": "its memory", "tensor": "its 16-bit matrix units", "fp32": "its 32-bit units"}
@@ -21,28 +23,31 @@ _WAYS = {"memory": "device memory", "host": "host", "network": "network"}
 class RequirementsView:
     """One page. `layers`: every layer too."""
 
-    found: Requirements
+    requirements: Requirements
     findings: Sequence[Finding]
     layers: bool = False
+    show_all: bool = False
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
-        found, wish = self.found, self.found.wish
+        requirements, wish = self.requirements, self.requirements.wish
         yield Text(
-            f"{found.network.name} on {found.machine.name}: what it demands ({how(wish)}; modelled)", style="bold"
+            f"{requirements.network.name} on {requirements.machine.name}: requirements ({how(wish)}; modelled)",
+            style="bold",
         )
-        yield from map(Text, network_sentences(found))
+        yield from map(Text, network_sentences(requirements))
         yield Text()
         if self.layers:
-            yield table(fitting(layer_columns(found), options.max_width))
-        yield Text(memory_title(found), style="bold")
-        yield table(fitting(memory_columns(found), options.max_width))
-        yield Text(f"{largest_sentence(found)}\n")
-        yield from map(Text, movement_sentences(found))
+            yield table(fitting(layer_columns(requirements), options.max_width))
+        yield Text(memory_title(requirements), style="bold")
+        yield table(fitting(memory_columns(requirements), options.max_width))
+        yield Text(f"{largest_sentence(requirements)}\n")
+        yield from map(Text, movement_sentences(requirements))
         yield Text()
-        yield Text(scaling_title(found), style="bold")
-        yield table(fitting(scaling_columns(found), options.max_width))
-        yield Text(storage_sentence(found), style="bold")
-        yield from finding_lines(self.findings)
+        yield Text(scaling_title(requirements), style="bold")
+        yield table(fitting(scaling_columns(requirements), options.max_width))
+        yield Text(step_sentence(requirements))
+        yield Text(storage_sentence(requirements), style="bold")
+        yield from finding_lines(self.findings, self.show_all)
 
 
 def how(wish: Wish) -> str:
@@ -50,13 +55,13 @@ def how(wish: Wish) -> str:
     return f"{wish.precision.name}, {wish.optimizer}{', checkpointed' if wish.checkpointed else ''}"
 
 
-def memory_title(found: Requirements) -> str:
-    return f"Memory of an accelerator ({_size(found.machine.memory)})"
+def memory_title(requirements: Requirements) -> str:
+    return f"Memory of an accelerator ({_size(requirements.machine.memory)})"
 
 
-def scaling_title(found: Requirements) -> str:
-    wish = found.wish
-    return f"Scaling, batch {wish.batches[0]} on each accelerator, {'weak' if wish.weak else 'strong'}: seconds of an epoch"
+def scaling_title(requirements: Requirements) -> str:
+    wish = requirements.wish
+    return f"Scaling, batch {wish.batches[0]} per accelerator, {'weak' if wish.weak else 'strong'}: seconds per epoch"
 
 
 def _times(cost: float) -> str:
@@ -67,32 +72,32 @@ def _size(nbytes: float) -> str:
     return about_bytes(nbytes)
 
 
-def network_sentences(found: Requirements) -> Iterator[str]:
-    network, device = found.network, found.machine.device
+def network_sentences(requirements: Requirements) -> Iterator[str]:
+    network, device = requirements.network, requirements.machine.device
     yield (
-        f"{network.parameters:,} parameters; a sample is {shown(network.input_shape)}, {_size(found.sample_bytes)} in memory and "
-        f"{_size(found.data.file_bytes)} on storage; {counted(found.data.samples, 'sample', grouped=True)}."
+        f"{network.parameters:,} parameters; a sample is {shown(network.input_shape)}, {_size(requirements.sample_bytes)} in memory and "
+        f"{_size(requirements.data.file_bytes)} on storage; {counted(requirements.data.samples, 'sample', grouped=True)}."
     )
     yield (
-        f"For each sample: {about_flops(network.forward_flops)} forward, {about_flops(network.backward_flops)} backward "
-        f"({found.flops / found.sample_bytes:,.0f} for each of its bytes); {_size(found.kept_bytes)} of activations kept ({found.wish.kept}); "
-        f"{_size(found.hbm_modelled_bytes)} through device memory, {_size(found.hbm_limit_bytes)} at the least."
+        f"Per sample: {about_flops(network.forward_flops)} forward, {about_flops(network.backward_flops)} backward "
+        f"({requirements.flops / requirements.sample_bytes:,.0f} per byte); {_size(requirements.kept_bytes)} of activations kept ({requirements.wish.kept}); "
+        f"{_size(requirements.hbm_modelled_bytes)} through device memory, {_size(requirements.hbm_limit_bytes)} at least."
     )
-    balance = device.peak(found.wish.precision) / device.memory_bandwidth
-    rate = found.wish.batches[0] / found.step_seconds * found.machine.accelerators
+    balance = device.peak(requirements.wish.precision) / device.memory_bandwidth
+    rate = requirements.wish.batches[0] / requirements.step_seconds * requirements.machine.accelerators
     yield (
-        f"Bound by {_NAMES[found.bound_by]}: {found.flops / found.hbm_modelled_bytes:,.0f} FLOP for each byte, the machine balances at {balance:,.0f}. "
-        f"A node could train {rate:,.4g} samples/s (roofline). If only operations counted, all at peak, it would need {_size(found.node_sample_bandwidth_at_peak)}/s "
-        f"of samples ({_size(found.node_file_bandwidth_at_peak)}/s of files)."
+        f"Bound by {_NAMES[requirements.bound_by]}: {requirements.flops / requirements.hbm_modelled_bytes:,.0f} FLOP per byte; the machine balance is {balance:,.0f}. "
+        f"A node could train {rate:,.4g} samples/s (roofline). At peak operations per second, it would need {_size(requirements.node_sample_bandwidth_at_peak)}/s "
+        f"of samples ({_size(requirements.node_file_bandwidth_at_peak)}/s of files)."
     )
 
 
-def memory_columns(found: Requirements) -> list[Column]:
+def memory_columns(requirements: Requirements) -> list[Column]:
     def cells(name: str) -> list[Text]:
-        return [Text(_size(getattr(needs.memory, name))) for needs in found.batches]
+        return [Text(_size(getattr(needs.memory, name))) for needs in requirements.batches]
 
-    room = found.machine.memory
-    columns = [Column("batch", [Text(str(needs.batch)) for needs in found.batches])]
+    room = requirements.machine.memory
+    columns = [Column("batch", [Text(str(needs.batch)) for needs in requirements.batches])]
     columns += [
         Column(name, cells(name), drop=turn)
         for name, turn in (
@@ -106,24 +111,24 @@ def memory_columns(found: Requirements) -> list[Column]:
     ]
     columns.append(Column("peak", cells("peak"), "bold"))
     columns.append(
-        Column("of it", [Text(f"{100 * needs.memory.peak / room:.0f} %") for needs in found.batches], drop=1)
+        Column("of it", [Text(f"{100 * needs.memory.peak / room:.0f} %") for needs in requirements.batches], drop=1)
     )
-    columns.append(Column("fits", [Text("yes" if needs.fits else "no") for needs in found.batches]))
-    if found.machine.l2 is not None:
-        fits = [Text("yes" if needs.fits_l2 else "no") for needs in found.batches]
-        columns.append(Column(f"L2 ({_size(found.machine.l2)})", fits, drop=1))
+    columns.append(Column("fits", [Text("yes" if needs.fits else "no") for needs in requirements.batches]))
+    if requirements.machine.l2 is not None:
+        fits = [Text("yes" if needs.fits_l2 else "no") for needs in requirements.batches]
+        columns.append(Column(f"L2 ({_size(requirements.machine.l2)})", fits, drop=1))
     return columns
 
 
-def largest_sentence(found: Requirements) -> str:
-    if not found.max_batch:
+def largest_sentence(requirements: Requirements) -> str:
+    if not requirements.max_batch:
         return "Not even batch 1 fits."
-    more = " or more" if found.max_batch >= MOST_BATCH else ""
-    return f"The largest batch that fits: {found.max_batch:,}{more}."
+    more = " or more" if requirements.max_batch >= MOST_BATCH else ""
+    return f"Largest batch that fits: {requirements.max_batch:,}{more}."
 
 
-def movement_sentences(found: Requirements) -> Iterator[str]:
-    moved, machine = found.movement, found.machine
+def movement_sentences(requirements: Requirements) -> Iterator[str]:
+    moved, machine = requirements.movement, requirements.machine
     near = "near tier" if machine.near is None else machine.near.name
     ways = {
         "through device memory": moved.memory,
@@ -133,19 +138,21 @@ def movement_sentences(found: Requirements) -> Iterator[str]:
         "all-reduce": moved.allreduce,
     }
     times = ", ".join(f"{way} {about_seconds(value)}" for way, value in ways.items() if value is not None)
-    nodes = found.wish.nodes[-1]
+    nodes = requirements.wish.nodes[-1]
     yield (
-        f"Moving bytes, for each sample of batch {found.wish.batches[0]} and with all accelerators of {counted(nodes, 'node')}: {times}."
+        f"Data movement, per sample of batch {requirements.wish.batches[0]} and with all accelerators of {counted(nodes, 'node')}: {times}."
     )
-    costs = ", ".join(f"{_WAYS.get(way, way)} {_times(cost)}" for way, cost in found.byte_costs.items())
+    costs = ", ".join(f"{_WAYS.get(way, way)} {_times(cost)}" for way, cost in requirements.byte_costs.items())
     yield f"Relative cost of a byte: {costs}."
-    kinds = ", ".join(f"{kind} {about_seconds(value)}" for kind, value in found.allreduce_seconds.items() if value)
+    kinds = ", ".join(
+        f"{kind} {about_seconds(value)}" for kind, value in requirements.allreduce_seconds.items() if value
+    )
     if kinds:
         yield f"Gradients of a step: {kinds} (ring over all nodes; gather on one accelerator of a node)."
 
 
-def scaling_columns(found: Requirements) -> list[Column]:
-    points = found.scaling
+def scaling_columns(requirements: Requirements) -> list[Column]:
+    points = requirements.scaling
     time = Unit("s", 1.0, 3 if max(point.first_seconds for point in points) < 100 else 1)
 
     def column(header: str, name: str, drop: int = 0) -> Column:
@@ -154,7 +161,7 @@ def scaling_columns(found: Requirements) -> list[Column]:
     return [
         Column("nodes", [Text(f"{point.nodes:,}") for point in points]),
         Column("share", [Text(_size(point.share_bytes)) for point in points]),
-        Column("fits", [Text(_fits(found, point)) for point in points]),
+        Column("fits", [Text(_fits(requirements, point)) for point in points]),
         Column("input rate", [Text(f"{_size(point.input_rate)}/s") for point in points], drop=6),
         column("compute", "compute_seconds"),
         column("ring", "exchange_seconds"),
@@ -168,15 +175,15 @@ def scaling_columns(found: Requirements) -> list[Column]:
     ]
 
 
-def _fits(found: Requirements, point: Scaled) -> str:
+def _fits(requirements: Requirements, point: Scaled) -> str:
     if point.fits_memory:
         return MEMORY
-    return found.machine.near.name if point.fits_near and found.machine.near else "–"
+    return requirements.machine.near.name if point.fits_near and requirements.machine.near else "–"
 
 
-def layer_columns(found: Requirements) -> list[Column]:
-    device, precision = found.machine.device, found.wish.precision
-    costs = found.costs
+def layer_columns(requirements: Requirements) -> list[Column]:
+    device, precision = requirements.machine.device, requirements.wish.precision
+    costs = requirements.costs
     return [
         Column("layer", [Text(cost.name) for cost in costs], right=False),
         Column("kind", [Text(cost.kind) for cost in costs], right=False),
@@ -192,17 +199,52 @@ def layer_columns(found: Requirements) -> list[Column]:
     ]
 
 
-def storage_sentence(found: Requirements) -> str:
+def storage_sentence(requirements: Requirements) -> str:
     """The one answer: does storage matter?"""
-    points = found.scaling
-    waiting = [point for point in points if point.storage_matters]
-    modelled = "" if points[-1].storage_seconds is None else " (reads as the tiers' stations need them)"
-    if not waiting:
+    points, verdicts = requirements.scaling, requirements.verdicts
+    waiting = [point for point, verdict in zip(points, verdicts, strict=True) if verdict == YES]
+    unclear = [point for point, verdict in zip(points, verdicts, strict=True) if verdict == UNCLEAR]
+    modelled = "" if points[-1].storage_seconds is None else " (read times from the tiers' stations)"
+    if not waiting and not unclear:
         waits = " and ".join(dict.fromkeys(point.waits_for for point in points))
         return (
             f"Does storage matter? Not after the first epoch, on up to {counted(points[-1].nodes, 'node')}: "
             f"epochs wait for {waits}{modelled}."
         )
-    until = f"up to {waiting[-1].nodes:,}" if waiting[-1] is not points[-1] else "on"
-    since = f"from {counted(waiting[0].nodes, 'node', grouped=True)} {until}"
-    return f"Does storage matter? Yes, {since}: epochs wait for {' and '.join(dict.fromkeys(point.waits_for for point in waiting))}{modelled}."
+    doubt = ""
+    if unclear:
+        step = requirements.step
+        doubt = (
+            f"nclear {_since(unclear, points)}: a step takes between {about_seconds(step.low)} and {about_seconds(step.high)} ({step.about}), "
+            "and with the longer one compute hides the reads"
+        )
+    if not waiting:
+        return f"Does storage matter? U{doubt}{modelled}."
+    waits = " and ".join(dict.fromkeys(point.waits_for for point in waiting))
+    step = requirements.step
+    slow, fast = (
+        max(
+            point.later_seconds / max(point.compute_seconds * seconds / step.seconds, point.exchange_seconds or 0.0)
+            for point in waiting
+        )
+        for seconds in (step.high, step.low)
+    )
+    times = f"up to {fast:.3g}" if slow == fast else f"{slow:.3g} to {fast:.3g}"
+    waits += f", {times} × as long as everything else takes"
+    more = f"; u{doubt}" if doubt else ""
+    return f"Does storage matter? Yes, {_since(waiting, points)}: epochs wait for {waits}{more}{modelled}."
+
+
+def _since(some: Sequence[Scaled], points: Sequence[Scaled]) -> str:
+    until = f"up to {some[-1].nodes:,}" if some[-1] is not points[-1] else "on"
+    return f"from {counted(some[0].nodes, 'node', grouped=True)} {until}"
+
+
+def step_sentence(requirements: Requirements) -> str:
+    """How long a step is taken to be, and which shuffle and placement are assumed."""
+    step = requirements.step
+    length = about_seconds(step.seconds)
+    if step.low != step.high:
+        length += f" ({about_seconds(step.low)} to {about_seconds(step.high)})"
+    outside = f"; outside its measured sizes: {', '.join(step.outside)}" if step.outside else ""
+    return f"A step of batch {requirements.wish.batches[0]} takes {length}: {step.about}{outside}. Assumed: {SHUFFLE}; {PLACEMENT}."

@@ -7,7 +7,19 @@ from tierscope.analysis.wording import Finding
 from tierscope.arch.networks import shown
 from tierscope.arch.requirements import Requirements
 from tierscope.report.drawn.view import Figure
-from tierscope.report.markup import Html, css, escaped, figure_of, join, named, policy, read_asset, table, tag
+from tierscope.report.markup import (
+    Html,
+    css,
+    escaped,
+    figure_of,
+    findings_list,
+    join,
+    named,
+    policy,
+    read_asset,
+    table,
+    tag,
+)
 from tierscope.report.parts import Column
 from tierscope.report.requirements import (
     how,
@@ -23,34 +35,36 @@ from tierscope.report.requirements import (
 )
 
 
-def requirements_page(found: Requirements, findings: Sequence[Finding], drawn: Sequence[Figure]) -> bytes:
+def requirements_page(requirements: Requirements, findings: Sequence[Finding], drawn: Sequence[Figure]) -> bytes:
     """`drawn`: those of `report/drawn/requirements.py`."""
     figures = {figure.name: figure_of(figure) for figure in drawn}
-    about, for_each, bound = network_sentences(found)
-    name = f"{found.network.name} on {found.machine.name}"
+    about, for_each, bound = network_sentences(requirements)
+    name = f"{requirements.network.name} on {requirements.machine.name}"
     parts = {
         "policy": escaped(policy(())),
         "title": escaped(f"{name} – Tierscope"),
         "css": css(),
-        "header": _header(found, name),
-        "verdict": _paragraphs([storage_sentence(found), largest_sentence(found), bound]),
-        "memory": join([_columns(memory_title(found), memory_columns(found)), figures["memory"]]),
-        "bounds": join([_paragraphs([about, for_each]), figures["roofline"], _layers(found)]),
-        "movement": join([_paragraphs(movement_sentences(found)), _side_by_side(figures, "movement", "decomposition")]),
-        "scaling": join([_columns(scaling_title(found), scaling_columns(found)), figures["scaling"]]),
-        "findings": _findings(findings),
+        "header": _header(requirements, name),
+        "verdict": _paragraphs([storage_sentence(requirements), largest_sentence(requirements), bound]),
+        "memory": join([_columns(memory_title(requirements), memory_columns(requirements)), figures["memory"]]),
+        "bounds": join([_paragraphs([about, for_each]), figures["roofline"], _layers(requirements)]),
+        "movement": join(
+            [_paragraphs(movement_sentences(requirements)), _side_by_side(figures, "movement", "decomposition")]
+        ),
+        "scaling": join([_columns(scaling_title(requirements), scaling_columns(requirements)), figures["scaling"]]),
+        "findings": findings_list(findings),
     }
     return Template(read_asset("requirements.html")).substitute(parts).encode("utf-8", "replace")
 
 
-def _header(found: Requirements, name: str) -> Html:
+def _header(requirements: Requirements, name: str) -> Html:
     badges = [
-        tag("li", "modelled: nothing was run, times are lower bounds", class_="emulated"),
-        tag("li", how(found.wish)),
-        tag("li", f"sample {shown(found.network.input_shape)}"),
-        tag("li", f"{'weak' if found.wish.weak else 'strong'} scaling"),
+        tag("li", "modelled, not measured: times are lower bounds", class_="emulated"),
+        tag("li", how(requirements.wish)),
+        tag("li", f"sample {shown(requirements.network.input_shape)}"),
+        tag("li", f"{'weak' if requirements.wish.weak else 'strong'} scaling"),
     ]
-    lead = tag("p", "What training this network demands of this system, from its layers alone.", class_="lead")
+    lead = tag("p", "What training this network requires of this system, from its layers alone.", class_="lead")
     return join([tag("h1", named(name)), lead, tag("ul", *badges, class_="badges")])
 
 
@@ -74,11 +88,6 @@ def _side_by_side(figures: dict[str, Html], *names: str) -> Html:
     return tag("div", *(figures[name] for name in names), class_="drawn")
 
 
-def _layers(found: Requirements) -> Html:
-    rows = _columns("Operations and bytes of every layer, for one sample", layer_columns(found))
-    return tag("details", tag("summary", f"Layers ({len(found.costs)} rows)"), rows)
-
-
-def _findings(findings: Sequence[Finding]) -> Html:
-    items = (tag("li", one.text, tag("span", f" → {one.suggestion}", class_="suggestion")) for one in findings)
-    return tag("ul", *items, class_="findings")
+def _layers(requirements: Requirements) -> Html:
+    rows = _columns("Operations and bytes of every layer, for one sample", layer_columns(requirements))
+    return tag("details", tag("summary", f"Layers ({len(requirements.costs)} rows)"), rows)

@@ -7,7 +7,8 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from tierscope.analysis.shuffling import TARGET, ShuffleRow, Shuffling, about_shuffling, network_text
-from tierscope.report.parts import Column, Unit, finding_lines, fitting, table
+from tierscope.report.findings import finding_lines
+from tierscope.report.parts import Column, Unit, fitting, table
 from tierscope.units import about_bytes, counted
 
 
@@ -17,32 +18,33 @@ def percent(share: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ShufflingView:
-    found: Shuffling
+    shuffling: Shuffling
+    show_all: bool = False
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
-        found = self.found
+        shuffling = self.shuffling
         yield Text(
-            f"What shuffling buys: {found.data.name}, {counted(found.ranks, 'emulated rank')}, {counted(found.epochs, 'epoch')}, "
-            f"{counted(found.seeds, 'seed')}; I/O simulated on {found.system}",
+            f"Shuffling: {shuffling.data.name}, {counted(shuffling.ranks, 'emulated rank')}, {counted(shuffling.epochs, 'epoch')}, "
+            f"{counted(shuffling.seeds, 'seed')}; I/O simulated on {shuffling.system}",
             style="bold",
         )
-        for network in dict.fromkeys(row.network for row in found.rows):
+        for network in dict.fromkeys(row.network for row in shuffling.rows):
             yield Text(f"One hidden layer, {network_text(network)}", style="bold")
-            rows = [row for row in found.rows if row.network == network]
+            rows = [row for row in shuffling.rows if row.network == network]
             yield table(fitting(_columns(rows), options.max_width))
         yield Text(
-            f"Accuracy: median and range over seeds after the last epoch, on {found.data.test_samples} digits that nobody trained on. "
+            f"Accuracy: median and range over seeds after the last epoch, on {shuffling.data.test_samples} held-out digits. "
             f"To {100 * TARGET:.0f} %: epochs until the median reaches it, and their I/O. "
-            f"Files: {found.data.files} of {counted(found.data.samples_per_file, 'sample')}, written class by class (sorted) or shuffled before (random).",
+            f"Files: {shuffling.data.files} of {counted(shuffling.data.samples_per_file, 'sample')}, sorted by class (sorted) or shuffled before writing (random).",
             style="dim",
         )
         yield Text(
-            f"I/O: simulated ({found.storage.simulated}), of the slowest process in an epoch of the same plan with samples of {about_bytes(found.sample_bytes)}, on "
-            f"{counted(found.storage.nodes, 'node')} with their part of what all share. Needs: of a node's near tier, to read nothing from the far one; its room here is "
-            f"{found.storage.near_room_shares:g} times a node's part of the data (pinned files are drawn: on average), and near is the share of samples read from there.",
+            f"I/O: simulated ({shuffling.storage.simulated}), of the slowest process in an epoch of the same plan with samples of {about_bytes(shuffling.sample_bytes)}, on "
+            f"{counted(shuffling.storage.nodes, 'node')} with their share of the storage. Needs: space on a node's near tier to avoid the far tier; its capacity here is "
+            f"{shuffling.storage.near_room_shares:g} times a node's share of the data (pinned files are drawn at random), and near is the fraction of samples read from it.",
             style="dim",
         )
-        yield from finding_lines(about_shuffling(found))
+        yield from finding_lines(about_shuffling(shuffling), self.show_all)
 
 
 def _columns(rows: Sequence[ShuffleRow]) -> list[Column]:

@@ -52,10 +52,10 @@ class Summary:
 def summarise(out: str, wanted: MetricOptions, store: RunStore | None = None) -> Summary:
     """Of the runs that are finished; `store`: those of this result, where some were read before."""
     if not os.path.isdir(out) or not has_study(out):
-        raise UserError(f"{out}: is not the result of a study; --metrics is for the --out of a 'tierscope run'")
+        raise UserError(f"{out}: is not the result of a study; --metrics needs the --out of 'tierscope run'")
     store = store or RunStore(out)
     if not store.finished():
-        raise UserError(f"{out}: no run is finished yet; 'tierscope run' with this --out goes on where it stopped")
+        raise UserError(f"{out}: no run has finished yet; 'tierscope run' with this --out resumes it")
     study = read_study(out)
     refuse_other_runs(study, store)
     studies = [point.study for point in sweep.points(study)]
@@ -66,10 +66,12 @@ def summarise(out: str, wanted: MetricOptions, store: RunStore | None = None) ->
             seen.append(Trace(trace.key, trace.about, trace.ranks.select("epoch", "epoch_seconds")))
             yield trace
 
-    found = point_metrics(traces(), wanted)
-    points = [_point(each, wanted, [run for run in seen if run.key.point == each.point]) for each in found]
-    for entry, each in zip(points, found, strict=True):
-        here = studies[each.point]
+    metrics = point_metrics(traces(), wanted)
+    points = [
+        _point(of_point, wanted, [run for run in seen if run.key.point == of_point.point]) for of_point in metrics
+    ]
+    for entry, of_point in zip(points, metrics, strict=True):
+        here = studies[of_point.point]
         entry |= {
             "num_accelerators": here.system.ranks,
             "num_hosts": here.system.nodes,
@@ -83,7 +85,7 @@ def summarise(out: str, wanted: MetricOptions, store: RunStore | None = None) ->
         "study": study.study,
         "kind": seen[0].about.kind,
         "emulated_tiers": list(
-            dict.fromkeys(tier.name for each in studies for tier in each.system.tiers if tier.emulate)
+            dict.fromkeys(tier.name for point_study in studies for tier in point_study.system.tiers if tier.emulate)
         ),
         "hostname": origin.host if origin else None,
         "bytes_per_MB": MB,
@@ -91,18 +93,20 @@ def summarise(out: str, wanted: MetricOptions, store: RunStore | None = None) ->
         **({name: only[name] for name in only if name not in ("point", "sweep")} if only else {"metric": None}),
         "points": points,
     }
-    return Summary(wanted, tuple(found), tuple(studies[each.point].system.ranks for each in found), document)
+    return Summary(
+        wanted, tuple(metrics), tuple(studies[of_point.point].system.ranks for of_point in metrics), document
+    )
 
 
-def _point(each: PointMetrics, wanted: MetricOptions, runs: Sequence[Trace]) -> JsonObject:
+def _point(metrics: PointMetrics, wanted: MetricOptions, runs: Sequence[Trace]) -> JsonObject:
     start, end = _times(runs)
     return {
-        "point": each.point,
-        "sweep": dict(each.sweep),
+        "point": metrics.point,
+        "sweep": dict(metrics.sweep),
         "start": start,
         "end": end,
-        "epochs": len(each.epochs),
-        "metric": metric_json(each, wanted.au),
+        "epochs": len(metrics.epochs),
+        "metric": metric_json(metrics, wanted.au),
     }
 
 
@@ -116,7 +120,7 @@ def _times(runs: Sequence[Trace]) -> tuple[str | None, str | None]:
         ended = datetime.fromisoformat(origin.time)
         slowest = run.table.group_by("epoch").max()["epoch_seconds"]
         spans.append((ended - timedelta(seconds=float(slowest.sum() or 0.0)), ended))
-    first, last = min(begin for begin, _ in spans), max(end for _, end in spans)
+    first, last = min(start for start, _ in spans), max(end for _, end in spans)
     return first.isoformat(timespec="seconds"), last.isoformat(timespec="seconds")
 
 
@@ -131,10 +135,10 @@ def write_summary(out: str, wanted: MetricOptions, store: RunStore | None = None
 def wanted_before(out: str) -> MetricOptions:
     """How the metrics of a result were wanted when it was run; what cannot be read is as if nobody had said anything."""
     try:
-        found = read_typed(os.path.join(out, _NAME), _WRITTEN).wanted
+        written = read_typed(os.path.join(out, _NAME), _WRITTEN).wanted
     except (FileNotFoundError, ResultError):
         return MetricOptions()
-    return MetricOptions(found.au, found.exclude_start_steps, found.exclude_end_steps)
+    return MetricOptions(written.au, written.exclude_start_steps, written.exclude_end_steps)
 
 
 class _WrittenOptions(msgspec.Struct, frozen=True):
@@ -150,4 +154,4 @@ class _WrittenSummary(msgspec.Struct, frozen=True):
     wanted: _WrittenOptions
 
 
-_WRITTEN = DocumentKind(_WrittenSummary, "remove it: every run writes it anew", most_bytes=16 << 20)
+_WRITTEN = DocumentKind(_WrittenSummary, "remove it: every run writes it again", most_bytes=16 << 20)

@@ -4,6 +4,7 @@ Looks come from CSS classes alone, so that a page can give light and dark colour
 There are no font metrics here: widths of text are estimates on the safe side.
 """
 
+import copy
 import math
 import re
 import unicodedata
@@ -14,6 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from tierscope.analysis.breakdown import value_text
+from tierscope.units import format_bytes
 
 WIDTH, HEIGHT = 640.0, 400.0
 FONT = 16.0  # in the units of the drawing: 6 pt when it is printed 8.5 cm wide
@@ -98,6 +100,14 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
+class Size:
+    """Of a drawing, or of a panel of it."""
+
+    width: float = WIDTH
+    height: float = HEIGHT
+
+
+@dataclass(frozen=True, slots=True)
 class Frame:
     """Where the data are drawn."""
 
@@ -110,23 +120,32 @@ class Frame:
 class Canvas:
     """A drawing in the making. Ids begin with its name, so that several drawings can be on one page."""
 
-    def __init__(self, name: str, title: str, description: str) -> None:
+    def __init__(self, name: str, title: str, description: str, size: Size = Size()) -> None:  # noqa: B008  (frozen)
         self.name = name
+        self.size = size
         self._root = ET.Element(
             "svg",
             {
                 "xmlns": "http://www.w3.org/2000/svg",
                 "class": "ts-figure",
-                "viewBox": f"0 0 {short(WIDTH)} {short(HEIGHT)}",
-                "role": "img",
+                "viewBox": f"0 0 {short(size.width)} {short(size.height)}",
+                **({"role": "img"} if title else {"aria-hidden": "true"}),  # without a name it only repeats a text
                 "aria-label": clean(title),
             },
         )
         ET.SubElement(self._root, "title").text = clean(title)
         ET.SubElement(self._root, "desc").text = clean(description)
+        self._whole = self
         self._defs: ET.Element | None = None
         self._hatches: dict[int, str] = {}
-        self.rect(0, 0, WIDTH, HEIGHT, "paper")
+        self.rect(0, 0, size.width, size.height, "paper")
+
+    def inset(self, place: Place, size: Size) -> "Canvas":
+        """A part of the drawing with coordinates of its own; what is drawn on it is in this drawing."""
+        part = copy.copy(self)
+        part.size = size
+        part._root = self._add("g", "inset", transform=f"translate({short(place[0])} {short(place[1])})")
+        return part
 
     def to_text(self) -> str:
         return ET.tostring(self._root, encoding="unicode")
@@ -180,13 +199,11 @@ class Canvas:
     def hatch(self, tier: int) -> str:
         """The id of the hatching in a tier's hue."""
         if tier not in self._hatches:
-            if self._defs is None:
-                self._defs = ET.Element("defs")
-                self._root.insert(2, self._defs)
+            defs = self._definitions()
             self._hatches[tier] = f"{self.name}-hatch-{tier}"
             size = {"width": "7", "height": "7"}
             pattern = ET.SubElement(
-                self._defs,
+                defs,
                 "pattern",
                 {"id": self._hatches[tier], "patternUnits": "userSpaceOnUse", "patternTransform": "rotate(45)", **size},
             )
@@ -194,6 +211,13 @@ class Canvas:
                 ET.SubElement(pattern, "rect", {"class": css, **size})
             ET.SubElement(pattern, "rect", {"class": f"tier{tier}", "width": "2.8", "height": "7"})
         return self._hatches[tier]
+
+    def _definitions(self) -> ET.Element:
+        whole = self._whole
+        if whole._defs is None:
+            whole._defs = ET.Element("defs")
+            whole._root.insert(2, whole._defs)
+        return whole._defs
 
 
 Sample = Callable[[Canvas, float, float], None]  # draws around a place
@@ -210,8 +234,8 @@ class LegendEntry:
 class Legend:
     """Entries in rows from the left; `height` is known before anything is drawn."""
 
-    def __init__(self, entries: Sequence[LegendEntry]) -> None:
-        left, right = 14.0, WIDTH - 14.0
+    def __init__(self, entries: Sequence[LegendEntry], width: float = WIDTH) -> None:
+        left, right = 14.0, width - 14.0
         self._places: list[tuple[float, int, LegendEntry]] = []
         x, row = left, 0
         for entry in entries:
@@ -269,17 +293,20 @@ class SweptAxis:
             needed = max(extents) / self.pitch
             stride = next((stride for stride in _STRIDES if stride >= needed), math.ceil(needed))
             return list(zip(self.places, texts, strict=True))[::stride]
-        found: list[tuple[float, str]] = []
+        labels: list[tuple[float, str]] = []
         last, taken = -math.inf, 0.0
         for place, text, extent in zip(self.places, texts, extents, strict=True):
             if abs(place - last) >= (extent + taken) / 2:
-                found.append((place, text))
+                labels.append((place, text))
                 last, taken = place, extent
-        return found
+        return labels
 
 
 def label(key: str, value: Any) -> str:
-    """A swept value, short enough for an axis."""
+    """A swept value, short enough for an axis; whole bytes in the unit that divides them."""
+    is_size = key.endswith(("_bytes", "transfer_size", "chunk_size", "stripe_size"))
+    if is_size and isinstance(value, int | float) and not isinstance(value, bool) and float(value).is_integer():
+        return format_bytes(int(value))
     text = value_text(key, value)
     if isinstance(value, float) and len(text) > 7:
         return f"{100 * value:.3g}%" if key.rpartition(".")[2] == "cache_rate" else f"{value:.4g}"
@@ -293,7 +320,7 @@ def draw_x_axis(canvas: Canvas, frame: Frame, axis: SweptAxis, title: str, below
         canvas.line((place, frame.bottom), (place, frame.bottom + 4), "axis")
         canvas.text(place, frame.bottom + below + 20, text, "tick middle")
     middle = (frame.left + frame.right) / 2
-    canvas.text(middle, HEIGHT - 9, fit(title, frame.right - frame.left), "middle")
+    canvas.text(middle, canvas.size.height - 9, fit(title, frame.right - frame.left), "middle")
 
 
 def draw_y_axis(canvas: Canvas, frame: Frame, ticks: Sequence[tuple[float, str]], title: str) -> None:

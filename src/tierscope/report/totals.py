@@ -42,7 +42,7 @@ def split_header(facts: LogFacts) -> str:
 
 def totals_rows(totals: Totals, facts: LogFacts) -> Iterator[tuple[str, ClassSums, str]]:
     """A name, its sums, and what of it was split over ranks."""
-    shared = {one.tier.upper(): one for one in facts.shared} if facts.shared_split else {}
+    shared = {files.tier.upper(): files for files in facts.shared} if facts.shared_split else {}
     for name, sums in totals.classes.items():
         if sums.seconds or sums.ops:
             tier = name.rpartition("-")[0]
@@ -56,7 +56,7 @@ def totals_rows(totals: Totals, facts: LogFacts) -> Iterator[tuple[str, ClassSum
             sum(part.bytes or 0 for part in parts.values()),
         )
         if whole.seconds or whole.ops:
-            yield f"{'beside' if name == BESIDE else 'apart'}: {APART_NAMES[name]}", whole, ""
+            yield f"{'not counted' if name == BESIDE else 'separate'}: {APART_NAMES[name]}", whole, ""
 
 
 def _split(shared: SharedFiles, category: str) -> str:

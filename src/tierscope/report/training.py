@@ -11,7 +11,8 @@ from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.statistics import Mean
 from tierscope.analysis.training import PHASES, StorageStall, Training, TrainingPoint
 from tierscope.analysis.wording import Finding
-from tierscope.report.parts import Column, Unit, finding_lines, fitting, table, title_label
+from tierscope.report.findings import finding_lines
+from tierscope.report.parts import Column, Unit, fitting, table, title_label
 from tierscope.units import about_bytes, about_seconds
 
 SHOWN = 5e-4  # a phase that is less of every epoch has no column
@@ -83,15 +84,15 @@ def sentences(training: Training) -> Iterator[str]:
     points = training.points
     clock = "the device's own events" if points[0].by_events else "the host's clock"
     yield (
-        "Samples per second: of all ranks over the longest rank's epoch, mean over repetitions with Student's 95 % interval; the first epoch is apart. "
+        "Samples per second: of all ranks over the longest rank's epoch, mean over repetitions with Student's 95 % interval; without the first epoch. "
         "Variability: the longest over the shortest repetition."
     )
-    yield f"Phases: shares of the longest rank's epoch, by {clock}; busy: the share in which the device computed (forward, backward, optimizer)."
+    yield f"Phases: shares of the longest rank's epoch, by {clock}; busy: the share of time that the device computed (forward, backward, optimizer)."
     most = {name: max(point.beside[name] for point in points) for name in _BESIDE}
     beside = [f"{_BESIDE[name]} up to {about_seconds(seconds)}" for name, seconds in most.items() if seconds > 0]
     if beside:
-        during = ", and all-reduce goes on during backward" if most["exchange"] > 0 else ""
-        yield f"Beside the phases, per epoch, batches added up: {', '.join(beside)}; the loader works ahead, on several at once{during}."
+        during = ", and all-reduce runs during backward" if most["exchange"] > 0 else ""
+        yield f"In parallel, per epoch, summed over batches: {', '.join(beside)}; the loader prefetches several batches at once{during}."
     first, last = points[0].about.first_loss, points[0].about.last_loss
     yield f"Loss of the first and the last step at {sweep_text(points[0].sweep)}: {first:.4g} and {last:.4g}."
 
@@ -100,19 +101,19 @@ def stall_sentences(training: Training) -> Iterator[str]:
     for stall in training.stalls:
         where = f" at {sweep_text(stall.sweep)}" if stall.sweep else ""
         parts = [
-            f"{what} {_difference(found, stall)}"
-            for what, found in (("storage", stall.storage), ("decoding and copying to the device", stall.input))
-            if found is not None
+            f"{what} {_difference(difference, stall)}"
+            for what, difference in (("storage", stall.storage), ("decoding and copying to the device", stall.input))
+            if difference is not None
         ]
-        yield f"An epoch from the tiers takes {about_seconds(stall.seconds)}{where}; of that, by difference: {'; '.join(parts)}."
+        yield f"An epoch from the tiers takes {about_seconds(stall.seconds)}{where}; of that, by comparison: {'; '.join(parts)}."
 
 
-def _difference(found: Mean, stall: StorageStall) -> str:
-    share = percent(found.value / stall.seconds)
-    if found.limits is None:
-        return f"{share} (n={found.n})"
-    low, high = (percent(limit / stall.seconds) for limit in found.limits)
-    return f"{share} ({low} to {high}, 95 %, n={found.n})"
+def _difference(difference: Mean, stall: StorageStall) -> str:
+    share = percent(difference.value / stall.seconds)
+    if difference.limits is None:
+        return f"{share} (n={difference.n})"
+    low, high = (percent(limit / stall.seconds) for limit in difference.limits)
+    return f"{share} ({low} to {high}, 95 %, n={difference.n})"
 
 
 def subtitle(training: Training) -> str:
@@ -127,6 +128,7 @@ class TrainingView:
     parts: Sequence[tuple[str | None, Training]]
     findings: Sequence[Finding]
     given: Conditions
+    show_all: bool = False
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         names, rows = rows_of(self.parts)
@@ -138,7 +140,7 @@ class TrainingView:
         for _, training in self.parts:
             for sentence in stall_sentences(training):
                 yield Text(sentence, style="bold")
-        yield from finding_lines(self.findings)
+        yield from finding_lines(self.findings, self.show_all)
 
 
 def _columns(names: Sequence[str], rows: Sequence[Row]) -> list[Column]:

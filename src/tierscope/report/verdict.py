@@ -1,46 +1,71 @@
 """What a page says first: what bounds the epoch, what is best, what would help, and whether storage matters."""
 
+from dataclasses import replace
+
 import polars as pl
 
 from tierscope.analysis.breakdown import Breakdown, PointGroup, SweepPoint, counted_epochs, sweep_text, value_text
+from tierscope.analysis.feasible import ROOM_KINDS
 from tierscope.analysis.findings import HIDDEN_SHARE
 from tierscope.analysis.goals import GOAL_KINDS
 from tierscope.analysis.worth import worth_sentence
-from tierscope.dataset.holdings import HeldBytes
+from tierscope.predict.whatif import SHOWN_STEP, by_gain
+from tierscope.report.checkpoints import cost_sentences, held_up_sentence
 from tierscope.report.parts import (
     WASTED_PERCENT,
     basis_note,
     bottleneck_stretches,
-    case_views,
-    group_text,
     point_text,
     ranked_groups,
     unranked_sentence,
 )
-from tierscope.report.report_source import ReportSource
-from tierscope.units import about_bytes, about_seconds
+from tierscope.report.report_source import ReportPart, ReportSource
+from tierscope.spec.feasibility import TierRoom
+from tierscope.units import about_bytes, about_seconds, counted
 
-_HELPING_STEP = 50.0
+_MOST_PARTS = 6  # with paragraphs of their own
 _FIRST = (  # without these the rest would be misread
-    *("partial", "running"),
+    *("partial", "inert_key", "running", "elsewhere", *ROOM_KINDS),
     *("training_waits", "training_waits_little", "training_wait_unclear", "training_wait_unknown"),
 )
 
 
 def verdict(source: ReportSource) -> list[str]:
-    """What bounds the epoch, what is best and what that takes, what would help, and whether it matters: a sentence each."""
+    """What bounds the epoch, what is best and what that takes, what would help, and whether it matters: a sentence each; of several cases, a paragraph each."""
     first = [_sentence(finding.text) for finding in source.findings if finding.kind in _FIRST]
     last = [_sentence(finding.text) for finding in source.findings if finding.kind in GOAL_KINDS]
+    held_up = held_up_sentence(source.breakdown)
+    saved = cost_sentences(source.breakdown, source.costs)
+    return [*first, *([held_up] if held_up else []), *_about_parts(source), *saved, *last]
+
+
+def _about_parts(source: ReportSource) -> list[str]:
     breakdown = source.breakdown
-    worth = [
-        f"{group_text(breakdown, group)}{worth_sentence(breakdown, group)}"
-        for group in breakdown.groups
-        if worth_sentence(breakdown, group)
+    if len(breakdown.groups) == 1:
+        return _about(source, source.parts[0])
+    swept = [part for part in source.parts if len(part.breakdown.summary) > 1]
+    shown = swept[:_MOST_PARTS] or source.parts[:1]
+    paragraphs = [f"{_whose(part)}{' '.join(_about(source, part))}" for part in shown]
+    more = len(ranked_groups(breakdown)) - sum(part.breakdown.best.is_possible for part in shown)
+    also = (
+        [f"{counted(more, 'more group')} of points, each with its own best: see the numbers below."] if more > 0 else []
+    )
+    unranked = unranked_sentence(breakdown)
+    return [*paragraphs, *also, *([unranked] if unranked else [])]
+
+
+def _about(source: ReportSource, part: ReportPart) -> list[str]:
+    """A part as if nothing else had been run."""
+    alone = part.breakdown
+    group = alone.groups[0]
+    keys = [
+        key for key in alone.sweep_keys if any(point.sweep[key] != alone.best.sweep[key] for point in alone.summary)
     ]
-    bests = [*(_best(source, group) for group in ranked_groups(breakdown)), unranked_sentence(breakdown)]
-    bottlenecks = [f"{whose}{_bottleneck(view)}" for whose, view in case_views(breakdown)]
-    sentences = [*first, *worth, *bottlenecks, *bests, _helping(source), _mattering(source), *last]
-    return [sentence for sentence in sentences if sentence]
+    varying = alone if len(source.breakdown.groups) == 1 else replace(alone, sweep_keys=tuple(keys))
+    has_best = group.best.is_possible and (len(alone.summary) > 1 or len(source.breakdown.groups) == 1)
+    best = _best(source, varying, group) if has_best else ""
+    texts = (worth_sentence(alone, group), _bottleneck(varying), best, _helping(part), _mattering(source, part))
+    return [sentence for sentence in texts if sentence]
 
 
 def _sentence(text: str) -> str:
@@ -50,7 +75,7 @@ def _sentence(text: str) -> str:
 def _bottleneck(breakdown: Breakdown) -> str:
     best = breakdown.best
     if best.bottleneck is None:
-        return "There was no I/O at the best point, so nothing there bounds the epoch."
+        return "There was no I/O at the best point, so there is no bottleneck."
     share = 100 * best.classes[best.bottleneck] / best.io.median
     of = f"{share:.0f} % of the slowest process's I/O time"
     stretches = list(bottleneck_stretches(breakdown))
@@ -58,12 +83,11 @@ def _bottleneck(breakdown: Breakdown) -> str:
         where = " at the best point" if len(breakdown.summary) > 1 else ""
         return f"{best.bottleneck} is the bottleneck{where}: {of}."
     if len(stretches) == 1:
-        return f"{best.bottleneck} is the bottleneck all along the sweep: {of} at the best point."
+        return f"{best.bottleneck} is the bottleneck throughout the sweep: {of} at the best point."
     return f"The bottleneck moves along the sweep: {', then '.join(stretches)}. At the best point {best.bottleneck} is {of}."
 
 
-def _best(source: ReportSource, group: PointGroup) -> str:
-    breakdown = source.breakdown
+def _best(source: ReportSource, breakdown: Breakdown, group: PointGroup) -> str:
     best = group.best
     low, high = about_seconds(best.io.low), about_seconds(best.io.high)
     spread = f"{low} to {high}, {best.io.kind}, n={best.io.n}" if best.io.has_spread else f"n={best.io.n}"
@@ -71,83 +95,88 @@ def _best(source: ReportSource, group: PointGroup) -> str:
     if not breakdown.sweep_keys:
         return f"The slowest process has {io}."
     if len(breakdown.summary) == 1:
-        return f"At {sweep_text(best.sweep)}, the only point, the slowest process has {io}{_takes(source, best)}."
+        return f"At {sweep_text(best.sweep)}, the only point, the slowest process has {io}{_takes(best)}."
     rate_only = breakdown.sweep_keys == ("cache_rate",)
     what = (
         f"cache rate is {value_text('cache_rate', best.sweep['cache_rate'])}"
         if rate_only
-        else f"point is {point_text(breakdown, best.sweep)}"
+        else f"point is {point_text(source.breakdown, best.sweep)}"
     )
     if breakdown.ranked_by == "epoch" and best.epoch is not None:
         io = f"{about_seconds(best.epoch.median)} per epoch and {io}"
-    whose = group_text(breakdown, group)
-    the = "the" if whose else "The"
-    return f"{whose}{the} best {what}, with {io}{_takes(source, best)}{_equal(source, group)}."
+    return f"The best {what}, with {io}{_takes(best)}{_equal(group)}."
 
 
-def _takes(source: ReportSource, point: SweepPoint) -> str:
+def _takes(point: SweepPoint) -> str:
     """How much has to be held for it."""
-    held = (source.held or {}).get(source.breakdown.summary.index(point), {})
-    parts = [_amount(tier, amount) for tier, amount in held.items()]
-    return f"; that takes {' and '.join(parts)}" if parts else ""
+    feasibility = point.feasibility
+    parts = [_amount(room) for room in feasibility.tiers if room.needed] if feasibility else []
+    return f"; that needs {' and '.join(parts)}" if parts else ""
 
 
-def _amount(tier: str, held: HeldBytes) -> str:
-    if held.by_node is not None:
-        return f"{about_bytes(held.by_node)} on {tier} of every node"
-    return f"{about_bytes(held.in_all)} on {tier} in all"
+def _amount(room: TierRoom) -> str:
+    where = "in total" if room.bytes_per_node is None else "on every node"
+    return f"{about_bytes(room.needed)} on {room.tier} {where}"
 
 
-def _equal(source: ReportSource, group: PointGroup) -> str:
+def _equal(group: PointGroup) -> str:
     """The smallest cache rate that does as well, for all that is known."""
     equal = group.smallest_equal
     if equal is None or equal is group.best:
         return ""
-    return f". {value_text('cache_rate', equal.sweep['cache_rate'])} cannot be told from it{_takes(source, equal)}"
+    return f". {value_text('cache_rate', equal.sweep['cache_rate'])} is statistically indistinguishable{_takes(equal)}"
 
 
-def _helping(source: ReportSource) -> str:
-    helping = sorted(source.estimate.sensitivity, key=lambda each: each.change_percent[_HELPING_STEP])
+def _whose(part: ReportPart) -> str:
+    """Before a sentence about one of several parts."""
+    case = part.breakdown.groups[0].case
+    return "" if not part.name else f"Case {part.name}: " if case == part.name else f"Points of {part.name}: "
+
+
+def _helping(part: ReportPart) -> str:
+    helping = by_gain(part.estimate.sensitivity, part.breakdown.best.classes)
     first, *others = helping
-    if -first.change_percent[_HELPING_STEP] < WASTED_PERCENT:
-        return (
-            f"No class by itself would help: {_HELPING_STEP:g} % more of any takes less than {WASTED_PERCENT:g} % off."
-        )
-    gain = -first.change_percent[_HELPING_STEP]
+    if -first.change_percent[SHOWN_STEP] < WASTED_PERCENT:
+        return f"No single class would help: {SHOWN_STEP:g} % more throughput saves less than {WASTED_PERCENT:g} %."
+    gain = -first.change_percent[SHOWN_STEP]
     what = "epoch" if first.measure == "epoch" else "time"
     rest = [
-        f"{each.class_name} {-each.change_percent[_HELPING_STEP]:.1f} %"
-        for each in others
-        if -each.change_percent[_HELPING_STEP] >= WASTED_PERCENT
+        f"{sensitivity.class_name} {-sensitivity.change_percent[SHOWN_STEP]:.1f} %"
+        for sensitivity in others
+        if -sensitivity.change_percent[SHOWN_STEP] >= WASTED_PERCENT
     ]
-    after = f", {', '.join(rest)}" if rest else "; nothing else helps by itself"
-    whose = group_text(source.breakdown, source.breakdown.groups[0])
-    return f"{whose}Faster {first.class_name} would help most: {_HELPING_STEP:g} % more takes about {gain:.1f} % off the best {what}{after}."
+    after = f", {', '.join(rest)}" if rest else "; no other class helps alone"
+    return f"Faster {first.class_name} would help most: {SHOWN_STEP:g} % more throughput saves about {gain:.1f} % of the best {what}{after}."
 
 
-def _mattering(source: ReportSource) -> str:
+def _mattering(source: ReportSource, part: ReportPart) -> str:
     """Storage against compute."""
-    best = source.breakdown.best
+    best = part.breakdown.best
     if best.compute_seconds is None:
         return ""
     if best.compute_seconds > 0:
         return _waiting(source, best, best.compute_seconds)
-    steps = _steps(source.times.epochs)
+    steps = _steps(source.times.epochs.filter(pl.lit(True), *_at(best)))
     if not steps or not best.io.median:
         return ""
-    return f"No compute was emulated: storage would be hidden once a step computes longer than {about_seconds(best.io.median / steps)}."
+    return f"No compute was emulated: storage would be hidden if a step computed longer than {about_seconds(best.io.median / steps)}."
+
+
+def _at(point: SweepPoint) -> list[pl.Expr]:
+    return [pl.col(name).eq_missing(value) for name, value in point.sweep.items()]
 
 
 def _waiting(source: ReportSource, best: SweepPoint, compute_seconds: float) -> str:
-    same = [pl.col(name).eq_missing(value) for name, value in best.sweep.items()]
-    known = source.times.epochs.filter(pl.lit(True), *same).drop_nulls(["stall_seconds", "epoch_seconds"])
+    known = source.times.epochs.filter(pl.lit(True), *_at(best)).drop_nulls(["stall_seconds", "epoch_seconds"])
     known = known.filter(pl.col("epoch").is_in(list(counted_epochs(known["epoch"]))))
     whole = float(known["epoch_seconds"].sum())
     if whole <= 0 or not best.io.median:
         return ""
     share = float(known["stall_seconds"].sum()) / whole
-    hidden = "compute hides the storage" if share < HIDDEN_SHARE else "storage is not hidden"
-    return f"With {about_seconds(compute_seconds)} of compute, ranks waited for data {100 * share:.1f} % of an epoch at the best point: {hidden}."
+    stood = float(known["checkpoint_seconds"].fill_null(0.0).sum()) / whole
+    saves = f" and paused for checkpoints {100 * stood:.1f} %" if stood else ""
+    hidden = "compute hides storage" if share + stood < HIDDEN_SHARE else "storage is not hidden"
+    return f"With {about_seconds(compute_seconds)} of compute, ranks waited for data {100 * share:.1f} %{saves} of an epoch at the best point: {hidden}."
 
 
 def _steps(epochs: pl.DataFrame) -> int:

@@ -25,14 +25,14 @@ def build_section(section_type: type[T], node: Node, path: str = "", also: Seque
     values: dict[str, Any] = dict(given)
     for name, field in known.items():
         full = _join(path, name)
-        found = mapping.get(name)
+        child_node = mapping.get(name)
         match field.meta:
             case Section(type=inner):
-                values[field.name] = build_section(inner, found or Node({}, node.where), full)
+                values[field.name] = build_section(inner, child_node or Node({}, node.where), full)
             case NamedSections(type=inner):
-                values[field.name] = _build_named(inner, found, node, full)
-            case Key() if found is not None:
-                values[field.name] = read_value(field.meta, found, full)
+                values[field.name] = _build_named(inner, child_node, node, full)
+            case Key() if child_node is not None:
+                values[field.name] = read_value(field.meta, child_node, full)
             case Key() if field.required:
                 raise SpecError(f"{node.where}: {full} is missing; {field.meta.help}: add it")
     return section_type(**values)
@@ -48,7 +48,7 @@ def read_value(key: Key, node: Node, path: str) -> Any:
     if node.value is None:
         if isinstance(key.kind, Optional):
             return None
-        raise SpecError(f"{node.where}: {path} has no value; {key.help}: give one or remove the key")
+        raise SpecError(f"{node.where}: {path} has no value; {key.help}: add a value or remove the key")
     try:
         return key.kind.parse(node.value)
     except ValueError as error:
@@ -60,7 +60,7 @@ def _joined(kind: GoalKind, node: Node, path: str) -> Node:
     texts: dict[str, str | None] = {}
     for name, child in node.value.items():
         if isinstance(child.value, dict | list):
-            raise SpecError(f"{child.where}: {path}.{name} must be a single value, like {{epoch: 10 min}}")
+            raise SpecError(f"{child.where}: {path}.{name} must be a single value, e.g. {{epoch: 10 min}}")
         texts[name] = child.value
     try:
         return Node(kind.joined(texts), node.where)
@@ -72,16 +72,16 @@ def _show(text: str) -> str:
     return text if len(text) <= 80 else text[:77] + "…"
 
 
-def _build_named(inner: type[T], found: Node | None, parent: Node, path: str) -> tuple[T, ...]:
-    if found is None:
+def _build_named(inner: type[T], named: Node | None, parent: Node, path: str) -> tuple[T, ...]:
+    if named is None:
         raise SpecError(f"{parent.where}: {path} is missing; name at least one storage tier and its path")
-    mapping = _mapping(found, path)
+    mapping = _mapping(named, path)
     if not mapping:
-        raise SpecError(f"{found.where}: {path} is empty; name at least one storage tier and its path")
+        raise SpecError(f"{named.where}: {path} is empty; name at least one storage tier and its path")
     for name, child in mapping.items():
         if not re.fullmatch(r"[a-z][a-z0-9_]{0,15}", name):
             raise SpecError(
-                f"{child.where}: {path}.{name}: a tier's name must be small letters, digits and '_', 16 at most"
+                f"{child.where}: {path}.{name}: a tier name must be lower-case letters, digits and '_', at most 16"
             )
     return tuple(build_section(inner, child, _join(path, name), name=name) for name, child in mapping.items())
 

@@ -29,7 +29,7 @@ def written_cases(node: Node | None, paths: list[str]) -> Written:
         return {}
     if not isinstance(node.value, dict):
         raise SpecError(
-            f"{node.where}: cases must map names to keys and values, like small: {{num_files_train: 64, batch_size: 4}}"
+            f"{node.where}: cases must map names to keys and values, e.g. small: {{num_files_train: 64, batch_size: 4}}"
         )
     return {name: _written(name, child, paths) for name, child in node.value.items()}
 
@@ -37,22 +37,22 @@ def written_cases(node: Node | None, paths: list[str]) -> Written:
 def _written(name: str, node: Node, paths: list[str]) -> Mapping[str, Node]:
     if not _NAME.fullmatch(name):
         raise SpecError(
-            f"{node.where}: cases: {name[:40]!r} cannot name a case; use letters, digits, '-', '_' and '.', 32 at most, "
-            "with a letter or a digit first"
+            f"{node.where}: cases: {name[:40]!r} is not a valid case name; use letters, digits, '-', '_' and '.', at most 32, "
+            "starting with a letter or digit"
         )
     if node.value is not None and not isinstance(node.value, dict):
         raise SpecError(
-            f"{node.where}: cases.{name} must map keys to values, like {{num_files_train: 64, batch_size: 4}}"
+            f"{node.where}: cases.{name} must map keys to values, e.g. {{num_files_train: 64, batch_size: 4}}"
         )
-    found: dict[str, Node] = {}
+    by_path: dict[str, Node] = {}
     for short, child in (node.value or {}).items():
         path = keys.resolve(short, paths, f"{child.where}: cases.{name}")
         if path in SET_ONCE:
             raise SpecError(f"{child.where}: cases.{name}.{short}: {path} is set once for the study; remove it here")
-        if path in found:
+        if path in by_path:
             raise SpecError(f"{child.where}: cases.{name}.{short}: {path} is set twice; remove one")
-        found[path] = child
-    return found
+        by_path[path] = child
+    return by_path
 
 
 def with_one_case(root: Node, cases: Written, name: str, where: str) -> Node:
@@ -83,18 +83,18 @@ def with_common_keys(root: Node, cases: Written) -> Node:
 def read_cases(study: Study, written: Written, leaves: Mapping[str, Key], where: str) -> tuple[StudyCase, ...]:
     """Checked values. Refused: a key that is also swept, and two cases that are the same study."""
     swept = {axis.path for axis in study.sweep}
-    found: dict[Study, StudyCase] = {}
+    cases: dict[Study, StudyCase] = {}
     for name, nodes in written.items():
         for path, node in nodes.items():
             if path in swept:
                 raise SpecError(
-                    f"{node.where}: cases.{name}: {path} is also swept; leave it out of the case or of the sweep"
+                    f"{node.where}: cases.{name}: {path} is also swept; remove it from the case or the sweep"
                 )
         case = StudyCase(
             name, {path: read_value(leaves[path], node, f"cases.{name}.{path}") for path, node in nodes.items()}
         )
-        same = found.setdefault(dump.in_case(study, case), case)
+        same = cases.setdefault(dump.in_case(study, case), case)
         if same is not case:
             raise SpecError(f"{where}: cases {same.name} and {name} are the same study; remove one, or change a key")
-    refuse_too_many(study.sweep, len(found), where)
-    return tuple(found.values())
+    refuse_too_many(study.sweep, len(cases), where)
+    return tuple(cases.values())

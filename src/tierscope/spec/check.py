@@ -9,7 +9,7 @@ from tierscope.spec.framework_check import framework_problems
 from tierscope.spec.lustre_check import lustre_problems
 from tierscope.spec.model_check import model_problems
 from tierscope.spec.problem import Problem
-from tierscope.spec.study import Dataset, Hdf5Layout, Reader, Statistics, Study, Tier
+from tierscope.spec.study import Checkpoint, Dataset, Hdf5Layout, Reader, Statistics, Study, Tier
 from tierscope.units import counted
 
 MAX_SAMPLES = 2**60  # a sample's number must fit into 64 bits, with room for arithmetic
@@ -29,7 +29,7 @@ def _problems(study: Study) -> Iterator[Problem]:
             f"{files} = {dataset.num_files_train} makes {counted(dataset.samples, 'sample')} with num_samples_per_file; "
             f"at most {MAX_SAMPLES}: lower one of them",
         )
-    if dataset.samples < system.ranks:
+    if dataset.samples < system.ranks and study.workload.reader.rank_reads == "share":
         yield Problem(
             files,
             f"{files} = {dataset.num_files_train} makes {counted(dataset.samples, 'sample')} for {counted(system.ranks, 'rank')} "
@@ -38,7 +38,7 @@ def _problems(study: Study) -> Iterator[Problem]:
     if placement.cache_rate > 0 and len(system.tiers) == 1:
         yield Problem(
             "placement.cache_rate",
-            f"placement.cache_rate = {placement.cache_rate:g} but there is one tier only; add a nearer tier or set it to 0",
+            f"placement.cache_rate = {placement.cache_rate:g} but there is only one tier; add a nearer tier or set it to 0",
         )
     yield from _policy_problems(study)
     home = system.tiers[-1]
@@ -56,51 +56,41 @@ def _problems(study: Study) -> Iterator[Problem]:
 
 
 def _dataset_problems(study: Study) -> Iterator[Problem]:
-    dataset, reader, ranks = study.workload.dataset, study.workload.reader, study.system.ranks
+    dataset, reader = study.workload.dataset, study.workload.reader
     key = "workload.dataset"
     form = FORMATS[dataset.format]
     if form.options != "hdf5" and dataset.hdf5 != Hdf5Layout():
         yield Problem(
             f"{key}.hdf5",
-            f"{key}.hdf5 says how HDF5 files are laid out, but format = {dataset.format}; set hdf5, or remove it",
+            f"{key}.hdf5 describes HDF5 files, but format = {dataset.format}; set hdf5, or remove it",
         )
     yield from _statistics_problems(dataset)
     if dataset.record_length_bytes_stdev > dataset.record_length_bytes:
         yield Problem(
             f"{key}.record_length_bytes_stdev",
             f"{key}.record_length_bytes_stdev = {dataset.record_length_bytes_stdev} is more than record_length_bytes = {dataset.record_length_bytes}, "
-            "and no sample has less than a byte; lower it",
+            "but a sample has at least one byte; lower it",
         )
     mapped = next((tier.name for tier in study.system.tiers if tier.emulate), None)
     if form.mapped and mapped:
         yield Problem(
             f"{key}.format",
-            f"{key}.format = {dataset.format}, but tier {mapped} is emulated: {dataset.format.upper()} maps its files, and nothing can hold up a page; set another format",
-        )
-    if reader.file_access == "multi" and dataset.num_files_train % ranks:
-        yield Problem(
-            f"{key}.num_files_train",
-            f"{key}.num_files_train = {dataset.num_files_train} does not divide over {ranks} ranks, and with file_access: multi "
-            "each reads whole files; set a multiple of them, or file_access: shared",
+            f"{key}.format = {dataset.format}, but tier {mapped} is emulated: {dataset.format.upper()} maps its files, and page faults cannot be delayed; set another format",
         )
     yield from _offset_problems(reader)
+    yield from _rank_reads_problems(reader)
 
 
 def _statistics_problems(dataset: Dataset) -> Iterator[Problem]:
     key, wanted = "workload.dataset.statistics", dataset.statistics
     if wanted == Statistics():
         return
-    if not FORMATS[dataset.format].in_memory:
-        yield Problem(
-            key,
-            f"{key} is what samples made in memory are drawn from, but format = {dataset.format}; set synthetic, or remove it",
-        )
     if wanted.file_bytes is None:
-        yield Problem(key, f"{key} has reads, but file_bytes is not given; add it")
+        yield Problem(key, f"{key} has reads, but file_bytes is not set; add it")
     elif wanted.read_bytes is not None and wanted.read_bytes > wanted.file_bytes:
         yield Problem(
             f"{key}.read_bytes",
-            f"{key}.read_bytes = {wanted.read_bytes} is more than file_bytes = {wanted.file_bytes}; lower it, or raise that",
+            f"{key}.read_bytes = {wanted.read_bytes} is more than file_bytes = {wanted.file_bytes}; lower it, or raise file_bytes",
         )
 
 
@@ -110,11 +100,22 @@ def _offset_problems(reader: Reader) -> Iterator[Problem]:
     if reader.sample_shuffle != "offset":
         return
     if reader.shuffle == "off":
-        yield Problem(key, f"{key} = offset draws batches at random, but shuffle = off; set one of them otherwise")
+        yield Problem(key, f"{key} = offset draws batches at random, but shuffle = off; change one of them")
     if reader.file_access == "multi":
         yield Problem(
-            key, f"{key} = offset deals out batches, but with file_access: multi files are; set one of them otherwise"
+            key, f"{key} = offset distributes batches, but file_access: multi distributes files; change one of them"
         )
+
+
+def _rank_reads_problems(reader: Reader) -> Iterator[Problem]:
+    """Whoever reads everything shares nothing."""
+    if reader.rank_reads == "share":
+        return
+    key = "workload.reader.rank_reads"
+    others = {"file_access": ("multi", "collective"), "shuffle": ("local", "chunked"), "sample_shuffle": ("offset",)}
+    for name, values in others.items():
+        if (value := getattr(reader, name)) in values:
+            yield Problem(key, f"{key} = all, but {name} = {value} divides the samples among ranks; change one of them")
 
 
 def _train_problems(study: Study) -> Iterator[Problem]:
@@ -128,13 +129,13 @@ def _train_problems(study: Study) -> Iterator[Problem]:
     if reader.computation_threads and reader.preprocess == "none":
         key = "workload.reader.computation_threads"
         yield Problem(
-            key, f"{key} = {reader.computation_threads}, but preprocess = none; set it, or remove the threads"
+            key, f"{key} = {reader.computation_threads}, but preprocess = none; set preprocess, or remove the threads"
         )
     elif reader.computation_threads and not reader.read_threads:
         key = "workload.reader.computation_threads"
         yield Problem(
             key,
-            f"{key} = {reader.computation_threads}, but read_threads = 0: one thread reads and preprocesses; raise that, or remove these",
+            f"{key} = {reader.computation_threads}, but read_threads = 0: one thread reads and preprocesses; raise read_threads, or remove this key",
         )
     varies = train.computation_time_distribution
     key = "workload.train.computation_time_stdev"
@@ -146,7 +147,7 @@ def _train_problems(study: Study) -> Iterator[Problem]:
     if varies in ("normal", "uniform") and not train.computation_time_stdev:
         yield Problem(
             "workload.train.computation_time_distribution",
-            f"workload.train.computation_time_distribution = {varies}, but computation_time_stdev is not given; add it",
+            f"workload.train.computation_time_distribution = {varies}, but computation_time_stdev is not set; add it",
         )
 
 
@@ -158,12 +159,47 @@ def _checkpoint_problems(study: Study) -> Iterator[Problem]:
     if checkpoint.zero_stage and checkpoint.mode != "all_ranks":
         yield Problem(
             f"{key}.zero_stage",
-            f"{key}.zero_stage = {checkpoint.zero_stage} spreads the state over ranks, but mode = {checkpoint.mode}; set mode: all_ranks",
+            f"{key}.zero_stage = {checkpoint.zero_stage} splits the state over ranks, but mode = {checkpoint.mode}; set mode: all_ranks",
+        )
+    yield from _split_problems(checkpoint, key)
+    if checkpoint.drain and checkpoint.tier in (None, tiers[-1]):
+        yield Problem(
+            f"{key}.drain",
+            f"{key}.drain = true copies checkpoints to the last tier, but tier = {checkpoint.tier or tiers[-1]} is the last; set a nearer one, or drain: false",
         )
     if checkpoint.zero_stage and checkpoint.model_parameters is None:
         yield Problem(
             f"{key}.zero_stage",
-            f"{key}.zero_stage = {checkpoint.zero_stage}, but model_parameters is not given; add it",
+            f"{key}.zero_stage = {checkpoint.zero_stage}, but model_parameters is not set; add it",
+        )
+
+
+def _split_problems(checkpoint: Checkpoint, key: str) -> Iterator[Problem]:
+    """A model that is split over ranks needs all of them, and a size; and stages have layers."""
+    split = next(
+        (
+            f"{name} = {value}"
+            for name in ("tensor_parallel", "pipeline_parallel", "data_parallel")
+            if (value := getattr(checkpoint, name)) not in (None, 1)
+        ),
+        None,
+    )
+    name = (split or "").partition(" ")[0]
+    if split and checkpoint.mode != "all_ranks":
+        yield Problem(
+            f"{key}.{name}",
+            f"{key}.{split} splits the model over ranks, but mode = {checkpoint.mode}; set mode: all_ranks",
+        )
+    if split and checkpoint.model_parameters is None:
+        yield Problem(f"{key}.{name}", f"{key}.{split}, but model_parameters is not set; add it")
+    layers = checkpoint.transformer.num_layers
+    if layers and checkpoint.model_parameters is None:
+        path = f"{key}.transformer.num_layers"
+        yield Problem(path, f"{path} = {layers}, but model_parameters is not set; add it")
+    if layers and checkpoint.pipeline_parallel > layers:
+        yield Problem(
+            f"{key}.pipeline_parallel",
+            f"{key}.pipeline_parallel = {checkpoint.pipeline_parallel}, but the model has {counted(layers, 'layer')}; lower it",
         )
 
 
@@ -177,23 +213,23 @@ def _policy_problems(study: Study) -> Iterator[Problem]:
         count = "one tier only" if tiers == 1 else f"{tiers} tiers"
         yield Problem(
             key,
-            f"{key} = {policy}, but there is a system of {count}; it works between two tiers: set pinned, or give two",
+            f"{key} = {policy}, but the system has {count}; it needs two tiers: set pinned, or use two",
         )
     if policy == "first-touch" and reader.read_ahead == "all":
         yield Problem(
             key,
-            f"{key} = first-touch keeps what is read for later epochs, but with workload.reader.read_ahead: all they read nothing; set pinned, or read_ahead: batches",
+            f"{key} = first-touch keeps files for later epochs, but with workload.reader.read_ahead: all those read nothing; set pinned, or read_ahead: batches",
         )
     if policy == "partition" and reader.shuffle != "local":
         yield Problem(
             key,
-            f"{key} = partition, but workload.reader.shuffle = {reader.shuffle}; ranks keep their shares with shuffle: local only: set it, or another policy",
+            f"{key} = partition, but workload.reader.shuffle = {reader.shuffle}; ranks keep their shares only with shuffle: local: set it, or another policy",
         )
     if policy == "clairvoyant" and dataset.num_samples_per_file > 1:
         yield Problem(
             key,
             f"{key} = clairvoyant, but num_samples_per_file = {dataset.num_samples_per_file}; "
-            "fetching ahead is simulated for files of one sample: set that, or another policy",
+            "prefetching is simulated only for files with one sample: set 1, or another policy",
         )
 
 
@@ -214,11 +250,11 @@ def _reader_problems(study: Study) -> Iterator[Problem]:
     if in_python:
         yield Problem(name, f"{text} needs the native loader; set data_loader: native or io_engine: pread")
     if reader.read_threads == 0:
-        yield Problem(name, f"{text} needs reading threads, but read_threads = 0; raise it or set io_engine: pread")
+        yield Problem(name, f"{text} needs read threads, but read_threads = 0; raise it or set io_engine: pread")
     if emulated:
         yield Problem(
             name,
-            f"{text}, but tier {emulated} is emulated: its queues hold up a thread that waits for each operation; set io_engine: pread",
+            f"{text}, but tier {emulated} is emulated: emulation needs a thread that waits for each operation; set io_engine: pread",
         )
 
 
@@ -233,7 +269,7 @@ def _native_problems(study: Study) -> Iterator[Problem]:
     if unread := reads_in_python(study):
         yield Problem(
             unread.partition(" ")[0],
-            f"{unread}, which the native loader does not read; set workload.reader.{wanted}: {fix}",
+            f"{unread}, which the native loader does not support; set workload.reader.{wanted}: {fix}",
         )
     for tier in study.system.tiers:
         if name := python_only(tier):
@@ -249,26 +285,29 @@ def _tier_problems(tier: Tier, nearer: tuple[Tier, ...]) -> Iterator[Problem]:
     key = f"system.tiers.{tier.name}"
     same = next((other.name for other in nearer if other.path == tier.path), None)
     if same:
-        yield Problem(f"{key}.path", f"{key}.path = {tier.path}; tier {same} has the same: give each its own directory")
+        yield Problem(
+            f"{key}.path", f"{key}.path = {tier.path}; tier {same} has the same path: use a separate directory for each"
+        )
     if tier.visible_to == "global" and "{node}" in tier.path:
         yield Problem(
-            f"{key}.path", f"{key}.path = {tier.path}; a tier that is visible to all nodes cannot depend on {{node}}"
+            f"{key}.path", f"{key}.path = {tier.path}; the path of a tier visible to all nodes cannot contain {{node}}"
         )
     if tier.emulate and not has_rate(tier):
         yield Problem(f"{key}.emulate", f"{key}.emulate = true, but the tier has no rate; {GIVE_RATES}")
     if tier.emulate and tier.storage not in ("directory", "emulated"):
         yield Problem(
             f"{key}.storage",
-            f"{key}.storage = {tier.storage}, but emulate = true, and only directories are emulated; remove one of them",
+            f"{key}.storage = {tier.storage}, but emulate = true, and only directories can be emulated; remove one of them",
         )
     if tier.storage == "emulated" and not tier.emulate:
         yield Problem(f"{key}.storage", f"{key}.storage = emulated, but emulate = false; set emulate: true instead")
     if tier.gateway_shared_by is not None and tier.gateway_bandwidth is None:
         yield Problem(
             f"{key}.gateway_shared_by",
-            f"{key}.gateway_shared_by = {tier.gateway_shared_by}, but gateway_bandwidth is not given; add it",
+            f"{key}.gateway_shared_by = {tier.gateway_shared_by}, but gateway_bandwidth is not set; add it",
         )
     yield from _server_problems(tier)
+    yield from _queue_problems(tier)
 
 
 def _server_problems(tier: Tier) -> Iterator[Problem]:
@@ -281,15 +320,29 @@ def _server_problems(tier: Tier) -> Iterator[Problem]:
     if tier.stripe_count > tier.servers:
         yield problem("stripe_count", f"a device has {counted(tier.servers, 'server')}; lower it or raise servers")
     if tier.metadata_variation and not tier.metadata_ops:
-        yield problem("metadata_variation", "metadata_ops is not given, so nothing can vary; add it")
+        yield problem("metadata_variation", "metadata_ops is not set, so nothing can vary; add it")
     if tier.service_variation and not servers_limit(tier):
-        yield problem(
-            "service_variation", "no rate of a server is given, so nothing can vary; add read_ops or bandwidth"
-        )
+        yield problem("service_variation", "no server rate is set, so nothing can vary; add read_ops or bandwidth")
     if tier.metadata_ops or servers_limit(tier):
         return
-    missing = "no rate of a server is given; add metadata_ops, read_ops or bandwidth"
+    missing = "no server rate is set; add metadata_ops, read_ops or bandwidth"
     if tier.discipline == "sharing":
         yield problem("discipline", missing)
     if tier.background:
         yield problem("background", missing)
+
+
+def _queue_problems(tier: Tier) -> Iterator[Problem]:
+    """Keys of queues that are not there."""
+    key = f"system.tiers.{tier.name}"
+    links = (tier.bandwidth, tier.node_bandwidth, tier.device_bandwidth, tier.gateway_bandwidth)
+    for name, what in (("credit", "make up for idle time"), ("quota_period", "hand out portions")):
+        if getattr(tier, name) and not servers_limit(tier):
+            text = "no server rate is set, so no server is ever busy; add read_ops or bandwidth"
+            yield Problem(f"{key}.{name}", f"{key}.{said(tier, name)}, but {text}")
+        if getattr(tier, name) and tier.discipline == "sharing":
+            text = f"discipline = sharing, and only fifo servers {what}; set fifo"
+            yield Problem(f"{key}.{name}", f"{key}.{said(tier, name)}, but {text}")
+    if tier.open_bytes and not any(links):
+        text = "no bandwidth is set, so bytes take no time; add bandwidth"
+        yield Problem(f"{key}.open_bytes", f"{key}.{said(tier, 'open_bytes')}, but {text}")

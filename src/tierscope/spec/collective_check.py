@@ -22,7 +22,7 @@ def collective_problems(study: Study) -> Iterator[Problem]:
         )
 
     if dataset.num_files_train > 1:
-        why = "all ranks read one file together"
+        why = "all ranks read a single file together"
         yield problem(f"{_DATASET}.num_files_train", dataset.num_files_train, why, "1 and more num_samples_per_file")
     if not FORMATS[dataset.format].collective:
         fix = " or ".join(FORMATS.where(lambda form: form.collective))
@@ -32,9 +32,11 @@ def collective_problems(study: Study) -> Iterator[Problem]:
     for name, values in wanted.items():
         value = getattr(reader, name)
         if value not in values:
-            why = "each rank reads by itself, batch by batch, in step with the others"
-            yield problem(f"{_READER}.{name}", str(value).lower(), why, " or ".join(str(one).lower() for one in values))
+            why = "all ranks read batch by batch, in step"
+            yield problem(
+                f"{_READER}.{name}", str(value).lower(), why, " or ".join(str(allowed).lower() for allowed in values)
+            )
     for tier in study.system.tiers:
         if tier.emulate:
-            why = "MPI's library reads, and nothing can hold it up"
+            why = "the MPI library reads, and its reads cannot be delayed"
             yield problem(f"system.tiers.{tier.name}.emulate", "true", why, "false")

@@ -20,8 +20,8 @@ _SHAPE = ("model", "framework", "workflow", "dataset")
 _OURS = ("study", "system", "placement", "cases", "sweep")
 _BESIDE = ("hydra", "defaults")  # of Hydra, beside the workload
 _OVERRIDE = re.compile(r"\+\+(workload|hydra)\.(\w+(?:\.\w+)*)=(.*)", re.DOTALL)
-_OWN_DATA = "dataset: Tierscope generates its own files, as many, as large and in the same format; DLIO's are not read"
-_SYNC = "train: after every step all ranks wait for one another, as in DLIO (train.sync: step)"
+_OWN_DATA = "dataset: Tierscope generates its own files of the same number, size and format; DLIO's files are not read"
+_SYNC = "train: all ranks synchronise after every step, as in DLIO (train.sync: step)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class Converted:
     root: Node
     notes: tuple[str, ...]
     wanted: MetricOptions
+    generates_only: bool = False
 
 
 def is_dlio(root: Node) -> bool:
@@ -57,7 +58,8 @@ def convert(root: Node, source: str, overrides: Sequence[str] = (), own_system: 
             apply(making, node)
     for family in FAMILIES:
         family(making)
-    return Converted(making.tree, (_OWN_DATA, _SYNC, *making.notes), making.wanted)
+    own = (_OWN_DATA, _SYNC) if making.flag("workflow.train", default=True) else ()
+    return Converted(making.tree, (*own, *making.notes), making.wanted, making.generates_only)
 
 
 def notes_of(study: Study) -> Iterator[str]:
@@ -65,7 +67,7 @@ def notes_of(study: Study) -> Iterator[str]:
     dataset, reader = study.workload.dataset, study.workload.reader
     left = dataset.samples // study.system.ranks % reader.batch_size
     if left and study.workload.train.total_training_steps is None:
-        yield f"reader.batch_size: the last step of a rank has {counted(left, 'sample')}; DLIO leaves such a step out"
+        yield f"reader.batch_size: the last step of a rank has {counted(left, 'sample')}; DLIO drops such a step"
 
 
 def _unwrapped(root: Node) -> Node:
@@ -75,7 +77,7 @@ def _unwrapped(root: Node) -> Node:
     for name in _OURS:
         if name in body:
             raise SpecError(
-                f"{body[name].where}: {name}: only a study of ours has it, and no file of DLIO; run it as it is"
+                f"{body[name].where}: {name}: is a key of a Tierscope study, not of a DLIO file; it needs no conversion: run it without --dlio"
             )
     if "workload" in body:
         inner = body.pop("workload")
@@ -83,13 +85,15 @@ def _unwrapped(root: Node) -> Node:
             raise SpecError(f"{inner.where}: workload must be a mapping of keys to values")
         for name, node in body.items():
             if name not in _BESIDE:
-                raise SpecError(f"{node.where}: {name}: is beside workload; DLIO's keys are inside it: move it there")
+                raise SpecError(f"{node.where}: {name}: is outside workload; DLIO keys belong inside it: move it there")
         body |= inner.value or {}
     if "model" in body and isinstance(body["model"].value, str):
         body["model"] = Node({"name": body["model"]}, body["model"].where)
     if "data_reader" in body:
         if "reader" in body:
-            raise SpecError(f"{body['data_reader'].where}: data_reader: is the old name of reader; remove one of them")
+            raise SpecError(
+                f"{body['data_reader'].where}: data_reader: is the former name of reader; remove one of them"
+            )
         body["reader"] = body.pop("data_reader")
     return Node(body, root.where)
 
@@ -108,7 +112,7 @@ def _overridden(body: Node, overrides: Sequence[str]) -> Node:
         section, key, text = match.groups()
         if not text.strip():
             raise SpecError(
-                f"{override}: no value is given; write it as ++{section}.{key}=VALUE, with null for DLIO's default"
+                f"{override}: has no value; write it as ++{section}.{key}=VALUE, with null for DLIO's default"
             )
         path = key.split(".") if section == "workload" else ["hydra", *key.split(".")]
         path = ["reader", *path[1:]] if path[0] == "data_reader" else path
@@ -151,9 +155,7 @@ def _refuse_interpolation(path: str, node: Node) -> None:
     for child in children:
         _refuse_interpolation(path, child)
     if isinstance(node.value, str) and re.search(r"\$\{\w*[.:]", node.value):
-        raise SpecError(
-            f"{node.where}: {path} = {node.value[:80]}; Hydra's ${{…}} is not filled in here: write the value"
-        )
+        raise SpecError(f"{node.where}: {path} = {node.value[:80]}; Hydra's ${{…}} is not expanded: write the value")
 
 
 def _suggest(name: str, prefix: str) -> str:
@@ -168,5 +170,5 @@ def _suggest(name: str, prefix: str) -> str:
 
 def _name(making: Making, source: str) -> str:
     """Of the model, or else of the file, in letters that may be in a path."""
-    found = making.text("model.name") or os.path.splitext(os.path.basename(source))[0]
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", found).strip("-._")[:64] or "dlio"
+    name = making.text("model.name") or os.path.splitext(os.path.basename(source))[0]
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")[:64] or "dlio"

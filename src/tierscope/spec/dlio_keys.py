@@ -21,13 +21,13 @@ from tierscope.units import counted
 
 TIER = "gfs"
 _DATASET, _READER, _TRAIN = "workload.dataset", "workload.reader", "workload.train"
-_OWN_LOADER = "no framework is needed: files are read by Tierscope's own loader (reader.data_loader: auto)"
-_NO_EVALUATION = "nothing is evaluated here"
-_LAYOUT = "how our Parquet files are laid out is fixed: a column of bytes, a row group per sample"
-_HANDED = "samples are handed over as they were read, without resizing them"
-_MADE = "our own files are generated once, checked and kept; nothing needs to be said about it"
-_ELSEWHERE = "object stores are not read here; copy the data to a filesystem, or give its mount point"
-_CUSTOM = "classes of yours are not loaded; 'tierscope trace' measures any command, DLIO's too"
+_OWN_LOADER = "no framework needed: Tierscope's own loader reads the files (reader.data_loader: auto)"
+_NO_EVALUATION = "evaluation is not supported"
+_LAYOUT = "the layout of Parquet files is fixed: a column of bytes, a row group per sample"
+_HANDED = "samples are not resized"
+_MADE = "files are always generated once, checked and kept"
+_ELSEWHERE = "object stores are not supported; copy the data to a filesystem, or use a mount point"
+_CUSTOM = "your own classes are not loaded; use 'tierscope trace' to measure any command, including DLIO"
 
 DEFAULTS = {  # of DLIO, where they are not ours
     f"{_DATASET}.num_files_train": "8",
@@ -104,13 +104,6 @@ def _steps(making: Making, node: Node) -> None:
         making.put(f"{_TRAIN}.total_training_steps", text, node.where)
 
 
-def _trained(making: Making, _node: Node) -> None:
-    if not making.flag("workflow.train", default=True):
-        making.refuse(
-            "workflow.train", "a study always trains; 'tierscope generate' only generates its data: remove the key"
-        )
-
-
 def _loader_noted(making: Making, _node: Node) -> None:
     making.note("reader.data_loader", _OWN_LOADER)
 
@@ -126,7 +119,7 @@ def _in_memory(making: Making, node: Node) -> None:
 _FORMATS = {theirs: name for name, form in FORMATS.entries.items() for theirs in form.dlio}
 _LOADERS = [theirs for loader in LOADERS.entries.values() for theirs in loader.dlio]
 _IN_MEMORY = FORMATS.where(lambda form: form.in_memory)[0]
-_DALI = "NVIDIA's DALI is not used here; set ++workload.reader.data_loader=pytorch to read the same files without it"
+_DALI = "NVIDIA DALI is not supported; set ++workload.reader.data_loader=pytorch to read the same files without it"
 
 
 def _format(making: Making, node: Node) -> None:
@@ -149,21 +142,21 @@ _DATASET_RULES = (
     Rule(
         "dataset.data_folder",
         MAPPED,
-        "below OUT where it is relative, else FOLDER/tierscope",
+        "below OUT if relative, otherwise FOLDER/tierscope",
         (f"system.tiers.{TIER}.path",),
     ),
     _choice(
         Rule(
             "dataset.format",
             MAPPED,
-            "indexed_binary, mmap_indexed_binary and hdf5_opt refused",
+            "indexed_binary, mmap_indexed_binary and hdf5_opt are rejected",
             (f"{_DATASET}.format",),
         ),
         dict.fromkeys(_FORMATS, _format),
         {
-            "hdf5_opt": "is not written here; set hdf5",
-            "indexed_binary": "is not written here; set another format, like npy",
-            "mmap_indexed_binary": "is not written here; set another format, like npy",
+            "hdf5_opt": "is not supported; set hdf5",
+            "indexed_binary": "is not supported; set another format, like npy",
+            "mmap_indexed_binary": "is not supported; set another format, like npy",
         },
     ),
     _same("dataset.num_files_train", f"{_DATASET}.num_files_train"),
@@ -181,18 +174,20 @@ _DATASET_RULES = (
     _noted("dataset.record_length_resize", _HANDED),
     Rule("dataset.record_dims", MAPPED, "their product, in bytes", (f"{_DATASET}.record_length_bytes",), whole=True),
     Rule("dataset.record_element_type", MAPPED, "with record_dims", (f"{_DATASET}.record_length_bytes",)),
-    _noted("dataset.record_element_bytes", "record_element_type says it"),
+    _noted("dataset.record_element_bytes", "set by record_element_type"),
     _same("dataset.num_subfolders_train", f"{_DATASET}.num_subfolders_train"),
     _noted("dataset.num_subfolders_eval", _NO_EVALUATION),
-    Rule("dataset.compression", MAPPED, "gzip and lzf of hdf5; others refused", (f"{_DATASET}.hdf5.compression",)),
+    Rule(
+        "dataset.compression", MAPPED, "gzip and lzf with hdf5; others are rejected", (f"{_DATASET}.hdf5.compression",)
+    ),
     Rule("dataset.compression_level", MAPPED, "of hdf5 with gzip", (f"{_DATASET}.hdf5.compression_level",)),
     Rule("dataset.enable_chunking", MAPPED, "of hdf5, with chunk_size", (f"{_DATASET}.hdf5.chunk_size",)),
     Rule("dataset.chunk_size", MAPPED, "of hdf5, with enable_chunking", (f"{_DATASET}.hdf5.chunk_size",)),
     Rule("dataset.hdf5.chunk_dims", MAPPED, "their product, in bytes", (f"{_DATASET}.hdf5.chunk_size",), whole=True),
-    Rule("dataset.hdf5.num_dset_per_record", REFUSED, "more than 1: all samples of a file lie in one array"),
-    _noted("dataset.hdf5.max_shape", "our arrays have the shape of what is in them", whole_=True),
+    Rule("dataset.hdf5.num_dset_per_record", REFUSED, "more than 1: all samples of a file are in one array"),
+    _noted("dataset.hdf5.max_shape", "arrays have the shape of their content", whole_=True),
     _noted("dataset.file_prefix", "our files are numbered"),
-    _noted("dataset.keep_files", "data stays after a run; remove OUT, or the tier's directory, to be rid of it"),
+    _noted("dataset.keep_files", "data is kept after a run; 'tierscope clean --data OUT' deletes it"),
     _noted("dataset.generation_buffer_size", _MADE),
     _noted("dataset.data_gen_method", _MADE),
     _refused("dataset.parquet.columns", _LAYOUT, whole_=True),
@@ -206,7 +201,7 @@ _READER_RULES = (
         Rule(
             "reader.data_loader",
             MAPPED,
-            "synthetic: format synthetic; pytorch and tensorflow: read by our own loader; others refused",
+            "synthetic: format synthetic; pytorch and tensorflow: Tierscope's own loader; others are rejected",
             (f"{_DATASET}.format",),
         ),
         {**dict.fromkeys(_LOADERS, _loader_noted), "synthetic": _in_memory},
@@ -214,7 +209,7 @@ _READER_RULES = (
             "dali": _DALI,
             "native_dali": _DALI,
             "custom": _CUSTOM,
-            "none": "something must read; set pytorch or tensorflow",
+            "none": "a loader is required; set pytorch or tensorflow",
             "daos_pytorch": _ELSEWHERE,
         },
     ),
@@ -228,16 +223,16 @@ _READER_RULES = (
     _same("reader.prefetch_size", f"{_READER}.prefetch_size", "batches of a rank"),
     _shuffle("file_shuffle"),
     _shuffle("sample_shuffle"),
-    _noted("reader.shuffle_size", "samples are shuffled over the whole dataset, not in a buffer"),
+    _noted("reader.shuffle_size", "samples are shuffled over the whole dataset, not within a buffer"),
     _choice(
         Rule(
             "reader.file_access",
             MAPPED,
-            "multi, shared, or collective of one hdf5 file under MPI; others refused",
+            "multi, shared, or collective for one hdf5 file under MPI; others are rejected",
             (f"{_READER}.file_access",),
         ),
         dict.fromkeys(("multi", "shared", "collective"), _access),
-        dict.fromkeys(("mpio", "posix"), "is not done here; must be multi, shared or collective"),
+        dict.fromkeys(("mpio", "posix"), "is not supported; must be multi, shared or collective"),
     ),
     _choice(
         Rule("reader.read_type", MAPPED, "on_demand: batches; memory: all", (f"{_READER}.read_ahead",)),
@@ -249,7 +244,7 @@ _READER_RULES = (
     Rule(
         "reader.preprocess_time",
         MAPPED,
-        "a core is kept busy for it; a time that varies refused",
+        "emulated by a busy core; varying times are rejected",
         (f"{_READER}.preprocess", f"{_READER}.preprocess_time"),
         whole=True,
     ),
@@ -266,7 +261,11 @@ _TIMES = tuple(f"{_TRAIN}.computation_time{part}" for part in ("", "_stdev", "_d
 _TRAIN_RULES = (
     _same("train.epochs", f"{_TRAIN}.epochs"),
     Rule(
-        "train.computation_time", MAPPED, "constant, normal, uniform or exponential; others refused", _TIMES, whole=True
+        "train.computation_time",
+        MAPPED,
+        "constant, normal, uniform or exponential; others are rejected",
+        _TIMES,
+        whole=True,
     ),
     Rule("train.computation_time_stdev", MAPPED, "normal", _TIMES[1:]),
     Rule(
@@ -284,8 +283,13 @@ _OTHER_RULES = (
     Rule("model.name", MAPPED, "names the results", ("study",)),
     _noted("model.type", "says nothing about what is read"),
     _choice(Rule("framework", NOTED, _OWN_LOADER, ()), dict.fromkeys(_LOADERS, _framework_noted), {}),
-    _noted_flag("workflow.generate_data", "data that is missing is always generated first, and is not generated twice"),
-    Rule("workflow.train", REFUSED, "False: a study always trains", (), _trained),
+    _noted_flag("workflow.generate_data", "missing data is always generated first, and only once"),
+    Rule(
+        "workflow.train",
+        MAPPED,
+        "False: with workflow.checkpoint, only checkpoints are written; otherwise data is only generated",
+        (f"{_DATASET}.format", f"{_TRAIN}.total_training_steps"),
+    ),
     _refused_if_on(
         "workflow.evaluation",
         "evaluation is not run here; turn it off with ++workload.workflow.evaluation=False",
@@ -293,22 +297,24 @@ _OTHER_RULES = (
     ),
     Rule("workflow.checkpoint", MAPPED, "turns workload.checkpoint on", ("workload.checkpoint",)),
     _refused_if_on(
-        "workflow.profiling", "give --profiler darshan or dftracer instead, and set it to False", "nobody else profiles"
+        "workflow.profiling",
+        "use --profiler darshan or dftracer instead, and set it to False",
+        "no other profiler is used",
     ),
     _noted_flag("workflow.debug", "there is no debugger to wait for"),
     *(
         _noted(f"evaluation.{name}", _NO_EVALUATION, whole_=True)
         for name in ("eval_time", "eval_time_stdev", "eval_after_epoch", "epochs_between_evals")
     ),
-    _noted("profiling.profiler", "--profiler says who measures"),
-    _noted("profiling.iostat_devices", "--profiler says who measures", whole_=True),
-    _noted("output.folder", "--out says where results go"),
-    _noted("output.log_file", "--out says where results go"),
+    _noted("profiling.profiler", "--profiler chooses the profiler"),
+    _noted("profiling.iostat_devices", "--profiler chooses the profiler", whole_=True),
+    _noted("output.folder", "results go to --out"),
+    _noted("output.log_file", "results go to --out"),
     Rule("output.metric.exclude_start_steps", MAPPED, "of AU in summary.json", ()),
     Rule("output.metric.exclude_end_steps", MAPPED, "of AU in summary.json", ()),
     Rule("metric.au", MAPPED, "the goal, and that of AU in summary.json (--au)", ("goal",)),
     _choice(
-        Rule("storage.storage_type", REFUSED, "local, local_fs and parallel_fs are directories; others refused"),
+        Rule("storage.storage_type", REFUSED, "local, local_fs and parallel_fs are directories; others are rejected"),
         dict.fromkeys(
             ("local", "local_fs", "parallel_fs"),
             lambda making, _node: making.note("storage.storage_type", "a directory"),
@@ -319,8 +325,8 @@ _OTHER_RULES = (
     _refused("storage.storage_options", _ELSEWHERE, whole_=True),
     _refused("storage.storage_library", _ELSEWHERE),
     _noted("storage.post_generation_settle_seconds", _MADE),
-    _noted("hydra", "Hydra's own settings; --out says where results go", whole_=True),
-    _refused("defaults", "names other files, which are not read; give the file of the workload", whole_=True),
+    _noted("hydra", "Hydra's own settings; results go to --out", whole_=True),
+    _refused("defaults", "refers to other files, which are not read; use the file of the workload", whole_=True),
 )
 
 RULES = {
@@ -352,27 +358,27 @@ def _record_length(making: Making) -> None:
         making.put(f"{_DATASET}.record_length_bytes", str(nbytes), making.where(path))
         for name in lengths:
             if f"dataset.{name}" in making.given:
-                making.note(f"dataset.{name}", "record_dims says it")
+                making.note(f"dataset.{name}", "set by record_dims")
         if making.text(stdev, "0") != "0":
-            making.refuse(stdev, "records of record_dims are all alike; remove one of them")
+            making.refuse(stdev, "records with record_dims have equal sizes; remove one of them")
         return
     if "dataset.record_element_type" in making.given:
-        making.note("dataset.record_element_type", "of record_dims, which is not given; records are bytes")
-    for found, name, usual in (
+        making.note("dataset.record_element_type", "applies to record_dims, which is not set; records are bytes")
+    for source, name, usual in (
         (_one_of(making, lengths), "record_length_bytes", "65536"),
         (stdev, "record_length_bytes_stdev", "0"),
     ):
-        text = making.text(found, usual)
+        text = making.text(source, usual)
         if whole(text) != text:
-            making.note(found, f"rounded to {counted(int(whole(text)), 'byte')}")
-        making.put(f"{_DATASET}.{name}", whole(text), making.where(found))
+            making.note(source, f"rounded to {counted(int(whole(text)), 'byte')}")
+        making.put(f"{_DATASET}.{name}", whole(text), making.where(source))
 
 
 def _one_of(making: Making, names: tuple[str, str]) -> str:
     """The path under which it is given, by today's name or the old one."""
     given = [f"dataset.{name}" for name in names if f"dataset.{name}" in making.given]
     if len(given) > 1:
-        making.refuse(given[1], f"{given[0]} says it too; remove one")
+        making.refuse(given[1], f"{given[0]} sets it too; remove one")
     return given[0] if given else f"dataset.{names[0]}"
 
 
@@ -382,7 +388,7 @@ def _hdf5(making: Making) -> None:
     compression = making.text("dataset.compression", "none")
     if compression != "none":
         if not is_hdf5 or compression not in ("gzip", "lzf"):
-            making.refuse("dataset.compression", "only HDF5 files are compressed here, by gzip or lzf; set none")
+            making.refuse("dataset.compression", "compression is supported only for HDF5, with gzip or lzf; set none")
         making.put(f"{_DATASET}.hdf5.compression", compression, making.where("dataset.compression"))
     elif "dataset.compression" in making.given:
         making.note("dataset.compression", "nothing is compressed")
@@ -394,9 +400,9 @@ def _hdf5(making: Making) -> None:
             making.note("dataset.compression_level", "only gzip has levels")
     several = "dataset.hdf5.num_dset_per_record"
     if making.read(several, Integer(1, 10**6), "arrays of a record", 1) > 1:
-        making.refuse(several, "all samples of a file lie in one array here; set 1")
+        making.refuse(several, "all samples of a file are in one array; set 1")
     if several in making.given:
-        making.note(several, "all samples of a file lie in one array")
+        making.note(several, "all samples of a file are in one array")
     _chunks(making, is_hdf5)
 
 
@@ -423,25 +429,25 @@ def _chunks(making: Making, is_hdf5: bool) -> None:
 
 
 def _times(making: Making) -> None:
-    found = read_time(making, "train.computation_time")
+    computing = read_time(making, "train.computation_time")
     where = making.where("train.computation_time")
-    making.put(_TIMES[0], repr(found.mean), where)
-    if found.distribution != "constant":
-        making.put(_TIMES[2], found.distribution, where)
-    if found.stdev:
-        making.put(_TIMES[1], repr(found.stdev), where)
+    making.put(_TIMES[0], repr(computing.mean), where)
+    if computing.distribution != "constant":
+        making.put(_TIMES[2], computing.distribution, where)
+    if computing.stdev:
+        making.put(_TIMES[1], repr(computing.stdev), where)
     path, threads = "reader.preprocess_time", "reader.computation_threads"
     before = read_time(making, path)
     if before.distribution != "constant":
         stdev = f"{path}_stdev"
         making.refuse(
             stdev if stdev in making.given else path,
-            "preprocessing takes every sample the same time here; set a number",
+            "preprocessing takes the same time for every sample; set a number",
         )
     if before.mean:
         making.put(f"{_READER}.preprocess", "busy", making.where(path))
         making.put(f"{_READER}.preprocess_time", repr(before.mean), making.where(path))
-        making.note(path, "DLIO sleeps for it; here a core is kept busy")
+        making.note(path, "DLIO sleeps; Tierscope keeps a core busy")
         if threads in making.given:
             making.put(f"{_READER}.computation_threads", making.text(threads), making.where(threads))
         return
@@ -461,11 +467,11 @@ def _paths(making: Making) -> None:
     if not making.own_system:
         for path in (root, folder):
             if path in making.given:
-                making.note(path, "the tiers of --system have paths of their own")
+                making.note(path, "the tiers of --system have their own paths")
         return
     joined = os.path.normpath(os.path.join(making.text(root) or ".", making.text(folder) or "data"))
     if joined.startswith(".."):
-        making.refuse(given, "leads out of the results directory; give an absolute path")
+        making.refuse(given, "points outside the results directory; use an absolute path")
     absolute = os.path.isabs(joined) or joined.startswith(("$", "~"))
     path = os.path.join(joined, "tierscope") if absolute else os.path.join("{out}", joined)
     making.put(f"system.tiers.{TIER}.path", path, making.where(given))

@@ -45,6 +45,7 @@ class Making:
     tree: Node
     own_system: bool
     wanted: MetricOptions = field(default_factory=MetricOptions)
+    generates_only: bool = False  # nothing is trained, and no checkpoint is written
     _notes: dict[str, list[str]] = field(default_factory=dict)
 
     def put(self, path: str, value: str | None, where: str) -> None:
@@ -85,10 +86,10 @@ class Making:
         """A list of whole numbers above 0."""
         value = self.given[path].value
         texts = [child.value for child in value] if isinstance(value, list) else [value]
-        found = [int(text) for text in texts if isinstance(text, str) and text.isdecimal() and 0 < len(text) <= 15]
-        if len(found) != len(texts) or 0 in found or not found:
-            self.refuse(path, "must be a list of whole numbers above 0, like [256, 256]")
-        return found
+        numbers = [int(text) for text in texts if isinstance(text, str) and text.isdecimal() and 0 < len(text) <= 15]
+        if len(numbers) != len(texts) or 0 in numbers or not numbers:
+            self.refuse(path, "must be a list of whole numbers above 0, e.g. [256, 256]")
+        return numbers
 
 
 def is_off(text: str) -> bool:

@@ -25,16 +25,16 @@ def read_time(making: Making, path: str) -> Time:
     apart = making.given.get(f"{path}_stdev")
     stdev = amount(f"{path}_stdev", apart) if apart is not None else 0.0
     if node is None:
-        found = Time(0.0)
+        time = Time(0.0)
     elif isinstance(node.value, dict):
-        found = _drawn(path, node)
+        time = _drawn(path, node)
     else:
-        found = Time(amount(path, node))
+        time = Time(amount(path, node))
     if not stdev:
-        return found
-    if found.distribution not in ("constant", "normal"):
-        making.refuse(f"{path}_stdev", f"but {path} is {found.distribution}; remove one of them")
-    return Time(found.mean, stdev, "normal")
+        return time
+    if time.distribution not in ("constant", "normal"):
+        making.refuse(f"{path}_stdev", f"but {path} is {time.distribution}; remove one of them")
+    return Time(time.mean, stdev, "normal")
 
 
 def _drawn(path: str, node: Node) -> Time:
@@ -44,7 +44,7 @@ def _drawn(path: str, node: Node) -> Time:
     kind = named.value if isinstance(named.value, str) else "…"
     if kind not in _PARTS:
         known = f"must be one of {', '.join(_PARTS)}"
-        reason = f"is not drawn here; {known}" if kind in _OTHERS else known
+        reason = f"is not supported; {known}" if kind in _OTHERS else known
         raise SpecError(f"{named.where}: {path}.type = {kind[:80]}; {reason}")
     wanted = _PARTS[kind]
     for name, child in parts.items():
@@ -67,5 +67,5 @@ def _of(kind: str, values: dict[str, float], node: Node, path: str) -> Time:
         return Time(values["mean"], stdev, kind if stdev else "constant")
     low, high = values["min"], values["max"]
     if low > high:
-        raise SpecError(f"{node.where}: {path}.min = {low:g} is more than {path}.max = {high:g}; exchange them")
+        raise SpecError(f"{node.where}: {path}.min = {low:g} is more than {path}.max = {high:g}; swap them")
     return Time((low + high) / 2, (high - low) / math.sqrt(12), kind if high > low else "constant")

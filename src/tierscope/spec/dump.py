@@ -4,13 +4,13 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import yaml
 
 from tierscope.jsonable import SweepValues
 from tierscope.spec import keys, schema
-from tierscope.spec.build import build_section
+from tierscope.spec.build import read_value
 from tierscope.spec.goal import Goal
 from tierscope.spec.kinds import Kind
 from tierscope.spec.schema import Key, NamedSections, Section
@@ -40,8 +40,10 @@ def section_lines(section: Any, depth: int = 0, comments: bool = False) -> Itera
             case Key(kind=kind, help=help_):
                 yield _commented(f"{pad}{field.yaml}: {_written(kind, value)}", help_, comments)
             case Section(help=help_):
-                yield _commented(f"{pad}{field.yaml}:", help_, comments)
-                yield from section_lines(value, depth + 1, comments)
+                inside = list(section_lines(value, depth + 1, comments))
+                if inside:  # else none of its keys is written
+                    yield _commented(f"{pad}{field.yaml}:", help_, comments)
+                yield from inside
             case NamedSections(help=help_):
                 yield _commented(f"{pad}{field.yaml}:", help_, comments)
                 for named in value:
@@ -127,10 +129,21 @@ def with_settings(study: Study, settings: SweepValues) -> Study:
     leaves = _leaves(study)
     texts = {path: _text(leaves[path].kind, value) for path, value in settings.items()}
     where = "sweep: " + ", ".join(f"{path} = {scalar(text)}" for path, text in texts.items())
-    tree = to_tree(study, where)
     for path, text in texts.items():
-        tree = tree.set(path.split("."), Node(text, where))
-    return build_section(Study, tree)
+        study = _replaced(study, path.split("."), read_value(leaves[path], Node(text, where), path))
+    return replace(study, cases=(), sweep=())
+
+
+def _replaced(section: T, path: list[str], value: Any) -> T:
+    """The section with the value of one key: all others were checked when they were read."""
+    field = next(field for field in schema.fields(type(section)) if field.yaml == path[0])
+    old = getattr(section, field.name)
+    match field.meta:
+        case Section():
+            value = _replaced(old, path[1:], value)
+        case NamedSections():
+            value = tuple(_replaced(named, path[2:], value) if named.name == path[1] else named for named in old)
+    return cast(T, replace(cast(Any, section), **{field.name: value}))
 
 
 def in_case(study: Study, case: StudyCase) -> Study:

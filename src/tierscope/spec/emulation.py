@@ -12,12 +12,17 @@ RATES = (
     "metadata_latency",
     "read_ops",
     "bandwidth",
+    "write_ops",
+    "write_bandwidth",
     "node_bandwidth",
     "device_bandwidth",
     "gateway_bandwidth",
     "latency",
+    "stream_bandwidth",
+    "file_open_ops",
 )
-GIVE_RATES = f"give {', '.join(RATES[:-1])} or {RATES[-1]}"
+_USUAL = RATES[: RATES.index("latency")]
+GIVE_RATES = f"add {', '.join(_USUAL)} or latency"
 _LINKS = ("gateway_bandwidth", "node_bandwidth", "device_bandwidth")
 
 
@@ -36,8 +41,8 @@ def has_rate(tier: Tier) -> bool:
 
 
 def servers_limit(tier: Tier) -> bool:
-    """Whether a read takes time of an object server."""
-    return bool(tier.read_ops or tier.bandwidth)
+    """Whether a read or a write takes time of an object server."""
+    return bool(tier.read_ops or tier.bandwidth or tier.write_ops or tier.write_bandwidth)
 
 
 def python_only(tier: Tier) -> str | None:
@@ -52,10 +57,15 @@ def _python_only(tier: Tier) -> Iterator[str]:
         yield "metadata_variation"
     if servers_limit(tier) and min(tier.stripe_count, tier.servers) > 1:
         yield "stripe_count"
-    if servers_limit(tier) and tier.service_variation:
-        yield "service_variation"
     if (tier.metadata_ops or servers_limit(tier)) and tier.discipline == "sharing":
         yield "discipline"
+    if servers_limit(tier):
+        yield from [name for name in ("service_variation", "credit", "quota_period") if getattr(tier, name)]
+    if (servers_limit(tier) or any(getattr(tier, name) for name in _LINKS)) and tier.open_bytes:
+        yield "open_bytes"
+    yield from (name for name in ("file_open_ops", "stream_bandwidth") if getattr(tier, name))
+    if servers_limit(tier) and tier.servers > 1 and tier.layout == "hash":
+        yield "layout"
     yield from [name for name in _LINKS if getattr(tier, name)][1:]
 
 

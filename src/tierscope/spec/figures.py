@@ -1,5 +1,6 @@
 """What is known of a system's numbers: where each comes from, and how far it may be off."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -7,16 +8,16 @@ from tierscope.errors import SpecError
 from tierscope.spec import keys, schema
 from tierscope.spec.build import read_value
 from tierscope.spec.dump import scalar
-from tierscope.spec.kinds import Bounded, Kind, Optional
+from tierscope.spec.kinds import Bounded, Bytes, Integer, Kind, Optional
 from tierscope.spec.schema import Key, Section
 from tierscope.spec.study import System
 from tierscope.spec.tree import Node
 from tierscope.units import closest
 
-KINDS = {"source": "where it was published", "assumed": "why so much", "fitted": "to what"}
+KINDS = {"source": "where it was published", "assumed": "why this value", "fitted": "to what"}
 MAX_DRAWS = 200
 _MOST_TEXT = 1000
-_EXAMPLE = 'tiers.gfs.bandwidth: {assumed: "why so much", low: 1 GB/s, high: 3 GB/s}'
+_EXAMPLE = 'tiers.gfs.bandwidth: {assumed: "why this value", low: 1 GB/s, high: 3 GB/s}'
 
 Number = int | float
 Draw = Mapping[str, Number]  # by key path
@@ -49,7 +50,8 @@ def nearest(key: Key, value: float) -> float:
     """A number that was computed, as near as a file may have it."""
     kind = _given(key)
     assert isinstance(kind, Bounded)
-    return kind.nearest(value)
+    rounded = kind.nearest(value)
+    return round(rounded) if isinstance(kind, Integer | Bytes) and math.isfinite(rounded) else rounded
 
 
 def numbers(system: System) -> dict[str, Number | None]:
@@ -81,21 +83,21 @@ def read_figures(node: Node | None, system: System) -> dict[str, KnownFigure]:
     if node is None or node.value is None:
         return {}
     if not isinstance(node.value, dict):
-        raise SpecError(f"{node.where}: figures must map keys to what is known of them, like {_EXAMPLE}")
+        raise SpecError(f"{node.where}: figures must map keys to their source, e.g. {_EXAMPLE}")
     values, known = numbers(system), number_keys(system)
-    found = {}
+    figures = {}
     for path, child in node.value.items():
         _refuse_unknown(path, child.where, "figures", known)
-        found[path] = _read_figure(child, path, known[path], values[path])
-    return found
+        figures[path] = _read_figure(child, path, known[path], values[path])
+    return figures
 
 
 def _read_figure(node: Node, path: str, key: Key, value: Number | None) -> KnownFigure:
     place = f"{node.where}: figures.{path}"
     if value is None:
-        raise SpecError(f"{place}: the system has no {path}; give it a value or remove the figure")
+        raise SpecError(f"{place}: the system has no {path}; set it or remove the figure")
     if not isinstance(node.value, dict):
-        raise SpecError(f"{place} must be a mapping, like {_EXAMPLE}")
+        raise SpecError(f"{place} must be a mapping, e.g. {_EXAMPLE}")
     for name, child in node.value.items():
         if name not in (*KINDS, "low", "high"):
             guess = closest(name, [*KINDS, "low", "high"])
@@ -103,7 +105,7 @@ def _read_figure(node: Node, path: str, key: Key, value: Number | None) -> Known
             raise SpecError(f"{child.where}: figures.{path}.{name}: unknown key; {hint}")
     kinds = [name for name in node.value if name in KINDS]
     if len(kinds) != 1:
-        problem = f"is {' and '.join(kinds)}" if kinds else "does not say where the number comes from"
+        problem = f"is {' and '.join(kinds)}" if kinds else "has no source"
         raise SpecError(f"{place} {problem}; give one of {', '.join(KINDS)}")
     (kind,) = kinds
     text = _read_text(node.value[kind], f"figures.{path}.{kind}", KINDS[kind])
@@ -114,7 +116,7 @@ def _read_figure(node: Node, path: str, key: Key, value: Number | None) -> Known
 
 def _read_text(node: Node, path: str, asked: str) -> str:
     if not isinstance(node.value, str) or not (text := " ".join(node.value.split())):
-        raise SpecError(f"{node.where}: {path} has no text; say {asked}")
+        raise SpecError(f"{node.where}: {path} has no text; write {asked}")
     if len(text) > _MOST_TEXT or not text.isprintable():
         raise SpecError(f"{node.where}: {path} must be printable text of at most {_MOST_TEXT} characters")
     return text
@@ -123,16 +125,16 @@ def _read_text(node: Node, path: str, asked: str) -> str:
 def _read_end(node: Node, path: str, end: str, kind: str, key: Key) -> Number | None:
     """An end of the interval. A missing one is told from an open one (null)."""
     assert isinstance(node.value, dict)
-    found = node.value.get(end)
-    if found is None:
+    child = node.value.get(end)
+    if child is None:
         if kind == "source" and "low" not in node.value and "high" not in node.value:
             return None
-        raise SpecError(f"{node.where}: figures.{path}.{end} is missing; give low and high")
-    if found.value is None and kind == "fitted":
+        raise SpecError(f"{node.where}: figures.{path}.{end} is missing; set low and high")
+    if child.value is None and kind == "fitted":
         return None
-    number: Number | None = read_value(key, found, f"figures.{path}.{end}")
+    number: Number | None = read_value(key, child, f"figures.{path}.{end}")
     if number is None:
-        raise SpecError(f"{found.where}: figures.{path}.{end} has no value; only what is fitted may have an open end")
+        raise SpecError(f"{child.where}: figures.{path}.{end} has no value; only fitted figures may be open-ended")
     return number
 
 
@@ -141,7 +143,7 @@ def _refuse_interval(
 ) -> None:
     low, value, high = ends
     if kind == "fitted" and low is None and high is None:
-        raise SpecError(f"{place} is open at both ends; give low or high")
+        raise SpecError(f"{place} is open at both ends; set low or high")
     if low is not None and high is not None and low > high:
         raise SpecError(f"{place}: low = {key.kind.format(low)} is above high = {key.kind.format(high)}; swap them")
     if (low is not None and value < low) or (high is not None and value > high):
@@ -171,15 +173,17 @@ def read_draws(node: Node | None, system: System, figures: Mapping[str, KnownFig
 
 def _read_draw(node: Node, name: str, known: Mapping[str, Key], figures: Mapping[str, KnownFigure]) -> Draw:
     if not isinstance(node.value, dict) or not node.value:
-        raise SpecError(f"{node.where}: {name} must map keys to values, like tiers.gfs.metadata_ops: 900/s")
+        raise SpecError(f"{node.where}: {name} must map keys to values, e.g. tiers.gfs.metadata_ops: 900/s")
     draw: dict[str, Number] = {}
     for path, child in node.value.items():
         _refuse_unknown(path, child.where, name, known)
         if path not in figures or figures[path].kind != "fitted":
-            raise SpecError(f"{child.where}: {name}.{path}: only what is fitted is drawn; add figures.{path} as fitted")
+            raise SpecError(
+                f"{child.where}: {name}.{path}: only fitted figures can be drawn; add figures.{path} as fitted"
+            )
         value: Number | None = read_value(known[path], child, f"{name}.{path}")
         if value is None:
-            raise SpecError(f"{child.where}: {name}.{path} has no value; give one or remove the draw")
+            raise SpecError(f"{child.where}: {name}.{path} has no value; add one or remove the draw")
         draw[path] = value
     return draw
 
@@ -188,8 +192,8 @@ def _refuse_unknown(path: str, where: str, section: str, known: Mapping[str, Key
     if path in known:
         return
     guess = closest(path, known)
-    hint = f"did you mean {guess}?" if guess else "write its full path, like tiers.gfs.bandwidth"
-    raise SpecError(f"{where}: {section}.{path}: no number of this system; {hint}")
+    hint = f"did you mean {guess}?" if guess else "write its full path, e.g. tiers.gfs.bandwidth"
+    raise SpecError(f"{where}: {section}.{path}: is not a number of this system; {hint}")
 
 
 def figure_lines(figures: Mapping[str, KnownFigure], system: System) -> Iterator[str]:

@@ -19,7 +19,8 @@ def framework_problems(study: Study) -> Iterator[Problem]:
         theirs = " or ".join(LOADERS.where(lambda entry: entry.workers))
         for name, value in _unusual(reader, _OF_WORKERS):
             yield Problem(
-                f"{_KEY}.{name}", f"{_KEY}.{name} = {value} is for data_loader: {theirs}; set that, or remove the key"
+                f"{_KEY}.{name}",
+                f"{_KEY}.{name} = {value} works only with data_loader: {theirs}; set that, or remove the key",
             )
     if reader.loader is None or not reader.loader.framework:
         return
@@ -27,7 +28,7 @@ def framework_problems(study: Study) -> Iterator[Problem]:
     for name, value in _unusual(reader, _NOT_THEIRS):
         yield Problem(
             f"{_KEY}.{name}",
-            f"{_KEY}.{name} = {value}, which {loader} does not do; remove it, or set data_loader: auto",
+            f"{_KEY}.{name} = {value}, which {loader} does not support; remove it, or set data_loader: auto",
         )
     if study.placement.policy == "first-touch":
         path = "placement.policy"
@@ -35,9 +36,7 @@ def framework_problems(study: Study) -> Iterator[Problem]:
     for tier in study.system.tiers:
         if key := python_only(tier):
             path = f"system.tiers.{tier.name}.{key}"
-            yield Problem(
-                path, f"{path} is emulated in Python only, where {loader} does not pass; set data_loader: auto"
-            )
+            yield Problem(path, f"{path} is emulated only in Python, which {loader} bypasses; set data_loader: auto")
     yield from _format_problems(study, loader)
 
 
@@ -57,6 +56,13 @@ def _format_problems(study: Study, loader: str) -> Iterator[Problem]:
         yield Problem(path, f"{path} = {dataset.format}, but {loader}; set data_loader: auto")
     if reader.loader is None or not reader.loader.in_order:
         return
+    ranks = study.system.ranks
+    if dataset.num_samples_per_file > 1 and reader.file_access == "multi" and dataset.num_files_train % ranks:
+        path = "workload.dataset.num_files_train"
+        yield Problem(
+            path,
+            f"{path} = {dataset.num_files_train} does not divide evenly among {ranks} ranks, but {loader} reads whole files; set a multiple, or another data_loader",
+        )
     runs = form.records and reader.sample_shuffle == "off" and reader.file_access == "multi"
     if form.library or (dataset.num_samples_per_file > 1 and not runs):
         wanted = {"format": ("tfrecord", form.records), "sample_shuffle": ("off", reader.sample_shuffle == "off")}
@@ -64,6 +70,6 @@ def _format_problems(study: Study, loader: str) -> Iterator[Problem]:
         fixes = ", ".join(f"{key}: {value}" for key, (value, there) in wanted.items() if not there)
         yield Problem(
             f"{_KEY}.data_loader",
-            f"{loader} reads TFRecord files from begin to end (sample_shuffle: off, file_access: multi), or files of one sample; "
+            f"{loader} reads TFRecord files from beginning to end (sample_shuffle: off, file_access: multi), or files with one sample; "
             f"set {fixes}, or another data_loader",
         )

@@ -12,7 +12,7 @@ from tierscope.units import about_seconds, closest, format_fraction
 IO, EPOCH, AU = "io", "epoch", "au"
 _KINDS: dict[str, Kind] = {IO: Seconds(above=0), EPOCH: Seconds(above=0), AU: Fraction(0, 1)}
 _EXAMPLE = "io=4s, epoch=10min or au=90%"
-GOAL_HINT = "give what you want: --goal io=4s (I/O per epoch), --goal epoch=10min or --goal au=90%"
+GOAL_HINT = "add --goal io=4s (I/O per epoch), --goal epoch=10min or --goal au=90%"
 _ROUNDING = 1e-12  # what meets a goal exactly does so, in whichever order its parts are added up
 
 
@@ -73,7 +73,7 @@ class GoalKind:
         if kind not in _KINDS:
             guess = closest(kind, _KINDS)
             raise ValueError(
-                f"{kind} is no kind of goal{f', did you mean {guess}?' if guess else ''}; write it like {_EXAMPLE}"
+                f"{kind} is not a kind of goal{f', did you mean {guess}?' if guess else ''}; write it like {_EXAMPLE}"
             )
         if not value:
             raise ValueError(f"has no value; write it like {_EXAMPLE}")
@@ -95,6 +95,6 @@ class GoalKind:
     def joined(self, mapping: dict[str, str | None]) -> str:
         """`{epoch: 10 min}` as one text; ValueError where it is not one goal."""
         if len(mapping) != 1:
-            raise ValueError(f"must be one goal, like {{epoch: 10 min}}, not {len(mapping)}")
+            raise ValueError(f"must be one goal, e.g. {{epoch: 10 min}}, not {len(mapping)}")
         ((kind, value),) = mapping.items()
         return f"{kind}={value or ''}"

@@ -4,6 +4,7 @@ Any unambiguous suffix of a key's path is accepted in `--set` and `sweep`: `cach
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from tierscope.errors import SpecError
 from tierscope.spec import schema
@@ -12,9 +13,13 @@ from tierscope.spec.tree import Node
 from tierscope.units import closest
 
 
-def leaf_keys(section_type: type, tiers: Iterable[str], prefix: str = "") -> dict[str, Key]:
+def leaf_keys(section_type: type, tiers: Iterable[str]) -> dict[str, Key]:
     """Every scalar key by its full path, for a study with these tiers."""
-    names = list(tiers)
+    return dict(_leaf_keys(section_type, tuple(tiers), ""))
+
+
+@lru_cache(maxsize=256)
+def _leaf_keys(section_type: type, tiers: tuple[str, ...], prefix: str) -> dict[str, Key]:
     leaves: dict[str, Key] = {}
     for field in schema.fields(section_type):
         path = f"{prefix}{field.yaml}"
@@ -22,10 +27,10 @@ def leaf_keys(section_type: type, tiers: Iterable[str], prefix: str = "") -> dic
             case Key():
                 leaves[path] = field.meta
             case Section(type=inner):
-                leaves |= leaf_keys(inner, names, f"{path}.")
+                leaves |= _leaf_keys(inner, tiers, f"{path}.")
             case NamedSections(type=inner):
-                for name in names:
-                    leaves |= leaf_keys(inner, names, f"{path}.{name}.")
+                for name in tiers:
+                    leaves |= _leaf_keys(inner, tiers, f"{path}.{name}.")
     return leaves
 
 
@@ -43,7 +48,7 @@ def resolve(short: str, paths: Sequence[str], where: str) -> str:
     if len(matches) == 1:
         return matches[0]
     if matches:
-        raise SpecError(f"{where}: {short} could be {' or '.join(matches)}; write more of the path")
+        raise SpecError(f"{where}: {short} is ambiguous: {' or '.join(matches)}; write more of the path")
     suffixes = {".".join(path.split(".")[start:]) for path in paths for start in range(path.count(".") + 1)}
     guess = closest(short, suffixes)
     hint = f"did you mean {guess}?" if guess else "'tierscope presets demo' prints every key"

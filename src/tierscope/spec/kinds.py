@@ -209,12 +209,26 @@ class Flag:
         return "true" if value else "false"
 
 
+class FlagOr:
+    """True, false, or more than true."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = ("true", "false", *names)
+
+    def parse(self, text: str) -> bool | str:
+        name = Choice(*self.names).parse(text)
+        return name == "true" if name in ("true", "false") else name
+
+    def format(self, value: bool | str) -> str:
+        return value if isinstance(value, str) else "true" if value else "false"
+
+
 class Name:
     """A word that is safe in file names, tables and pages."""
 
     def parse(self, text: str) -> str:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", text):
-            raise ValueError("must be letters, digits, '.', '_' or '-', starting with a letter or digit, 64 at most")
+            raise ValueError("must be letters, digits, '.', '_' or '-', starting with a letter or digit, at most 64")
         return text
 
     def format(self, value: str) -> str:

@@ -1,7 +1,7 @@
 """Systems as data: a name that studies may use, the System, and what is known of its numbers.
 
 A file has `system: NAME`, the keys of a System, `figures:` (key path → where the number comes from) and, where a fit left them,
-`draws:` (values of the fitted keys that go together). Those that ship are in `spec/systems`.
+`draws:` (values of the fitted keys that go together) and `calibrated:` (what was measured for it). Those that ship are in `spec/systems`.
 """
 
 import io
@@ -16,6 +16,7 @@ from tierscope.errors import SpecError, UserError
 from tierscope.plain_files import open_plain
 from tierscope.spec import dump, keys, systems
 from tierscope.spec.build import build_section, read_value
+from tierscope.spec.calibrated import AT_LEAST_FACTOR, CalibratedRange, range_lines, read_range
 from tierscope.spec.check import find_problem
 from tierscope.spec.figures import (
     Draw,
@@ -35,7 +36,7 @@ from tierscope.spec.tree import MAX_BYTES, Node, parse_yaml
 from tierscope.units import closest
 
 _NAME = Key(Name(), "names the system")
-_OWN_KEYS = ("system", "figures", "draws")
+_OWN_KEYS = ("system", "figures", "draws", "calibrated")
 _DRAWS = 24  # of figures within their intervals
 
 
@@ -47,6 +48,7 @@ class KnownSystem:
     system: System
     figures: Mapping[str, KnownFigure] = field(default_factory=dict)
     draws: tuple[Draw, ...] = ()
+    measured: CalibratedRange | None = None  # None: it was not calibrated
 
 
 def names() -> list[str]:
@@ -75,6 +77,7 @@ def dump_system(known: KnownSystem) -> str:
         *dump.section_lines(known.system),
         *figure_lines(known.figures, known.system),
         *draw_lines(known.draws, known.system),
+        *range_lines(known.measured),
     ]
     return "\n".join(lines) + "\n"
 
@@ -93,7 +96,7 @@ def within_limits(known: KnownSystem) -> KnownSystem:
         value = values[path]
         figures[path] = replace(figure, value=figure.value if value is None else value, low=low, high=high)
     draws = tuple({path: nearest(declared[path], value) for path, value in draw.items()} for draw in known.draws)
-    return KnownSystem(known.name, system, figures, draws)
+    return KnownSystem(known.name, system, figures, draws, known.measured)
 
 
 def drawn_systems(system: System, known: KnownSystem) -> tuple[System, ...]:
@@ -102,7 +105,7 @@ def drawn_systems(system: System, known: KnownSystem) -> tuple[System, ...]:
     Where no fit left draws that go together, each figure is drawn by itself within its interval, alike in logarithms.
     """
     declared, values, ours = number_keys(system), numbers(known.system), numbers(system)
-    found = []
+    drawn = []
     for index, draw in enumerate(known.draws or _within_intervals(known)):
         where = f"draws[{index}]"
         tree = dump.to_tree(system, where)
@@ -113,22 +116,22 @@ def drawn_systems(system: System, known: KnownSystem) -> tuple[System, ...]:
                 whole = round(moved) if isinstance(current, int) else moved
                 kept = nearest(declared[path], whole)
                 tree = tree.set(path.split("."), Node(declared[path].kind.format(kept), where))
-        found.append(build_section(System, tree))
-    return tuple(found)
+        drawn.append(build_section(System, tree))
+    return tuple(drawn)
 
 
 def _within_intervals(known: KnownSystem) -> list[Draw]:
-    """Of figures with two ends above zero; none: nothing is known to be uncertain."""
+    """Of figures with an end above zero; what is only known to be at least something may be so many times more. None: nothing is uncertain."""
     ends = {
-        path: (float(figure.low), float(figure.high))
+        path: (float(figure.low), float(figure.low * AT_LEAST_FACTOR if figure.high is None else figure.high))
         for path, figure in known.figures.items()
-        if figure.low is not None and figure.high is not None and figure.low > 0
+        if figure.low is not None and figure.low > 0 and (figure.high is not None or figure.kind == "fitted")
     }
-    found: list[Draw] = []
+    draws: list[Draw] = []
     for number in range(_DRAWS if ends else 0):
         dice = random.Random(f"{known.name}/{number}")
-        found.append({path: _between(low, high, dice.random()) for path, (low, high) in ends.items()})
-    return found
+        draws.append({path: _between(low, high, dice.random()) for path, (low, high) in ends.items()})
+    return draws
 
 
 def _between(low: float, high: float, share: float) -> float:
@@ -149,7 +152,7 @@ def written_out(node: Node, folder: str | os.PathLike[str] = ".") -> Node:
         return node
     preset = node.value["preset"]
     if not isinstance(preset.value, str):
-        raise SpecError(f"{preset.where}: system.preset must be the name of a system or its file")
+        raise SpecError(f"{preset.where}: system.preset must be a system's name or file")
     base = _named(preset, "system.preset", folder)
     changes = Node({name: child for name, child in node.value.items() if name != "preset"}, node.where)
     _refuse_new_tiers(base, changes, preset.value)
@@ -176,9 +179,9 @@ def _find(name: str, folder: str | os.PathLike[str]) -> tuple[str, str]:
         raise ValueError(f"no such system; {f'did you mean {guess}?' if guess else known}")
     path = Path(folder, name)
     if os.path.isdir(path):
-        raise ValueError("is a directory; give the YAML file of a system")
+        raise ValueError("is a directory; name the YAML file of a system")
     if not os.path.isfile(path):
-        raise ValueError(f"no such file; systems that need none: {', '.join(systems.names())}")
+        raise ValueError(f"no such file; built-in systems: {', '.join(systems.names())}")
     try:
         with io.TextIOWrapper(open_plain(path, follow=True), encoding="utf-8") as file:
             return file.read(MAX_BYTES + 1), str(path)
@@ -202,15 +205,21 @@ def _parse(text: str, source: str) -> tuple[KnownSystem, Node]:
     root = parse_yaml(text, source, noun="a system")
     if isinstance(root.value, dict) and "study" in root.value:
         where = root.value["study"].where
-        raise SpecError(f"{where}: study: this is a study; a system's file has its system section under 'system: NAME'")
+        raise SpecError(f"{where}: study: this is a study, not a system; a system file starts with 'system: NAME'")
+    if isinstance(root.value, dict) and "kind" in root.value and root.value["kind"].value == "device":
+        where = root.value["kind"].where
+        raise SpecError(
+            f"{where}: kind: device: this is a measured accelerator, not a system; use it with 'tierscope require --device-file'"
+        )
     if not isinstance(root.value, dict) or "system" not in root.value:
-        raise SpecError(f"{root.where}: system is missing; a system's file says 'system: NAME', then nodes and tiers")
+        raise SpecError(f"{root.where}: system is missing; a system file has 'system: NAME', then nodes and tiers")
     name = read_value(_NAME, root.value["system"], "system")
     body = Node({key: node for key, node in root.value.items() if key not in _OWN_KEYS}, root.where)
     system = build_section(System, body, also=_OWN_KEYS)
     _refuse_contradictions(system, body)
     figures = read_figures(root.value.get("figures"), system)
-    return KnownSystem(name, system, figures, read_draws(root.value.get("draws"), system, figures)), body
+    draws = read_draws(root.value.get("draws"), system, figures)
+    return KnownSystem(name, system, figures, draws, read_range(root.value.get("calibrated"))), body
 
 
 def _refuse_contradictions(system: System, body: Node) -> None:

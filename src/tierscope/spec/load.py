@@ -29,6 +29,30 @@ class Loaded:
     notes: tuple[str, ...] = ()
     wanted: MetricOptions | None = None
     known: KnownSystem | None = None
+    generates_only: bool = False  # a file of DLIO that trains nothing and writes no checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class StudyText:
+    """A study as it is written. `source`: what errors call it; `folder`: from where files that it names are seen; `has_lines`: errors name them."""
+
+    text: str
+    source: str
+    folder: str = "."
+    has_lines: bool = True
+
+
+def read_named(name: str) -> StudyText:
+    """The text of a YAML file or a preset."""
+    text, source = _read(name)
+    return StudyText(text, source, os.path.dirname(name))
+
+
+def default_out(study: Study, out: str | None, suffix: str = "") -> str:
+    """Where the result of a study goes."""
+    if out == "":
+        raise UserError("--out is empty; name a directory, or remove --out")
+    return os.path.abspath(out or os.path.join("results", study.study + suffix))
 
 
 def load_study(name: str, settings: Sequence[str] = (), system: str | None = None) -> Study:
@@ -48,17 +72,28 @@ def load(
     vary: Sequence[str] = (),
 ) -> Loaded:
     """`is_dlio`: whatever the file looks like. `vary`: what is swept as well, as `explore --vary` has it."""
-    text, source = _read(name)
-    root = _parse_mapping(text, source)
+    return load_text(read_named(name), settings, system, is_dlio, vary)
+
+
+def load_text(
+    written: StudyText,
+    settings: Sequence[str] = (),
+    system: str | None = None,
+    is_dlio: bool = False,
+    vary: Sequence[str] = (),
+) -> Loaded:
+    """As `load`, of a text that is at hand."""
+    source, folder = written.source, written.folder
+    root = _parse_mapping(written.text, source, written.has_lines)
     overrides = [setting for setting in settings if setting.startswith("++")]
     own = [setting for setting in settings if not setting.startswith("++")]
-    folder = os.path.dirname(name)
     if is_dlio or dlio.is_dlio(root):
         made = dlio.convert(root, source, overrides, own_system=system is None)
         study = _build(made.root, own, system, folder, vary)
-        return Loaded(study, (*made.notes, *dlio.notes_of(study)), made.wanted, _known(made.root, system, folder))
+        notes = (*made.notes, *dlio.notes_of(study))
+        return Loaded(study, notes, made.wanted, _known(made.root, system, folder), made.generates_only)
     if overrides:
-        raise SpecError(f"{overrides[0]}: is for files of DLIO, and {source} is a study; write it as --set KEY=VALUE")
+        raise SpecError(f"{overrides[0]}: works only with DLIO files, but {source} is a study; use --set KEY=VALUE")
     return Loaded(_build(root, own, system, folder, vary), known=_known(root, system, folder))
 
 
@@ -72,15 +107,15 @@ def _known(root: Node, given: str | None, folder: str | os.PathLike[str]) -> Kno
 def _read(name: str) -> tuple[str, str]:
     path = Path(name)
     if not name:
-        raise UserError("no study is named; give a YAML file or a preset")
+        raise UserError("no study; name a YAML file or a preset")
     if os.path.exists(name) and not os.path.isfile(name) and name not in presets.names():
-        what = "a directory" if os.path.isdir(name) else "no plain file"
-        raise UserError(f"{path}: is {what}; give the YAML file of a study, or a preset")
+        what = "a directory" if os.path.isdir(name) else "not a regular file"
+        raise UserError(f"{path}: is {what}; name the YAML file of a study, or a preset")
     if path.suffix not in (".yaml", ".yml") and not os.path.isfile(path):
         if name in presets.names():
             return presets.text(name), f"preset {name}"
         if name in known.names():
-            raise UserError(f"{name}: is a system, not a study; write 'system: {name}' in a study")
+            raise UserError(f"{name}: is a system, not a study; use it in a study as 'system: {name}'")
         guess = closest(name, presets.names())
         hint = f"did you mean the preset {guess}?" if guess else f"presets: {', '.join(presets.names())}"
         raise UserError(f"{name}: no such file or preset; {hint}")
@@ -88,7 +123,7 @@ def _read(name: str) -> tuple[str, str]:
         with io.TextIOWrapper(open_plain(path, follow=True), encoding="utf-8") as file:
             return file.read(MAX_BYTES + 1), str(path)
     except FileNotFoundError:
-        raise UserError(f"{path}: no such file; 'tierscope presets demo > {path}' gives one to start from") from None
+        raise UserError(f"{path}: no such file; 'tierscope presets demo > {path}' creates one to start from") from None
     except UnicodeDecodeError:
         raise UserError(f"{path}: is not UTF-8 text; a study is a YAML file") from None
     except OSError as error:
@@ -106,8 +141,8 @@ def parse_study(
     return _build(_parse_mapping(text, source), settings, system, folder)
 
 
-def _parse_mapping(text: str, source: str) -> Node:
-    root = parse_yaml(text, source)
+def _parse_mapping(text: str, source: str, with_line: bool = True) -> Node:
+    root = parse_yaml(text, source, with_line)
     if not isinstance(root.value, dict):
         raise SpecError(f"{source}: a study must be a mapping of keys to values, starting with 'study: NAME'")
     return root
@@ -157,7 +192,7 @@ def _swept(text: str) -> str:
     """`gfs.servers=1,4,16` as a setting of the sweep."""
     key, equals, values = text.partition("=")
     if not equals or not key.strip() or not values.strip():
-        raise UserError(f"--vary {text}: must be KEY=VALUES, for example gfs.servers=1,4,16,60 or nodes=64:256:64")
+        raise UserError(f"--vary {text}: must be KEY=VALUES, e.g. gfs.servers=1,4,16,60 or nodes=64:256:64")
     listed = f"[{values}]" if "," in values and not values.strip().startswith("[") else values
     return f"sweep.{key.strip()}={listed}"
 
@@ -165,7 +200,7 @@ def _swept(text: str) -> str:
 def _override(root: Node, settings: Sequence[tuple[str, str]], given_system: str | None) -> Node:
     """`settings`: what the user typed, and the setting that it means."""
     by_hand: list[tuple[str, str]] = []
-    for where, setting in sorted(settings, key=lambda each: not each[1].startswith(_ONE_CASE)):
+    for where, setting in sorted(settings, key=lambda pair: not pair[1].startswith(_ONE_CASE)):
         short, equals, text = setting.partition("=")
         if not equals or not short:
             raise SpecError(f"{where}: must be key=value")
@@ -195,12 +230,12 @@ def _refuse_overruled(root: Node, by_hand: Sequence[tuple[str, str]]) -> None:
     for where, path in by_hand:
         if any(path == short or path.endswith(f".{short}") for short in zipped):
             raise SpecError(
-                f"{where}: {path} is part of a zip in the study's sweep; add --set sweep={{}}, or edit the zip"
+                f"{where}: {path} is part of a zip in the study's sweep; add --set 'sweep={{}}', or edit the zip"
             )
         if setting := [name for name, nodes in _written_cases(root).items() if path in nodes]:
             raise SpecError(
                 f"{where}: {path} is set by {'cases' if len(setting) > 1 else 'case'} {', '.join(setting)}; edit the cases, "
-                "or take one of them with --set case=NAME"
+                "or choose one with --set case=NAME"
             )
 
 
@@ -234,9 +269,9 @@ def _named_keys(root: Node) -> Iterator[tuple[str, str, Node]]:
         if short != sweep.ZIP:
             yield "sweep", short, node
             continue
-        for each in sweep.zips(node):
-            assert isinstance(each.value, dict)
-            yield from (("sweep.zip", inner, child) for inner, child in each.value.items())
+        for zipped in sweep.zips(node):
+            assert isinstance(zipped.value, dict)
+            yield from (("sweep.zip", inner, child) for inner, child in zipped.value.items())
     named = root.value.get(cases.CASES) if isinstance(root.value, dict) else None
     for name, case in named.value.items() if named is not None and isinstance(named.value, dict) else ():
         if isinstance(case.value, dict):

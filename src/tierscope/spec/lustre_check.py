@@ -24,14 +24,14 @@ def lustre_problems(study: Study) -> Iterator[Problem]:
         if tier.emulate:
             yield Problem(
                 f"{key}.{name}",
-                f"{text} is a place on a real Lustre, but emulate = true; remove one of them: servers are emulated by servers and stripe_count",
+                f"{text} works only on a real Lustre, but emulate = true; remove one of them: use servers and stripe_count for emulation",
             )
         if tier.lustre_ost is not None and tier.lustre_pool is not None:
             yield Problem(
-                f"{key}.lustre_pool", f"{text} and {said(tier, 'lustre_pool')} are two places; give one of them"
+                f"{key}.lustre_pool", f"{text} and {said(tier, 'lustre_pool')} exclude each other; remove one"
             )
         if study.placement.policy == "first-touch" and number < len(tiers) - 1:
             yield Problem(
                 f"{key}.{name}",
-                f"{text}, but with placement.policy: first-touch its files are copies that ranks make; remove the key, or set policy: pinned",
+                f"{text}, but with placement.policy: first-touch its files are copied by ranks; remove the key, or set policy: pinned",
             )

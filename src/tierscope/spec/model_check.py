@@ -23,13 +23,15 @@ def model_problems(study: Study) -> Iterator[Problem]:
     trained = f"{_KEY}.network = {model.network}"
     if train.computation_time or train.computation_time_stdev:
         path = "workload.train.computation_time"
-        yield Problem(path, f"{path} is emulated compute, but {trained} computes for real; remove one of them")
+        yield Problem(path, f"{path} emulates compute, but {trained} trains for real; remove one of them")
     if reader.loader is not None and reader.loader.framework:
         path = "workload.reader.data_loader"
-        yield Problem(path, f"{path} = {reader.data_loader}, but training takes its samples from our loaders; set auto")
+        yield Problem(
+            path, f"{path} = {reader.data_loader}, but training works only with Tierscope's loaders; set auto"
+        )
     if reader.preprocess == "busy":
         path = "workload.reader.preprocess"
-        yield Problem(path, f"{path} = busy gives training nothing; set none or decode")
+        yield Problem(path, f"{path} = busy has no effect on training; set none or decode")
     if FORMATS[study.workload.dataset.format].picture and reader.preprocess != "decode" and model.data != "synthetic":
         path = "workload.reader.preprocess"
         yield Problem(

@@ -24,24 +24,24 @@ def read_counts(option: str, text: str) -> tuple[int, ...]:
 
 def read_nodes(text: str) -> tuple[int, ...]:
     """`1..64`: powers of two in between, and both ends; `1,2,3`: these. Ascending."""
-    found: set[int] = set()
+    counts: set[int] = set()
     for part in _parts("--nodes", text, "1..64 or 1,2,4"):
         first, dots, last = part.partition("..")
         start = _whole("--nodes", text, first, MOST_NODES, "1..64 or 1,2,4")
         if not dots:
-            found.add(start)
+            counts.add(start)
             continue
         end = _whole("--nodes", text, last, MOST_NODES, "1..64 or 1,2,4")
         if end < start:
             raise UserError(f"--nodes {text}: {end} is below {start}; write it like 1..64")
-        found |= {start, *powers(start, end)}
-    return tuple(sorted(found))
+        counts |= {start, *powers(start, end)}
+    return tuple(sorted(counts))
 
 
 def powers(start: int, end: int) -> list[int]:
     """Powers of two from start to end, and the end."""
-    found = [1 << place for place in range(end.bit_length()) if start <= 1 << place <= end]
-    return found if found and found[-1] == end else [*found, end]
+    counts = [1 << place for place in range(end.bit_length()) if start <= 1 << place <= end]
+    return counts if counts and counts[-1] == end else [*counts, end]
 
 
 def read_shape(text: str) -> tuple[int, ...]:
@@ -61,7 +61,7 @@ def read_compression(text: str) -> tuple[float, float | None]:
         times = 0.0
     if not 1 <= times <= _MOST_RATIO:
         raise UserError(
-            f"--compression {text}: the ratio must be a number from 1 up; write it like 4 or 4:2GB/s (ratio, then bytes of samples unpacked per second and node)"
+            f"--compression {text}: the ratio must be a number, 1 or more, e.g. 4 or 4:2GB/s (ratio, then decompressed bytes per second and node)"
         )
     if not colon:
         return times, None
@@ -77,7 +77,7 @@ def read_size(option: str, text: str) -> int:
     except ValueError as error:
         raise UserError(f"{option} {text}: {error}") from None
     if not size > 0:
-        raise UserError(f"{option} {text}: must be above 0, like 17 MB")
+        raise UserError(f"{option} {text}: must be above 0, e.g. 17 MB")
     return int(size)
 
 
@@ -91,6 +91,6 @@ def _parts(option: str, text: str, example: str) -> list[str]:
 def _whole(option: str, text: str, part: str, most: int, example: str) -> int:
     if not re.fullmatch(r"[0-9]{1,9}", part.strip()) or not 1 <= int(part) <= most:
         raise UserError(
-            f"{option} {text}: {part or 'nothing'} is no whole number from 1 to {most:,}; write it like {example}"
+            f"{option} {text}: {part or 'nothing'} is not a whole number from 1 to {most:,}; write it like {example}"
         )
     return int(part)

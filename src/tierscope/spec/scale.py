@@ -2,8 +2,9 @@
 
 What shrinks, by the share F (each at least 1, as whole numbers allow):
 
-    ranks            nodes first, then ranks of the one node that is left; at least 2 where there were 2
-    samples          to F of them, and a sample for every rank at least; those made in memory as ranks do, so that a rank's steps stay
+    ranks            nodes first, then ranks of the one node that is left; at least 2 where there were 2. Those of a checkpoint whose model is split over
+                     ranks stay: each writes its own part
+    samples          to F of them; where every rank reads all of them only below two ranks' worth: fewer ranks read less. And a sample for every rank at least; those made in memory as ranks do, so that a rank's steps stay
     files            to F of them, but one for every rank where there were as many: then each has fewer samples. One shared file stays one
     steps            (`total_training_steps`, `steps_between_checkpoints`) as a rank's samples do
     parameters       of a checkpoint's model, to F of them
@@ -19,7 +20,9 @@ from tierscope.formats import FORMATS
 from tierscope.spec import sweep
 from tierscope.spec.check import find_problem
 from tierscope.spec.dump import in_case
-from tierscope.spec.study import Dataset, Study, StudyCase, System
+from tierscope.spec.kinds import Fraction
+from tierscope.spec.load import Loaded
+from tierscope.spec.study import Dataset, Reader, Study, StudyCase, System
 from tierscope.spec.vary import value_at
 from tierscope.units import about_bytes, counted
 
@@ -36,6 +39,18 @@ _BATCH = "workload.reader.batch_size"
 _LONGEST_NAME = 64
 
 
+def scaled(loaded: Loaded, scale: str | None) -> Loaded:
+    """Made smaller, if that is asked for, with a note of what it is then."""
+    if scale is None:
+        return loaded
+    try:
+        share = float(Fraction(0, 1).parse(scale))
+    except ValueError as error:
+        raise UserError(f"--scale {scale}: {error}") from None
+    small = scale_study(loaded.study, share)
+    return replace(loaded, study=small, notes=(*loaded.notes, scale_note(loaded.study, small)))
+
+
 def scale_study(study: Study, share: float) -> Study:
     """The study with so much of its data and ranks, under a name of its own; 1: as it is."""
     if not 0 < share <= 1:
@@ -44,7 +59,7 @@ def scale_study(study: Study, share: float) -> Study:
         return study
     if swept := next((axis.path for axis in study.sweep if axis.path in _SHRINKS), None):
         raise UserError(
-            f"--scale {share:g} shrinks {swept}, which the study sweeps; set one value, or leave --scale out"
+            f"--scale {share:g} would scale {swept}, which the study sweeps; set a single value, or remove --scale"
         )
     suffix = f"-x{share:g}"
     small = _shrunk(study, share)
@@ -59,13 +74,16 @@ def scale_study(study: Study, share: float) -> Study:
 def scale_note(full: Study, small: Study) -> str:
     """What became of it, for whoever asked."""
     if not full.cases:
-        return f"scaled: {_figures(small)}; all of it: {_figures(full)}"
+        return f"scaled: {_figures(small)}; full study: {_figures(full)}"
     pairs = zip(small.cases, full.cases, strict=True)
-    figures = ((each.name, _figures(in_case(small, each)), _figures(in_case(full, whole))) for each, whole in pairs)
-    return "scaled: " + "; ".join(f"{name}: {part} (all of it: {whole})" for name, part, whole in figures)
+    figures = ((part.name, _figures(in_case(small, part)), _figures(in_case(full, whole))) for part, whole in pairs)
+    return "scaled: " + "; ".join(f"{name}: {part} (full: {whole})" for name, part, whole in figures)
 
 
 def _shrunk(study: Study, share: float) -> Study:
+    checkpoint = study.workload.checkpoint
+    if checkpoint.wanted and (checkpoint.model_parallel > 1 or checkpoint.data_parallel is not None):
+        return _with_data(study, study, share)
     return _with_data(replace(study, system=_system(study.system, share)), study, share)
 
 
@@ -93,10 +111,14 @@ def _system(system: System, share: float) -> System:
 def _with_data(small: Study, full: Study, share: float) -> Study:
     workload, ranks = full.workload, small.system.ranks
     of_data = ranks / full.system.ranks if FORMATS[workload.dataset.format].in_memory else share
+    if reads_all(workload.reader):  # of every rank's: they shrink where the ranks no longer can
+        of_data = min(1.0, share * full.system.ranks / min(2, full.system.ranks))
     dataset = _dataset(workload.dataset, of_data, ranks, workload.reader.file_access == "multi")
-    own = dataset.samples // ranks
+    own, before = dataset.samples // ranks, workload.dataset.samples // full.system.ranks
+    if workload.reader.rank_reads == "all":
+        own, before = dataset.samples, workload.dataset.samples
     reader = replace(workload.reader, batch_size=min(workload.reader.batch_size, own))
-    longer = own / max(1, workload.dataset.samples // full.system.ranks)
+    longer = own / max(1, before)
     train, checkpoint = workload.train, workload.checkpoint
     if train.total_training_steps is not None:
         train = replace(train, total_training_steps=_part(train.total_training_steps, longer))
@@ -107,6 +129,11 @@ def _with_data(small: Study, full: Study, share: float) -> Study:
         checkpoint = replace(checkpoint, model_parameters=_part(checkpoint.model_parameters, share))
     workload = replace(workload, dataset=dataset, reader=reader, train=train, checkpoint=checkpoint)
     return replace(small, workload=workload)
+
+
+def reads_all(reader: Reader) -> bool:
+    """Whether every rank reads the whole dataset, in every epoch or once before the first step."""
+    return reader.rank_reads == "all" or (reader.read_ahead == "all" and reader.shuffle in ("global", "off"))
 
 
 def _dataset(dataset: Dataset, share: float, ranks: int, whole_files: bool) -> Dataset:

@@ -17,6 +17,7 @@ from tierscope.spec.kinds import (
     Choice,
     Dimensions,
     Flag,
+    FlagOr,
     Flops,
     Fraction,
     Integer,
@@ -45,31 +46,41 @@ TRAINING_DATA = ("tiers", "memory", "synthetic")
 CHECKPOINT_MODES = ("rank_zero", "all_ranks")
 IO_ENGINES = ("pread", "uring")
 SHUFFLES = ("global", "local", "chunked", "off")
+RANK_READS = ("share", "all")
+SIDE_READS = ("start", "step", "random")
 DISCIPLINES = ("fifo", "sharing")
+LAYOUTS = ("turns", "hash")
 POLICIES = ("pinned", "first-touch", "lru", "partition", "clairvoyant")
 STAGED_POLICIES = ("pinned", "partition")  # files are put on the near tier before training
+EVICT_METADATA = "metadata"
 MOST_VARIATION = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hdf5Layout:
     chunk_size: int | None = key(
-        Optional(Bytes(1, 2**32 - 1)), "bytes of a chunk; null: not in chunks, unless compressed", None
+        Optional(Bytes(1, 2**32 - 1)), "bytes per chunk; null: no chunks, unless compressed", None
     )
-    compression: str = key(Choice(*COMPRESSIONS), "of every chunk", "none")
-    compression_level: int = key(Integer(1, 9), "of gzip: 1 is fastest, 9 smallest", 4)
+    compression: str = key(Choice(*COMPRESSIONS), "compression of every chunk", "none")
+    compression_level: int = key(Integer(1, 9), "gzip level: 1 is fastest, 9 smallest", 4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """A small file that samples made in memory are drawn from. Without `file_bytes`: there is none."""
+    """A small file beside the samples: statistics they are drawn from, metadata, a list of signals. Without `file_bytes`: there is none."""
 
     file_bytes: int | None = key(
-        Optional(Bytes(1, 2**30)), "size of the file, one for all ranks on the last tier; null: there is none", None
+        Optional(Bytes(1, 2**30)), "size of the file, shared by all ranks, on the last tier; null: no file", None
     )
-    reads: int = key(Integer(1, 10**6), "of every rank, in its first epoch before its first batch", 1)
+    reads: int = key(Integer(1, 10**6), "reads per rank: of a run, or with when: step of every step", 1)
     read_bytes: int | None = key(
-        Optional(Bytes(1, 2**30)), "of each, one behind the other and again from the begin; null: the whole file", None
+        Optional(Bytes(1, 2**30)), "bytes per read, sequential, wrapping around at the end; null: the whole file", None
+    )
+    when: str = key(
+        Choice(*SIDE_READS),
+        "start: before the first batch of the first epoch; step: before every batch; random: before random batches of the run, at random offsets",
+        "start",
+        dumped=False,
     )
 
 
@@ -80,12 +91,16 @@ class Dataset:
     num_samples_per_file: int = key(Integer(1, 10**9), "samples in each file", 1)
     record_length_bytes: int = key(Bytes(1, 2**40), "payload of one sample")
     record_length_bytes_stdev: int = key(
-        Bytes(0, 2**40), "standard deviation of it, from sample to sample; none is more than four times that off", 0
+        Bytes(0, 2**40), "standard deviation of the payload; cut off at four standard deviations", 0
     )
-    num_subfolders_train: int = key(Integer(0, 10**6), "spread the files over this many folders; 0: one flat folder", 0)
-    compressibility: float = key(Fraction(0, 0.99), "share of every sample that a compressor can save", 0.0)
-    hdf5: Hdf5Layout = section(Hdf5Layout, "how HDF5 files are laid out", Hdf5Layout())
-    statistics: Statistics = section(Statistics, "what synthetic samples are drawn from", Statistics())
+    num_subfolders_train: int = key(
+        Integer(0, 10**6), "number of subdirectories for the files; 0: one flat directory", 0
+    )
+    compressibility: float = key(Fraction(0, 0.99), "fraction of every sample that compression can save", 0.0)
+    hdf5: Hdf5Layout = section(Hdf5Layout, "layout of HDF5 files", Hdf5Layout())
+    statistics: Statistics = section(
+        Statistics, "small file beside the samples: statistics, metadata, a list of signals", Statistics()
+    )
 
     @property
     def samples(self) -> int:
@@ -95,67 +110,79 @@ class Dataset:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
     batch_size: int = key(Integer(1, 10**6), "samples per step and rank", 1)
-    read_threads: int = key(Integer(0, 256), "reading threads per rank; 0: read inline", 1)
-    prefetch_size: int = key(Integer(0, 1024), "batches read ahead of the one in use", 2)
-    transfer_size: int = key(Bytes(512, 2**40), "largest single read", 256 * 1024)
+    read_threads: int = key(Integer(0, 256), "read threads per rank; 0: read inline", 1)
+    prefetch_size: int = key(Integer(0, 1024), "batches to prefetch", 2)
+    transfer_size: int = key(
+        Bytes(512, 2**40),
+        "largest single read; samples of a file that are read in order share reads of this size",
+        256 * 1024,
+    )
     shuffle: str = key(
         Choice(*SHUFFLES),
-        "global: all samples over all ranks, anew each epoch; local: a rank keeps its share; "
-        "chunked: as global inside groups of nodes; off: in file order",
+        "global: all samples over all ranks, every epoch; local: within a rank's share; "
+        "chunked: global within groups of nodes; off: file order",
         "global",
     )
     file_shuffle: str = key(
         Choice(*FILE_SHUFFLES),
-        "whether files are shuffled; off with shuffled samples: files in order; random: another order in every repetition",
+        "shuffle files; off with shuffled samples: files in order; random: another order in every repetition",
         "seed",
     )
     sample_shuffle: str = key(
         Choice(*SAMPLE_SHUFFLES),
-        "whether samples are shuffled; off: each file from begin to end; offset: batches at increasing random offsets",
+        "shuffle samples; off: each file from beginning to end; offset: batches at increasing random offsets",
         "seed",
+    )
+    rank_reads: str = key(
+        Choice(*RANK_READS),
+        "share: each rank reads its share of the samples per epoch; all: each rank reads all samples, in an order of its own",
+        "share",
+        dumped=False,
     )
     file_access: str = key(
         Choice(*FILE_ACCESSES),
-        "shared: any rank reads any file; multi: a file is read by one rank only in an epoch; collective: all read one file together, through MPI-IO",
+        "shared: any rank reads any file; multi: each rank reads whole files, or a part of one if files do not divide among ranks; "
+        "collective: all ranks read one file together, with MPI-IO",
         "shared",
     )
     read_ahead: str = key(
         Choice(*READ_AHEADS),
-        "batches: prefetch_size of them; all: the whole dataset into memory before the first step, and never again",
+        "batches: prefetch_size batches; all: load the whole dataset into memory before the first step",
         "batches",
     )
     preprocess: str = key(
         Choice(*PREPROCESSES),
-        "after reading: nothing; busy: a core for preprocess_time per sample; decode: what the format needs, then a cast to floats",
+        "none; busy: a core for preprocess_time per sample; decode: decode the format, then cast to floats",
         "none",
     )
-    preprocess_time: float = key(Seconds(0, 3600), "of each sample, where preprocess is busy", 0.0)
-    multiprocessing_context: str = key(Choice(*CONTEXTS), "how data_loader: pytorch starts its workers", "spawn")
+    preprocess_time: float = key(Seconds(0, 3600), "time per sample with preprocess: busy", 0.0)
+    multiprocessing_context: str = key(Choice(*CONTEXTS), "start method of workers, for data_loader: pytorch", "spawn")
     pin_memory: bool = key(
-        Flag(), "data_loader: pytorch copies batches to pinned memory, where there is a device", False
+        Flag(), "copy batches to pinned memory if there is a device, for data_loader: pytorch", False
     )
-    computation_threads: int = key(Integer(0, 256), "preprocessing threads per rank; 0: those that read", 0)
-    evict: bool = key(
-        Flag(),
-        "take files out of the page cache before each epoch; opening them for it leaves names and inodes cached",
+    computation_threads: int = key(Integer(0, 256), "preprocessing threads per rank; 0: the read threads", 0)
+    evict: bool | str = key(
+        FlagOr(EVICT_METADATA),
+        "true: files leave the page cache before they are read and after, through the descriptor that reads them; "
+        "metadata: names and inodes too, before each epoch, for the whole machine (root); false: caches are left alone",
         True,
     )
     shuffle_nodes: int = key(Integer(1, 10**6), "nodes that share a chunk when shuffle is chunked", 1)
     data_loader: str = key(
         Registered(lambda: ("auto", *LOADERS.where(lambda loader: loader.by_name))),
-        "native: reads in C, without the interpreter's lock; threads: in Python; auto: the first where it can; pytorch: torch's DataLoader; tensorflow: tf.data",
+        "native: reads in C, without the GIL; threads: in Python; auto: native if possible; pytorch: torch's DataLoader; tensorflow: tf.data",
         "auto",
     )
-    odirect: bool = key(Flag(), "read past the page cache with O_DIRECT; needs the native loader", False)
+    odirect: bool = key(Flag(), "bypass the page cache with O_DIRECT; needs the native loader", False)
     io_engine: str = key(
         Choice(*IO_ENGINES),
-        "pread: one operation of a thread at a time; uring: many, with io_uring; needs the native loader",
+        "pread: one operation per thread at a time; uring: many, with io_uring; needs the native loader",
         "pread",
     )
 
     verify: str = key(
         Choice(VERIFY_OFF, VERIFY_SOME, VERIFY_ALL),
-        "compare samples with the checksums kept when they were staged; sample: one read in 128 to 2048, the smaller the samples the fewer, at less than 2 % of reading; all: every one",
+        "verify checksums of samples; sample: one read in 128 to 2048, fewer for small samples, under 2 % overhead; all: every sample",
         VERIFY_SOME,
     )
 
@@ -169,21 +196,17 @@ class Reader:
 class Train:
     epochs: int = key(Integer(1, 10**4), "passes over the training set", 3)
     computation_time: float = key(Seconds(0, 3600), "emulated compute per step", 0.0)
-    computation_time_stdev: float = key(
-        Seconds(0, 3600), "standard deviation of it, from step to step and rank to rank", 0.0
-    )
+    computation_time_stdev: float = key(Seconds(0, 3600), "standard deviation of compute, over steps and ranks", 0.0)
     computation_time_distribution: str = key(
         Choice(*DISTRIBUTIONS),
         "constant; normal and uniform with computation_time_stdev; exponential with computation_time as mean; never below 0",
         "constant",
     )
-    sync: str = key(
-        Choice(*SYNCS), "when ranks wait for one another: before every epoch, or after every step too", "epoch"
-    )
+    sync: str = key(Choice(*SYNCS), "when ranks synchronise: before every epoch, or also after every step", "epoch")
     total_training_steps: int | None = key(
-        Optional(Integer(1, 10**12)), "steps of an epoch at most; null: the whole dataset", None
+        Optional(Integer(1, 10**12)), "maximum steps per epoch; null: the whole dataset", None
     )
-    seed_change_epoch: bool = key(Flag(), "another order in every epoch", True)
+    seed_change_epoch: bool = key(Flag(), "a new order in every epoch", True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,54 +214,92 @@ class Model:
     """A real network, trained on what is read, instead of emulated compute. Without `network`: none is."""
 
     network: str | None = key(
-        Optional(Registered(lambda: NETWORKS)), "trained for real with torch; null: compute is emulated", None
+        Optional(Registered(lambda: NETWORKS)), "network to train with torch; null: emulate compute", None
     )
     input: str | None = key(
-        Optional(Dimensions()), "shape of a sample, channels first, like 3x64x64; null: the network's own", None
+        Optional(Dimensions()), "shape of a sample, channels first, e.g. 3x64x64; null: that of the network", None
     )
-    device: str = key(Choice(*DEVICES), "auto: an accelerator where there is one", "auto")
+    device: str = key(Choice(*DEVICES), "auto: an accelerator if there is one", "auto")
     arithmetic: str = key(Choice("fp32", "amp"), "amp: 16-bit matrix products with 32-bit weights (bfloat16)", "fp32")
     solver: str = key(Choice("sgd", "adam"), "sgd with momentum, or adam", "sgd")
     data: str = key(
         Choice(*TRAINING_DATA),
-        "tiers: samples are read; memory: all of them into memory first; synthetic: made on the device, nothing is read",
+        "tiers: read samples; memory: load all into memory first; synthetic: generate on the device, read nothing",
         "tiers",
     )
-    recompute: bool = key(Flag(), "keep few activations and compute the others again in backward", False)
+    recompute: bool = key(Flag(), "recompute activations in the backward pass instead of keeping them", False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transformer:
+    """The shape of a language model, for what each rank writes of one that is split over ranks. Without `num_layers`: all parts are alike."""
+
+    num_layers: int = key(Integer(0, 10**5), "number of layers; 0: shape not set", 0, dumped=False)
+    hidden_size: int = key(Integer(1, 10**9), "width of a layer", 2048, dumped=False)
+    ffn_hidden_size: int = key(Integer(1, 10**9), "width of the feed-forward layer", 8192, dumped=False)
+    vocab_size: int = key(Integer(1, 10**9), "tokens", 32000, dumped=False)
+    num_attention_heads: int = key(Integer(1, 10**6), "attention heads", 32, dumped=False)
+    num_kv_heads: int = key(Integer(1, 10**6), "number of key-value heads", 8, dumped=False)
+
+    @property
+    def given(self) -> bool:
+        return self.num_layers > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
     """What is written between steps. Without `model_parameters`: the five small files of DLIO's paper."""
 
-    steps_between_checkpoints: int = key(Integer(0, 10**12), "write one after every so many steps; 0: not by steps", 0)
-    epochs_between_checkpoints: int = key(
-        Integer(0, 10**6), "write one after every so many epochs; 0: not by epochs", 0
-    )
+    steps_between_checkpoints: int = key(Integer(0, 10**12), "steps between checkpoints; 0: not by steps", 0)
+    epochs_between_checkpoints: int = key(Integer(0, 10**6), "epochs between checkpoints; 0: not by epochs", 0)
     mode: str = key(
-        Choice(*CHECKPOINT_MODES), "rank_zero: the first rank writes all; all_ranks: each its part", "rank_zero"
+        Choice(*CHECKPOINT_MODES),
+        "rank_zero: the first rank writes everything; all_ranks: each writes its part",
+        "rank_zero",
     )
     model_parameters: int | None = key(
         Optional(Integer(1, 10**14)), "parameters of the model; null: five files of 1, 1, 4, 64 KiB and 4 MiB", None
     )
-    precision: str = key(Choice("fp32", "bf16"), "of the model's weights", "bf16")
+    precision: str = key(Choice("fp32", "bf16"), "precision of the model's weights", "bf16")
     optimizer: str = key(
         Choice("none", "sgd", "adam"),
-        "whose state is written too: fp32 master weights of bf16 ones, and one (sgd) or two (adam) moments",
+        "optimizer whose state is written: fp32 master weights for bf16, and one (sgd) or two (adam) moments",
         "adam",
     )
     zero_stage: int = key(
-        Integer(0, 3), "1: each rank its part of the optimizer's state; 3: of the weights too; needs all_ranks", 0
+        Integer(0, 3),
+        "ZeRO stage; 1: each rank writes its part of the optimizer state; 3: and of the weights; needs all_ranks",
+        0,
     )
-    tier: str | None = key(Optional(Name()), "where to; null: the last tier", None)
-    fsync: bool = key(Flag(), "wait until it is on the device", True)
-    background: bool = key(Flag(), "write while training goes on; the next one waits for it", False)
-    keep: int = key(Integer(1, 1000), "the last so many stay; older ones are removed", 2)
-    verify: bool = key(Flag(), "read the last one back after training and compare: the time of a recovery", False)
+    tier: str | None = key(Optional(Name()), "destination tier; null: the last tier", None)
+    fsync: bool = key(Flag(), "wait until the data is on the device (fsync)", True)
+    background: bool = key(Flag(), "write in the background; the next checkpoint waits for it", False)
+    keep: int = key(Integer(1, 1000), "checkpoints to keep; older ones are removed", 2)
+    verify: bool = key(Flag(), "read the last checkpoint back after training and verify it: recovery time", False)
+    drain: bool = key(Flag(), "copy it to the last tier in the background; simulation only", False, dumped=False)
+    tensor_parallel: int = key(
+        Integer(1, 10**5), "ranks that share every layer of the model (tensor parallelism)", 1, dumped=False
+    )
+    pipeline_parallel: int = key(Integer(1, 10**5), "pipeline stages", 1, dumped=False)
+    data_parallel: int | None = key(
+        Optional(Integer(1, 10**6)), "replicas of the model; null: as many as the ranks allow", None, dumped=False
+    )
+    transformer: Transformer = section(Transformer, "shape of the model, if it is split over ranks", Transformer())
+    mean_time_between_failures: float | None = key(
+        Optional(Seconds(1, 10**10)),
+        "mean time between failures of the job, for the best interval; null: unknown",
+        None,
+        dumped=False,
+    )
 
     @property
     def wanted(self) -> bool:
         return bool(self.steps_between_checkpoints or self.epochs_between_checkpoints)
+
+    @property
+    def model_parallel(self) -> int:
+        """Ranks that one replica of the model takes."""
+        return self.tensor_parallel * self.pipeline_parallel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,7 +307,7 @@ class Workload:
     dataset: Dataset = section(Dataset, "what is read")
     reader: Reader = section(Reader, "how it is read")
     train: Train = section(Train, "what happens between reads")
-    model: Model = section(Model, "what is trained, if it is trained for real", Model())
+    model: Model = section(Model, "network to train for real", Model())
     checkpoint: Checkpoint = section(Checkpoint, "what is written between steps", Checkpoint())
 
 
@@ -259,50 +320,97 @@ class Tier:
     """
 
     name: str
-    path: str = key(PathPattern(), "directory; {out}, {node} and $VARIABLES are filled in on each node")
+    path: str = key(PathPattern(), "directory; {out}, {node} and $VARIABLES are expanded on each node")
     visible_to: str = key(
-        Choice("node", "global"), "node: every node keeps its own copies; global: one for all", "global"
+        Choice("node", "global"), "node: every node has its own copies; global: shared by all nodes", "global"
     )
     device_shared_by: int | None = key(
-        Optional(Integer(1, 10**7)), "nodes behind one device; null: 1 for node, all for global", None
+        Optional(Integer(1, 10**7)), "nodes per device; null: 1 for node, all for global", None
     )
-    gateway_shared_by: int | None = key(Optional(Integer(1, 10**7)), "nodes behind one gateway; null: all", None)
-    capacity: int | None = key(Optional(Bytes(0)), "room for our files: per node for node, in all for global", None)
-    metadata_servers: int = key(Integer(1, 10**5), "metadata servers of a device; a file belongs to one of them", 1)
-    metadata_ops: float | None = key(Optional(Rate(0.001)), "opens and stats per second of one metadata server", None)
-    metadata_latency: float = key(Seconds(0, 60), "of each open and stat, outside any queue", 0.0)
+    gateway_shared_by: int | None = key(Optional(Integer(1, 10**7)), "nodes per gateway; null: all", None)
+    capacity: int | None = key(Optional(Bytes(0)), "space for files: per node for node, in total for global", None)
+    metadata_servers: int = key(Integer(1, 10**5), "metadata servers per device; each file belongs to one", 1)
+    metadata_ops: float | None = key(Optional(Rate(0.001)), "opens and stats per second and metadata server", None)
+    metadata_latency: float = key(Seconds(0, 60), "latency of each open and stat, outside any queue", 0.0)
+    file_open_ops: float | None = key(
+        Optional(Rate(0.001)),
+        "opens per second of the same file, whose lock processes take in turn; null: limited only by metadata_ops",
+        None,
+        dumped=False,
+    )
     metadata_variation: float = key(
-        Fraction(0, MOST_VARIATION), "coefficient of variation of the time that an open takes of its server", 0.0
+        Fraction(0, MOST_VARIATION), "coefficient of variation of service times of opens", 0.0
     )
-    servers: int = key(Integer(1, 10**5), "object servers of a device", 1)
-    read_ops: float | None = key(Optional(Rate(0.001)), "reads per second of one server, apart from their bytes", None)
-    bandwidth: float | None = key(Optional(Bandwidth(1)), "bytes per second of one server", None)
-    stripe_count: int = key(Integer(1, 10**5), "servers that one file is spread over", 1)
-    stripe_size: int = key(Bytes(512, 2**40), "bytes of a file on one server before the next one's turn", 2**20)
+    servers: int = key(Integer(1, 10**5), "object servers per device", 1)
+    read_ops: float | None = key(Optional(Rate(0.001)), "reads per second and server, regardless of size", None)
+    bandwidth: float | None = key(Optional(Bandwidth(1)), "bytes per second and server", None)
+    write_ops: float | None = key(
+        Optional(Rate(0.001)),
+        "writes per second and server, regardless of size; null: as reads",
+        None,
+        dumped=False,
+    )
+    write_bandwidth: float | None = key(
+        Optional(Bandwidth(1)), "bytes written per second and server; null: as reads", None, dumped=False
+    )
+    stripe_count: int = key(Integer(1, 10**5), "servers per file", 1)
+    stripe_size: int = key(Bytes(512, 2**40), "bytes of a file on one server before the next", 2**20)
     lustre_ost: int | None = key(
         Optional(Integer(-1, 10**5)),
-        "on Lustre: stripe_count stripes of every file from this OST on (-1: any); null: nothing is placed",
+        "on Lustre: first OST of every file, with stripe_count stripes (-1: any); null: do not set",
         None,
     )
-    lustre_pool: str | None = key(Optional(Name()), "on Lustre: stripe_count stripes of every file in this pool", None)
-    node_bandwidth: float | None = key(Optional(Bandwidth(1)), "bytes per second of a node's own link to it", None)
+    lustre_pool: str | None = key(
+        Optional(Name()), "on Lustre: OST pool of every file, with stripe_count stripes", None
+    )
+    node_bandwidth: float | None = key(Optional(Bandwidth(1)), "bytes per second of each node's link", None)
     device_bandwidth: float | None = key(
-        Optional(Bandwidth(1)), "bytes per second of a device, all its servers together", None
+        Optional(Bandwidth(1)), "bytes per second of a device, over all its servers", None
     )
     gateway_bandwidth: float | None = key(Optional(Bandwidth(1)), "bytes per second of one gateway", None)
-    latency: float = key(Seconds(0, 60), "of each read, outside any queue", 0.0)
+    latency: float = key(Seconds(0, 60), "latency of each read, outside any queue", 0.0)
     variation: float = key(Fraction(0, 0.9), "coefficient of variation of speed between servers", 0.0)
     service_variation: float = key(
-        Fraction(0, MOST_VARIATION), "coefficient of variation of the time that a read takes of its server", 0.0
+        Fraction(0, MOST_VARIATION), "coefficient of variation of service times of reads", 0.0
     )
     discipline: str = key(
-        Choice(*DISCIPLINES), "fifo: servers do one operation after another; sharing: all at once, each slower", "fifo"
+        Choice(*DISCIPLINES), "fifo: servers process one operation at a time; sharing: all at once, each slower", "fifo"
     )
-    background: float = key(Fraction(0, 0.9), "share of every server's time that others take", 0.0)
-    emulate: bool = key(Flag(), "slow the tier down to these rates", False)
+    background: float = key(Fraction(0, 0.9), "fraction of every server's time used by others", 0.0)
+    credit: float = key(
+        Seconds(0, 3600),
+        "idle time that a server can make up for with a burst, as token buckets and device caches do",
+        0.0,
+        dumped=False,
+    )
+    quota_period: float = key(
+        Seconds(0, 60),
+        "period in which a server hands out what its rates allow, all at once at the start, as throttled block devices do; 0: no portions",
+        0.0,
+        dumped=False,
+    )
+    open_bytes: int = key(
+        Bytes(0, 2**30),
+        "bytes by which an open or stat loads the object server and links, like a read; 0: no load",
+        0,
+        dumped=False,
+    )
+    stream_bandwidth: float | None = key(
+        Optional(Bandwidth(1)),
+        "maximum bytes per second of one stream, even without contention",
+        None,
+        dumped=False,
+    )
+    layout: str = key(
+        Choice(*LAYOUTS),
+        "first server of a file; turns: round robin, evenly; hash: at random, unevenly",
+        "turns",
+        dumped=False,
+    )
+    emulate: bool = key(Flag(), "slow this tier down to its rates", False)
     storage: str = key(
         Name(),
-        "what its files lie on: directory; memory: a directory in memory, such as /dev/shm; or one that an installed package adds",
+        "storage backend: directory; memory: a directory in memory, such as /dev/shm; or one from an installed package",
         "directory",
         dumped=False,
     )
@@ -312,39 +420,66 @@ class Tier:
 class Accelerator:
     """One of a node's devices that train. Nothing is emulated with it: `require` and `train` compare with it."""
 
-    count: int | None = key(Optional(Integer(1, 1024)), "of a node", None)
+    count: int | None = key(Optional(Integer(1, 1024)), "per node", None)
     memory: int | None = key(Optional(Bytes(1)), "of each", None)
     memory_bandwidth: float | None = key(Optional(Bandwidth(1)), "to it", None)
-    l2: int | None = key(Optional(Bytes(1)), "last cache before memory", None)
-    fp32: float | None = key(Optional(Flops(1)), "32-bit operations per second, at peak", None)
-    tensor: float | None = key(Optional(Flops(1)), "16-bit matrix operations per second, at peak", None)
+    l2: int | None = key(Optional(Bytes(1)), "last-level cache", None)
+    fp32: float | None = key(Optional(Flops(1)), "peak 32-bit operations per second", None)
+    tensor: float | None = key(Optional(Flops(1)), "peak 16-bit matrix operations per second", None)
     tf32: float | None = key(
-        Optional(Flops(1)), "32-bit products on tensor cores with fewer bits, at peak; null: they do none", None
+        Optional(Flops(1)), "peak 32-bit products on tensor cores with reduced precision; null: not supported", None
     )
-    host_bandwidth: float | None = key(Optional(Bandwidth(1)), "bytes per second from the host to each", None)
-    peer_bandwidth: float | None = key(Optional(Bandwidth(1)), "to another of them that it has a link to", None)
-    far_bandwidth: float | None = key(Optional(Bandwidth(1)), "to one that it has none to; null: as peers", None)
+    host_bandwidth: float | None = key(
+        Optional(Bandwidth(1)), "bytes per second from the host to each accelerator", None
+    )
+    peer_bandwidth: float | None = key(
+        Optional(Bandwidth(1)), "bytes per second to another accelerator with a direct link", None
+    )
+    far_bandwidth: float | None = key(
+        Optional(Bandwidth(1)), "bytes per second to one without a direct link; null: as peers", None
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hardware:
     """What a compute node is made of, beside its tiers."""
 
-    cores: int | None = key(Optional(Integer(1, 10**5)), "of a node", None)
+    cores: int | None = key(Optional(Integer(1, 10**5)), "per node", None)
     memory: int | None = key(Optional(Bytes(1)), "main memory of a node", None)
     network_bandwidth: float | None = key(Optional(Bandwidth(1)), "bytes per second between nodes, each way", None)
-    accelerator: Accelerator = section(Accelerator, "what trains; without it, the node's cores do", Accelerator())
+    accelerator: Accelerator = section(
+        Accelerator, "the accelerators; without them, the node's cores compute", Accelerator()
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class System:
     nodes: int = key(Integer(1, 10**6), "compute nodes", 1)
     ranks_per_node: int = key(Integer(1, 1024), "training processes on each node", 1)
-    process_overhead: float = key(Seconds(0, 60), "of a process for each sample, beside its I/O; for simulations", 0.0)
-    model_error: float = key(
-        Fraction(0, 1), "standard deviation of simulations of it against measurements, relative; as calibrated", 0.0
+    process_overhead: float = key(
+        Seconds(0, 60),
+        "CPU time of a read thread per sample (of mean size): decoding, copying; simulation only",
+        0.0,
     )
-    hardware: Hardware = section(Hardware, "what a node is made of; for require and train", Hardware())
+    startup_time: float = key(
+        Seconds(0, 3600),
+        "time of a process per epoch before its first read: starting workers, listing files; simulation only",
+        0.0,
+    )
+    step_overhead: float = key(
+        Seconds(0, 3600),
+        "time of a process per step besides compute: taking a batch from its workers; simulation only",
+        0.0,
+    )
+    step_jitter: float = key(
+        Seconds(0, 3600),
+        "mean random delay of a step; with sync: step all ranks wait for the longest; simulation only",
+        0.0,
+    )
+    model_error: float = key(
+        Fraction(0, 1), "relative standard deviation of simulations from measurements, as calibrated", 0.0
+    )
+    hardware: Hardware = section(Hardware, "hardware of a node; for require and train", Hardware())
     tiers: tuple[Tier, ...] = named_sections(Tier, "storage tiers, nearest first; the last one holds every file")
 
     @property
@@ -356,14 +491,14 @@ class System:
 class Placement:
     policy: str = key(
         Choice(*POLICIES),
-        "pinned: a fixed random set of files stays on the near tiers; first-touch: what is read first is kept; "
-        "simulated only: lru: what was read last is kept; partition: a node's own share, with shuffle local; "
-        "clairvoyant: knows the coming order, keeps what is read soonest and fetches ahead",
+        "pinned: a fixed random set of files is on the near tiers; first-touch: keep what is read first; "
+        "simulation only: lru: keep what was read last; partition: each node's share, with shuffle local; "
+        "clairvoyant: knows the order, keeps what is needed soonest and prefetches",
         "pinned",
     )
     cache_rate: float = key(
         Fraction(0, 1),
-        "share of the files that the near tiers hold; of each node where they are visible to a node",
+        "fraction of the files on the near tiers; a full copy of that fraction on every node if they are visible to a node",
         0.0,
     )
 
@@ -387,15 +522,15 @@ class StudyCase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    study: str = key(Name(), "names the results")
-    seed: int = key(Integer(0, 2**63 - 1), "same seed, same plan, on any machine", 42)
-    goal: Goal | None = key(Optional(GoalKind()), "what you want: 4 s (of I/O per epoch), epoch=10 min or au=90%", None)
+    study: str = key(Name(), "name of the results")
+    seed: int = key(Integer(0, 2**63 - 1), "the same seed gives the same plan on any machine", 42)
+    goal: Goal | None = key(Optional(GoalKind()), "goal: 4 s (I/O per epoch), epoch=10 min or au=90%", None)
     workload: Workload = section(Workload, "what the training job does")
     system: System = section(System, "what it runs on")
     placement: Placement = section(Placement, "which files are on which tier")
     cases: tuple[StudyCase, ...] = ()  # each of them is swept by itself
     sweep: tuple[Axis, ...] = ()
-    repetitions: int = key(Integer(1, 1000), "runs of every point of the sweep", 1)
+    repetitions: int = key(Integer(1, 1000), "runs per sweep point", 1)
 
     @property
     def changing(self) -> tuple[str, ...]:

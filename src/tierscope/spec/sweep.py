@@ -49,7 +49,7 @@ def read_axes(node: Node | None, leaves: dict[str, Key]) -> tuple[Axis, ...]:
     if node is None or node.value is None:
         return ()
     if not isinstance(node.value, dict):
-        raise SpecError(f"{node.where}: sweep must map keys to values, like placement.cache_rate: 0%..100% step 5%")
+        raise SpecError(f"{node.where}: sweep must map keys to values, e.g. placement.cache_rate: 0%..100% step 5%")
     axes: dict[str, Axis] = {}
     for short, child in node.value.items():
         if short == ZIP:
@@ -62,41 +62,41 @@ def read_axes(node: Node | None, leaves: dict[str, Key]) -> tuple[Axis, ...]:
                 [Axis(path, tuple(_values(leaves[path], child, f"sweep.{short}")))],
                 f"{child.where}: sweep.{short}",
             )
-    found = tuple(axes.values())
-    refuse_too_many(found, 1, node.where)
-    return found
+    listed = tuple(axes.values())
+    refuse_too_many(listed, 1, node.where)
+    return listed
 
 
 def zips(node: Node) -> list[Node]:
     """The mappings of `zip:`, which is one of them or a list."""
-    found = node.value if isinstance(node.value, list) else [node]
-    for each in found:
-        if not isinstance(each.value, dict) or len(each.value) < 2:
+    mappings = node.value if isinstance(node.value, list) else [node]
+    for mapping in mappings:
+        if not isinstance(mapping.value, dict) or len(mapping.value) < 2:
             raise SpecError(
-                f"{each.where}: sweep.zip must map two or more keys to lists of values, like "
+                f"{mapping.where}: sweep.zip must map two or more keys to lists of values, like "
                 "{num_files_train: [64, 256], record_length_bytes: [512 KiB, 128 KiB]}; several of them are a list"
             )
-    return found
+    return mappings
 
 
 def _zipped(node: Node, leaves: dict[str, Key], number: int) -> list[Axis]:
     """Keys that take their first values together, then their second."""
     assert isinstance(node.value, dict)
-    found: dict[str, Axis] = {}
+    by_key: dict[str, Axis] = {}
     for short, child in node.value.items():
         path = _swept_path(short, child, leaves, "sweep.zip")
         listed = _values(leaves[path], child, f"sweep.zip.{short}", repeated=True)
-        first = next(iter(found), short)
-        if found and len(found[first].values) != len(listed):
+        first = next(iter(by_key), short)
+        if by_key and len(by_key[first].values) != len(listed):
             raise SpecError(
-                f"{child.where}: sweep.zip: {first} has {counted(len(found[first].values), 'value')} and {short} {len(listed)}; "
-                "keys of a zip change together: give as many of each"
+                f"{child.where}: sweep.zip: {first} has {counted(len(by_key[first].values), 'value')} and {short} {len(listed)}; "
+                "keys of a zip change together: use equally many values"
             )
-        found[short] = Axis(path, tuple(listed), number)
-    together = list(zip(*(axis.values for axis in found.values()), strict=True))
+        by_key[short] = Axis(path, tuple(listed), number)
+    together = list(zip(*(axis.values for axis in by_key.values()), strict=True))
     if len(set(together)) != len(together):
-        raise SpecError(f"{node.where}: sweep.zip: {', '.join(found)} have the same values twice; remove one of each")
-    return list(found.values())
+        raise SpecError(f"{node.where}: sweep.zip: {', '.join(by_key)} contain the same combination twice; remove one")
+    return list(by_key.values())
 
 
 def _swept_path(short: str, node: Node, leaves: dict[str, Key], section: str) -> str:
@@ -117,7 +117,7 @@ def _values(key: Key, node: Node, path: str, repeated: bool = False) -> list[Any
     """`repeated`: a value may be there twice."""
     if isinstance(node.value, list):
         if not node.value:
-            raise SpecError(f"{node.where}: {path} is an empty list; give at least one value")
+            raise SpecError(f"{node.where}: {path} is an empty list; add at least one value")
         values = [read_value(key, child, path) for child in node.value]
     else:
         text = node.value if isinstance(node.value, str) else ""
@@ -140,7 +140,7 @@ def _single(key: Key, node: Node, path: str, text: str) -> Any:
 def _range(key: Key, node: Node, path: str, parts: tuple[str, str, str]) -> list[Any]:
     kind = key.kind.kind if isinstance(key.kind, Optional) else key.kind
     if not isinstance(kind, Bounded):
-        raise SpecError(f"{node.where}: {path} = {node.value}; this key has no ranges: give a list")
+        raise SpecError(f"{node.where}: {path} = {node.value}; this key does not support ranges: use a list")
     first, last = (read_value(key, Node(text, node.where), path) for text in parts[:2])
     try:
         step = kind.amount(parts[2])
@@ -155,9 +155,9 @@ def _range(key: Key, node: Node, path: str, parts: tuple[str, str, str]) -> list
 def refuse_too_many(axes: Sequence[Axis], cases: int, where: str) -> None:
     """More points than anybody could measure are a mistake."""
     if (count := _count(axes) * cases) > MAX_POINTS:
-        each = f" in {cases} cases" if cases > 1 else ""
+        in_cases = f" in {cases} cases" if cases > 1 else ""
         raise SpecError(
-            f"{where}: sweep has {count} points{each}; at most {MAX_POINTS}: use a larger step or fewer keys"
+            f"{where}: sweep has {count} points{in_cases}; at most {MAX_POINTS}: use a larger step or fewer keys"
         )
 
 
@@ -181,12 +181,18 @@ def runs(study: Study) -> int:
 def points(study: Study) -> Iterator[Point]:
     """Every point of the sweep's grid, in the order of the axes, for one case after the other; one point when nothing is swept."""
     names = keys.short_names([axis.path for axis in study.sweep])
+    mixed = {axis.path for axis in study.sweep if len({isinstance(value, bool) for value in axis.values}) > 1}
     index = itertools.count()
     for case in study.cases or (None,):
         in_case, named = (case.settings, {CASE: case.name}) if case else ({}, {})
         for settings in _grid(study.sweep):
-            short = {names[path]: value for path, value in settings.items()}
+            short = {names[path]: _word(value) if path in mixed else value for path, value in settings.items()}
             yield Point(next(index), named | short, dump.with_settings(study, {**in_case, **settings}))
+
+
+def _word(value: Any) -> Any:
+    """Of a key that is true, false or a word: all of them words, so that they are one column of a table."""
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _grid(axes: Sequence[Axis]) -> Iterator[dict[str, Any]]:

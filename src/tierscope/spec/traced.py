@@ -19,6 +19,8 @@ EMULATED_KEYS = (
     "metadata_latency",
     "read_ops",
     "bandwidth",
+    "write_ops",
+    "write_bandwidth",
     "servers",
     "node_bandwidth",
     "device_bandwidth",
@@ -29,11 +31,17 @@ EMULATED_KEYS = (
 _STUDIES_ONLY = (
     "metadata_servers",
     "metadata_variation",
+    "file_open_ops",
     "stripe_count",
     "stripe_size",
     "service_variation",
     "discipline",
     "background",
+    "credit",
+    "quota_period",
+    "open_bytes",
+    "stream_bandwidth",
+    "layout",
 )
 _FAR = ("lustre", "gpfs", "beegfs", "ceph", "nfs", "nfs4", "wekafs", "pvfs2", "panfs", "fhgfs")
 _MOST_SUGGESTED = 4
@@ -54,7 +62,7 @@ class TracedTier:
 def read_tiers(options: Sequence[str], emulate: Sequence[str] = ()) -> tuple[TracedTier, ...]:
     """The tiers in the order given: nearest first, as in a study."""
     if not options:
-        raise UserError(f"no tier is given; say where the data lies, nearest first: {_example()}")
+        raise UserError(f"--tier is missing; name the paths of the data, nearest tier first: {_example()}")
     tiers: list[TracedTier] = []
     for option in options:
         tiers.append(_read_tier(option, tiers))
@@ -69,9 +77,11 @@ def read_rules(options: Sequence[str]) -> dict[str, tuple[str, ...]]:
         prefixes = tuple(dict.fromkeys(re.sub("^//+", "/", os.path.normpath(path)) for path in paths))
         for path in prefixes:
             if not path.startswith("/"):
-                raise UserError(f"--tier {option}: {path} is no absolute path; write it as the logs do, like /lustre")
+                raise UserError(
+                    f"--tier {option}: {path} is not an absolute path; write it as in the logs, e.g. /lustre"
+                )
             if owner := next((other for other, theirs in rules.items() if path in theirs), None):
-                raise UserError(f"--tier {option}: {path} belongs to {owner} already; give each tier its own")
+                raise UserError(f"--tier {option}: {path} already belongs to {owner}; use separate paths")
         rules[name] = prefixes
     return rules
 
@@ -79,9 +89,9 @@ def read_rules(options: Sequence[str]) -> dict[str, tuple[str, ...]]:
 def _split_tier(option: str, others: Collection[str]) -> tuple[str, list[str]]:
     name, given, paths = option.partition("=")
     if not given or not paths:
-        raise UserError(f"--tier {option}: must be NAME=/path[,/path2…], for example gfs=/lustre")
+        raise UserError(f"--tier {option}: must be NAME=/path[,/path2…], e.g. gfs=/lustre")
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,15}", name):
-        raise UserError(f"--tier {option}: a tier's name must be small letters, digits and '_', 16 at most")
+        raise UserError(f"--tier {option}: a tier name must be lower-case letters, digits and '_', at most 16")
     if name in others:
         raise UserError(f"--tier {option}: {name} is given twice; write all its paths in one: {name}=/path,/path2")
     if not all(paths.split(",")):
@@ -98,7 +108,7 @@ def _read_tier(option: str, others: Sequence[TracedTier]) -> TracedTier:
         for prefix in (absolute, os.path.realpath(absolute)):
             owner = next((other.name for other in others if prefix in other.prefixes), None)
             if owner:
-                raise UserError(f"--tier {option}: {prefix} belongs to {owner} already; give each tier its own")
+                raise UserError(f"--tier {option}: {prefix} already belongs to {owner}; use separate paths")
             prefixes[prefix] = None
     return TracedTier(Tier(name=name, path=next(iter(prefixes))), tuple(prefixes))
 
@@ -110,7 +120,7 @@ def _refuse_missing(path: str, where: str, several: bool) -> None:
         raise UserError(f"{where}: permission denied; change the mode of the directories above it") from None
     except OSError:
         hint = " (a comma separates paths, it cannot be part of one)" if several else ""
-        raise UserError(f"{where}: no such file or directory; give one that exists{hint}") from None
+        raise UserError(f"{where}: no such file or directory; name an existing one{hint}") from None
 
 
 def _emulated(tiers: list[TracedTier], settings: Sequence[str]) -> tuple[TracedTier, ...]:
@@ -118,20 +128,20 @@ def _emulated(tiers: list[TracedTier], settings: Sequence[str]) -> tuple[TracedT
     for setting in settings:
         tier, key, value = _read_setting(setting, [tier.name for tier in tiers])
         values.setdefault(tier, {})[key] = value
-    found = tuple(
+    emulated = tuple(
         replace(traced, tier=replace(traced.tier, emulate=True, **values[traced.name]))
         if traced.name in values
         else traced
         for traced in tiers
     )
-    for spec in (traced.tier for traced in found):
+    for spec in (traced.tier for traced in emulated):
         if spec.emulate and not has_rate(spec):
-            raise SpecError(f"--emulate: {spec.name} has no rate that limits; {GIVE_RATES}")
+            raise SpecError(f"--emulate: {spec.name} has no limiting rate; {GIVE_RATES}")
         if name := python_only(spec):  # all else of that kind is no key here
             raise SpecError(
-                f"--emulate: {spec.name}.{name}: a traced command meets one link of a tier only; give the slowest of them"
+                f"--emulate: {spec.name}.{name}: only one link per tier can be emulated for a traced command; use the slowest"
             )
-    return found
+    return emulated
 
 
 def emulation_lines(tiers: Sequence[TracedTier]) -> list[str]:
@@ -152,21 +162,21 @@ def _read_setting(setting: str, tiers: list[str]) -> tuple[str, str, Any]:
     tier, dot, name = path.strip().partition(".")
     where = f"--emulate {setting}"
     if not given or not dot:
-        raise SpecError(f"{where}: must be TIER.KEY=VALUE, for example {tiers[-1]}.bandwidth=20MB/s")
+        raise SpecError(f"{where}: must be TIER.KEY=VALUE, e.g. {tiers[-1]}.bandwidth=20MB/s")
     if tier not in tiers:
         guess = closest(tier, tiers)
         hint = f"did you mean {guess}?" if guess else f"tiers: {', '.join(tiers)}"
-        raise SpecError(f"{where}: {tier} is no tier of this command; {hint}")
+        raise SpecError(f"{where}: {tier} is not a tier of this command; {hint}")
     if name in _STUDIES_ONLY:
         raise SpecError(
-            f"{where}: {tier}.{name} is emulated for studies only ('tierscope run'); here: {', '.join(EMULATED_KEYS)}"
+            f"{where}: {tier}.{name} can only be emulated by 'tierscope run'; here: {', '.join(EMULATED_KEYS)}"
         )
     if name not in EMULATED_KEYS:
         guess = closest(name, EMULATED_KEYS)
         hint = f"did you mean {tier}.{guess}?" if guess else f"known here: {', '.join(EMULATED_KEYS)}"
         raise SpecError(f"{where}: {tier}.{name}: unknown key; {hint}")
     if not value.strip():
-        raise SpecError(f"{where}: has no value; give {tier}.{name} one ({tier_key(name).help}), or leave it out")
+        raise SpecError(f"{where}: has no value; set {tier}.{name} ({tier_key(name).help}), or remove it")
     return tier, name, read_value(tier_key(name), Node(value.strip(), where), f"{tier}.{name}")
 
 
@@ -179,11 +189,11 @@ def _example() -> str:
 
 def _storage_mounts() -> list[str]:
     """Mount points of parallel filesystems and of fast local disks."""
-    found: dict[str, str] = {}
+    kinds: dict[str, str] = {}
     for mount in mounts():
         place = mount.place
         nvme = mount.source.startswith("/dev/nvme")
         fast = nvme and os.path.isdir(place) and not place.startswith(("/boot", "/etc"))
         if (mount.kind in _FAR or fast) and place != "/":
-            found.setdefault(place, mount.kind if mount.kind in _FAR else "NVMe")
-    return [f"{place} ({kind})" for place, kind in sorted(found.items())][:_MOST_SUGGESTED]
+            kinds.setdefault(place, mount.kind if mount.kind in _FAR else "NVMe")
+    return [f"{place} ({kind})" for place, kind in sorted(kinds.items())][:_MOST_SUGGESTED]

@@ -12,7 +12,7 @@ EXAMPLE = "reader.transfer_size=256KiB,1MiB or read_threads=1:8:1"
 
 
 def read_vary(study: Study, vary: Sequence[str], refused: Mapping[str, str] | None = None) -> tuple[Axis, ...]:
-    """`KEY=A,B,C` or `KEY=A:B:STEP`, with any unambiguous suffix of a key. `refused`: begin of a path → why it is not varied."""
+    """`KEY=A,B,C` or `KEY=A:B:STEP`, with any unambiguous suffix of a key. `refused`: prefix of a path → why it is not varied."""
     leaves = keys.leaf_keys(Study, [tier.name for tier in study.system.tiers])
     axes: dict[str, Axis] = {}
     for text in vary:
@@ -21,8 +21,8 @@ def read_vary(study: Study, vary: Sequence[str], refused: Mapping[str, str] | No
         if not equals or not key or not values:
             raise UserError(f"{where}: must be KEY=VALUES, for example {EXAMPLE}")
         path = keys.resolve(key, list(leaves), where)
-        for begin, why in (refused or {}).items():
-            if path.startswith(begin):
+        for prefix, why in (refused or {}).items():
+            if path.startswith(prefix):
                 raise UserError(f"{where}: {path} {why}")
         if path in axes:
             raise UserError(f"{where}: {path} is given twice; remove one")
@@ -37,10 +37,10 @@ def read_vary(study: Study, vary: Sequence[str], refused: Mapping[str, str] | No
 
 def value_at(study: Study, path: str) -> Any:
     """What the study says for a key, by its full path."""
-    found: Any = study
+    value: Any = study
     for name in path.split("."):
-        if isinstance(found, tuple):
-            found = next(each for each in found if each.name == name)
+        if isinstance(value, tuple):
+            value = next(item for item in value if item.name == name)
         else:
-            found = getattr(found, next(field.name for field in schema.fields(type(found)) if field.yaml == name))
-    return found
+            value = getattr(value, next(field.name for field in schema.fields(type(value)) if field.yaml == name))
+    return value

@@ -1,4 +1,4 @@
-"""What users ask on the command line: improvements of classes in percent, ranges of them, prices and a goal."""
+"""What users ask on the command line: improvements of classes in percent, ranges of them, and a goal."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -12,8 +12,6 @@ from tierscope.units import closest, parse_seconds
 
 T = TypeVar("T")
 
-_GIB = "-gib"
-_MOST_PRICE = 1e15
 _SMALLEST = 1e-9  # above zero: what is less is a slip, and quotients of it are infinite
 LEAST, MOST = -99.9, 1e6  # percent that a class can be improved by
 
@@ -26,16 +24,6 @@ def read_improvements(texts: Iterable[str], classes: Iterable[str]) -> dict[str,
 def read_variations(texts: Iterable[str], classes: Iterable[str]) -> dict[str, tuple[float, ...]]:
     """`GFS-META=0:200:10`, `GFS-META=0..200 step 10` or `GFS-META=0,50,100`; ascending."""
     return _read_all("--vary", texts, list(classes), _percents, "GFS-META=0:200:10")
-
-
-def read_prices(
-    texts: Iterable[str], classes: Iterable[str], tiers: Iterable[str]
-) -> tuple[dict[str, float], dict[str, float]]:
-    """`GFS-META=3`: of each percent more; `lfs-gib=0.1`: of each GiB on that tier. By class, and by tier."""
-    known = [*classes, *(f"{tier}{_GIB}" for tier in tiers)]
-    prices = _read_all("--cost", texts, known, _price, "GFS-META=3")
-    by_tier = {name.removesuffix(_GIB): price for name, price in prices.items() if name.endswith(_GIB)}
-    return {name: price for name, price in prices.items() if not name.endswith(_GIB)}, by_tier
 
 
 def read_goal(text: str) -> Goal:
@@ -52,7 +40,7 @@ def read_duration(option: str, text: str) -> float:
     except ValueError as error:
         raise UserError(f"{option} {text}: {error}; write it like 4s, 400ms or 2min") from None
     if not seconds > 0:
-        raise UserError(f"{option} {text}: must be above 0, for example 4s")
+        raise UserError(f"{option} {text}: must be above 0, e.g. 4s")
     try:
         return float(Seconds(above=0).parse(text))
     except ValueError as error:
@@ -62,31 +50,30 @@ def read_duration(option: str, text: str) -> float:
 def _read_all(
     option: str, texts: Iterable[str], known: list[str], read: Callable[[str], T], example: str
 ) -> dict[str, T]:
-    found: dict[str, T] = {}
+    values: dict[str, T] = {}
     for text in texts:
         name, equals, value = text.rpartition("=")
         if not equals or not name.strip():
             raise UserError(f"{option} {text}: has no value; write it like {example}")
         resolved = _resolve(option, name.strip(), known)
-        if resolved in found:
+        if resolved in values:
             raise UserError(f"{option} {text}: {resolved} is given twice; remove one")
         if not value.strip():
             raise UserError(f"{option} {text}: has no value; write it like {example}")
         try:
-            found[resolved] = read(value.strip())
+            values[resolved] = read(value.strip())
         except ValueError as error:
             raise UserError(f"{option} {text}: {value.strip()} {error}; write it like {example}") from None
-    return found
+    return values
 
 
 def _resolve(option: str, name: str, known: list[str]) -> str:
-    by_lower: Mapping[str, str] = {each.lower(): each for each in known}
+    by_lower: Mapping[str, str] = {class_name.lower(): class_name for class_name in known}
     if name in known or name.lower() in by_lower:
         return name if name in known else by_lower[name.lower()]
     guess = closest(name.lower(), by_lower)
     hint = f"did you mean {by_lower[guess]}? " if guess else ""
-    none = "nothing of that name varies" if option == "--cost" else "there is no such class"
-    raise UserError(f"{option} {name}: {none} here; {hint}choose from {', '.join(known)}")
+    raise UserError(f"{option} {name}: no such class; {hint}choose from {', '.join(known)}")
 
 
 def _number(text: str) -> float:
@@ -114,10 +101,3 @@ def _percents(text: str) -> tuple[float, ...]:
     if len(set(values)) != len(values):
         raise ValueError("has a value twice; remove one")
     return tuple(sorted(values))
-
-
-def _price(text: str) -> float:
-    number = _number(text)
-    if not 0 <= number <= _MOST_PRICE:
-        raise ValueError(f"must be within 0 and {_MOST_PRICE:g}")
-    return number

@@ -17,7 +17,7 @@ STORAGES: "Registry[type[Storage], Entry]" = Registry(
     "storage",
     {
         "directory": Entry(
-            "tierscope.storage.directory:DirectoryStorage", "a directory of this system, on any file system"
+            "tierscope.storage.directory:DirectoryStorage", "a directory of this system, on any filesystem"
         ),
         "emulated": Entry(
             "tierscope.storage.emulated_directory:EmulatedStorage",

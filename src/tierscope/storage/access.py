@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from tierscope.storage import cold
+
 READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC
 _NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -56,6 +58,8 @@ class Access(Protocol):
     """What a loader or a checkpoint may ask of open files. Errors are OSErrors with the numbers of the system; handles are whole numbers.
 
     `open` may be given READ_FLAGS only. `rename` puts a finished file in the place of another. `leave`: nobody asks for anything afterwards.
+    `evict` takes an open file out of caches as far as that goes; it is not asked of a storage that cannot. `resident`: of an open file of so
+    many bytes, those in a cache of this host; None: no way to tell.
     """
 
     punctuality: Punctuality
@@ -68,6 +72,8 @@ class Access(Protocol):
     def size(self, fd: int, /) -> int: ...
     def sync(self, fd: int, /) -> None: ...
     def close(self, fd: int, /) -> None: ...
+    def evict(self, fd: int, /) -> None: ...
+    def resident(self, fd: int, nbytes: int, /) -> int | None: ...
     def rename(self, old: str, new: str, /) -> None: ...
     def remove(self, path: str, /) -> None: ...
     def leave(self) -> None: ...
@@ -85,6 +91,8 @@ class Directory:
     size = staticmethod(size)
     sync = staticmethod(os.fsync)
     close = staticmethod(os.close)
+    evict = staticmethod(cold.evict)
+    resident = staticmethod(cold.resident)
     rename = staticmethod(os.replace)
     remove = staticmethod(os.unlink)
     stat = staticmethod(os.stat)
@@ -143,6 +151,12 @@ class Nothing:
 
     def close(self, _fd: int, /) -> None:
         pass
+
+    def evict(self, _fd: int, /) -> None:
+        raise NotImplementedError
+
+    def resident(self, _fd: int, _nbytes: int, /) -> int | None:
+        raise NotImplementedError
 
     def rename(self, old: str, _new: str, /) -> None:
         raise NotImplementedError(old)

@@ -32,14 +32,14 @@ class BackgroundLoad:
 
 def loads_of(mapped: StationMap, read_bytes: int) -> list[BackgroundLoad]:
     """Every station that others use too; `read_bytes` is the size of a typical read of ours."""
-    found: dict[int, BackgroundLoad] = {}
+    loads: dict[int, BackgroundLoad] = {}
     for view in (view for views in mapped.views for view in views or ()):
         parts = [part for part in stripes(0, read_bytes, view.stripe_count, view.stripe_size) if part]
         for station in view.metadata:
-            found[station.number] = BackgroundLoad(station, station.service_ns(0))
+            loads[station.number] = BackgroundLoad(station, station.service_ns(0))
         for station in view.servers:
-            found[station.number] = BackgroundLoad(station, station.service_ns(read_bytes / max(1, len(parts))))
-    return [load for load in found.values() if load.station.background and load.service_ns]
+            loads[station.number] = BackgroundLoad(station, station.service_ns(read_bytes / max(1, len(parts))))
+    return [load for load in loads.values() if load.station.background and load.service_ns]
 
 
 class _Others:

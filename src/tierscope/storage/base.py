@@ -4,7 +4,7 @@ A storage is made for one tier as one node sees it. Paths are texts below its `r
 `paths`. All errors are OSErrors with the numbers of the system (ENOENT, EEXIST, ENOSPC …): the sentences that users read are made elsewhere.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
@@ -121,12 +121,6 @@ class Storage(DocumentPlace, Protocol):
 
     def device(self, path: str, /) -> int | str:
         """What is behind it: the same for two tiers that are one piece of hardware."""
-
-    def evict(self, paths: Iterable[str], /) -> None:
-        """As far as it goes; one that is not there is left to its reader. Not asked of a storage that cannot."""
-
-    def resident(self, paths: Iterable[str], /) -> tuple[int, int | None]:
-        """(bytes checked, bytes of them in a cache of this host); None: no way to tell."""
 
     def lock(self, path: str, /) -> Callable[[], None]:
         """Hold it until the function is called or the process ends; BlockingIOError: somebody else does."""

@@ -3,14 +3,13 @@
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import ClassVar
 
 from tierscope.output import durable
 from tierscope.output.documents import PlainDirectories, entry_kind, facts_of
 from tierscope.output.walk import remove_leftovers
-from tierscope.storage import cold
 from tierscope.storage.access import Access, Directory
 from tierscope.storage.base import Abilities, FileFacts, Piece, StorageSpace, TierPlace
 
@@ -57,8 +56,8 @@ class DirectoryStorage(PlainDirectories):
             return super().entries(folder)
         fd = os.open(folder, _LIST)
         try:
-            with os.scandir(fd) as found:
-                return {entry.name: entry_kind(entry) for entry in found}
+            with os.scandir(fd) as scanned:
+                return {entry.name: entry_kind(entry) for entry in scanned}
         finally:
             os.close(fd)
 
@@ -136,12 +135,6 @@ class DirectoryStorage(PlainDirectories):
 
     def device(self, path: str, /) -> int | str:
         return os.stat(nearest_folder(path)).st_dev
-
-    def evict(self, paths: Iterable[str], /) -> None:
-        cold.evict(paths)
-
-    def resident(self, paths: Iterable[str], /) -> tuple[int, int | None]:
-        return cold.resident(paths)
 
     def lock(self, path: str, /) -> Callable[[], None]:
         fd = durable.lock_file(path)

@@ -24,8 +24,9 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 
 from tierscope.native import queues as native_queues
-from tierscope.plan.stations import stripes
+from tierscope.plan.stations import mixed, stripes
 from tierscope.plan.variation import factor
+from tierscope.storage import cold
 from tierscope.storage.access import Punctuality, create, open_folder, size
 from tierscope.storage.sharing import Present
 from tierscope.storage.stations import Station, TierStations
@@ -120,9 +121,9 @@ class Queues:
 
 
 def file_number(path: str) -> int:
-    """The number in a file's name, or a hash for a name without one: it decides which servers the file belongs to."""
+    """The number in a file's name, or a hash of a name without one, whatever its folder: it decides which servers the file belongs to."""
     digits = re.search(r"([0-9]+)[^0-9]*$", os.path.basename(path))
-    return int(digits[1]) if digits else zlib.crc32(os.fsencode(path))
+    return int(digits[1]) if digits else zlib.crc32(os.fsencode(os.path.basename(path)))
 
 
 def server_index(path: str, servers: int) -> int:
@@ -146,11 +147,23 @@ class Emulated:
         self._servers_of: dict[int, tuple[Station, ...]] = {}  # of an open file: those of its stripes, in their order
         self._shares: list[tuple[Station, int, int]] = []  # of this operation: station, target, when at the earliest
 
-    def _join(self, station: Station, nbytes: int) -> int:
+    def _join(self, station: Station, nbytes: int, writes: bool = False) -> int:
         """When the service will be over, as far as it is known yet."""
-        service = station.service_ns(nbytes)
+        return self._join_for(station, station.write_ns(nbytes) if writes else station.service_ns(nbytes))
+
+    def _join_bytes(self, station: Station, nbytes: int) -> int:
+        """The same for bytes that no read asks for: the time of an operation is not in it."""
+        return self._join_for(station, round(nbytes * station.per_byte_ns))
+
+    def _join_for(self, station: Station, service: int) -> int:
         if station.variation:
             service = varied(service, station.variation, self._dice)
+        if station.credit_ns or station.period_ns:
+            now, period = _now(), station.period_ns or 1
+            done = self.queues.take(station.number, service, now - now % period - station.credit_ns)
+            if station.period_ns:
+                done = (-(-done // period) - 1) * period  # when its portion is handed out
+            return done if done > now else 0  # made up for: nobody waits
         if not station.room:
             return self.queues.take(station.number, service)
         while (share := self.queues.share(station, service)) is None:
@@ -186,10 +199,22 @@ class Emulated:
 
     def _join_metadata(self, file: int) -> int:
         self._shares.clear()  # of an operation that failed
-        servers = self._stations.metadata
-        if servers:
-            return self._join(servers[file % len(servers)], 0)
-        return _now() if self._stations.metadata_latency_ns else 0
+        stations = self._stations
+        done = _now() if stations.metadata_latency_ns else 0
+        if stations.metadata:
+            done = max(done, self._join(stations.metadata[file % len(stations.metadata)], 0))
+        if stations.locks:
+            done = max(done, self._join(stations.locks[file % len(stations.locks)], 0))
+        if stations.open_bytes:
+            queues = (*self._servers(file, 1), *stations.links)
+            done = max(done, *(self._join_bytes(queue, stations.open_bytes) for queue in queues))
+        return done
+
+    def _servers(self, file: int, stripes: int) -> tuple[Station, ...]:
+        """Those of a file's stripes, in their order; none where no server limits."""
+        servers = self._stations.servers
+        first = mixed(file) if self._stations.hashed else file
+        return tuple(servers[(first + stripe) % len(servers)] for stripe in range(stripes if servers else 0))
 
     def open(self, path: str, flags: int, /) -> int:
         return self._open(path, lambda: os.open(path, flags))
@@ -202,23 +227,20 @@ class Emulated:
         file = file_number(path)
         done = self._join_metadata(file)
         fd = really()
-        servers = self._stations.servers
-        self._servers_of[fd] = tuple(
-            servers[(file + stripe) % len(servers)] for stripe in range(self._stations.stripe_count if servers else 0)
-        )
+        self._servers_of[fd] = self._servers(file, self._stations.stripe_count)
         self._finish(done, self._stations.metadata_latency_ns)
         return fd
 
     def preadv(self, fd: int, buffers: Sequence[memoryview], offset: int, /) -> int:
         nbytes = sum(buffer.nbytes for buffer in buffers)
-        done = self._join_read(self._servers_of[fd], nbytes, offset)
+        done = self._join_data(self._servers_of[fd], nbytes, offset)
         got = os.preadv(fd, buffers, offset)
         self._finish(done, self._stations.latency_ns)
         return got
 
     def pwrite(self, fd: int, data: memoryview, offset: int, /) -> int:
-        """Costs what a read of as many bytes costs, as in simulations: rates of writing are not among a tier's keys."""
-        done = self._join_read(self._servers_of[fd], data.nbytes, offset)
+        """Costs what a read of as many bytes costs, unless the tier has rates of writing; as in simulations."""
+        done = self._join_data(self._servers_of[fd], data.nbytes, offset, writes=True)
         wrote = os.pwrite(fd, data, offset)
         self._finish(done, self._stations.latency_ns)
         return wrote
@@ -228,28 +250,32 @@ class Emulated:
         self._shares.clear()
         self._finish(_now() if self._stations.latency_ns else 0, self._stations.latency_ns)
 
-    def _join_read(self, servers: tuple[Station, ...], nbytes: int, offset: int) -> int:
+    def _join_data(self, servers: tuple[Station, ...], nbytes: int, offset: int, writes: bool = False) -> int:
         """Data streams through all of them at once."""
         self._shares.clear()
         done = _now() if self._stations.latency_ns else 0
+        if self._stations.stream_ns:
+            done = _now() + round(nbytes * self._stations.stream_ns)
         if len(servers) == 1:
-            done = max(done, self._join(servers[0], nbytes))
+            done = max(done, self._join(servers[0], nbytes, writes))
         elif servers:
             parts = stripes(offset, nbytes, len(servers), self._stations.stripe_size)
             for server, part in zip(servers, parts, strict=True):
                 if part:
-                    done = max(done, self._join(server, part))
+                    done = max(done, self._join(server, part, writes))
         for link in self._stations.links:
-            done = max(done, self._join(link, nbytes))
+            done = max(done, self._join(link, nbytes, writes))
         return done
 
     def close(self, fd: int, /) -> None:
         self._servers_of.pop(fd, None)
         os.close(fd)
 
-    # A folder is opened to be synced, and a name is given as part of a close: neither takes time of its own.
+    # A folder is opened to be synced, a name is given as part of a close, and caches are nobody's work: none takes time of its own.
     open_folder = staticmethod(open_folder)
     size = staticmethod(size)
+    evict = staticmethod(cold.evict)
+    resident = staticmethod(cold.resident)
     rename = staticmethod(os.replace)
     remove = staticmethod(os.unlink)
 

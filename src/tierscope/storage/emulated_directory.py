@@ -25,8 +25,8 @@ class EmulatedStorage(DirectoryStorage):
         many_hosts=False,
         emulated=True,
         why={
-            "evict": "its queues make the time, and the disk underneath should not",
-            "striping": "it is no real Lustre: servers are emulated by servers and stripe_count",
+            "evict": "its queues set the time, not the underlying disk",
+            "striping": "it is not a real Lustre: use servers and stripe_count for emulation",
             "share_hosts": "its queues are in memory",
             "many_hosts": "its queues are in memory",
         },

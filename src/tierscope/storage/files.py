@@ -10,7 +10,8 @@ from tierscope.spec.study import Dataset, Tier
 from tierscope.storage.striping import Striping
 from tierscope.storage.sums import NAME as SUMS
 
-EXTRA_NAMES = (SUMS,)  # of files in a dataset's folder beside those of samples
+SIDE = "beside.statistics"  # the small file beside samples
+EXTRA_NAMES = (SUMS, SIDE)  # of files in a dataset's folder beside those of samples
 
 
 def tier_root(tier: Tier, out: str, node: int) -> str:
@@ -75,6 +76,11 @@ class DatasetFiles:
         if self.subfolders:
             return f"{self.folder}/{file % self.subfolders:06d}/{file:09d}{self.suffix}"
         return f"{self.folder}/{file:09d}{self.suffix}"
+
+    @property
+    def side_path(self) -> str:
+        """Of the small file beside the samples; where they are made in memory, it is the only one."""
+        return self.path(0) if self.suffix == ".statistics" else f"{self.folder}/{SIDE}"
 
     def unfinished(self, file: int) -> str:
         """The path of a file while it is written; nobody reads it under this name."""

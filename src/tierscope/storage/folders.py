@@ -52,8 +52,8 @@ def hold(storage: Storage | None, path: str) -> Callable[[], None] | None:
 class FolderByPath:
     def __init__(self, storage: Storage, path: str) -> None:
         self._storage, self.path = storage, path
-        found = storage.look(path)
-        if found is None or found.kind != FOLDER:
+        facts = storage.look(path)
+        if facts is None or facts.kind != FOLDER:
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
 
     def identity(self) -> str:
@@ -64,8 +64,8 @@ class FolderByPath:
 
     def inside(self) -> Iterator[tuple[str, FileFacts]]:
         for name in self.names():
-            if (found := self._storage.look(f"{self.path}/{name}")) is not None:
-                yield name, found
+            if (facts := self._storage.look(f"{self.path}/{name}")) is not None:
+                yield name, facts
 
     def enter(self, name: str) -> "FolderByPath":
         return FolderByPath(self._storage, f"{self.path}/{name}")
@@ -75,9 +75,9 @@ class FolderByPath:
 
     def remove(self, name: str) -> int | None:
         path = f"{self.path}/{name}"
-        found = self._storage.look(path)
+        facts = self._storage.look(path)
         self._storage.remove(path)
-        return found.nbytes if found else 0
+        return facts.nbytes if facts else 0
 
     def remove_folder(self, name: str) -> None:
         with suppress(OSError):

@@ -33,5 +33,5 @@ class MemoryStorage(DirectoryStorage):
         if kind not in IN_MEMORY:
             raise UserError(
                 f"system.tiers.{place.tier.name}.path = {place.tier.path} is on {kind}, not in memory; "
-                "give a path below /dev/shm, or set storage: directory"
+                "use a path below /dev/shm, or set storage: directory"
             )

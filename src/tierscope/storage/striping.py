@@ -66,10 +66,10 @@ class Striping:
     def wanted(self) -> StripeLayout:
         return StripeLayout(self.count, self.size, ANYWHERE if self.ost is None else self.ost, self.pool)
 
-    def fits(self, found: StripeLayout) -> bool:
+    def fits(self, layout: StripeLayout) -> bool:
         wanted = self.wanted()
-        placed = wanted.pool == found.pool and wanted.ost in (ANYWHERE, found.ost)
-        return placed and (wanted.count, wanted.size) == (found.count, found.size)
+        placed = wanted.pool == layout.pool and wanted.ost in (ANYWHERE, layout.ost)
+        return placed and (wanted.count, wanted.size) == (layout.count, layout.size)
 
 
 def set_tokens(striping: Striping, folder: str) -> list[str]:
@@ -109,15 +109,13 @@ def verify(striping: Striping, path: str) -> None:
     """Refuse a folder or a file that does not lie as it shall."""
     _refuse_others(striping, path)
     said = _run(striping, get_tokens(path))
-    found = parse(said)
-    if found is None:
+    layout = parse(said)
+    if layout is None:
         first = said.strip().partition("\n")[0]
+        raise UserError(f"{path}: lfs getstripe reports no plain layout ({first or 'no output'}); is it on Lustre?")
+    if not striping.fits(layout):
         raise UserError(
-            f"{path}: lfs getstripe says nothing of a plain layout ({first or 'nothing at all'}); is it on Lustre?"
-        )
-    if not striping.fits(found):
-        raise UserError(
-            f"{path}: has {found}, but {striping.key} means {striping.wanted()}; remove the dataset, or change the key"
+            f"{path}: has {layout}, but {striping.key} means {striping.wanted()}; remove the dataset, or change the key"
         )
 
 
@@ -125,7 +123,7 @@ def _refuse_others(striping: Striping, path: str) -> None:
     kind = filesystem_of(path)
     if kind != "lustre":
         raise UserError(
-            f"{striping.key}, but {path} is on {kind}, not on Lustre; remove the key, or give a path on Lustre"
+            f"{striping.key}, but {path} is on {kind}, not on Lustre; remove the key, or use a path on Lustre"
         )
 
 
@@ -135,7 +133,7 @@ def _run(striping: Striping, tokens: list[str]) -> str:
         done = subprocess.run(tokens, capture_output=True, text=True, timeout=_SECONDS, check=False)
     except FileNotFoundError:
         raise UserError(
-            f"{striping.key} needs the program lfs, which is not on the PATH; load Lustre's tools, or remove the key"
+            f"{striping.key} needs the program lfs, which is not in PATH; load Lustre's tools, or remove the key"
         ) from None
     except (OSError, subprocess.TimeoutExpired) as error:
         reason = error.strerror if isinstance(error, OSError) else f"no answer within {_SECONDS} s"

@@ -12,8 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
 
-from crc32c import crc32c
-
+from tierscope.checksum import crc32c
 from tierscope.native import sums as native
 from tierscope.storage.base import Storage
 
@@ -77,13 +76,13 @@ class SampleSums:
         """The checksum that the table is said to have."""
         header = native.read_table(self._fd, HEADER_BYTES, 0)
         if len(header) < HEADER_BYTES or header[: len(_MAGIC)] != _MAGIC:
-            raise ValueError("is no table of checksums")
+            raise ValueError("is not a table of checksums")
         table_sum: int
         _, version, _, _, _, table_sum = _HEADER.unpack_from(header)
         if version > _VERSION:
-            raise ValueError(f"has version {version}, and this Tierscope knows {_VERSION}")
+            raise ValueError(f"has version {version}, but this Tierscope supports {_VERSION}")
         if header != self.layout.header(table_sum) or nbytes != self.layout.nbytes:
-            raise ValueError("is damaged, or of another dataset")
+            raise ValueError("is damaged, or belongs to another dataset")
         return table_sum
 
     def close(self) -> None:
@@ -97,17 +96,17 @@ class SampleSums:
 
     def intact(self) -> bool:
         """Whether the whole table is what was written; reads all of it."""
-        found = 0
+        crc = 0
         for at in range(0, self.layout.entries, _AT_ONCE):
-            found = crc32c(self.part(at, min(_AT_ONCE, self.layout.entries - at)), found)
-        return found == self._table_sum
+            crc = crc32c(self.part(at, min(_AT_ONCE, self.layout.entries - at)), crc)
+        return crc == self._table_sum
 
     def part(self, first: int, entries: int) -> bytes:
         return native.read_table(self._fd, entries * ENTRY_BYTES, HEADER_BYTES + first * ENTRY_BYTES)
 
     def _entry(self, number: int) -> int:
-        found = os.pread(self._fd, ENTRY_BYTES, HEADER_BYTES + number * ENTRY_BYTES)
-        value: int = _WORD.unpack(found)[0] if len(found) == ENTRY_BYTES else 0
+        entry = os.pread(self._fd, ENTRY_BYTES, HEADER_BYTES + number * ENTRY_BYTES)
+        value: int = _WORD.unpack(entry)[0] if len(entry) == ENTRY_BYTES else 0
         return value
 
     def knows(self, file: int) -> bool:

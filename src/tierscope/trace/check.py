@@ -66,7 +66,7 @@ def _wrong_rows(table: pl.DataFrame, key: RunKey, about: Description) -> Iterato
         yield "has an unknown kind of record"
     for name, number in (("point", key.point), ("repetition", key.repetition)):
         if table[name].has_nulls() or (table[name].min(), table[name].max()) != (number, number):
-            yield "holds another run than its name says"
+            yield "contains another run than its name says"
     for name, needed in _NEEDED.items():
         missing = table[name].is_null()
         for record in needed if missing.any() else ():
@@ -91,7 +91,7 @@ def _wrong_counts(table: pl.DataFrame, about: Description) -> Iterator[str]:
     if isinstance(about, StudyRun):
         epochs = _epochs_of(about) or ranks["epoch"].n_unique()
         if len(ranks) != epochs * (about.ranks or ranks["rank"].n_unique()):
-            yield "does not have a row for every rank and epoch"
+            yield "lacks a row for some rank and epoch"
     elif isinstance(about, Traced) and about.records.ranks and ranks["rank"].n_unique() > about.records.ranks:
         yield "has more ranks than its description"
     told = table.filter(pl.col("record") != "rank", pl.col("rank").is_not_null()).select("epoch", "rank").unique()
@@ -100,18 +100,18 @@ def _wrong_counts(table: pl.DataFrame, about: Description) -> Iterator[str]:
 
 
 def _wrong_names(table: pl.DataFrame, about: Description) -> Iterator[str]:
-    if not _found(table, "kind") <= set(CATEGORY):
+    if not _values_in(table, "kind") <= set(CATEGORY):
         yield "has an unknown kind of operation"
-    tiers = _found(table, "tier")
+    tiers = _values_in(table, "tier")
     if not all(map(_TIER.fullmatch, tiers)):
-        yield "has a tier whose name cannot be"
+        yield "has a tier with an invalid name"
     if not tiers <= set(about.tier_names):
         yield "has a tier that its description does not name"
     if not table["order_digest"].drop_nulls().str.contains("^[0-9a-f]{0,128}$").all():
-        yield "has an order of samples that cannot be"
+        yield "has an invalid order of samples"
 
 
-def _found(table: pl.DataFrame, column: str) -> set[str]:
+def _values_in(table: pl.DataFrame, column: str) -> set[str]:
     return set(table[column].unique().drop_nulls())
 
 
@@ -172,8 +172,8 @@ def _limits(about: Description) -> Iterator[tuple[str, int, int]]:
 
 
 def _epochs_of(about: StudyRun) -> int | None:
-    found = _EPOCHS.search(about.study or "")
-    return int(found[1]) if found else None
+    match = _EPOCHS.search(about.study or "")
+    return int(match[1]) if match else None
 
 
 def _most_counted(about: Description) -> int:

@@ -38,21 +38,21 @@ def wrong_in_ops(rows: pl.LazyFrame, trace: Trace) -> str | None:
         "kinds": pl.col("kind").is_in(list(KINDS)).all(),
         "tiers": pl.col("tier").is_in(trace.about.tier_names).all(),
     }
-    found = rows.select(**looks).collect(engine="streaming").row(0, named=True)
-    return next(_wrong_rows(found), None) or next(_wrong_sums(rows, trace), None)
+    answers = rows.select(**looks).collect(engine="streaming").row(0, named=True)
+    return next(_wrong_rows(answers), None) or next(_wrong_sums(rows, trace), None)
 
 
-def _wrong_rows(found: dict[str, object]) -> Iterator[str]:
+def _wrong_rows(answers: dict[str, object]) -> Iterator[str]:
     for name in _KNOWN:
-        if found[f"null {name}"]:
+        if answers[f"null {name}"]:
             yield f"{name} is not known everywhere"
     for name, (low, high) in _LIMITS.items():
-        least, most = found[f"least {name}"], found[f"most {name}"]
-        if found.get(f"nan {name}") or (least is not None and not (low <= least and most <= high)):  # type: ignore[operator]
-            yield f"{name} has a value that cannot be"
-    if not found["kinds"]:
+        least, most = answers[f"least {name}"], answers[f"most {name}"]
+        if answers.get(f"nan {name}") or (least is not None and not (low <= least and most <= high)):  # type: ignore[operator]
+            yield f"{name} has an invalid value"
+    if not answers["kinds"]:
         yield "has an unknown kind of operation"
-    if not found["tiers"]:
+    if not answers["tiers"]:
         yield "has a tier that the description of its run does not name"
 
 

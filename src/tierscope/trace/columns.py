@@ -46,6 +46,7 @@ COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "step_compute_seconds": pl.List(pl.Float64),
     "checked_bytes": pl.Int64,
     "resident_bytes": pl.Int64,
+    "evict_seconds": pl.Float64,
 }
 
 
@@ -55,4 +56,5 @@ LATER_COLUMNS = (
     "sync_seconds",
     "checkpoint_seconds",
     *PHASES,
+    "evict_seconds",
 )  # than the first runs of this schema

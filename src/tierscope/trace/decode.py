@@ -45,7 +45,7 @@ def _versioned(plain: JsonObject, fix: str) -> tuple[int, JsonObject]:
         raise ResultError(f"its description is damaged: schema_version must be int >= 1; {fix}")
     if version > SCHEMA_VERSION:
         raise ResultError(
-            f"schema version {version} is newer than this Tierscope knows ({SCHEMA_VERSION}); update Tierscope"
+            f"schema version {version} is newer than this Tierscope supports ({SCHEMA_VERSION}); update Tierscope"
         )
     return version, {name: value for name, value in plain.items() if name != "schema_version"}
 
@@ -57,7 +57,7 @@ def decode(plain: object, of: type[T] | Any, fix: str) -> T:
     except msgspec.ValidationError as error:
         raise ResultError(f"its description is damaged: {wrong_field(str(error))[:_MOST_TEXT]}; {fix}") from None
     except UnicodeEncodeError:
-        raise ResultError(f"its description is damaged: a name in it is no Unicode; {fix}") from None
+        raise ResultError(f"its description is damaged: it contains invalid Unicode; {fix}") from None
     return decoded
 
 

@@ -23,6 +23,7 @@ from tierscope.trace.limits import (
     EpochNumber,
     Number,
     Seconds,
+    Share,
     Size,
     TierName,
 )
@@ -149,7 +150,7 @@ class Measured(StudyRun, frozen=True, kw_only=True, tag="measured"):
 
     compute: str | None  # none, sleep, spin, real
     loader: str | None
-    metadata_cache: str | None  # warm, unused, unknown
+    metadata_cache: str | None  # cold, warm, unused, unknown
     profiler: str | None = None  # that measured in place of our recorder
     recorder: str | None = None  # None: the ranks' own
     logs: ProfiledLogs | None = None  # of that profiler
@@ -162,9 +163,15 @@ class Simulated(StudyRun, frozen=True, kw_only=True, tag="simulated"):
     method: str | None
     spread: Mapping[EpochNumber, tuple[Seconds, Seconds]]  # epoch → what low and high are of its time
     upper_bound: bool = False
+    sampled_share: Share | None = (
+        None  # of an epoch's operations that were simulated and stand for all; None: all of them
+    )
     checkpoints_left_out: bool = False  # the study has some, which are not simulated
+    writes_as_reads: tuple[TierName, ...] = ()  # tiers that are written to and have no rates of writing
     staging_seconds: Seconds | None = None
     stations: tuple[StationLoad, ...] = ()  # busiest first
+    first_batch: Mapping[EpochNumber, tuple[Seconds, Seconds]] | None = None  # mean and max over ranks, from the start
+    unidentified: tuple[str, ...] = ()  # why the calibration of its system says nothing of this point
 
 
 class RecordedProcess(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -312,11 +319,11 @@ def check_tiers(tiers: tuple[DescribedTier, ...]) -> None:
 def _why_not_swept(name: str, value: SweepValue) -> str | None:
     """Why a sweep cannot have this key, or this value of it."""
     if not _SWEPT.fullmatch(name) or name in _TAKEN:
-        return "is no key that can be swept"
+        return "is not a key that can be swept"
     if name == "cache_rate" and not isinstance(value, float | int):
         return "must be a number"
     if isinstance(value, str):
-        return None if value.isprintable() else "has a value that cannot be shown"
+        return None if value.isprintable() else "has an unprintable value"
     if value is not None and not (abs(value) < 2**63 and math.isfinite(value)):
         return "has a number that is too large or not finite"
     return None

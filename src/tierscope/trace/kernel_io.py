@@ -39,7 +39,7 @@ def kernel_io() -> KernelIo | None:
             os.close(fd)
         counts = {name: int(value) for name, _, value in (line.partition(":") for line in text.splitlines())}
         used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-        faults = sum(one.ru_minflt + one.ru_majflt for one in used)
+        faults = sum(usage.ru_minflt + usage.ru_majflt for usage in used)
         return KernelIo(counts["rchar"], counts["wchar"], counts["read_bytes"], faults)
     except (OSError, ValueError, KeyError):
         return None

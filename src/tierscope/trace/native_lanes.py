@@ -6,8 +6,9 @@ from tierscope.native import engine
 from tierscope.native.lanes import BINS as NATIVE_BINS
 from tierscope.native.lanes import KINDS as NATIVE_KINDS
 from tierscope.native.lanes import NativeLane
+from tierscope.trace.live_totals import Moved
 from tierscope.trace.ops import BINS, KINDS
-from tierscope.trace.recorder import LaneTable
+from tierscope.trace.recorder import LaneTable, moved_by_tier
 
 if NATIVE_BINS != BINS or len(KINDS) != NATIVE_KINDS:
     raise ImportError("native/lanes.py and trace/ops.py disagree about kinds or bins")
@@ -21,6 +22,15 @@ def lane_table(lane: NativeLane, number: int) -> LaneTable:
         *(np.ascontiguousarray(cells[name]) for name in ("ops", "bytes", "busy_ns", "wall_ns")),
         *(np.ascontiguousarray(cells[name]).reshape(-1) for name in ("sizes", "latencies")),
     )
+
+
+def engine_moved(source: engine.Engine) -> Moved | None:
+    """Bytes and operations of all its lanes so far, by tier; None: it is gone."""
+    lanes = source.cells()
+    if lanes is None:
+        return None
+    whole = np.array([(cells["ops"], cells["bytes"]) for cells in lanes], np.int64)  # lane × two × cell
+    return moved_by_tier(whole[:, 0].sum(axis=0), whole[:, 1].sum(axis=0))
 
 
 def cost_per_op_seconds() -> float:

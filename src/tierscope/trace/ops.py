@@ -22,7 +22,10 @@ CATEGORY = {
 MOVES_BYTES = ("read", "write")  # the bytes of the other kinds are not data that was moved
 CATEGORIES = ("READ", "META", "WRITE")  # what `io_seconds` sums, unless fewer are asked for
 LOADING = ("READ", "META")  # what brings data in: the Hierarchy study's I/O, and what compute can hide
+CHECKPOINT_LANE = 1000  # of a rank that stands still while it writes checkpoints: loaders have fewer
 BACKGROUND_LANE = 1001  # of the thread that writes checkpoints while training goes on: no part of the I/O time
+CHECKPOINT_LANES = (CHECKPOINT_LANE, BACKGROUND_LANE)
+STATISTICS_LANE = 1002  # of reads of the file that samples made in memory are drawn from
 
 BINS = 48  # histogram bins: bin b counts values v with 2**(b-1) <= v < 2**b; bin 0 counts zeros
 

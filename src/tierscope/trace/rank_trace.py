@@ -1,6 +1,6 @@
 """What one rank hands over after a run: plain NumPy, so that ranks need no table library."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -53,11 +53,15 @@ class StepTimes:
 
 @dataclass(frozen=True, slots=True)
 class Residency:
-    """How much of what was checked was still in the page cache when the epoch began; None: could not be told."""
+    """How much of what was checked was in the page cache when its reading began; None: could not be told.
+
+    `evict_seconds`: what evicting and looking took, summed over threads; in no operation, but in the epoch.
+    """
 
     tier: str
     checked_bytes: int
     resident_bytes: int | None
+    evict_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +91,14 @@ class Phases:
     backward_seconds: float = 0.0
     exchange_seconds: float = 0.0
     optimizer_seconds: float = 0.0
+    overlapped_seconds: float = 0.0  # that the host waited for a batch while its device computed: no stall
+
+
+def without_overlap(tally: Tally, seconds: float) -> Tally:
+    """What the host waited for a batch while its device computed counts as compute."""
+    hidden = min(seconds, tally.stall_seconds)
+    stall, compute = tally.stall_seconds - hidden, tally.compute_seconds + hidden
+    return replace(tally, stall_seconds=stall, compute_seconds=compute)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +112,7 @@ class TrainingLog:
     first_loss: float
     last_loss: float
     peak_memory_bytes: int | None = None  # of the device's allocator; None: it does not say
+    ahead_bytes: int = 0  # of batches that the device holds beside the one it computes
     repeated: int = 0  # times that a stored sample fills the network's input; 0: it is as large or larger
 
 

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tierscope.trace.ops import BINS, CLOSE, KINDS, OP_ROW, OPEN, READ
+from tierscope.trace.live_totals import MOVED, LiveTotals, Moved
+from tierscope.trace.ops import BINS, CLOSE, KINDS, OP_ROW, OPEN, READ, WRITE
 
 Counts = npt.NDArray[np.int64]
 
@@ -119,6 +120,7 @@ class Lane:
         self._ops_used = 0
         self._files_ring = bytearray(_OP.size * _RING)
         self._files_used = 0
+        self._flushes = 0  # odd while sums are made
         self._table = LaneTable(
             number,
             *(np.zeros(self._cells, np.int64) for _ in range(4)),
@@ -172,15 +174,32 @@ class Lane:
         self._flush_files()
         return self._table
 
+    def moved(self) -> Moved | None:
+        """Bytes and operations so far, by tier; any thread may ask. None: sums are being made."""
+        turn = self._flushes
+        ops = np.frombuffer(bytes(self._ops_ring[: self._ops_used]), "<i8").reshape(-1, 8)
+        files = np.frombuffer(bytes(self._files_ring[: self._files_used]), "<i8").reshape(-1, 8)
+        counts, nbytes = self._table.ops.copy(), self._table.nbytes.copy()
+        if turn % 2 or self._flushes != turn:
+            return None
+        np.add.at(counts, ops[:, 0], 1)
+        np.add.at(nbytes, ops[:, 0], ops[:, 4])
+        np.add.at(counts, files[:, 0] * len(KINDS) + READ, 3)  # an open and a close with each read
+        np.add.at(nbytes, files[:, 0] * len(KINDS) + READ, files[:, 3])
+        return moved_by_tier(counts, nbytes)
+
     def _flush_ops(self) -> None:
+        self._flushes += 1
         rows = np.frombuffer(self._ops_ring, "<i8", self._ops_used // 8).reshape(-1, 8)
         if len(rows):
             cells, steps, files, offsets, nbytes, starts, busy, wall = rows.T
             self._add(cells, nbytes, busy, wall)
             self._list(cells, steps, files, offsets, nbytes, starts, busy)
         self._ops_used = 0
+        self._flushes += 1
 
     def _flush_files(self) -> None:
+        self._flushes += 1
         rows = np.frombuffer(self._files_ring, "<i8", self._files_used // 8).reshape(-1, 8)
         if len(rows):
             tiers, steps, files, nbytes, t0, t1, t2, t3 = rows.T
@@ -194,6 +213,7 @@ class Lane:
                 self._add(cells, size, busy, busy)
                 self._list(cells, steps, files, nothing, size, start, busy)
         self._files_used = 0
+        self._flushes += 1
 
     def _add(self, cells: Counts, nbytes: Counts, busy: Counts, wall: Counts) -> None:
         table = self._table
@@ -224,6 +244,14 @@ class Lane:
         self._sink.append(rows)
 
 
+def moved_by_tier(ops: Counts, nbytes: Counts) -> Moved:
+    """From cells, tier × kind."""
+    by_tier = nbytes.reshape(-1, len(KINDS))
+    moved = np.empty((len(by_tier), MOVED), np.int64)
+    moved[:, 0], moved[:, 1], moved[:, 2] = by_tier[:, READ], by_tier[:, WRITE], ops.reshape(-1, len(KINDS)).sum(axis=1)
+    return moved
+
+
 class SilentLane(Lane):
     """Records nothing and reads no clock: for runs that another profiler measures."""
 
@@ -252,17 +280,25 @@ class Recording:
     epoch: int = 1
     sink: OpSink | None = None
     silent: bool = False
+    live: LiveTotals | None = None  # who follows
 
     def lanes(self, count: int) -> list[Lane]:
         """One for each thread; several share a clock."""
         if self.silent:
             return [SilentLane(number, self.tiers) for number in range(count)]
         clock = WallClock() if count > 1 else None
-        return [Lane(number, self.tiers, self.epoch, clock, self.sink) for number in range(count)]
+        return [self._followed(Lane(number, self.tiers, self.epoch, clock, self.sink)) for number in range(count)]
 
     def lane(self, number: int) -> Lane:
         """One of its own, for what is done while no other is used."""
-        return SilentLane(number, self.tiers) if self.silent else Lane(number, self.tiers, self.epoch, sink=self.sink)
+        if self.silent:
+            return SilentLane(number, self.tiers)
+        return self._followed(Lane(number, self.tiers, self.epoch, sink=self.sink))
+
+    def _followed(self, lane: Lane) -> Lane:
+        if self.live is not None:
+            self.live.follow(lane.moved)
+        return lane
 
 
 def cost_per_op_seconds(repeats: int = 20_000, shared: bool = False) -> tuple[float, float]:

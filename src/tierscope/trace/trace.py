@@ -78,11 +78,12 @@ def gather(key: RunKey, about: Description, tiers: list[str], ranks: list[RankTr
                 "rank": rank.rank,
             }
             rows.append({**common, "record": "rank", **_rank_row(epoch)})
-            for found in epoch.residency:
+            for resident in epoch.residency:
                 cold = {
-                    "tier": found.tier,
-                    "checked_bytes": found.checked_bytes,
-                    "resident_bytes": found.resident_bytes,
+                    "tier": resident.tier,
+                    "checked_bytes": resident.checked_bytes,
+                    "resident_bytes": resident.resident_bytes,
+                    "evict_seconds": resident.evict_seconds,
                 }
                 rows.append({**common, "record": "cold", **cold})
             for lane in epoch.lanes:

@@ -85,10 +85,10 @@ def _unknown(unknown: Any) -> Any:
     if not isinstance(folders, list | tuple):
         return unknown if folders is not None else rest
     pairs = [
-        {"path": one[0], "ops": None, "bytes": one[1], "seconds": None}
-        if isinstance(one, list | tuple) and len(one) == 2
-        else one
-        for one in folders
+        {"path": folder[0], "ops": None, "bytes": folder[1], "seconds": None}
+        if isinstance(folder, list | tuple) and len(folder) == 2
+        else folder
+        for folder in folders
     ]
     return {**rest, "prefixes": pairs}
 
@@ -138,16 +138,18 @@ def _simulated(about: JsonObject) -> JsonObject:
     return {
         **_of_study(about),
         "method": about.get("method"),
-        **_taken(about, ("spread", "upper_bound", "staging_seconds")),
+        **_taken(
+            about, ("spread", "upper_bound", "sampled_share", "staging_seconds", "writes_as_reads", "unidentified")
+        ),
         **({"checkpoints_left_out": about["checkpoints"]} if about.get("checkpoints") is not None else {}),
-        **_each(
+        **_upgraded(
             about, "stations", lambda station: {renamed[name]: station[name] for name in renamed if name in station}
         ),
     }
 
 
 def _traced(about: JsonObject) -> JsonObject:
-    processes = _each(about, "processes", lambda process: _taken(process, _PROCESS))
+    processes = _upgraded(about, "processes", lambda process: _taken(process, _PROCESS))
     return {
         **_taken(about, ("recorder", "command", "epochs", "ops", "exit_code", "running")),
         "records": {**_taken(about, _RECORDS), **processes},
@@ -172,7 +174,7 @@ def _imported(about: JsonObject) -> JsonObject:
 def _facts(about: JsonObject) -> JsonObject:
     """In version 1 they lay beside everything else."""
     source = about.get("source")
-    long_meta = _each(about, "long_meta", lambda found: _taken(found, ("log", "meta_seconds", "run_seconds")))
+    long_meta = _upgraded(about, "long_meta", lambda log: _taken(log, ("log", "meta_seconds", "run_seconds")))
     return {
         "source": source,
         "logs": about.get("traces" if source == "dftracer" else "logs"),
@@ -181,7 +183,7 @@ def _facts(about: JsonObject) -> JsonObject:
         **_part(about, "program", _APART),
         **{name: _unknown(part) for name, part in _part(about, "unknown", _UNKNOWN).items()},
         **_part(about, "outside_epochs", _APART),
-        **_each(about, "shared", lambda shared: _taken(shared, _SHARED)),
+        **_upgraded(about, "shared", lambda shared: _taken(shared, _SHARED)),
         **_part(about, "spawned", ("by_start", "alone")),
         "dftracer": _dftracer(about) if source == "dftracer" else None,
     }
@@ -190,13 +192,13 @@ def _facts(about: JsonObject) -> JsonObject:
 def _dftracer(about: JsonObject) -> JsonObject:
     return {
         **_taken(about, _DFTRACER),
-        **_each(about, "processes", lambda process: _taken(process, ("host", "pid", "parent", "rank"))),
+        **_upgraded(about, "processes", lambda process: _taken(process, ("host", "pid", "parent", "rank"))),
         "epoch_span": about.get("epochs"),
     }
 
 
 def _tiers(about: JsonObject) -> JsonObject:
-    return _each(about, "tiers", lambda tier: _taken(tier, ("name", "emulated", "prefixes")))
+    return _upgraded(about, "tiers", lambda tier: _taken(tier, ("name", "emulated", "prefixes")))
 
 
 def _origin(about: JsonObject) -> JsonObject:
@@ -204,8 +206,8 @@ def _origin(about: JsonObject) -> JsonObject:
 
 
 def _part(about: JsonObject, name: str, names: Iterable[str]) -> JsonObject:
-    found = _picked(about.get(name), names)
-    return {} if found is None else {name: found}
+    picked = _picked(about.get(name), names)
+    return {} if picked is None else {name: picked}
 
 
 def _picked(value: Any, names: Iterable[str]) -> Any:
@@ -217,7 +219,7 @@ def _taken(values: JsonObject, names: Iterable[str]) -> JsonObject:
     return {name: values[name] for name in names if values.get(name) is not None}
 
 
-def _each(about: JsonObject, name: str, upgrade: Callable[[JsonObject], Any]) -> JsonObject:
+def _upgraded(about: JsonObject, name: str, upgrade: Callable[[JsonObject], Any]) -> JsonObject:
     """A list of objects, each upgraded; nothing where there is none."""
     values = about.get(name)
     if values is None:

@@ -46,10 +46,10 @@ def measure_ceilings(device: torch.device) -> Ceilings:
 
 def _median(work: Callable[[], object], device: torch.device) -> float:
     def once() -> float:
-        begin = time.perf_counter()
+        start = time.perf_counter()
         work()
         wait(device)
-        return time.perf_counter() - begin
+        return time.perf_counter() - start
 
     for _ in range(2):
         once()

@@ -53,9 +53,9 @@ def profile_step(
             check=False,
         )
     except FileNotFoundError:
-        raise UserError("ncu is not on the PATH; install NVIDIA's Nsight Compute, or leave --counters out") from None
+        raise UserError("ncu is not in PATH; install NVIDIA Nsight Compute, or remove --counters") from None
     except subprocess.TimeoutExpired:
-        raise StoppedError(f"ncu took more than {seconds:g} s; try a smaller batch, or leave --counters out") from None
+        raise StoppedError(f"ncu took more than {seconds:g} s; try a smaller batch, or remove --counters") from None
     if not has_greeted(ONE_STEP, done.stdout) and _ERROR not in done.stdout:  # else ncu says it better
         raise could_not_start(ONE_STEP, "--counters", done.returncode, done.stderr)
     return kernels_of(done.stdout)
@@ -67,7 +67,7 @@ def kernels_of(text: str) -> list[Kernel]:
     start = next((number for number, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
         reason = next((line for line in lines if line.startswith(_ERROR)), "no table in its output")
-        raise UserError(f"ncu gave no counters: {reason.removeprefix(_ERROR).strip()}")
+        raise UserError(f"ncu returned no counters: {reason.removeprefix(_ERROR).strip()}")
     values: dict[str, dict[str, float]] = {}
     names: dict[str, str] = {}
     for row in csv.DictReader(io.StringIO("\n".join(lines[start:]))):
@@ -83,7 +83,13 @@ def kernels_of(text: str) -> list[Kernel]:
             value * _SECONDS.get(unit or "", 1.0) if metric == TIME else value / 100
         )
     return [
-        Kernel(names[number], found[TIME], found.get(TENSOR, 0.0), found.get(FP32, 0.0), found.get(MEMORY, 0.0))
-        for number, found in values.items()
-        if TIME in found
+        Kernel(
+            names[number],
+            of_kernel[TIME],
+            of_kernel.get(TENSOR, 0.0),
+            of_kernel.get(FP32, 0.0),
+            of_kernel.get(MEMORY, 0.0),
+        )
+        for number, of_kernel in values.items()
+        if TIME in of_kernel
     ]

@@ -43,7 +43,7 @@ def load_digits() -> Digits:
         from sklearn import datasets  # noqa: PLC0415  (optional, and slow)
     except ImportError as error:
         raise UserError(
-            f"the digits that are learnt ship with scikit-learn, which is not installed; pip install 'tierscope[{EXTRA}]'"
+            f"the digits dataset needs scikit-learn, which is not installed; pip install 'tierscope[{EXTRA}]'"
         ) from error
     pixels, labels = datasets.load_digits(return_X_y=True)
     order = np.random.default_rng(SPLIT_SEED).permutation(len(labels))

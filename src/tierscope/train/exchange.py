@@ -23,11 +23,11 @@ class Exchange:
 
     def reduce(self, _state: object, bucket: distributed.GradBucket) -> torch.futures.Future[torch.Tensor]:
         buffer = bucket.buffer().div_(self._size)
-        begin = now(self._device)
+        start = now(self._device)
         future = distributed.all_reduce(buffer, async_op=True).get_future()
 
         def done(reduced: torch.futures.Future[list[torch.Tensor]]) -> torch.Tensor:
-            self._events.append((begin, now(self._device)))
+            self._events.append((start, now(self._device)))
             return reduced.value()[0]
 
         self._held = [held for held in self._held if held() is not None]
@@ -38,7 +38,7 @@ class Exchange:
         """Seconds since the last call, buckets summed."""
         wait(self._device)
         taken, self._events = self._events, []
-        return sum(seconds_between(begin, end) for begin, end in taken)
+        return sum(seconds_between(start, end) for start, end in taken)
 
     def settle(self) -> None:
         """Before the group of ranks is left: its threads take the interpreter's lock to let go of what was called, and leaving waits for them with that lock."""

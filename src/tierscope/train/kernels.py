@@ -37,17 +37,18 @@ def measure_efficiency(
         from tierscope.train.work import device_name, pick_device  # noqa: PLC0415  (imports torch)
     except ModuleNotFoundError as error:
         raise UserError(
-            f"kernels are those of torch, and {error.name} is not installed; pip install 'tierscope[torch]'"
+            f"'tierscope kernels' needs {error.name}, which is not installed; pip install 'tierscope[torch]'"
         ) from None
-    from tierscope.train import ceilings, counters, operations, steps  # noqa: PLC0415
+    from tierscope.train import ceilings, counters, fits, operations, steps  # noqa: PLC0415
 
     where = pick_device(device, 0, "--device")
     known = None
     if by_counters:
         if where.type != "cuda":
-            raise UserError("--counters reads those of a CUDA device, and torch sees none here; leave it out")
+            raise UserError("--counters needs a CUDA device, but torch finds none; remove --counters")
         kernels = counters.profile_step(network, batch, precision)
     else:
+        fits.refuse_too_large(network, batch, PRECISIONS[precision], "sgd", False, where)
         known = ceilings.measure_ceilings(where)
         trainer = steps.Trainer(network, batch, PRECISIONS[precision], "sgd", where)
         kernels = operations.as_kernels(operations.watch_step(trainer), known, where.type == "cuda")
@@ -62,17 +63,17 @@ def measure_efficiency(
     )
 
 
-def to_json(found: Efficiency) -> JsonObject:
-    shares = found.histogram
+def to_json(efficiency: Efficiency) -> JsonObject:
+    shares = efficiency.histogram
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "efficiency",
-        "model": found.network,
-        "batch": found.batch,
-        "precision": found.precision,
-        "device": found.device,
+        "model": efficiency.network,
+        "batch": efficiency.batch,
+        "precision": efficiency.precision,
+        "device": efficiency.device,
         "source": shares.source,
-        "ceilings": found.ceilings,
+        "ceilings": efficiency.ceilings,
         "kernels": shares.kernels,
         "bins": [
             {"from": number / BINS, "to": (number + 1) / BINS, "seconds": seconds}
@@ -81,5 +82,5 @@ def to_json(found: Efficiency) -> JsonObject:
         "total_seconds": shares.total_seconds,
         "ideal_seconds": shares.ideal_seconds,
         "potential_speedup": shares.potential if shares.ideal_seconds else None,
-        "slowest": [{**asdict(kernel), "efficiency": kernel.efficiency} for kernel in found.slowest],
+        "slowest": [{**asdict(kernel), "efficiency": kernel.efficiency} for kernel in efficiency.slowest],
     }

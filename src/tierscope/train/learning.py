@@ -19,9 +19,9 @@ def learn(digits: Digits, written: IntArray, epochs: Iterable[IntArray], batch: 
     """
     random = np.random.default_rng([seed, 1])
     model = Perceptron(digits.train_pixels.shape[1], CLASSES, network == GHOST, random)
-    found: list[float] = []
+    accuracies: list[float] = []
     for samples in epochs:
         for taken in batches(written[samples], batch):
             model.step(digits.train_pixels[taken], digits.train_labels[taken])
-        found.append(model.accuracy(digits.test_pixels, digits.test_labels))
-    return found
+        accuracies.append(model.accuracy(digits.test_pixels, digits.test_labels))
+    return accuracies

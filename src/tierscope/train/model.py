@@ -45,7 +45,7 @@ class NetworkModule(nn.Module):  # type: ignore[misc]
         if self._single is not None and self.training and len(sample) == 1:
             raise UserError(
                 f"{self.network.name} with input {shown(self.network.input_shape)} cannot be trained on a step of one sample: layer {self._single} "
-                "would normalise one value; give a larger --input, or a batch that leaves no single sample for a last step"
+                "would normalise one value; use a larger --input, or a batch size that leaves no single sample for the last step"
             )
         if not self._checkpointed:
             return self._through({INPUT: sample}, range(len(self.layers)))[len(self.layers) - 1]

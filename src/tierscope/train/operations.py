@@ -56,10 +56,10 @@ class _Watch(TorchDispatchMode):  # type: ignore[misc]
         name = func.overloadpacket.__name__
         if name.strip("_") in _VIEWS or "record_function" in name:
             return func(*args, **kwargs)
-        begin = time.perf_counter()
+        start = time.perf_counter()
         with record_function(f"{_MARK}{len(self.operations)}"):
             result = func(*args, **kwargs)
-        seconds = time.perf_counter() - begin if self._clock else 0.0
+        seconds = time.perf_counter() - start if self._clock else 0.0
         self.operations.append(_described(name, args, kwargs, result, seconds))
         return result
 
@@ -83,8 +83,8 @@ def _flops(name: str, args: Any, result: Any) -> tuple[int, int]:
     if name == "convolution_backward":
         gradient, source, weight = args[:3]
         transposed, groups, wanted = args[7], args[9], args[10]
-        each = _convolved(source, weight, gradient, transposed)
-        return each * sum(bool(which) for which in wanted[:2]), groups
+        flops = _convolved(source, weight, gradient, transposed)
+        return flops * sum(bool(which) for which in wanted[:2]), groups
     return 0, 1
 
 
@@ -121,14 +121,14 @@ def watch_step(trainer: Trainer) -> list[Operation]:
 
 def as_kernels(operations: list[Operation], ceilings: Ceilings, tensor_cores: bool = True) -> list[Kernel]:
     """Utilisations against measured ceilings. Depthwise convolutions and 32-bit linear layers use no tensor cores, nor does a CPU."""
-    found = []
+    kernels = []
     for operation in operations:
         rate = operation.flops / operation.seconds
         convolution = operation.name.startswith("convolution")
         peak = ceilings.bf16 if operation.narrow else ceilings.tf32
         tensor = tensor_cores and operation.groups == 1 and (operation.narrow or convolution)
         plain = ceilings.bf16 if operation.narrow and not tensor_cores else ceilings.fp32
-        found.append(
+        kernels.append(
             Kernel(
                 operation.name,
                 operation.seconds,
@@ -137,4 +137,4 @@ def as_kernels(operations: list[Operation], ceilings: Ceilings, tensor_cores: bo
                 operation.nbytes / operation.seconds / ceilings.memory_bandwidth,
             )
         )
-    return found
+    return kernels

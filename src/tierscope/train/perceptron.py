@@ -42,8 +42,8 @@ class _Normalised:
     def backward(self, gradient: FloatArray) -> FloatArray:
         """Through the mean and the variance of the batch too."""
         along = self.values * (gradient * self.values).mean(axis=1, keepdims=True)
-        found: FloatArray = (gradient - gradient.mean(axis=1, keepdims=True) - along) / self.deviation
-        return found
+        by_input: FloatArray = (gradient - gradient.mean(axis=1, keepdims=True) - along) / self.deviation
+        return by_input
 
 
 class Perceptron:
@@ -101,29 +101,29 @@ class Perceptron:
         flat[rows, right] -= 1.0
         by_score = chances / count
         by_scaled = _times(by_score, own["out"].T) * (active > 0)
-        found = {
+        gradients = {
             "out": _outer(active, by_score),
             "bias": by_score.sum(axis=(0, 1)),
             "shift": by_scaled.sum(axis=(0, 1)),
         }
         by_hidden = by_scaled
         if normalised is not None:
-            found["scale"] = (by_scaled * normalised.values).sum(axis=(0, 1))
+            gradients["scale"] = (by_scaled * normalised.values).sum(axis=(0, 1))
             by_hidden = normalised.backward(by_scaled * own["scale"])
-        found["into"] = _outer(pixels, by_hidden)
-        return loss, found, normalised
+        gradients["into"] = _outer(pixels, by_hidden)
+        return loss, gradients, normalised
 
 
 def _times(left: FloatArray, right: FloatArray) -> FloatArray:
     """One product for all ranks: a small one for each would take several times as long."""
-    found: FloatArray = (left.reshape(-1, left.shape[-1]) @ right).reshape(*left.shape[:-1], right.shape[-1])
-    return found
+    product: FloatArray = (left.reshape(-1, left.shape[-1]) @ right).reshape(*left.shape[:-1], right.shape[-1])
+    return product
 
 
 def _outer(left: FloatArray, right: FloatArray) -> FloatArray:
     """Summed over ranks and samples."""
-    found: FloatArray = left.reshape(-1, left.shape[-1]).T @ right.reshape(-1, right.shape[-1])
-    return found
+    product: FloatArray = left.reshape(-1, left.shape[-1]).T @ right.reshape(-1, right.shape[-1])
+    return product
 
 
 def batches(samples: IntArray, batch: int) -> Iterable[IntArray]:

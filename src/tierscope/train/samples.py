@@ -1,12 +1,14 @@
-"""Stored samples as what a network takes: bytes gathered in (pinned) memory of the host, copied to the device and cast there.
+"""Stored samples as what a network takes.
 
 A sample's bytes are taken as unsigned bytes, or as 16-bit integers where the training set has two for each element, and scaled to about
-one. A stored sample that is smaller than the network's input is repeated to fill it; of a larger one the begin is taken.
+one; what preprocessing made is taken as 32-bit floats. A stored sample that is smaller than the network's input is repeated to fill it; of a larger one the first bytes are used.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from tierscope.arch.layer import Shape
@@ -16,34 +18,46 @@ _DTYPES = {1: torch.uint8, 2: torch.int16}
 _SCALES = {1: 1 / 255, 2: 1 / 32768}
 
 
-class Samples:
-    """Memory of one batch."""
+@dataclass(frozen=True, slots=True)
+class InputRows:
+    """Rows of bytes as inputs of a network."""
+
+    dtype: torch.dtype
+    scale: float
+    shape: Shape
+    row_bytes: int
+
+    def cast(self, rows: torch.Tensor) -> torch.Tensor:
+        return torch.mul(rows.view(self.dtype), self.scale).view(-1, *self.shape)
+
+
+class StoredSamples:
+    """How samples of a study lie in memory. `decode`: of stored ones, where nobody decoded them yet."""
 
     def __init__(
-        self,
-        shape: Shape,
-        element_bytes: int,
-        batch_size: int,
-        device: torch.device,
-        decode: Callable[[memoryview], memoryview] | None = None,
+        self, shape: Shape, element_bytes: int, decode: Callable[[memoryview], memoryview] | None = None
     ) -> None:
-        """`decode`: of stored samples, where nobody decoded them yet."""
-        self._shape, self._device, self._decode = shape, device, decode
-        self._scale, self._dtype = _SCALES[element_bytes], _DTYPES[element_bytes]
-        self.sample_bytes = int(np.prod(shape)) * element_bytes
-        pinned = device.type == "cuda"
-        self._bytes = torch.empty((batch_size, self.sample_bytes), dtype=torch.uint8, pin_memory=pinned)
-        self._rows = self._bytes.numpy()
+        elements = int(np.prod(shape))
+        self._decode = decode
+        self._bytes = InputRows(_DTYPES[element_bytes], _SCALES[element_bytes], shape, elements * element_bytes)
+        self._floats = InputRows(torch.float32, 1 / 255, shape, elements * 4)
         self.repeated = 0  # times that a sample was repeated at most
 
-    def __call__(self, batch: Batch) -> torch.Tensor:
-        count = len(batch.samples)
+    @property
+    def decodes(self) -> bool:
+        return self._decode is not None
+
+    def kind(self, batch: Batch) -> InputRows:
+        return self._floats if batch.arrays else self._bytes
+
+    def gather(self, batch: Batch, rows: npt.NDArray[np.uint8]) -> None:
+        """A batch into rows of bytes, each as long as a network's input."""
         if batch.arrays:
-            return self._cast(self._of_floats(batch.arrays), 1 / 255)
-        for row, payload in zip(self._rows, batch.payloads, strict=False):
+            for row, array in zip(rows.view(np.float32), batch.arrays, strict=False):
+                self._fill(row, array)
+            return
+        for row, payload in zip(rows, batch.payloads, strict=False):
             self._fill(row, np.frombuffer(self._decode(payload) if self._decode else payload, np.uint8))
-        moved = self._bytes[:count].to(self._device, non_blocking=True)
-        return self._cast(moved.view(self._dtype), self._scale)
 
     def _fill(self, row: np.ndarray, stored: np.ndarray) -> None:
         if len(stored) >= len(row):
@@ -52,12 +66,22 @@ class Samples:
         self.repeated = max(self.repeated, -(-len(row) // max(1, len(stored))))
         row[:] = np.resize(stored, len(row))
 
-    def _of_floats(self, arrays: Sequence[np.ndarray]) -> torch.Tensor:
-        elements = int(np.prod(self._shape))
-        host = np.empty((len(arrays), elements), np.float32)
-        for row, array in zip(host, arrays, strict=True):
-            self._fill(row, array)
-        return torch.from_numpy(host).to(self._device)
 
-    def _cast(self, values: torch.Tensor, scale: float) -> torch.Tensor:
-        return values.float().mul_(scale).view(-1, *self._shape)
+class HostSamples:
+    """For a network that is trained by the host itself: memory of one batch."""
+
+    def __init__(self, stored: StoredSamples, batch_size: int) -> None:
+        self._stored, self._batch_size = stored, batch_size
+        self._rows: torch.Tensor | None = None
+
+    def __call__(self, batch: Batch) -> torch.Tensor:
+        kind = self._stored.kind(batch)
+        if self._rows is None or self._rows.shape[1] != kind.row_bytes:
+            self._rows = torch.empty((self._batch_size, kind.row_bytes), dtype=torch.uint8)
+        self._stored.gather(batch, self._rows.numpy())
+        return kind.cast(self._rows[: len(batch.samples)])
+
+    nbytes = 0  # of an accelerator's memory
+
+    def release(self) -> None:
+        """A batch's memory may be used again at once."""

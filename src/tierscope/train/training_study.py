@@ -18,9 +18,9 @@ _EPOCHS = 2  # the first is apart
 _MODEL = "workload.model"
 _BATCH, _DATA = "workload.reader.batch_size", f"{_MODEL}.data"
 _REFUSED = {
-    "workload.train.computation_time": "is emulated compute, and train computes for real; leave it out",
-    f"{_MODEL}.network": "is one network at a time; give --model",
-    "workload.train.epochs": "is how often everything is done, not what is done; use --set for all",
+    "workload.train.computation_time": "emulates compute, but train computes for real; remove it",
+    f"{_MODEL}.network": "can only have one value; use --model",
+    "workload.train.epochs": "cannot be varied; use --set",
 }
 
 
@@ -64,19 +64,21 @@ def plan_training(
     loaded = scaled(load(name, [*ours, *settings], system))
     base, axes = _base_and_axes(loaded.study, asked)
     if base.workload.model.network is None:
-        raise UserError(f"the study trains no network; say which one: --model {' or '.join(NETWORKS)}")
+        raise UserError(f"the study has no network; add --model {' or '.join(NETWORKS)}")
     notes = [*loaded.notes, *notes]
     repetitions = asked.repetitions or max(base.repetitions, ENOUGH_REPETITIONS)
     if base.workload.train.epochs < _EPOCHS:
-        notes.append(f"epochs: {_EPOCHS} in place of {base.workload.train.epochs}, since the first is apart")
+        notes.append(f"epochs: {_EPOCHS} instead of {base.workload.train.epochs}, because the first is excluded")
         base = replace(base, workload=replace(base.workload, train=replace(base.workload.train, epochs=_EPOCHS)))
     if axes and base.cases:
         raise UserError(
-            f"the study has the cases {', '.join(case.name for case in base.cases)}, and keys are varied in one; add --set case={base.cases[0].name}"
+            f"the study has the cases {', '.join(case.name for case in base.cases)}, but only one case can be trained; add --set case={base.cases[0].name}"
         )
     if axes and base.sweep:
         swept = ", ".join(axis.path for axis in base.sweep)
-        notes.append(f"the study's own sweep ({swept}) is left out, since others are varied; --vary takes it too")
+        notes.append(
+            f"the study's own sweep ({swept}) is ignored, because other keys are varied; to include it, use --vary"
+        )
     base = replace(base, repetitions=repetitions)
     parts = tuple(_parts(base, axes))
     for _, study in parts:
@@ -103,24 +105,24 @@ def _real_work(plain: Study) -> Iterator[tuple[list[str], str]]:
         key = "workload.train.computation_time"
         yield (
             [f"{key}=0", f"{key}_stdev=0", f"{key}_distribution=constant"],
-            "the study's compute time is left out: train computes for real",
+            "the study's compute time is ignored: train computes for real",
         )
     image = FORMATS[plain.workload.dataset.format].picture
     if reader.preprocess == "busy" or (image and reader.preprocess == "none"):
         said = "emulated" if reader.preprocess == "busy" else "nothing is decoded"
         yield (
             ["workload.reader.preprocess=decode", "workload.reader.preprocess_time=0"],
-            f"preprocess: decode in place of {reader.preprocess} ({said}): train needs real samples",
+            f"preprocess: decode instead of {reader.preprocess} ({said}): train needs real samples",
         )
     if reader.data_loader in FRAMEWORKS:
         yield (
             ["workload.reader.data_loader=auto"],
-            f"data_loader: auto in place of {reader.data_loader}: training takes its samples from our loaders",
+            f"data_loader: auto instead of {reader.data_loader}: training works only with Tierscope's loaders",
         )
 
 
-def _swept(study: Study, begin: str) -> bool:
-    return any(path.startswith(begin) for path in study.changing)
+def _swept(study: Study, prefix: str) -> bool:
+    return any(path.startswith(prefix) for path in study.changing)
 
 
 def _base_and_axes(study: Study, asked: TrainOptions) -> tuple[Study, tuple[Axis, ...]]:
@@ -134,7 +136,7 @@ def _base_and_axes(study: Study, asked: TrainOptions) -> tuple[Study, tuple[Axis
     varied = [axis for axis in given if len(axis.values) > 1]
     for axis in read_vary(study, asked.vary, _REFUSED):
         if any(axis.path == other.path for other in given):
-            raise UserError(f"--vary {axis.path}: is given by an option of its own too; remove one")
+            raise UserError(f"--vary {axis.path}: is also set by its own option; remove one")
         varied.append(axis)
     return study, tuple(varied)
 

@@ -1,6 +1,7 @@
 """Steps of real training for a rank's loop: copy, forward, backward with all-reduce, optimizer; each timed.
 
-The device is waited for at the end of every step, as a program does that looks at its loss. Loaders read ahead meanwhile.
+The host does not wait for an accelerator before the epoch's end: it is a few steps ahead, and batches are on their way to the device while it computes. With `train.sync: step` it is waited for after
+every step, as a program does that looks at its loss.
 """
 
 import os
@@ -21,10 +22,12 @@ from tierscope.loaders import Batch
 from tierscope.plan.file_format import make_format
 from tierscope.spec.study import Study
 from tierscope.trace.rank_trace import Phases, TrainingLog
-from tierscope.train.clock import StepClock
+from tierscope.train.clock import StepClock, wait
 from tierscope.train.exchange import Exchange
+from tierscope.train.fits import refuse_too_large
 from tierscope.train.model import NetworkModule
-from tierscope.train.samples import Samples
+from tierscope.train.pinned import PinnedCopies, pin
+from tierscope.train.samples import HostSamples, StoredSamples
 from tierscope.units import counted
 
 _RATE = 1e-3
@@ -44,24 +47,30 @@ class TorchWork:
         known = find_network(model.network)
         shape = None if model.input is None else tuple(map(int, model.input.split("x")))
         self.network = build_network(model.network, shape)
+        self._precision = PRECISIONS[model.arithmetic]
+        refuse_too_large(self.network, reader.batch_size, self._precision, model.solver, model.recompute, self._device)
         torch.manual_seed(study.seed)
         self._module: nn.Module = NetworkModule(self.network, model.recompute).to(self._device)
         self._optimizer = make_optimizer(model.solver, self._module)
-        self._precision = PRECISIONS[model.arithmetic]
         self._batch_size = reader.batch_size
         picture = FORMATS[study.workload.dataset.format].picture
         decode = make_format(study).decode if picture else None
-        self._samples = Samples(
-            self.network.input_shape, known.data.element_bytes, reader.batch_size, self._device, decode
+        self._stored = StoredSamples(self.network.input_shape, known.data.element_bytes, decode)
+        on_device = self._device.type == "cuda"
+        self.pin = pin if on_device else None
+        self._samples: PinnedCopies | HostSamples = (
+            PinnedCopies(self._stored, reader.batch_size, self._device)
+            if on_device
+            else HostSamples(self._stored, reader.batch_size)
         )
+        self._waits = study.workload.train.sync == "step"
         self._fixed = torch.rand(reader.batch_size, *self.network.input_shape, device=self._device)
         self._synthetic = model.data == "synthetic"
         if not self._synthetic:
             self._fixed = self._fixed[:1].clone()
         self._clock = StepClock(self._device)
         self._exchange = Exchange(self._device, place.size)
-        self._losses: list[float] = []
-        self._seconds: dict[str, float] = {}
+        self._losses: list[torch.Tensor] = []  # the first and the last
 
     def begin(self) -> None:
         place = self._place
@@ -91,15 +100,21 @@ class TorchWork:
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
         clock.mark("optimizer")
-        for phase, seconds in clock.close().items():
-            self._seconds[phase] = self._seconds.get(phase, 0.0) + seconds
-        self._losses = [*self._losses[:1], float(loss.detach())]
+        clock.close()
+        self._losses = [*self._losses[:1], loss.detach()]
+        self._samples.release()
+        if self._waits:
+            wait(self._device)
         return True
 
+    def settle(self) -> None:
+        wait(self._device)
+
     def turn(self) -> Phases:
-        taken, self._seconds = self._seconds, {}
+        taken = self._clock.take()
         known = {f"{phase}_seconds": seconds for phase, seconds in taken.items()}
         known["exchange_seconds"] = self._exchange.turn()
+        known["overlapped_seconds"], self._clock.overlapped_seconds = self._clock.overlapped_seconds, 0.0
         return Phases(**{field.name: known.get(field.name, 0.0) for field in fields(Phases)})
 
     def finish(self) -> TrainingLog:
@@ -107,17 +122,21 @@ class TorchWork:
             self._exchange.settle()
             distributed.destroy_process_group()
         peak = torch.cuda.max_memory_allocated(self._device) if self._device.type == "cuda" else None
-        if self._losses and not all(abs(loss) < float("inf") for loss in self._losses):
-            raise StoppedError(f"the loss of {self.network.name} is {self._losses[-1]}; its times are of no use")
+        losses = [float(loss) for loss in self._losses]
+        if not all(abs(loss) < float("inf") for loss in losses):
+            raise StoppedError(
+                f"the loss of {self.network.name} is {losses[-1]}, so its times are unusable; try another --optimizer or --precision"
+            )
         return TrainingLog(
             network=self.network.name,
             parameters=self.network.parameters,
             device=device_name(self._device),
             software=f"torch {torch.__version__}",
-            first_loss=self._losses[0] if self._losses else 0.0,
-            last_loss=self._losses[-1] if self._losses else 0.0,
+            first_loss=losses[0] if losses else 0.0,
+            last_loss=losses[-1] if losses else 0.0,
             peak_memory_bytes=peak,
-            repeated=self._samples.repeated,
+            ahead_bytes=self._samples.nbytes,
+            repeated=self._stored.repeated,
         )
 
     def _loss(self, inputs: torch.Tensor, samples: Any) -> torch.Tensor:
@@ -128,13 +147,13 @@ class TorchWork:
 
 def pick_device(wanted: str, number: int, key: str = "workload.model.device =") -> torch.device:
     """Refuses what is not there. `key`: by which it was asked for."""
-    found = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if wanted == "cuda" and not found:
-        raise UserError(f"{key} cuda, but torch sees no CUDA device here; set cpu or auto")
-    if found and wanted != "cpu":
-        if number >= found:
+    devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if wanted == "cuda" and not devices:
+        raise UserError(f"{key} cuda, but torch finds no CUDA device; set cpu or auto")
+    if devices and wanted != "cpu":
+        if number >= devices:
             raise UserError(
-                f"system.ranks_per_node asks for {counted(number + 1, 'device')} on a node and torch sees {found}; set ranks_per_node = {found}"
+                f"system.ranks_per_node asks for {counted(number + 1, 'device')} on a node, but torch finds {devices}; set ranks_per_node = {devices}"
             )
         return torch.device("cuda", number)
     return torch.device("cpu")
@@ -163,7 +182,8 @@ def make_optimizer(solver: str, module: nn.Module) -> torch.optim.Optimizer:
 
 def make_targets(network: Network, samples: Any, device: torch.device) -> torch.Tensor:
     """Something to learn that depends on the sample's number alone."""
-    numbers = torch.as_tensor(list(samples), dtype=torch.int64, device=device)
+    numbers = torch.tensor(list(samples), dtype=torch.int64, pin_memory=device.type == "cuda")
+    numbers = numbers.to(device, non_blocking=True)
     last = network.layers[-1]
     if last.kind == "Tanh":  # regression
         return (numbers[:, None] % 7 - 3).float().expand(-1, last.out_shape[0]) / 4

@@ -3,10 +3,11 @@
 import itertools
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tierscope.analysis.breakdown import sweep_text
 from tierscope.dataset.capacity import check_capacity
 from tierscope.errors import UserError
 from tierscope.jsonable import SweepValues
@@ -15,7 +16,8 @@ from tierscope.measure.checkpoints import check_checkpoints
 from tierscope.measure.collective import check_collective
 from tierscope.measure.first_touch import check_policies, staged_as
 from tierscope.measure.preloaded import check_preload
-from tierscope.measure.storages import check_storages
+from tierscope.measure.storages import check_dropping, check_storages
+from tierscope.plan.inert import effective, inert_keys
 from tierscope.spec import dump, keys
 from tierscope.spec.check import find_problem
 from tierscope.spec.study import Axis, Study
@@ -26,7 +28,7 @@ from tierscope.units import counted
 
 MOST_COMBINATIONS = 10_000
 _FIXED = ("workload.train.", "workload.reader.preprocess_time", "seed")  # what training is, not how it reads
-_WHY_FIXED = "is what training does, not how it reads; use --set to change it for all"
+_WHY_FIXED = "changes the training itself, not its I/O; use --set to change it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +44,30 @@ def read_vary(base: Study, vary: Sequence[str]) -> tuple[Axis, ...]:
     """`KEY=A,B,C` or `KEY=A:B:STEP`, with any unambiguous suffix of a key."""
     axes = read_axes(base, vary, dict.fromkeys(_FIXED, _WHY_FIXED))
     if not axes:
-        raise UserError(f"nothing varies; say which keys to try, for example --vary {EXAMPLE}")
+        raise UserError(f"nothing varies; add the keys to try, e.g. --vary {EXAMPLE}")
     combinations = math.prod(len(axis.values) for axis in axes)
     if combinations > MOST_COMBINATIONS:
         raise UserError(
-            f"--vary: {combinations:,} combinations; at most {MOST_COMBINATIONS:,}: give fewer values or keys"
+            f"--vary: {combinations:,} combinations; at most {MOST_COMBINATIONS:,}: use fewer values or keys"
         )
     return axes
 
 
-def candidates_of(base: Study, axes: Sequence[Axis], out: str, launcher: str) -> tuple[list[Candidate], list[Refused]]:
-    """The default first, then all that can be run and is not the default. Tiers are under OUT for all of them, so data is written once."""
+@dataclass(frozen=True, slots=True)
+class TuningChoice:
+    """What is tried, the default first; what cannot be run; and what is not tried because it does what another combination does."""
+
+    candidates: list[Candidate]
+    refused: list[Refused]
+    inert: list[Refused]
+
+
+def candidates_of(base: Study, axes: Sequence[Axis], out: str, launcher: str) -> TuningChoice:
+    """Tiers are under OUT for all of them, so data is written once."""
     plain = replace(base, sweep=(), goal=None, repetitions=1)
     check_runnable(plain, launcher, out)
-    found, refused = [Candidate(0, {}, in_common(plain, out))], list[Refused]()
+    candidates, refused, inert = [Candidate(0, {}, in_common(plain, out))], list[Refused](), list[Refused]()
+    effects: list[tuple[Study, str]] = [(effective(plain), "the default")]
     names = keys.short_names([axis.path for axis in axes])
     for values in itertools.product(*(axis.values for axis in axes)):
         settings = {axis.path: value for axis, value in zip(axes, values, strict=True)}
@@ -69,12 +81,25 @@ def candidates_of(base: Study, axes: Sequence[Axis], out: str, launcher: str) ->
         except UserError as error:
             refused.append(Refused(short, str(error)))
             continue
-        found.append(Candidate(len(found), short, in_common(study, out)))
-    if len(found) == 1:
+        effect = effective(study)
+        if same := next((name for other, name in effects if other == effect), None):
+            inert.append(Refused(short, _same_effect(study, settings, names, same)))
+            continue
+        effects.append((effect, sweep_text(short)))
+        candidates.append(Candidate(len(candidates), short, in_common(study, out)))
+    if len(candidates) == 1:
         if refused:
-            raise UserError(f"none of {counted(len(refused), 'combination')} can be run; the first: {refused[0].line}")
-        raise UserError("nothing varies: the only combination is the study as it is; give other values with --vary")
-    return found, refused
+            raise UserError(f"none of {counted(len(refused), 'combination')} can run; the first: {refused[0].line}")
+        if inert:
+            raise UserError(f"nothing to tune: {inert[0].line}")
+        raise UserError("nothing varies: the only combination is the unchanged study; add other values with --vary")
+    return TuningChoice(candidates, refused, inert)
+
+
+def _same_effect(study: Study, settings: SweepValues, names: Mapping[str, str], same: str) -> str:
+    why = {inert.path: inert.why for inert in inert_keys(study)}
+    reasons = "; ".join(f"{names[path]} changes nothing here: {why[path]}" for path in settings if path in why)
+    return f"same effect as {same}{f' ({reasons})' if reasons else ''}"
 
 
 def check_runnable(study: Study, launcher: str, out: str) -> None:
@@ -83,6 +108,7 @@ def check_runnable(study: Study, launcher: str, out: str) -> None:
     if problem is not None:
         raise UserError(problem.text)
     check_storages([study], out)
+    check_dropping([study], out)
     check_policies([study])
     check_checkpoints([study])
     check_collective([study], launcher)
@@ -92,9 +118,11 @@ def check_runnable(study: Study, launcher: str, out: str) -> None:
 
 
 def _check_same_work(base: Study, study: Study) -> None:
-    for what, one, other in _work(base, study):
-        if one != other:
-            raise UserError(f"{what} would be {other} in place of {one}: other work, whose time says nothing; keep it")
+    for what, this, other in _work(base, study):
+        if this != other:
+            raise UserError(
+                f"{what} would be {other} instead of {this}: times of different work are not comparable; keep it"
+            )
 
 
 def _work(base: Study, study: Study) -> Iterator[tuple[str, Any, Any]]:
@@ -109,6 +137,6 @@ def in_common(study: Study, out: str) -> Study:
     place = os.path.join(out, "tiers")
     tiers = study.system.tiers
     if any("{out}" in tier.path for tier in tiers) and any(sign in place for sign in "${"):
-        raise UserError(f"{out}: has a $ or {{ in it, which means something in paths of tiers; give another --out")
+        raise UserError(f"{out}: contains $ or {{, which have a special meaning in tier paths; choose another --out")
     paths = tuple(replace(tier, path=tier.path.replace("{out}", place)) for tier in tiers)
     return replace(study, system=replace(study.system, tiers=paths))

@@ -51,10 +51,10 @@ class Cost:
 
 def sizes(candidates: int) -> tuple[int, ...]:
     """How many enter each round; the last of them are the finalists. The default is always there and not counted."""
-    found = [candidates]
-    while found[-1] > FINALISTS:
-        found.append(math.ceil(found[-1] / FACTOR))
-    return tuple(found)
+    entrants = [candidates]
+    while entrants[-1] > FINALISTS:
+        entrants.append(math.ceil(entrants[-1] / FACTOR))
+    return tuple(entrants)
 
 
 def next_round(
@@ -73,12 +73,12 @@ def next_round(
     for_a_run = remaining_seconds / rounds_left / ((entrants + 1) * repetitions)
     used = epochs if is_last and cost.run_seconds(most_share, epochs) <= for_a_run else few
     share = min(most_share, max(least_share, cost.share_in(for_a_run, used)))
-    each = cost.run_seconds(share, used)
-    if is_last and each > 0:
-        fitting = int(remaining_seconds / ((entrants + 1) * each))
+    run_seconds = cost.run_seconds(share, used)
+    if is_last and run_seconds > 0:
+        fitting = int(remaining_seconds / ((entrants + 1) * run_seconds))
         repetitions = min(MOST_REPETITIONS, max(LEAST_REPETITIONS, fitting))
-    if not is_first and (entrants + 1) * repetitions * each > remaining_seconds:
-        entrants = min(entrants, int(remaining_seconds / (repetitions * each)) - 1)
+    if not is_first and (entrants + 1) * repetitions * run_seconds > remaining_seconds:
+        entrants = min(entrants, int(remaining_seconds / (repetitions * run_seconds)) - 1)
     return Round(entrants, repetitions, share, used, is_last) if entrants >= 1 else None
 
 
@@ -96,6 +96,6 @@ def speedup(default: Sequence[float], other: Sequence[float]) -> Interval:
     """
     before, after = ([max(_SHORTEST, value) for value in values] for values in (default, other))
     if len(before) >= FEW:
-        return interval([one / two for one, two in zip(before, after, strict=True)])
+        return interval([earlier / later for earlier, later in zip(before, after, strict=True)])
     middle = interval(before).median / interval(after).median
     return Interval(middle, min(before) / max(after), max(before) / min(after), len(before), "range")

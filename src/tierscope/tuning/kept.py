@@ -42,20 +42,20 @@ class KeptTuning(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     notes: list[str]
 
 
-KEPT = DocumentKind(KeptTuning, "remove it, and finished trials are kept if the rest is as it was", most_bytes=16 << 20)
+KEPT = DocumentKind(KeptTuning, "remove it; finished trials are kept if nothing else has changed", most_bytes=16 << 20)
 
 
 def wrong_round(rounds: Sequence[KeptRound], entering: Sequence[int], epochs: int) -> str | None:
     """Why these cannot be the rounds of this tuning."""
     if len(rounds) > len(entering):
         return f"rounds has {len(rounds)} entries, and there are {len(entering)}"
-    for index, (each, most) in enumerate(zip(rounds, entering, strict=False)):
-        if each.entrants > most:
-            return f"rounds[{index}].entrants = {each.entrants}, and {most} candidates are left"
-        if each.epochs > epochs:
-            return f"rounds[{index}].epochs = {each.epochs}, and the study has {epochs}"
-        if each.is_last != (index == len(entering) - 1):
+    for index, (kept, most) in enumerate(zip(rounds, entering, strict=False)):
+        if kept.entrants > most:
+            return f"rounds[{index}].entrants = {kept.entrants}, and {most} candidates are left"
+        if kept.epochs > epochs:
+            return f"rounds[{index}].epochs = {kept.epochs}, and the study has {epochs}"
+        if kept.is_last != (index == len(entering) - 1):
             return f"rounds[{index}].is_last is wrong"
-        if index and each.share < rounds[index - 1].share:
+        if index and kept.share < rounds[index - 1].share:
             return f"rounds[{index}].share is less than in the round before"
     return None

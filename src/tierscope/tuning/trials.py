@@ -146,11 +146,11 @@ class Trials:
 
 def _samples(study: Study) -> int:
     """What all ranks read in an epoch."""
-    each = study.workload.dataset.samples // study.system.ranks
+    per_rank = study.workload.dataset.samples // study.system.ranks
     steps = study.workload.train.total_training_steps
     if steps is not None:
-        each = min(each, steps * study.workload.reader.batch_size)
-    return each * study.system.ranks
+        per_rank = min(per_rank, steps * study.workload.reader.batch_size)
+    return per_rank * study.system.ranks
 
 
 def _parts(times: ClassTimes) -> dict[str, float]:
@@ -163,19 +163,19 @@ def _parts(times: ClassTimes) -> dict[str, float]:
 
 def why(default: Sequence[Trial], winner: Sequence[Trial]) -> str:
     """The class that shrank most, or else what the process did beside I/O."""
-    gained = _median([each.seconds for each in default]) - _median([each.seconds for each in winner])
+    gained = _median([trial.seconds for trial in default]) - _median([trial.seconds for trial in winner])
     for group in ("classes", "parts"):
-        before, after = (_medians([getattr(each, group) for each in trials]) for trials in (default, winner))
+        before, after = (_medians([getattr(trial, group) for trial in trials]) for trials in (default, winner))
         shrunk = {name: before[name] - after.get(name, 0.0) for name in before}
-        name = max(shrunk, key=lambda each: shrunk[each])
+        name = max(shrunk, key=lambda shrunk_name: shrunk[shrunk_name])
         if shrunk[name] > _NOTEWORTHY * max(gained, 0.0) and shrunk[name] > 0:
             what = f"{name} of the slowest process" if group == "classes" else name
             return f"{what} shrank most: from {about_seconds(before[name])} to {about_seconds(after.get(name, 0.0))} of an epoch"
-    return "no class of I/O shrank, nor did compute, decoding or stalls"
+    return "no class of I/O, compute, decoding or stalls shrank"
 
 
 def _medians(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    return {name: _median([each.get(name, 0.0) for each in values]) for name in values[0]}
+    return {name: _median([of_trial.get(name, 0.0) for of_trial in values]) for name in values[0]}
 
 
 def _median(values: Sequence[float]) -> float:

@@ -19,7 +19,7 @@ from tierscope.output.result import locked
 from tierscope.output.typed_documents import read_typed
 from tierscope.spec import dump, keys
 from tierscope.spec.study import Axis, Study
-from tierscope.tuning.candidates import Candidate, candidates_of, read_vary
+from tierscope.tuning.candidates import TuningChoice, candidates_of, read_vary
 from tierscope.tuning.halving import LEAST_REPETITIONS, Cost, Round, next_round, sizes, speedup, survivors
 from tierscope.tuning.kept import KEPT, SCHEMA_VERSION, wrong_round
 from tierscope.tuning.trials import Trial, Trials, why
@@ -35,19 +35,19 @@ def tune(base: Study, vary: Sequence[str], minimised: str, budget: float, out: s
     """The same command goes on where it stopped: rounds are as they were decided, finished trials are kept."""
     if base.cases:
         raise UserError(
-            f"the study has the cases {', '.join(case.name for case in base.cases)}, and tune tunes one; add --set case={base.cases[0].name}"
+            f"the study has the cases {', '.join(case.name for case in base.cases)}, but tune works on one case; add --set case={base.cases[0].name}"
         )
     if base.sweep:
         raise UserError(
-            f"the study sweeps {', '.join(axis.path for axis in base.sweep)}, and tune tunes one point; add --set sweep={{}}"
+            f"the study sweeps {', '.join(axis.path for axis in base.sweep)}, but tune works on one point; add --set 'sweep={{}}'"
         )
     axes = read_vary(base, vary)
-    candidates, refused = candidates_of(base, axes, out, crews.launcher)
+    choice = candidates_of(base, axes, out, crews.launcher)
     manifest.claim(out, "tune")
-    with locked(out, "another tune is using it; wait for it to end or give another --out"):
-        entering = sizes(len(candidates) - 1)
+    with locked(out, "in use by another tune; wait for it to finish or choose another --out"):
+        entering = sizes(len(choice.candidates) - 1)
         state = _State.open(out, _asked(base, axes, minimised), entering, base.workload.train.epochs)
-        tuner = _Tuner(base, candidates, refused, budget, Trials(base, out, minimised, crews), state, watch)
+        tuner = _Tuner(base, choice, budget, Trials(base, out, minimised, crews), state, watch)
         try:
             return tuner.tune(minimised, axes)
         finally:
@@ -84,13 +84,13 @@ class _State:
             return cls(out, asked)
         if structs.asdict(kept.asked) != asked:
             changed = ", ".join(name for name in asked if getattr(kept.asked, name) != asked[name])
-            raise UserError(f"{out}: holds a tune of another kind ({changed} differs); give another --out")
+            raise UserError(f"{out}: contains a different tune ({changed} differs); choose another --out")
         if wrong := wrong_round(kept.rounds, entering, epochs):
             raise ResultError(f"{path}: is damaged: {wrong}; {KEPT.fix}")
         return cls(
             out,
             asked,
-            [Round(**structs.asdict(each)) for each in kept.rounds],
+            [Round(**structs.asdict(kept_round)) for kept_round in kept.rounds],
             kept.overhead_seconds,
             kept.again_seconds,
             kept.staging_seconds,
@@ -108,7 +108,7 @@ class _State:
             "schema_version": SCHEMA_VERSION,
             "kind": "tune",
             "asked": self.asked,
-            "rounds": [asdict(each) for each in self.rounds],
+            "rounds": [asdict(played) for played in self.rounds],
             "overhead_seconds": self.overhead_seconds,
             "again_seconds": self.again_seconds,
             "staging_seconds": self.staging_seconds,
@@ -124,15 +124,15 @@ class _Tuner:
     def __init__(
         self,
         base: Study,
-        candidates: Sequence[Candidate],
-        refused: list[Refused],
+        choice: TuningChoice,
         budget: float,
         trials: Trials,
         state: _State,
         watch: Watch,
     ) -> None:
-        self._base, self._refused, self._budget = base, refused, budget
-        self._candidates = {each.number: each for each in candidates}
+        self._base, self._refused, self._budget = base, choice.refused, budget
+        self._inert = choice.inert
+        self._candidates = {candidate.number: candidate for candidate in choice.candidates}
         self._trials, self._state, self._watch = trials, state, watch
         self._results: list[_Results] = []  # by round
         self._notes: list[str] = []
@@ -148,21 +148,21 @@ class _Tuner:
                 self._say(
                     self._notes,
                     f"the budget of {about_seconds(self._budget)} ended after round {index} of {len(entering)}; "
-                    "the same command with a larger --budget goes on",
+                    "rerun with a larger --budget to continue",
                 )
                 break
             results = self._run_round(index, len(entering), this, entrants[: this.entrants])
             self._results.append(results)
             entrants = survivors({number: _seconds(runs) for number, runs in results.items() if number}, len(results))
             if not entrants:
-                raise UserError(f"none of the combinations can be run; the first: {self._refused[0].line}")
+                raise UserError(f"none of the combinations can run; the first: {self._refused[0].line}")
             if not this.is_last:
                 entrants = entrants[: entering[index + 1]]
             cost = self._cost(this, [results[0], *(results[number] for number in entrants)])
             self._state.save()
-        found = self._tuning(entrants[0], minimised, axes)
-        self._state.result = tuning_json(found)
-        return found
+        tuning = self._tuning(entrants[0], minimised, axes)
+        self._state.result = tuning_json(tuning)
+        return tuning
 
     def _say(self, notes: list[str], text: str) -> None:
         notes.append(text)
@@ -193,7 +193,7 @@ class _Tuner:
         least = max(self._trials.least_share, state.rounds[-1].share if state.rounds else 0.0)
         remaining = self._budget - state.spent_seconds
         if not index:
-            datasets = {each.study.workload.dataset for each in self._candidates.values()}
+            datasets = {candidate.study.workload.dataset for candidate in self._candidates.values()}
             remaining -= (len(datasets) - 1) * state.staging_seconds
         this = next_round(left, remaining, cost, least, self._base.workload.train.epochs, is_first=not index)
         if this is None:
@@ -202,13 +202,13 @@ class _Tuner:
         if not index and takes > remaining:
             self._say(
                 state.notes,
-                f"the first round takes about {about_seconds(takes)}, which the budget of {about_seconds(self._budget)} "
-                "does not hold; it is done all the same",
+                f"the first round takes about {about_seconds(takes)}, more than the budget of {about_seconds(self._budget)}"
+                "; it is completed anyway",
             )
         elif this.entrants < left[0]:
             self._say(
                 state.notes,
-                f"round {index + 1}: {this.entrants} of {left[0]} go on, for want of time; a larger --budget helps",
+                f"round {index + 1}: {this.entrants} of {left[0]} continue, because time is short; raise --budget for more",
             )
         state.rounds.append(this)
         state.save()
@@ -266,6 +266,7 @@ class _Tuner:
             why=why(default, winner),
             tried=tuple(tried.values()),
             refused=tuple(self._refused),
+            inert=tuple(self._inert),
             budget_seconds=self._budget,
             spent_seconds=self._state.spent_seconds,
             equals=tuple(self._candidates[number].settings for number in equals),

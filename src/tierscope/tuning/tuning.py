@@ -7,7 +7,7 @@ from tierscope.analysis.to_json import SCHEMA_VERSION
 from tierscope.jsonable import JsonObject, SweepValues
 from tierscope.tuning.halving import LEAST_REPETITIONS
 
-NO_BETTER = "no better than the default, as far as can be told"
+NO_BETTER = "not measurably better than the default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class Tuning:
     spent_seconds: float
     equals: tuple[SweepValues, ...] = ()  # finalists whose intervals overlap the winner's
     notes: tuple[str, ...] = ()
+    inert: tuple[Refused, ...] = ()  # combinations that do what another one does, and the line that says so
     emulated: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()  # `--set` of every key of the winner
 
@@ -66,47 +67,48 @@ class Tuning:
         return self.is_decided and self.speedup.low > 1
 
 
-def tuning_json(found: Tuning) -> JsonObject:
-    known = found.is_decided
+def tuning_json(tuning: Tuning) -> JsonObject:
+    known = tuning.is_decided
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "tuning",
-        "study": found.study,
-        "minimised": found.minimised,
-        "emulated": list(found.emulated),
+        "study": tuning.study,
+        "minimised": tuning.minimised,
+        "emulated": list(tuning.emulated),
         "baseline": {
             "settings": {},
-            "seconds": found.baseline.rounds[-1].seconds,
-            "rounds": [_round(each) for each in found.baseline.rounds],
+            "seconds": tuning.baseline.rounds[-1].seconds,
+            "rounds": [_round(tried_round) for tried_round in tuning.baseline.rounds],
         },
         "winner": {
-            "settings": found.winner.settings,
-            "seconds": found.seconds.median,
-            "low": found.seconds.low if known else None,
-            "high": found.seconds.high if known else None,
-            "n": found.seconds.n,
+            "settings": tuning.winner.settings,
+            "seconds": tuning.seconds.median,
+            "low": tuning.seconds.low if known else None,
+            "high": tuning.seconds.high if known else None,
+            "n": tuning.seconds.n,
         },
-        "cannot_be_told_apart": list(found.equals),
-        "better": found.is_better,
-        "speedup": found.speedup.median,
-        "speedup_low": found.speedup.low if known else None,
-        "speedup_high": found.speedup.high if known else None,
-        "why": found.why,
+        "cannot_be_told_apart": list(tuning.equals),
+        "better": tuning.is_better,
+        "speedup": tuning.speedup.median,
+        "speedup_low": tuning.speedup.low if known else None,
+        "speedup_high": tuning.speedup.high if known else None,
+        "why": tuning.why,
         "trials": [
             {
-                "settings": each.settings,
-                "rounds": [_round(one) for one in each.rounds],
-                "dropped_in_round": each.dropped_in_round,
+                "settings": tried.settings,
+                "rounds": [_round(tried_round) for tried_round in tried.rounds],
+                "dropped_in_round": tried.dropped_in_round,
             }
-            for each in found.tried
+            for tried in tuning.tried
         ],
-        "refused": [{"settings": each.settings, "line": each.line} for each in found.refused],
-        "budget_seconds": found.budget_seconds,
-        "spent_seconds": found.spent_seconds,
-        "notes": list(found.notes),
+        "refused": [{"settings": refused.settings, "line": refused.line} for refused in tuning.refused],
+        "inert": [{"settings": refused.settings, "line": refused.line} for refused in tuning.inert],
+        "budget_seconds": tuning.budget_seconds,
+        "spent_seconds": tuning.spent_seconds,
+        "notes": list(tuning.notes),
         "findings": [],
     }
 
 
-def _round(each: TriedRound) -> JsonObject:
-    return {"steps": each.steps, "repetitions": each.repetitions, "seconds": each.seconds}
+def _round(tried_round: TriedRound) -> JsonObject:
+    return {"steps": tried_round.steps, "repetitions": tried_round.repetitions, "seconds": tried_round.seconds}

@@ -222,7 +222,7 @@ def test_a_killed_rank_of_one_node_is_told(case: Case, undisturbed: list[Rows]) 
     code, said = case.ended(process)
     assert code == 3
     assert said == [
-        "tierscope: rank 3 was killed by SIGKILL (out of memory?); finished runs are kept, run again to go on"
+        "tierscope: rank 3 was killed by SIGKILL (out of memory?); finished runs are kept; rerun to continue"
     ]
     case.goes_on(before, undisturbed)
 
@@ -401,7 +401,7 @@ def test_an_lfs_that_is_gone_after_a_stop_is_staged_again(case: Case, undisturbe
     before = case.finished()
     case.cluster.run("n1", ["pkill", "-TERM", "-o", "-f", f"tierscope run .*{case.out}"])  # as a scheduler does
     code, said = case.ended(process)
-    assert (code, said) == (3, ["tierscope: stopped; finished runs are kept, the same command goes on"])
+    assert (code, said) == (3, ["tierscope: stopped; finished runs are kept; rerun the same command to continue"])
     staged = case.files(case.lfs)
     assert staged
     case.cluster.run("n1", ["rm", "-r", str(case.lfs)])
@@ -416,7 +416,7 @@ def test_a_second_run_from_another_node_is_refused(case: Case, undisturbed: list
     code, said = case.ended(case.on("n2"))
     assert code == 2
     assert len(said) == 1
-    assert "another run is using it" in said[0]
+    assert "in use by another run" in said[0]
     code, said = case.ended(first)
     assert code == 0, said
     assert rows(case.seen_out) == undisturbed

@@ -101,7 +101,7 @@ def test_after_the_time_limit_the_job_is_queued_again_and_goes_on(
         whole = ["find", str(lfs), "-name", "*.raw", "-size", "1048576c"]
         assert len(cluster.run(node, whole).stdout.split()) == 8
     said = cluster_study.log_of(out).read_text()
-    assert said.count("tierscope: stopped; finished runs are kept, the same command goes on") == 1
+    assert said.count("tierscope: stopped; finished runs are kept; rerun the same command to continue") == 1
     assert "Results: " in said
 
 
@@ -122,7 +122,7 @@ def test_a_cancelled_job_is_not_queued_again(cluster: Cluster, folder: Path, lfs
 def test_emulation_does_not_span_these_nodes(cluster: Cluster, folder: Path, lfs: Path, tmp_path: Path) -> None:
     """They are one machine, but neither know it nor share memory: refused before it waits in a queue."""
     study = written(tmp_path, STUDY.format(lfs=lfs, gfs=folder / "all", repetitions=1))
-    with pytest.raises(ClusterError, match=r"system\.tiers\.lfs\.emulate = true works on a single host only"):
+    with pytest.raises(ClusterError, match=r"system\.tiers\.lfs\.emulate = true works only on a single host"):
         cluster_study.launch(
             cluster, study, tmp_path / "out", "--set", "lfs.emulate=true", "--set", "lfs.bandwidth=1 MB/s"
         )

@@ -15,8 +15,9 @@ enum { CONFIG_MAX = 1 << 20 };
 
 static bool station_is_sane(const ts_station *station, uint32_t slots)
 {
-    bool rates = station->per_op_ns >= 0 && station->per_op_ns < 1e15 && station->per_byte_ns >= 0 && station->per_byte_ns < 1e12;
-    return station->number < 0 || (rates && station->number < (int64_t)slots);
+    bool reads = station->per_op_ns >= 0 && station->per_op_ns < 1e15 && station->per_byte_ns >= 0 && station->per_byte_ns < 1e12;
+    bool writes = station->write_per_op_ns >= 0 && station->write_per_op_ns < 1e15 && station->write_per_byte_ns >= 0 && station->write_per_byte_ns < 1e12;
+    return station->number < 0 || (reads && writes && station->number < (int64_t)slots);
 }
 
 static bool is_path(const ts_prefix *prefix)

@@ -41,14 +41,17 @@ static bool copy_config(ts_engine *engine, const ts_engine_config *given)
     own->extent = copied(given->extent, given->extents, sizeof *given->extent);
     own->stations = copied(given->stations, given->tiers, sizeof *given->stations);
     own->servers = copied(given->servers, given->all_servers, sizeof *given->servers);
+    engine->cold = zeroed(given->tiers, sizeof *engine->cold);
     engine->prefix_bytes = zeroed(given->tiers, sizeof(size_t));
     engine->suffix_bytes = zeroed(given->tiers, sizeof(size_t));
     ts_folder_config *folders = zeroed(given->tiers, sizeof *folders);
     own->folders = folders;
     if (!own->extent || !own->stations || !own->servers || !folders) return false;
-    if (!engine->prefix_bytes || !engine->suffix_bytes) return false;
+    if (!engine->prefix_bytes || !engine->suffix_bytes || !engine->cold) return false;
     for (uint32_t tier = 0; tier < given->tiers; tier++) {
         folders[tier].subfolders = given->folders[tier].subfolders;
+        folders[tier].looks = given->storage == TS_FILES && given->folders[tier].looks;
+        folders[tier].evicts = folders[tier].looks && given->folders[tier].evicts;
         folders[tier].prefix = strdup(given->folders[tier].prefix);
         folders[tier].suffix = strdup(given->folders[tier].suffix);
         if (!folders[tier].prefix || !folders[tier].suffix) return false;
@@ -79,6 +82,13 @@ static bool make_batches(ts_engine *engine, void *const *memory)
     return true;
 }
 
+/* A read ends with its part of a batch, so that no buffer is larger than that. */
+static unsigned char *make_buffer(const ts_engine_config *config, uint32_t lanes)
+{
+    uint64_t part = (config->batch_size + lanes - 1) / lanes * config->extent[0].bytes;
+    return zeroed(1, config->transfer_bytes < part ? config->transfer_bytes : part);
+}
+
 static bool make_readers(ts_engine *engine)
 {
     engine->lanes = engine->config.threads ? engine->config.threads : 1;
@@ -91,6 +101,7 @@ static bool make_readers(ts_engine *engine)
         reader->path = zeroed(1, engine->path_bytes);
         reader->lane = zeroed(1, ts_lane_bytes(engine->config.tiers));
         reader->list = engine->config.ops_fd >= 0 ? zeroed(1, sizeof *reader->list) : NULL;
+        if (engine->config.buffered && !(reader->buffer = make_buffer(&engine->config, engine->lanes))) return false;
         if (!reader->path || !reader->lane || (engine->config.ops_fd >= 0 && !reader->list)) return false;
         ts_lane_init(reader->lane, engine->config.tiers, engine->config.epoch, number, 0);
     }
@@ -332,6 +343,9 @@ TS_PUBLIC int ts_engine_flush(ts_engine *engine)
 /* What a thread recorded: a lane of record.h. */
 TS_PUBLIC const void *ts_engine_lane(const ts_engine *engine, uint32_t number) { return engine->readers[number].lane; }
 
+/* What was seen of a tier's files in the page cache. */
+TS_PUBLIC const void *ts_engine_cold(const ts_engine *engine, uint32_t tier) { return &engine->cold[tier]; }
+
 static void free_readers(ts_engine *engine)
 {
     for (uint32_t number = 0; engine->readers && number < engine->lanes; number++) {
@@ -341,6 +355,7 @@ static void free_readers(ts_engine *engine)
         free(reader->path);
         free(reader->lane);
         free(reader->list);
+        free(reader->buffer);
     }
     free(engine->readers);
 }
@@ -356,6 +371,7 @@ static void free_config(ts_engine *engine)
     free((void *)own->extent);
     free((void *)own->stations);
     free((void *)own->servers);
+    free(engine->cold);
     free(engine->prefix_bytes);
     free(engine->suffix_bytes);
 }

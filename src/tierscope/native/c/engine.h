@@ -3,6 +3,7 @@
    engine.c        the pool: who reads which part of which batch, and who waits for it
    engine_read.c   one thread's way through a part: open, read, close, one after another
    engine_uring.c  the same with many samples of a thread in flight at once
+   engine_cold.c   files out of the page cache, through the descriptors that read them
    api.c           small calls for Python that are no part of the engine
 
    The consumer hands over a batch (submit), the threads share it in equal parts, and the consumer waits for it (wait).
@@ -24,10 +25,12 @@ enum { TS_FILES, TS_NOTHING, TS_NULL_DEVICE };
 enum { TS_PREAD, TS_URING };
 enum { TS_DIRECT_ALIGN = 4096 }; /* of offset, length and memory: enough for any device */
 
-/* Where a tier's files lie: PREFIX 000000042 SUFFIX, or PREFIX 000002/000000042 SUFFIX with subfolders. */
+/* Where a tier's files lie: PREFIX 000000042 SUFFIX, or PREFIX 000002/000000042 SUFFIX with subfolders. `looks`, `evicts`: whether the page
+   cache is asked about them when their reading begins, and whether they are taken out of it then and in the end. */
 typedef struct {
     const char *prefix, *suffix;
     uint64_t subfolders;
+    uint32_t looks, evicts;
 } ts_folder_config;
 
 /* A stretch of a file that sample number `inside` of it needs: at first + inside × step. */
@@ -38,6 +41,7 @@ typedef struct {
 typedef struct {
     uint32_t threads, batches, batch_size, tiers, extents;
     uint32_t storage, io, direct;
+    uint32_t buffered;              /* samples that follow one another in a file are cut from reads of transfer_bytes */
     int32_t epoch, ops_fd;          /* ops_fd < 0: no list of operations */
     uint64_t transfer_bytes;        /* largest single read */
     uint64_t slot_bytes, stride;    /* of a sample: its extents one after another; distance to the next sample's */
@@ -48,7 +52,18 @@ typedef struct {
     uint64_t all_servers;
     const char *board;              /* NULL: no tier is emulated */
     void *const *memory;            /* of each batch */
+    _Atomic uint32_t *left;         /* of each file: reads to come, TS_FIRST, TS_LAST (plan/uses.py); NULL: every file is read once */
+    uint64_t file_bytes;            /* of every file */
+    uint64_t most_checked;          /* files of a tier that the page cache is asked about */
 } ts_engine_config;
+
+#define TS_FIRST UINT32_C(0x80000000) /* nobody of this node has opened it yet */
+#define TS_LAST UINT32_C(0x40000000)  /* nobody of this node will read it after us */
+
+/* What was seen of a tier's files when their reading began, and what evicting and looking took. `unknown`: files of which the kernel cannot tell. */
+typedef struct {
+    _Atomic uint64_t files, checked_bytes, resident_bytes, unknown, nanoseconds;
+} ts_cold;
 
 /* How the reading of a sample went; operation < 0: well. */
 enum { TS_FINE = -1, TS_SKIPPED = -2, TS_TRUNCATED = -3 };
@@ -85,10 +100,14 @@ typedef struct {
     ts_list *list;                 /* NULL: no list of operations */
     char *path;
     const ts_station *server;      /* of the open file */
+    unsigned char *buffer;         /* NULL: not buffered; what it holds of the open file: */
+    uint64_t held_at, held;
+    uint32_t run_stop;             /* the sample behind those of the part at hand that follow one another in the open file */
     ts_batch *batch;               /* the part at hand, and the next sample in it */
     uint32_t next, stop;
     int fd;                        /* -1: no file is open */
     int64_t open_file, open_tier;
+    uint32_t reads;                /* samples that came through the open file */
     uint64_t now;                  /* when the last operation ended; 0: too long ago for the next one to begin then */
     pthread_t thread;
     ts_ring *ring;
@@ -105,6 +124,7 @@ struct ts_engine {
     int open_flags;
     ts_batch *batches;
     ts_reader *readers;
+    ts_cold *cold;                 /* of each tier */
     uint32_t lanes, running;       /* readers; threads that were started */
     uint32_t *queue;               /* ring of batches with parts to be handed out */
     uint32_t queued, head;
@@ -128,6 +148,13 @@ int ts_flush_list(ts_reader *reader);
 void ts_serve_parts(ts_reader *reader);
 bool ts_read_part(ts_reader *reader, uint64_t deadline);
 void ts_drop_file(ts_reader *reader);
+
+/* engine_cold.c: whether a file that was just opened, or of which so many more samples were read and that is about to be closed, is to be evicted;
+   and doing it. Nothing of it is recorded. */
+bool ts_cold_begins(const ts_engine *engine, int64_t tier, int64_t file);
+bool ts_cold_ends(const ts_engine *engine, int64_t tier, int64_t file, uint32_t reads);
+void ts_cold_evict(ts_engine *engine, int64_t tier, int fd);
+void ts_cold_look(ts_engine *engine, int64_t tier, int fd);
 
 /* The part of a file that an extent needs, read piece by piece; whole aligned blocks where O_DIRECT wants them. */
 typedef struct {

@@ -217,41 +217,61 @@ static bool open_file(ts_reader *reader, uint32_t sample)
     reader->fd = fd;
     reader->open_file = file;
     reader->open_tier = number;
+    reader->held = reader->run_stop = 0;
+    reader->reads = 0;
+    if (ts_cold_begins(engine, number, file)) {
+        ts_cold_evict(reader->engine, number, fd);
+        ts_cold_look(reader->engine, number, fd);
+        reader->now = 0; /* neither is reading */
+    }
     return true;
 }
 
 /* `sample` is the last one that was read from it. */
 static bool close_file(ts_reader *reader, uint32_t sample)
 {
-    ts_span span = begin(reader);
     int fd = reader->fd;
+    if (ts_cold_ends(reader->engine, reader->open_tier, reader->open_file, reader->reads)) {
+        ts_cold_evict(reader->engine, reader->open_tier, fd);
+        reader->now = 0; /* that is not closing */
+    }
+    ts_span span = begin(reader);
     reader->fd = -1;
     if (real_close(reader->engine, fd) < 0) return fail(reader, sample, span, TS_CLOSE);
     finish(reader, sample, span, TS_CLOSE, 0, 0);
     return true;
 }
 
-static bool read_extent(ts_reader *reader, uint32_t sample, uint32_t extent)
+/* One read of the open file; below 0: it failed. */
+static int64_t read_once(ts_reader *reader, uint32_t sample, unsigned char *into, uint64_t bytes, uint64_t offset)
 {
     const ts_engine *engine = reader->engine;
     const ts_tier *tier = &engine->config.stations[reader->open_tier];
     bool emulated = engine->board && tier->emulated;
+    ts_span span = begin(reader);
+    uint64_t until = emulated ? ts_join_read(engine->board, tier, reader->server, bytes, span.start_ns) : 0;
+    int64_t got = real_read(engine, reader->fd, into, bytes, offset);
+    if (got < 0) {
+        ts_result *result = &reader->batch->results[sample];
+        fail(reader, sample, span, TS_READ);
+        result->offset = offset;
+        result->wanted = bytes;
+        return got;
+    }
+    ts_sleep_until(reader->lane, until);
+    finish(reader, sample, span, TS_READ, offset, (uint64_t)got);
+    return got;
+}
+
+static bool read_extent(ts_reader *reader, uint32_t sample, uint32_t extent)
+{
+    const ts_engine *engine = reader->engine;
     ts_window window = ts_window_of(engine, reader->batch, sample, extent);
     int state = window.wanted ? TS_MORE : TS_WHOLE;
     while (state == TS_MORE) {
         uint64_t bytes = ts_window_next(engine, &window), offset = window.start + window.at;
-        ts_span span = begin(reader);
-        uint64_t until = emulated ? ts_join_read(engine->board, tier, reader->server, bytes, span.start_ns) : 0;
-        int64_t got = real_read(engine, reader->fd, window.into + window.at, bytes, offset);
-        if (got < 0) {
-            ts_result *result = &reader->batch->results[sample];
-            fail(reader, sample, span, TS_READ);
-            result->offset = offset;
-            result->wanted = bytes;
-            return false;
-        }
-        ts_sleep_until(reader->lane, until);
-        finish(reader, sample, span, TS_READ, offset, (uint64_t)got);
+        int64_t got = read_once(reader, sample, window.into + window.at, bytes, offset);
+        if (got < 0) return false;
         state = ts_window_got(engine, &window, bytes, (uint64_t)got);
         if (state == TS_CUT) reader->batch->results[sample] = ts_window_cut(&window, (uint64_t)got);
     }
@@ -262,6 +282,56 @@ static bool read_extent(ts_reader *reader, uint32_t sample, uint32_t extent)
     return state == TS_WHOLE;
 }
 
+/* The end of what the part at hand wants of the open file without a gap, from this sample on. */
+static uint64_t run_end(ts_reader *reader, uint32_t sample)
+{
+    const ts_batch *batch = reader->batch;
+    const ts_extent_config *extent = reader->engine->config.extent;
+    if (sample >= reader->run_stop) {
+        uint32_t stop = sample + 1;
+        while (stop < reader->stop && batch->files[stop] == batch->files[sample] &&
+               batch->tiers[stop] == batch->tiers[sample] && batch->inside[stop] == batch->inside[stop - 1] + 1) stop++;
+        reader->run_stop = stop;
+    }
+    return extent->first + (uint64_t)batch->inside[reader->run_stop - 1] * extent->step + extent->bytes;
+}
+
+/* Cut a sample from what is held of its file; what is missing is read transfer_bytes at a time, up to the end of the run. */
+static bool cut_sample(ts_reader *reader, uint32_t sample)
+{
+    const ts_engine *engine = reader->engine;
+    const ts_extent_config *extent = engine->config.extent;
+    uint64_t offset = extent->first + (uint64_t)reader->batch->inside[sample] * extent->step, done = 0;
+    uint64_t end = run_end(reader, sample);
+    unsigned char *slot = place_of(engine, reader->batch, sample, 0);
+    while (done < extent->bytes) {
+        uint64_t at = offset + done, left = extent->bytes - done;
+        if (at >= reader->held_at && at < reader->held_at + reader->held) {
+            uint64_t here = reader->held_at + reader->held - at, taken = here < left ? here : left;
+            memcpy(slot + done, reader->buffer + (at - reader->held_at), taken);
+            reader->now = 0; /* copying is not reading */
+            done += taken;
+            continue;
+        }
+        uint64_t bytes = end - at < engine->transfer ? end - at : engine->transfer;
+        bool straight = bytes <= left; /* nothing of it is another sample's */
+        int64_t got = read_once(reader, sample, straight ? slot + done : reader->buffer, bytes, at);
+        if (got < 0) return false;
+        if (!got) {
+            ts_result cut = {TS_TRUNCATED, 0, offset, extent->bytes, done};
+            reader->batch->results[sample] = cut;
+            return false;
+        }
+        if (straight) {
+            done += (uint64_t)got;
+        } else {
+            reader->held_at = at;
+            reader->held = (uint64_t)got;
+        }
+    }
+    return true;
+}
+
 /* Neighbours in one file share an open. */
 static bool read_sample(ts_reader *reader, uint32_t sample)
 {
@@ -270,9 +340,11 @@ static bool read_sample(ts_reader *reader, uint32_t sample)
         if (!close_file(reader, sample - 1)) return false;
     }
     if (reader->fd < 0 && !open_file(reader, sample)) return false;
-    for (uint32_t extent = 0; extent < reader->engine->config.extents; extent++) {
+    if (reader->buffer && !cut_sample(reader, sample)) return false;
+    for (uint32_t extent = 0; !reader->buffer && extent < reader->engine->config.extents; extent++) {
         if (!read_extent(reader, sample, extent)) return false;
     }
+    reader->reads++;
     return true;
 }
 

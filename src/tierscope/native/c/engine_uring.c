@@ -1,7 +1,8 @@
 /* Reading with io_uring: a thread keeps up to DEPTH files in flight, each a chain of open, reads and close in which one
    operation follows when the one before is done. No library is needed: two system calls and two rings in shared memory.
    An operation's time runs from its submission to the moment when we see that it is done; the recorder shares the wall
-   clock among those that are in flight. */
+   clock among those that are in flight. Evicting a file is a step of its chain that is not recorded: done in between by this thread, it would
+   keep it from seeing what is done. */
 #include "engine.h"
 
 #include <errno.h>
@@ -9,6 +10,7 @@
 #if __has_include(<linux/io_uring.h>)
 
 #include <fcntl.h>
+#include <linux/fadvise.h>
 #include <linux/io_uring.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,7 @@
 
 enum { DEPTH = 32, MOST_ACTIVE = 4000 }; /* MOST_ACTIVE: operations of a rank that the recorder's clock can count */
 enum { LARGEST_READ = 1 << 30 };         /* lengths have 32 bits */
+enum { BEGIN_COLD = TS_KINDS, END_COLD };  /* steps of a chain that nobody records */
 
 /* Neighbouring samples of one file, and how far their reading has got. */
 typedef struct {
@@ -28,9 +31,11 @@ typedef struct {
     uint64_t bytes;                       /* that it asks for */
     ts_window window;
     ts_span span;
-    uint64_t began;
+    uint64_t began, cold_since;
     char *path;
 } ts_chain;
+
+static inline bool is_recorded(const ts_chain *chain) { return chain->operation < BEGIN_COLD; }
 
 struct ts_ring {
     int fd;
@@ -129,7 +134,9 @@ static uint32_t submit_and_wait(ts_reader *reader, uint32_t failed[DEPTH])
     uint32_t left = ring->prepared;
     uint64_t now = ts_now();
     for (uint32_t number = 0; number < left; number++) {
-        ring->chains[ring->prepared_chains[number]].span = ts_begin_at(&reader->engine->wall, now);
+        ts_chain *chain = &ring->chains[ring->prepared_chains[number]];
+        if (is_recorded(chain)) chain->span = ts_begin_at(&reader->engine->wall, now);
+        else chain->cold_since = now;
     }
     __atomic_store_n(ring->sq_tail, *ring->sq_tail + left, __ATOMIC_RELEASE);
     for (;;) {
@@ -172,6 +179,17 @@ static void prepare_read(ts_reader *reader, ts_chain *chain)
     sqe->off = chain->window.start + chain->window.at;
 }
 
+static void prepare_cold(ts_reader *reader, ts_chain *chain, unsigned step)
+{
+    struct io_uring_sqe *sqe = prepare(reader->ring, chain, step, IORING_OP_FADVISE);
+    sqe->fadvise_advice = POSIX_FADV_DONTNEED;
+}
+
+static void prepare_close(ts_reader *reader, ts_chain *chain)
+{
+    prepare(reader->ring, chain, TS_CLOSE, code_of(reader->engine, IORING_OP_CLOSE));
+}
+
 /* The next extent of this sample or the next one; after the last the file is closed. */
 static void prepare_next(ts_reader *reader, ts_chain *chain)
 {
@@ -188,7 +206,40 @@ static void prepare_next(ts_reader *reader, ts_chain *chain)
         }
         chain->extent++;
     }
-    prepare(reader->ring, chain, TS_CLOSE, code_of(reader->engine, IORING_OP_CLOSE));
+    const ts_batch *batch = chain->batch;
+    int64_t tier = batch->tiers[chain->first], file = batch->files[chain->first];
+    if (ts_cold_ends(reader->engine, tier, file, chain->stop - chain->first)) prepare_cold(reader, chain, END_COLD);
+    else prepare_close(reader, chain);
+}
+
+/* A file was opened: the first of its reads comes next, or what comes before that. */
+static void prepare_first(ts_reader *reader, ts_chain *chain)
+{
+    ts_engine *engine = reader->engine;
+    int64_t tier = chain->batch->tiers[chain->first];
+    if (!ts_cold_begins(engine, tier, chain->batch->files[chain->first])) {
+        prepare_next(reader, chain);
+    } else if (engine->config.folders[tier].evicts) {
+        prepare_cold(reader, chain, BEGIN_COLD);
+    } else {
+        ts_cold_look(engine, tier, chain->fd);
+        prepare_next(reader, chain);
+    }
+}
+
+/* A file was evicted, or could not be, which is then seen. Chains that were in flight meanwhile share the time. */
+static void cold_done(ts_reader *reader, ts_chain *chain, uint64_t now)
+{
+    int64_t tier = chain->batch->tiers[chain->first];
+    uint32_t flying = reader->ring->depth - reader->ring->idle;
+    uint64_t spent = (now - chain->cold_since) / (flying ? flying : 1);
+    atomic_fetch_add_explicit(&reader->engine->cold[tier].nanoseconds, spent, memory_order_relaxed);
+    if (chain->operation == END_COLD) {
+        prepare_close(reader, chain);
+        return;
+    }
+    ts_cold_look(reader->engine, tier, chain->fd);
+    prepare_next(reader, chain);
 }
 
 /* The next group of neighbours of the part at hand. */
@@ -251,6 +302,10 @@ static void read_came(ts_reader *reader, ts_chain *chain, uint64_t got, uint64_t
 static void complete(ts_reader *reader, ts_chain *chain, int32_t result, uint64_t now)
 {
     uint32_t last = chain->stop - 1;
+    if (!is_recorded(chain)) {
+        cold_done(reader, chain, now);
+        return;
+    }
     if (result < 0 && !(chain->operation == TS_CLOSE && result == -EINTR)) {
         ts_abandon(&reader->engine->wall, chain->span);
         if (result == -EINTR || result == -EAGAIN) {
@@ -270,7 +325,7 @@ static void complete(ts_reader *reader, ts_chain *chain, int32_t result, uint64_
     case TS_OPEN:
         chain->fd = result;
         ts_note_op(reader, chain->batch, chain->first, TS_OPEN, 0, 0, chain->span, now);
-        prepare_next(reader, chain);
+        prepare_first(reader, chain);
         break;
     case TS_READ:
         read_came(reader, chain, (uint64_t)result, now);

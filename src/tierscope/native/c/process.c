@@ -461,7 +461,8 @@ void ts_op_end(ts_span span, const ts_done *done)
         uint64_t until = 0;
         if (done->asks_metadata) until = ts_join_metadata(ts_board, tier, span.start_ns);
         if ((done->kind == TS_READ || done->kind == TS_WRITE) && done->bytes)
-            until = ts_join_read(ts_board, tier, &ts_servers[tier->first_server + done->server], done->bytes, span.start_ns);
+            until = (done->kind == TS_WRITE ? ts_join_write : ts_join_read)(
+                ts_board, tier, &ts_servers[tier->first_server + done->server], done->bytes, span.start_ns);
         limited = until != 0;
         if (limited) late = ts_sleep(until);
         end = ts_now();

@@ -2,6 +2,7 @@
 #include "queues.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -9,9 +10,8 @@
 
 #define LONGEST_NS 1e15 /* eleven days: whoever waits that long has other troubles */
 
-uint64_t ts_join(ts_slot *board, const ts_station *station, uint64_t bytes, uint64_t arrived)
+static uint64_t join(ts_slot *board, const ts_station *station, double wanted, uint64_t arrived)
 {
-    double wanted = station->per_op_ns + (double)bytes * station->per_byte_ns + 0.5;
     int64_t service = wanted < LONGEST_NS ? (int64_t)wanted : (int64_t)LONGEST_NS;
     ts_slot *slot = &board[station->number];
     int64_t free_at = atomic_load_explicit(slot, memory_order_relaxed), done;
@@ -23,6 +23,16 @@ uint64_t ts_join(ts_slot *board, const ts_station *station, uint64_t bytes, uint
     return (uint64_t)done;
 }
 
+uint64_t ts_join(ts_slot *board, const ts_station *station, uint64_t bytes, uint64_t arrived)
+{
+    return join(board, station, station->per_op_ns + (double)bytes * station->per_byte_ns + 0.5, arrived);
+}
+
+static uint64_t join_to_write(ts_slot *board, const ts_station *station, uint64_t bytes, uint64_t arrived)
+{
+    return join(board, station, station->write_per_op_ns + (double)bytes * station->write_per_byte_ns + 0.5, arrived);
+}
+
 uint64_t ts_join_metadata(ts_slot *board, const ts_tier *tier, uint64_t arrived)
 {
     uint64_t done = tier->metadata.number >= 0 ? ts_join(board, &tier->metadata, 0, arrived) : 0;
@@ -30,17 +40,27 @@ uint64_t ts_join_metadata(ts_slot *board, const ts_tier *tier, uint64_t arrived)
     return done ? done + tier->metadata_latency_ns : 0;
 }
 
-/* Data streams through server and link at once: the read ends when both are done. */
-uint64_t ts_join_read(ts_slot *board, const ts_tier *tier, const ts_station *server, uint64_t bytes, uint64_t arrived)
+/* Data streams through server and link at once: the read or write ends when both are done. */
+static inline uint64_t join_data(ts_slot *board, const ts_tier *tier, const ts_station *server, uint64_t bytes, uint64_t arrived, bool writes)
 {
     uint64_t done = 0;
-    if (server && server->number >= 0) done = ts_join(board, server, bytes, arrived);
+    if (server && server->number >= 0) done = (writes ? join_to_write : ts_join)(board, server, bytes, arrived);
     if (tier->link.number >= 0) {
-        uint64_t through = ts_join(board, &tier->link, bytes, arrived);
+        uint64_t through = (writes ? join_to_write : ts_join)(board, &tier->link, bytes, arrived);
         if (through > done) done = through;
     }
     if (!done && tier->latency_ns) done = arrived ? arrived : ts_now();
     return done ? done + tier->latency_ns : 0;
+}
+
+uint64_t ts_join_read(ts_slot *board, const ts_tier *tier, const ts_station *server, uint64_t bytes, uint64_t arrived)
+{
+    return join_data(board, tier, server, bytes, arrived, false);
+}
+
+uint64_t ts_join_write(ts_slot *board, const ts_tier *tier, const ts_station *server, uint64_t bytes, uint64_t arrived)
+{
+    return join_data(board, tier, server, bytes, arrived, true);
 }
 
 /* By the kernel's own call: the C library's may be cancelled, and the operation is already done. */
@@ -84,7 +104,7 @@ uint64_t ts_server_index(const char *path, uint64_t servers)
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path, *end = name + strlen(name);
     while (end > name && (end[-1] < '0' || end[-1] > '9')) end--;
-    if (end == name) return ts_crc32(0, path, strlen(path)) % servers;
+    if (end == name) return ts_crc32(0, name, strlen(name)) % servers; /* whatever its folder */
     const char *digit = end;
     while (digit > name && digit[-1] >= '0' && digit[-1] <= '9') digit--;
     uint64_t number = 0;

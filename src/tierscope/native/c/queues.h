@@ -9,7 +9,8 @@
 /* number < 0: there is no such queue, no rate limits. */
 typedef struct {
     int64_t number;
-    double per_op_ns, per_byte_ns;
+    double per_op_ns, per_byte_ns; /* of an open, a stat or a read */
+    double write_per_op_ns, write_per_byte_ns;
 } ts_station;
 
 /* One tier as one node sees it. */
@@ -29,6 +30,7 @@ uint64_t ts_join(ts_slot *board, const ts_station *station, uint64_t bytes, uint
 /* When an open or stat, or a read of these bytes from this server, will be over; 0 when no rate limits it. */
 uint64_t ts_join_metadata(ts_slot *board, const ts_tier *tier, uint64_t arrived);
 uint64_t ts_join_read(ts_slot *board, const ts_tier *tier, const ts_station *server, uint64_t bytes, uint64_t arrived);
+uint64_t ts_join_write(ts_slot *board, const ts_tier *tier, const ts_station *server, uint64_t bytes, uint64_t arrived);
 
 /* Sleep until then; the nanoseconds by which it was too late for that, or < 0. */
 int64_t ts_sleep(uint64_t done);

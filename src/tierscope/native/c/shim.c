@@ -34,6 +34,15 @@ __attribute__((constructor(101))) static void look_all_up(void)
     errno = kept;
 }
 
+/* Pages of a tier's file out of the page cache, where that is asked for: through the descriptor that reads it, between two operations. */
+static void evict(int fd, int tier)
+{
+    if (likely(!(ts_conf->options & TS_OPTION_EVICT)) || ts_conf->tier[tier].emulated) return;
+    int kept = errno;
+    syscall(SYS_fadvise64, fd, 0, 0, POSIX_FADV_DONTNEED);
+    errno = kept;
+}
+
 /* ---- open ---- */
 
 HAS_REAL(openat);
@@ -92,6 +101,7 @@ void ts_finish_open(ts_span span, int fd, int dir, const char *text, bool resolv
     } else {
         ts_done done = {.tier = (unsigned)what.tier, .kind = TS_OPEN, .file = what.file, .end_ns = end, .asks_metadata = true};
         ts_op_end(span, &done);
+        if (fd >= 0) evict(fd, what.tier);
     }
     errno = kept;
 }
@@ -168,7 +178,7 @@ ALIAS(__openat_2) int __openat64_2(int, const char *, int);
 
 static ssize_t moved(ts_span span, int fd, const ts_fd *what, unsigned kind, int64_t offset, ssize_t got)
 {
-    if (unlikely(offset < 0 && ts_conf->options && got >= 0)) {
+    if (unlikely(offset < 0 && (ts_conf->options & (TS_OPTION_OPS | TS_OPTION_REREADS)) && got >= 0)) {
         int kept = errno;
         offset = syscall(SYS_lseek, fd, 0, SEEK_CUR) - got;
         errno = kept;
@@ -259,6 +269,7 @@ TS_EXPORT int close(int fd)
 {
     ts_fd what;
     if (!ts_recording() || !ts_fd_close(fd, &what)) return REAL(close)(fd);
+    evict(fd, what.tier);
     ts_span span = ts_op_begin();
     int result = REAL(close)(fd);
     ts_finish(span, &what, TS_CLOSE, 0, 0, false);

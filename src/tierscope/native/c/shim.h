@@ -17,10 +17,16 @@ typedef struct {
     void *_Atomic *slot;
     const char *name;
 } ts_wrapped;
+/* Linkers that drop what nothing names would drop this section. */
+#if defined(__clang__) && __has_attribute(retain)
+#define TS_KEPT used, retain
+#else
+#define TS_KEPT used
+#endif
 #define REAL(name) ((__typeof__(&name))ts_real(&real_##name, #name))
 #define HAS_REAL(name)                \
     static void *_Atomic real_##name; \
-    static const ts_wrapped wrapped_##name __attribute__((used, section("ts_wrapped"))) = {&real_##name, #name}
+    static const ts_wrapped wrapped_##name __attribute__((TS_KEPT, section("ts_wrapped"))) = {&real_##name, #name}
 
 static inline void *ts_real(void *_Atomic *slot, const char *name)
 {

@@ -2,6 +2,9 @@
    follows from the stream's buffer before and after, and from how far the kernel's file position moved: these wrappers
    change nothing, they work that out. */
 #define _GNU_SOURCE
+#ifndef __NO_INLINE__
+#define __NO_INLINE__ /* headers shall declare the calls that are defined here, not define them */
+#endif
 #include "seen.h"
 #include "shim.h"
 

@@ -18,7 +18,7 @@
 
 enum { TS_VERSION = 1, TS_MAX_PREFIXES = 64, TS_MAX_STATIONS = 4096, TS_PATH = 4096 };
 enum { TS_EPOCH_MAGIC = 0x434f5045, TS_LIST_MAGIC = 0x5453494c };
-enum { TS_OPTION_OPS = 1, TS_OPTION_REREADS = 2 };
+enum { TS_OPTION_OPS = 1, TS_OPTION_REREADS = 2, TS_OPTION_EVICT = 4 }; /* EVICT: of real tiers, what is opened to be read, then and before its close */
 
 static const char TS_CONFIG_MAGIC[8] = "TSCONF01";
 static const char TS_STATE_MAGIC[8] = "TSSTAT01";

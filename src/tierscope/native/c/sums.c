@@ -13,6 +13,8 @@
 
 #if defined(__aarch64__)
 #include <sys/auxv.h>
+#elif defined(__x86_64__)
+#include <cpuid.h>
 #endif
 
 enum { POLYNOMIAL = 0x82f63b78, LANE_BYTES = 256, CACHE_LINE = 64, AHEAD = 8 };
@@ -37,13 +39,27 @@ static uint32_t by_table(uint32_t crc, const unsigned char *data, uint64_t bytes
     return crc;
 }
 
+/* clang has names of its own for the instruction: the feature on x86, the function on aarch64. */
 #if defined(__x86_64__)
+#ifdef __clang__
+#define HARDWARE __attribute__((target("sse4.2,crc32")))
+#else
 #define HARDWARE __attribute__((target("sse4.2")))
+#endif
 #define WORD(crc, word) __builtin_ia32_crc32di(crc, word)
-static bool has_instruction(void) { return __builtin_cpu_supports("sse4.2"); }
+static bool has_instruction(void)
+{
+    unsigned int a, b, c = 0, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_SSE4_2);
+}
 #elif defined(__aarch64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#ifdef __clang__
+#define HARDWARE __attribute__((target("crc")))
+#define WORD(crc, word) __builtin_arm_crc32cd((uint32_t)(crc), word)
+#else
 #define HARDWARE __attribute__((target("+crc")))
 #define WORD(crc, word) __builtin_aarch64_crc32cx((uint32_t)(crc), word)
+#endif
 static bool has_instruction(void) { return getauxval(AT_HWCAP) & (1 << 7); } /* HWCAP_CRC32 */
 #else
 static bool has_instruction(void) { return false; }

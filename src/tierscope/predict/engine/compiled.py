@@ -39,7 +39,7 @@ def entry(function: F) -> F:
 
 def sources_digest() -> str:
     """Of all files of the engine."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
-        found.update(path.read_bytes())
-    return found.hexdigest()
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -1,6 +1,7 @@
-"""Copies of files from the last tier to tier 0: fills behind a reader's back, and fetches ahead of it.
+"""Copies of files from the last tier to tier 0: fills by a reader or behind its back, and fetches ahead of it.
 
-A fill is written once the sample is read, and nobody waits for it. Every rank has as many fetching threads as reading ones. They copy its files in the order in
+A fill is written once the sample is read: by the reader itself, as ranks do it, which makes the copy, writes it, and goes on with its next sample then; or behind
+its back, and nobody waits for it. Every rank has as many fetching threads as reading ones. They copy its files in the order in
 which they are read, beginning with batches that the readers have no memory for yet, at most `window` files ahead. A reader whose file is on its
 way waits for it: time of reading the last tier. A file that nobody has begun to fetch is read from the last tier. What is still being
 written when the last rank is done is not waited for.
@@ -8,9 +9,23 @@ written when the last rank is done is not waited for.
 
 from tierscope.predict.engine.compiled import piece
 from tierscope.predict.engine.heap import forget, plan
-from tierscope.predict.engine.lanes import begin_for_lane, start_clock
-from tierscope.predict.engine.operations import NO_DATA, Request, begin
-from tierscope.predict.engine.state import AWAITING, BETWEEN, IDLE, NOT_BEGUN, ON_ITS_WAY, READING, THERE, Epoch
+from tierscope.predict.engine.inputs import OPEN, READ, WRITE
+from tierscope.predict.engine.lanes import begin_for_lane, start_clock, stop_clock
+from tierscope.predict.engine.operations import NO_DATA, Request, begin, sample_size
+from tierscope.predict.engine.state import (
+    AWAITING,
+    BETWEEN,
+    COPY_OPEN,
+    COPY_REST,
+    COPY_WRITE,
+    IDLE,
+    NOT_BEGUN,
+    ON_ITS_WAY,
+    OPENING,
+    READING,
+    THERE,
+    Epoch,
+)
 
 
 @piece
@@ -32,7 +47,8 @@ def advance_fetcher(epoch: Epoch, number: int, now: float) -> None:
     writes = row == sizes.reads
     tier = 0 if writes else sizes.home
     node, file = epoch.ranks[rank].node, epoch.requests.files[rank, lane.sample]
-    begin_for_lane(epoch, number, Request(node, tier, file, row, 0, writes or row == NO_DATA), now)
+    size = sample_size(epoch, rank, lane.sample)
+    begin_for_lane(epoch, number, Request(node, tier, file, row, 0, writes or row == NO_DATA, writes, 1.0, size), now)
 
 
 @piece
@@ -92,16 +108,47 @@ def after_sample(epoch: Epoch, rank: int, sample: int, now: float) -> None:
             if epoch.lanes[number].doing == IDLE:
                 epoch.lanes[number].doing = BETWEEN
                 plan(epoch.heap, number, now)
-    elif epoch.sizes.fills and epoch.requests.fills[rank, sample]:
-        _fill(epoch, epoch.ranks[rank].node, epoch.requests.files[rank, sample], now)
+    elif epoch.sizes.fills and not epoch.loader.copies and epoch.requests.fills[rank, sample]:
+        _fill(epoch, rank, sample, now)
 
 
 @piece
-def _fill(epoch: Epoch, node: int, file: int, now: float) -> None:
+def _fill(epoch: Epoch, rank: int, sample: int, now: float) -> None:
     """The copy is written with a new entry; the rest of the file, if there is one, is read from what is open already."""
+    node, file = epoch.ranks[rank].node, epoch.requests.files[rank, sample]
+    size = sample_size(epoch, rank, sample)
     row, counts = epoch.sizes.reads, epoch.counts[0]
     for writes in (True, False):
         tier = 0 if writes else epoch.sizes.home
         if writes or epoch.ops[tier, row] > 0.0:
-            begin(epoch, Request(node, tier, file, row, 0, writes), counts.parts, now)
+            begin(epoch, Request(node, tier, file, row, 0, writes, writes, 1.0, size), counts.parts, now)
             counts.parts += epoch.sizes.visits
+
+
+@piece
+def copy_on(epoch: Epoch, number: int, now: float) -> bool:
+    """A reader that copies the file of the sample that it has read: whether there is more to do for it."""
+    lane, sizes = epoch.lanes[number], epoch.sizes
+    rank, row = number // epoch.loader.threads, sizes.reads
+    if lane.doing >= OPENING:
+        if not epoch.requests.fills[rank, lane.sample]:
+            return False
+        lane.doing = COPY_REST if epoch.ops[sizes.home, row] > 0.0 else COPY_OPEN
+    elif lane.doing == COPY_WRITE:
+        stop_clock(epoch, number, 0, WRITE, now)
+        return False
+    elif lane.doing == COPY_OPEN:
+        stop_clock(epoch, number, 0, OPEN, now)
+        lane.doing = COPY_WRITE
+    else:
+        stop_clock(epoch, number, sizes.home, READ, now)
+        lane.doing = COPY_OPEN
+    opens, writes = lane.doing == COPY_OPEN, lane.doing == COPY_WRITE
+    tier = sizes.home if lane.doing == COPY_REST else 0
+    turns = 1.0 if opens else epoch.ops[tier, row]
+    node, file = epoch.ranks[rank].node, epoch.requests.files[rank, lane.sample]
+    start_clock(epoch, number, now)
+    size = sample_size(epoch, rank, lane.sample)
+    operation = Request(node, tier, file, NO_DATA if opens else row, 0, opens, writes, turns, size)
+    begin_for_lane(epoch, number, operation, now)
+    return True

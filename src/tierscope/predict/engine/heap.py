@@ -45,8 +45,8 @@ def forget(heap: Heap, entity: int) -> None:
 
 @inlined
 def _before(heap: Heap, a: int, b: int) -> bool:
-    one, other = heap.events[a], heap.events[b]
-    return bool(one.when < other.when or (one.when == other.when and one.order < other.order))
+    this, other = heap.events[a], heap.events[b]
+    return bool(this.when < other.when or (this.when == other.when and this.order < other.order))
 
 
 @piece

@@ -17,7 +17,7 @@ from tierscope.predict.engine.stations import leave_sharing
 def begin_for_lane(epoch: Epoch, number: int, operation: Request, now: float) -> None:
     """The lane's next event is the end of this operation, as soon as that is known."""
     lane, tier = epoch.lanes[number], epoch.tiers[operation.tier]
-    lane.latency = tier.metadata_latency if operation.row == NO_DATA else tier.latency
+    lane.latency = tier.metadata_latency if operation.row == NO_DATA else operation.turns * tier.latency
     end, shared = begin(epoch, operation, number * epoch.sizes.visits, now)
     lane.waiting = shared
     if shared > 0:

@@ -1,6 +1,6 @@
 """Stations: what serves operations, one after another (FIFO) or all at once (processor sharing).
 
-A FIFO station is one number: the time at which it will be free. A sharing station is a clock of the work that each of those present receives; it
+A FIFO station is one number: the time at which it will be free; with credit that may lie behind the clock. A sharing station is a clock of the work that each of those present receives; it
 runs slower the more are there. A part that joins is done when the clock has advanced by its work, so the next to be done is the one with the smallest
 target: the root of a skew heap of all parts present. Only sharing stations have events.
 """
@@ -14,9 +14,12 @@ from tierscope.predict.engine.state import Heap
 
 
 @inlined
-def service(station: Records, ops: float, nbytes: float) -> float:
+def service(station: Records, ops: float, nbytes: float, writes: bool) -> float:
     """Seconds of work, by the rule of plan/variation.py where the station varies."""
-    seconds = ops * station.per_op + nbytes * station.per_byte
+    if writes:
+        seconds = ops * station.write_per_op + nbytes * station.write_per_byte
+    else:
+        seconds = ops * station.per_op + nbytes * station.per_byte
     if station.log_deviation > 0.0:
         seconds *= np.random.lognormal(station.log_mean, station.log_deviation)
     return float(seconds)
@@ -24,9 +27,13 @@ def service(station: Records, ops: float, nbytes: float) -> float:
 
 @inlined
 def join_queue(station: Records, work: float, now: float) -> float:
-    """One more for a FIFO station: when it is done."""
-    station.free = max(now, station.free) + work / station.speed
-    return float(station.free)
+    """One more for a FIFO station: when it is done. One that was idle makes up for its credit: a token bucket. One with a period allows all of that at its beginning."""
+    if station.period > 0.0:
+        begun = np.floor(now / station.period) * station.period
+        station.free = max(begun - station.credit, station.free) + work / station.speed
+        return float(max(now, (np.ceil(station.free / station.period) - 1.0) * station.period))
+    station.free = max(now - station.credit, station.free) + work / station.speed
+    return float(max(now, station.free))
 
 
 @piece

@@ -107,6 +107,12 @@ const drawing = (() => {
     return [`${total} (${came} ${wording.aboutSeconds(before.io_seconds)})`, ...parts].join('\n');
   }
 
+  function drawWhisker(svg, x, place, [low, high], cap) {
+    const [top, bottom] = [place(high), place(low)];
+    line(svg, [x, bottom], [x, top], 'whisker');
+    if (cap) for (const end of [top, bottom]) line(svg, [x - cap, end], [x + cap, end], 'whisker');
+  }
+
   function drawBar(svg, { x, width, place }, point, before, look) {
     const group = add(svg, 'g', { 'data-point': point.index });
     add(group, 'title', {}, barTip(point, before, look));
@@ -121,6 +127,11 @@ const drawing = (() => {
       }
       below += seconds;
     });
+    if (!look.isImproved) {
+      const room = x + width / 2;
+      if (before.spread && before.spread[1] > before.spread[0]) drawWhisker(group, room, place, before.spread, width >= 6 ? 4 : 0);
+      return;
+    }
     const top = place(before.io_seconds);
     rect(group, [x - 2, top, width + 4, place(0) - top], 'outline');
   }
@@ -137,15 +148,38 @@ const drawing = (() => {
     add(name, 'title', {}, wording.aboutSeconds(goal));
   }
 
-  // `shown`: the points of a slice as they would be, `before` as they were measured.
-  function estimate(host, { shown, before, best, goal, axis, ticks, look }) {
-    const width = Math.max(300, Math.min(host.clientWidth || 960, 1040));
+  // As many as can be told apart, and the best; every how many that is.
+  function thinned(count, best, most) {
+    const stride = Math.ceil(count / most);
+    return { stride, kept: Array.from({ length: count }, (_, index) => index).filter((index) => index % stride === 0 || index === best) };
+  }
+
+  const longestOf = ({ shown, before, look }) =>
+    Math.max(...shown.map((point) => point.io_seconds), ...before.map((point) => Math.max(point.io_seconds, look.isImproved ? 0 : point.spread?.[1] ?? 0)));
+
+  const NEAR = 4; // the longest of all panels is at most so many times that of any, where they have one scale
+
+  // Panels side by side: one for each part of the result, with one scale where that shows all of them.
+  function estimates(hosts, given, width) {
+    const tops = given.map(longestOf);
+    const most = Math.max(...tops);
+    const isOne = most <= NEAR * Math.min(...tops);
+    const strides = given.map((each, index) => estimate(hosts[index], { ...each, top: isOne ? most : tops[index] }, width));
+    return { stride: Math.max(...strides), isOne };
+  }
+
+  // `shown`: the points of a slice as they would be, `before` as they were measured. Gives every how many points are drawn.
+  function estimate(host, { shown: all, before: were, best, goal, axis, ticks: names, look, top: longest }, given) {
+    const width = given ?? Math.max(280, Math.min(host.clientWidth || 960, 1040));
     const height = width < 560 ? 280 : 340;
+    const { stride, kept } = thinned(all.length, all.findIndex((point) => point.index === best), Math.floor((width - 90) / 4));
+    const [shown, before, ticks] = [all, were, names].map((each) => kept.map((index) => each[index]));
     const frame = { left: 56, right: width - 34, top: 40, bottom: height - (axis ? 44 : 28) };
-    const longest = Math.max(...shown.map((point) => point.io_seconds), ...before.map((point) => point.io_seconds));
     const top = Number.isFinite(longest) && longest > 0 ? longest * 1.04 : 1;
-    const title = `I/O seconds of the slowest process after the improvements, with what was ${look.came} outlined`;
-    const svg = canvas(host, width, height, title);
+    const title = look.isImproved
+      ? `I/O seconds of the slowest process after the improvements, with the ${look.came} times outlined`
+      : `I/O seconds of the slowest process by class, as ${look.came}`;
+    const svg = canvas(host, width, height, look.name ? `${title}: ${look.name}` : title);
     hatches(svg, look.marks.map((mark) => mark.tier));
     const place = drawTimes(svg, frame, top);
     const pitch = (frame.right - frame.left) / shown.length;
@@ -153,12 +187,14 @@ const drawing = (() => {
     shown.forEach((point, index) => {
       const x = frame.left + (index + 0.5) * pitch;
       drawBar(svg, { x: x - bar / 2, width: bar, place }, point, before[index], look);
-      const highest = Math.min(place(point.io_seconds), place(before[index].io_seconds));
+      const were = look.isImproved ? before[index].io_seconds : before[index].spread?.[1] ?? 0;
+      const highest = Math.min(place(point.io_seconds), place(were));
       if (point.index === best && shown.length > 1) drawBest(svg, frame, x, highest, 'best');
     });
     drawTicks(svg, frame, ticks, pitch);
     if (axis) label(svg, [(frame.left + frame.right) / 2, height - 6], shortened(axis, 60), 'tick middle');
     if (goal <= top) drawGoal(svg, frame, place(goal), goal);
+    return stride;
   }
 
   const COLOURS = 10;
@@ -181,16 +217,20 @@ const drawing = (() => {
     return `${improved.join(', ')}: ${one.met ? `met at ${one.where} (${time} of I/O)` : `not met (${time} of I/O)`}`;
   }
 
-  function drawCell(svg, [x, y], radius, one, [xClass, yClass], css) {
+  function drawCell(row, [x, y], radius, one, [xClass, yClass], css) {
     const rate = one.met ? String(one.min_cache_rate ?? 'met') : '';
-    const cell = add(svg, 'g', {
+    const cell = add(row, 'g', {
       class: 'cell',
+      role: 'gridcell',
+      tabindex: -1,
+      'aria-label': clean(cellTip(one)),
       'data-improve-x': one.improve[xClass],
       'data-improve-y': one.improve[yClass],
       'data-rate': rate,
     });
     add(cell, 'title', {}, cellTip(one));
-    rect(cell, [x - radius * 1.25, y - radius * 1.25, radius * 2.5, radius * 2.5], 'target');
+    const half = radius / DOT / 2;
+    rect(cell, [x - half, y - half, 2 * half, 2 * half], 'target');
     if (one.met) {
       add(cell, 'circle', { cx: short(x), cy: short(y), r: short(radius), class: `dot ${css}` });
     } else {
@@ -200,9 +240,10 @@ const drawing = (() => {
     }
   }
 
-  function drawGridAxes(svg, frame, percents, [xClass, yClass], pitch) {
+  function drawGridAxes(whole, frame, percents, [xClass, yClass], pitch) {
+    const svg = add(whole, 'g', { 'aria-hidden': 'true' });
     percents.forEach((percent, index) => {
-      if (percent % 50) return;
+      if (percent % (percents.length < 9 ? 40 : percents[1] - percents[0] > 10 ? 40 : 50)) return;
       const [x, y] = [frame.left + (index + 0.5) * pitch, frame.bottom - (index + 0.5) * pitch];
       label(svg, [x, frame.bottom + 17], `+${percent}`, 'tick middle');
       label(svg, [frame.left - 6, y + 4], `+${percent}`, 'tick end');
@@ -243,24 +284,43 @@ const drawing = (() => {
     host.replaceChildren(...met, keyEntry('unmet', 'not met'), keyEntry('here', 'the sliders'));
   }
 
-  // `here`: the sliders of the two classes; `isColoured`: whether cache rates differ.
-  function goal(host, key, { grid, percents, classes, here, isColoured, title }) {
-    const width = Math.max(280, Math.min(host.clientWidth || 520, 540));
-    const frame = { left: 58, right: width - 14, top: 6 };
+  const DOT = 0.38; // its radius, of the distance between two
+  const THUMB = 24; // pixels that a finger can hit
+
+  // Every how many steps of the grid have a dot, so that each is wide enough.
+  function strideOf(room, steps, least) {
+    return Array.from({ length: steps }, (_, index) => index + 1).find(
+      (stride) => (steps - 1) % stride === 0 && room / ((steps - 1) / stride + 1) >= least,
+    ) ?? 1;
+  }
+
+  // `here`: the sliders of the two classes; `isColoured`: whether cache rates differ; `isTouched`: by fingers. Gives every how many steps have a dot.
+  function goal(host, key, { grid, percents: all, classes, here, isColoured, isTouched, title }, given) {
+    const width = given ?? Math.max(260, Math.min(host.clientWidth || 520, 540));
+    const isNarrow = given === undefined || given === null ? width < 420 : false;
+    const frame = { left: isNarrow ? 54 : 58, right: width - 14, top: 6 };
+    const stride = strideOf(frame.right - frame.left, all.length, isTouched || isNarrow ? THUMB : 12);
+    const percents = all.filter((_, index) => index % stride === 0);
     const pitch = (frame.right - frame.left) / percents.length;
     frame.bottom = frame.top + pitch * percents.length;
     const svg = canvas(host, width, frame.bottom + 44, title);
+    svg.setAttribute('role', 'group');
     drawGridAxes(svg, frame, percents, classes, pitch);
     const found = isColoured ? steps(grid) : [];
-    grid.forEach((one, index) => {
-      const [column, row] = [Math.floor(index / percents.length), index % percents.length];
-      const place = [frame.left + (column + 0.5) * pitch, frame.bottom - (row + 0.5) * pitch];
-      const css = found.find((step) => step.rates.includes(one.min_cache_rate))?.css ?? 'met';
-      drawCell(svg, place, pitch * 0.38, one, classes, css);
-    });
+    const table = add(svg, 'g', { role: 'grid', 'aria-label': clean(`${classes[0]} to the right, ${classes[1]} upwards`) });
+    for (let row = percents.length - 1; row >= 0; row -= 1) {
+      const cells = add(table, 'g', { role: 'row' });
+      for (let column = 0; column < percents.length; column += 1) {
+        const one = grid[column * stride * all.length + row * stride];
+        const place = [frame.left + (column + 0.5) * pitch, frame.bottom - (row + 0.5) * pitch];
+        const css = found.find((step) => step.rates.includes(one.min_cache_rate))?.css ?? 'met';
+        drawCell(cells, place, pitch * DOT, one, classes, css);
+      }
+    }
     drawHere(svg, frame, here, percents.at(-1), pitch);
     showKey(key, found, isColoured);
+    return stride;
   }
 
-  return { clean, estimate, goal };
+  return { cellTip, clean, estimate, estimates, goal, longestOf };
 })();

@@ -97,6 +97,35 @@ const wording = (() => {
     return share !== null && share <= 1 ? share : null;
   }
 
+  const EXAMPLES = { io: '4 s or 400 ms', epoch: '10 min or 90 s', au: '90% or 0.9' };
+
+  // What is wrong with the text of a goal; empty: nothing.
+  function goalTrouble(kind, text) {
+    const typed = text.trim();
+    const like = `write it like ${EXAMPLES[kind]}`;
+    if (!typed) return `There is no goal: ${like}.`;
+    if (/\d,\d/.test(typed)) return `${typed}: write decimals with a point, not a comma, and no commas between thousands.`;
+    const value = GOALS[kind].parse(typed);
+    if (value > 0) return '';
+    if (value === 0 || /^-/.test(typed)) return `${typed}: a goal must be above 0; ${like}.`;
+    const match = QUANTITY.exec(typed);
+    if (!match) return `${typed}: this is not a number; ${like}.`;
+    if (kind === 'au') {
+      return match[2] && match[2].trim() !== '%'
+        ? `${typed}: accelerator utilisation has no unit; ${like}.`
+        : `${typed}: accelerator utilisation is at most 100%; ${like}.`;
+    }
+    return match[2] ? `${typed}: ${match[2].trim()} is not a unit of time; ${like}.` : `${typed}: this is not a time; ${like}.`;
+  }
+
+  // A price as in `--cost`: null where there is none, NaN where it cannot be read.
+  function parsePrice(text, { least, most }) {
+    const typed = text.trim();
+    if (!typed) return null;
+    const price = /^(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(typed) ? Number(typed.replaceAll('_', '')) : NaN;
+    return price === 0 || (price >= least && price <= most) ? price : NaN;
+  }
+
   const GOALS = {
     io: { parse: parseSeconds, about: aboutSeconds, short: aboutSeconds, best: 'shortest' },
     epoch: { parse: parseSeconds, about: aboutSeconds, short: (value) => `${aboutSeconds(value)} per epoch`, best: 'shortest' },
@@ -108,7 +137,7 @@ const wording = (() => {
     },
   };
 
-  return { GOALS, aboutBytes, aboutSeconds, fill, fixed, general, grouped, parseSeconds, signed, signedGeneral };
+  return { GOALS, aboutBytes, aboutSeconds, fill, fixed, general, goalTrouble, grouped, parsePrice, parseSeconds, signed, signedGeneral };
 })();
 
 const whatif = (() => {
@@ -135,6 +164,25 @@ const whatif = (() => {
     return order.length % 2 ? [order[half]] : [order[half - 1], order[half]];
   }
 
+  const GIB = 2 ** 30;
+
+  // As exact as Python's fsum: equal costs are equal in whichever order they are added up.
+  function exactSum(values) {
+    let partials = [];
+    for (let value of values) {
+      const kept = [];
+      for (let other of partials) {
+        if (Math.abs(value) < Math.abs(other)) [value, other] = [other, value];
+        const high = value + other;
+        const low = other - (high - value);
+        if (low) kept.push(low);
+        value = high;
+      }
+      partials = [...kept, value];
+    }
+    return partials.reduceRight((total, one) => total + one, 0);
+  }
+
   const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
   const median = (values) => mean(middle(values, (value) => value));
@@ -147,7 +195,8 @@ const whatif = (() => {
       const [perSecond, share, ...seconds] = floats(numbers);
       return { ...rest, perSecond, share, seconds };
     };
-    return { points: data.points.map((point) => ({ ...point, epochs: epochs(point) })), ceilings: data.ceilings.map(ceiling) };
+    const cases = data.cases.map((one) => ({ ...one, ceilings: one.ceilings.map(ceiling) }));
+    return { points: data.points.map((point) => ({ ...point, epochs: epochs(point) })), cases };
   }
 
   // The process with the largest sum, the first of equals.
@@ -192,8 +241,14 @@ const whatif = (() => {
     return classes[largest] > 0 ? largest : null;
   }
 
-  function model(data) {
-    const { points, ceilings } = unpacked(data);
+  // A model of each part: a case, or the points that read the same amount of data. Each is ranked by itself.
+  function models(data) {
+    const found = unpacked(data);
+    return data.parts.map((part) => model(data, found.points, found.cases[part.case], part));
+  }
+
+  function model(data, points, ownCase, part) {
+    const { ceilings } = ownCase;
     const rateOf = (index) => points[index].sweep.cache_rate ?? 0;
 
     const factorsOf = (improvements) => data.classes.map((name) => factor(improvements[name] || 0));
@@ -224,8 +279,8 @@ const whatif = (() => {
       return kind === 'au' ? mean(values) : median(values);
     }
 
-    // Points that read less data than others are not ranked against them.
-    const comparable = points.filter((point) => !point.group);
+    // Points of other cases, or that read another amount of data, are not ranked against these; points that do not fit are not recommended.
+    const comparable = part.points.map((index) => points[index]);
 
     const shortest = (factors) => Math.min(...comparable.map((point) => ioSeconds(point, factors)));
 
@@ -236,10 +291,11 @@ const whatif = (() => {
         const place = mine.findIndex((value, index) => value !== theirs[index]);
         return place >= 0 && mine[place] < theirs[place];
       };
-      return all.filter((one) => !points[one.index].group).reduce((best, point) => (isBetter(point, best) ? point : best));
+      const ranked = all.filter((one) => part.points.includes(one.index));
+      return ranked.reduce((best, point) => (isBetter(point, best) ? point : best));
     }
 
-    const measured = data.summary.map((index) => pointAfter(index, data.classes.map(() => 1)));
+    const measured = part.summary.map((index) => pointAfter(index, data.classes.map(() => 1)));
     const measuredBest = bestOf(measured);
 
     function finding(kind, evidence) {
@@ -273,7 +329,7 @@ const whatif = (() => {
     function exceeded(index, seconds, improvements) {
       const worst = new Map();
       for (const ceiling of seconds > 0 ? ceilings : []) {
-        const implied = ceiling.seconds[index] * factor(improvements[ceiling.class] || 0);
+        const implied = ceiling.seconds[ownCase.points.indexOf(index)] * factor(improvements[ceiling.class] || 0);
         const least = worst.has(ceiling.class) ? worst.get(ceiling.class).implied : seconds * (1 + ROUNDING);
         if (implied > least) worst.set(ceiling.class, { implied, ceiling });
       }
@@ -294,8 +350,8 @@ const whatif = (() => {
     // Why it cannot be told whether other classes would have to serve more than they ever did.
     function untold(improvements) {
       const others = data.classes.filter((name) => !(improvements[name] > 0));
-      const unknown = data.unknown_classes.filter((name) => others.includes(name));
-      if (others.length && points.length < 2) return [finding('one_point', {})];
+      const unknown = ownCase.unknown_classes.filter((name) => others.includes(name));
+      if (others.length && ownCase.points.length < 2) return [finding('one_point', {})];
       return unknown.length ? [finding('no_ceilings', { classes: unknown })] : [];
     }
 
@@ -313,7 +369,7 @@ const whatif = (() => {
     // `improvements`: percent by class.
     function estimate(improvements) {
       const factors = factorsOf(improvements);
-      const after = data.summary.map((index) => pointAfter(index, factors));
+      const after = part.summary.map((index) => pointAfter(index, factors));
       const best = bestOf(after);
       const before = measured.find((point) => point.index === best.index);
       return {
@@ -327,12 +383,11 @@ const whatif = (() => {
       };
     }
 
-    // The smallest cache rate that meets the goal with these factors, or what misses it by least.
-    function nearest(factors, goal, kind) {
+    // The first of these points that meets the goal with these factors, or what misses it by least.
+    function nearest(factors, goal, kind, order = part.points) {
       const better = kind === 'au' ? -1 : 1;
       let least = { point: -1, value: Infinity * better, at: null };
-      for (let index = 0; index < points.length; index += 1) {
-        if (points[index].group) continue;
+      for (const index of order) {
         const value = valueOf(kind, points[index], factors);
         if (better * value <= better * goal * (1 + better * data.rounding)) return { point: index, value, at: index };
         if (better * value < better * least.value) least = { point: -1, value, at: index };
@@ -354,37 +409,58 @@ const whatif = (() => {
       };
     }
 
-    // More of a class never takes longer, so it is enough to look one step down along either class.
-    function pareto(grid, width, improvements) {
-      const rates = grid.map((one) => (one.met ? rateOf(one.point) : Infinity));
+    // What a point's files cost on near tiers; prices by tier are of one GiB.
+    const roomOf = (index, { gib }) => exactSum(Object.entries(gib).map(([tier, price]) => (price * points[index].held[tier]) / GIB));
+
+    // `prices`: of a percent by class, of a GiB by tier; null: nothing has one.
+    const costOf = (one, prices) =>
+      prices && roomOf(one.point, prices) + exactSum(Object.entries(one.improve).map(([name, percent]) => (prices.percent[name] ?? 0) * percent));
+
+    // More of a class never takes longer, so it is enough to look one step down along either class. `spent`: by point, its cache rate or its room.
+    function pareto(grid, width, improvements, spent, prices) {
+      const rates = grid.map((one) => (one.met ? spent(one.point) : Infinity));
       const front = grid.filter((one, index) => {
         const lessX = index >= width ? rates[index - width] : Infinity;
         const lessY = index % width ? rates[index - 1] : Infinity;
         return one.met && lessX > rates[index] && lessY > rates[index];
       });
       const inAll = (one) => Object.values(one.improve).reduce((sum, percent) => sum + percent, 0);
-      front.sort((one, other) => inAll(one) - inAll(other) || rateOf(one.point) - rateOf(other.point));
-      return front.map((one) => ({
+      const priced = front.map((one) => ({ ...one, cost: costOf(one, prices) }));
+      priced.sort((one, other) => one.cost - other.cost || inAll(one) - inAll(other) || spent(one.point) - spent(other.point));
+      return priced.map((one) => ({
         ...one,
         warnings: exceeded(one.point, one.io_seconds, { ...improvements, ...one.improve }),
       }));
     }
 
     // Every pair of improvements of two classes, the second varying fastest; the others stay as they are in `improvements`.
-    function explore(goal, xClass, yClass, improvements = {}, kind = 'io') {
-      const percents = data.grid.percents;
+    function gridOf(goal, [xClass, yClass], improvements, kind, order) {
+      const { percents } = part.grid;
       const grid = [];
       for (const x of percents) {
         for (const y of percents) {
           const improve = { [xClass]: x, [yClass]: y };
           const factors = factorsOf({ ...improvements, ...improve });
-          grid.push(entry(improve, factors, nearest(factors, goal, kind), kind));
+          grid.push(entry(improve, factors, nearest(factors, goal, kind, order), kind));
         }
       }
+      return grid;
+    }
+
+    // `prices`: see `costOf`. Where room has a price, options are those that spend least on it: where more than the rate was swept, a larger
+    // rate may take less room.
+    function explore(goal, xClass, yClass, improvements = {}, kind = 'io', prices = null) {
+      const { percents } = part.grid;
+      const classes = [xClass, yClass];
+      const grid = gridOf(goal, classes, improvements, kind, part.points);
+      const isRoom = prices !== null && Object.keys(prices.gib).length > 0;
+      const spent = isRoom ? (index) => roomOf(index, prices) : rateOf;
+      const byRoom = [...part.points].sort((one, other) => spent(one) - spent(other));
+      const bought = isRoom ? gridOf(goal, classes, improvements, kind, byRoom) : grid;
       const without = nearest(data.classes.map(() => 1), goal, kind);
       return {
         grid,
-        pareto: pareto(grid, percents.length, improvements),
+        pareto: pareto(bought, percents.length, improvements, spent, prices),
         met_without: without.point < 0 ? null : points[without.point].where,
       };
     }
@@ -398,5 +474,5 @@ const whatif = (() => {
     return { estimate, explore, measured, values };
   }
 
-  return { model };
+  return { models };
 })();

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tierscope.analysis.breakdown import SweepPoint, sweep_text
+from tierscope.analysis.cases import without_case
+from tierscope.jsonable import point_key
 from tierscope.report.drawn.looks import MARKS_FROM, box, class_marks, draw_whisker, stroke
+from tierscope.report.drawn.panels import Panel
 from tierscope.report.drawn.view import (
-    Figure,
     SecondsAxis,
     View,
     brief,
@@ -15,7 +18,6 @@ from tierscope.report.drawn.view import (
     improvements_text,
     kind_text,
     processes_text,
-    sentences,
     shown_epochs,
     too_little,
 )
@@ -25,7 +27,6 @@ from tierscope.report.svg import (
     WIDTH,
     Canvas,
     Frame,
-    Legend,
     LegendEntry,
     Sample,
     Scale,
@@ -51,96 +52,180 @@ def _marks_best(source: ReportSource, view: View) -> bool:
     return view.key is not None and len(source.breakdown.groups) == 1
 
 
-def draw_breakdown(source: ReportSource, view: View) -> Figure:
-    title = f"Where the I/O time of the slowest process goes{view.where}"
-    bars = _Bars(source, view, view.points)
-    if missing := too_little(bars.longest):
-        return Figure("breakdown", title, sentences(source, view), None, missing)
-    top = bars.top()
-    goal = _io_goal(source)
-    shown = goal is not None and goal <= top
-    best = source.breakdown.best
-    caption = sentences(
-        source,
-        view,
-        f"I/O time of the slowest of {processes_text(source)} by class ({source.breakdown.basis} seconds), "
-        f"median over {epochs_text(shown_epochs(source))} ({_spread_text(view.points)}).",
-        f"The triangle marks the best: {brief(sweep_text(best.sweep), 80)} with {about_seconds(best.io.median)}."
-        if _marks_best(source, view)
-        else "",
-        f"The dashed line is the goal, {about_seconds(goal)}." if goal is not None and shown else "",
-        f"The goal, {about_seconds(goal)}, is above all of it." if goal is not None and not shown else "",
-        _not_to_scale(view, bars.axis(Frame(0, 0, WIDTH, HEIGHT))),
-    )
-    canvas = Canvas("breakdown", title, caption)
-    entries = [*bars.entries(canvas, {})]
-    if _marks_best(source, view):
-        entries.append(LegendEntry(_triangle("best"), f"best: {_short_value(view, best)}"))
-    if goal is not None and shown:
-        entries.append(LegendEntry(stroke("goal"), f"goal: {about_seconds(goal)}"))
-    legend = Legend(entries)
-    seconds = SecondsAxis(top)
-    frame = seconds.frame(legend, _BELOW)
-    scale = seconds.draw(canvas, frame, "I/O time")
-    bars.draw(canvas, frame, scale)
-    if goal is not None and shown:
-        canvas.line((frame.left, scale(goal)), (frame.right, scale(goal)), "goal")
-    axis = bars.axis(frame)
-    draw_x_axis(canvas, frame, axis, view.axis_title, _BELOW if view.key else 0.0)
-    if _marks_best(source, view):
-        _mark_best(canvas, frame, axis, view, best, "best", 5.0)
-    legend.draw(canvas)
-    return Figure("breakdown", title, caption, canvas.to_text())
+@dataclass(frozen=True, slots=True)
+class BreakdownPanel(Panel):
+    """Stacked classes of the slowest process."""
+
+    name: ClassVar[str] = "breakdown"
+
+    @property
+    def title(self) -> str:
+        return "Where the I/O time of the slowest process goes"
+
+    @property
+    def _bars(self) -> "_Bars":
+        return _Bars(self.source, self.view, self.view.points)
+
+    @property
+    def missing(self) -> str:
+        return too_little(self._bars.longest)
+
+    @property
+    def top(self) -> float:
+        return self._bars.top()
+
+    @property
+    def own(self) -> str:
+        best = self.source.breakdown.best
+        where = brief(sweep_text(without_case(best.sweep)), 80)
+        return f"{where} with {about_seconds(best.io.median)}" if _marks_best(self.source, self.view) else ""
+
+    @property
+    def mark(self) -> str:
+        view = self.view
+        return f" · best {_short_value(view, self.source.breakdown.best)}" if _marks_best(self.source, view) else ""
+
+    def what(self, whole: ReportSource) -> str:
+        """What bars and whiskers are, without what a page changes while it is read."""
+        return (
+            f"I/O time of the slowest of {processes_text(whole)} by class ({self.source.breakdown.basis} seconds), "
+            f"median over {epochs_text(shown_epochs(whole))} ({_spread_text(self.view.points)})."
+        )
+
+    def captions(self, whole: ReportSource, among: bool) -> list[str]:
+        source, view, best = self.source, self.view, self.source.breakdown.best
+        goal, marked = _io_goal(source), _marks_best(source, view)
+        shown = goal is not None and goal <= self.top
+        triangle = (
+            f"The triangle marks the best: {brief(sweep_text(best.sweep), 80)} with {about_seconds(best.io.median)}."
+        )
+        return [
+            self.what(whole),
+            "" if not marked else "Triangles mark the best of each panel." if among else triangle,
+            f"The dashed line is the goal, {about_seconds(goal)}." if goal is not None and (shown or among) else "",
+            f"The goal, {about_seconds(goal)}, is above all values."
+            if goal is not None and not shown and not among
+            else "",
+            _not_to_scale(view, self._bars.axis(Frame(0, 0, WIDTH, HEIGHT))),
+        ]
+
+    def entries(self, canvas: Canvas, among: bool) -> list[LegendEntry]:
+        source, view, goal = self.source, self.view, _io_goal(self.source)
+        entries = [*self._bars.entries(canvas, {})]
+        if _marks_best(source, view):
+            where = "" if among else f": {_short_value(view, source.breakdown.best)}"
+            entries.append(LegendEntry(_triangle("best"), f"best{where}"))
+        if goal is not None and goal <= self.top:
+            entries.append(LegendEntry(stroke("goal"), f"goal: {about_seconds(goal)}"))
+        return entries
+
+    def draw(self, canvas: Canvas, head: float, top: float) -> None:
+        source, view, bars, goal = self.source, self.view, self._bars, _io_goal(self.source)
+        seconds = SecondsAxis(top)
+        frame = seconds.frame(head, _BELOW, canvas.size)
+        scale = seconds.draw(canvas, frame, "I/O time")
+        bars.draw(canvas, frame, scale)
+        if goal is not None and goal <= top:
+            canvas.line((frame.left, scale(goal)), (frame.right, scale(goal)), "goal")
+        axis = bars.axis(frame)
+        draw_x_axis(canvas, frame, axis, view.axis_title, _BELOW if view.key else 0.0)
+        if _marks_best(source, view):
+            _mark_best(canvas, frame, axis, view, source.breakdown.best, "best", 5.0)
 
 
-def draw_estimate(source: ReportSource, view: View) -> Figure:
-    estimate = source.estimate
-    improved = improvements_text(estimate.improvements) or "nothing improved"
-    title = f"Estimate with {improved}{view.where}"
-    after = {id(point): _same(estimate.after.summary, point) for point in view.points}
-    bars = _Bars(source, view, tuple(after.values()))
-    measured = _Bars(source, view, view.points)
-    if missing := too_little(measured.longest, bars.longest):
-        return Figure("estimate", title, sentences(source, view), None, missing)
-    now, then, came = source.breakdown.best, estimate.after.best, source.conditions.came
-    inside = any(point.sweep == then.sweep for point in view.points)
-    caption = sentences(
-        source,
-        view,
-        f"I/O time of the slowest of {processes_text(source)} by class if there were {improved}: an estimate by scaling the {came} times of "
-        f"every process, no measurement; median over {epochs_text(shown_epochs(source))} ({_spread_text(bars.points)}). Outlines: as {came}.",
-        f"Best: {brief(sweep_text(then.sweep), 80)} with {about_seconds(then.io.median)} (filled triangle{'' if inside else ', not in this slice'}); "
-        f"as {came}: {brief(sweep_text(now.sweep), 80)} with {about_seconds(now.io.median)} (hollow)."
-        if _marks_best(source, view)
-        else f"{about_seconds(then.io.median)} instead of {about_seconds(now.io.median)}.",
-        _not_to_scale(view, bars.axis(Frame(0, 0, WIDTH, HEIGHT))),
-    )
-    canvas = Canvas("estimate", title, caption)
-    entries = [*bars.entries(canvas, estimate.improvements), LegendEntry(box("outline"), came)]
-    if _marks_best(source, view):
-        entries.append(LegendEntry(_triangle("former"), f"best {came}: {_short_value(view, now)}"))
-        entries += [LegendEntry(_triangle("best"), f"best: {_short_value(view, then)}")] if inside else []
-    legend = Legend(entries)
-    seconds = SecondsAxis(max(measured.top(), bars.longest))
-    frame = seconds.frame(legend, _BELOW)
-    scale = seconds.draw(canvas, frame, "estimated I/O time")
-    measured.outline(canvas, frame, scale)
-    bars.draw(canvas, frame, scale)
-    axis = bars.axis(frame)
-    draw_x_axis(canvas, frame, axis, view.axis_title, _BELOW if view.key else 0.0)
-    if _marks_best(source, view):
-        _mark_best(canvas, frame, axis, view, now, "former", 7.0)
-        _mark_best(canvas, frame, axis, view, then, "best", 4.0)
-    legend.draw(canvas)
-    return Figure("estimate", title, caption, canvas.to_text())
+@dataclass(frozen=True, slots=True)
+class EstimatePanel(Panel):
+    """The same after improvements, with what was measured as outlines."""
 
+    name: ClassVar[str] = "estimate"
 
-def _same(points: Sequence[SweepPoint], wanted: SweepPoint) -> SweepPoint:
-    return next(point for point in points if point.sweep == wanted.sweep)
+    @property
+    def _improved(self) -> str:
+        return improvements_text(self.source.estimate.improvements) or "nothing improved"
+
+    @property
+    def title(self) -> str:
+        return f"Estimate with {self._improved}"
+
+    @property
+    def _measured(self) -> "_Bars":
+        return _Bars(self.source, self.view, self.view.points)
+
+    @property
+    def _after(self) -> list[SweepPoint]:
+        return [point for part in self.source.parts for point in part.estimate.after.summary]
+
+    @property
+    def _bars(self) -> "_Bars":
+        after = {point_key(point.sweep): point for point in self._after}
+        return _Bars(self.source, self.view, tuple(after[point_key(point.sweep)] for point in self.view.points))
+
+    @property
+    def missing(self) -> str:
+        if len(self._after) < len(self.source.breakdown.summary):
+            return "too many groups of points with different amounts of data"
+        return too_little(self._measured.longest, self._bars.longest)
+
+    @property
+    def top(self) -> float:
+        return max(self._measured.top(), self._bars.longest)
+
+    @property
+    def _is_inside(self) -> bool:
+        """Whether the best point then is drawn."""
+        then = self.source.estimate.after.best
+        return any(point.sweep == then.sweep for point in self.view.points)
+
+    @property
+    def own(self) -> str:
+        now, then = self.source.breakdown.best, self.source.estimate.after.best
+        where = brief(sweep_text(without_case(then.sweep)), 80)
+        return f"{where} with {about_seconds(then.io.median)} instead of {about_seconds(now.io.median)}"
+
+    def captions(self, whole: ReportSource, among: bool) -> list[str]:
+        source, view = self.source, self.view
+        now, then, came = source.breakdown.best, source.estimate.after.best, source.conditions.came
+        best = (
+            f"Best: {brief(sweep_text(then.sweep), 80)} with {about_seconds(then.io.median)} (filled triangle{'' if self._is_inside else ', not in this slice'}); "
+            f"as {came}: {brief(sweep_text(now.sweep), 80)} with {about_seconds(now.io.median)} (hollow)."
+            if _marks_best(source, view)
+            else f"{about_seconds(then.io.median)} instead of {about_seconds(now.io.median)}."
+        )
+        return [
+            f"I/O time of the slowest of {processes_text(whole)} by class with {self._improved}: an estimate by scaling the {came} times of "
+            f"every process, not a measurement; median over {epochs_text(shown_epochs(whole))} ({_spread_text(self._bars.points)}). Outlines: as {came}.",
+            f"Triangles: the best of the estimate (filled) and as {came} (hollow)." if among else best,
+            _not_to_scale(view, self._bars.axis(Frame(0, 0, WIDTH, HEIGHT))),
+        ]
+
+    def entries(self, canvas: Canvas, among: bool) -> list[LegendEntry]:
+        source, view, came = self.source, self.view, self.source.conditions.came
+        entries = [*self._bars.entries(canvas, source.estimate.improvements), LegendEntry(box("outline"), came)]
+        if _marks_best(source, view):
+            now, then = (
+                "" if among else f": {_short_value(view, point)}"
+                for point in (source.breakdown.best, source.estimate.after.best)
+            )
+            entries.append(LegendEntry(_triangle("former"), f"best {came}{now}"))
+            entries += [LegendEntry(_triangle("best"), f"best{then}")] if self._is_inside else []
+        return entries
+
+    def draw(self, canvas: Canvas, head: float, top: float) -> None:
+        source, view, bars = self.source, self.view, self._bars
+        seconds = SecondsAxis(top)
+        frame = seconds.frame(head, _BELOW, canvas.size)
+        scale = seconds.draw(canvas, frame, "estimated I/O time")
+        self._measured.outline(canvas, frame, scale)
+        bars.draw(canvas, frame, scale)
+        axis = bars.axis(frame)
+        draw_x_axis(canvas, frame, axis, view.axis_title, _BELOW if view.key else 0.0)
+        if _marks_best(source, view):
+            _mark_best(canvas, frame, axis, view, source.breakdown.best, "former", 7.0)
+            _mark_best(canvas, frame, axis, view, source.estimate.after.best, "best", 4.0)
 
 
 def _short_value(view: View, point: SweepPoint) -> str:
-    return fit(label(view.key, point.sweep[view.key]), 90) if view.key else ""
+    return fit(label(view.key, view.value_of(point)), 150 if view.joint else 90) if view.key else ""
 
 
 def _spread_text(points: Sequence[SweepPoint]) -> str:
@@ -150,7 +235,7 @@ def _spread_text(points: Sequence[SweepPoint]) -> str:
         shown = f"; whiskers: {kind_text(kind)}" if points[0].io.has_spread else ""
         return f"n = {n}{shown}"
     sizes = sorted({n for n, _ in kinds})
-    return f"n = {sizes[0]} to {sizes[-1]}; whiskers: the range of fewer than six values, else a 95 % interval"
+    return f"n = {sizes[0]} to {sizes[-1]}; whiskers: the range for fewer than six values, otherwise a 95 % interval"
 
 
 def _not_to_scale(view: View, axis: SweptAxis) -> str:
@@ -159,7 +244,7 @@ def _not_to_scale(view: View, axis: SweptAxis) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Bars:
-    """Stacked classes at every point; writes are no part of the I/O time."""
+    """Stacked classes at every point."""
 
     source: ReportSource
     view: View

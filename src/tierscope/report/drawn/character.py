@@ -41,13 +41,17 @@ def draw_character(source: ReportSource) -> list[Figure]:
     character = source.character
     if character is None:
         return []
-    drawn = (_sizes(character), _ranks(character), _time(character), _hidden(character))
     note = " · ".join(part for part in (brief(source.character_where, 80), *_labels(source)) if part)
     return [
-        Figure(one.name, one.title, " ".join((one.caption, *_sentences(source))), one.svg, note=note)
-        for one in drawn
-        if one is not None
+        Figure(figure.name, figure.title, " ".join((figure.caption, *_sentences(source))), figure.svg, note=note)
+        for figure in character_figures(character)
     ]
+
+
+def character_figures(character: Character) -> list[Figure]:
+    """The same without what a page says of its run."""
+    drawn = (_sizes(character), _ranks(character), _time(character), _hidden(character))
+    return [figure for figure in drawn if figure is not None]
 
 
 def _labels(source: ReportSource) -> Iterator[str]:
@@ -77,8 +81,8 @@ class _Values:
         return cls(top, f"{title} ({unit}{per})", BYTE_UNITS[unit])
 
     def ticks(self, few: bool = False) -> list[tuple[float, str]]:
-        found = [(tick * self.factor, f"{tick:.6g}") for tick in nice_ticks(self.top / self.factor)]
-        return found[:: max(1, (len(found) - 1) // 2)] if few else found
+        ticks = [(tick * self.factor, f"{tick:.6g}") for tick in nice_ticks(self.top / self.factor)]
+        return ticks[:: max(1, (len(ticks) - 1) // 2)] if few else ticks
 
     def room(self) -> float:
         return 42 + max(text_width(text) for _, text in self.ticks())
@@ -106,39 +110,40 @@ def _bars(
 
 
 def _sizes(character: Character) -> Figure | None:
-    total = sum(one.reads for one in character.sizes)
+    total = sum(size.reads for size in character.sizes)
     if not total:
         return None
     bars = [
         (
-            about_bytes(one.low),
-            100 * one.reads / total,
-            f"{size_text(one)}: {counted(one.reads, 'read', grouped=True)}, {100 * one.reads / total:.1f} %",
+            about_bytes(size.low),
+            100 * size.reads / total,
+            f"{size_text(size)}: {counted(size.reads, 'read', grouped=True)}, {100 * size.reads / total:.1f} %",
         )
-        for one in character.sizes
+        for size in character.sizes
     ]
-    caption = f"How large {counted(total, 'read', grouped=True)} {'was' if total == 1 else 'were'}; each bar is a bin that begins at the size under it, and empty ones are left out."
+    caption = f"How large {counted(total, 'read', grouped=True)} {'was' if total == 1 else 'were'}; each bar is a bin that starts at the size below it; empty bins are not drawn."
     values = _Values(max(share for _, share, _ in bars) * 1.03, "share of reads (%)")
-    return _bars(NAMES[0], "Transfer sizes", caption, values, bars, "bytes of a read, from")
+    return _bars(NAMES[0], "Transfer sizes", caption, values, bars, "bytes per read, from")
 
 
 def _ranks(character: Character) -> Figure | None:
-    ranks, most = character.ranks, max((one.read_bytes for one in character.ranks), default=0)
+    ranks, most = character.ranks, max((rank.read_bytes for rank in character.ranks), default=0)
     if len(ranks) < 2 or not most:
         return None
     name, title = NAMES[1], "Bytes read by each rank"
     values = _Values.of_bytes(most * 1.03, "read")
-    caption = f"Bytes that each of {counted(len(ranks), 'rank', grouped=True)} read in all epochs."
+    caption = f"Bytes read by each of {counted(len(ranks), 'rank', grouped=True)} in all epochs."
     if len(ranks) <= _MOST_BARS:
         bars = [
-            (str(one.rank), float(one.read_bytes), _rank_tip(one.rank, one.read_bytes, one.bandwidth)) for one in ranks
+            (str(rank.rank), float(rank.read_bytes), _rank_tip(rank.rank, rank.read_bytes, rank.bandwidth))
+            for rank in ranks
         ]
         return _bars(name, title, caption, values, bars, "rank")
-    caption += " They stand in the order of their bytes."
+    caption += " Sorted by bytes."
     canvas = Canvas(name, title, caption)
     frame = Frame(values.room(), 16.0, WIDTH - 24, HEIGHT - 58)
     scale = values.draw(canvas, frame)
-    ordered = np.sort([one.read_bytes for one in ranks])[np.linspace(0, len(ranks) - 1, 400).round().astype(int)]
+    ordered = np.sort([rank.read_bytes for rank in ranks])[np.linspace(0, len(ranks) - 1, 400).round().astype(int)]
     places = [(x, scale(float(y))) for x, y in zip(np.linspace(frame.left, frame.right, 400), ordered, strict=True)]
     canvas.path([(frame.left, frame.bottom), *places, (frame.right, frame.bottom)], "band", closed=True)
     canvas.path(places, "median")
@@ -185,12 +190,12 @@ def _time(character: Character) -> Figure | None:
 
 def _lower(timeline: Timeline) -> list[tuple[Sample, str, tuple[float, ...], str]]:
     """Sample, text, values and looks of what is below: nothing where nobody computed, since then all wait."""
-    found: list[tuple[Sample, str, tuple[float, ...], str]] = []
+    lines: list[tuple[Sample, str, tuple[float, ...], str]] = []
     if timeline.computing and max(timeline.computing) > 0:
-        found.append((box("tier2 pale"), "computing", timeline.computing, "tier2 pale"))
+        lines.append((box("tier2 pale"), "computing", timeline.computing, "tier2 pale"))
         if timeline.stalled:
-            found.append((stroke("curve later1"), "waiting for data", timeline.stalled, "curve later1"))
-    return found
+            lines.append((stroke("curve later1"), "waiting for data", timeline.stalled, "curve later1"))
+    return lines
 
 
 def _area(
@@ -220,12 +225,12 @@ def _hidden(character: Character) -> Figure | None:
     hidden = character.hidden
     if hidden.share is None or not hidden.slowest or not hidden.share:
         return None
-    epochs = [one.epoch for one in hidden.slowest][:_MOST_EPOCHS]
-    means = {epoch: weighted([one for one in hidden.by_rank if one.epoch == epoch]) or 0.0 for epoch in epochs}
-    slowest = {one.epoch: one for one in hidden.slowest}
+    epochs = [rank.epoch for rank in hidden.slowest][:_MOST_EPOCHS]
+    means = {epoch: weighted([rank for rank in hidden.by_rank if rank.epoch == epoch]) or 0.0 for epoch in epochs}
+    slowest = {rank.epoch: rank for rank in hidden.slowest}
     title = "I/O hidden behind compute"
     caption = (
-        f"Share of the I/O wall seconds in which training did not wait for data: {100 * hidden.share:.1f} % of all ranks' together."
+        f"Share of the I/O wall seconds during which training did not wait for data: {100 * hidden.share:.1f} % over all ranks."
         + (
             f" Of {len(hidden.slowest)} epochs, the first {len(epochs)} are drawn."
             if len(epochs) < len(hidden.slowest)
@@ -240,8 +245,8 @@ def _hidden(character: Character) -> Figure | None:
     axis = SweptAxis.of("", epochs, frame.left, frame.right)
     width = min(0.38 * axis.pitch, 40.0)
     for place, epoch in zip(axis.places, epochs, strict=True):
-        one = slowest[epoch]
-        pairs = ((means[epoch], "all ranks"), (one.share, f"slowest, rank {one.rank}"))
+        rank = slowest[epoch]
+        pairs = ((means[epoch], "all ranks"), (rank.share, f"slowest, rank {rank.rank}"))
         for side, (share, who) in enumerate(pairs):
             top = scale(100 * share)
             tip = f"epoch {epoch}, {who}: {100 * share:.1f} %"

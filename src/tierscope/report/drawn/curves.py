@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from tierscope.arch.requirements import MOST_BATCH, BatchNeeds, Requirements, curve
+from tierscope.arch.requirements import MOST_BATCH, UNCLEAR, BatchNeeds, Requirements, curve
 from tierscope.arch.scaling import Scaled, fits_from
 from tierscope.arch.ways import DEVICE
 from tierscope.report.drawn.logs import (
@@ -74,29 +74,29 @@ class _Drawing:
 # Memory
 
 
-def draw_memory(found: Requirements, name: str, how: str) -> Figure:
-    needs = curve(found)
+def draw_memory(requirements: Requirements, name: str, how: str) -> Figure:
+    needs = curve(requirements)
     title = "Memory of an accelerator against batch size"
     caption = (
         f"Modelled, allocation by allocation ({how}): parameters with gradients and optimizer state, samples, activations kept for the backward pass, and the "
-        f"peak at any moment of a step, which is no sum of the others: it has workspace and what libraries hold, too. {_largest_text(found)}"
+        f"peak at any moment of a step, which is not the sum of the others: it includes workspace and library memory. {_largest_text(requirements)}"
     )
     canvas = Canvas(name, title, caption)
-    series, limits = _memory_series(needs), _memory_limits(found)
-    legend = Legend([LegendEntry(stroke(f"curve {one.css}"), one.text) for one in series])
-    known = [value for one in series for value in one.values()]
+    series, limits = _memory_series(needs), _memory_limits(requirements)
+    legend = Legend([LegendEntry(stroke(f"curve {line.css}"), line.text) for line in series])
+    known = [value for line in series for value in line.values()]
     drawing = _Drawing.begin(
         canvas,
         legend.height + 8,
-        LogAxis(1 / _EDGE, needs[-1].batch * _EDGE, "batch of an accelerator (samples)", count_word, base=2),
+        LogAxis(1 / _EDGE, needs[-1].batch * _EDGE, "batch per accelerator (samples)", count_word, base=2),
         LogAxis.over([*known, *limits.values()], "memory", bytes_word, base=2),
     )
-    for one in series:
-        drawing.curve(one)
+    for line in series:
+        drawing.curve(line)
     for limit in limits.values():
         drawing.level(limit, "goal")
     for needed in needs:
-        if needed.batch == found.max_batch:
+        if needed.batch == requirements.max_batch:
             _mark_largest(drawing, needed)
     for text, limit in limits.items():
         drawing.room.put(canvas, text, near_line(drawing.frame, drawing.up(limit), text_width(text)))
@@ -106,7 +106,9 @@ def draw_memory(found: Requirements, name: str, how: str) -> Figure:
 
 def _memory_series(needs: Sequence[BatchNeeds]) -> list[_Series]:
     def places(*names: str) -> tuple[tuple[float, float], ...]:
-        return tuple((one.batch, sum(getattr(one.memory, name) for name in names)) for one in needs)
+        return tuple(
+            (batch_needs.batch, sum(getattr(batch_needs.memory, name) for name in names)) for batch_needs in needs
+        )
 
     return [
         _Series("predicted peak", "any", 0, places("peak")),
@@ -116,18 +118,18 @@ def _memory_series(needs: Sequence[BatchNeeds]) -> list[_Series]:
     ]
 
 
-def _memory_limits(found: Requirements) -> dict[str, float]:
-    limits = {f"{DEVICE}: {about_bytes(found.machine.memory)}": float(found.machine.memory)}
-    if found.machine.l2 is not None:
-        limits[f"L2: {about_bytes(found.machine.l2)}"] = float(found.machine.l2)
+def _memory_limits(requirements: Requirements) -> dict[str, float]:
+    limits = {f"{DEVICE}: {about_bytes(requirements.machine.memory)}": float(requirements.machine.memory)}
+    if requirements.machine.l2 is not None:
+        limits[f"L2: {about_bytes(requirements.machine.l2)}"] = float(requirements.machine.l2)
     return limits
 
 
-def _largest_text(found: Requirements) -> str:
-    if not found.max_batch:
-        return f"Not even one sample fits the {about_bytes(found.machine.memory)} of an accelerator."
-    more = " or more" if found.max_batch >= MOST_BATCH else ""
-    return f"The largest batch that fits is {found.max_batch:,}{more}."
+def _largest_text(requirements: Requirements) -> str:
+    if not requirements.max_batch:
+        return f"Not even one sample fits in the {about_bytes(requirements.machine.memory)} of an accelerator."
+    more = " or more" if requirements.max_batch >= MOST_BATCH else ""
+    return f"The largest batch that fits is {requirements.max_batch:,}{more}."
 
 
 def _mark_largest(drawing: _Drawing, needs: BatchNeeds) -> None:
@@ -145,19 +147,24 @@ def _mark_largest(drawing: _Drawing, needs: BatchNeeds) -> None:
 # Scaling
 
 
-def draw_scaling(found: Requirements, name: str) -> Figure:
+def _if_steps(requirements: Requirements) -> str:
+    """Behind a verdict that longer steps would change."""
+    return ", if steps are as short as drawn here" if UNCLEAR in requirements.verdicts else ""
+
+
+def draw_scaling(requirements: Requirements, name: str) -> Figure:
     title = "Epochs against nodes"
-    points, wish = found.scaling, found.wish
+    points, wish = requirements.scaling, requirements.wish
     if len(points) < 2:
-        reason = "there is one number of nodes only, so there is nothing to draw against; give --nodes, like 1..64"
+        reason = "only one node count, so there is nothing to plot; use --nodes, e.g. 1..64"
         return Figure(name, title, "", None, reason)
-    caption = " ".join(_scaling_sentences(found))
+    caption = " ".join(_scaling_sentences(requirements))
     canvas = Canvas(name, title, caption)
-    series = [one for one in _scaling_series(points) if one.values()]
+    series = [line for line in _scaling_series(points) if line.values()]
     waiting = list(_stretches([point.storage_matters for point in points]))
     legend = Legend(
         [
-            *(LegendEntry(_sample(one), one.text) for one in series),
+            *(LegendEntry(_sample(line), line.text) for line in series),
             *(
                 [LegendEntry(lambda canvas, x, y: canvas.rect(x - 10, y - 7, 20, 14, "sample band"), "storage matters")]
                 if waiting
@@ -169,14 +176,14 @@ def draw_scaling(found: Requirements, name: str) -> Figure:
         canvas,
         legend.height + 8,
         LogAxis(points[0].nodes / _EDGE, points[-1].nodes * _EDGE, _nodes_title(wish.weak), count_word, base=2),
-        LogAxis.over([value for one in series for value in one.values()], "time of an epoch", seconds_word),
+        LogAxis.over([value for line in series for value in line.values()], "time of an epoch", seconds_word),
     )
     for first, last in waiting:
         _shade(drawing, points, first, last)
-    for one in series:
-        drawing.curve(one)
-    for one in series:
-        _mark(drawing, one)
+    for line in series:
+        drawing.curve(line)
+    for line in series:
+        _mark(drawing, line)
     fits = fits_from(points)
     if fits is not None:
         _mark_fits(drawing, fits)
@@ -228,7 +235,7 @@ def _draw_mark(canvas: Canvas, series: _Series, place: tuple[float, float], tip:
 
 def _stretches(flags: Sequence[bool]) -> Iterator[tuple[int, int]]:
     """First and last places of what is so, one after another."""
-    for is_so, stretch in groupby(enumerate(flags), key=lambda each: each[1]):
+    for is_so, stretch in groupby(enumerate(flags), key=lambda place_and_flag: place_and_flag[1]):
         if is_so:
             numbers = [number for number, _ in stretch]
             yield numbers[0], numbers[-1]
@@ -248,33 +255,33 @@ def _mark_fits(drawing: _Drawing, nodes: int) -> None:
     frame, x = drawing.frame, drawing.along(nodes)
     drawing.canvas.line((x, frame.top), (x, frame.bottom), "goal")
     drawing.room.add([(x, frame.top), (x, frame.bottom)])
-    text = f"share fits memory: from {counted(nodes, 'node')}"
+    text = f"share fits in memory: {counted(nodes, 'node')} or more"
     width = text_width(text)
     lefts = (x + 6, x - width - 6)
     heights = [frame.top + 20 + step for step in range(0, int(frame.bottom - frame.top) - 20, 12)]
     drawing.room.put(drawing.canvas, text, [(left, y) for y in (heights[0], *reversed(heights)) for left in lefts])
 
 
-def _scaling_sentences(found: Requirements) -> Iterator[str]:
-    points, wish = found.scaling, found.wish
-    yield f"Modelled, lower bounds: an epoch of {counted(found.data.samples, 'sample', grouped=True)} takes the longest of compute, exchange of gradients (ring) and input, perfectly overlapped"
-    yield f"(batch {wish.batches[0]:,} on each accelerator, {found.machine.accelerators} in a node)."
+def _scaling_sentences(requirements: Requirements) -> Iterator[str]:
+    points, wish = requirements.scaling, requirements.wish
+    yield f"Modelled, lower bounds: an epoch of {counted(requirements.data.samples, 'sample', grouped=True)} takes the longest of compute, gradient exchange (ring) and input, perfectly overlapped"
+    yield f"(batch {wish.batches[0]:,} on each accelerator, {requirements.machine.accelerators} in a node)."
     if any(point.storage_seconds is not None for point in points):
-        yield "Reads are those that the stations of the tiers need; from main memory there are none."
+        yield "Read times come from the tiers' stations; data in main memory needs no reads."
     else:
-        yield "Reads are by plain bandwidths: the system's tiers have no model."
+        yield "Read times come from plain bandwidths: the system's tiers have no model."
     waiting = [point.nodes for point in points if point.storage_matters]
     yield (
-        f"Storage matters on {', '.join(f'{nodes:,}' for nodes in waiting)} nodes."
+        f"Storage matters on {', '.join(f'{nodes:,}' for nodes in waiting)} nodes{_if_steps(requirements)}."
         if waiting
         else "Storage does not matter after the first epoch."
     )
     fits = fits_from(points)
     if fits is not None:
-        yield f"A node's share of the files fits main memory from {counted(fits, 'node')} on."
+        yield f"A node's share of the files fits in main memory with {counted(fits, 'node')} or more."
     elif points[-1].fits_memory is None:
-        yield "Whether it fits main memory is not known: the system does not say how much there is."
+        yield "Whether it fits in main memory is unknown: the system does not state its memory."
     else:
-        yield "On none of them does a node's share of the files fit main memory."
+        yield "A node's share of the files never fits in main memory."
     if any(point.exchange_seconds is None for point in points):
-        yield "Exchange is not drawn where the system does not say how fast its network is."
+        yield "Exchange is not drawn: the system does not state its network bandwidth."

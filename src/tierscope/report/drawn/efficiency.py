@@ -10,26 +10,26 @@ _ROW = 26.0  # of the two bars above the histogram
 _HEAD = 2 * _ROW + 30
 
 
-def draw_efficiency(found: Histogram, where: str) -> Figure:
+def draw_efficiency(histogram: Histogram, where: str) -> Figure:
     """`where`: network, batch, precision and device."""
     title = "Time by hardware efficiency"
-    total, ideal = found.total_seconds, found.ideal_seconds
+    total, ideal = histogram.total_seconds, histogram.ideal_seconds
     if not total:
         return Figure(NAME, title, "", None, "no kernel took any time")
-    times = f"{found.potential:.1f} times as fast" if ideal else "faster than can be said"
+    times = f"{histogram.potential:.1f} times as fast" if ideal else "infinitely faster"
     caption = (
-        f"{brief(where, 120)}, one step: time of {counted(found.kernels, 'kernel')} by efficiency, the largest of its use of tensor cores, other cores and memory, by "
-        f"{found.source}. Above: all of it, and the same work at full efficiency: a perfect implementation would be {times}."
+        f"{brief(where, 120)}, one step: time of {counted(histogram.kernels, 'kernel')} by efficiency, the highest of tensor-core, other-core and memory utilisation, by "
+        f"{histogram.source}. Above: the total, and the same work at full efficiency: a perfect implementation would be {times}."
     )
     canvas = Canvas(NAME, title, caption)
-    seconds = SecondsAxis(1.12 * max(found.seconds))
+    seconds = SecondsAxis(1.12 * max(histogram.seconds))
     ticks = max(text_width(text) for _, text in seconds.ticks())
     frame = Frame(42 + ticks, _HEAD, WIDTH - 24, HEIGHT - 58)
     _draw_head(canvas, frame, total, ideal)
     scale = seconds.draw(canvas, frame, "time of a step")
     along = Scale(0.0, BINS, frame.left, frame.right)
     width = 0.84 * (along(1) - along(0))
-    for number, taken in enumerate(found.seconds):
+    for number, taken in enumerate(histogram.seconds):
         if not taken:
             continue
         place, top, share = along(number + 0.5), scale(taken), f"{100 * taken / total:.0f} %"
@@ -45,7 +45,7 @@ def _draw_edges(canvas: Canvas, frame: Frame, along: Scale) -> None:
     for edge in range(BINS + 1):
         canvas.line((along(edge), frame.bottom), (along(edge), frame.bottom + 4), "axis")
         canvas.text(along(edge), frame.bottom + 20, f"{100 * edge // BINS}", "tick middle")
-    canvas.text((frame.left + frame.right) / 2, HEIGHT - 9, "efficiency (% of what the hardware can do)", "middle")
+    canvas.text((frame.left + frame.right) / 2, HEIGHT - 9, "efficiency (% of hardware peak)", "middle")
 
 
 def _draw_head(canvas: Canvas, frame: Frame, total: float, ideal: float) -> None:

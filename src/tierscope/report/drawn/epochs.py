@@ -2,65 +2,96 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tierscope.analysis.breakdown import EpochPoint
-from tierscope.jsonable import SweepValues
+from tierscope.jsonable import SweepValues, point_key
 from tierscope.report.drawn.looks import DASHES, MARKS_FROM, draw_whisker
+from tierscope.report.drawn.panels import Panel
 from tierscope.report.drawn.view import (
-    Figure,
     SecondsAxis,
-    View,
     kind_text,
     nothing_swept,
     processes_text,
-    sentences,
     shown_epochs,
     too_little,
 )
 from tierscope.report.report_source import ReportSource
-from tierscope.report.svg import SAMPLE, Canvas, Legend, LegendEntry, Scale, SweptAxis, draw_x_axis
+from tierscope.report.svg import SAMPLE, Canvas, LegendEntry, Scale, SweptAxis, draw_x_axis
 from tierscope.units import about_seconds
 
 _MOST_EPOCHS = 6  # lines that can still be told apart
 
 
-def draw_time(source: ReportSource, view: View) -> Figure:
-    whole = any(point.epoch_seconds is not None for point in source.breakdown.points)
-    title = f"{'Epoch time and ' if whole else ''}I/O time of the slowest process{view.where}"
-    if view.key is None:
-        return Figure("time", title, sentences(source, view), None, nothing_swept(source))
-    sweeps = [point.sweep for point in view.points]
-    points = [point for point in source.breakdown.points if point.sweep in sweeps]
-    longest = max(max(point.spread.high, point.epoch_seconds or 0.0) for point in points)
-    if missing := too_little(longest):
-        return Figure("time", title, sentences(source, view), None, missing)
-    epochs = sorted({point.epoch for point in points})
-    apart = {1} - shown_epochs(source)
-    lines = [
-        _EpochLine(number, index, number in apart, _at(points, number, sweeps))
-        for index, number in enumerate(_some(epochs))
-    ]
-    repeated = any(point.repetitions > 1 for point in points)
-    caption = sentences(
-        source,
-        view,
-        f"I/O time of the slowest of {processes_text(source)}, one line per epoch"
-        + ("; epoch times are hollow." if whole else "; epoch times are not known."),
-        "Epoch 1 is drawn apart (dashed), since it is special." if any(line.apart for line in lines) else "",
-        f"Of {len(epochs)} epochs, {len(lines)} are drawn." if len(lines) < len(epochs) else "",
-        _repetitions_text(points) if repeated else "n = 1 run for each point.",
-    )
-    canvas = Canvas("time", title, caption)
-    legend = Legend([*(_quantities() if whole else ()), *(line.entry() for line in lines)])
-    seconds = SecondsAxis(longest * 1.03)
-    frame = seconds.frame(legend)
-    scale = seconds.draw(canvas, frame, "time" if whole else "I/O time")
-    axis = view.axis(frame, to_scale=view.key == "cache_rate")
-    draw_x_axis(canvas, frame, axis, view.axis_title)
-    for line in lines:
-        line.draw(canvas, axis, scale, view.texts())
-    legend.draw(canvas)
-    return Figure("time", title, caption, canvas.to_text())
+@dataclass(frozen=True, slots=True)
+class TimePanel(Panel):
+    """Epoch and I/O times, a line for each epoch."""
+
+    name: ClassVar[str] = "time"
+
+    @property
+    def title(self) -> str:
+        return f"{'Epoch time and ' if _is_whole(self.source) else ''}I/O time of the slowest process"
+
+    @property
+    def missing(self) -> str:
+        return nothing_swept(self.source) if self.view.key is None else too_little(self._longest)
+
+    @property
+    def _longest(self) -> float:
+        """Of what is drawn: intervals are, over repetitions."""
+        highs = (point.spread.high if point.repetitions > 1 else point.io_seconds for point in self._points)
+        return max((*highs, *(point.epoch_seconds or 0.0 for point in self._points)))
+
+    @property
+    def top(self) -> float:
+        return self._longest * 1.03
+
+    @property
+    def _points(self) -> list[EpochPoint]:
+        drawn = {point_key(point.sweep) for point in self.view.points}
+        return [point for point in self.source.breakdown.points if point_key(point.sweep) in drawn]
+
+    def _lines(self) -> "list[_EpochLine]":
+        sweeps, points = [point.sweep for point in self.view.points], self._points
+        apart = {1} - shown_epochs(self.source)
+        return [
+            _EpochLine(number, index, number in apart, _at(points, number, sweeps))
+            for index, number in enumerate(_some(sorted({point.epoch for point in points})))
+        ]
+
+    def captions(self, whole: ReportSource, among: bool) -> list[str]:
+        del among
+        points, lines = self._points, self._lines()
+        epochs = {point.epoch for point in points}
+        repeated = any(point.repetitions > 1 for point in points)
+        return [
+            f"I/O time of the slowest of {processes_text(whole)}, one line per epoch"
+            + ("; epoch times are hollow." if _is_whole(self.source) else "; epoch times are unknown."),
+            "Epoch 1 is dashed: it is not counted, because it may include warm-up."
+            if any(line.apart for line in lines)
+            else "",
+            f"Of {len(epochs)} epochs, {len(lines)} are drawn." if len(lines) < len(epochs) else "",
+            _repetitions_text(points) if repeated else "n = 1 run for each point.",
+        ]
+
+    def entries(self, canvas: Canvas, among: bool) -> list[LegendEntry]:
+        del canvas, among
+        return [*(_quantities() if _is_whole(self.source) else ()), *(line.entry() for line in self._lines())]
+
+    def draw(self, canvas: Canvas, head: float, top: float) -> None:
+        seconds, view = SecondsAxis(top), self.view
+        frame = seconds.frame(head, size=canvas.size)
+        scale = seconds.draw(canvas, frame, "time" if _is_whole(self.source) else "I/O time")
+        axis = view.axis(frame, to_scale=view.key == "cache_rate")
+        draw_x_axis(canvas, frame, axis, view.axis_title)
+        for line in self._lines():
+            line.draw(canvas, axis, scale, view.texts())
+
+
+def _is_whole(source: ReportSource) -> bool:
+    """Whether epoch times are known."""
+    return any(point.epoch_seconds is not None for point in source.breakdown.points)
 
 
 def _repetitions_text(points: Sequence[EpochPoint]) -> str:
@@ -79,8 +110,8 @@ def _some(epochs: Sequence[int]) -> list[int]:
 
 
 def _at(points: Sequence[EpochPoint], epoch: int, sweeps: Sequence[SweepValues]) -> list[EpochPoint | None]:
-    of_epoch = [point for point in points if point.epoch == epoch]
-    return [next((point for point in of_epoch if point.sweep == sweep), None) for sweep in sweeps]
+    of_epoch = {point_key(point.sweep): point for point in points if point.epoch == epoch}
+    return [of_epoch.get(point_key(sweep)) for sweep in sweeps]
 
 
 @dataclass(frozen=True, slots=True)

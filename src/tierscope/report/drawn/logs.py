@@ -48,7 +48,7 @@ class LogAxis:
         if self.base == 10 and math.log10(self.high / self.low) < _FEW_DECADES:
             values = [mantissa * power for power in self._powers(1) for mantissa in (1, 2, 5)]
         else:
-            values = next(found for stride in _STRIDES if len(found := self._powers(stride)) <= _MOST_TICKS + 2)
+            values = next(powers for stride in _STRIDES if len(powers := self._powers(stride)) <= _MOST_TICKS + 2)
         return [(value, self.word(value)) for value in values if self.low <= value <= self.high]
 
     def _powers(self, stride: int) -> list[float]:

@@ -37,6 +37,7 @@ def _rules() -> Iterator[str]:
         ".middle": "text-anchor:middle",
         ".end": "text-anchor:end",
         ".halo": "paint-order:stroke;stroke:var(--paper);stroke-width:4px;stroke-linejoin:round",
+        ".heading": "font-weight:600",
         ".footnote": "text-anchor:end;font-size:12px;fill:var(--muted)",
         ".paper": "fill:var(--paper)",
         ".axis": "fill:none;stroke:var(--ink);stroke-width:1.2",

@@ -1,60 +1,78 @@
 """Figure 5: the distribution of times over processes."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from tierscope.jsonable import SweepValues
+from tierscope.jsonable import point_key
 from tierscope.predict.hull import Floats
+from tierscope.predict.processes import PointTimes
 from tierscope.report.drawn.looks import MARKS_FROM, box, stroke
+from tierscope.report.drawn.panels import Panel
 from tierscope.report.drawn.view import (
-    Figure,
     SecondsAxis,
-    View,
     epochs_text,
     nothing_swept,
     processes_text,
-    sentences,
     shown_epochs,
     too_little,
 )
 from tierscope.report.report_source import ReportSource
-from tierscope.report.svg import Canvas, Legend, LegendEntry, Scale, SweptAxis, draw_x_axis
+from tierscope.report.svg import Canvas, LegendEntry, Scale, SweptAxis, draw_x_axis
 from tierscope.units import about_seconds
 
 
-def draw_processes(source: ReportSource, view: View) -> Figure:
-    title = f"I/O time over all processes{view.where}"
-    if view.key is None:
-        return Figure("processes", title, sentences(source, view), None, nothing_swept(source))
-    pooled = [_pooled(source, point.sweep) for point in view.points]
-    quantiles = np.array([np.quantile(times, (0.0, 0.25, 0.5, 0.75, 1.0)) for times in pooled])
-    longest = float(quantiles.max())
-    if missing := too_little(longest):
-        return Figure("processes", title, sentences(source, view), None, missing)
-    sizes = sorted({len(times) for times in pooled})
-    n = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
-    caption = sentences(
-        source,
-        view,
-        f"I/O time of {processes_text(source)} in {epochs_text(shown_epochs(source))}, all runs together (n = {n} at each point): "
-        "the lightest area holds all of them, the darker one the middle half, the thick line is the median and the line with dots the slowest.",
-    )
-    canvas = Canvas("processes", title, caption)
-    legend = Legend(list(_quantile_entries()))
-    seconds = SecondsAxis(longest * 1.03)
-    frame = seconds.frame(legend)
-    scale = seconds.draw(canvas, frame, "I/O time")
-    axis = view.axis(frame, to_scale=view.key == "cache_rate")
-    draw_x_axis(canvas, frame, axis, view.axis_title)
-    (_draw_bands if axis.joined else _draw_boxes)(canvas, axis, scale, quantiles)
-    _draw_slowest(canvas, axis, scale, quantiles, view.texts())
-    legend.draw(canvas)
-    return Figure("processes", title, caption, canvas.to_text())
+@dataclass(frozen=True, slots=True)
+class ProcessesPanel(Panel):
+    """Quantiles of I/O times, and the slowest."""
+
+    name: ClassVar[str] = "processes"
+
+    @property
+    def title(self) -> str:
+        return "I/O time over all processes"
+
+    @property
+    def missing(self) -> str:
+        return nothing_swept(self.source) if self.view.key is None else too_little(float(self._quantiles().max()))
+
+    def _pools(self) -> list[Floats]:
+        times = {point_key(point.sweep): point for point in self.source.processes.points}
+        return [_pooled(times[point_key(point.sweep)]) for point in self.view.points]
+
+    def _quantiles(self) -> Floats:
+        return np.array([np.quantile(times, (0.0, 0.25, 0.5, 0.75, 1.0)) for times in self._pools()])
+
+    @property
+    def top(self) -> float:
+        return float(self._quantiles().max()) * 1.03
+
+    def captions(self, whole: ReportSource, among: bool) -> list[str]:
+        del among
+        sizes = sorted({len(times) for times in self._pools()})
+        n = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+        return [
+            f"I/O time of {processes_text(whole)} in {epochs_text(shown_epochs(whole))}, all runs together (n = {n} at each point): "
+            "the lightest area holds all of them, the darker one the middle half, the thick line is the median and the line with dots the slowest.",
+        ]
+
+    def entries(self, canvas: Canvas, among: bool) -> list[LegendEntry]:
+        del canvas, among
+        return list(_quantile_entries())
+
+    def draw(self, canvas: Canvas, head: float, top: float) -> None:
+        seconds, view, quantiles = SecondsAxis(top), self.view, self._quantiles()
+        frame = seconds.frame(head, size=canvas.size)
+        scale = seconds.draw(canvas, frame, "I/O time")
+        axis = view.axis(frame, to_scale=view.key == "cache_rate")
+        draw_x_axis(canvas, frame, axis, view.axis_title)
+        (_draw_bands if axis.joined else _draw_boxes)(canvas, axis, scale, quantiles)
+        _draw_slowest(canvas, axis, scale, quantiles, view.texts())
 
 
-def _pooled(source: ReportSource, sweep: SweepValues) -> Floats:
-    point = next(point for point in source.processes.points if point.sweep == sweep)
+def _pooled(point: PointTimes) -> Floats:
     return np.concatenate([times.seconds.sum(axis=1) for times in point.epochs])
 
 

@@ -21,16 +21,16 @@ _BAR = 64.0  # the most that a bar is wide
 _PARTS = {"compute": (0, False), "all-reduce": (2, False), "read": (1, False), "copy": (1, True)}  # hue, hatched
 
 
-def draw_requirements(found: Requirements) -> list[Figure]:
+def draw_requirements(requirements: Requirements) -> list[Figure]:
     """All five; those that cannot be drawn say why."""
-    asked = how(found.wish)
-    note = f"{brief(found.network.name, 40)} on {brief(found.machine.name, 30)} ({asked}) · modelled"
+    asked = how(requirements.wish)
+    note = f"{brief(requirements.network.name, 40)} on {brief(requirements.machine.name, 30)} ({asked}) · modelled"
     drawn = (
-        draw_memory(found, NAMES[0], asked),
-        draw_roofline(found, NAMES[1]),
-        _movement(found, NAMES[2]),
-        draw_scaling(found, NAMES[3]),
-        _decomposition(found, NAMES[4]),
+        draw_memory(requirements, NAMES[0], asked),
+        draw_roofline(requirements, NAMES[1]),
+        _movement(requirements, NAMES[2]),
+        draw_scaling(requirements, NAMES[3]),
+        _decomposition(requirements, NAMES[4]),
     )
     return [replace(figure, note=note) for figure in drawn]
 
@@ -47,10 +47,10 @@ class _Cost:
     seconds: Mapping[int | None, float | None]
 
 
-def _movement(found: Requirements, name: str) -> Figure:
+def _movement(requirements: Requirements, name: str) -> Figure:
     title = "Cost of moving the bytes of a sample"
-    costs, batches = _costs(found), _drawn_batches(found)
-    caption = " ".join(_movement_sentences(found, costs, batches))
+    costs, batches = _costs(requirements), _drawn_batches(requirements)
+    caption = " ".join(_movement_sentences(requirements, costs, batches))
     canvas = Canvas(name, title, caption)
     looks: dict[int | None, str] = {batch: f"bar tier{hue}" for hue, batch in enumerate(batches)}
     looks[None] = _ANY
@@ -71,7 +71,7 @@ def _movement(found: Requirements, name: str) -> Figure:
             _draw_cost(canvas, bar, seconds, looks[batch], cost.name, len(cost.seconds) == 1)
         if cost.byte is not None:
             canvas.text(place, frame.bottom + 40, f"× {_times(cost.byte)}", "tick middle")
-    draw_x_axis(canvas, frame, axis, "way, and what a byte costs on it (device memory: × 1)")
+    draw_x_axis(canvas, frame, axis, "path, and relative cost per byte (device memory: × 1)")
     legend.draw(canvas)
     return Figure(name, title, caption, canvas.to_text())
 
@@ -85,31 +85,31 @@ def _draw_cost(canvas: Canvas, bar: Frame, seconds: float | None, css: str, way:
         canvas.text((bar.left + bar.right) / 2, bar.top - 5, text, "tick middle")
 
 
-def _costs(found: Requirements) -> list[_Cost]:
-    machine, moved = found.machine, movements(found)
-    batches = _drawn_batches(found)
+def _costs(requirements: Requirements) -> list[_Cost]:
+    machine, moved = requirements.machine, movements(requirements)
+    batches = _drawn_batches(requirements)
     near = None if machine.near is None else machine.near.name
-    network = found.byte_costs.get("network") if found.wish.nodes[-1] > 1 else None
+    network = requirements.byte_costs.get("network") if requirements.wish.nodes[-1] > 1 else None
 
     def by_batch(name: str) -> dict[int | None, float | None]:
         values: dict[int | None, float | None] = {batch: getattr(moved[batch], name) for batch in batches}
         return values if any(values.values()) else {None: values[batches[0]]}
 
     def alike(name: str) -> dict[int | None, float | None]:
-        return {None: getattr(found.movement, name)}
+        return {None: getattr(requirements.movement, name)}
 
     return [
         _Cost("memory", 1.0, by_batch("memory")),
-        _Cost("host", found.byte_costs.get("host"), alike("samples_dram")),
-        *([] if near is None else [_Cost(near, found.byte_costs.get(near), alike("samples_nvme"))]),
-        _Cost(machine.far.name, found.byte_costs.get(machine.far.name), alike("samples_pfs")),
+        _Cost("host", requirements.byte_costs.get("host"), alike("samples_dram")),
+        *([] if near is None else [_Cost(near, requirements.byte_costs.get(near), alike("samples_nvme"))]),
+        _Cost(machine.far.name, requirements.byte_costs.get(machine.far.name), alike("samples_pfs")),
         _Cost("all-reduce", network, by_batch("allreduce")),
     ]
 
 
-def _drawn_batches(found: Requirements) -> list[int]:
+def _drawn_batches(requirements: Requirements) -> list[int]:
     """At most so many, evenly chosen, with the first and the last."""
-    asked = list(dict.fromkeys(found.wish.batches))
+    asked = list(dict.fromkeys(requirements.wish.batches))
     if len(asked) <= _MOST_BATCHES:
         return asked
     return [asked[round(step * (len(asked) - 1) / (_MOST_BATCHES - 1))] for step in range(_MOST_BATCHES)]
@@ -119,33 +119,31 @@ def _times(cost: float) -> str:
     return f"{cost:,.0f}" if cost >= 100 else f"{cost:.3g}"
 
 
-def _movement_sentences(found: Requirements, costs: Sequence[_Cost], batches: Sequence[int]) -> Iterator[str]:
-    nodes, machine = found.wish.nodes[-1], found.machine
+def _movement_sentences(requirements: Requirements, costs: Sequence[_Cost], batches: Sequence[int]) -> Iterator[str]:
+    nodes, machine = requirements.wish.nodes[-1], requirements.machine
     yield (
         f"Modelled, lower bounds: bytes × time of a byte, for one sample on one accelerator while {'all accelerators of ' if nodes * machine.accelerators > 1 else ''}{counted(nodes, 'node')} {'work' if nodes * machine.accelerators > 1 else 'works'}. Activations and weights "
         "through device memory, samples from the host, files from the tiers, gradients once a batch (ring)."
     )
     yield f"Below each: what a byte costs relative to device memory, with all of the system's {counted(machine.nodes, 'node')} at work."
-    if len(batches) < len(set(found.wish.batches)):
-        yield f"Of {len(set(found.wish.batches))} batches, {len(batches)} are drawn."
+    if len(batches) < len(set(requirements.wish.batches)):
+        yield f"Of {len(set(requirements.wish.batches))} batches, {len(batches)} are drawn."
     unknown = [brief(cost.name, 40) for cost in costs if None in cost.seconds.values()]
     if unknown:
-        yield f"Unknown, since the system does not say how fast they are: {', '.join(unknown)}."
+        yield f"Unknown, because the system does not state their speed: {', '.join(unknown)}."
     if machine.near is None:
-        yield "Nodes have no tier of their own."
+        yield "Nodes have no local tier."
 
 
 # Decomposition
 
 
-def _decomposition(found: Requirements, name: str) -> Figure:
-    title = "What the time of a sample is made of"
-    bars = spent(found)
+def _decomposition(requirements: Requirements, name: str) -> Figure:
+    title = "Time per sample by part"
+    bars = spent(requirements)
     if not bars:
-        return Figure(
-            name, title, "", None, "the system says neither how fast samples come from main memory nor from its tiers"
-        )
-    caption = " ".join(_decomposition_sentences(found, bars))
+        return Figure(name, title, "", None, "the system states neither the speed of main memory nor of its tiers")
+    caption = " ".join(_decomposition_sentences(requirements, bars))
     canvas = Canvas(name, title, caption)
     parts = [part for part in _PARTS if any(part in bar.parts for bar in bars)]
     styles = {part: _style(canvas, *_PARTS[part]) for part in parts}
@@ -156,7 +154,7 @@ def _decomposition(found: Requirements, name: str) -> Figure:
         ]
     )
     seconds = SecondsAxis(1.06 * max(bar.together for bar in bars))
-    frame = seconds.frame(legend)
+    frame = seconds.frame(legend.height + 8)
     scale = seconds.draw(canvas, frame, "sample on an accelerator")
     axis = SweptAxis.of("", [bar.place for bar in bars], frame.left, frame.right)
     width = min(0.34 * axis.pitch, 80.0)
@@ -180,7 +178,7 @@ def _decomposition(found: Requirements, name: str) -> Figure:
         level = scale(bar.overlapped)
         canvas.line((place - width / 2 - 8, level), (place + width / 2 + 8, level), "goal")
         canvas.text(place + width / 2 + 12, level + 5, about_seconds(bar.overlapped))
-    draw_x_axis(canvas, frame, axis, "where samples come from")
+    draw_x_axis(canvas, frame, axis, "source of samples")
     legend.draw(canvas)
     return Figure(name, title, caption, canvas.to_text())
 
@@ -189,21 +187,21 @@ def _style(canvas: Canvas, hue: int, hatched: bool) -> tuple[str, str]:
     return (f"bar edge{hue}", canvas.hatch(hue)) if hatched else (f"bar edge{hue} tier{hue}", "")
 
 
-def _decomposition_sentences(found: Requirements, bars: Sequence[Spent]) -> Iterator[str]:
-    nodes = found.wish.nodes[-1]
+def _decomposition_sentences(requirements: Requirements, bars: Sequence[Spent]) -> Iterator[str]:
+    nodes = requirements.wish.nodes[-1]
     yield (
-        f"Modelled, lower bounds, for a sample of batch {found.wish.batches[0]:,} with all accelerators of {counted(nodes, 'node')} at work: compute (roofline, layer by layer), "
+        f"Modelled, lower bounds, for a sample of batch {requirements.wish.batches[0]:,} with all accelerators of {counted(nodes, 'node')} at work: compute (roofline, layer by layer), "
         "all-reduce, and the host's part, which is reading the file and copying the sample; preprocessing is not counted."
     )
-    yield "Stacked: one after another. Dashed: all at once, so the longest of them."
-    if found.movement.allreduce is None:
-        yield "All-reduce is left out: the system does not say how fast its network is."
-    if found.movement.samples_dram is None:
-        yield "Copying, and samples from main memory, are left out: the system does not say how fast the host is."
-    storages = [storage for storage in (found.machine.near, found.machine.far) if storage is not None]
+    yield "Stacked: sequential. Dashed: fully overlapped, i.e. the longest part."
+    if requirements.movement.allreduce is None:
+        yield "All-reduce is not included: the system does not state its network bandwidth."
+    if requirements.movement.samples_dram is None:
+        yield "Copying and samples from main memory are not included: the system does not state the host's bandwidth."
+    storages = [storage for storage in (requirements.machine.near, requirements.machine.far) if storage is not None]
     drawn = {bar.place for bar in bars}
     for storage in storages:
         if storage.name not in drawn:
-            yield f"{brief(storage.name, 40)} is left out: the system does not say how fast it is."
-    if found.machine.near is None:
-        yield "Nodes have no tier of their own."
+            yield f"{brief(storage.name, 40)} is not included: the system does not state its speed."
+    if requirements.machine.near is None:
+        yield "Nodes have no local tier."

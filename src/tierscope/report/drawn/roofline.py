@@ -47,15 +47,15 @@ class _Dot:
     y: float
 
 
-def draw_roofline(found: Requirements, name: str) -> Figure:
+def draw_roofline(requirements: Requirements, name: str) -> Figure:
     title = "Roofline: what bounds a sample"
-    marks, dots, ceilings = _marks(found), _dots(found), _ceilings(found)
-    caption = " ".join(_sentences(found, marks, dots))
+    marks, dots, ceilings = _marks(requirements), _dots(requirements), _ceilings(requirements)
+    caption = " ".join(_sentences(requirements, marks, dots))
     canvas = Canvas(name, title, caption)
     legend = Legend([LegendEntry(_sample(mark), f"{mark.text}: {_rate(mark.way)}") for mark in marks])
     everything: list[_Mark | _Dot] = [*marks, *dots]
-    across = LogAxis.over([one.x for one in everything], "operations for each byte (FLOP/B)", count_word)
-    upward = LogAxis.over([*(one.y for one in everything), *ceilings.values()], "attainable FLOP/s", short_word)
+    across = LogAxis.over([drawn.x for drawn in everything], "operations per byte (FLOP/B)", count_word)
+    upward = LogAxis.over([*(drawn.y for drawn in everything), *ceilings.values()], "attainable FLOP/s", short_word)
     frame = Frame(upward.room(), legend.height + 8, WIDTH - 24, HEIGHT - 58)
     up, along, room = draw_log_y(canvas, frame, upward), draw_log_x(canvas, frame, across), LabelRoom(frame)
     for mark in marks:
@@ -63,8 +63,8 @@ def draw_roofline(found: Requirements, name: str) -> Figure:
         places = [(along(x), up(y)) for x, y in ends]
         canvas.path(places, f"curve {mark.css}")
         room.add(places)
-    room.add_marks((along(one.x), up(one.y)) for one in everything)
-    _draw_ceilings(canvas, frame, room, found, (along, up))
+    room.add_marks((along(drawn.x), up(drawn.y)) for drawn in everything)
+    _draw_ceilings(canvas, frame, room, requirements, (along, up))
     for dot in dots:
         tip = f"{dot.cost.name}: {dot.x:,.3g} FLOP/B, {about_flops(dot.y)}/s at most"
         canvas.circle(along(dot.x), up(dot.y), 3, "unmet", tip)
@@ -75,15 +75,18 @@ def draw_roofline(found: Requirements, name: str) -> Figure:
     return Figure(name, title, caption, canvas.to_text())
 
 
-def _marks(found: Requirements) -> list[_Mark]:
-    texts = {"modelled": f"{DEVICE}, modelled", "limit": f"{DEVICE}, at the least"}
-    marks = [_mark(found, way, texts[kind], "any", 0, kind == "modelled") for kind, way in device_ways(found).items()]
-    ways = enumerate(zip(sample_ways(found), _LOOKS, strict=False), 1)
-    return marks + [_mark(found, way, fit(way.name, _NAME), css, shape, True) for shape, (way, css) in ways]
+def _marks(requirements: Requirements) -> list[_Mark]:
+    texts = {"modelled": f"{DEVICE}, modelled", "limit": f"{DEVICE}, minimum"}
+    marks = [
+        _mark(requirements, way, texts[kind], "any", 0, kind == "modelled")
+        for kind, way in device_ways(requirements).items()
+    ]
+    ways = enumerate(zip(sample_ways(requirements), _LOOKS, strict=False), 1)
+    return marks + [_mark(requirements, way, fit(way.name, _NAME), css, shape, True) for shape, (way, css) in ways]
 
 
-def _mark(found: Requirements, way: Way, text: str, css: str, shape: int, filled: bool) -> _Mark:
-    x, y = found.flops / way.bytes_per_sample, found.flops * way.samples_per_second
+def _mark(requirements: Requirements, way: Way, text: str, css: str, shape: int, filled: bool) -> _Mark:
+    x, y = requirements.flops / way.bytes_per_sample, requirements.flops * way.samples_per_second
     return _Mark(way, text, css, shape, filled, x, y)
 
 
@@ -95,21 +98,21 @@ def _rate(way: Way) -> str:
     )
 
 
-def _dots(found: Requirements) -> list[_Dot]:
-    device, precision = found.machine.device, found.wish.precision
+def _dots(requirements: Requirements) -> list[_Dot]:
+    device, precision = requirements.machine.device, requirements.wish.precision
     dots = []
-    for cost in found.costs:
+    for cost in requirements.costs:
         if cost.flops and cost.nbytes:
             x = cost.flops / cost.nbytes
             dots.append(_Dot(cost, x, min(device.peak(precision, cost.tensor_cores), x * device.memory_bandwidth)))
     return dots
 
 
-def _ceilings(found: Requirements) -> dict[str, float]:
-    device = found.machine.device
+def _ceilings(requirements: Requirements) -> dict[str, float]:
+    device = requirements.machine.device
     ceilings = {f"32 bit: {about_flops(device.fp32)}/s": device.fp32}
     if device.tensor:
-        unused = "" if found.wish.precision.copies_weights else ", not used"
+        unused = "" if requirements.wish.precision.copies_weights else ", not used"
         ceilings[f"16 bit: {about_flops(device.tensor)}/s{unused}"] = device.tensor
     return ceilings
 
@@ -122,13 +125,13 @@ def _slope(across: LogAxis, upward: LogAxis, bandwidth: float, top: float) -> li
 
 
 def _draw_ceilings(
-    canvas: Canvas, frame: Frame, room: LabelRoom, found: Requirements, scales: tuple[LogScale, LogScale]
+    canvas: Canvas, frame: Frame, room: LabelRoom, requirements: Requirements, scales: tuple[LogScale, LogScale]
 ) -> None:
     along, up = scales
-    used = found.machine.device.peak(found.wish.precision)
-    ceilings = _ceilings(found)
+    used = requirements.machine.device.peak(requirements.wish.precision)
+    ceilings = _ceilings(requirements)
     for ceiling in ceilings.values():
-        start = max(along.low, min(along.high, ceiling / found.machine.device.memory_bandwidth))
+        start = max(along.low, min(along.high, ceiling / requirements.machine.device.memory_bandwidth))
         ends = [(along(start), up(ceiling)), (frame.right, up(ceiling))]
         canvas.path(ends, "curve any" if ceiling == used else "outline")
         room.add(ends)
@@ -148,25 +151,25 @@ def _sample(mark: _Mark) -> Sample:
     return draw
 
 
-def _sentences(found: Requirements, marks: Sequence[_Mark], dots: Sequence[_Dot]) -> Iterator[str]:
-    nodes, machine = found.wish.nodes[-1], found.machine
+def _sentences(requirements: Requirements, marks: Sequence[_Mark], dots: Sequence[_Dot]) -> Iterator[str]:
+    nodes, machine = requirements.wish.nodes[-1], requirements.machine
     yield (
-        f"Modelled with nominal peaks, so rates are upper bounds: samples per second of one accelerator if that way alone, or its units, were the limit, with "
+        f"Modelled with nominal peaks, so rates are upper bounds: samples per second of one accelerator if only that path or its units were the limit, with "
         f"{counted(machine.accelerators * nodes, 'accelerator')} on {counted(nodes, 'node')} at work. The host delivers samples, tiers deliver files. Level lines: peaks of 32-bit units and of matrix units for 16 bits."
     )
-    yield f"Small circles: {counted(len(dots), 'layer')}; {len(found.costs) - len(dots)} without operations only move bytes and have no place here."
-    device = found.wish.batches[0] / found.step_seconds
-    seconds = found.data.samples / device / machine.accelerators / nodes
+    yield f"Small circles: {counted(len(dots), 'layer')}; {len(requirements.costs) - len(dots)} without operations only move bytes and are not shown."
+    device = requirements.wish.batches[0] / requirements.step_seconds
+    seconds = requirements.data.samples / device / machine.accelerators / nodes
     yield (
-        f"Layer by layer an accelerator does at most {device:,.4g} samples/s: an epoch of {counted(found.data.samples, 'sample', grouped=True)} takes at least "
+        f"Layer by layer, an accelerator processes at most {device:,.4g} samples/s: an epoch of {counted(requirements.data.samples, 'sample', grouped=True)} takes at least "
         f"{about_seconds(seconds)} on all of them."
     )
-    missing = _missing(found, marks)
+    missing = _missing(requirements, marks)
     if missing:
-        yield f"Not drawn, since the system does not say how fast they are: {', '.join(missing)}."
+        yield f"Not drawn, because the system does not state their speed: {', '.join(missing)}."
 
 
-def _missing(found: Requirements, marks: Sequence[_Mark]) -> list[str]:
-    machine, drawn = found.machine, {mark.way.name for mark in marks}
+def _missing(requirements: Requirements, marks: Sequence[_Mark]) -> list[str]:
+    machine, drawn = requirements.machine, {mark.way.name for mark in marks}
     near = "a near tier" if machine.near is None else machine.near.name
     return [brief(name, 40) for name in ("host", near, machine.far.name) if name not in drawn]

@@ -16,9 +16,9 @@ _IO_WIDTH = 118.0
 _TICKS = (0.0, 0.5, 1.0)
 
 
-def draw_shuffling(found: Shuffling) -> list[Figure]:
+def draw_shuffling(shuffling: Shuffling) -> list[Figure]:
     """A figure for each network."""
-    return [_figure(found, network) for network in dict.fromkeys(row.network for row in found.rows)]
+    return [_figure(shuffling, network) for network in dict.fromkeys(row.network for row in shuffling.rows)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,22 +33,22 @@ class _Drawn:
         return self.shuffles.index(row.shuffle)
 
 
-def _figure(found: Shuffling, network: str) -> Figure:
-    rows = [row for row in found.rows if row.network == network]
+def _figure(shuffling: Shuffling, network: str) -> Figure:
+    rows = [row for row in shuffling.rows if row.network == network]
     batches, layouts = list(dict.fromkeys(row.batch for row in rows)), list(dict.fromkeys(row.layout for row in rows))
     left_out = (
         "" if len(batches) <= _MOST_BATCHES else f" Of {len(batches)} batches, the first {_MOST_BATCHES} are drawn."
     )
     batches = batches[:_MOST_BATCHES]
     rows = [row for row in rows if row.batch in batches]
-    name, title = f"{KIND}-{network}", "What shuffling buys"
+    name, title = f"{KIND}-{network}", "Shuffling: accuracy and I/O"
     caption = (
-        f"Accuracy on held-out digits after each epoch: median and range over {counted(found.seeds, 'seed')}, {counted(found.ranks, 'emulated rank')}, {network_text(network)}. "
-        f"Beside it the I/O of the slowest process in an epoch of the same order, simulated on {found.system} with samples of {about_bytes(found.sample_bytes)}.{left_out}"
+        f"Accuracy on held-out digits after each epoch: median and range over {counted(shuffling.seeds, 'seed')}, {counted(shuffling.ranks, 'emulated rank')}, {network_text(network)}. "
+        f"Next to it: I/O of the slowest process per epoch in the same order, simulated on {shuffling.system} with samples of {about_bytes(shuffling.sample_bytes)}.{left_out}"
     )
     canvas = Canvas(name, title, caption)
     shuffles = tuple(dict.fromkeys(row.shuffle for row in rows))
-    drawn = _Drawn(canvas, shuffles, found.epochs)
+    drawn = _Drawn(canvas, shuffles, shuffling.epochs)
     legend = Legend([LegendEntry(box(f"tier{_HUES[place]}"), shuffle.text) for place, shuffle in enumerate(shuffles)])
     legend.draw(canvas)
     seconds = SecondsAxis(1.06 * max(1e-9, *(row.io.median for row in rows)))
@@ -57,7 +57,7 @@ def _figure(found: Shuffling, network: str) -> Figure:
     panels = Frame(44 + text_width("100"), io.top, io.left - ticks_width - 34, io.bottom)
     _draw_panels(drawn, rows, panels, batches, layouts)
     _draw_io(drawn, rows, io, batches, seconds)
-    note = f"{network_text(network)} · {counted(found.ranks, 'rank')}, {counted(found.seeds, 'seed')} · I/O simulated on {found.system}"
+    note = f"{network_text(network)} · {counted(shuffling.ranks, 'rank')}, {counted(shuffling.seeds, 'seed')} · I/O simulated on {shuffling.system}"
     return Figure(name, title, caption, canvas.to_text(), note=brief(note, 96))
 
 

@@ -48,13 +48,13 @@ def draw_training(source: ReportSource) -> list[Figure]:
     points = source.training.points[:_MOST]
     return [
         Figure(
-            one.name,
-            one.title,
-            " ".join((one.caption, *_more(source.training, emulated))),
-            one.svg,
+            figure.name,
+            figure.title,
+            " ".join((figure.caption, *_more(source.training, emulated))),
+            figure.svg,
             note=brief(note, 96),
         )
-        for one in (_throughput(points), _phases(points))
+        for figure in (_throughput(points), _phases(points))
     ]
 
 
@@ -108,15 +108,15 @@ def _phases(points: Sequence[TrainingPoint]) -> Figure:
     title = "Where the time of a training epoch goes"
     clock = "the device's own events" if points[0].by_events else "the host's clock"
     caption = (
-        f"Phases of the longest rank's epoch, mean over repetitions and epochs after the first, by {clock}. Reading ahead and preprocessing go on beside "
-        "them, all-reduce during backward."
+        f"Phases of the longest rank's epoch, mean over repetitions and epochs after the first, by {clock}. Prefetching and preprocessing run "
+        "in parallel, all-reduce during backward."
     )
     shown = shown_phases(points)
     canvas = Canvas(NAMES[1], title, caption)
     styles = {name: _style(canvas, name) for name in shown}
     legend = Legend([LegendEntry(box(*styles[name]), name) for name in shown])
     seconds = SecondsAxis(1.04 * max(sum(point.phases.values()) for point in points))
-    frame = seconds.frame(legend)
+    frame = seconds.frame(legend.height + 8)
     scale = seconds.draw(canvas, frame, "epoch")
     axis, name = _axis(points, frame)
     width = min(0.62 * axis.pitch, 72.0)

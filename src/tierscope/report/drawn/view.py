@@ -10,12 +10,10 @@ from tierscope.analysis.statistics import SIMULATED
 from tierscope.jsonable import SweepValues
 from tierscope.report.report_source import ReportSource
 from tierscope.report.svg import (
-    HEIGHT,
-    WIDTH,
     Canvas,
     Frame,
-    Legend,
     Scale,
+    Size,
     SweptAxis,
     clean,
     draw_y_axis,
@@ -30,6 +28,7 @@ _NAME = 150.0  # the most room that a class's name gets
 
 
 MOST_POINTS = 400  # more cannot be told apart in a drawing
+JOINT = " × "  # between keys, and values, that change together
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +41,23 @@ class Figure:
     svg: str | None
     missing: str = ""
     note: str = ""  # what a drawing that stands alone must say below itself
+    panels: tuple[str, ...] = ()  # each by itself, where there are several: a page wraps them
+    key: tuple[tuple[str, str], ...] = ()  # of these: a drawing and a text for each entry of the legend
+    size: Size = Size()
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What is drawn against what. `key` is None where there is but one point; `others` are the keys that are held."""
+    """What is drawn against what. `key` is None where there is but one point; `others` are the keys that are held.
+
+    Keys that only change together (a zip) are one axis, `joint`, with a place for each of their combinations.
+    """
 
     key: str | None
     points: tuple[SweepPoint, ...]
     others: SweepValues
     stride: int = 1  # every so many points are drawn, and the best ones
+    joint: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, source: ReportSource) -> "View":
@@ -62,15 +68,22 @@ class View:
             others = {name: value for name, value in best.items() if name != key}
             points = [point for point in breakdown.summary if all(point.sweep[name] == others[name] for name in others)]
             if len(points) > 1:
-                stride = -(-len(points) // MOST_POINTS)
-                best_ones = (best, source.estimate.after.best.sweep)
-                drawn = [point for index, point in enumerate(points) if index % stride == 0 or point.sweep in best_ones]
-                return cls(key, tuple(drawn), _held(breakdown.summary, others), stride)
-        return cls(None, (breakdown.best,), _held(breakdown.summary, best))
+                drawn, stride = _thinned(points, (best, source.estimate.after.best.sweep))
+                return cls(key, drawn, _held(breakdown.summary, others), stride)
+        joint = tuple(key for key in best if any(point.sweep[key] != best[key] for point in breakdown.summary))
+        if not joint:
+            return cls(None, (breakdown.best,), {})
+        drawn, stride = _thinned(breakdown.summary, (best, source.estimate.after.best.sweep))
+        return cls(JOINT.join(key.replace("_", " ") for key in joint), drawn, {}, stride, joint)
 
     @property
     def values(self) -> list[Any]:
-        return [point.sweep[self.key] for point in self.points] if self.key else [""]
+        return [self.value_of(point) for point in self.points] if self.key else [""]
+
+    def value_of(self, point: SweepPoint) -> Any:
+        """Along the axis."""
+        assert self.key is not None
+        return JOINT.join(label(key, point.sweep[key]) for key in self.joint) if self.joint else point.sweep[self.key]
 
     @property
     def where(self) -> str:
@@ -89,24 +102,28 @@ class View:
         return [f"{label(self.key, value)}: " if self.key else "" for value in self.values]
 
 
+def _thinned(points: Sequence[SweepPoint], kept: Sequence[SweepValues]) -> tuple[tuple[SweepPoint, ...], int]:
+    """As many as can be told apart, and every how many that is."""
+    stride = -(-len(points) // MOST_POINTS)
+    return tuple(point for index, point in enumerate(points) if index % stride == 0 or point.sweep in kept), stride
+
+
 def _held(points: Sequence[SweepPoint], others: SweepValues) -> SweepValues:
     """Those that have other values elsewhere."""
     return {name: value for name, value in others.items() if any(point.sweep[name] != value for point in points)}
 
 
 def nothing_swept(source: ReportSource) -> str:
-    if len(source.breakdown.summary) > 1:
-        return "no two points differ in one swept key alone, so there is nothing to draw against"
     if source.study_yaml is not None and not source.conditions.traced:
-        return "one cache rate only: there is nothing to draw against; sweep placement.cache_rate in the study"
-    return "nothing was swept, so there is nothing to draw against"
+        return "only one cache rate, so there is nothing to plot; sweep placement.cache_rate in the study"
+    return "nothing was swept, so there is nothing to plot"
 
 
 def too_little(*tops: float) -> str:
     """Why a drawing of these longest times would show nothing; empty: it would show something."""
     if not all(math.isfinite(top) for top in tops):
-        return "the times are too long to be drawn"
-    return "" if max(tops) > 0 else "no time was spent on I/O, so there is nothing to draw"
+        return "the times are too long to plot"
+    return "" if max(tops) > 0 else "no time was spent on I/O, so there is nothing to plot"
 
 
 def brief(text: str, characters: int) -> str:
@@ -122,23 +139,23 @@ def class_text(name: str) -> str:
 
 def sentences(source: ReportSource, view: View, *shown: str) -> str:
     """A caption: what is shown, then what holds for all figures."""
-    found = [sentence for sentence in shown if sentence]
+    texts = [sentence for sentence in shown if sentence]
     if view.others:
-        found.append(
-            f"Several keys were swept; shown is only {brief(sweep_text(view.others), 120)}, where the best point is."
+        texts.append(
+            f"Several keys were swept; this shows only {brief(sweep_text(view.others), 120)}, where the best point is."
         )
     if view.stride > 1:
-        found.append(f"Of so many points only one in {view.stride} is drawn, and the best.")
+        texts.append(f"Only one point in {view.stride} and the best are drawn.")
     if source.conditions.emulated:
-        found.append(f"Emulated tiers: {', '.join(brief(tier, 40) for tier in source.conditions.emulated)}.")
+        texts.append(f"Emulated tiers: {', '.join(brief(tier, 40) for tier in source.conditions.emulated)}.")
     if source.conditions.simulated:
-        found.append(f"Simulated ({', '.join(source.conditions.simulated)}), not measured.")
-    return " ".join(found)
+        texts.append(f"Simulated ({', '.join(source.conditions.simulated)}), not measured.")
+    return " ".join(texts)
 
 
 def kind_text(kind: str) -> str:
     if kind == SIMULATED:
-        return "90 % of what was simulated"
+        return "90 % of the simulations"
     return "their range" if kind == "range" else "95 % interval of the median"
 
 
@@ -179,9 +196,9 @@ class SecondsAxis:
         factor = SECOND_UNITS[self.unit]
         return [(tick * factor, f"{tick:.6g}") for tick in nice_ticks(self.top / factor)]
 
-    def frame(self, legend: Legend, below: float = 0.0) -> Frame:
+    def frame(self, head: float, below: float = 0.0, size: Size = Size()) -> Frame:  # noqa: B008  (frozen)
         widest = max(text_width(text) for _, text in self.ticks())
-        return Frame(42 + widest, legend.height + 8, WIDTH - 24, HEIGHT - 58 - below)
+        return Frame(42 + widest, head, size.width - 24, size.height - 58 - below)
 
     def draw(self, canvas: Canvas, frame: Frame, title: str) -> Scale:
         scale = Scale(0.0, self.top, frame.bottom, frame.top)

@@ -1,0 +1,157 @@
+"""Reads a device file; every number is checked, and what does not fit is named."""
+
+import math
+from collections.abc import Mapping
+
+from tierscope.arch.device_file import KIND, SCHEMA_VERSION, DeviceFile, DeviceOrigin, WorkRow
+from tierscope.arch.precision import PRECISIONS
+from tierscope.arch.smooth import Smooth
+from tierscope.arch.work_kinds import KINDS, WorkKind
+from tierscope.errors import UserError
+from tierscope.plain_files import read_plain
+from tierscope.spec.tree import MAX_BYTES, Node, parse_yaml
+
+_CEILINGS = ("memory_bandwidth", "fp32", "tf32", "bf16")
+_HOST_KINDS = frozenset(
+    {
+        *("conv", "conv_bias", "depthwise", "norm", "relu", "leaky", "dropout", "max_pool", "avg_pool"),
+        *("add", "concat", "resize", "linear", "view", "step", "mixed"),
+    }
+)
+_FEWEST_ROWS = 3
+_FIX = "measure again with 'tierscope probe --accelerator cuda -o FILE'"
+
+
+def load_device(path: str) -> DeviceFile:
+    try:
+        text = read_plain(path, MAX_BYTES, follow=True).decode()
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file; {_FIX}") from None
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a text file"
+        raise UserError(f"{path}: cannot be read: {reason}; {_FIX}") from None
+    return parse_device(text, path)
+
+
+def parse_device(text: str, source: str) -> DeviceFile:
+    root = parse_yaml(text, source, noun="a device file")
+    kind = _child(root, "kind").value
+    if kind != KIND:
+        raise UserError(f"{source}: kind: {kind} is not {KIND}; {_FIX}")
+    if _child(root, "schema_version").value != str(SCHEMA_VERSION):
+        version = _child(root, "schema_version")
+        raise UserError(f"{version.where}: schema_version: {version.value} is not known here; {_FIX}")
+    origin, ceilings = _child(root, "origin"), _child(root, "ceilings")
+    return DeviceFile(
+        origin=DeviceOrigin(
+            device=_text(origin, "device"),
+            memory_bytes=int(_number(_child(origin, "memory_bytes"), least=0)),
+            torch=_text(origin, "torch"),
+            cudnn=_text(origin, "cudnn"),
+            time=_text(origin, "time"),
+        ),
+        ceilings={name: _number(_child(ceilings, name)) for name in _CEILINGS},
+        rows=_work(_child(root, "work")),
+        host=_host(_child(root, "host")),
+        left_out={name: int(_number(node, least=0)) for name, node in _left_out(root).items() if name in KINDS},
+        smooth=_smooth(_child(root, "smooth")),
+    )
+
+
+def _host(node: Node) -> Mapping[str, Mapping[str, tuple[float, float, float]]]:
+    costs = {}
+    for precision in PRECISIONS:
+        section = _child(node, precision)
+        missing = sorted(_HOST_KINDS - set(_mapping(section)))
+        if missing:
+            raise UserError(f"{section.where}: host.{precision}: {missing[0]} is missing; {_FIX}")
+        costs[precision] = {name: _three(_child(section, name)) for name in sorted(_HOST_KINDS)}
+    return costs
+
+
+def _three(node: Node) -> tuple[float, float, float]:
+    values = [_number(value, least=0) for value in _list(node)]
+    if len(values) != 3:
+        raise UserError(f"{node.where}: must be three numbers, of forward, backward and update; {_FIX}")
+    return values[0], values[1], values[2]
+
+
+def _smooth(node: Node) -> Mapping[tuple[str, str, str], Smooth]:
+    surfaces = {}
+    for kind in KINDS.values():
+        for precision in PRECISIONS:
+            for way in kind.ways:
+                line = _child(node, f"{kind.name} {precision} {way}")
+                values = [_number(value) for value in _list(line)]
+                if len(values) != len(kind.feature_names) + 2:
+                    raise UserError(
+                        f"{line.where}: must be {len(kind.feature_names) + 2} numbers, not {len(values)}; {_FIX}"
+                    )
+                surfaces[kind.name, precision, way] = Smooth(tuple(values[:-2]), values[-2], values[-1])
+    return surfaces
+
+
+def _work(node: Node) -> Mapping[tuple[str, str], tuple[WorkRow, ...]]:
+    tables = {}
+    for kind in KINDS.values():
+        for precision in PRECISIONS:
+            table = _child(_child(node, kind.name), precision)
+            if not isinstance(table.value, str):
+                raise UserError(f"{table.where}: work.{kind.name}.{precision}: must be lines of text; {_FIX}")
+            rows = tuple(_row(line, kind, table.where) for line in table.value.splitlines() if line.strip())
+            if len(rows) < _FEWEST_ROWS:
+                raise UserError(f"{table.where}: work.{kind.name}.{precision}: fewer than {_FEWEST_ROWS} sizes; {_FIX}")
+            tables[kind.name, precision] = rows
+    return tables
+
+
+def _row(line: str, kind: WorkKind, where: str) -> WorkRow:
+    sizes, _, seconds = line.partition(":")
+    row = WorkRow(
+        tuple(_number(Node(word, where)) for word in sizes.split()),
+        tuple(_number(Node(word, where)) for word in seconds.split()),
+    )
+    if len(row.sizes) != len(kind.sizes) or len(row.seconds) != len(kind.ways):
+        wanted = f"{len(kind.sizes)} sizes: {len(kind.ways)} seconds"
+        raise UserError(f"{where}: work.{kind.name}: {line.strip()[:60]!r} is not {wanted}; {_FIX}")
+    return row
+
+
+def _left_out(root: Node) -> dict[str, Node]:
+    return _mapping(_child(root, "left_out")) if "left_out" in _mapping(root) else {}
+
+
+def _mapping(node: Node) -> dict[str, Node]:
+    if not isinstance(node.value, dict):
+        raise UserError(f"{node.where}: must be a mapping; {_FIX}")
+    return node.value
+
+
+def _list(node: Node) -> list[Node]:
+    if not isinstance(node.value, list):
+        raise UserError(f"{node.where}: must be a list of numbers; {_FIX}")
+    return node.value
+
+
+def _child(node: Node, name: str) -> Node:
+    mapping = _mapping(node)
+    if name not in mapping:
+        raise UserError(f"{node.where}: {name} is missing; {_FIX}")
+    return mapping[name]
+
+
+def _text(node: Node, name: str) -> str:
+    child = _child(node, name)
+    if not isinstance(child.value, str) or not child.value.isprintable():
+        raise UserError(f"{child.where}: {name}: must be text; {_FIX}")
+    return child.value
+
+
+def _number(node: Node, least: float = 1e-12) -> float:
+    try:
+        value = float(node.value) if isinstance(node.value, str) else math.nan
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and least <= value <= 1e18):
+        raise UserError(f"{node.where}: {str(node.value)[:40]!r} is not a number between {least:g} and 1e18; {_FIX}")
+    return value

@@ -1,0 +1,137 @@
+"""DLIO's tuning on emulated tiers: the studies, their tier, and what comes of them.
+
+The tier is Lustre of the known system `theta`, with its stripes; where each of its rates comes from, or that it is assumed, is in that system's file. All rates
+are divided by SLOWER and all latencies multiplied by it: ratios of times stay, and a small machine keeps up. Chosen, not published: that factor, two
+nodes with a rank each instead of eight with four, 64 samples or so for each of them, batches of 32 or 64, and samples that compress to a half.
+"""
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cache
+
+from tierscope.analysis.statistics import Interval
+from tierscope.commands.analyze import analyze
+from tierscope.errors import UserError
+from tierscope.measure.crews import Crews
+from tierscope.measure.run import run_study
+from tierscope.spec.load import parse_study
+from tierscope.spec.study import Study, Tier
+from tierscope.watch import Silent
+
+SLOWER = 4.0
+_WORKLOAD = """
+study: tuning
+repetitions: {REPETITIONS}
+workload:
+  dataset: {DATASET}
+  reader: {READER}
+  train: {epochs: 2}
+system: {preset: theta, nodes: 2, ranks_per_node: 1, tiers: {lfs: {path: "{out}/tiers/lfs/{node}"}}}
+sweep: {SWEEP}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TunedPoint:
+    """`epoch`: seconds."""
+
+    value: float | str
+    epoch: Interval
+    payload_bytes: float
+
+    @property
+    def bandwidth(self) -> float:
+        return self.payload_bytes / self.epoch.median
+
+
+@dataclass(frozen=True, slots=True)
+class TunedSweep:
+    """Points in the order of the values."""
+
+    key: str
+    points: tuple[TunedPoint, ...]
+
+    @property
+    def best(self) -> TunedPoint:
+        return min(self.points, key=lambda point: point.epoch.median)
+
+    def at(self, value: float | str) -> TunedPoint:
+        return next(point for point in self.points if point.value == value)
+
+    def gain(self, before: float | str, after: float | str) -> float:
+        return self.at(before).epoch.median / self.at(after).epoch.median
+
+    def gain_text(self, before: float | str, after: float | str) -> str:
+        """With what the intervals of both allow."""
+        old, new = self.at(before).epoch, self.at(after).epoch
+        spread = f", {old.low / new.high:.2f}–{old.high / new.low:.2f}" if old.n > 1 else ""
+        return f"{self.gain(before, after):.2f}× (n={old.n}{spread})"
+
+
+@cache
+def theta_tier() -> Tier:
+    """Theta's Lustre in slow motion."""
+    study = parse_study(_filled("{num_files_train: 2, record_length_bytes: 1}", "{}", "{}", 1), "theta")
+    tier = study.system.tiers[-1]
+    return replace(
+        tier,
+        emulate=True,
+        **{
+            name: value * factor
+            for names, factor in ((_RATES, 1 / SLOWER), (_LATENCIES, SLOWER))
+            for name in names
+            if (value := getattr(tier, name))
+        },
+    )
+
+
+_RATES = ("metadata_ops", "read_ops", "bandwidth", "node_bandwidth")
+_LATENCIES = ("metadata_latency", "latency")
+
+
+def _filled(dataset: str, reader: str, sweep: str, repetitions: int) -> str:
+    given = {"DATASET": dataset, "READER": reader, "SWEEP": sweep, "REPETITIONS": str(repetitions)}
+    text = _WORKLOAD
+    for name, words in given.items():
+        text = text.replace(f"{{{name}}}", words)
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRequest:
+    """What to measure: a dataset and a reader as YAML, and the values of one key. `cached`: on a plain directory whose files stay in memory."""
+
+    dataset: str
+    reader: str
+    key: str
+    values: Sequence[str]
+    cached: bool = False
+
+    def study(self, repetitions: int) -> Study:
+        sweep = f"{{{self.key}: [{', '.join(self.values)}]}}"
+        study = parse_study(_filled(self.dataset, self.reader, sweep, repetitions), "a study of tierscope reproduce")
+        tier = replace(theta_tier(), emulate=not self.cached)
+        return replace(study, system=replace(study.system, tiers=(tier,)))
+
+
+def measure(request: SweepRequest, repetitions: int) -> TunedSweep:
+    study = request.study(repetitions)
+    with tempfile.TemporaryDirectory(prefix="tierscope-") as folder, closing(Crews()) as crews:
+        out = os.path.join(folder, "out")
+        store = run_study(study, out, crews, Silent())
+        analysis = analyze(out, store=store)
+    payload = study.workload.dataset.samples * study.workload.dataset.record_length_bytes
+    points = []
+    for point in analysis.breakdown.summary:
+        if point.epoch is None:
+            raise UserError("a study of tierscope reproduce has no epoch times; run it again")
+        (value,) = _values(point.sweep)
+        points.append(TunedPoint(value, point.epoch, payload))
+    return TunedSweep(request.key, tuple(points))
+
+
+def _values(sweep: Mapping[str, object]) -> list[float | str]:
+    return [value if isinstance(value, int | float | str) else str(value) for value in sweep.values()]

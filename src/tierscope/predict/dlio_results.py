@@ -1,0 +1,77 @@
+"""Result trees of DLIO and `mlpstorage`: every `summary.json` below a folder is a run, the `*_per_epoch_stats.json` beside it has its epochs' seconds."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tierscope.errors import UserError
+from tierscope.plain_files import read_plain
+from tierscope.predict.measured_table import MeasuredTable, Row, table_of
+
+_SUMMARY = "summary.json"
+_PER_EPOCH = "_per_epoch_stats.json"
+_MOST_BYTES, _MOST_RUNS, _MOST_FOLDERS = 16 << 20, 10_000, 100_000
+_NAMES = {"num_accelerators": "accelerators", "num_hosts": "hosts", "num_files_train": "files"}
+
+
+def read_results(folder: str) -> MeasuredTable:
+    """All runs below a folder as a table; runs of as many accelerators are repetitions."""
+    rows = [(number, row) for number, row in enumerate(_rows(folder), start=1)]
+    if not rows:
+        raise UserError(
+            f"{folder}: contains no {_SUMMARY} of DLIO; name the results of mlpstorage or DLIO, or a CSV file"
+        )
+    return table_of(folder, rows)
+
+
+def _rows(folder: str) -> Iterator[Row]:
+    runs = 0
+    for number, (place, folders, files) in enumerate(os.walk(folder)):
+        if number > _MOST_FOLDERS or runs > _MOST_RUNS:
+            raise UserError(f"{folder}: contains too many directories or runs; name a part of it")
+        folders.sort()
+        if _SUMMARY in files and (row := _run(place, sorted(files))):
+            runs += 1
+            yield row
+
+
+def _run(place: str, files: list[str]) -> Row | None:
+    path = os.path.join(place, _SUMMARY)
+    summary = _document(path)
+    metric = summary.get("metric")
+    if not isinstance(metric, dict) or "num_accelerators" not in summary:
+        return None  # of another program, or of a run without training
+    row = {ours: _text(summary.get(theirs)) for theirs, ours in _NAMES.items()}
+    row["au_percent"] = _text(metric.get("train_au_mean_percentage"))
+    row["mbps"] = _text(metric.get("train_io_mean_MB_per_second"))
+    row["samples_per_s"] = _text(metric.get("train_throughput_mean_samples_per_second"))
+    row["epoch_seconds"] = _epochs(place, files)
+    row["path"] = path
+    return {name: text for name, text in row.items() if text} | {"accelerators": row["accelerators"]}
+
+
+def _epochs(place: str, files: list[str]) -> str:
+    """Seconds of every epoch of the first rank, as the table has them."""
+    name = next((name for name in files if name.endswith(_PER_EPOCH)), None)
+    if name is None:
+        return ""
+    epochs = _document(os.path.join(place, name))
+    numbered = sorted((int(key), value) for key, value in epochs.items() if key.isascii() and key.isdigit())
+    seconds = [_text(value.get("duration")) for _, value in numbered if isinstance(value, dict)]
+    return " ".join(text for text in seconds if text)
+
+
+def _document(path: str) -> Mapping[str, Any]:
+    try:
+        document = json.loads(read_plain(path, _MOST_BYTES, follow=True))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise UserError(f"{path}: is not JSON; copy it again from where it was written, or remove it") from None
+    return document if isinstance(document, dict) else {}
+
+
+def _text(value: object) -> str:
+    """A number, or one in a text, as DLIO has durations; empty: nothing."""
+    return "" if value is None or isinstance(value, bool | list | dict) else str(value)

@@ -1,0 +1,194 @@
+"""What a calibration cannot tell of a point: asked for all the same, it gets bounds and the reason, never a plain number.
+
+another size   files of one size were measured: how much of a read's time is its bytes' is anyone's guess, between nothing and all of it
+latency        a faster server is asked for, and much of the time was fitted as latency: a client's, which stays, or a server's
+crowd          another number of ranks than was measured, and waiting that was fitted as a queue's may be each rank's own
+at least       nobody ever waited for a station, so that nothing is known of its rate above; and at this point it makes a difference
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tierscope.plan.reading import Reading
+from tierscope.plan.stations import stations_of
+from tierscope.predict import bound
+from tierscope.predict.outcome import Outcome
+from tierscope.predict.rates import RATES
+from tierscope.predict.saves import SavePlan
+from tierscope.predict.spread import floor_seconds
+from tierscope.spec.figures import number_keys, numbers
+from tierscope.spec.known import KnownSystem
+from tierscope.spec.study import Study, System, Tier
+from tierscope.units import format_bytes
+
+_MATTERS = 1.15  # times as long with some of the draws as with others
+_FASTER = 1.1  # times the fitted bandwidth: another server
+_GOES_WITH = 0.5  # correlation
+_LEAST_DRAWS = 8
+_SEED = 0x1DE7
+
+
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """What low and high may be of the simulated time, and why; no reason: all that is asked is known."""
+
+    reasons: tuple[str, ...] = ()
+    low: float = 1.0
+    high: float = 1.0
+
+
+def identify(
+    study: Study,
+    known: KnownSystem | None,
+    reading: Reading,
+    outcome: Outcome,
+    systems: Sequence[System],
+    saves: SavePlan | None = None,
+) -> Identified:
+    """Of one simulated point; `systems`: the study's own with rates drawn from their uncertainty; `saves`: its checkpoints."""
+    if known is None:
+        return Identified()
+
+    def floor(system: System) -> float:
+        return floor_seconds(study, system, reading, outcome, saves)
+
+    here = floor(study.system)
+    if not here:
+        return Identified()
+    reasons, ends = [], [1.0]
+    measured = known.measured
+    read_bytes = reading.read_bytes
+    if measured is not None and measured.is_other_size(read_bytes):
+        size = measured.read_bytes[0]
+        reasons.append(
+            f"reads of {format_bytes(round(read_bytes))}, but the system was calibrated only with reads of {format_bytes(round(size))}"
+        )
+        for other in (_by_operation, _by_bytes):
+            tiers = tuple(other(tier, size) for tier in study.system.tiers)
+            ends.append(floor(replace(study.system, tiers=tiers)) / here)
+    for tier, shorter in _with_shorter_latencies(study.system, known):
+        share = floor(shorter) / here
+        if share < 1 / _MATTERS:
+            reasons.append(
+                f"much of {tier}'s time was fitted as latency, and whether a faster server shortens it is unknown"
+            )
+            ends += [share, floor(_as_fitted(study.system, known, tier)) / here]
+    open_ended = _open_ended(known, systems, floor)
+    if not open_ended and measured is not None and measured.is_other_crowd(study.system.ranks):
+        open_ended, other_ends = _crowded(study, known, reading, outcome, systems)
+        ends += other_ends
+    reasons += open_ended
+    return Identified(tuple(reasons), min(ends), max(ends))
+
+
+def _open_ended(known: KnownSystem, systems: Sequence[System], floor: Callable[[System], float]) -> list[str]:
+    """Rates that are only known to be at least something, where the draws are far apart and go with them. The interval has them already."""
+    paths = _at_least(known)
+    if not paths or len(systems) < _LEAST_DRAWS:
+        return []
+    seconds = np.log([max(floor(system), 1e-12) for system in systems])
+    low, high = np.quantile(seconds, [0.1, 0.9])
+    if high - low < np.log(_MATTERS):
+        return []
+    values = [numbers(system) for system in systems]
+    figures = []
+    for path in paths:
+        drawn = np.log([float(of_system.get(path) or 1.0) for of_system in values])
+        if drawn.std() and abs(float(np.corrcoef(drawn, seconds)[0, 1])) > _GOES_WITH:
+            figures.append(_only_at_least(known, path))
+    return figures
+
+
+def _crowded(
+    study: Study, known: KnownSystem, reading: Reading, outcome: Outcome, systems: Sequence[System]
+) -> tuple[list[str], list[float]]:
+    """Another number of ranks than was measured: waiting that was fitted as a queue's may be each rank's own, and the other way round.
+
+    By mean values of those draws in which a rate is lowest and highest: queues may matter where no station is the bound.
+    """
+    if outcome.copies is not None or len(systems) < _LEAST_DRAWS:
+        return [], []
+
+    def seconds(system: System) -> float:
+        counts = outcome.ops[:, :, :2], outcome.nbytes[:, :, :2], outcome.samples or 1
+        stations = stations_of(system, study.seed)
+        return float(bound.simulate_counts(study, stations, reading, counts, np.random.default_rng(_SEED)).io.max())
+
+    here, reasons, ends = seconds(study.system), list[str](), list[float]()
+    for path in _at_least(known) if here else ():
+        drawn = [numbers(system).get(path) or 0.0 for system in systems]
+        shares = [seconds(systems[int(place)]) / here for place in (np.argmin(drawn), np.argmax(drawn))]
+        if max(shares) > _MATTERS * min(shares):
+            reasons.append(_only_at_least(known, path))
+            ends += shares
+    return reasons, ends
+
+
+def _at_least(known: KnownSystem) -> list[str]:
+    return [path for path, figure in known.figures.items() if figure.kind == "fitted" and figure.high is None]
+
+
+def _only_at_least(known: KnownSystem, path: str) -> str:
+    kind = number_keys(known.system)[path].kind
+    return f"{path.removeprefix('tiers.')} is only known to be at least {kind.format(float(f'{known.figures[path].low:.3g}'))}"
+
+
+def _with_shorter_latencies(system: System, known: KnownSystem) -> Iterator[tuple[str, System]]:
+    """Of tiers that are faster than was fitted: the system with latencies that are as much shorter. A client's would stay, a server's would not."""
+    fitted = {tier.name: tier for tier in known.system.tiers}
+    for tier in system.tiers if known.measured is not None else ():
+        was = fitted[tier.name].bandwidth if tier.name in fitted else None
+        if was and tier.bandwidth and tier.bandwidth > _FASTER * was:
+            factor = was / tier.bandwidth
+            other = replace(tier, latency=tier.latency * factor, metadata_latency=tier.metadata_latency * factor)
+            yield (
+                tier.name,
+                replace(system, tiers=tuple(other if listed is tier else listed for listed in system.tiers)),
+            )
+
+
+def _as_fitted(system: System, known: KnownSystem, name: str) -> System:
+    """The tier as slow as it was: what streams are limited to is no faster on a faster server."""
+    was = {tier.name: tier for tier in known.system.tiers}[name]
+    rates = {key: getattr(was, key) for key in RATES}
+    tiers = tuple(replace(tier, **rates) if tier.name == name else tier for tier in system.tiers)
+    return replace(system, tiers=tiers)
+
+
+def _by_operation(tier: Tier, size: float) -> Tier:
+    """All of a read's time is its own, none its bytes': the same for reads of this size."""
+    if not tier.bandwidth:
+        return tier
+    seconds = size / tier.bandwidth + (1 / tier.read_ops if tier.read_ops else 0.0)
+    opened = tier.open_bytes / tier.bandwidth
+    extra = 1 / opened if opened and not tier.metadata_ops else tier.metadata_ops
+    return replace(tier, bandwidth=None, read_ops=1 / seconds, metadata_ops=extra, open_bytes=0)
+
+
+def _by_bytes(tier: Tier, size: float) -> Tier:
+    """All of it is the bytes': what is taken for an open, too, may be a part of reading that waits on the same link."""
+    if not tier.bandwidth:
+        return tier
+    seconds = (size + tier.open_bytes) / tier.bandwidth + (1 / tier.read_ops if tier.read_ops else 0.0)
+    if tier.metadata_ops:
+        seconds += tier.servers / tier.metadata_servers / tier.metadata_ops
+    alone = seconds + tier.latency + tier.metadata_latency
+    return replace(tier, bandwidth=size / seconds, stream_bandwidth=size / alone, read_ops=None, open_bytes=0)
+
+
+def model_error(study: Study, known: KnownSystem | None, reading: Reading) -> float:
+    """Of the model at this point: the system's own within what was calibrated, more the further away."""
+    error = study.system.model_error
+    if known is None or known.measured is None or not error:
+        return error
+    read_bytes = reading.read_bytes
+    base, ours = numbers(known.system), numbers(study.system)
+    changed = [ours[path] / base[path] for path in known.figures if base.get(path) and ours.get(path)]  # type: ignore[operator]
+    return error * known.measured.times_the_error(
+        read_bytes,
+        study.system.ranks,
+        study.placement.cache_rate,
+        max([1.0, *changed, *(1 / factor for factor in changed)]),
+    )

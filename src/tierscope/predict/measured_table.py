@@ -1,0 +1,272 @@
+"""A table of published measurements: what training on some ranks took, as figures that a simulation has too.
+
+A CSV with a header. Columns by these names (case and spaces do not matter); others are kept for choosing rows only:
+
+    ranks              ranks, n_ranks, accelerators, num_accelerators, accelerators_or_ranks, processes
+    nodes              nodes, hosts, num_hosts, clients; or ranks_per_node, acc_per_host, ppn. Without either: one node
+    first batch        first_batch_mean_s, first_load_mean_s; first_batch_max_s, first_load_max_s: seconds, mean and max over ranks
+    AU                 au_percent, au_mean, au_mean_pct, metric_au_pct, train_au_mean_percentage: percent; au_share: of 1. DLIO's AU
+    epoch              epoch_seconds, epoch_s, epoch_or_ckpt_seconds: several with spaces between them; the first of several is special and left out
+    throughput         bytes_per_second; mbps, mbps_mean (MB of 2**20 bytes, as DLIO and MLPerf Storage have it); samples_per_s
+    of the study       files, num_files_train; steps, steps_per_epoch; read_threads; batch_size; provisioned_mbps (10**6 bytes, of all storage together)
+
+Rows with the same ranks, nodes and settings are repetitions: their mean is taken, and its standard error kept.
+"""
+
+import csv
+import io
+import math
+import re
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tierscope.errors import UserError
+from tierscope.plain_files import read_plain
+from tierscope.units import closest
+
+FIRST_MEAN, FIRST_MAX, SHARE, EPOCH, THROUGHPUT, SAMPLES = (
+    "first_batch_mean_seconds",
+    "first_batch_max_seconds",
+    "au",
+    "epoch_seconds",
+    "bytes_per_second",
+    "samples_per_second",
+)
+FIGURES = (FIRST_MEAN, FIRST_MAX, SHARE, EPOCH, THROUGHPUT, SAMPLES)
+MOST_BYTES, MOST_ROWS = 32 << 20, 100_000
+_RANKS = ("ranks", "n_ranks", "accelerators", "num_accelerators", "accelerators_or_ranks", "processes")
+_NODES = ("nodes", "hosts", "num_hosts", "clients")
+_EACH = ("ranks_per_node", "acc_per_host", "ppn")
+_COLUMNS: dict[str, tuple[tuple[str, float], ...]] = {  # figure → names of columns, and what one of their unit is of ours
+    FIRST_MEAN: (("first_batch_mean_s", 1), ("first_batch_mean_seconds", 1), ("first_load_mean_s", 1)),
+    FIRST_MAX: (("first_batch_max_s", 1), ("first_batch_max_seconds", 1), ("first_load_max_s", 1)),
+    SHARE: (
+        *((name, 0.01) for name in ("au_percent", "au_mean", "au_mean_pct", "metric_au_pct", "train_au_mean_percentage")),
+        ("au_share", 1),
+    ),
+    EPOCH: (("epoch_seconds", 1), ("epoch_s", 1), ("epoch_or_ckpt_seconds", 1)),
+    THROUGHPUT: (("bytes_per_second", 1), ("mbps", 2.0**20), ("mbps_mean", 2.0**20)),
+    SAMPLES: (("samples_per_s", 1), ("samples_per_second", 1)),
+}  # fmt: skip
+SETTINGS = {
+    "files": "workload.dataset.num_files_train",
+    "num_files_train": "workload.dataset.num_files_train",
+    "read_threads": "workload.reader.read_threads",
+    "batch_size": "workload.reader.batch_size",
+    "steps": "steps",
+    "steps_per_epoch": "steps",
+    "steps_per_epoch_or_ckpt": "steps",
+    "provisioned_mbps": "provisioned",
+}
+_UNCLEAR = {  # names that people write → what they leave open
+    "au": "its unit; name it au_percent (90) or au_share (0.9)",
+    "seconds": "of what; name it epoch_seconds, first_batch_mean_s or first_batch_max_s",
+    "bandwidth": "its unit; name it bytes_per_second, or mbps (MB of 2**20 bytes)",
+    "throughput": "its unit; name it bytes_per_second, mbps (MB of 2**20 bytes) or samples_per_s",
+}
+_NOT_TOLD_APART = ("path", "file", "config", "run", "date", "note", "notebook")  # name a row, not a system
+_CONDITION = re.compile(r"\s*([^<>=!]+?)\s*(<=|>=|!=|=|<|>)\s*(.*?)\s*", re.DOTALL)
+_MOST = 1e18
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredFigures:
+    """What was measured with so many ranks: figure → mean and its standard error (0: of one row). `settings`: keys of the study, or `steps`, `provisioned`."""
+
+    nodes: int
+    ranks: int
+    figures: Mapping[str, tuple[float, float]]
+    settings: Mapping[str, int]
+    rows: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.ranks} ranks on {self.nodes} nodes" if self.nodes > 1 else f"{self.ranks} ranks"
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredTable:
+    """All of a table that was chosen, fewest ranks first."""
+
+    name: str
+    points: tuple[MeasuredFigures, ...]
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        return tuple(figure for figure in FIGURES if any(figure in point.figures for point in self.points))
+
+
+Row = Mapping[str, str]
+
+
+def read_table(path: str, where: Sequence[str] = ()) -> MeasuredTable:
+    """A CSV file; `where`: COLUMN=VALUE, also with <=, >=, <, > and !=."""
+    return table_of(path, rows_of(path), where)
+
+
+def rows_of(path: str) -> list[tuple[int, Row]]:
+    """Line numbers and cells by the column's name in small letters."""
+    try:
+        text = read_plain(path, MOST_BYTES, follow=True).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: is not UTF-8 text; use a CSV file") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}; use a CSV file of measurements") from None
+    lines = csv.reader(io.StringIO(text))
+    try:
+        header = [_plain(name) for name in next(lines, [])]
+        rows: list[tuple[int, Row]] = []
+        for cells in lines:
+            if len(rows) == MOST_ROWS:
+                raise UserError(f"{path}: has more than {MOST_ROWS:,} rows; use fewer")
+            if any(cell.strip() for cell in cells):
+                rows.append((lines.line_num, dict(zip(header, (cell.strip() for cell in cells), strict=False))))
+    except csv.Error as error:
+        raise UserError(f"{path}: line {lines.line_num}: {error}; use a CSV file") from None
+    return rows
+
+
+def _plain(name: str) -> str:
+    return "_".join(name.strip().lower().split())
+
+
+def table_of(name: str, rows: Sequence[tuple[int, Row]], where: Sequence[str] = ()) -> MeasuredTable:
+    _refuse_missing_columns(name, rows)
+    chosen = [(line, row) for line, row in rows if all(_holds(name, row, condition) for condition in where)]
+    if not chosen:
+        raise UserError(f"{name}: no row is left{f' by --where {where[0]}' if where else ''}; choose others")
+    groups: dict[tuple[object, ...], list[tuple[int, Row]]] = {}
+    for line, row in chosen:
+        nodes, ranks = _shape(name, line, row)
+        groups.setdefault((ranks, nodes, *sorted(_settings(name, line, row).items())), []).append((line, row))
+    points = sorted((_point(name, group) for group in groups.values()), key=lambda point: (point.ranks, point.nodes))
+    return MeasuredTable(name, tuple(point for point in points if point.figures))
+
+
+def _refuse_missing_columns(name: str, rows: Sequence[tuple[int, Row]]) -> None:
+    columns = set(rows[0][1]) if rows else set()
+    if not columns & set(_RANKS):
+        raise UserError(f"{name}: has no column with the number of ranks; add one of {', '.join(_RANKS)}")
+    known = [column for columns in _COLUMNS.values() for column, _ in columns]
+    unclear = [column for column in _UNCLEAR if column in columns]
+    if unclear and not columns & set(known):
+        raise UserError(f"{name}: column {unclear[0]} does not say {_UNCLEAR[unclear[0]]}")
+    if not columns & set(known):
+        raise UserError(f"{name}: has no column with a measurement; add one of {', '.join(known)}")
+
+
+def _holds(name: str, row: Row, condition: str) -> bool:
+    match = _CONDITION.fullmatch(condition)
+    if match is None:
+        raise UserError(f"--where {condition}: must be COLUMN=VALUE, also with <=, >=, <, > or !=")
+    column, sign, value = _plain(match[1]), match[2], match[3]
+    if column not in row:
+        guess = closest(column, row)
+        raise UserError(
+            f"--where {condition}: {name} has no column {column}; {f'did you mean {guess}?' if guess else 'columns: ' + ', '.join(row)}"
+        )
+    cell = row[column]
+    numbers = _number(cell), _number(value)
+    if sign in ("=", "!="):
+        same = numbers[0] == numbers[1] if None not in numbers else cell == value
+        return same == (sign == "=")
+    if numbers[1] is None:
+        raise UserError(f"--where {condition}: {value} is not a number; use = or !=")
+    if numbers[0] is None:
+        return False
+    less, equal = numbers[0] < numbers[1], numbers[0] == numbers[1]
+    return {"<": less, "<=": less or equal, ">": not less and not equal, ">=": not less}[sign]
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and abs(value) <= _MOST else None
+
+
+def _whole(name: str, line: int, row: Row, columns: Sequence[str]) -> int | None:
+    """The first of these columns that says something; None: none does."""
+    for column in columns:
+        if text := row.get(column, ""):
+            number = _number(text)
+            if number is None or number != int(number) or not 1 <= number <= 10**12:
+                raise UserError(f"{name}: line {line}: {column} = {text}; must be a whole number above 0")
+            return int(number)
+    return None
+
+
+def _shape(name: str, line: int, row: Row) -> tuple[int, int]:
+    ranks, nodes, per_node = (_whole(name, line, row, columns) for columns in (_RANKS, _NODES, _EACH))
+    if ranks is None:
+        raise UserError(f"{name}: line {line}: has no number of ranks; fill in one of {', '.join(_RANKS)}")
+    nodes = nodes or (-(-ranks // per_node) if per_node else 1)
+    if ranks % nodes:
+        raise UserError(
+            f"{name}: line {line}: {ranks} ranks cannot be spread evenly over {nodes} nodes; correct one of them"
+        )
+    return nodes, ranks
+
+
+def _settings(name: str, line: int, row: Row) -> dict[str, int]:
+    settings = {}
+    for column, key in SETTINGS.items():
+        text = row.get(column, "")
+        if _number(text) is not None and (value := _whole(name, line, row, (column,))) is not None:
+            settings[key] = value
+    return settings
+
+
+def _point(name: str, group: Sequence[tuple[int, Row]]) -> MeasuredFigures:
+    _refuse_mixed(name, group)
+    line, row = group[0]
+    nodes, ranks = _shape(name, line, row)
+    values: dict[str, list[float]] = {}
+    for row_line, cells in group:
+        for figure, value in _values(name, row_line, cells):
+            values.setdefault(figure, []).append(value)
+    figures = {figure: (statistics.fmean(samples), _error(samples)) for figure, samples in values.items()}
+    return MeasuredFigures(nodes, ranks, figures, _settings(name, line, row), len(group))
+
+
+def _error(values: Sequence[float]) -> float:
+    return statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+
+
+def _refuse_mixed(name: str, group: Sequence[tuple[int, Row]]) -> None:
+    """Repetitions are of one system: where a column of words differs, they are of several."""
+    for column in group[0][1]:
+        texts = sorted({row.get(column, "") for _, row in group})
+        words = [text for text in texts if text and any(_number(part) is None for part in text.split())]
+        if len(words) > 1 and column not in _NOT_TOLD_APART:
+            raise UserError(
+                f"{name}: rows with the same ranks have {column} {words[0]} and {words[1]}; they would be averaged: choose one with --where {column}={words[0]}"
+            )
+
+
+def _values(name: str, line: int, row: Row) -> Iterator[tuple[str, float]]:
+    """Every figure of a row in our units, each checked; the first column that has it counts."""
+    for figure, columns in _COLUMNS.items():
+        for column, unit in columns:
+            if text := row.get(column, ""):
+                yield figure, _value(name, line, column, text, figure) * unit
+                break
+    if row.get("throughput_unit", "").lower() in ("mib/s", "gib/s") and (text := row.get("throughput", "")):
+        unit = {"mib/s": 2.0**20, "gib/s": 2.0**30}[row["throughput_unit"].lower()]
+        yield THROUGHPUT, _value(name, line, "throughput", text, THROUGHPUT) * unit
+
+
+def _value(name: str, line: int, column: str, text: str, figure: str) -> float:
+    numbers = [_number(part) for part in text.split()] if figure == EPOCH else [_number(text)]
+    known = [number for number in numbers if number is not None]
+    if not known or len(known) < len(numbers) or min(known) <= 0:
+        raise UserError(f"{name}: line {line}: {column} = {text[:80]}; must be a number above 0")
+    value = statistics.fmean(known[1:] or known)
+    most = {"au_share": 1.0}.get(column, 100.0)
+    if figure == SHARE and value > most:
+        raise UserError(
+            f"{name}: line {line}: {column} = {text}; AU cannot be above {most:g}{' %' if most > 1 else ''}"
+        )
+    return value

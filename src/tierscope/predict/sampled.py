@@ -1,0 +1,180 @@
+"""Simulate an epoch of any size: its counts in full, and a part of its operations (sampled_schedule.py) for how far the bound is off.
+
+How many operations of which tier each rank has is drawn at full size, as the shuffle would deal them, and the bound tells what becomes of every
+rank: so the slowest of all comes from its own counts, never from the luck of the few operations that were simulated. By events, a part
+of the epoch is simulated twice, with the engine and with the bound; what one says of the other there corrects the bound of the whole.
+
+What servers have to begin with (the stock of their credit) belongs to the whole epoch: a part begins without, and the bound says what it brings.
+"""
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from tierscope.plan.permutation import IndexArray
+from tierscope.plan.plan import Plan
+from tierscope.plan.reading import Reading
+from tierscope.plan.stations import Stations, stations_of
+from tierscope.predict import bound, events
+from tierscope.predict.outcome import FloatArray, Outcome
+from tierscope.predict.sampled_schedule import Part, sampled
+from tierscope.predict.saved_epoch import with_saves
+from tierscope.predict.schedule import stay_open
+from tierscope.spec.study import Study
+
+_TINY = 1e-300
+
+
+def simulate_sampled(
+    study: Study,
+    stations: Stations,
+    reading: Reading,
+    plan: Plan,
+    epoch: int,
+    options: events.EventOptions | None,
+    saving: events.Saving | None = None,
+) -> Outcome:
+    """`options`: of the engine; None: by the bound alone. `saving`: by the bound in any case. Steps are not kept, `sampling_error` is that of the part."""
+    outcome = _simulated(study, stations, reading, plan, epoch, options, saving)
+    return outcome if saving is None else with_saves(study, stations, outcome, saving)
+
+
+def _simulated(
+    study: Study,
+    stations: Stations,
+    reading: Reading,
+    plan: Plan,
+    epoch: int,
+    options: events.EventOptions | None,
+    saving: events.Saving | None,
+) -> Outcome:
+    """Without what is saved."""
+    part = sampled(study, plan, reading, epoch)
+    rng = np.random.default_rng((study.seed, epoch))
+    ops, nbytes = _counts(plan, reading, part, rng)
+    counts, again = (ops, nbytes, plan.order.samples_per_rank), copy.deepcopy(rng)
+    whole = bound.simulate_counts(study, stations, reading, counts, rng, saving)
+    whole = replace(whole, hit_rate=float((part.schedule.tiers < len(stations.tiers) - 1).mean()))
+    if options is None:
+        return whole
+    spent = stations.with_stock(0.0)
+    settled = whole if spent is stations else bound.simulate_counts(study, spent, reading, counts, again, saving)
+    parts_stations = stations_of(part.study.system, study.seed).with_stock(0.0)
+    engine = events.simulate(part.study, parts_stations, reading, part.schedule, options)
+    beside = bound.simulate(part.study, parts_stations, reading, part.schedule)
+    assert engine.steps is not None  # a part is small enough to keep them
+    reader = study.workload.reader
+    ahead = reader.prefetch_size if reader.read_threads else 0
+    first = engine if spent is stations else _beginning(part, reading, options, study.seed, ahead)
+    steps, reads = _Series(engine.steps[:, :, 1:], plan.steps, ahead), _Series(engine.steps[:, :, :1], plan.steps, 0)
+    slower = reads.growth / (float(settled.io.mean()) / float(beside.io.mean()))
+    longer = steps.growth / (float(settled.seconds.mean()) / float(beside.seconds.mean()))
+    sizes = part.schedule.sizes
+    whole = _varied(whole, plan, sizes, rng)
+    level = _mean if sizes is not None else _longest  # the sizes of a part's few samples are its luck
+    seconds = whole.seconds * longer * (level(engine.seconds) / level(beside.seconds))
+    return replace(
+        whole,
+        busy=whole.busy * slower * _factors(engine.busy, beside.busy, level),
+        wall=whole.wall * slower * _factors(engine.wall, beside.wall, level),
+        seconds=seconds,
+        stall=np.maximum(0.0, seconds - whole.compute),
+        first_batch=_first_batch(whole, first, beside),
+        sampled_share=min(1.0, int(engine.ops.sum()) / int(ops.sum())),
+        sampling_error=steps.error,
+    )
+
+
+def _counts(plan: Plan, reading: Reading, part: Part, rng: np.random.Generator) -> tuple[IndexArray, IndexArray]:
+    """Operations and bytes by (rank, tier, kind): how many samples of each rank are on which tier, as a shuffle would deal them."""
+    order, tiers = plan.order, len(part.study.system.tiers)
+    here = np.stack([part.schedule.tiers == tier for tier in range(tiers)])
+    counts = here.sum(axis=(1, 2))
+    kept = stay_open(part.study)
+    opened = (
+        part.schedule.opens[:, 1:] if kept else part.schedule.opens
+    )  # the first is one of the epoch, not of a part of it
+    opens = (here[:, :, int(kept) :] & opened).sum(axis=(1, 2)) / np.maximum(1, counts)  # of a sample
+    shares = _shares(plan, counts / counts.sum())
+    whole_files = order.group_ranks < order.ranks or order.walk != "samples"  # are dealt, not samples one by one
+    together = order.samples_per_file if whole_files else 1
+    samples = order.samples_per_rank
+    dealt = rng.multinomial(samples // together, shares, size=plan.ranks) * together
+    dealt[:, -1] += samples - dealt.sum(axis=1)
+    reads = np.rint(dealt * reading.reads_per_sample).astype(np.int64)
+    ops = np.stack([np.rint(dealt * opens).astype(np.int64), reads], axis=2)
+    ops[:, -1, 0] += kept
+    nbytes = np.stack([np.zeros_like(dealt), dealt * reading.sample_bytes], axis=2)
+    return ops, nbytes
+
+
+def _shares(plan: Plan, drawn: FloatArray) -> FloatArray:
+    """Of samples by tier: those of a fixed placement are known, others are as found in the part."""
+    bounds = plan.placement.bounds
+    known = np.diff([0, *bounds]) / plan.placement.files
+    return known if np.abs(known - drawn).max() < 0.05 and len(known) == len(drawn) else drawn
+
+
+def _first_batch(whole: Outcome, engine: Outcome, bound: Outcome) -> FloatArray | None:
+    """All ranks begin at once, however long the epoch is: what the engine says of the slowest, for all."""
+    if whole.first_batch is None or engine.first_batch is None or bound.first_batch is None:
+        return whole.first_batch
+    return whole.first_batch * (float(engine.first_batch.max()) / max(float(bound.first_batch.max()), _TINY))
+
+
+def _beginning(part: Part, reading: Reading, options: events.EventOptions, seed: int, ahead: int) -> Outcome:
+    """The first batches of a part, with all that servers have to begin with."""
+    samples = 2 * (1 + ahead) * part.study.workload.reader.batch_size
+    stations = stations_of(part.study.system, seed)
+    return events.simulate(part.study, stations, reading, part.schedule.some(0, samples), options)
+
+
+def _mean(of_ranks: FloatArray) -> float:
+    return float(of_ranks.mean())
+
+
+def _longest(of_ranks: FloatArray) -> float:
+    return float(of_ranks.max())
+
+
+def _varied(whole: Outcome, plan: Plan, sizes: FloatArray | None, rng: np.random.Generator) -> Outcome:
+    """Where samples differ in size, so do the sums of ranks."""
+    if sizes is None:
+        return whole
+    scatter = float(sizes.std()) / math.sqrt(plan.order.samples_per_rank)
+    variation = np.maximum(0.0, rng.normal(1.0, scatter, len(whole.seconds)))
+    stall = whole.stall * variation
+    classes = variation[:, None, None]
+    return replace(
+        whole,
+        busy=whole.busy * classes,
+        wall=whole.wall * classes,
+        stall=stall,
+        seconds=whole.seconds - whole.stall + stall,
+    )
+
+
+def _factors(engine: FloatArray, bound: FloatArray, level: Callable[[FloatArray], float]) -> FloatArray:
+    """By (tier, kind): what the engine says of what the bound says; of the slowest rank (or the mean) in all, of others class by class."""
+    ours, theirs = engine.sum(axis=0), bound.sum(axis=0)
+    factors: FloatArray = np.where((ours > 0) & (theirs > 0), ours / np.maximum(theirs, _TINY), 1.0)
+    longest = level((bound * factors).sum(axis=(1, 2)))
+    return factors * (level(engine.sum(axis=(1, 2))) / longest) if longest else factors
+
+
+class _Series:
+    """Seconds of the steps of a part, as the engine has them: how they go on to a whole epoch of so many.
+
+    The first steps are not like the others: all ranks begin at once. Nor are the last `ahead`, behind which nothing is read any more.
+    """
+
+    def __init__(self, seconds: FloatArray, steps: int, ahead: int) -> None:
+        means = seconds.sum(axis=2).mean(axis=0)
+        steady = means[len(means) // 2 : len(means) - min(ahead, len(means) // 4)]
+        more, total = max(0, steps - len(means)), float(means.sum())
+        self.growth = 1.0 if not total else 1 + more * float(steady.mean()) / total
+        scatter = float(steady.std()) / math.sqrt(len(steady)) / max(float(steady.mean()), _TINY)
+        self.error = scatter * more / steps

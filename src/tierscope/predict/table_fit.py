@@ -1,0 +1,207 @@
+"""Fit what a published table tells of a system: few keys, only those that the table asks for.
+
+All keys are searched over their ranges, one after another, in as many orders as there are keys, then moved together by strides from the best two. Then each is left out again, the last first, unless the misfit
+(root of the mean squared error, relative; of AU in shares) is larger by more than a key of its own is worth (Akaike's rule: e^(1/figures)) without it: of keys that can stand in for one another the first in this list stays, and the
+table does not tell which it is. Keys that are left out stay as the study's system has them.
+
+    startup_time, process_overhead, step_jitter (with sync: step), step_overhead: what the client costs (client.py)
+    node_bandwidth, device_bandwidth of the last tier  where nodes, or all of storage together, are the limit
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tierscope.predict.measured_table import FIRST_MAX, FIRST_MEAN
+from tierscope.predict.table_points import TablePoint, residuals
+from tierscope.spec.study import System
+
+_GOOD = 0.002
+_GRID = 9
+_STRIDES = (0.5, 0.15)  # in logarithms
+_TURNS = 12  # of a simplex, for each key
+_SAME = 1e-4  # misfits
+_AS_WELL = 1.5  # times the misfit, or this much more: values that fit about as well
+_MORE = 0.003
+_FARTHEST = 64.0  # times a value, where its interval is searched
+CLIENT = ("startup_time", "process_overhead", "step_jitter", "step_overhead")
+
+
+@dataclass(frozen=True, slots=True)
+class TableKey:
+    """A key that may be fitted, and where it is searched."""
+
+    path: str
+    low: float
+    high: float
+
+    def grid(self) -> list[float]:
+        ratio = (self.high / self.low) ** (1 / (_GRID - 1))
+        return [self.low * ratio**step for step in range(_GRID)]
+
+
+@dataclass(frozen=True, slots=True)
+class FittedTable:
+    """`values` by key path, `ends`: within which a key fits about as well, others unchanged (None: open). `misfit`: of the fit; `before`: of the system as it was."""
+
+    system: System
+    values: Mapping[str, float]
+    ends: Mapping[str, tuple[float | None, float | None]]
+    misfit: float
+    before: float
+
+
+def fit_table(
+    points: Sequence[TablePoint], base: System, advance: Callable[[int], None], keys: Sequence[TableKey] | None = None
+) -> FittedTable:
+    """`advance`: told after every key that was tried."""
+    problem = _Problem(points, base)
+    tried = list(keys_of(points, base) if keys is None else keys)
+    before = problem.misfit({})
+    starts: list[tuple[dict[str, float], float]] = [({}, before)]
+    for place in range(len(tried)) if before > _GOOD else ():
+        starts.append(problem.started([*tried[place:], *tried[:place]]))
+        advance(1)
+    starts.sort(key=lambda start: start[1])
+    worth = math.exp(1 / sum(len(point.measured.figures) for point in points))
+    values, least = min((problem.polished(*start, _STRIDES) for start in starts[:2]), key=lambda polished: polished[1])
+    for path in [key.path for key in reversed(tried) if key.path in values]:
+        fewer = {other: value for other, value in values.items() if other != path}
+        without = problem.polished(fewer, problem.misfit(fewer), _STRIDES)
+        if without[1] <= max(_GOOD, least * worth):
+            values, least = without
+        advance(1)
+    ends = {path: problem.ends(values, path, least) for path in values}
+    return FittedTable(apply_values(base, values), values, ends, least, before)
+
+
+def keys_of(points: Sequence[TablePoint], base: System) -> list[TableKey]:
+    """What tables of these figures can tell of; ranges are around what was measured."""
+    figures = {figure for point in points for figure in point.measured.figures}
+    study, last = points[0].study, base.tiers[-1].name
+    reader, dataset = study.workload.reader, study.workload.dataset
+    waits = [
+        point.measured.figures[figure][0]
+        for point in points
+        for figure in (FIRST_MEAN, FIRST_MAX)
+        if figure in point.measured.figures
+    ]
+    keys = []
+    if waits:
+        keys.append(TableKey("startup_time", min(waits) / 50, min(waits)))
+        keys.append(TableKey("process_overhead", min(waits) / reader.batch_size / 50, min(waits) / reader.batch_size))
+        pace = max(waits) / reader.batch_size  # of a sample
+    else:
+        pace = max(study.workload.train.computation_time, 1e-3) / reader.batch_size
+    if figures - {FIRST_MEAN, FIRST_MAX}:
+        step = max(study.workload.train.computation_time, 1e-4)
+        if study.workload.train.sync == "step":
+            keys.append(TableKey("step_jitter", step / 1000, step / 3))
+        keys.append(TableKey("step_overhead", step / 300, step))
+    rate = dataset.record_length_bytes / pace  # bytes per second of a rank
+    most_nodes, most_ranks = (
+        max(point.measured.nodes for point in points),
+        max(point.measured.ranks for point in points),
+    )
+    on_node = max(point.measured.ranks // point.measured.nodes for point in points)
+    if max(point.measured.ranks // point.measured.nodes for point in points) > 1 or most_nodes > 1:
+        keys.append(TableKey(f"tiers.{last}.node_bandwidth", rate * on_node / 8, rate * on_node * 32))
+    if most_ranks > 1:
+        keys.append(TableKey(f"tiers.{last}.device_bandwidth", rate * most_ranks / 8, rate * most_ranks * 8))
+    return keys
+
+
+def apply_values(system: System, values: Mapping[str, float]) -> System:
+    """The system with these keys set."""
+    changed = replace(system, **{path: value for path, value in values.items() if path in CLIENT})  # type: ignore[arg-type]
+    tiers = list(changed.tiers)
+    for path, value in values.items():
+        if path not in CLIENT:
+            key = path.rpartition(".")[2]
+            tiers[-1] = replace(tiers[-1], **{key: value})  # type: ignore[arg-type]
+    return replace(changed, tiers=tuple(tiers))
+
+
+class _Problem:
+    """Misfits of systems, each simulated once."""
+
+    def __init__(self, points: Sequence[TablePoint], base: System) -> None:
+        self._points, self._base = points, base
+        self._known: dict[tuple[tuple[str, float], ...], float] = {}
+
+    def misfit(self, values: Mapping[str, float]) -> float:
+        key = tuple(sorted((path, float(f"{value:.4g}")) for path, value in values.items()))
+        if key not in self._known:
+            system = replace(apply_values(self._base, dict(key)), model_error=0.0)
+            errors = list(residuals(self._points, system).values())
+            self._known[key] = math.sqrt(math.fsum(error**2 for error in errors) / max(1, len(errors)))
+        return self._known[key]
+
+    def started(self, keys: Sequence[TableKey]) -> tuple[dict[str, float], float]:
+        """From one key to the next in this order; another order may end elsewhere."""
+        values, least = dict[str, float](), self.misfit({})
+        for key in keys:
+            values, least = self.searched(values, least, key)
+        return self.polished(values, least, _STRIDES[:1])
+
+    def searched(self, values: Mapping[str, float], least: float, key: TableKey) -> tuple[dict[str, float], float]:
+        """One key over its whole range, others unchanged; left out where it is better without."""
+        best = min(({**values, key.path: value} for value in key.grid()), key=self.misfit)
+        return (best, self.misfit(best)) if self.misfit(best) < least else (dict(values), least)
+
+    def polished(
+        self, values: Mapping[str, float], least: float, strides: Sequence[float]
+    ) -> tuple[dict[str, float], float]:
+        """By a simplex (Nelder and Mead) in logarithms, begun anew with every stride: keys that can stand in for one another make narrow valleys."""
+        best, paths = dict(values), list(values)
+        for stride in strides if paths else ():
+            logs, misfit = self._simplex(paths, [math.log(best[path]) for path in paths], stride)
+            if misfit < least:
+                best, least = {path: math.exp(log) for path, log in zip(paths, logs, strict=True)}, misfit
+        return best, least
+
+    def _simplex(self, paths: Sequence[str], start: Sequence[float], stride: float) -> tuple[list[float], float]:
+        def misfit(logs: Sequence[float]) -> float:
+            return self.misfit({path: math.exp(log) for path, log in zip(paths, logs, strict=True)})
+
+        def towards(this: Sequence[float], other: Sequence[float], share: float) -> list[float]:
+            return [a + share * (b - a) for a, b in zip(this, other, strict=True)]
+
+        corners = [list(start)] + [
+            [log + stride * (other == place) for other, log in enumerate(start)] for place in range(len(start))
+        ]
+        ranked = sorted((misfit(corner), corner) for corner in corners)
+        for _ in range(_TURNS * len(start)):
+            centre = [
+                sum(coordinates) / len(start)
+                for coordinates in zip(*(corner for _, corner in ranked[:-1]), strict=True)
+            ]
+            worst = ranked[-1][1]
+            moved = min((misfit(tried), tried) for tried in (towards(centre, worst, -1.0),))
+            if moved[0] < ranked[0][0]:
+                moved = min(moved, (misfit(far := towards(centre, worst, -2.0)), far))
+            elif moved[0] >= ranked[-2][0]:
+                moved = min(moved, (misfit(near := towards(centre, worst, 0.5)), near))
+            if moved[0] < ranked[-1][0]:
+                ranked[-1] = moved
+            else:
+                best = ranked[0][1]
+                ranked = [ranked[0]] + [(misfit(c := towards(best, corner, 0.5)), c) for _, corner in ranked[1:]]
+            ranked.sort()
+            if ranked[-1][0] - ranked[0][0] < _SAME:
+                break
+        return ranked[0][1], ranked[0][0]
+
+    def ends(self, values: Mapping[str, float], path: str, least: float) -> tuple[float | None, float | None]:
+        """How far one key can be moved alone until the fit is clearly worse; None: as far as anybody looks."""
+        most = max(_AS_WELL * least, least + _MORE)
+
+        def end(sign: int) -> float | None:
+            factor = 1.0
+            while factor < _FARTHEST:
+                factor *= 1.1 if factor < 1.5 else 2.0
+                if self.misfit({**values, path: values[path] * factor**sign}) > most:
+                    return values[path] * factor**sign
+            return None
+
+        return end(-1), end(1)

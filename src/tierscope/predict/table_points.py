@@ -1,0 +1,224 @@
+"""Points of a measured table as simulations: the study in the point's shape, a few steps of it, and the figures that the table has too.
+
+Not all of an epoch is simulated: the first batch needs the batches that are read beside it, a steady state some dozens of steps. What an epoch takes follows
+from its first step and the mean of the others. Events decide: mean values know no steps.
+"""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tierscope.errors import UserError
+from tierscope.plan.plan import Plan
+from tierscope.plan.reading import Reading, reading_of
+from tierscope.plan.stations import stations_of
+from tierscope.predict import events
+from tierscope.predict.client import batches_ahead
+from tierscope.predict.measured_table import (
+    EPOCH,
+    FIRST_MAX,
+    FIRST_MEAN,
+    SAMPLES,
+    SHARE,
+    THROUGHPUT,
+    MeasuredFigures,
+    MeasuredTable,
+)
+from tierscope.predict.outcome import FloatArray, Outcome
+from tierscope.predict.schedule import Schedule, lay_out
+from tierscope.spec.check import find_problem
+from tierscope.spec.study import Study, System
+
+EPOCHS = 5  # simulated of points with first batches: each is another shuffle
+_BESIDE_FIRST = 2  # steps beyond those that are read ahead
+_STEADY, _FEWEST = 256, 8  # steps
+_MOST_OPERATIONS = 400_000  # of one epoch of one point
+
+
+@dataclass(frozen=True, slots=True)
+class TablePoint:
+    """A measured point, ready to be simulated on any system. `steps`: of its whole epoch; the study has fewer."""
+
+    measured: MeasuredFigures
+    study: Study
+    steps: int
+    reading: Reading
+    schedules: tuple[Schedule, ...]
+
+    def simulate(self, system: System) -> dict[str, list[float]]:
+        """Figure → its value in every epoch."""
+        study = replace(self.study, system=_shaped(system, self.measured))
+        stations = stations_of(study.system, study.seed).with_stock(self._share)
+        by_figure: dict[str, list[float]] = {}
+        for number, schedule in enumerate(self.schedules):
+            options = events.EventOptions(study.workload.train.sync == "step", study.seed + number)
+            outcome = events.simulate(study, stations, self.reading, schedule, options)
+            for figure, value in self._figures(study, outcome).items():
+                by_figure.setdefault(figure, []).append(value)
+        return by_figure
+
+    @property
+    def _share(self) -> float:
+        """Of its epoch that is simulated: so much of what servers have to begin with; first batches alone have all of it."""
+        if set(self.measured.figures) <= {FIRST_MEAN, FIRST_MAX}:
+            return 1.0
+        return min(1.0, (self.study.workload.train.total_training_steps or self.steps) / self.steps)
+
+    def _figures(self, study: Study, outcome: Outcome) -> dict[str, float]:
+        assert outcome.steps is not None
+        assert outcome.first_batch is not None
+        waits, later = outcome.first_batch, self._later(study, outcome)
+        whole = float((outcome.steps[:, 0, 1] + outcome.steps[:, 0, 2] + later).max())
+        samples = self.steps * study.workload.reader.batch_size * study.system.ranks
+        figures = {
+            FIRST_MEAN: float(waits.mean()),
+            FIRST_MAX: float(waits.max()),
+            EPOCH: whole,
+            THROUGHPUT: samples * study.workload.dataset.record_length_bytes / whole,
+            SAMPLES: samples / whole,
+        }
+        if study.workload.train.computation_time and self.steps > 1:
+            compute = study.workload.train.computation_time * (self.steps - 1)
+            figures[SHARE] = float((compute / later).mean())
+        return figures
+
+    def _later(self, study: Study, outcome: Outcome) -> FloatArray:
+        """Seconds of each rank for all steps after the first. Steps that are not simulated take as long as those in the middle of what is: behind the start, when all
+        threads read at once, and before the end, when fewer and fewer do."""
+        assert outcome.steps is not None
+        seconds = outcome.steps[:, :, 1] + outcome.steps[:, :, 2]
+        if study.workload.train.sync == "step":  # who is done waits for all
+            seconds = np.broadcast_to(seconds.max(axis=0), seconds.shape)
+        simulated = seconds.shape[1]
+        later: FloatArray = seconds[:, 1:].sum(axis=1)
+        if self.steps > simulated:
+            end = max(2, simulated - batches_ahead(study))
+            middle = seconds[:, end // 2 : end].mean(axis=1)
+            later = seconds[:, 1 : end // 2].sum(axis=1) + middle * (self.steps - max(1, end // 2))
+        return later
+
+
+def points_of(table: MeasuredTable, study: Study, epochs: int | None = None) -> tuple[TablePoint, ...]:
+    """Every point of the table that tells something, in its own shape. `epochs`: so many shuffles of each; None: few where steady steps are what counts."""
+    _refuse_no_compute(table, study)
+    epochs = epochs or (EPOCHS if {FIRST_MEAN, FIRST_MAX} & set(table.figures) else 1)
+    return tuple(_point(table, point, study, epochs) for point in table.points)
+
+
+def _refuse_no_compute(table: MeasuredTable, study: Study) -> None:
+    if SHARE in table.figures and not study.workload.train.computation_time:
+        raise UserError(
+            f"{table.name}: has AU, but {study.study} has no compute; set workload.train.computation_time to the time of a step"
+        )
+    if study.placement.policy != "pinned":
+        raise UserError(
+            f"placement.policy = {study.placement.policy}; tables can only be compared with pinned files: set pinned"
+        )
+
+
+def _point(table: MeasuredTable, measured: MeasuredFigures, study: Study, epochs: int) -> TablePoint:
+    shaped, steps = _small(table, measured, study)
+    problem = find_problem(shaped)
+    if problem:
+        raise UserError(f"{table.name}: {measured.name}: {problem.text}")
+    reading = reading_of(shaped)
+    plan = Plan.of(shaped, reading.file_bytes)
+    schedules = tuple(lay_out(shaped, plan, epoch) for epoch in range(1, epochs + 1))
+    return TablePoint(measured, shaped, steps, reading, schedules)
+
+
+def _small(table: MeasuredTable, measured: MeasuredFigures, study: Study) -> tuple[Study, int]:
+    """The study at this point with as few steps as its figures need, and the steps of the whole."""
+    dataset, reader = study.workload.dataset, study.workload.reader
+    given = measured.settings
+    reader = replace(
+        reader,
+        read_threads=given.get("workload.reader.read_threads", reader.read_threads),
+        batch_size=given.get("workload.reader.batch_size", reader.batch_size),
+    )
+    of_step = reader.batch_size * measured.ranks
+    files = given.get("workload.dataset.num_files_train", dataset.num_files_train)
+    steps = given.get("steps", files * dataset.num_samples_per_file // of_step)
+    if steps < 1:
+        raise UserError(
+            f"{table.name}: {measured.name} need {of_step:,} samples for a step, and {study.study} has {files * dataset.num_samples_per_file:,}; "
+            "raise workload.dataset.num_files_train, or add a column files or steps"
+        )
+    laid = replace(study, workload=replace(study.workload, reader=reader), system=_shaped(study.system, measured))
+    few = min(steps, _steps_wanted(laid, measured))
+    files_per_rank = -(-few * reader.batch_size // dataset.num_samples_per_file)  # files of a rank
+    enough = files_per_rank * measured.ranks
+    train = replace(study.workload.train, total_training_steps=few, epochs=1)
+    workload = replace(
+        study.workload,
+        dataset=replace(dataset, num_files_train=enough, num_subfolders_train=0),
+        reader=reader,
+        train=train,
+        checkpoint=type(study.workload.checkpoint)(),
+    )
+    return replace(laid, workload=workload, sweep=(), cases=(), repetitions=1), steps
+
+
+def _steps_wanted(study: Study, measured: MeasuredFigures) -> int:
+    ahead = batches_ahead(study) + _BESIDE_FIRST
+    if set(measured.figures) <= {FIRST_MEAN, FIRST_MAX}:
+        return ahead
+    least = max(_FEWEST, 2 * ahead)
+    reads = len(reading_of(study).pieces)
+    of_step = study.workload.reader.batch_size * measured.ranks * (1 + reads)
+    return max(least, min(_STEADY + 2 * ahead, _MOST_OPERATIONS // of_step))
+
+
+def _shaped(system: System, measured: MeasuredFigures) -> System:
+    """With the point's nodes and ranks, and storage as much as was provisioned for it."""
+    tiers = system.tiers
+    if provisioned := measured.settings.get("provisioned"):
+        tiers = (*tiers[:-1], replace(tiers[-1], device_bandwidth=provisioned * 1e6))
+    return replace(system, nodes=measured.nodes, ranks_per_node=measured.ranks // measured.nodes, tiers=tiers)
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedFigure:
+    """A figure of a point: what was measured (with its standard error) and what is predicted, with a 90 % interval."""
+
+    point: MeasuredFigures
+    figure: str
+    measured: float
+    standard_error: float
+    predicted: float
+    low: float
+    high: float
+
+    @property
+    def error(self) -> float:
+        """Relative; of AU the difference of shares."""
+        difference = self.predicted - self.measured
+        return difference if self.figure == SHARE else difference / self.measured
+
+
+def predict_points(points: Sequence[TablePoint], system: System) -> tuple[PredictedFigure, ...]:
+    """Intervals: of what was simulated from shuffle to shuffle, and of the system's model_error."""
+    figures = []
+    for point in points:
+        simulated = point.simulate(system)
+        for figure, (measured, error) in point.measured.figures.items():
+            if figure in simulated:
+                low, value, high = _interval(simulated[figure], system.model_error, figure)
+                figures.append(PredictedFigure(point.measured, figure, measured, error, value, low, high))
+    return tuple(figures)
+
+
+def _interval(values: Sequence[float], model_error: float, figure: str) -> tuple[float, float, float]:
+    mean = statistics.fmean(values)
+    spread = statistics.stdev(values) / mean if len(values) > 1 and mean else 0.0
+    reach = 1.645 * float(np.hypot(spread, model_error))
+    if figure == SHARE:
+        return max(0.0, mean - reach), mean, min(1.0, mean + reach)
+    return mean / (1 + reach), mean, mean * (1 + reach)
+
+
+def residuals(points: Sequence[TablePoint], system: System) -> Mapping[tuple[str, str], float]:
+    """(Point, figure) → error, as PredictedFigure has it."""
+    return {(predicted.point.name, predicted.figure): predicted.error for predicted in predict_points(points, system)}

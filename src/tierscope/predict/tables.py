@@ -1,0 +1,110 @@
+"""Published measurements as a table: a system fitted to them, and predictions laid beside them."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tierscope.errors import UserError
+from tierscope.predict.dlio_results import read_results
+from tierscope.predict.measured_table import MeasuredTable, read_table
+from tierscope.predict.simulation import check_rates
+from tierscope.predict.table_fit import FittedTable, TableKey, fit_table, keys_of
+from tierscope.predict.table_points import PredictedFigure, TablePoint, points_of, predict_points
+from tierscope.spec.figures import KnownFigure, numbers
+from tierscope.spec.known import KnownSystem, within_limits
+from tierscope.spec.load import Loaded
+from tierscope.spec.study import Study
+from tierscope.units import counted
+from tierscope.watch import Watch
+
+_ROUNDS_SHOWN = 2  # of keys that are tried, to add and to leave out: what progress is counted in
+
+
+@dataclass(frozen=True, slots=True)
+class CalibratedTable:
+    """A system fitted to a table, and what it makes of the table itself."""
+
+    table: MeasuredTable
+    known: KnownSystem
+    fitted: FittedTable
+    figures: tuple[PredictedFigure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ValidatedTable:
+    table: MeasuredTable
+    system: str
+    figures: tuple[PredictedFigure, ...]
+
+
+def read_measured(path: str, where: Sequence[str]) -> MeasuredTable:
+    """A CSV file, or a folder of DLIO's or mlpstorage's results."""
+    if not os.path.isdir(path):
+        return read_table(path, where)
+    if where:
+        raise UserError(f"--where {where[0]}: {path} is a directory of results, not a table; remove --where")
+    return read_results(path)
+
+
+def calibrate_table(
+    table: MeasuredTable, loaded: Loaded, watch: Watch, keys: Sequence[TableKey] | None = None
+) -> CalibratedTable:
+    study = loaded.study
+    points = _points(table, study)
+    tried = list(keys_of(points, study.system) if keys is None else keys)
+    watch.phase("calibrating", len(tried) * _ROUNDS_SHOWN, "keys")
+    fitted = fit_table(points, study.system, watch.advance, tried)
+    known = _known(table, loaded, fitted)
+    return CalibratedTable(table, known, fitted, predict_points(points, known.system))
+
+
+def validate_table(table: MeasuredTable, loaded: Loaded, watch: Watch) -> ValidatedTable:
+    study = loaded.study
+    check_rates(study)
+    points = _points(table, study)
+    watch.phase("simulating", len(points), "points")
+    figures: list[PredictedFigure] = []
+    for point in points:
+        figures += predict_points([point], study.system)
+        watch.advance(1)
+    return ValidatedTable(table, loaded.known.name if loaded.known else study.study, tuple(figures))
+
+
+def _points(table: MeasuredTable, study: Study) -> tuple[TablePoint, ...]:
+    if not table.points:
+        raise UserError(f"{table.name}: no row has a measurement; fill in first batches, AU, seconds or throughputs")
+    return points_of(table, study)
+
+
+def _known(table: MeasuredTable, loaded: Loaded, fitted: FittedTable) -> KnownSystem:
+    """The study's system with what was fitted; figures of others stay, where the system still has them."""
+    largest = table.points[-1]
+    system = replace(
+        fitted.system,
+        nodes=largest.nodes,
+        ranks_per_node=largest.ranks // largest.nodes,
+        model_error=min(1.0, fitted.misfit),
+    )
+    values = numbers(system)
+    before = loaded.known.figures if loaded.known else {}
+    figures = {
+        path: figure
+        for path, figure in before.items()
+        if values.get(path) == figure.value and path not in fitted.values
+    }
+    count = sum(len(point.figures) for point in table.points)
+    text = (
+        f"to {counted(count, 'figure')} of {os.path.basename(table.name) or table.name} ({_span(table)}), by tierscope calibrate; "
+        f"misfit {100 * fitted.misfit:.1f} %. Values between low and high fit about as well, all else unchanged"
+    )
+    for path, value in fitted.values.items():
+        low, high = fitted.ends[path]
+        low = value / 64 if low is None and high is None else low
+        figures[path] = KnownFigure(value, "fitted", text[:900], low, high)
+    name = loaded.known.name if loaded.known else loaded.study.study
+    return within_limits(KnownSystem(f"{name[:50]}-fitted", system, figures))
+
+
+def _span(table: MeasuredTable) -> str:
+    ranks = [point.ranks for point in table.points]
+    return f"{ranks[0]} ranks" if ranks[0] == ranks[-1] else f"{ranks[0]}–{ranks[-1]} ranks"

@@ -1,0 +1,46 @@
+"""A table of IO500 submissions: one row each, columns by phase (`ior-easy-read`, …) with `nodes` and `tasks`."""
+
+import csv
+
+from tierscope.probe.readers.io500 import PHASES, phase_of
+from tierscope.probe.readers.phase import READ, BenchmarkReader, BenchmarkRun, count
+
+_MOST_ROWS = 100_000
+_NAMED_BY = ("submission", "system", "name")
+
+
+def _header(text: str) -> list[str]:
+    line = text.lstrip("\ufeff\r\n").partition("\n")[0]
+    return next(csv.reader([line[:100_000]]), [])
+
+
+def _recognises(text: str) -> bool:
+    return "ior-easy-read" in (header := [name.strip() for name in _header(text)]) and len(header) > 1
+
+
+def _read(text: str) -> tuple[BenchmarkRun, ...]:
+    lines = csv.DictReader(text.lstrip("\ufeff\r\n").splitlines())
+    runs: list[BenchmarkRun] = []
+    try:
+        for row in lines:
+            if len(runs) == _MOST_ROWS:
+                raise ValueError(f"has more than {_MOST_ROWS:,} rows")
+            runs.append(_run({(key or "").strip(): value for key, value in row.items() if key}, lines.line_num))
+    except csv.Error as error:
+        raise ValueError(f"line {lines.line_num}: {error}") from None
+    return tuple(runs)
+
+
+def _run(row: dict[str, str | None], line: int) -> BenchmarkRun:
+    name = next((text.strip() for key in _NAMED_BY if (text := row.get(key)) and text.strip()), f"line {line}")
+    given = [phase for phase in PHASES if (row.get(phase) or "").strip()]
+    if not given:
+        return BenchmarkRun(name, refused="it has no figures: all columns of phases are empty", line=line)
+    nodes, tasks = count(row.get("nodes")), count(row.get("tasks"))
+    phases = tuple(read_phase for phase in given if (read_phase := phase_of(phase, row[phase], nodes, tasks)))
+    if not any(phase.operation == READ for phase in phases):
+        return BenchmarkRun(name, phases, "neither ior-easy-read nor ior-hard-read is a number above 0", line)
+    return BenchmarkRun(name, phases, line=line)
+
+
+IO500_TABLE = BenchmarkReader("IO500 table", "a CSV header with ior-easy-read", _recognises, _read)

@@ -1,0 +1,89 @@
+"""IOR: its printed summary ("Summary of all tests:") and its JSON (`-O summaryFormat=JSON`)."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from tierscope.probe.readers.phase import (
+    MIB,
+    READ,
+    UNUSED,
+    BenchmarkPhase,
+    BenchmarkReader,
+    BenchmarkRun,
+    count,
+    entries,
+    json_documents,
+    positive,
+)
+
+_SUMMARY = "Summary of all tests:"
+_NAMES = {
+    "Max(MiB)": "bwMaxMIB",
+    "Min(MiB)": "bwMinMIB",
+    "Mean(MiB)": "bwMeanMIB",
+    "#Tasks": "numTasks",
+    "tPN": "tasksPerNode",
+    "reps": "repetitions",
+    "xsize": "transferSize",
+}
+_NODES = re.compile(r"^nodes\s*:\s*([0-9]{1,9})\s*$", re.MULTILINE)
+
+
+def _recognises(text: str) -> bool:
+    if _SUMMARY in text and re.search(r"^Operation\s+Max\(MiB\)", text, re.MULTILINE):
+        return True
+    return '"bwMaxMIB"' in text and '"summary"' in text
+
+
+def _read(text: str) -> tuple[BenchmarkRun, ...]:
+    if _SUMMARY in text:
+        phases = tuple(_of_text(text))
+    else:
+        lines = (line for document in json_documents(text) for line in entries(document, "summary"))
+        phases = tuple(_phase(line, None) for line in lines if isinstance(line, dict) and _is_rate(line))
+    return (BenchmarkRun("ior", phases),)
+
+
+def _of_text(text: str) -> Iterator[BenchmarkPhase]:
+    nodes = _NODES.search(text)
+    header: list[str] = []
+    for line in text[text.index(_SUMMARY) :].splitlines()[1:]:
+        words = line.split()
+        if words[:1] == ["Operation"]:
+            header = words
+        elif header and words and words[0] in ("read", "write"):
+            # Each name is one word, and so is each value.
+            row = dict(zip(header, words, strict=False)) if len(words) == len(header) else {}
+            named: dict[str, object] = {theirs: row.get(ours) for ours, theirs in _NAMES.items()}
+            named["operation"] = words[0]
+            if _is_rate(named):
+                yield _phase(named, count(nodes[1]) if nodes else None)
+
+
+def _is_rate(line: Mapping[str, object]) -> bool:
+    return positive(line.get("bwMeanMIB")) is not None
+
+
+def _phase(line: Mapping[str, object], nodes: int | None) -> BenchmarkPhase:
+    mean, low, high = (positive(line.get(name)) for name in ("bwMeanMIB", "bwMinMIB", "bwMaxMIB"))
+    assert mean is not None
+    tasks, per_node = count(line.get("numTasks")), count(line.get("tasksPerNode"))
+    repetitions = count(line.get("repetitions")) or 1
+    operation = str(line.get("operation"))
+    several = repetitions > 1
+    return BenchmarkPhase(
+        name=f"IOR {operation[:20]}",
+        operation=READ if operation == "read" else UNUSED,
+        rate=mean * MIB,
+        nodes=nodes or (-(-tasks // per_node) if tasks and per_node else None),
+        processes=tasks,
+        nbytes=count(line.get("transferSize")),
+        low=min(low, mean) * MIB if several and low else None,
+        high=max(high, mean) * MIB if several and high else None,
+        repetitions=repetitions,
+    )
+
+
+IOR = BenchmarkReader(
+    "IOR", "'Summary of all tests:' with Max(MiB), or JSON with summary and bwMaxMIB", _recognises, _read
+)

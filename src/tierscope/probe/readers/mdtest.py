@@ -1,0 +1,61 @@
+"""mdtest: its printed "SUMMARY rate". "File read" opens, reads and closes a file; "File stat" looks at one."""
+
+import re
+from collections.abc import Iterator
+
+from tierscope.probe.readers.phase import (
+    OPEN,
+    STAT,
+    UNUSED,
+    BenchmarkPhase,
+    BenchmarkReader,
+    BenchmarkRun,
+    count,
+    positive,
+)
+
+_SUMMARY = re.compile(r"^SUMMARY rate:? ?.*?(?:of ([0-9]{1,9}) iterations)?.*$", re.MULTILINE)
+_LAUNCHED = re.compile(r"launched with ([0-9]{1,9}) total task\(s\) on ([0-9]{1,9}) node\(s\)")
+_ROW = re.compile(r"^\s+((?:File|Directory|Tree) [a-z]{1,20})\s*:?((?:\s+[0-9.eE+-]{1,30}){4})\s*$")
+_ITERATIONS = re.compile(r"of ([0-9]{1,9}) iterations")
+_OPERATIONS = {"File read": OPEN, "File stat": STAT}
+
+
+def _recognises(text: str) -> bool:
+    return bool(re.search(r"^SUMMARY rate", text, re.MULTILINE)) and "Std Dev" in text
+
+
+def _read(text: str) -> tuple[BenchmarkRun, ...]:
+    return (BenchmarkRun("mdtest", tuple(_phases(text))),)
+
+
+def _phases(text: str) -> Iterator[BenchmarkPhase]:
+    """Every summary of rates in the text; one of times is left out."""
+    launched = _LAUNCHED.search(text)
+    tasks, nodes = (count(launched[1]), count(launched[2])) if launched else (None, None)
+    inside, repetitions = False, 1
+    for line in text.splitlines():
+        if line.startswith("SUMMARY"):
+            inside = line.startswith("SUMMARY rate")
+            match = _ITERATIONS.search(line)
+            repetitions = (count(match[1]) if match else None) or 1
+        row = _ROW.match(line) if inside else None
+        if row is None:
+            continue
+        high, low, mean = (positive(number) for number in row[2].split()[:3])
+        if mean is None:  # a phase that was not run has 0
+            continue
+        several = repetitions > 1
+        yield BenchmarkPhase(
+            name=f"mdtest {row[1]}",
+            operation=_OPERATIONS.get(row[1], UNUSED),
+            rate=mean,
+            nodes=nodes,
+            processes=tasks,
+            low=min(low, mean) if several and low else None,
+            high=max(high, mean) if several and high else None,
+            repetitions=repetitions,
+        )
+
+
+MDTEST = BenchmarkReader("mdtest", "'SUMMARY rate:' with Max, Min, Mean and Std Dev", _recognises, _read)

@@ -1,0 +1,99 @@
+"""What every reader hands over: runs of a benchmark with their phases, every number finite and above zero."""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+READ, OPEN, STAT, UNUSED = "read", "open", "stat", "unused"
+MOST_RATE = 1e18  # per second: more is a slip in a file
+MOST_COUNT = 10**7
+MIB, GIB = 2.0**20, 2.0**30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkPhase:
+    """What all processes of a phase did together.
+
+    `operation`: READ in bytes per second; OPEN (a file opened, read and closed) and STAT in files per second; UNUSED says nothing of reading.
+    `nbytes` of one read; None: the file does not say. `low` and `high` are of `repetitions` runs, or of the mean's uncertainty where the tool gives that.
+    `op_seconds`: mean time of one read, where one alone was in flight.
+    """
+
+    name: str
+    operation: str
+    rate: float
+    nodes: int | None = None
+    processes: int | None = None
+    depth: int = 1
+    nbytes: int | None = None
+    low: float | None = None
+    high: float | None = None
+    repetitions: int = 1
+    op_seconds: float | None = None
+    remark: str = ""  # what makes it doubtful
+
+    @property
+    def in_flight(self) -> int | None:
+        return None if self.processes is None else self.processes * self.depth
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkRun:
+    """Phases of one run; `refused`: why no system can be made of it. `lines`: where it is in its file, for tables."""
+
+    name: str
+    phases: tuple[BenchmarkPhase, ...] = ()
+    refused: str = ""
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkReader:
+    """One tool. `recognises` looks at a whole text and must be cheap; `read` may raise ValueError with what is wrong."""
+
+    tool: str
+    looked_for: str
+    recognises: Callable[[str], bool]
+    read: Callable[[str], tuple[BenchmarkRun, ...]]
+
+
+def positive(value: object, most: float = MOST_RATE) -> float | None:
+    """A number above zero that a rate can be made of; None: anything else."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) and 0 < number <= most else None
+
+
+def count(value: object) -> int | None:
+    """A whole number above zero; None: anything else."""
+    number = positive(value, MOST_COUNT)
+    return int(number) if number is not None and number == int(number) else None
+
+
+def json_documents(text: str) -> Iterator[object]:
+    """All JSON values of a text, one after another; other lines before the first are skipped, as fio writes warnings there."""
+    decoder = json.JSONDecoder()
+    place = text.find("{")
+    while place >= 0:
+        try:
+            value, end = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            return
+        yield value
+        place = text.find("{", end)
+
+
+def section(value: object, name: str) -> Mapping[str, object]:
+    """A mapping inside another one; empty where there is none."""
+    part = value.get(name) if isinstance(value, dict) else None
+    return part if isinstance(part, dict) else {}
+
+
+def entries(value: object, name: str) -> list[object]:
+    listed = value.get(name) if isinstance(value, dict) else None
+    return listed if isinstance(listed, list) else []

@@ -1,0 +1,155 @@
+"""Tables of published measurements beside what is predicted, for the terminal and as JSON."""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from tierscope.jsonable import JsonObject
+from tierscope.predict.measured_table import EPOCH, FIRST_MAX, FIRST_MEAN, SAMPLES, SHARE, THROUGHPUT
+from tierscope.predict.table_points import PredictedFigure
+from tierscope.report.parts import Column, fitting, table
+from tierscope.spec.figures import KnownFigure, number_keys
+from tierscope.spec.known import KnownSystem
+from tierscope.units import about_seconds
+
+SCHEMA_VERSION = 1
+_NAMES = {
+    FIRST_MEAN: "first batch, mean",
+    FIRST_MAX: "first batch, max",
+    SHARE: "AU",
+    EPOCH: "epoch",
+    THROUGHPUT: "throughput",
+    SAMPLES: "samples",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedTableView:
+    """Measured and predicted, row by row. `title` says whether the rows were fitted to."""
+
+    title: str
+    figures: Sequence[PredictedFigure]
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        rows = self.figures
+        yield Text(self.title, style="bold")
+        columns = [
+            Column("", [Text(row.point.name) for row in rows], right=False),
+            Column("figure", [Text(_NAMES[row.figure]) for row in rows], right=False),
+            Column("measured", [Text(_measured(row)) for row in rows]),
+            Column("predicted", [Text(_value(row.figure, row.predicted)) for row in rows], "bold"),
+            Column(
+                "90 %",
+                [Text(f"{_value(row.figure, row.low)} – {_value(row.figure, row.high)}") for row in rows],
+                "dim",
+                1,
+            ),
+            Column("error", [Text(_error(row)) for row in rows]),
+            Column("rows", [Text(str(row.point.rows)) for row in rows], "dim", 2),
+        ]
+        yield table(fitting(columns, options.max_width))
+        for name, errors, unit in _errors(rows):
+            inside = f"{sum(row.low <= row.measured <= row.high for row in rows)} of {len(rows)} inside the interval"
+            yield Text(
+                f"{name}: mean error {statistics.fmean(errors):.1f} {unit}, largest {max(errors):.1f} {unit}; {inside}.",
+                style="bold",
+            )
+
+
+def _errors(rows: Sequence[PredictedFigure]) -> list[tuple[str, list[float], str]]:
+    shares = [abs(100 * row.error) for row in rows if row.figure == SHARE]
+    others = [abs(100 * row.error) for row in rows if row.figure != SHARE]
+    groups = [("AU", shares, "points"), ("Seconds and throughputs", others, "%")]
+    return [group for group in groups if group[1]]
+
+
+def _measured(row: PredictedFigure) -> str:
+    error = f" ± {_value(row.figure, row.standard_error)}" if row.standard_error else ""
+    return _value(row.figure, row.measured) + error
+
+
+def _value(figure: str, value: float) -> str:
+    if figure == SHARE:
+        return f"{100 * value:.2f} %"
+    if figure == THROUGHPUT:
+        return f"{value / 1e6:,.0f} MB/s"
+    return f"{value:,.0f}/s" if figure == SAMPLES else about_seconds(value)
+
+
+def _error(row: PredictedFigure) -> str:
+    return f"{100 * row.error:+.2f} points" if row.figure == SHARE else f"{100 * row.error:+.1f} %"
+
+
+@dataclass(frozen=True, slots=True)
+class FittedKeysView:
+    """What was fitted to a table."""
+
+    known: KnownSystem
+    paths: Sequence[str]
+    before: float
+    misfit: float
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Text(
+            f"{self.known.name}: misfit {100 * self.before:.1f} % before, {100 * self.misfit:.1f} % fitted",
+            style="bold",
+        )
+        if not self.paths:
+            yield Text("Nothing was fitted: no key clearly reduces the misfit.")
+            return
+        keys = number_keys(self.known.system)
+        figures = [self.known.figures[path] for path in self.paths]
+        columns = [
+            Column("", [Text(path) for path in self.paths], right=False),
+            Column(
+                "fitted",
+                [
+                    Text(keys[path].kind.format(_short(figure.value)))
+                    for path, figure in zip(self.paths, figures, strict=True)
+                ],
+                "bold",
+            ),
+            Column("fits about as well", [Text(_range(figure)) for figure in figures], "dim"),
+        ]
+        yield table(fitting(columns, options.max_width))
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
+def _range(figure: KnownFigure) -> str:
+    ends = (
+        "open" if end is None else f"{end / figure.value:.2f}" if figure.value else "?"
+        for end in (figure.low, figure.high)
+    )
+    return f"{' – '.join(ends)} of it"
+
+
+def predicted_json(kind: str, figures: Sequence[PredictedFigure], fitted: JsonObject | None = None) -> JsonObject:
+    """`kind`: table_validation or table_calibration."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": kind,
+        "fitted": fitted,
+        "rows": [
+            {
+                "nodes": row.point.nodes,
+                "ranks": row.point.ranks,
+                "settings": dict(row.point.settings),
+                "n": row.point.rows,
+                "figure": row.figure,
+                "measured": row.measured,
+                "standard_error": row.standard_error,
+                "predicted": row.predicted,
+                "low": row.low,
+                "high": row.high,
+                "error": row.error,
+            }
+            for row in figures
+        ],
+        "findings": [],
+    }

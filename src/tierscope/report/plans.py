@@ -1,0 +1,255 @@
+"""Plans for the terminal: what options hold and leave unsolved, what would fit instead, and how many ranks storage feeds."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from tierscope.analysis.breakdown import value_text
+from tierscope.predict.exploration import Combination, Remedy, SimulatedExploration
+from tierscope.predict.ranked_apart import CombinationGroup
+from tierscope.predict.searches import LargestFed
+from tierscope.report.parts import Column, Unit, fitting, room_columns, table
+from tierscope.spec.feasibility import UNKNOWN
+from tierscope.spec.goal import AU, IO, Goal
+from tierscope.units import about_seconds, counted, format_bandwidth, format_bytes
+
+MOST_NEAREST = 5
+
+
+def pays_text(option: Combination) -> str:
+    """After how many epochs staging has paid."""
+    if option.break_even_epochs is None or not option.cache_rate:
+        return "never" if option.compared and option.cache_rate else "–"
+    return counted(option.break_even_epochs, "epoch")
+
+
+def unsolved_text(option: Combination, goal: Goal) -> str:
+    """What an option leaves: by how much it misses the goal, now or at the bad end of its interval."""
+    better, worse = (not option.missing(goal), not option.missing(goal, worst=True))
+    if option.unidentified and not worse and (better or goal.is_met(option.interval(goal.kind)[goal.kind == AU])):
+        return "not identified"
+    if missing := option.missing(goal):
+        return f"misses by {_amount(missing, goal)}"
+    worst = option.missing(goal, worst=True)
+    return f"may miss by {_amount(worst, goal)}" if worst else "nothing"
+
+
+def _amount(missing: float, goal: Goal) -> str:
+    return f"{100 * missing:.3g} points" if goal.kind == AU else about_seconds(missing)
+
+
+def doubt_lines(group: CombinationGroup, whose: str = "") -> Iterator[Text]:
+    """On top: what does not fit, and what nobody can tell. `whose`: before a sentence about one of several groups."""
+    misfits = [option for option in group.combinations if not option.feasibility.is_possible]
+    if misfits:
+        count = f"{len(misfits)} of {counted(len(group.combinations), 'combination')}"
+        yield Text(
+            f"{whose}{'not' if whose else 'Not'} recommended, {count}: {misfits[0].feasibility.text}.", style="bold"
+        )
+    unknown = next((option for option in group.pareto if option.feasibility.fits == UNKNOWN), None)
+    if unknown is not None:
+        room = unknown.feasibility.doubt
+        key = f"; set system.tiers.{room.tier}.capacity" if room else ""
+        text = unknown.feasibility.text
+        yield Text(f"{whose}{text if whose else text.capitalize()}{key}.", style="bold")
+
+
+def price_lines(exploration: SimulatedExploration) -> Iterator[Text]:
+    if exploration.prices:
+        prices = ", ".join(f"{path.removeprefix('system.tiers.')} {text}" for path, text in exploration.prices.items())
+        yield Text(f"Cost: in addition to the unchanged study ({prices}).", style="dim")
+    if exploration.over_price:
+        yield Text(
+            f"{counted(exploration.over_price, 'more option')} would cost over {exploration.max_price:,.6g}.",
+            style="dim",
+        )
+
+
+def nearest_table(group: CombinationGroup, goal: Goal, width: int) -> Table:
+    """The options that fit and come nearest to a goal that nothing meets."""
+    return table(fitting(option_columns(nearest_of(group, goal), goal), width))
+
+
+def nearest_of(group: CombinationGroup, goal: Goal) -> list[Combination]:
+    possible = [option for option in group.combinations if option.feasibility.is_possible] or list(group.combinations)
+    return sorted(possible, key=lambda option: option.shortfall(goal))[:MOST_NEAREST]
+
+
+def unidentified_lines(shown: Sequence[Combination], whose: str = "") -> Iterator[Text]:
+    """On top: why the calibration says nothing of some of these options, and what to do about it."""
+    told = [option for option in shown if option.unidentified]
+    for number, why in enumerate(dict.fromkeys(why for option in told for why in option.unidentified)):
+        count = f"{sum(why in option.unidentified for option in told)} of {counted(len(shown), 'option')}"
+        todo = (
+            ". Its 90 % interval is only a pair of bounds: such an option counts only if the worse bound meets the goal. To narrow it, measure one such point "
+            "with 'tierscope run' and calibrate with it too; 'tierscope calibrate --for STUDY' lists the fewest needed"
+        )
+        yield Text(
+            f"{whose}{'not' if whose else 'Not'} identified, {count}: {why}{'' if number else todo}.", style="bold"
+        )
+
+
+def option_columns(shown: Sequence[Combination], goal: Goal) -> list[Column]:
+    """Settings, time with its interval, what leads, what is left unsolved, what is held, staging, cost."""
+    rates = Column("cache rate", [Text(value_text("cache_rate", option.cache_rate)) for option in shown])
+    return [*_setting_columns(shown), rates, *result_columns(shown, goal)]
+
+
+def _setting_columns(shown: Sequence[Combination]) -> list[Column]:
+    return [
+        Column(name, [Text(setting_text(name, option.settings[name])) for option in shown])
+        for name in shown[0].settings
+    ]
+
+
+def setting_text(name: str, value: Any) -> str:
+    """As people write it: sizes and bandwidths with their units."""
+    last = name.rpartition(".")[2]
+    if last == "capacity" and isinstance(value, int):
+        return format_bytes(value)
+    if last.endswith("bandwidth") and isinstance(value, int | float):
+        return format_bandwidth(value)
+    return value_text(name, value)
+
+
+def result_columns(shown: Sequence[Combination], goal: Goal) -> list[Column]:
+    time = Unit.of(max(option.io_seconds for option in shown))
+    columns = [
+        Column(f"I/O {time.name}", [time.text(option.io_seconds) for option in shown], "bold"),
+        Column(
+            "90 %",
+            [Text(f"{time.text(option.low_seconds)}–{time.text(option.high_seconds)}") for option in shown],
+            "dim",
+            drop=2,
+        ),
+        *_goal_columns(goal, shown),
+        Column("bottleneck", [Text(option.bottleneck) for option in shown], right=False, drop=6),
+        Column("leaves unsolved", [Text(unsolved_text(option, goal)) for option in shown], right=False, drop=5),
+        *room_columns([option.feasibility for option in shown], drop=4),
+    ]
+    if any(option.staging_seconds for option in shown):
+        columns.append(Column("staging", [Text(_staging(option)) for option in shown], drop=1))
+    columns.append(Column("staging pays off after", [Text(pays_text(option)) for option in shown], drop=3))
+    if shown[0].cost is not None:
+        columns.append(Column("cost", [Text(f"{option.cost:,.6g}") for option in shown], "bold"))
+    return columns
+
+
+def _staging(option: Combination) -> str:
+    return "–" if option.staging_seconds is None else about_seconds(option.staging_seconds)
+
+
+def _goal_columns(goal: Goal, shown: Sequence[Combination]) -> list[Column]:
+    """What the goal is about, where it is not the I/O time."""
+    if goal.kind == IO:
+        return []
+    if goal.kind == AU:
+        spans = [option.interval(AU) for option in shown]
+        return [
+            Column("AU %", [Text(f"{100 * option.value(AU):.1f}") for option in shown], "bold"),
+            Column("90 % of AU", [Text(f"{100 * low:.1f}–{100 * high:.1f}") for low, high in spans], "dim", drop=2),
+        ]
+    time = Unit.of(max(option.epoch_seconds for option in shown))
+    return [Column(f"epoch {time.name}", [time.text(option.epoch_seconds) for option in shown], "bold")]
+
+
+@dataclass(frozen=True, slots=True)
+class RemediesView:
+    """What would fit, shortest first, each with what it costs in randomness."""
+
+    remedies: Sequence[Remedy]
+    goal: Goal | None = None
+    title: str = "What would fit instead (simulated):"
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        if not self.remedies:
+            return
+        yield Text(self.title, style="bold")
+        goal = self.goal or Goal(IO, max(remedy.option.io_seconds for remedy in self.remedies))
+        shown = [remedy.option for remedy in self.remedies]
+        columns = [
+            Column("", [Text(remedy.name) for remedy in self.remedies], right=False),
+            *_setting_columns(shown),
+            Column("cache rate", [Text(value_text("cache_rate", option.cache_rate)) for option in shown], drop=4),
+            *(column for column in result_columns(shown, goal) if self.goal or column.header != "leaves unsolved"),
+        ]
+        yield from unidentified_lines(shown)
+        yield table(fitting(columns, options.max_width))
+        for remedy in self.remedies:
+            yield Text(f"• {remedy.name}; {remedy.randomness}. {set_text(remedy)}", style="dim")
+        yield Text("For the effect on accuracy, see 'tierscope shuffling' (docs/shuffling.md).", style="dim")
+
+
+def set_text(remedy: Remedy) -> str:
+    """How to ask for it."""
+    return " ".join(f"--set {path.rpartition('.')[2]}={value}" for path, value in remedy.settings.items())
+
+
+@dataclass(frozen=True, slots=True)
+class LargestFedView:
+    """The largest number that storage feeds, with its interval, and what stands in the way of more."""
+
+    name: str
+    fed: LargestFed
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        fed = self.fed
+        yield Text(f"{self.name}: {fed.goal.text} · simulated ({fed.method})", style="bold")
+        yield Text(_answer(fed), style="bold")
+        if fed.again is not None:
+            yield Text(
+                f"Results do not get worse steadily: {fed.again} meets the goal again. The answer is the largest number up to which all tried values did.",
+                style="bold",
+            )
+        if fed.at is not None and fed.at.feasibility.fits == UNKNOWN:
+            yield Text(f"{fed.at.feasibility.text.capitalize()}.", style="bold")
+        shown = list(fed.tried.values())
+        yield from unidentified_lines(shown)
+        yield table(fitting(option_columns(shown, fed.goal), options.max_width))
+        if fed.goal.kind != AU:
+            yield Text(
+                "Every rank reads as many samples as in the study: data grow with the number of ranks.", style="dim"
+            )
+        if fed.grown_from is not None:
+            yield Text(
+                f"From {fed.grown_from} on, a larger dataset is simulated so that every rank has enough batches; whether it fits is judged for the study's dataset.",
+                style="dim",
+            )
+
+
+def _answer(fed: LargestFed) -> str:
+    what, goal = fed.key.replace("_", " "), fed.goal
+    if fed.at is None:
+        beyond = fed.beyond
+        why = (
+            f": {beyond.feasibility.text or f'{_shown(beyond, goal)}, {beyond.bottleneck} is the bottleneck'}"
+            if beyond
+            else ""
+        )
+        return f"Not even 1 of {what} is fed{why}."
+    text = f"Largest {what}: {fed.value:,}, with {_with_interval(fed.at, goal)}"
+    sure = (
+        ""
+        if fed.sure == fed.value
+        else f"; at the low end of the interval {f'only {fed.sure:,}' if fed.sure else 'not even 1'}"
+    )
+    if fed.beyond is None:
+        return f"{text}{sure}. The upper limit of {fed.limit:,} ({fed.limit_why}) was reached before the goal was missed: raise it with --most {fed.key}=N, if it can be raised."
+    ends = fed.beyond.feasibility.text if fed.beyond.met else f"{_shown(fed.beyond, goal)}, {fed.beyond.bottleneck} is the bottleneck"  # fmt: skip
+    return f"{text}{sure}. Beyond: {fed.value + 1:,} has {ends}."
+
+
+def _with_interval(option: Combination, goal: Goal) -> str:
+    low, high = option.interval(goal.kind)
+    span = f"{100 * low:.1f}–{100 * high:.1f} %" if goal.kind == AU else f"{about_seconds(low)}–{about_seconds(high)}"
+    return f"{_shown(option, goal)} (90 %: {span})"
+
+
+def _shown(option: Combination, goal: Goal) -> str:
+    if goal.kind == AU:
+        return f"{100 * option.value(AU):.1f} % AU"
+    return f"{about_seconds(option.value(goal.kind))} {'of I/O per epoch' if goal.kind == IO else 'per epoch'}"

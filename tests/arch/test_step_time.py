@@ -1,0 +1,133 @@
+"""Steps predicted from a measured device: the function through measured sizes, the step, the file, and what is refused."""
+
+import math
+import random
+from dataclasses import replace
+from functools import cache
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from tierscope.arch.device_file import DeviceFile, DeviceOrigin, WorkRow, dump_device
+from tierscope.arch.device_parse import parse_device
+from tierscope.arch.networks import NETWORKS, build_network
+from tierscope.arch.precision import PRECISIONS
+from tierscope.arch.smooth import Smooth, Surface, fit, left_out
+from tierscope.arch.step_time import guess_seconds, predict_step
+from tierscope.arch.step_work import step_work
+from tierscope.arch.work_draws import draws
+from tierscope.arch.work_kinds import KINDS
+from tierscope.errors import TierscopeError
+
+FP32 = PRECISIONS["fp32"]
+HOST = (
+    *("conv", "conv_bias", "depthwise", "norm", "relu", "leaky", "dropout", "max_pool", "avg_pool"),
+    *("add", "concat", "resize", "linear", "view", "step"),
+)
+
+
+@cache
+def device(slower: float = 2.0, host: float = 0.0) -> DeviceFile:
+    """One that takes so many times the simple guess for everything."""
+    ceilings = {"memory_bandwidth": 4e12, "fp32": 5e13, "tf32": 4e14, "bf16": 8e14}
+    empty = DeviceFile(DeviceOrigin("fake", 2**34, "2", "9", "2026-01-01"), ceilings, {}, {}, {})
+    rows, smooth = {}, {}
+    for kind in KINDS.values():
+        for precision in PRECISIONS:
+            sizes = list(islice(draws(kind.name), 40))
+            rows[kind.name, precision] = tuple(
+                WorkRow(size, (slower * guess_seconds(empty, kind.name, precision, size),) * len(kind.ways))
+                for size in sizes
+            )
+            for way in kind.ways:
+                smooth[kind.name, precision, way] = Smooth((4.0,) * len(kind.feature_names), 0.01, 1e-6)
+    costs = {precision: {**dict.fromkeys(HOST, (host,) * 3), "mixed": (1.0,) * 3} for precision in PRECISIONS}
+    return replace(empty, rows=rows, smooth=smooth, host=costs)
+
+
+def test_points_left_out_of_a_smooth_function_are_found_again() -> None:
+    rng = random.Random(3)
+    points = np.array([[rng.uniform(0, 8), rng.uniform(0, 8)] for _ in range(60)])
+    values = np.sin(points[:, 0] / 3) + 0.1 * points[:, 1]
+    smooth = fit(points, values)
+    errors, doubts = left_out(points, values, smooth)
+    assert np.median(abs(errors)) < 0.05
+    assert np.mean(abs(errors) < 2 * doubts) > 0.8
+
+
+def test_doubt_grows_with_the_distance_from_what_was_measured() -> None:
+    points = np.array([[float(place)] for place in range(5)])
+    surface = Surface.through(points, np.zeros(5), Smooth((1.0,), 1.0, 1e-4))
+    _, near = surface.at(np.array([[2.0]]))
+    _, far = surface.at(np.array([[9.0]]))
+    assert near[0, 0] < 0.01
+    assert far[0, 0] > 0.9
+
+
+@pytest.mark.parametrize("name", sorted(NETWORKS))
+def test_every_network_is_made_of_measured_kinds_alone(name: str) -> None:
+    work = step_work(build_network(name), 2, PRECISIONS["amp"], "sgd")
+    assert not work.stand_ins
+    pieces = [piece for issue in work.issues for piece in issue.pieces]
+    assert all(piece.way in KINDS[piece.kind].ways for piece in pieces)
+    assert all(len(piece.sizes) == len(KINDS[piece.kind].sizes) for piece in pieces)
+
+
+def test_pieces_have_the_operations_of_the_network() -> None:
+    network = build_network("resnet50")
+    pieces = [piece for issue in step_work(network, 3, FP32, "sgd").issues for piece in issue.pieces]
+    counted = sum(KINDS[piece.kind].flops(piece.sizes) for piece in pieces)
+    assert counted == pytest.approx(3 * (network.forward_flops + network.backward_flops), rel=1e-6)
+
+
+def test_a_step_is_the_sum_of_its_pieces_where_the_host_is_no_limit() -> None:
+    fast, slow = (predict_step(device(slower), build_network("lenet5"), 64, FP32) for slower in (2.0, 6.0))
+    assert fast.seconds == pytest.approx(fast.device_seconds)
+    assert slow.seconds / fast.seconds == pytest.approx(3.0, rel=0.01)
+    assert fast.interval[0] <= fast.seconds <= fast.interval[1]
+
+
+def test_a_step_takes_what_the_host_takes_where_that_is_more() -> None:
+    step = predict_step(device(host=1.0), build_network("lenet5"), 64, FP32)
+    assert step.seconds == pytest.approx(step.host_seconds, rel=0.01)
+    assert step.interval[1] > 1.2 * step.seconds  # hosts vary
+
+
+def test_sizes_beyond_the_file_are_named_and_widen_the_interval() -> None:
+    usual = predict_step(device(), build_network("alexnet"), 32, FP32)
+    huge = predict_step(device(), build_network("alexnet"), 1 << 18, FP32)
+    assert any("batch" in name for name in huge.outside)
+    assert not any("batch" in name for name in usual.outside)
+    assert huge.interval[1] / huge.interval[0] > usual.interval[1] / usual.interval[0]
+
+
+def test_a_file_is_read_as_it_was_written() -> None:
+    again = parse_device(dump_device(device()), "device.yaml")
+    assert again.origin == device().origin
+    assert again.smooth.keys() == device().smooth.keys()
+    for key, rows in device().rows.items():
+        assert [row.sizes for row in again.rows[key]] == [row.sizes for row in rows]
+        for row, other in zip(rows, again.rows[key], strict=True):
+            assert all(math.isclose(*pair, rel_tol=1e-3) for pair in zip(row.seconds, other.seconds, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("kind: device", "kind: system", "kind: system is not device"),
+        ("schema_version: 1", "schema_version: 9", "schema_version: 9"),
+        ("  fp32: 5e+13", "  fp32: nan", "not a number"),
+        ("  fp32: 5e+13", "  fp32: -1", "not a number"),
+        ("    mixed:", "    other:", "mixed is missing"),
+        ("    amp: |", "    bf16: |", "amp is missing"),
+        ("work:", "works:", "work is missing"),
+    ],
+)
+def test_a_damaged_file_is_refused_in_one_line(old: str, new: str, said: str) -> None:
+    text = dump_device(device())
+    assert old in text
+    with pytest.raises(TierscopeError, match=said) as error:
+        parse_device(text.replace(old, new), "device.yaml")
+    assert "device.yaml" in str(error.value)
+    assert "\n" not in str(error.value)

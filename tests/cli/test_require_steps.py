@@ -1,0 +1,103 @@
+"""`tierscope require`: where the step comes from, and what is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_commands import one_line, run
+
+ASK = ("require", "cosmoflow", "--system", "cori-gpu", "--batch", "4", "--precision", "amp", "--nodes", "1")
+H200 = str(Path(__file__).parents[2] / "validation" / "h200" / "device.yaml")
+
+
+class Asker:
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *more: str) -> Any:
+        assert run(*ASK, *more, "--json") == 0
+        return json.loads(self._capsys.readouterr().out)
+
+    def refused(self, *more: str) -> str:
+        return self.line(*ASK, *more)
+
+    def line(self, *arguments: str) -> str:
+        assert run(*arguments) == 2
+        return one_line(self._capsys)
+
+
+@pytest.fixture
+def asked(capsys: pytest.CaptureFixture[str]) -> Asker:
+    return Asker(capsys)
+
+
+def efficiency(folder: Path, **changed: object) -> str:
+    document = {"model": "cosmoflow", "batch": 4, "precision": "amp", "device": "fake", "total_seconds": 0.5, **changed}
+    (folder / "efficiency.json").write_text(json.dumps(document))
+    return str(folder)
+
+
+def test_a_given_step_is_used_and_named(asked: Asker, tmp_path: Path) -> None:
+    document = asked("--step-seconds", "0.5")
+    assert document["step"]["source"] == "given"
+    assert document["scaling"][0]["compute_seconds"] == pytest.approx(262_144 / 8 / 4 * 0.5)
+    assert "shuffled" in document["assumed"]["shuffle"]
+    measured = asked("--measured", efficiency(tmp_path))
+    assert measured["scaling"] == document["scaling"]
+
+
+def test_a_measured_device_predicts_between_its_ends(asked: Asker) -> None:
+    step = asked("--system", "h200-node", "--device-file", H200)["step"]
+    assert step["source"] == "predicted"
+    assert step["low"] < step["seconds"] < step["high"]
+    assert 0.5 < step["seconds"] / 12.867e-3 < 2  # validation/h200/steps.json
+
+
+def test_what_does_not_go_together_is_refused(asked: Asker, tmp_path: Path) -> None:
+    both = asked.refused("--step-seconds", "1", "--device-file", H200)
+    assert "--device-file: cannot be combined with --step-seconds" in both
+    assert "NVIDIA H200" in asked.refused("--device-file", H200)  # accelerators of cori-gpu are others
+    assert "no such file" in asked.refused("--device-file", str(tmp_path / "none.yaml"))
+    assert "neither training.json nor efficiency.json" in asked.refused("--measured", str(tmp_path))
+    assert "has --batch 8, but 4 is asked" in asked.refused("--measured", efficiency(tmp_path, batch=8))
+    assert "has --precision fp32" in asked.refused("--measured", efficiency(tmp_path, precision="fp32"))
+    assert "has model lenet5" in asked.refused("--measured", efficiency(tmp_path, model="lenet5"))
+
+
+def test_a_device_file_is_no_system(asked: Asker) -> None:
+    assert "measured accelerator, not a system" in asked.line("require", "cosmoflow", "--system", H200)
+
+
+def test_an_accelerator_is_probed_without_tiers_and_into_a_file(asked: Asker) -> None:
+    assert "--tier" in asked.line("probe", "--accelerator", "cuda", "--tier", "a=/tmp", "-o", "x.yaml")
+    assert "-o is missing" in asked.line("probe", "--accelerator", "cuda")
+
+
+@pytest.mark.parametrize("seconds", [-5.0, 0.0, 1e308])
+def test_a_step_that_cannot_be_is_refused(seconds: float, asked: Asker, tmp_path: Path) -> None:
+    assert "total_seconds" in asked.refused("--measured", efficiency(tmp_path, total_seconds=seconds))
+    assert "'nan' is not a number" in asked.refused("--step-seconds", "nan")
+
+
+def test_a_step_on_a_cpu_says_nothing_about_an_accelerator(asked: Asker, tmp_path: Path) -> None:
+    assert "was measured on a CPU" in asked.refused("--measured", efficiency(tmp_path, device="cpu"))
+
+
+def trained(folder: Path, **changed: object) -> str:
+    point = {"data": "memory", "samples_per_second": 8.0, "precision": "amp", "device": "fake", **changed}
+    (folder / "training.json").write_text(json.dumps({"network": "cosmoflow", "points": [point]}))
+    (folder / "study.yaml").write_text(
+        "study: t\nworkload: {dataset: {format: npz, num_files_train: 8, record_length_bytes: 1 KiB}, reader: {batch_size: 4}}\n"
+        "system: {nodes: 1, ranks_per_node: 1, tiers: {gfs: {path: /nowhere}}}\n"
+    )
+    return str(folder)
+
+
+def test_steps_that_waited_for_storage_do_not_tell_whether_it_matters(asked: Asker, tmp_path: Path) -> None:
+    """They would count the waiting as compute, and say that storage does not matter."""
+    assert "no points with samples from memory" in asked.refused("--measured", trained(tmp_path, data="tiers"))
+    assert asked("--measured", trained(tmp_path))["step"]["seconds"] == pytest.approx(0.5)
+    for changed in ({"interval": [20, 30]}, {"samples_per_second": 0}, {"interval": [-1, 20]}):
+        assert "training.json" in asked.refused("--measured", trained(tmp_path, **changed))

@@ -1,0 +1,42 @@
+"""Kinds of work on torch: every one can be done in its ways, a device without room leaves it out, and a batch that does not fit is refused."""
+
+import pytest
+
+from tierscope.arch.networks import build_network
+from tierscope.arch.precision import PRECISIONS
+from tierscope.arch.work_draws import COUNTS, draws
+from tierscope.arch.work_kinds import KINDS
+from tierscope.errors import UserError
+
+pytestmark = pytest.mark.torch
+torch = pytest.importorskip("torch", reason="torch is not installed: make test-torch installs it")
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize("kind", sorted(set(COUNTS) - {"sgd", "adam"}))
+def test_every_kind_of_work_is_done_in_all_its_ways(kind: str) -> None:
+    from tierscope.train.device_probe import _row  # noqa: PLC0415
+    from tierscope.train.device_work import WorkMemory  # noqa: PLC0415
+
+    small = next(sizes for sizes in draws(kind) if KINDS[kind].elements(sizes) < 2e5 and KINDS[kind].flops(sizes) < 1e8)
+    row = _row(kind, small, WorkMemory.of(CPU, 1 << 20), CPU)
+    assert row is not None
+    assert row.sizes == small
+    assert len(row.seconds) == len(KINDS[kind].ways)
+    assert all(seconds > 0 for seconds in row.seconds)
+
+
+def test_work_without_room_is_left_out() -> None:
+    from tierscope.train.device_probe import _row  # noqa: PLC0415
+    from tierscope.train.device_work import WorkMemory  # noqa: PLC0415
+
+    assert _row("add", (1e6,), WorkMemory.of(CPU, 1 << 10), CPU) is None
+
+
+def test_a_batch_that_does_not_fit_is_refused_with_the_prediction() -> None:
+    from tierscope.train.fits import refuse_beyond  # noqa: PLC0415
+
+    network = build_network("resnet50")
+    refuse_beyond(network, 8, PRECISIONS["fp32"], "sgd", False, 1 << 40)
+    with pytest.raises(UserError, match=r"batch 4096 does not fit: .* at its peak \(predicted\)"):
+        refuse_beyond(network, 4096, PRECISIONS["fp32"], "sgd", False, 16 << 30)

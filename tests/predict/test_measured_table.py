@@ -1,0 +1,200 @@
+"""Tables of published measurements: what is read of them, what is refused with one line, and that a system that made a table is found again."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_commands import one_line, run
+from tierscope.errors import UserError
+from tierscope.predict.measured_table import EPOCH, FIRST_MAX, FIRST_MEAN, SHARE, THROUGHPUT, MeasuredTable, read_table
+from tierscope.predict.table_points import points_of
+from tierscope.predict.tables import calibrate_table, read_measured, validate_table
+from tierscope.spec.known import load_system
+from tierscope.spec.load import Loaded, parse_study
+from tierscope.watch import Silent
+
+STUDY = """
+study: small
+workload:
+  dataset: {format: raw, num_files_train: 4096, num_samples_per_file: 1, record_length_bytes: 1 MB}
+  reader: {batch_size: 4, read_threads: 2, prefetch_size: 1, transfer_size: 1 MiB, data_loader: pytorch}
+  train: {epochs: 1, computation_time: 20 ms}
+system:
+  tiers:
+    gfs: {path: "{out}/gfs", bandwidth: 100 GB/s, latency: 1 ms}
+"""
+
+
+def table(tmp_path: Path, text: str, name: str = "table.csv") -> str:
+    path = tmp_path / name
+    path.write_text(text)
+    return str(path)
+
+
+# Reading.
+
+
+def test_columns_by_their_names(tmp_path: Path) -> None:
+    found = read_table(
+        table(
+            tmp_path,
+            "Hosts,n_ranks,First_Load_Mean_S,first_load_max_s,AU_mean_pct,epoch_seconds,MBps,files,what\n"
+            "2,8,1.5,2.0,98.5,12.0 10.0 11.0,100,800,x\n",
+        )
+    )
+    (point,) = found.points
+    assert (point.nodes, point.ranks, point.settings) == (2, 8, {"workload.dataset.num_files_train": 800})
+    assert {name: value for name, (value, _) in point.figures.items()} == {
+        FIRST_MEAN: 1.5,
+        FIRST_MAX: 2.0,
+        SHARE: pytest.approx(0.985),
+        EPOCH: 10.5,  # without the first
+        THROUGHPUT: 100 * 2**20,
+    }
+
+
+def test_repetitions_are_one_point_with_a_standard_error(tmp_path: Path) -> None:
+    found = read_table(table(tmp_path, "ranks,au_percent,run\n4,90,1\n4,92,2\n2,95,1\n"))
+    assert [(point.ranks, point.rows) for point in found.points] == [(2, 1), (4, 2)]
+    assert list(found.points[1].figures[SHARE]) == pytest.approx([0.91, 0.01])
+
+
+def test_rows_are_chosen(tmp_path: Path) -> None:
+    path = table(tmp_path, "ranks,au_percent,tier\n4,90,lustre\n4,80,nvme\n8,70,lustre\n16,60,lustre\n")
+    found = read_table(path, ("tier=lustre", "ranks<16"))
+    assert [(point.ranks, round(point.figures[SHARE][0], 3)) for point in found.points] == [(4, 0.9), (8, 0.7)]
+    with pytest.raises(UserError, match="--where tier=lustre"):  # two storages are never averaged
+        read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,b\n1,2\n", "no column with the number of ranks"),
+        ("", "no column with the number of ranks"),
+        ("ranks,b\n1,2\n", "no column with a measurement"),
+        ("ranks,au\n1,90\n", "column au does not say its unit; name it au_percent"),
+        ("ranks,seconds\n1,90\n", "column seconds does not say of what; name it epoch_seconds"),
+        ("ranks,au_percent\n4,101\n", "line 2: au_percent = 101; AU cannot be above 100 %"),
+        ("ranks,au_share\n4,90\n", "AU cannot be above 1"),
+        ("ranks,au_percent\n4,-3\n", "must be a number above 0"),
+        ("ranks,au_percent\n4,nan\n", "must be a number above 0"),
+        ("ranks,au_percent\n4,1e999\n", "must be a number above 0"),
+        ("ranks,au_percent\n2.5,90\n", "whole number"),
+        ("ranks,nodes,au_percent\n5,2,90\n", "cannot be spread evenly"),
+        ("ranks,au_percent\n,90\n", "has no number of ranks"),
+        ("ranks,au_percent\n4,\n", "no row has a measurement"),
+    ],
+)
+def test_a_bad_table_gets_one_line(text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = tmp_path / "study.yaml"
+    study.write_text(STUDY)
+    for command in ("calibrate", "validate"):
+        assert run(command, table(tmp_path, text), "--study", study, "--quiet") == 2
+        assert words in one_line(capsys)
+
+
+def test_other_mistakes_get_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study, path = tmp_path / "study.yaml", table(tmp_path, "ranks,au_percent\n4,90\n")
+    study.write_text(STUDY)
+    for arguments, words in (
+        ((path, "--study", study, "--where", "rank=4"), "did you mean ranks?"),
+        ((path, "--study", study, "--where", "ranks"), "must be COLUMN=VALUE"),
+        ((path, "--study", study, "--where", "ranks=5"), "no row is left"),
+        ((path, path, "--study", study), "one table at a time"),
+        ((tmp_path / "none.csv", "--study", study), "cannot be read"),
+        ((tmp_path, "--study", study), "no summary.json"),
+        ((path,), "add --study for a table"),
+        ((tmp_path, "--where", "a=b"), "add --study"),
+        ((path, "--study", study, "--set", "train.computation_time=0"), "has no compute"),
+        ((path, "--study", study, "--set", "num_files_train=3"), "num_files_train"),
+    ):
+        assert run("validate", *arguments, "--quiet") == 2
+        assert words in one_line(capsys)
+    assert run("calibrate", path, "--study", study, "--for", "demo", "--quiet") == 2
+    assert "--for cannot be combined with a table and --study" in one_line(capsys)
+
+
+def test_results_of_dlio_are_a_table(tmp_path: Path) -> None:
+    """As mlpstorage lays them out: a folder for every run."""
+    for accelerators, run_number, au in ((4, 1, 98.0), (4, 2, 97.0), (8, 1, 90.0)):
+        folder = tmp_path / f"{accelerators}acc" / f"run{run_number}"
+        folder.mkdir(parents=True)
+        summary = {
+            "num_accelerators": accelerators,
+            "num_hosts": 2,
+            "num_files_train": 800,
+            "metric": {"train_au_mean_percentage": au, "train_io_mean_MB_per_second": 100.0},
+        }
+        (folder / "summary.json").write_text(json.dumps(summary))
+        epochs = {"1": {"duration": "20.5"}, "2": {"duration": "10.5"}}
+        (folder / "0_per_epoch_stats.json").write_text(json.dumps(epochs))
+    found = read_measured(str(tmp_path), ())
+    assert [(point.nodes, point.ranks, point.rows) for point in found.points] == [(2, 4, 2), (2, 8, 1)]
+    assert found.points[0].figures[SHARE][0] == pytest.approx(0.975)
+    assert found.points[0].figures[EPOCH][0] == 10.5
+    (tmp_path / "4acc" / "run1" / "summary.json").write_text("{")
+    with pytest.raises(UserError, match=r"summary.json: is not JSON"):
+        read_measured(str(tmp_path), ())
+
+
+# Fitting: a table made by a system of ours gives that system back.
+
+
+def made(loaded: Loaded, shapes: list[tuple[int, int]], figures: tuple[str, ...]) -> MeasuredTable:
+    """What the study's own system is simulated to do."""
+    from tierscope.predict.measured_table import MeasuredFigures  # noqa: PLC0415
+
+    blank = tuple(MeasuredFigures(nodes, ranks, dict.fromkeys(figures, (1.0, 0.0)), {}, 1) for nodes, ranks in shapes)
+    points = points_of(MeasuredTable("made", blank), loaded.study)
+    filled = []
+    for point in points:
+        found = point.simulate(loaded.study.system)
+        values = {figure: (sum(found[figure]) / len(found[figure]), 0.0) for figure in figures}
+        filled.append(replace(point.measured, figures=values))
+    return MeasuredTable("made", tuple(filled))
+
+
+def with_client(**costs: float) -> Loaded:
+    study = parse_study(STUDY, "study.yaml")
+    return Loaded(replace(study, system=replace(study.system, **costs)))  # type: ignore[arg-type]
+
+
+def test_start_up_and_decoding_are_found_again() -> None:
+    truth = with_client(startup_time=0.5, process_overhead=0.05)
+    measured = made(truth, [(1, 1), (1, 4), (2, 8)], (FIRST_MEAN, FIRST_MAX))
+    found = calibrate_table(measured, with_client(), Silent())
+    assert found.fitted.misfit < 0.01 < found.fitted.before
+    later = made(truth, [(4, 16)], (FIRST_MEAN, FIRST_MAX))
+    blind = validate_table(
+        later, replace(with_client(), study=replace(with_client().study, system=found.known.system)), Silent()
+    )
+    assert max(abs(figure.error) for figure in blind.figures) < 0.05
+
+
+def test_what_the_table_does_not_ask_for_is_left_out() -> None:
+    """AU of a client with a cost per step: no bandwidth is made up for it."""
+    truth = with_client(step_overhead=0.002)
+    found = calibrate_table(made(truth, [(1, 1), (1, 2), (1, 4)], (SHARE,)), with_client(), Silent())
+    assert list(found.fitted.values) == ["step_overhead"]
+    assert found.fitted.values["step_overhead"] == pytest.approx(0.002, rel=0.1)
+
+
+def test_a_file_that_calibrate_writes_is_one_that_simulate_takes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, system = tmp_path / "study.yaml", tmp_path / "system.yaml"
+    study.write_text(STUDY)
+    path = table(tmp_path, "ranks,au_percent\n1,90\n4,80\n")
+    assert run("calibrate", path, "--study", study, "-o", system, "--quiet", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["kind"] == "table_calibration"
+    assert found["fitted"]["misfit"] < found["fitted"]["misfit_before"]
+    known = load_system(str(system))
+    assert set(found["fitted"]["keys"]) <= set(known.figures)
+    assert run("simulate", study, "--system", system, "--out", tmp_path / "out", "--quiet", "--json") == 0
+    capsys.readouterr()
+    assert run("validate", path, "--study", study, "--system", system, "--quiet") == 0
+    assert "AU: mean error" in capsys.readouterr().out
