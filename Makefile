@@ -11,7 +11,9 @@ export PYTHONDONTWRITEBYTECODE :=
 # SHORT=1, as .ci/run has it, leaves out what is marked nightly.
 SHORT ?=
 LESS := $(if $(SHORT), and not nightly)
+# AGAIN=1, as .ci/run has it after a failure, runs only the tests that failed.
 SLOWEST := --durations=10 --durations-min=0.5
+PYTEST = -m pytest -o cache_dir=.pytest_cache/$@ $(if $(AGAIN),--last-failed)
 
 .PHONY: docs docs-check nightly extras wheels framework-wheels frameworks demo test check bench bench-peers validate validate-short papers papers-measured test-mpi test-faults test-demo test-tensorflow test-torch test-native test-sanitizers test-browser test-notebooks test-imports test-cluster validate-cluster soak fuzz clean help
 
@@ -29,7 +31,7 @@ demo: $(STAMPS)-core  ## a whole study on two emulated tiers, and its table
 
 # One thread of Polars for each worker: tables of tests are tiny, and handing them to others took as long as the work. make nightly has all.
 test: $(STAMPS)-dev  ## the plain test suite: no root, no MPI, no torch, no kills
-	$(if $(PROFILE),,POLARS_MAX_THREADS=1) $(BIN)/python -m pytest -n 2 --dist worksteal $(if $(PROFILE),$(PROFILE) -m "not faults") $(SLOWEST)
+	$(if $(PROFILE),,POLARS_MAX_THREADS=1) $(BIN)/python $(PYTEST) -n 2 --dist worksteal $(if $(PROFILE),$(PROFILE) -m "not faults") $(SLOWEST)
 
 check: $(STAMPS)-dev  ## style and types
 	$(BIN)/ruff check src tests benchmarks validation tools examples
@@ -64,13 +66,13 @@ docs-check: $(STAMPS)-docs  ## run every command that README and tutorials show,
 	$(BIN)/python -m tools.docs.check $(if $(UPDATE),--update) $(if $(NIGHTLY),--nightly)
 
 test-mpi: $(STAMPS)-mpi  ## the same study under mpirun (installs Open MPI from PyPI)
-	$(BIN)/python -m pytest tests/integration -m mpi $(SLOWEST)
+	$(BIN)/python $(PYTEST) tests/integration -m mpi $(SLOWEST)
 
 # Root on Debian installs what it needs by name; elsewhere, or where that fails, every test is skipped, and says why.
 CLUSTER_PACKAGES := [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || $(BIN)/python tools/cluster.py install
 test-cluster: $(STAMPS)-mpi  ## a real parallel file system, scheduler and time limits: MooseFS and Slurm in namespaces of this machine (needs root)
 	-$(CLUSTER_PACKAGES)
-	$(BIN)/python -m pytest -n 2 --dist loadfile tests/integration/cluster -m "cluster$(LESS)" -rs $(SLOWEST)
+	$(BIN)/python $(PYTEST) -n 2 --dist loadfile tests/integration/cluster -m "cluster$(LESS)" -rs $(SLOWEST)
 
 validate-cluster: $(STAMPS)-mpi  ## the model calibrated on one object server of that cluster against four, and the reverse; on FUSE, GlusterFS and a throttled device; and META warm against cold: minutes
 	-$(CLUSTER_PACKAGES)
@@ -89,33 +91,33 @@ fuzz: $(STAMPS)-darshan  ## 10,000 damaged inputs for all commands, at most 20 m
 	$(BIN)/python -m tools.fuzz --seed $(SEED) $(if $(CASE),--case $(CASE),--cases $(CASES))
 
 test-faults: $(STAMPS)-dev  ## kill and resume, 20 times in a row; disk full; dead, hung and suspended ranks
-	$(BIN)/python -m pytest -n 2 --dist worksteal tests -m faults
-	$(BIN)/python -m pytest -n 2 --dist worksteal tests/integration -m "faults$(LESS)" $(SLOWEST)
+	$(BIN)/python $(PYTEST) -n 2 --dist worksteal tests -m faults
+	$(BIN)/python $(PYTEST) -n 2 --dist worksteal tests/integration -m "faults$(LESS)" $(SLOWEST)
 
 test-demo: $(STAMPS)-dev  ## the demo finds what was configured, and swapped rates turn it round
-	$(BIN)/python -m pytest tests/integration -m demo $(SLOWEST)
+	$(BIN)/python $(PYTEST) tests/integration -m demo $(SLOWEST)
 
 test-tensorflow: $(VENV)-tensorflow/.stamp  ## TensorFlow reads our TFRecords (installs it into an environment of its own)
-	$(VENV)-tensorflow/bin/python -m pytest tests/integration -m tensorflow -W default $(SLOWEST)
+	$(VENV)-tensorflow/bin/python $(PYTEST) tests/integration -m tensorflow -W default $(SLOWEST)
 
 test-torch: $(VENV)-torch/.stamp  ## torch's DataLoader reads what our loaders read (installs torch into an environment of its own)
-	$(VENV)-torch/bin/python -m pytest -n 2 --dist worksteal tests/integration -m torch -W default $(SLOWEST)
+	$(VENV)-torch/bin/python $(PYTEST) -n 2 --dist worksteal tests/integration -m torch -W default $(SLOWEST)
 
 test-native: $(STAMPS)-witness  ## the preload library beside strace, under kills, signals and in hostile surroundings
-	$(BIN)/python -m pytest tests/integration -m "native$(LESS)" $(SLOWEST)
+	$(BIN)/python $(PYTEST) tests/integration -m "native$(LESS)" $(SLOWEST)
 
 test-browser: $(STAMPS)-browser  ## the report's page in Chromium (Debian's package chromium; installed here where that is allowed)
 	command -v chromium >/dev/null || [ "$$(id -u)" != 0 ] || { apt-get update && apt-get install -y --no-install-recommends chromium; } >/dev/null 2>&1 || true
-	$(BIN)/python -m pytest tests/integration -m browser $(SLOWEST)
+	$(BIN)/python $(PYTEST) tests/integration -m browser $(SLOWEST)
 
 test-notebooks: $(STAMPS)-notebook  ## the notebooks in examples/, in a real kernel, and a traced script (installs ipykernel)
-	$(BIN)/python -m pytest tests/integration -m "notebooks$(LESS)" $(SLOWEST)
+	$(BIN)/python $(PYTEST) tests/integration -m "notebooks$(LESS)" $(SLOWEST)
 
 # In short only what needs the profilers' packages: make test has had the rest.
 WITH_LOGS := tests/imports tests/golden tests/cli/test_analyze_logs.py tests/commands/test_characterise_study.py $(if $(SHORT),,tests/output tests/recording)
 test-imports: $(STAMPS)-darshan  ## logs of other profilers, also damaged ones, and a real run of DFTracer (installs both)
-	$(BIN)/python -m pytest -n 2 $(WITH_LOGS)
-	$(BIN)/python -m pytest -n 2 --dist worksteal tests/integration -m "(darshan or dftracer)$(LESS)" $(SLOWEST)
+	$(BIN)/python $(PYTEST) -n 2 $(WITH_LOGS)
+	$(BIN)/python $(PYTEST) -n 2 --dist worksteal tests/integration -m "(darshan or dftracer)$(LESS)" $(SLOWEST)
 
 # The thread sanitizer does not stand programs that map files or vfork: only those with many threads, children and signals.
 # Its own look-up of names and lines opens files, which comes back to our open() and waits for the report that it is part of: a race would
@@ -123,10 +125,10 @@ test-imports: $(STAMPS)-darshan  ## logs of other profilers, also damaged ones, 
 test-sanitizers: $(STAMPS)-dev build/address/libtierscope.so build/thread/libtierscope.so  ## the C programs of test-native, library and all built with sanitizers
 	TIERSCOPE_LIBRARY=$(CURDIR)/build/address/libtierscope.so TIERSCOPE_TEST_CFLAGS="$(ADDRESS)" \
 	TIERSCOPE_TEST_PRELOAD="$$($(CC) -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0 \
-	$(BIN)/python -m pytest -n 2 --dist worksteal tests/integration -m sanitizers
+	$(BIN)/python $(PYTEST) -n 2 --dist worksteal tests/integration -m sanitizers
 	TIERSCOPE_LIBRARY=$(CURDIR)/build/thread/libtierscope.so TIERSCOPE_TEST_CFLAGS="$(THREAD)" \
 	TIERSCOPE_TEST_PRELOAD="$$($(CC) -print-file-name=libtsan.so)" TSAN_OPTIONS=exitcode=66:report_signal_unsafe=0:symbolize=0 \
-	$(BIN)/python -m pytest -n 2 --dist worksteal tests/integration -m sanitizers -k "signal or threads or hundreds or ends_as"
+	$(BIN)/python $(PYTEST) -n 2 --dist worksteal tests/integration -m sanitizers -k "signal or threads or hundreds or ends_as"
 
 ADDRESS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-sanitize=nonnull-attribute -fno-omit-frame-pointer
 THREAD := -fsanitize=thread -Wno-tsan

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.docs.blocks import DocumentError, blocks, plain, renewed, same
+from tools.docs.blocks import MEASURED, DocumentError, blocks, plain, renewed, same
 from tools.docs.check import Wish, check
 
 
@@ -46,6 +46,33 @@ def test_only_what_a_rule_names_may_vary(tmp_path: Path) -> None:
     assert problems(tmp_path, f"{rule}```console\n$ echo 1.5 s GFS-META\n2.5 s GFS-META\n```\n") == []
     assert problems(tmp_path, f"{rule}```console\n$ echo 1.5 s GFS-META\n2.5 s GFS-READ\n```\n")
     assert problems(tmp_path, f"{rule}```console\n$ echo 25% 1.5\n50% 1.5\n```\n")
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "agree"),
+    [
+        ("1.278 s of I/O", "812 ms of I/O", True),
+        ("50% 0.712 0.702–0.721 GFS-META ████", "50% <0.001 1,024–1,025 GFS-META ██", True),
+        ("range, n=2 (-24.1 %)", "range, n=2 (-3 %)", True),
+        ("50% 0.712", "60% 0.712", False),
+        ("100% 0.712", "10% 0.712", False),
+        ("n=2 0.712", "n=3 0.712", False),
+        ("0.712 GFS-META", "0.712 GFS-READ", False),
+        ("met", "missed", False),
+    ],
+)
+def test_measured_numbers_may_differ_but_neither_words_nor_settings(shown: str, printed: str, agree: bool) -> None:
+    assert same(plain([shown], list(MEASURED)), plain([printed], list(MEASURED))) is agree
+
+
+@pytest.mark.parametrize(("rule", "tries"), [("<!-- check: measured -->\n", 3), ("", 1)])
+def test_only_a_document_that_measures_is_run_again(tmp_path: Path, rule: str, tries: int) -> None:
+    log = tmp_path / "log"
+    text = f"{rule}```console\n$ echo x >>{log}; [ $(wc -l <{log}) -ge 2 ] && echo fast || echo slow\nfast\n```\n"
+    outcome = check(document(tmp_path, text), Wish())
+    assert (outcome.tries, outcome.problems == []) == ((2, True) if tries > 1 else (1, False))
+    always_wrong = check(document(tmp_path, f"{rule}```console\n$ echo slow\nfast\n```\n"), Wish())
+    assert always_wrong.tries == tries and always_wrong.problems
 
 
 def test_a_rule_is_for_the_next_block_only(tmp_path: Path) -> None:

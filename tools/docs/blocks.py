@@ -10,6 +10,7 @@ Rules, all of them visible in the source:
     shown REASON        the block is not run, and why
     exit 2              the exit code of the block's last command, if not 0
     varies REGEX        what matches may differ from run to run: it is compared as `~`
+    measured            the same for every number with its unit, and for bars; a document that has it may be run three times
     setup COMMAND       is run here, and not shown to readers
     replace TEXT WITH   in commands of the whole document, TEXT is run as WITH (a site's paths, for example)
     click FROM TO       page FROM has a link to page TO (with #anchor, if given)
@@ -23,7 +24,9 @@ from pathlib import Path
 
 RULE = re.compile(r"<!-- check: (?P<rule>.*?) -->")
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[\w-]*)(?: title=\"(?P<title>[^\"]+)\")?\s*$")
-NAMES = ("nightly", "shown", "exit", "varies", "setup", "replace", "click")
+NAMES = ("nightly", "shown", "exit", "varies", "measured", "setup", "replace", "click")
+NUMBER = r"(?<![\d=.])<?\d[\d,.]*(?![\d,.]*%)"  # neither a setting (50%) nor a count (n=2)
+MEASURED = (rf"{NUMBER}(?:–{NUMBER})?", r"\b(?:ns|µs|ms|s)\b", "█+")
 
 
 class DocumentError(Exception):
@@ -51,6 +54,11 @@ class Block:
 
     def rule(self, name: str) -> list[str]:
         return [value for given, value in self.rules if given == name]
+
+    @property
+    def varies(self) -> list[str]:
+        """Patterns of what may differ from run to run."""
+        return [*(MEASURED if self.rule("measured") else ()), *self.rule("varies")]
 
     @property
     def commands(self) -> list[Shown]:
