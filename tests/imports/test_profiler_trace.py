@@ -82,6 +82,15 @@ def test_tensorflow_has_devices_and_no_calendar(tmp_path: Path) -> None:
         read_profile(host_only, None)
 
 
+def test_what_tensorflow_writes_by_itself_is_refused_with_the_command_that_converts_it(tmp_path: Path) -> None:
+    path = tmp_path / "host.xplane.pb"
+    path.write_bytes(b"\n\x0e{")
+    with pytest.raises(
+        UserError, match=r"host\.xplane\.pb: is TensorFlow's own format.*pip install xprof, then python"
+    ):
+        read_profile(str(path), None)
+
+
 def test_older_torch_has_the_calendar_in_every_event_and_a_bare_list_will_do(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(json.dumps([span("aten::mm", 1.7e15, 5)]))
     assert read_profile(str(tmp_path / "t.json"), None).epoch_ns == 0

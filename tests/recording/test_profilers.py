@@ -105,8 +105,17 @@ def test_dftracer_gets_its_environment(here: Path, wanted: RecordingRequest, mon
         "DFTRACER_INC_METADATA": "1",
         "DFTRACER_TRACE_COMPRESSION": "1",
         "DFTRACER_LOG_FILE": "/record/trace",
-        "DFTRACER_DATA_DIR": f"{here / 'lfs'}:{here / 'g.fs'}",
+        "DFTRACER_DATA_DIR": f"{here / 'lfs'}:{here / 'g.fs'}:lfs:./lfs:g.fs:./g.fs",
     }
+
+
+@pytest.mark.parametrize("tier", [".", "..", "../.."])
+def test_dftracer_records_relative_names_where_the_program_starts_on_a_tier(
+    here: Path, tier: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DFTracer, "library", lambda _self: "/lib.so")
+    wanted = RecordingRequest(command=("true",), tiers=read_tiers([f"gfs={tier}"], []))
+    assert DFTracer().prepare("/record", wanted)["DFTRACER_DATA_DIR"] == "all"
 
 
 @pytest.mark.parametrize("profiler", [Darshan, DFTracer])

@@ -19,6 +19,12 @@ MOST_BYTES = 8 << 30
 _SPACE = " \t\r\n"
 _FIX = "name a trace that torch's or TensorFlow's profiler exported (*.json, *.json.gz)"
 _NO_EVENTS = f"has no traceEvents; {_FIX}"
+_TENSORFLOW_SUFFIX = ".xplane.pb"
+_CONVERT = (
+    "is TensorFlow's own format, not Chrome JSON; convert it first: pip install xprof, then python -c "
+    '"from xprof.convert.raw_to_tool_data import xspace_to_tool_data as convert; '
+    "open('trace.json', 'w').write(convert(['{path}'], 'trace_viewer', {{}})[0])\""
+)
 
 
 class ChromeTrace:
@@ -30,6 +36,8 @@ class ChromeTrace:
 
     def events(self) -> Iterator[JsonObject]:
         text = _Text(self.path)
+        if self.path.endswith(_TENSORFLOW_SUFFIX):
+            text.refuse(_CONVERT.format(path=self.path))
         opening = text.next_char()
         if opening == "[":
             yield from text.events()

@@ -41,7 +41,7 @@ class DFTracer(Profiler):
             "DFTRACER_INC_METADATA": "1",
             "DFTRACER_TRACE_COMPRESSION": "1",
             self.variable: self.place(folder),
-            "DFTRACER_DATA_DIR": ":".join(prefix for traced in wanted.tiers for prefix in traced.prefixes),
+            "DFTRACER_DATA_DIR": ":".join(_recorded([prefix for traced in wanted.tiers for prefix in traced.prefixes])),
         }
 
     def trace_of(self, logs: Sequence[str], rules: TierRules, ran: Sequence[Ran]) -> Trace:
@@ -50,6 +50,18 @@ class DFTracer(Profiler):
         host = next((host for path in logs if (host := outline(path, EPOCH_SPAN).host)), "")
         write_file(beside, "".join(json.dumps(event) + "\n" for event in epoch_events(host, ran)).encode())
         return import_logs([*logs, beside], ImportOptions(rules, epoch_span=EPOCH_SPAN, force=True))
+
+
+def _recorded(prefixes: Sequence[str]) -> list[str]:
+    """DFTracer compares names as the program writes them, so each folder is there as it may be written from here too."""
+    here = os.getcwd()
+    written = list(prefixes)
+    for prefix in prefixes:
+        relative = os.path.relpath(prefix, here)
+        if not relative.strip("./"):  # here is on the tier: so is any relative name
+            return ["all"]
+        written += [relative, f"./{relative}"]
+    return written
 
 
 def epoch_events(host: str, ran: Sequence[Ran]) -> Iterator[JsonObject]:
