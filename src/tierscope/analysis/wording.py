@@ -246,7 +246,7 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "no_data_files": (
         "{processes:if the only process|none of # processes} accessed {processes:if no file|a file} on a tier: if the program uses loader workers, they were not captured",
-        "check --tier; for workers use a Darshan built without MPI (DARSHAN_ENABLE_NONMPI=1), which writes one log per process",
+        "check --tier; Darshan captures loader workers only if it was built without MPI (set DARSHAN_ENABLE_NONMPI=1)",
     ),
     "unknown_paths": (
         "{files:count file} ({bytes:size}) {files:if matches|match} no tier and {files:if is|are} not in the table; most of them below {prefixes:, }",
