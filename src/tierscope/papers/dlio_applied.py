@@ -1,8 +1,8 @@
 """DLIO's figure 13: what was tuned on the emulation, applied to a real script, from the dated file (`transfer_file.py`)."""
 
 from tierscope.papers.charts import LOOKS, ChartPanel, Line, draw_chart
-from tierscope.papers.section import PaperFigure, PaperTable
-from tierscope.papers.transfer_file import COMMAND, TransferFile
+from tierscope.papers.section import PaperFigure, PaperTable, Section
+from tierscope.papers.transfer_file import COMMAND, TransferFile, read_transfer
 from tierscope.papers.verdict import Outcome, Verdict, ratio_agrees
 
 _APPLIED = {  # row → which setting, its value, and the published gain
@@ -11,6 +11,13 @@ _APPLIED = {  # row → which setting, its value, and the published gain
     "D-F13-3": ("chunk", "1MiB", 8.0),
     "D-F13-4": ("gzip", "gzip", 1.35),
 }
+
+
+def make(_short: bool) -> Section:
+    transfer = read_transfer()
+    if transfer is None:
+        return Section(tuple(applied(None)))
+    return Section(tuple(applied(transfer)), (applied_figure(transfer),), (applied_table(transfer),))
 
 
 def applied(transfer: TransferFile | None) -> list[Verdict]:

@@ -1,6 +1,6 @@
-"""DLIO's tuning, figures 9 to 13: transfer size, threads, HDF5 chunks and compression, each as a gain that is measured on an emulated tier with stripes.
+"""DLIO's tuning, figures 9 to 12: transfer size, threads, HDF5 chunks and compression, each as a gain that is measured on an emulated tier with stripes.
 
-What the tier is, and what is chosen about the studies: `tuned_studies.py`. Gains in a real application (figure 13) come from a dated file.
+What the tier is, and what is chosen about the studies: `tuned_studies.py`. Gains in a real application (figure 13): `dlio_applied.py`.
 """
 
 import os
@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tierscope.papers.charts import LOOKS, ChartPanel, Line, draw_chart
-from tierscope.papers.dlio_applied import applied, applied_figure, applied_table
 from tierscope.papers.section import PaperFigure, Section
-from tierscope.papers.transfer_file import read_transfer
 from tierscope.papers.tuned_studies import SLOWER, SweepRequest, TunedSweep, measure
 from tierscope.papers.verdict import Verdict, ratio_agrees
 from tierscope.units import about_bytes
@@ -99,13 +97,11 @@ def make(short: bool) -> Section:
         )
     ]
     in_memory, beyond_memory = shuffled
-    transfer = read_transfer()
     verdicts = (
         *_of_imagenet(imagenet),
         *_of_cosmoflow(cosmoflow, imagenet),
         *_of_tagger(tagger, in_memory, beyond_memory),
         *_of_dffn(dffn),
-        *applied(transfer),
     )
     figures = (
         _figure("D-F9", "imagenet-tuning", "ImageNet", (imagenet.transfer, imagenet.threads, imagenet.preprocessing)),
@@ -116,9 +112,8 @@ def make(short: bool) -> Section:
             "D-F11", "cosmic-tagger-tuning", "Cosmic Tagger", (tagger.chunks, tagger.levels, in_memory, beyond_memory)
         ),
         _figure("D-F12", "dffn-tuning", "DFFN", (dffn.chunks, dffn.levels)),
-        *([applied_figure(transfer)] if transfer else []),
     )
-    return Section(verdicts, figures, (applied_table(transfer),) if transfer else ())
+    return Section(verdicts, figures)
 
 
 def _ratio(

@@ -90,7 +90,8 @@ STUDIES: Mapping[str, PaperStudy] = {
                     "dlio_workloads", (*_rows_of_figures(1, 2, 3, 4, 5, 6, 14, 15), "D-A-*", "D-A7-*", "D-A8-*")
                 ),
                 SectionEntry("dlio_similarity", (*_rows_of_figures(8), "D-X-1")),
-                SectionEntry("dlio_tuning", _rows_of_figures(9, 10, 11, 12, 13)),
+                SectionEntry("dlio_tuning", _rows_of_figures(9, 10, 11, 12)),
+                SectionEntry("dlio_applied", _rows_of_figures(13)),
             ),
         ),
     )
