@@ -70,7 +70,7 @@ def test_a_cheap_row_is_printed_and_nothing_is_written(
     monkeypatch.setenv("COLUMNS", "200")
     assert _run(["reproduce", "Hierarchy", "--row", "h-x-4", "--short", "--quiet"]) == 0
     said = capsys.readouterr().out
-    assert "Hierarchy study: of 1 row, 1 hold (of them 1 our arithmetic on its figures), 0 do not." in said
+    assert "Hierarchy study: of 1 row, 1 holds (of them 1 our arithmetic on its figures), 0 do not." in said
     assert "5.26 s < T65 ≤ 9.01 s (arithmetic)" in said
     assert not list(tmp_path.iterdir())
 
@@ -122,11 +122,11 @@ def test_the_first_sentence_names_what_fails() -> None:
     rows = (row("H-F2-6"), row("H-F1-6", "does not hold"), row("H-F1", "beside"), row("H-D-5", "not available here"))
     made = Reproduction(STUDIES["hierarchy"], rows, (), (), False, True)
     assert headline(made) == (
-        "Hierarchy study: of 4 rows, 1 hold (of them 1 with rates fitted to the study's own figures), 1 do not (H-F1-6), "
+        "Hierarchy study: of 4 rows, 1 holds (of them 1 with rates fitted to the study's own figures), 1 does not (H-F1-6), "
         "1 printed beside the published figure, not judged, 1 not available here (H-D-5)."
     )
     page = markdown(made)
-    assert page.index("1 do not (H-F1-6)") < page.index("## Rows")
+    assert page.index("1 does not (H-F1-6)") < page.index("## Rows")
     assert r"a \| b\_c" in page
     assert "**does not hold**" in page
 
