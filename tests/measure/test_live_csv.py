@@ -83,3 +83,12 @@ def test_what_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     ):
         with pytest.raises(UserError, match=reason):
             LiveCsv(str(tmp_path / name), "study")
+
+
+def test_a_last_line_that_is_no_row_is_left_as_it_is(tmp_path: Path) -> None:
+    """Behind our header anything may stand; it names no other study."""
+    path = tmp_path / "live.csv"
+    content = (",".join(COLUMNS) + "\n").encode() + b"a\rb\n"
+    path.write_bytes(content)
+    LiveCsv(str(path), "mine").close()
+    assert path.read_bytes() == content

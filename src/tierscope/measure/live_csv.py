@@ -102,11 +102,18 @@ def _check_ours(path: str, study: str) -> None:
         tail = source.read()
         if tail and not tail.endswith(b"\n"):
             _keep_whole_lines(path, source, size - len(tail.rpartition(b"\n")[2]))
-    lines = tail.decode("utf-8", "replace").split("\n")[:-1]
-    last = next(csv.reader(lines[-1:]), None)
+    last = _last_row(tail)
     if last is not None and len(last) == len(COLUMNS) and last[COLUMNS.index("study")] != study:
         theirs = last[COLUMNS.index("study")]
         raise UserError(f"--live-csv {path}: contains figures of study {theirs}, not of {study}; choose another name")
+
+
+def _last_row(tail: bytes) -> list[str] | None:
+    """None: there is none, or it is no row of ours."""
+    try:
+        return next(csv.reader(tail.decode("utf-8", "replace").split("\n")[:-1][-1:]), None)
+    except csv.Error:
+        return None
 
 
 def _keep_whole_lines(path: str, source: BinaryIO, nbytes: int) -> None:
