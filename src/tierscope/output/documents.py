@@ -8,6 +8,7 @@ import json
 import math
 import os
 import stat
+from collections import Counter
 from typing import Any, NamedTuple, Protocol
 
 from tierscope.output.durable import write_file
@@ -107,8 +108,7 @@ def parse_json(content: bytes | str, finite: bool = True) -> Any:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
         raise ValueError(f"{twice[:64]} is given twice")
     return document
 
