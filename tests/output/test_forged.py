@@ -21,10 +21,10 @@ from tierscope.commands.analyze import analyze
 from tierscope.commands.characterise import characterise_analysis
 from tierscope.errors import TierscopeError
 from tierscope.output import handed, handover, manifest
-from tierscope.output.documents import parse_json
 from tierscope.output.op_list import SCHEMA
 from tierscope.output.store import RunStore, read_parquet, write_parquet
 from tierscope.output.typed_documents import read_typed
+from tierscope.plain_json import parse_json
 from tierscope.recording.traced import _COMMAND
 from tierscope.report.summary import wanted_before
 from tierscope.spec.load import parse_study

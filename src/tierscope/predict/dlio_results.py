@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 from tierscope.errors import UserError
-from tierscope.output.documents import parse_json
 from tierscope.plain_files import read_plain
+from tierscope.plain_json import parse_json
 from tierscope.predict.measured_table import MeasuredTable, Row, table_of
 
 _SUMMARY = "summary.json"
