@@ -88,6 +88,8 @@ def test_rows_are_chosen(tmp_path: Path) -> None:
         ("ranks,au_percent\n,90\n", "has no number of ranks"),
         ("ranks,au_percent\n4,\n", "no row has a measurement"),
         ("ranks,au_percent\n4,5e-324\n", "must be a number above 0, at least 1e-09"),
+        (f"ranks,au_percent,a\n4,90,{'x' * 9000}\n4,90,{'y' * 9000}\n", "choose one with --where a=xxx"),
+        (f"ranks,au_percent\n{'9' * 9000},90\n", "must be a whole number above 0"),
         ("ranks,ranks,au_percent\n4,8,90\n", "has two columns ranks"),
         ("ranks,au_percent" + ",a" * 1000 + "\n4,90\n", "has more than 1,000 columns"),
         (
@@ -107,7 +109,9 @@ def test_a_bad_table_gets_one_line(text: str, words: str, tmp_path: Path, capsys
     study.write_text(STUDY)
     for command in ("calibrate", "validate"):
         assert run(command, table(tmp_path, text), "--study", study, "--quiet") == 2
-        assert words in one_line(capsys)
+        said = one_line(capsys)
+        assert words in said
+        assert len(said) < 1000
 
 
 def test_other_mistakes_get_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

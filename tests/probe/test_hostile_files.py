@@ -45,6 +45,18 @@ def test_hostile_files_get_one_line(which: str, tmp_path: Path, capsys: pytest.C
     assert name in said
 
 
+@pytest.mark.parametrize("name", ["\x1b[2J", "\ud800", "\0", "\u202egnp", "a\nb: c"])
+def test_a_job_of_any_name_is_a_source_without_its_signs(name: str, tmp_path: Path) -> None:
+    """It goes into the system's file, and from there to terminals."""
+    read = {"bw_bytes": 1e9, "total_ios": 10, "io_bytes": 1e7}
+    (tmp_path / "fio.json").write_text(json.dumps({"fio version": "3", "jobs": [{"jobname": name, "read": read}]}))
+    (imported,) = systems_of(FromRequest((str(tmp_path / "fio.json"),)))
+    assert imported.known is not None
+    texts = [figure.text for figure in imported.known.figures.values()]
+    assert any("fio job" in text for text in texts)
+    assert all(text.isprintable() for text in texts)
+
+
 def test_tables_with_lines_of_any_end_are_read(tmp_path: Path) -> None:
     text = (FILES / "io500.csv").read_text()
     (tmp_path / "mac.csv").write_text(text.replace("\n", "\r"), newline="")

@@ -36,7 +36,7 @@ FIRST_MEAN, FIRST_MAX, SHARE, EPOCH, THROUGHPUT, SAMPLES = (
 )
 FIGURES = (FIRST_MEAN, FIRST_MAX, SHARE, EPOCH, THROUGHPUT, SAMPLES)
 MOST_BYTES, MOST_ROWS, MOST_COLUMNS = 32 << 20, 100_000, 1_000
-_MOST_LISTED = 12
+_MOST_LISTED, _MOST_SHOWN = 12, 80
 _RANKS = ("ranks", "n_ranks", "accelerators", "num_accelerators", "accelerators_or_ranks", "processes")
 _NODES = ("nodes", "hosts", "num_hosts", "clients")
 _EACH = ("ranks_per_node", "acc_per_host", "ppn")
@@ -216,7 +216,7 @@ def _whole(name: str, line: Place, row: Row, columns: Sequence[str]) -> int | No
         if text := row.get(column, ""):
             number = _number(text)
             if number is None or number != int(number) or not 1 <= number <= 10**12:
-                raise UserError(f"{_at(name, line)}: {column} = {text}; must be a whole number above 0")
+                raise UserError(f"{_at(name, line)}: {column} = {text[:_MOST_SHOWN]}; must be a whole number above 0")
             return int(number)
     return None
 
@@ -264,8 +264,9 @@ def _refuse_mixed(name: str, group: Sequence[tuple[Place, Row]]) -> None:
         texts = sorted({row.get(column, "") for _, row in group})
         words = [text for text in texts if text and any(_number(part) is None for part in text.split())]
         if len(words) > 1 and column not in _NOT_TOLD_APART:
+            shown, first, second = column[:_MOST_SHOWN], words[0][:_MOST_SHOWN], words[1][:_MOST_SHOWN]
             raise UserError(
-                f"{name}: rows with the same ranks have {column} {words[0]} and {words[1]}; they would be averaged: choose one with --where {column}={words[0]}"
+                f"{name}: rows with the same ranks have {shown} {first} and {second}; they would be averaged: choose one with --where {shown}={first}"
             )
 
 
@@ -285,9 +286,13 @@ def _value(name: str, line: Place, column: str, text: str, figure: str) -> float
     numbers = [_number(part) for part in text.split()] if figure == EPOCH else [_number(text)]
     known = [number for number in numbers if number is not None]
     if not known or len(known) < len(numbers) or min(known) < _LEAST:
-        raise UserError(f"{_at(name, line)}: {column} = {text[:80]}; must be a number above 0, at least {_LEAST:g}")
+        raise UserError(
+            f"{_at(name, line)}: {column} = {text[:_MOST_SHOWN]}; must be a number above 0, at least {_LEAST:g}"
+        )
     value = statistics.fmean(known[1:] or known)
     most = {"au_share": 1.0}.get(column, 100.0)
     if figure == SHARE and value > most:
-        raise UserError(f"{_at(name, line)}: {column} = {text}; AU cannot be above {most:g}{' %' if most > 1 else ''}")
+        raise UserError(
+            f"{_at(name, line)}: {column} = {text[:_MOST_SHOWN]}; AU cannot be above {most:g}{' %' if most > 1 else ''}"
+        )
     return value
