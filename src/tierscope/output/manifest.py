@@ -65,7 +65,9 @@ def check(directory: str, kind: str) -> None:
         try:
             is_directory = stat.S_ISDIR(os.stat(directory).st_mode)
         except FileNotFoundError:
-            return
+            if not os.path.islink(directory):
+                return
+            is_directory = False  # a link to nothing
         if not is_directory:
             raise FileExistsError
         _of_kind(directory, kind, PLAIN)
