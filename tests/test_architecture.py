@@ -25,6 +25,7 @@ ANYONE = {
         "jsonable",
         "mounts",
         "plain_files",
+        "plain_json",
         "registry",
         "shortage",
         "signals",

@@ -34,6 +34,11 @@ OTHERS: list[tuple[Callable[[Path], object], str]] = [
 ]
 
 
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_a_name_that_no_file_can_have_is_an_error_like_others(name: str) -> None:
+    assert refused(name, errno.EINVAL) == "is not a name that a file can have"
+
+
 @pytest.mark.parametrize(("make", "kind"), OTHERS)
 def test_what_is_no_plain_file_is_named_at_once(make: Callable[[Path], object], kind: str, tmp_path: Path) -> None:
     make(tmp_path / "x")

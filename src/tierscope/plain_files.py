@@ -1,7 +1,7 @@
 """Opening a file to read as a plain file: a pipe, a device, a socket or a directory of that name is an error at once, never waited for.
 
 What the user names on the command line may be a link (`follow`); what lies in a result or on a tier may not. Errors are OSErrors: EINVAL for what
-is no plain file, ELOOP for a link, EFBIG for more than `most_bytes`; `strerror` says so in words that follow a path and "cannot be read: ".
+is no plain file or no name of a file, ELOOP for a link, EFBIG for more than `most_bytes`; `strerror` says so in words that follow a path and "cannot be read: ".
 """
 
 import errno
@@ -34,7 +34,7 @@ def plain_descriptor(
     path: str | os.PathLike[str], follow: bool = False, *, most_bytes: int | None = None, dir_fd: int | None = None
 ) -> int:
     """The same as a descriptor. It is looked at before it is opened: to open a device or a pipe may already do something."""
-    _refuse_others(os.stat(path, dir_fd=dir_fd, follow_symlinks=follow), path)
+    _refuse_others(_status(path, follow, dir_fd), path)
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
     fd = os.open(path, flags, dir_fd=dir_fd)
     try:
@@ -80,6 +80,13 @@ def not_plain(mode: int) -> str | None:
     if stat.S_ISREG(mode):
         return None
     return next((name for is_kind, name in _KINDS if is_kind(mode)), "something else")
+
+
+def _status(path: str | os.PathLike[str], follow: bool, dir_fd: int | None) -> os.stat_result:
+    try:
+        return os.stat(path, dir_fd=dir_fd, follow_symlinks=follow)
+    except ValueError:  # a NUL, or what is no Unicode: from Python, where names come from anywhere
+        raise OSError(errno.EINVAL, "is not a name that a file can have", os.fspath(path)) from None
 
 
 def _refuse_others(status: os.stat_result, path: str | os.PathLike[str]) -> None:

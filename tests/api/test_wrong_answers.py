@@ -1,7 +1,9 @@
 """What somebody in a hurry could take for something else: refused, or said where it cannot be missed."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -156,3 +158,55 @@ def test_what_does_not_fit_is_not_best(tmp_path: Path) -> None:
     assert [point.fits for point in result.points] == [True, True, False]
     assert result.best is not None
     assert result.best.values["cache_rate"] != 1
+
+
+DEEP: "list[object]" = []
+for _ in range(5000):
+    DEEP = [DEEP]
+LOOP: "dict[str, object]" = {}
+LOOP["a"] = LOOP
+CONTENT = {"study": "x", "system": {"tiers": {"gfs": {"path": "{out}/gfs", "bandwidth": "1 GB/s"}}}}
+
+
+@pytest.mark.parametrize(
+    "value", [5, 1.5, True, b"x", object(), LOOP, DEEP, "a\0b", "\ud800", 10**400, np.array([1, 2])]
+)
+def test_whatever_is_given_the_error_is_ours_and_short(value: Any) -> None:
+    """Wrong types, endless and deep ones, and names that no file can have."""
+    study = ts.Study.from_yaml("demo")
+    calls: dict[str, Callable[[], object]] = {
+        "path": lambda: ts.Study.from_yaml(value),
+        "settings": lambda: ts.Study.from_yaml("demo", settings=value),
+        "setting": lambda: ts.Study.from_yaml("demo", settings={"gfs.servers": [[value]]}),
+        "content": lambda: ts.Study.from_dict({**CONTENT, "system": value}),
+        "vary": lambda: study.explore("1s", value, progress=False),
+        "cost": lambda: study.explore("1s", {"gfs.servers": [1]}, cost=value, progress=False),
+        "method": lambda: study.explore("1s", {"gfs.servers": [1]}, method=value, progress=False),
+        "model": lambda: ts.require(value, "h200-node"),
+        "precision": lambda: ts.require("lenet5", "h200-node", precision=value),
+        "device_file": lambda: ts.require("lenet5", "h200-node", device_file=value),
+        "results": lambda: ts.calibrate(value, progress=False),
+        "paths": lambda: ts.analyze_logs(value),
+        "percents": lambda: ts.load(MEASURED).explore("30ms", value),
+        "percent": lambda: ts.load(MEASURED).estimate({"GFS-META": [value]}),  # type: ignore[dict-item]
+    }
+    for name, call in calls.items():
+        with pytest.raises(ts.UserError) as error:
+            call()
+        assert "\n" not in str(error.value), name
+        assert len(str(error.value)) < 1000, name
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -1, 0, True, "1", 10**400])
+def test_a_step_that_cannot_be_is_refused(seconds: Any) -> None:
+    with pytest.raises(ts.UserError, match=r"step_seconds = .*: must be seconds, within 1e-09 – 1e\+06"):
+        ts.require("lenet5", "h200-node", step_seconds=seconds)
+
+
+def test_a_price_limit_may_be_a_number_and_arrays_are_lists() -> None:
+    """What a caller of Python would write."""
+    study = ts.Study.from_yaml("demo", settings={"sweep.cache_rate": [0]})
+    vary = {"gfs.servers": np.array([1, 2])}
+    prices = {"gfs.servers": "5/server"}
+    frames = [study.explore("1s", vary, cost=prices, max_price=limit, progress=False).table() for limit in ("20", 20)]
+    assert frames[0].equals(frames[1])

@@ -102,6 +102,15 @@ def test_sizes_beyond_the_file_are_named_and_widen_the_interval() -> None:
     assert huge.interval[1] / huge.interval[0] > usual.interval[1] / usual.interval[0]
 
 
+def test_sizes_far_beyond_the_file_give_finite_seconds() -> None:
+    """A file may have been measured anywhere: doubt is wide, and no infinity."""
+    far = {
+        key: tuple(replace(row, sizes=(1e18,) * len(row.sizes)) for row in rows) for key, rows in device().rows.items()
+    }
+    time = predict_step(replace(device(), rows=far), build_network("lenet5"), 1, FP32)
+    assert all(map(math.isfinite, (time.seconds, *time.interval, time.device_seconds)))
+
+
 def test_a_file_is_read_as_it_was_written() -> None:
     again = parse_device(dump_device(device()), "device.yaml")
     assert again.origin == device().origin
@@ -122,6 +131,11 @@ def test_a_file_is_read_as_it_was_written() -> None:
         ("    mixed:", "    other:", "mixed is missing"),
         ("    amp: |", "    bf16: |", "amp is missing"),
         ("work:", "works:", "work is missing"),
+        ("kind: device", "kind: [device]", "kind: a list is not device"),
+        (", 0.01, 1e-06]", ", 1e+18, 1e-06]", "'1e\\+18' is not a number between 1e-12 and 25"),
+        (", 0.01, 1e-06]", ", 0.01, 1e+18]", "'1e\\+18' is not a number between 1e-12 and 25"),
+        ("    mixed: [1,", "    mixed: [1e+18,", "'1e\\+18' is not a number between 0 and 1e\\+06"),
+        ("    amp: |\n", "    amp: |\n" + "      1: 1\n" * 3_001, "more than 3,000 sizes"),
     ],
 )
 def test_a_damaged_file_is_refused_in_one_line(old: str, new: str, said: str) -> None:

@@ -15,7 +15,7 @@ PROGRAM = textwrap.dedent("""
     import json, os, signal, sys
     from tierscope.cli import main
 
-    def told(numbers, ignored=()):
+    def told(numbers, ignored=(), command=("run", "study.yaml")):
         ready, tell = os.pipe()
         said, say = os.pipe()
         pid = os.fork()
@@ -29,7 +29,7 @@ PROGRAM = textwrap.dedent("""
                 while True:
                     signal.pause()
             main.cli.invoke = wait
-            main.main(["presets"])
+            main.main(command)
         os.close(say)
         os.read(ready, 1)
         for number in numbers:
@@ -43,6 +43,7 @@ PROGRAM = textwrap.dedent("""
     found = {number: told([number]) for number in json.loads(sys.argv[1])}
     found["several"] = told([signal.SIGHUP, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
     found["ignored"] = told([signal.SIGHUP, signal.SIGUSR2], [signal.SIGHUP])
+    found["without runs"] = [told([signal.SIGINT], command=[name]) for name in ("reproduce", "analyze", "presets")]
     print(json.dumps(found))
 """)
 
@@ -60,6 +61,7 @@ def test_every_ending_signal_leaves_a_line_and_exit_code_3() -> None:
     code, said = found["several"]
     assert code == 3
     assert said.count("\n") == 1
+    assert found["without runs"] == [[3, "tierscope: stopped; run the same command again\n"]] * 3
     assert found["ignored"] == [3, f"tierscope: stopped by SIGUSR2{rest}"]
 
 

@@ -128,6 +128,13 @@ def test_older_torch_has_the_calendar_in_every_event_and_a_bare_list_will_do(tmp
             b'[{"ph":"X","name":"tierscope.mark a","ts":1,"dur":1},{"ph":"X","name":"tierscope.mark a","ts":2,"dur":1}]',
             "two marks tierscope.mark a",
         ),
+        (b'[{"ph": "X", "name": "a", "ts": 9.2e15, "dur": 3e13}]', r"event 1: ts = '9200000000000000.0' cannot be"),
+        (b'[{"ph":"X","name":"tierscope.mark ' + b"a" * 300 + b'","ts":1,"dur":1}]', "with a name of 300 characters"),
+        (b'{"traceEvents": [{}], "traceEvents": [{}]}', "traceEvents is given twice"),
+        (
+            b'{"baseTimeNanoseconds": 1, "baseTimeNanoseconds": 2, "traceEvents": []}',
+            "baseTimeNanoseconds is given twice",
+        ),
         (b"\xff\xfe\x00", "has no traceEvents"),
     ],
 )
@@ -138,6 +145,15 @@ def test_what_is_no_trace_is_one_clear_line(content: bytes, why: str, tmp_path: 
         read_profile(str(path), None)
     assert str(raised.value).startswith(f"{path}: ")
     assert "\n" not in str(raised.value)
+
+
+def test_keys_that_nobody_asks_for_are_not_kept(tmp_path: Path) -> None:
+    """There may be any number of them, each of megabytes."""
+    trace = chrome_json.ChromeTrace(
+        written(tmp_path / "t.json", TORCH, a="x", distributedInfo={"rank": 1}), ("distributedInfo",)
+    )
+    assert len(list(trace.events())) == len(TORCH)
+    assert trace.header == {"distributedInfo": {"rank": 1}}
 
 
 def test_a_long_value_and_a_small_archive_of_much_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,6 +176,6 @@ def test_pieces_of_any_size_read_the_same(size: int) -> None:
     parts = [text[place : place + size] for place in range(0, len(text), size)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chrome_json, "pieces", lambda _path, _damage: iter(parts))
-        trace = chrome_json.ChromeTrace("t.json")
+        trace = chrome_json.ChromeTrace("t.json", ("a", "z"))
         assert [event["name"] for event in trace.events()] == ["größe", "b"]
         assert trace.header == {"a": [1, 2.5], "z": 17}

@@ -83,3 +83,30 @@ def test_what_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     ):
         with pytest.raises(UserError, match=reason):
             LiveCsv(str(tmp_path / name), "study")
+
+
+def test_a_last_line_that_is_no_row_is_left_as_it_is(tmp_path: Path) -> None:
+    """Behind our header anything may stand; it names no other study."""
+    path = tmp_path / "live.csv"
+    content = (",".join(COLUMNS) + "\n").encode() + b"a\rb\n"
+    path.write_bytes(content)
+    LiveCsv(str(path), "mine").close()
+    assert path.read_bytes() == content
+
+
+def test_a_line_that_was_cut_goes_however_long_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "live.csv"
+    header = (",".join(COLUMNS) + "\n").encode()
+    path.write_bytes(header + b"x" * 300_000)
+    LiveCsv(str(path), "mine").close()
+    assert path.read_bytes() == header
+
+
+def test_a_file_of_another_study_is_refused_as_it_is(tmp_path: Path) -> None:
+    """Also where its last line was cut: that is for its own study to mend."""
+    path = tmp_path / "live.csv"
+    content = (",".join(COLUMNS) + "\n" + ",".join("theirs" for _ in COLUMNS) + "\ncut").encode()
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="contains figures of study theirs, not of mine"):
+        LiveCsv(str(path), "mine")
+    assert path.read_bytes() == content

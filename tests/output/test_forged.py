@@ -5,6 +5,7 @@ import json
 import math
 import random
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from tierscope.output import handed, handover, manifest
 from tierscope.output.op_list import SCHEMA
 from tierscope.output.store import RunStore, read_parquet, write_parquet
 from tierscope.output.typed_documents import read_typed
+from tierscope.plain_json import parse_json
 from tierscope.recording.traced import _COMMAND
 from tierscope.report.summary import wanted_before
 from tierscope.spec.load import parse_study
@@ -253,3 +255,12 @@ def test_forged_studies(tmp_path: Path) -> None:
             [f"{key}: {dice.choice(words)}", changed[place] * 2, "", f"{key}\t: 1", f"  {changed[place]}"]
         )
         refused(lambda changed=changed: parse_study("\n".join(changed), "s.yaml"), "s.yaml")  # type: ignore[misc]
+
+
+def test_a_key_that_is_given_twice_is_named_without_a_search_in_squares() -> None:
+    """A document of a megabyte has a hundred thousand keys."""
+    pairs = ",".join(f'"{number:x}": 0' for number in range(60_000))
+    start = time.process_time()
+    with pytest.raises(ValueError, match="ea5f is given twice"):
+        parse_json(f'{{{pairs}, "ea5f": 0}}')
+    assert time.process_time() - start < 2

@@ -147,3 +147,13 @@ def test_a_filesystem_that_cannot_be_written_is_named() -> None:
         UserError, match=r"^/proc/tierscope: (cannot be used: .+|permission denied; .+) choose another directory$"
     ):
         manifest.claim("/proc/tierscope", "tier")
+
+
+def test_a_link_to_nothing_is_refused_before_anything_takes_long(tmp_path: Path) -> None:
+    """As `claim` refuses it."""
+    (tmp_path / "out").symlink_to("nowhere")
+    for refuse in (manifest.check, manifest.claim):
+        with pytest.raises(UserError, match="is a file, not a directory; choose a directory"):
+            refuse(str(tmp_path / "out"), "tender")
+    manifest.check(str(tmp_path / "new"), "tender")
+    assert not (tmp_path / "new").exists()

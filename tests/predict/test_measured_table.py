@@ -1,6 +1,7 @@
 """Tables of published measurements: what is read of them, what is refused with one line, and that a system that made a table is found again."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -86,6 +87,21 @@ def test_rows_are_chosen(tmp_path: Path) -> None:
         ("ranks,nodes,au_percent\n5,2,90\n", "cannot be spread evenly"),
         ("ranks,au_percent\n,90\n", "has no number of ranks"),
         ("ranks,au_percent\n4,\n", "no row has a measurement"),
+        ("ranks,au_percent\n4,5e-324\n", "must be a number above 0, at least 1e-09"),
+        (f"ranks,au_percent,a\n4,90,{'x' * 9000}\n4,90,{'y' * 9000}\n", "choose one with --where a=xxx"),
+        (f"ranks,au_percent\n{'9' * 9000},90\n", "must be a whole number above 0"),
+        ("ranks,ranks,au_percent\n4,8,90\n", "has two columns ranks"),
+        ("ranks,au_percent" + ",a" * 1000 + "\n4,90\n", "has more than 1,000 columns"),
+        (
+            "ranks,au_percent,read_threads\n4,90,1000000000000\n",
+            "workload.reader.read_threads = 1000000000000; must be",
+        ),
+        (
+            "ranks,au_percent,batch_size,steps\n4,90,1000000000000,9\n",
+            "workload.reader.batch_size = 1000000000000; must",
+        ),
+        ("ranks,au_percent,steps\n1000000000000,90,9\n", "system.ranks_per_node = 1000000000000; must be"),
+        ("ranks,nodes,au_percent,steps\n1024000,1000,90,9\n", "operations to simulate"),
     ],
 )
 def test_a_bad_table_gets_one_line(text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,7 +109,9 @@ def test_a_bad_table_gets_one_line(text: str, words: str, tmp_path: Path, capsys
     study.write_text(STUDY)
     for command in ("calibrate", "validate"):
         assert run(command, table(tmp_path, text), "--study", study, "--quiet") == 2
-        assert words in one_line(capsys)
+        said = one_line(capsys)
+        assert words in said
+        assert len(said) < 1000
 
 
 def test_other_mistakes_get_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,9 +153,51 @@ def test_results_of_dlio_are_a_table(tmp_path: Path) -> None:
     assert [(point.nodes, point.ranks, point.rows) for point in found.points] == [(2, 4, 2), (2, 8, 1)]
     assert found.points[0].figures[SHARE][0] == pytest.approx(0.975)
     assert found.points[0].figures[EPOCH][0] == 10.5
-    (tmp_path / "4acc" / "run1" / "summary.json").write_text("{")
-    with pytest.raises(UserError, match=r"summary.json: is not JSON"):
-        read_measured(str(tmp_path), ())
+
+
+def results(folder: Path, summary: str, epochs: str = "{}") -> str:
+    folder.mkdir(exist_ok=True)
+    (folder / "summary.json").write_text(summary)
+    (folder / "0_per_epoch_stats.json").write_text(epochs)
+    return str(folder)
+
+
+GOOD = json.dumps({"num_accelerators": 4, "num_hosts": 1, "metric": {"train_au_mean_percentage": 90.0}})
+
+
+@pytest.mark.parametrize(
+    ("summary", "epochs", "words"),
+    [
+        ("{", "{}", "summary.json: is not JSON: Expecting property name"),
+        (GOOD[:-1] + ', "metric": {}}', "{}", "summary.json: is not JSON: metric is given twice"),
+        (GOOD.replace("90.0", "NaN"), "{}", "summary.json: au_percent = nan; must be a number above 0"),
+        (GOOD.replace(": 4", ": [4]"), "{}", "summary.json: has no number of ranks"),
+        (GOOD, '{"a": ' + "[" * 100_000, "0_per_epoch_stats.json: is not JSON: is nested too deeply"),
+        (GOOD, '{"1": {"duration": -1}}', "summary.json: epoch_seconds = -1; must be a number above 0"),
+    ],
+)  # fmt: skip
+def test_a_damaged_result_is_named_with_its_file(summary: str, epochs: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError) as error:
+        read_measured(results(tmp_path, summary, epochs), ())
+    assert words in str(error.value)
+
+
+def test_keys_that_are_no_epochs_are_left_out(tmp_path: Path) -> None:
+    """One is longer than a number may be, two are the same number."""
+    epochs = {"9" * 5000: {"duration": 7}, "1": {"duration": 3}, "01": {"duration": 3}, "2": {"duration": 2}}
+    (point,) = read_measured(results(tmp_path, GOOD, json.dumps(epochs)), ()).points
+    assert point.figures[EPOCH][0] == 2.5
+
+
+def test_links_and_pipes_among_results_are_refused(tmp_path: Path) -> None:
+    """Only what the user names may be a link."""
+    out = results(tmp_path / "out", GOOD)
+    (tmp_path / "elsewhere.json").write_text(GOOD)
+    for make in (lambda path: path.symlink_to(tmp_path / "elsewhere.json"), os.mkfifo):
+        (tmp_path / "out/summary.json").unlink()
+        make(tmp_path / "out/summary.json")
+        with pytest.raises(UserError, match=r"summary.json: cannot be read: is (a link|not a regular file)"):
+            read_measured(out, ())
 
 
 # Fitting: a table made by a system of ours gives that system back.

@@ -13,6 +13,7 @@ from tierscope.bench.overhead import Overhead
 from tierscope.bench.tasks import OverheadTask
 from tierscope.errors import UserError
 from tierscope.measure.crews import Crews
+from tierscope.report.tuning import verdict
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
 from tierscope.tuning import trials as tune_trials
@@ -293,6 +294,18 @@ def test_values_of_an_inert_key_are_not_ranked(tmp_path: Path, pretend: Callable
     assert len(found.inert) == 4
     assert "transfer_size changes nothing here: a file has at most 64 KiB" in found.inert[0].line
     assert tuning_json(found)["inert"][0]["settings"]["transfer_size"] > 65536
+
+
+def test_a_winner_names_no_key_without_an_effect(tmp_path: Path, pretend: Callable[[Model], list[str]]) -> None:
+    """Whoever sets 256 KiB beside the threads would believe in it; no table of what was tried leaves it out."""
+    pretend(lambda study: 1 / study.workload.reader.read_threads)
+    found = tuned(
+        planted("reader.transfer_size=64KiB"), tmp_path / "out", "reader.transfer_size=256KiB", "read_threads=1,4"
+    )
+    assert found.winner.settings == {"transfer_size": 256 << 10, "read_threads": 4}
+    assert tuning_json(found)["winner"]["settings"] == {"read_threads": 4}
+    assert "transfer_size" not in verdict(found)
+    assert found.commands == ("--set workload.reader.read_threads=4",)
 
 
 def test_nothing_but_inert_keys_is_one_line(tmp_path: Path) -> None:

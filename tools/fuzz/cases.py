@@ -74,7 +74,14 @@ TARGETS = (
     Target("CSV table", 6, ("table.csv",), ("table.csv",), "csv", tuple(line.format("table.csv") for line in _CSV)),
     Target("DFTracer log", 5, ("log.pfw",), ("log.pfw",), "log", ("analyze log.pfw --tier lfs=/lfs --tier gfs=/gfs", "analyze log.pfw --tier gfs=/gfs --force --out out", "characterise log.pfw --tier gfs=/gfs")),
     Target("DFTracer log, packed", 3, ("log.pfw.gz",), ("log.pfw.gz",), "packed log", ("analyze log.pfw.gz --tier lfs=/lfs --tier gfs=/gfs",)),
-    Target("Darshan log", 1, (), (), "darshan", ("analyze log.darshan --tier gfs=/ --force", "analyze log.darshan --no-shared --json", "characterise log.darshan --tier gfs=/")),
+    Target("benchmark output", 6, (), (), "csv", ("probe --from bench.txt", "probe --from bench.txt --json", "probe --from lfs=bench.txt --from bench.txt --nodes 2 -o new.yaml")),
+    Target("measured table", 4, ("points.yaml", "points.csv"), ("points.csv",), "csv", ("validate points.csv --study points.yaml", "validate points.csv --study points.yaml --json", "validate points.csv --study points.yaml --where ranks<=4")),
+    Target("DLIO results", 3, ("points.yaml", "dlio"), ("dlio/*/*.json",), "json", ("validate dlio --study points.yaml", "validate dlio --study points.yaml --json")),
+    Target("profiler trace", 4, ("marked.pfw", "profile.json"), ("profile.json",), "json", ("characterise marked.pfw --timeline profile.json --tier gfs=/gfs", "characterise marked.pfw --timeline 0=profile.json --tier gfs=/gfs --json", "characterise marked.pfw --timeline profile.json --tier gfs=/gfs --compute-span aten::mm --figure new.svg")),
+    Target("device file", 4, ("device.yaml",), ("device.yaml",), "yaml", ("require lenet5 --system h200-node --device-file device.yaml", "require lenet5 --system h200-node --device-file device.yaml --json")),
+    Target("transformer config", 3, ("decoder.json",), ("decoder.json",), "yaml", ("require decoder.json --system h200-node", "require decoder.json --system h200-node --json --zero 3 --data-parallel 8", "require decoder.json --system h200-node --checkpoint-bandwidth 1GB/s --mean-time-between-failures 1h")),
+    Target("live CSV", 1, ("tiny.yaml", "live.csv"), ("live.csv",), "csv", ("run tiny.yaml --out out --quiet --live-csv live.csv",)),
+    Target("Darshan log", 1, (), (), "darshan", ("analyze log.darshan", "analyze log.darshan --tier gfs=/ --force", "analyze log.darshan --no-shared --json", "characterise log.darshan --tier gfs=/")),
 )  # fmt: skip
 # A healthy command line of every command; none that takes long: those have a mistake in them.
 HEALTHY = {
@@ -104,7 +111,9 @@ HEALTHY = {
     "clean": "clean measured --yes",
     "doctor": "doctor measured",
 }
-OUTPUTS = {"--out", "--csv", "--script", "-o", "--output", "--hand-over"}
+OUTPUTS = {"--out", "--csv", "--script", "-o", "--output", "--hand-over", "--tender", "--live-csv", "--figure"}
+# Of these one of several seeds is damaged, in the form that it has.
+CHOSEN = ("DLIO file", "Darshan log", "benchmark output")
 ODD_PLACES = ("tiny study, run", "options", "environment", "surroundings")
 UNSAFE = {"--submit", "--open"}  # would start something outside of the case
 VARIABLES = (
@@ -171,6 +180,8 @@ def _kept_by(case: Case) -> tuple[str, ...]:
     always = tuple(pattern for name in SENTINELS for pattern in (name, f"*/{name}"))
     if case.command not in _WRITERS:
         return ("*",)
+    if case.kind == "live CSV":  # is continued
+        return (*always, "*/runs/*", "*.yaml")
     return always if case.command == "clean" else (*always, "*/runs/*", "*.yaml", "*/ops/*", "*.csv", "*.npz")
 
 
@@ -179,13 +190,14 @@ def _with_damage(number: int, dice: random.Random, seeds: Path, here: Path) -> C
     form = target.form
     _copy(seeds, here, target.needs)
     victims = sorted(path for pattern in target.victims for path in here.glob(pattern))
-    if target.kind in ("DLIO file", "Darshan log"):
-        stem = target.commands[0].split()[1]
+    if target.kind in CHOSEN:
+        stem = target.commands[0].split()[-1]
         paths = sorted(seeds.glob(stem.replace(".", "-*.")))
         if not paths:
             return _with_odd_options(number, dice, seeds, here)
         shutil.copy(dice.choice(paths), here / stem)
         victims = [here / stem]
+        form = "json" if victims[0].read_bytes()[:1] == b"{" else form
     if target.kind == "training.json":
         victims = [here / "trained/training.json"]
         victims[0].write_text('{"schema_version": 1, "kind": "training", "parts": []}')

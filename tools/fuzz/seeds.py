@@ -1,6 +1,7 @@
 """Healthy files of every kind that Tierscope reads, made or copied once; every case damages copies of some."""
 
 import gzip
+import json
 import os
 import shutil
 import subprocess
@@ -32,6 +33,40 @@ CSV = "rank,epoch,class,seconds,ops,bytes,node,repetition,cache_rate\n" + "".joi
     for rank in (0, 1)
     for name in ("GFS-READ", "GFS-META", "LFS-READ")
 )
+POINTS = """
+study: points
+workload:
+  dataset: {format: raw, num_files_train: 256, record_length_bytes: 64 KiB}
+  reader: {batch_size: 2, read_threads: 1}
+  train: {epochs: 1, computation_time: 5 ms}
+system:
+  tiers:
+    gfs: {path: "{out}/gfs", bandwidth: 1 GB/s, metadata_ops: 1000/s}
+"""
+POINTS_CSV = """ranks,nodes,epoch_seconds,au_percent,mbps,files,read_threads,note
+4,1,10.5,90,100,64,1,a
+8,2,12 11 10,80,190,128,2,a
+4,1,11,91,101,64,1,a
+"""
+SUMMARY = {
+    "num_accelerators": 2,
+    "num_hosts": 1,
+    "num_files_train": 64,
+    "metric": {"train_au_mean_percentage": 90.0, "train_io_mean_MB_per_second": 100.0},
+}
+DECODER = {
+    "model_type": "llama",
+    "num_hidden_layers": 2,
+    "hidden_size": 64,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 128,
+    "vocab_size": 1000,
+    "max_position_embeddings": 128,
+    "tie_word_embeddings": True,
+    "head_dim": 16,
+}
+_FEW_ROWS = 12  # of every kind of work in a device file: more only takes longer
 _HAND_OVER = """
 import sys
 from tests.output.test_handover import RUN, a_rank
@@ -63,6 +98,7 @@ def make_seeds(folder: Path) -> None:
     (folder / "log.pfw").write_bytes(log)
     (folder / "log.pfw.gz").write_bytes(gzip.compress(log))
     (folder / "table.csv").write_text(CSV)
+    _make_foreign(folder)
     (folder / "handed").mkdir()
     (folder / "handed" / "study.yaml").write_text(TINY.replace("  reader:", "  model: {network: lenet5}\n  reader:"))
     made.append(_started(ROOT, sys.executable, "-c", _HAND_OVER, str(folder / "handed")))
@@ -77,6 +113,46 @@ def make_seeds(folder: Path) -> None:
             raise SystemExit(f"fuzz: a seed cannot be made: {process.args!r}")
     shutil.rmtree(folder / "res" / "figures")
     shutil.rmtree(folder / "warm")
+
+
+def _make_foreign(folder: Path) -> None:
+    """Files of other programs, and a device as it was measured."""
+    for place, path in enumerate(sorted((ROOT / "tests/probe/benchmark_files").iterdir())):
+        shutil.copy(path, folder / f"bench-{place}.txt")
+    (folder / "points.yaml").write_text(POINTS)
+    (folder / "points.csv").write_text(POINTS_CSV)
+    for name, accelerators in (("run1", 2), ("run2", 4)):
+        (folder / "dlio" / name).mkdir(parents=True)
+        (folder / "dlio" / name / "summary.json").write_text(json.dumps({**SUMMARY, "num_accelerators": accelerators}))
+        epochs = {"1": {"duration": "20.5"}, "2": {"duration": "10.5"}}
+        (folder / "dlio" / name / "0_per_epoch_stats.json").write_text(json.dumps(epochs))
+    (folder / "decoder.json").write_text(json.dumps(DECODER))
+    (folder / "device.yaml").write_text(_fewer_rows((ROOT / "validation/h200/device.yaml").read_text()))
+    _make_profile(folder)
+    from tierscope.measure.live_csv import COLUMNS  # noqa: PLC0415
+
+    (folder / "live.csv").write_text(",".join(COLUMNS) + "\n" + ",".join("tiny" for _ in COLUMNS) + "\n")
+
+
+def _fewer_rows(device: str) -> str:
+    rows, lines = 0, []
+    for line in device.splitlines():
+        rows = rows + 1 if line.startswith("      ") else 0
+        if rows <= _FEW_ROWS:
+            lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def _make_profile(folder: Path) -> None:
+    """A log of DFTracer with a mark, and a trace of torch's profiler with the same one."""
+    from tests.imports.dftracer_lines import began, call, named, write  # noqa: PLC0415
+    from tests.imports.test_profiler_trace import BASE, TORCH, span, written  # noqa: PLC0415
+
+    data, mark = "/gfs/data/b.bin", "/gfs/data/tierscope-mark-a1"
+    calls = [call("read", mark, 210, 1, ret=1), call("pread", data, 1000, 1000, ret=4096)]
+    write(folder / "marked.pfw", [*began(), *named(data, mark), *calls])
+    events = [*TORCH, span("aten::mm", 1505, 1000), span("gemm", 1600, 10, "kernel", 0, 7)]
+    written(folder / "profile.json", events, baseTimeNanoseconds=BASE, distributedInfo={"rank": 0})
 
 
 def _started(folder: Path, *command: str) -> "subprocess.Popen[bytes]":

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from tierscope.api import pictures
-from tierscope.api.given import StrPath, path_text
+from tierscope.api.given import StrPath, listed, path_text
 from tierscope.api.progress import shown
 from tierscope.api.result import Result
 from tierscope.commands.calibrate import Calibrated, calibrate_results, write_system
@@ -82,8 +82,12 @@ def calibrate(results: Result | StrPath | Iterable[Result | StrPath], *, progres
     Rates that a study configured are not looked at. Several results (other file sizes, server or node counts) tell more than one; what they cannot tell is given
     as "at least". Needs SciPy (`tierscope[predict]`); takes seconds to minutes. Interrupted, it raises KeyboardInterrupt and keeps nothing.
     """
-    listed = [results] if isinstance(results, Result | str | os.PathLike) else list(results)
-    outs = [_place(result) for result in listed]
+    several = (
+        [results]
+        if isinstance(results, Result | str | os.PathLike)
+        else listed("results", results, "a result, or several of them")
+    )
+    outs = [_place(result) for result in several]
     with shown(progress) as watch:
         calibrated = calibrate_results(outs, watch)
     if calibrated.stopped:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from tierscope.analysis.counting import Counting
-from tierscope.api.given import StrPath, path_text, texts_of
+from tierscope.api.given import StrPath, listed, path_text, said, texts_of
 from tierscope.api.result import Result
 from tierscope.commands.analyze import LogRequest
 from tierscope.commands.analyze import analyze_logs as analyze_job
@@ -31,19 +31,19 @@ def analyze_logs(  # noqa: PLR0913  (one per option)
     was read as a result, for other calls. `epoch_gap`, `shared`, `dxt`, `epoch_span`, `compute_span`, `force`: as the options of `tierscope analyze`.
     Darshan's need `tierscope[darshan]`. Seconds for thousands of processes; memory does not grow with their number of files.
     """
-    listed = [path_text("paths", path) for path in _several(paths)]
-    if not listed:
+    logs = [path_text("paths", path) for path in _several(paths)]
+    if not logs:
         raise UserError("paths is empty; give the logs of one job")
     kept = None if out is None else path_text("out", out)
     if kept == "":
         raise UserError("out is empty; give a directory, or leave it out")
     wanted = LogRequest(_tier_texts(tiers), epoch_gap, shared, dxt, epoch_span, compute_span, force, kept)
-    analysis, place = analyze_job(listed, wanted, Counting())
+    analysis, place = analyze_job(logs, wanted, Counting())
     return Result(analysis, place)
 
 
 def _several(paths: StrPath | Sequence[StrPath]) -> Sequence[StrPath]:
-    return [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    return [paths] if isinstance(paths, str | os.PathLike) else listed("paths", paths, "a path, or several of them")
 
 
 def _tier_texts(tiers: Tiers | None) -> list[str]:
@@ -53,6 +53,6 @@ def _tier_texts(tiers: Tiers | None) -> list[str]:
     if not isinstance(tiers, Mapping):
         return texts_of("tiers", tiers)
     return [
-        f"{name}={','.join(path_text(f'tiers[{name!r}]', path) for path in _several(where))}"
+        f"{name}={','.join(path_text(f'tiers[{said(name)}]', path) for path in _several(where))}"
         for name, where in tiers.items()
     ]

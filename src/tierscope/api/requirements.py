@@ -7,7 +7,7 @@ import polars as pl
 
 from tierscope.analysis.wording import Finding
 from tierscope.api import pictures
-from tierscope.api.given import StrPath, chosen, path_text, whole
+from tierscope.api.given import StrPath, chosen, listed, path_text, scalar_text, seconds_of, text_of, whole
 from tierscope.arch.kept_activations import RULES
 from tierscope.arch.precision import OPTIMIZER_STATES, PRECISIONS
 from tierscope.arch.requirements import NO, UNCLEAR, YES
@@ -114,25 +114,29 @@ def require(  # noqa: PLR0913  (one per option)
     """
     wanted = RequireOptions(
         system=None if system is None else path_text("system", system),
-        batch=_numbers(batch),
+        batch=_numbers("batch", batch),
         precision=chosen("precision", precision, tuple(PRECISIONS)),
-        nodes=None if nodes is None else _numbers(nodes),
+        nodes=None if nodes is None else _numbers("nodes", nodes),
         optimizer=chosen("optimizer", optimizer, tuple(OPTIMIZER_STATES)),
         kept=chosen("kept", kept, RULES),
         checkpointed=checkpointed,
-        step_seconds=step_seconds,
+        step_seconds=None if step_seconds is None else seconds_of("step_seconds", step_seconds),
         device_file=None if device_file is None else path_text("device_file", device_file),
         measured=None if measured is None else path_text("measured", measured),
-        compression=compression,
+        compression=None if compression is None else scalar_text("compression", compression, 0),
         servers=whole("servers", servers, 10**6),
         weak=weak,
-        input=None if input_shape is None else _numbers(input_shape, "x"),
+        input=None if input_shape is None else _numbers("input_shape", input_shape, "x"),
         samples=None if samples is None else whole("samples", samples, 10**15),
-        sample_file_bytes=None if sample_file_bytes is None else str(sample_file_bytes),
+        sample_file_bytes=None if sample_file_bytes is None else scalar_text("sample_file_bytes", sample_file_bytes, 0),
     )
-    return NetworkRequirements(require_of(model, wanted))
+    return NetworkRequirements(require_of(text_of("model", model), wanted))
 
 
-def _numbers(given: str | int | Sequence[int], between: str = ",") -> str:
+def _numbers(name: str, given: str | int | Sequence[int], between: str = ",") -> str:
     """As an option has them."""
-    return between.join(map(str, given)) if not isinstance(given, str | int) else str(given)
+    if isinstance(given, str | int):
+        return str(given)
+    return between.join(
+        scalar_text(name, part, 0) for part in listed(name, given, "a whole number, or several of them")
+    )

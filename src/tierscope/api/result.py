@@ -20,8 +20,10 @@ from tierscope.api.given import (
     chosen,
     goal_text,
     improvement_texts,
+    limit_text,
     path_text,
     price_texts,
+    said,
     texts_of,
     variation_texts,
 )
@@ -174,7 +176,7 @@ class Result:
         *,
         improve: Mapping[str, Percent] | None = None,
         cost: Mapping[str, str] | Sequence[str] | None = None,
-        max_price: str | None = None,
+        max_price: str | float | None = None,
     ) -> ResultExploration:
         """Which improvements meet a goal, each with the smallest cache rate that it needs.
 
@@ -186,7 +188,7 @@ class Result:
         fixed = improvement_texts(improve, {}, classes)
         wanted = goal_text(goal)
         groups, findings = explored(
-            self._analysis, wanted, variation_texts(vary, classes), fixed, price_texts(cost), max_price
+            self._analysis, wanted, variation_texts(vary, classes), fixed, price_texts(cost), limit_text(max_price)
         )
         return ResultExploration(self._analysis, groups, findings, self.source)
 
@@ -326,7 +328,7 @@ def _load(path: str, counting: Counting) -> Result:
 
 def _epoch(epoch: int | None) -> int | None:
     if epoch is not None and (isinstance(epoch, bool) or not isinstance(epoch, int) or epoch < 1):
-        raise UserError(f"epoch = {epoch!r}: must be the number of an epoch, from 1 up, or None")
+        raise UserError(f"epoch = {said(epoch)}: must be the number of an epoch, from 1 up, or None")
     return epoch
 
 

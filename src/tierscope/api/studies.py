@@ -4,7 +4,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Literal
 
 import polars as pl
 import yaml
@@ -17,9 +17,12 @@ from tierscope.api.given import (
     chosen,
     goal_text,
     key_variation_texts,
+    limit_text,
     path_text,
     price_texts,
+    scalar_text,
     setting_texts,
+    yaml_tree,
 )
 from tierscope.api.progress import shown
 from tierscope.api.result import Result
@@ -103,13 +106,13 @@ class Study:
 
         `folder`: from where files that it names are seen. For studies that a program makes; checked as a file is, and takes as long.
         """
-        text = yaml.safe_dump(_plain(content, ""), sort_keys=False, allow_unicode=True)
+        text = yaml.safe_dump(yaml_tree(content, ""), sort_keys=False, allow_unicode=True)
         written = StudyText(text, _DICT, path_text("folder", folder), has_lines=False)
         return cls(written, setting_texts(settings), system, is_dlio=False)
 
     def scaled(self, share: float | str) -> "Study":
         """A smaller study of the same proportions, like `--scale 0.001`: fewer ranks, files and samples. For a first try; its times are not the large one's. Takes as long as making it."""
-        return Study(self._written, self._settings, self._system, self._is_dlio, str(share))
+        return Study(self._written, self._settings, self._system, self._is_dlio, scalar_text("share", share, 0))
 
     @property
     def name(self) -> str:
@@ -141,7 +144,7 @@ class Study:
         vary: Mapping[str, object] | None = None,
         *,
         cost: Mapping[str, str] | Sequence[str] | None = None,
-        max_price: str | None = None,
+        max_price: str | float | None = None,
         method: Method = "auto",
         progress: bool = True,
     ) -> "StudyExploration":
@@ -152,7 +155,7 @@ class Study:
         """
         vary_texts = key_variation_texts(vary)
         wanted = ExplorationRequest(
-            vary_texts, goal_text(goal), price_texts(cost), chosen("method", method, _METHODS), max_price
+            vary_texts, goal_text(goal), price_texts(cost), chosen("method", method, _METHODS), limit_text(max_price)
         )
         with shown(progress) as watch:
             loaded = self._load(vary_texts)
@@ -328,20 +331,3 @@ def _system_name(system: SystemName | None) -> Iterator[str | None]:
         path = os.path.join(folder, f"{system.name}.yaml")
         system.save(path)
         yield path
-
-
-def _plain(value: object, where: str) -> Any:
-    """Only what YAML has."""
-    if hasattr(value, "item") and not isinstance(value, Mapping | Sequence):
-        value = value.item()  # a number of NumPy's
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item, f"{where}.{key}" if where else str(key)) for key, item in value.items()}
-    if isinstance(value, list | tuple | range):
-        return [_plain(item, f"{where}[{index}]") for index, item in enumerate(value)]
-    if isinstance(value, os.PathLike):
-        return path_text(where, value)
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise UserError(
-        f"{where or 'the study'} = {value!r}: must be text, a number, a list or a mapping, not {type(value).__name__}"
-    )

@@ -69,9 +69,9 @@ def parse_decoder(text: str, source: str) -> Decoder:
     if heads % shape.kv_heads:
         raise UserError(f"{source}: kv_heads: {shape.kv_heads} does not divide heads, {heads}; use a divisor")
     width = keys.get("head_dim")
-    if width is not None and width.value not in {None, str(shape.head_width)}:
+    if width is not None and not _is_any(width, None, str(shape.head_width)):
         raise UserError(
-            f"{width.where}: head_dim: {str(width.value)[:40]} is not hidden / heads, {shape.head_width}, and no other width is supported; remove it"
+            f"{width.where}: head_dim: {width.shown} is not hidden / heads, {shape.head_width}, and no other width is supported; remove it"
         )
     return shape
 
@@ -80,16 +80,21 @@ def _kind(keys: dict[str, Node]) -> str:
     node = keys.get(_MODEL_TYPE)
     if node is None:
         return _LLAMA
-    if node.value not in {_GPT2, _LLAMA}:
+    if not _is_any(node, _GPT2, _LLAMA):
         raise UserError(
-            f"{node.where}: {_MODEL_TYPE}: {str(node.value)[:40]} is not supported; use {_GPT2} (layer norm, GELU, biases) or {_LLAMA} (RMS norm, gated)"
+            f"{node.where}: {_MODEL_TYPE}: {node.shown} is not supported; use {_GPT2} (layer norm, GELU, biases) or {_LLAMA} (RMS norm, gated)"
         )
     return str(node.value)
 
 
+def _is_any(node: Node, *values: str | None) -> bool:
+    """A list or a mapping is none of them."""
+    return any(node.value == value for value in values)
+
+
 def _refuse_others(keys: dict[str, Node], source: str) -> None:
     for name in _OTHER_SHAPES:
-        if name in keys and keys[name].value not in {None, "false", "False", "0", "1"}:
+        if name in keys and not _is_any(keys[name], None, "false", "False", "0", "1"):
             raise UserError(
                 f"{keys[name].where}: {name}: only dense layers without it are supported; use another config"
             )
@@ -120,9 +125,7 @@ def _whole(keys: dict[str, Node], name: str, source: str, default: int | None = 
         return default
     most, text = _MOST.get(name, _MOST_OTHERS), node.value
     if not isinstance(text, str) or not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= most:
-        raise UserError(
-            f"{node.where}: {name}: {str(text)[:40]!r} is not a whole number from 1 to {most:,}; correct it"
-        )
+        raise UserError(f"{node.where}: {name}: {node.shown!r} is not a whole number from 1 to {most:,}; correct it")
     return int(text)
 
 
@@ -131,7 +134,7 @@ def _tied(keys: dict[str, Node], default: bool) -> bool:
     if node is None:
         return default
     if not isinstance(node.value, str) or node.value.lower() not in {"true", "false"}:
-        raise UserError(f"{node.where}: tied: {str(node.value)[:40]!r} is neither true nor false; correct it")
+        raise UserError(f"{node.where}: tied: {node.shown!r} is neither true nor false; correct it")
     return node.value.lower() == "true"
 
 

@@ -18,7 +18,9 @@ _HOST_KINDS = frozenset(
         *("add", "concat", "resize", "linear", "view", "step", "mixed"),
     }
 )
-_FEWEST_ROWS = 3
+_FEWEST_ROWS, _MOST_ROWS = 3, 3_000  # a surface through them takes their square in memory
+_MOST_SECONDS = 1e6
+_MOST_VARIANCE = 25.0  # of logarithms of seconds: a factor of e**5 as one deviation is no measurement
 _FIX = "measure again with 'tierscope probe --accelerator cuda -o FILE'"
 
 
@@ -35,12 +37,12 @@ def load_device(path: str) -> DeviceFile:
 
 def parse_device(text: str, source: str) -> DeviceFile:
     root = parse_yaml(text, source, noun="a device file")
-    kind = _child(root, "kind").value
-    if kind != KIND:
-        raise UserError(f"{source}: kind: {kind} is not {KIND}; {_FIX}")
+    kind = _child(root, "kind")
+    if kind.value != KIND:
+        raise UserError(f"{source}: kind: {kind.shown} is not {KIND}; {_FIX}")
     if _child(root, "schema_version").value != str(SCHEMA_VERSION):
         version = _child(root, "schema_version")
-        raise UserError(f"{version.where}: schema_version: {version.value} is not known here; {_FIX}")
+        raise UserError(f"{version.where}: schema_version: {version.shown} is not known here; {_FIX}")
     origin, ceilings = _child(root, "origin"), _child(root, "ceilings")
     return DeviceFile(
         origin=DeviceOrigin(
@@ -70,7 +72,7 @@ def _host(node: Node) -> Mapping[str, Mapping[str, tuple[float, float, float]]]:
 
 
 def _three(node: Node) -> tuple[float, float, float]:
-    values = [_number(value, least=0) for value in _list(node)]
+    values = [_number(value, 0, _MOST_SECONDS) for value in _list(node)]
     if len(values) != 3:
         raise UserError(f"{node.where}: must be three numbers, of forward, backward and update; {_FIX}")
     return values[0], values[1], values[2]
@@ -87,6 +89,8 @@ def _smooth(node: Node) -> Mapping[tuple[str, str, str], Smooth]:
                     raise UserError(
                         f"{line.where}: must be {len(kind.feature_names) + 2} numbers, not {len(values)}; {_FIX}"
                     )
+                for variance in _list(line)[-2:]:
+                    _number(variance, most=_MOST_VARIANCE)
                 surfaces[kind.name, precision, way] = Smooth(tuple(values[:-2]), values[-2], values[-1])
     return surfaces
 
@@ -98,6 +102,8 @@ def _work(node: Node) -> Mapping[tuple[str, str], tuple[WorkRow, ...]]:
             table = _child(_child(node, kind.name), precision)
             if not isinstance(table.value, str):
                 raise UserError(f"{table.where}: work.{kind.name}.{precision}: must be lines of text; {_FIX}")
+            if table.value.count("\n") > _MOST_ROWS:
+                raise UserError(f"{table.where}: work.{kind.name}.{precision}: more than {_MOST_ROWS:,} sizes; {_FIX}")
             rows = tuple(_row(line, kind, table.where) for line in table.value.splitlines() if line.strip())
             if len(rows) < _FEWEST_ROWS:
                 raise UserError(f"{table.where}: work.{kind.name}.{precision}: fewer than {_FEWEST_ROWS} sizes; {_FIX}")
@@ -109,7 +115,7 @@ def _row(line: str, kind: WorkKind, where: str) -> WorkRow:
     sizes, _, seconds = line.partition(":")
     row = WorkRow(
         tuple(_number(Node(word, where)) for word in sizes.split()),
-        tuple(_number(Node(word, where)) for word in seconds.split()),
+        tuple(_number(Node(word, where), most=_MOST_SECONDS) for word in seconds.split()),
     )
     if len(row.sizes) != len(kind.sizes) or len(row.seconds) != len(kind.ways):
         wanted = f"{len(kind.sizes)} sizes: {len(kind.ways)} seconds"
@@ -147,11 +153,11 @@ def _text(node: Node, name: str) -> str:
     return child.value
 
 
-def _number(node: Node, least: float = 1e-12) -> float:
+def _number(node: Node, least: float = 1e-12, most: float = 1e18) -> float:
     try:
         value = float(node.value) if isinstance(node.value, str) else math.nan
     except ValueError:
         value = math.nan
-    if not (math.isfinite(value) and least <= value <= 1e18):
-        raise UserError(f"{node.where}: {str(node.value)[:40]!r} is not a number between {least:g} and 1e18; {_FIX}")
+    if not (math.isfinite(value) and least <= value <= most):
+        raise UserError(f"{node.where}: {node.shown!r} is not a number between {least:g} and {most:g}; {_FIX}")
     return value

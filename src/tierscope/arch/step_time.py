@@ -26,6 +26,7 @@ _BEYOND = 0.1  # of an octave outside the measured sizes is not worth a word
 _HOST_DOUBT = (
     0.2  # of a host's seconds, in logarithms: so much did two probes of the same kind of machine differ, within minutes
 )
+_FARTHEST = 24.0  # octaves outside: beyond them nothing is known, and doubt cannot grow for ever
 _OUTSIDE_DOUBT = math.log(1.25)  # more of it for every octave outside, in logarithms
 
 
@@ -117,7 +118,7 @@ def _piece_seconds(device: DeviceFile, pieces: Sequence[Piece], precision: str) 
         beyond = _octaves_beyond(asked, points)
         mean, covariance = surface.at(np.clip(asked, points.min(0), points.max(0)))
         guesses = np.array([guess_seconds(device, kind, precision, pieces[number].sizes) for number in numbers])
-        covariance += np.diag(surface.smooth.noise + (_OUTSIDE_DOUBT * beyond.sum(1)) ** 2)
+        covariance += np.diag(surface.smooth.noise + (_OUTSIDE_DOUBT * np.minimum(beyond.sum(1), _FARTHEST)) ** 2)
         noise = np.linalg.cholesky(covariance + _jitter(covariance)) @ rng.standard_normal((len(numbers), _DRAWS))
         means[numbers] = guesses * np.exp(mean + np.diag(covariance) / 2)  # of a lognormal: sums are of means
         drawn[numbers] = guesses[:, None] * np.exp(mean[:, None] + noise)

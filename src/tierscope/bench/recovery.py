@@ -12,7 +12,8 @@ from typing import Any
 
 from tierscope.errors import AWAY, SHORT, DamagedDataError, TierscopeError
 from tierscope.output.disk_errors import said, unreadable
-from tierscope.output.documents import parse_json, within
+from tierscope.output.documents import within
+from tierscope.plain_json import parse_json
 from tierscope.plan.checkpoints import CheckpointFile
 from tierscope.storage.access import READ_FLAGS, Access
 from tierscope.storage.base import Storage

@@ -23,12 +23,13 @@ _LAUNCHERS = ", ".join(launcher.title for launcher in LAUNCHERS.entries.values()
 
 
 class Command(NamedTuple):
-    """Where a command is, what it does in one line, and what it is for. `research`: for questions about training itself, not for daily work."""
+    """Where a command is, what it does in one line, and what it is for. `research`: for questions about training itself, not for daily work. `resumes`: finished runs stay when it is stopped."""
 
     module: str
     help: str
     group: Group
     research: bool = False
+    resumes: bool = False
 
 
 # In the order of --help, group by group. --help must not import what commands need: it reads this table only.
@@ -41,16 +42,25 @@ GROUPS: dict[Group, str] = {
 }
 COMMANDS = {
     "demo": Command(
-        "tierscope.cli.demo", "Run a small built-in study on two emulated tiers, in about a minute.", "measure"
+        "tierscope.cli.demo",
+        "Run a small built-in study on two emulated tiers, in about a minute.",
+        "measure",
+        resumes=True,
     ),
-    "run": Command("tierscope.cli.run", "Run a study: generate its data, sweep, analyze. Rerun to resume.", "measure"),
-    "generate": Command("tierscope.cli.generate", "Generate the data of a study and stop.", "measure"),
+    "run": Command(
+        "tierscope.cli.run", "Run a study: generate its data, sweep, analyze. Rerun to resume.", "measure", resumes=True
+    ),
+    "generate": Command("tierscope.cli.generate", "Generate the data of a study and stop.", "measure", resumes=True),
     "trace": Command("tierscope.cli.trace", "Run any command and show where its I/O time goes.", "measure"),
     "probe": Command(
         "tierscope.cli.probe", "Measure this host's storage in minutes; writes rates for simulate.", "measure"
     ),
-    "train": Command("tierscope.cli.train", "Train a real network from the tiers; does storage matter?", "measure"),
-    "tune": Command("tierscope.cli.tune", "Try combinations of study keys on this system and rank them.", "measure"),
+    "train": Command(
+        "tierscope.cli.train", "Train a real network from the tiers; does storage matter?", "measure", resumes=True
+    ),
+    "tune": Command(
+        "tierscope.cli.tune", "Try combinations of study keys on this system and rank them.", "measure", resumes=True
+    ),
     "launch": Command(
         "tierscope.cli.launch", f"Write a job script ({_LAUNCHERS}) that runs and resumes a study.", "measure"
     ),
@@ -75,7 +85,10 @@ COMMANDS = {
         research=True,
     ),
     "simulate": Command(
-        "tierscope.cli.simulate", "Simulate a study from the rates of its tiers, without running it.", "predict"
+        "tierscope.cli.simulate",
+        "Simulate a study from the rates of its tiers, without running it.",
+        "predict",
+        resumes=True,
     ),
     "calibrate": Command(
         "tierscope.cli.calibrate", "Fit a system's rates to measured runs, with intervals.", "predict"
@@ -185,17 +198,17 @@ def _run(arguments: Sequence[str] | None) -> int:  # noqa: PLR0911  (one for eac
         _say(f"{' '.join(error.format_message().split())} (see --help)")  # choices come in lines
         return 2
     except (KeyboardInterrupt, click.Abort) as error:
-        return _stopped(error)
+        return _stopped(error, arguments)
     except (MemoryError, ImportError) as error:
         return _short_of_something(error)
     except OSError as error:
         cause = _interrupt_behind(error)
-        return _stopped(cause) if cause else output_failed(error)
+        return _stopped(cause, arguments) if cause else output_failed(error)
     except Exception as error:
         cause = _interrupt_behind(error)
         if cause is None:
             raise
-        return _stopped(cause)
+        return _stopped(cause, arguments)
 
 
 def _short_of_something(error: MemoryError | ImportError) -> int:
@@ -217,9 +230,15 @@ def _interrupt_behind(error: BaseException | None) -> KeyboardInterrupt | None:
     return error
 
 
-def _stopped(error: BaseException) -> int:
+def _stopped(error: BaseException, arguments: Sequence[str] | None) -> int:
+    """Only what keeps runs says so."""
     by = stopped_by(_interrupt_behind(error))  # Abort: click's own for Ctrl-C
-    _say(f"{by}; finished runs are kept; rerun the same command to continue")
+    words = sys.argv[1:] if arguments is None else arguments
+    name = next((word for word in words if not word.startswith("-")), "")
+    kept = name in COMMANDS and COMMANDS[name].resumes
+    _say(
+        f"{by}; {'finished runs are kept; rerun the same command to continue' if kept else 'run the same command again'}"
+    )
     return 3
 
 

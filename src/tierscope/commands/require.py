@@ -3,6 +3,7 @@
 Longer than other modules because a use case is one module, and a step may be given, measured, predicted or a transformer's.
 """
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -227,7 +228,7 @@ def _measured(out: str, network: Network, wish: Wish) -> StepSeconds:
     from tierscope.output.typed_documents import DocumentKind, read_typed  # noqa: PLC0415  (tables)
 
     folder = Path(out)
-    if (folder / "efficiency.json").exists():
+    if os.path.lexists(folder / "efficiency.json"):
         kernels = read_typed(folder / "efficiency.json", DocumentKind(_Efficiency, "run 'tierscope kernels' again"))
         _refuse_other(out, kernels.model, kernels.batch, kernels.precision, network, wish)
         _refuse_cpu(out, kernels.device)
@@ -235,7 +236,7 @@ def _measured(out: str, network: Network, wish: Wish) -> StepSeconds:
         return StepSeconds(
             seconds, seconds, seconds, MEASURED, f"the kernels of a step on {kernels.device!r}, in {out}"
         )
-    if not (folder / "training.json").exists():
+    if not os.path.lexists(folder / "training.json"):
         raise UserError(
             f"--measured {out}: has neither training.json nor efficiency.json; name a result of 'tierscope train' or 'tierscope kernels --out'"
         )
@@ -281,7 +282,7 @@ def _refuse_other(out: str, model: str, batch: int, precision: str, network: Net
     for name, there, asked in pairs:
         if there != asked:
             raise UserError(
-                f"--measured {out}: has {name} {there}, but {asked} is asked; use {name} {there}, or measure {asked}"
+                f"--measured {out}: has {name} {str(there)[:60]}, but {asked} is asked; use {name} {str(there)[:60]}, or measure {asked}"
             )
 
 

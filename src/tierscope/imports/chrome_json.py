@@ -6,7 +6,7 @@ error that names the file.
 
 import codecs
 import json
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any, NoReturn
 
 from tierscope.errors import UserError
@@ -28,11 +28,12 @@ _CONVERT = (
 
 
 class ChromeTrace:
-    """`header`: the keys beside the events, complete when all events were read."""
+    """`header`: those of the `wanted` keys that there are beside the events, complete when all events were read. Others are read and forgotten: there may be any number of them."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, wanted: Container[str] = ()) -> None:
         self.path = path
         self.header: JsonObject = {}
+        self._wanted = wanted
 
     def events(self) -> Iterator[JsonObject]:
         text = _Text(self.path)
@@ -56,11 +57,15 @@ class ChromeTrace:
             if not isinstance(name, str):
                 text.refuse(f"is not JSON; {_FIX}")
             text.take(":")
+            if (name == "traceEvents" and known) or name in self.header:
+                text.refuse(f"{name[:40]} is given twice; {_FIX}")
             if name == "traceEvents" and text.next_char() == "[":
                 known = True
                 yield from text.events()
             else:
-                self.header[name] = text.value(MOST_VALUE_CHARS)
+                value = text.value(MOST_VALUE_CHARS)
+                if name in self._wanted:
+                    self.header[name] = value
             text.comma("}")
         text.take("}")
         if not known:

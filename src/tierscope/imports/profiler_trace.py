@@ -21,19 +21,21 @@ PHASE = f"{PHASE_NAME}compute"
 _MOST_MARKS = 1024
 _MOST_NAMES = 256
 _MOST_TRACKS = 1 << 16
-_LATEST_US = 9.2e15  # the year 2261
+_LATEST_US = 4e15  # the year 2096: sums and differences of two times fit into 64 bits of nanoseconds
 _CALENDAR_US = 1e15  # older torch has epoch time in every event: 2001 and later
 _LONGEST_US = 366 * 86_400e6
 _REPEATING = frozenset(
     ("Steps", "TensorFlow Name Scope", "Framework Name Scope", "Source code", "XLA Modules", "TensorFlow Ops")
 )
 _LOADER = "DataLoader"
+_BASE_TIME, _JOB = "baseTimeNanoseconds", "distributedInfo"
+_MOST_NAME = 200  # characters of a name that is kept
 _FIX = "export it again with torch.profiler or TensorFlow's profiler"
 
 
 def read_profile(path: str, compute_span: str | None) -> ProfiledCompute:
     reading = _Reading(path, compute_span)
-    trace = ChromeTrace(path)
+    trace = ChromeTrace(path, (_BASE_TIME, _JOB))
     for number, event in enumerate(trace.events(), start=1):
         reading.add(event, number)
     return reading.profile(trace.header)
@@ -84,9 +86,13 @@ class _Reading:
         elif category == "cpu_op":
             self.operators.add(start, end)
         elif len(self.names) < _MOST_NAMES:
-            self.names.add(name)
+            self.names.add(name[:_MOST_NAME])
 
     def _add_mark(self, token: str, start: int, end: int) -> None:
+        if len(token) > _MOST_NAME:
+            raise UserError(
+                f"{self.path}: has a mark {SPAN_NAME}{token[:40]}… with a name of {len(token):,} characters; {_FIX}"
+            )
         if token in self.marks:
             raise UserError(
                 f"{self.path}: has two marks {SPAN_NAME}{token[:40]}; a mark's name must be its own: use tierscope.mark_clock"
@@ -129,8 +135,8 @@ class _Reading:
             basis,
             (self.first_ns, self.last_ns),
             self.marks,
-            self._epoch_ns(header.get("baseTimeNanoseconds")),
-            _rank(header.get("distributedInfo")),
+            self._epoch_ns(header.get(_BASE_TIME)),
+            _rank(header.get(_JOB)),
         )
 
     def _compute(self) -> tuple[TimeSpans, str]:
@@ -138,7 +144,11 @@ class _Reading:
             named = self.named.spans()
             if not len(named.starts):
                 guess = closest(self.compute_span, self.names)
-                hint = f"did you mean {guess}?" if guess else f"spans: {', '.join(sorted(self.names)[:5]) or 'none'}"
+                hint = (
+                    f"did you mean {guess}?"
+                    if guess
+                    else f"spans: {', '.join(name[:40] for name in sorted(self.names)[:5]) or 'none'}"
+                )
                 raise UserError(f"{self.path}: no span is named {self.compute_span!r} (--compute-span); {hint}")
             return named, f"spans {self.compute_span}"
         for union, basis in ((self.phases, PHASE), (self.kernels, "kernels of the accelerator")):
@@ -157,7 +167,7 @@ class _Reading:
         if base is None:
             return 0 if (self.first_ns or 0) >= _CALENDAR_US * 1e3 else None
         if isinstance(base, bool) or not isinstance(base, int) or not 0 <= base <= _LATEST_US * 1e3:
-            raise UserError(f"{self.path}: baseTimeNanoseconds = {str(base)[:40]!r} cannot be; {_FIX}")
+            raise UserError(f"{self.path}: {_BASE_TIME} = {str(base)[:40]!r} cannot be; {_FIX}")
         return base
 
 
@@ -169,4 +179,6 @@ def _rank(info: object) -> int | None:
 
 def _plain(value: object) -> object:
     """Of what numbers processes and threads: only what can be looked up."""
-    return value if isinstance(value, int | str) else None
+    if isinstance(value, str):
+        return value[:_MOST_NAME]
+    return value if isinstance(value, int) else None

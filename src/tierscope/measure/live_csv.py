@@ -98,19 +98,40 @@ def _check_ours(path: str, study: str) -> None:
         if source.readline(len(_HEADER)) != _HEADER:
             raise UserError(f"--live-csv {path}: already exists and was not written by --live-csv; choose another name")
         size = source.seek(0, os.SEEK_END)
-        source.seek(max(len(_HEADER), size - _TAIL))
-        tail = source.read()
-        if tail and not tail.endswith(b"\n"):
-            _keep_whole_lines(path, source, size - len(tail.rpartition(b"\n")[2]))
-    lines = tail.decode("utf-8", "replace").split("\n")[:-1]
-    last = next(csv.reader(lines[-1:]), None)
-    if last is not None and len(last) == len(COLUMNS) and last[COLUMNS.index("study")] != study:
-        theirs = last[COLUMNS.index("study")]
-        raise UserError(f"--live-csv {path}: contains figures of study {theirs}, not of {study}; choose another name")
+        whole = _end_of_lines(source, size)
+        source.seek(max(len(_HEADER), whole - _TAIL))
+        last = _last_row(source.read(whole - source.tell()))
+        if last is not None and len(last) == len(COLUMNS) and last[COLUMNS.index("study")] != study:
+            theirs = last[COLUMNS.index("study")]
+            raise UserError(
+                f"--live-csv {path}: contains figures of study {theirs}, not of {study}; choose another name"
+            )
+        if whole < size:  # somebody was killed while it appended
+            _keep_first(path, source, whole)
 
 
-def _keep_whole_lines(path: str, source: BinaryIO, nbytes: int) -> None:
-    """Somebody was killed while it appended."""
+def _end_of_lines(source: BinaryIO, size: int) -> int:
+    """Up to where lines are whole, however long the one is that was cut; the header is."""
+    end = size
+    while end > len(_HEADER):
+        start = max(len(_HEADER), end - _TAIL)
+        source.seek(start)
+        at = source.read(end - start).rfind(b"\n")
+        if at >= 0:
+            return start + at + 1
+        end = start
+    return len(_HEADER)
+
+
+def _last_row(tail: bytes) -> list[str] | None:
+    """None: there is none, or it is no row of ours."""
+    try:
+        return next(csv.reader(tail.decode("utf-8", "replace").split("\n")[:-1][-1:]), None)
+    except csv.Error:
+        return None
+
+
+def _keep_first(path: str, source: BinaryIO, nbytes: int) -> None:
     source.seek(0)
     with replacing(os.path.realpath(path)) as out:
         while nbytes > 0:

@@ -1,20 +1,17 @@
-"""Small documents in folders, and where they lie: what marks (`output/manifest.py`) ask of a place; and the one way in for JSON of any origin.
+"""Small documents in folders, and where they lie: what marks (`output/manifest.py`) ask of a place. JSON itself is read by `plain_json.py`.
 
 Results lie in plain directories, tiers on storages of any kind; both are marked in the same way. Ranks use this without a decoder; where there is one,
 `output/typed_documents.py` gives documents their types.
 """
 
-import json
-import math
 import os
 import stat
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from tierscope.output.durable import write_file
 from tierscope.plain_files import open_plain
 
 MOST_BYTES = 1 << 20  # of a document, unless its reader expects more
-MOST_NESTED = 64
 FILE, FOLDER, LINK, OTHER = "file", "folder", "link", "other"  # what an entry of a folder can be
 
 
@@ -86,53 +83,3 @@ def within(content: bytes, most: int) -> bytes:
     if len(content) > most:
         raise ValueError(f"is larger than {most >> 20} MiB")
     return content
-
-
-def parse_json(content: bytes | str, finite: bool = True) -> Any:
-    """Plain data; ValueError says why there is none. A key that is given twice means two things, so it is refused, as are numbers that
-    are none, text that is no Unicode, and nesting beyond any document of ours. `finite`: false where infinity and NaN are news."""
-    try:
-        plain = json.loads(
-            content,
-            object_pairs_hook=_once,
-            parse_constant=_refused_number if finite else None,
-            parse_float=_finite if finite else None,
-        )
-    except RecursionError:
-        raise ValueError("is nested too deeply") from None
-    _check_texts(plain)
-    return plain
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{twice[:64]} is given twice")
-    return document
-
-
-def _refused_number(name: str) -> float:
-    raise ValueError(f"{name} is not a finite number")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text[:32]} is too large a number")
-    return number
-
-
-def _check_texts(plain: Any) -> None:
-    left = [(plain, 0)]
-    while left:
-        value, depth = left.pop()
-        if depth > MOST_NESTED:
-            raise ValueError("is nested too deeply")
-        if isinstance(value, str):
-            value.encode()  # a lone surrogate is a ValueError
-        elif isinstance(value, dict):
-            left += ((part, depth + 1) for pair in value.items() for part in pair)
-        elif isinstance(value, list):
-            left += ((part, depth + 1) for part in value)

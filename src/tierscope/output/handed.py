@@ -12,10 +12,10 @@ from msgspec import Meta
 
 from tierscope.errors import ResultError
 from tierscope.output.disk_errors import unreadable
-from tierscope.output.documents import parse_json
 from tierscope.output.handed_check import check_ranks
 from tierscope.output.handover import ARRAY, SCHEMA_VERSION, TREE, HandedRun
 from tierscope.plain_files import open_plain
+from tierscope.plain_json import parse_json
 from tierscope.trace.decode import wrong_field
 from tierscope.trace.rank_trace import RankTrace
 

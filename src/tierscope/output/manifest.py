@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from tierscope.errors import SHORT, ForeignDirectoryError, ResultError, UserError
 from tierscope.jsonable import JsonObject
 from tierscope.output import disk_errors
-from tierscope.output.documents import MOST_BYTES, PLAIN, DocumentPlace, DocumentSource, parse_json, within
+from tierscope.output.documents import MOST_BYTES, PLAIN, DocumentPlace, DocumentSource, within
 from tierscope.output.durable import TEMPORARY, write_file
 from tierscope.output.ours import MARK, RESULTS
+from tierscope.plain_json import parse_json
 
 NAME = "tierscope.json"
 SCHEMA_VERSION = 1
@@ -64,7 +65,9 @@ def check(directory: str, kind: str) -> None:
         try:
             is_directory = stat.S_ISDIR(os.stat(directory).st_mode)
         except FileNotFoundError:
-            return
+            if not os.path.islink(directory):
+                return
+            is_directory = False  # a link to nothing
         if not is_directory:
             raise FileExistsError
         _of_kind(directory, kind, PLAIN)

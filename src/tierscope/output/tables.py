@@ -14,8 +14,8 @@ from tierscope.errors import ResultError, StoppedError, TierscopeError
 from tierscope.jsonable import JsonObject
 from tierscope.output import seal
 from tierscope.output.disk_errors import unreadable
-from tierscope.output.documents import parse_json
 from tierscope.plain_files import open_plain
+from tierscope.plain_json import parse_json
 from tierscope.thread_limits import check_threads
 
 ABOUT = "tierscope"  # the key of the description in a file's metadata

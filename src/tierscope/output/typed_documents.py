@@ -9,8 +9,9 @@ import msgspec
 
 from tierscope.errors import ResultError
 from tierscope.output.disk_errors import unreadable
-from tierscope.output.documents import parse_json, within
+from tierscope.output.documents import within
 from tierscope.plain_files import open_plain
+from tierscope.plain_json import parse_json
 from tierscope.trace.decode import wrong_field
 
 T = TypeVar("T")

@@ -14,6 +14,7 @@ from tierscope.papers.measured_similarity import (
     ComparedRuns,
     MeasuredWorkload,
     MissingMeasurement,
+    Share,
     SimilarityFile,
     Spread,
     measured_similarity,
@@ -99,7 +100,7 @@ def _recomputed() -> Verdict:
 # ---- what was measured ----
 
 
-def _spread(spread: Spread) -> str:
+def _spread(spread: Spread[Share]) -> str:
     return f"{spread.median:.2f} ({spread.low:.2f}–{spread.high:.2f}, n={spread.n})"
 
 

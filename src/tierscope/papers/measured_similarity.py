@@ -1,10 +1,12 @@
 """`validation/measured/similarity.json`: what validation/measured_similarity.py measured, as types; read as hostile, like any document."""
 
-import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Generic, Literal, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from tierscope.analysis.character_metrics import METRICS
 from tierscope.analysis.similarity import Compared, cosine_of
@@ -14,39 +16,57 @@ PLACE = Path(__file__).resolve().parents[3] / "validation" / "measured" / "simil
 _FIX = "make it again with 'python -m validation.measured_similarity'"
 
 
-class Spread(msgspec.Struct, frozen=True):
-    median: float
-    low: float
-    high: float
-    n: int
+Pair = Literal["dlio-ours", "application-dlio", "application-ours"]
+Words = Annotated[
+    str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+$")
+]
+Date = Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\d$")]
+Value = Annotated[float, Meta(ge=0, le=1e18)]  # of a metric: seconds, bytes, files, shares
+Share = Annotated[float, Meta(ge=0, le=1)]
+Difference = Annotated[float, Meta(ge=-1, le=1)]  # (first − second) ÷ the larger
+Times = Annotated[int, Meta(ge=1, le=1000)]
+
+
+Number = TypeVar("Number", bound=float)
+
+
+class Spread(msgspec.Struct, Generic[Number], frozen=True):
+    median: Number
+    low: Number
+    high: Number
+    n: Times
 
     def __post_init__(self) -> None:
-        if not all(map(math.isfinite, (self.low, self.median, self.high))) or not self.low <= self.median <= self.high:
+        if not self.low <= self.median <= self.high:
             raise ValueError(f"a median of {self.median} is not between {self.low} and {self.high}")
-        if self.n < 1:
-            raise ValueError(f"n is {self.n}")
+
+
+def _once(names: Iterable[str], of: Iterable[str] | None = None) -> None:
+    """Each at most once, and known where `of` says what there is."""
+    seen = set[str]()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"{name} is given twice")
+        if of is not None and name not in of:
+            raise ValueError(f"{name} is not a metric")
+        seen.add(name)
 
 
 class ComparedMetric(msgspec.Struct, frozen=True):
     metric: str
-    first: Spread
-    second: Spread
-    difference: Spread
-
-    def __post_init__(self) -> None:
-        if self.metric not in METRICS:
-            raise ValueError(f"{self.metric} is not a metric")
+    first: Spread[Value]
+    second: Spread[Value]
+    difference: Spread[Difference]
 
 
 class ComparedRuns(msgspec.Struct, frozen=True):
     """Runs of two programs for one workload."""
 
-    cosine: Spread
+    cosine: Spread[Share]
     metrics: tuple[ComparedMetric, ...]
 
     def __post_init__(self) -> None:
-        if not 0 <= self.cosine.low <= self.cosine.high <= 1:
-            raise ValueError(f"a cosine of {self.cosine.median} is not between 0 and 1")
+        _once((metric.metric for metric in self.metrics), METRICS)
 
     def cosine_without(self, names: frozenset[str]) -> float | None:
         """Of the medians."""
@@ -60,38 +80,50 @@ class ComparedRuns(msgspec.Struct, frozen=True):
 
 
 class MeasuredWorkload(msgspec.Struct, frozen=True):
-    """`compared`: dlio-ours, application-dlio, application-ours. `repeated`: DLIO's runs with one another."""
+    """`row`: of the study, or empty. `repeated`: DLIO's runs with one another."""
 
-    name: str
-    row: str
-    yaml: str
+    name: Words
+    row: Annotated[str, Meta(pattern=r"^(D-F8-[1-6])?$")]
+    yaml: Words
     shipped: bool
-    made: str
-    compared: dict[str, ComparedRuns]
-    repeated: Spread
+    made: Date
+    compared: dict[Pair, ComparedRuns]
+    repeated: Spread[Share]
+
+    def __post_init__(self) -> None:
+        if "dlio-ours" not in self.compared:
+            raise ValueError(f"{self.name} has no comparison dlio-ours")
 
 
 class LogMetric(msgspec.Struct, frozen=True):
     metric: str
-    difference: float
+    difference: Difference
 
 
 class ComparedLog(msgspec.Struct, frozen=True):
-    name: str
-    what: str
-    cosine: float
-    made: str
+    name: Words
+    what: Words
+    cosine: Share
+    made: Date
     metrics: tuple[LogMetric, ...]
+
+    def __post_init__(self) -> None:
+        _once((metric.metric for metric in self.metrics), METRICS)
 
 
 class SimilarityFile(msgspec.Struct, frozen=True):
-    schema_version: int
-    made: str
-    ranks: int
-    storage: tuple[str, ...]
-    versions: dict[str, str]
+    schema_version: Literal[1]
+    made: Date
+    ranks: Annotated[int, Meta(ge=1, le=10**6)]
+    storage: tuple[Words, ...]
+    versions: dict[Words, Words]
     workloads: tuple[MeasuredWorkload, ...]
     logs: tuple[ComparedLog, ...]
+
+    def __post_init__(self) -> None:
+        _once(workload.name for workload in self.workloads)
+        _once(workload.row for workload in self.workloads if workload.row)
+        _once(log.name for log in self.logs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,25 @@
 """Result trees of DLIO and `mlpstorage`: every `summary.json` below a folder is a run, the `*_per_epoch_stats.json` beside it has its epochs' seconds."""
 
-import json
 import os
+import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from tierscope.errors import UserError
 from tierscope.plain_files import read_plain
+from tierscope.plain_json import parse_json
 from tierscope.predict.measured_table import MeasuredTable, Row, table_of
 
 _SUMMARY = "summary.json"
 _PER_EPOCH = "_per_epoch_stats.json"
 _MOST_BYTES, _MOST_RUNS, _MOST_FOLDERS = 16 << 20, 10_000, 100_000
+_EPOCH = re.compile(r"[0-9]{1,9}")
 _NAMES = {"num_accelerators": "accelerators", "num_hosts": "hosts", "num_files_train": "files"}
 
 
 def read_results(folder: str) -> MeasuredTable:
     """All runs below a folder as a table; runs of as many accelerators are repetitions."""
-    rows = [(number, row) for number, row in enumerate(_rows(folder), start=1)]
+    rows = list(_rows(folder))
     if not rows:
         raise UserError(
             f"{folder}: contains no {_SUMMARY} of DLIO; name the results of mlpstorage or DLIO, or a CSV file"
@@ -25,15 +27,23 @@ def read_results(folder: str) -> MeasuredTable:
     return table_of(folder, rows)
 
 
-def _rows(folder: str) -> Iterator[Row]:
+def _rows(folder: str) -> Iterator[tuple[str, Row]]:
+    """With the path of its summary."""
     runs = 0
-    for number, (place, folders, files) in enumerate(os.walk(folder)):
+    for number, (place, folders, files) in enumerate(os.walk(folder, onerror=_refuse_unreadable)):
         if number > _MOST_FOLDERS or runs > _MOST_RUNS:
             raise UserError(f"{folder}: contains too many directories or runs; name a part of it")
         folders.sort()
         if _SUMMARY in files and (row := _run(place, sorted(files))):
             runs += 1
-            yield row
+            yield row["path"], row
+
+
+def _refuse_unreadable(error: OSError) -> NoReturn:
+    """What cannot be listed may have runs: without them the others are not all."""
+    raise UserError(
+        f"{error.filename}: cannot be read: {error.strerror}; make it readable, or name a directory without it"
+    )
 
 
 def _run(place: str, files: list[str]) -> Row | None:
@@ -56,19 +66,20 @@ def _epochs(place: str, files: list[str]) -> str:
     name = next((name for name in files if name.endswith(_PER_EPOCH)), None)
     if name is None:
         return ""
-    epochs = _document(os.path.join(place, name))
-    numbered = sorted((int(key), value) for key, value in epochs.items() if key.isascii() and key.isdigit())
-    seconds = [_text(value.get("duration")) for _, value in numbered if isinstance(value, dict)]
+    epochs = {key: value for key, value in _document(os.path.join(place, name)).items() if _EPOCH.fullmatch(key)}
+    values = [epochs[key] for key in sorted(epochs, key=int)]
+    seconds = [_text(value.get("duration")) for value in values if isinstance(value, dict)]
     return " ".join(text for text in seconds if text)
 
 
 def _document(path: str) -> Mapping[str, Any]:
     try:
-        document = json.loads(read_plain(path, _MOST_BYTES, follow=True))
+        document = parse_json(read_plain(path, _MOST_BYTES), finite=False)
     except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError):
-        raise UserError(f"{path}: is not JSON; copy it again from where it was written, or remove it") from None
+        raise UserError(f"{path}: cannot be read: {error.strerror}; remove it, or name another directory") from None
+    except ValueError as error:
+        reason = "" if isinstance(error, UnicodeError) else f": {str(error)[:80]}"
+        raise UserError(f"{path}: is not JSON{reason}; copy it again from where it was written, or remove it") from None
     return document if isinstance(document, dict) else {}
 
 

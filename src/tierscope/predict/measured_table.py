@@ -18,6 +18,7 @@ import io
 import math
 import re
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -34,7 +35,8 @@ FIRST_MEAN, FIRST_MAX, SHARE, EPOCH, THROUGHPUT, SAMPLES = (
     "samples_per_second",
 )
 FIGURES = (FIRST_MEAN, FIRST_MAX, SHARE, EPOCH, THROUGHPUT, SAMPLES)
-MOST_BYTES, MOST_ROWS = 32 << 20, 100_000
+MOST_BYTES, MOST_ROWS, MOST_COLUMNS = 32 << 20, 100_000, 1_000
+_MOST_LISTED, _MOST_SHOWN = 12, 80
 _RANKS = ("ranks", "n_ranks", "accelerators", "num_accelerators", "accelerators_or_ranks", "processes")
 _NODES = ("nodes", "hosts", "num_hosts", "clients")
 _EACH = ("ranks_per_node", "acc_per_host", "ppn")
@@ -67,7 +69,7 @@ _UNCLEAR = {  # names that people write → what they leave open
 }
 _NOT_TOLD_APART = ("path", "file", "config", "run", "date", "note", "notebook")  # name a row, not a system
 _CONDITION = re.compile(r"\s*([^<>=!]+?)\s*(<=|>=|!=|=|<|>)\s*(.*?)\s*", re.DOTALL)
-_MOST = 1e18
+_LEAST, _MOST = 1e-9, 1e18  # of measurements, in their own units: less is a slip, and would make quotients infinite
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,7 @@ class MeasuredTable:
 
 
 Row = Mapping[str, str]
+Place = int | str  # a line of the table, or the file that the row was read from
 
 
 def read_table(path: str, where: Sequence[str] = ()) -> MeasuredTable:
@@ -105,7 +108,7 @@ def read_table(path: str, where: Sequence[str] = ()) -> MeasuredTable:
     return table_of(path, rows_of(path), where)
 
 
-def rows_of(path: str) -> list[tuple[int, Row]]:
+def rows_of(path: str) -> list[tuple[Place, Row]]:
     """Line numbers and cells by the column's name in small letters."""
     try:
         text = read_plain(path, MOST_BYTES, follow=True).decode("utf-8-sig")
@@ -113,10 +116,10 @@ def rows_of(path: str) -> list[tuple[int, Row]]:
         raise UserError(f"{path}: is not UTF-8 text; use a CSV file") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}; use a CSV file of measurements") from None
-    lines = csv.reader(io.StringIO(text))
+    lines = csv.reader(io.StringIO(text, newline=None))
     try:
-        header = [_plain(name) for name in next(lines, [])]
-        rows: list[tuple[int, Row]] = []
+        header = _header(path, next(lines, []))
+        rows: list[tuple[Place, Row]] = []
         for cells in lines:
             if len(rows) == MOST_ROWS:
                 raise UserError(f"{path}: has more than {MOST_ROWS:,} rows; use fewer")
@@ -127,16 +130,27 @@ def rows_of(path: str) -> list[tuple[int, Row]]:
     return rows
 
 
+def _header(path: str, names: Sequence[str]) -> list[str]:
+    """Every column once: of two with a name it is not known which counts."""
+    if len(names) > MOST_COLUMNS:
+        raise UserError(f"{path}: has more than {MOST_COLUMNS:,} columns; remove those that are not measurements")
+    header = [_plain(name) for name in names]
+    twice = [name for name, times in Counter(header).items() if name and times > 1]
+    if twice:
+        raise UserError(f"{path}: has two columns {twice[0][:40]}; remove one")
+    return header
+
+
 def _plain(name: str) -> str:
     return "_".join(name.strip().lower().split())
 
 
-def table_of(name: str, rows: Sequence[tuple[int, Row]], where: Sequence[str] = ()) -> MeasuredTable:
+def table_of(name: str, rows: Sequence[tuple[Place, Row]], where: Sequence[str] = ()) -> MeasuredTable:
     _refuse_missing_columns(name, rows)
     chosen = [(line, row) for line, row in rows if all(_holds(name, row, condition) for condition in where)]
     if not chosen:
         raise UserError(f"{name}: no row is left{f' by --where {where[0]}' if where else ''}; choose others")
-    groups: dict[tuple[object, ...], list[tuple[int, Row]]] = {}
+    groups: dict[tuple[object, ...], list[tuple[Place, Row]]] = {}
     for line, row in chosen:
         nodes, ranks = _shape(name, line, row)
         groups.setdefault((ranks, nodes, *sorted(_settings(name, line, row).items())), []).append((line, row))
@@ -144,7 +158,11 @@ def table_of(name: str, rows: Sequence[tuple[int, Row]], where: Sequence[str] = 
     return MeasuredTable(name, tuple(point for point in points if point.figures))
 
 
-def _refuse_missing_columns(name: str, rows: Sequence[tuple[int, Row]]) -> None:
+def _at(name: str, place: Place) -> str:
+    return place if isinstance(place, str) else f"{name}: line {place}"
+
+
+def _refuse_missing_columns(name: str, rows: Sequence[tuple[Place, Row]]) -> None:
     columns = set(rows[0][1]) if rows else set()
     if not columns & set(_RANKS):
         raise UserError(f"{name}: has no column with the number of ranks; add one of {', '.join(_RANKS)}")
@@ -164,7 +182,7 @@ def _holds(name: str, row: Row, condition: str) -> bool:
     if column not in row:
         guess = closest(column, row)
         raise UserError(
-            f"--where {condition}: {name} has no column {column}; {f'did you mean {guess}?' if guess else 'columns: ' + ', '.join(row)}"
+            f"--where {condition}: {name} has no column {column}; {f'did you mean {guess}?' if guess else 'columns: ' + _listed(row)}"
         )
     cell = row[column]
     numbers = _number(cell), _number(value)
@@ -179,6 +197,11 @@ def _holds(name: str, row: Row, condition: str) -> bool:
     return {"<": less, "<=": less or equal, ">": not less and not equal, ">=": not less}[sign]
 
 
+def _listed(row: Row) -> str:
+    names = [name[:40] for name in row]
+    return ", ".join(names[:_MOST_LISTED]) + (", …" if len(names) > _MOST_LISTED else "")
+
+
 def _number(text: str) -> float | None:
     try:
         value = float(text)
@@ -187,30 +210,30 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) and abs(value) <= _MOST else None
 
 
-def _whole(name: str, line: int, row: Row, columns: Sequence[str]) -> int | None:
+def _whole(name: str, line: Place, row: Row, columns: Sequence[str]) -> int | None:
     """The first of these columns that says something; None: none does."""
     for column in columns:
         if text := row.get(column, ""):
             number = _number(text)
             if number is None or number != int(number) or not 1 <= number <= 10**12:
-                raise UserError(f"{name}: line {line}: {column} = {text}; must be a whole number above 0")
+                raise UserError(f"{_at(name, line)}: {column} = {text[:_MOST_SHOWN]}; must be a whole number above 0")
             return int(number)
     return None
 
 
-def _shape(name: str, line: int, row: Row) -> tuple[int, int]:
+def _shape(name: str, line: Place, row: Row) -> tuple[int, int]:
     ranks, nodes, per_node = (_whole(name, line, row, columns) for columns in (_RANKS, _NODES, _EACH))
     if ranks is None:
-        raise UserError(f"{name}: line {line}: has no number of ranks; fill in one of {', '.join(_RANKS)}")
+        raise UserError(f"{_at(name, line)}: has no number of ranks; fill in one of {', '.join(_RANKS)}")
     nodes = nodes or (-(-ranks // per_node) if per_node else 1)
     if ranks % nodes:
         raise UserError(
-            f"{name}: line {line}: {ranks} ranks cannot be spread evenly over {nodes} nodes; correct one of them"
+            f"{_at(name, line)}: {ranks} ranks cannot be spread evenly over {nodes} nodes; correct one of them"
         )
     return nodes, ranks
 
 
-def _settings(name: str, line: int, row: Row) -> dict[str, int]:
+def _settings(name: str, line: Place, row: Row) -> dict[str, int]:
     settings = {}
     for column, key in SETTINGS.items():
         text = row.get(column, "")
@@ -219,7 +242,7 @@ def _settings(name: str, line: int, row: Row) -> dict[str, int]:
     return settings
 
 
-def _point(name: str, group: Sequence[tuple[int, Row]]) -> MeasuredFigures:
+def _point(name: str, group: Sequence[tuple[Place, Row]]) -> MeasuredFigures:
     _refuse_mixed(name, group)
     line, row = group[0]
     nodes, ranks = _shape(name, line, row)
@@ -235,18 +258,19 @@ def _error(values: Sequence[float]) -> float:
     return statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
 
 
-def _refuse_mixed(name: str, group: Sequence[tuple[int, Row]]) -> None:
+def _refuse_mixed(name: str, group: Sequence[tuple[Place, Row]]) -> None:
     """Repetitions are of one system: where a column of words differs, they are of several."""
     for column in group[0][1]:
         texts = sorted({row.get(column, "") for _, row in group})
         words = [text for text in texts if text and any(_number(part) is None for part in text.split())]
         if len(words) > 1 and column not in _NOT_TOLD_APART:
+            shown, first, second = column[:_MOST_SHOWN], words[0][:_MOST_SHOWN], words[1][:_MOST_SHOWN]
             raise UserError(
-                f"{name}: rows with the same ranks have {column} {words[0]} and {words[1]}; they would be averaged: choose one with --where {column}={words[0]}"
+                f"{name}: rows with the same ranks have {shown} {first} and {second}; they would be averaged: choose one with --where {shown}={first}"
             )
 
 
-def _values(name: str, line: int, row: Row) -> Iterator[tuple[str, float]]:
+def _values(name: str, line: Place, row: Row) -> Iterator[tuple[str, float]]:
     """Every figure of a row in our units, each checked; the first column that has it counts."""
     for figure, columns in _COLUMNS.items():
         for column, unit in columns:
@@ -258,15 +282,17 @@ def _values(name: str, line: int, row: Row) -> Iterator[tuple[str, float]]:
         yield THROUGHPUT, _value(name, line, "throughput", text, THROUGHPUT) * unit
 
 
-def _value(name: str, line: int, column: str, text: str, figure: str) -> float:
+def _value(name: str, line: Place, column: str, text: str, figure: str) -> float:
     numbers = [_number(part) for part in text.split()] if figure == EPOCH else [_number(text)]
     known = [number for number in numbers if number is not None]
-    if not known or len(known) < len(numbers) or min(known) <= 0:
-        raise UserError(f"{name}: line {line}: {column} = {text[:80]}; must be a number above 0")
+    if not known or len(known) < len(numbers) or min(known) < _LEAST:
+        raise UserError(
+            f"{_at(name, line)}: {column} = {text[:_MOST_SHOWN]}; must be a number above 0, at least {_LEAST:g}"
+        )
     value = statistics.fmean(known[1:] or known)
     most = {"au_share": 1.0}.get(column, 100.0)
     if figure == SHARE and value > most:
         raise UserError(
-            f"{name}: line {line}: {column} = {text}; AU cannot be above {most:g}{' %' if most > 1 else ''}"
+            f"{_at(name, line)}: {column} = {text[:_MOST_SHOWN]}; AU cannot be above {most:g}{' %' if most > 1 else ''}"
         )
     return value

@@ -12,7 +12,7 @@ import numpy as np
 
 from tierscope.errors import UserError
 from tierscope.plan.plan import Plan
-from tierscope.plan.reading import Reading, reading_of
+from tierscope.plan.reading import Reading, reading_of, reads_of
 from tierscope.plan.stations import stations_of
 from tierscope.predict import events
 from tierscope.predict.client import batches_ahead
@@ -29,12 +29,17 @@ from tierscope.predict.measured_table import (
 from tierscope.predict.outcome import FloatArray, Outcome
 from tierscope.predict.schedule import Schedule, lay_out
 from tierscope.spec.check import find_problem
+from tierscope.spec.keys import leaf_keys
 from tierscope.spec.study import Study, System
+from tierscope.spec.vary import value_at
+from tierscope.units import counted
 
 EPOCHS = 5  # simulated of points with first batches: each is another shuffle
 _BESIDE_FIRST = 2  # steps beyond those that are read ahead
 _STEADY, _FEWEST = 256, 8  # steps
 _MOST_OPERATIONS = 400_000  # of one epoch of one point
+_MOST_OF_A_POINT, _MOST_OF_A_TABLE = 5 * 10**7, 10**10  # where even the fewest steps are many
+_FROM_TABLE = ("workload.reader.read_threads", "workload.reader.batch_size", "system.nodes", "system.ranks_per_node")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,20 @@ def points_of(table: MeasuredTable, study: Study, epochs: int | None = None) -> 
     """Every point of the table that tells something, in its own shape. `epochs`: so many shuffles of each; None: few where steady steps are what counts."""
     _refuse_no_compute(table, study)
     epochs = epochs or (EPOCHS if {FIRST_MEAN, FIRST_MAX} & set(table.figures) else 1)
-    return tuple(_point(table, point, study, epochs) for point in table.points)
+    shaped = [(point, *_small(table, point, study)) for point in table.points]
+    _refuse_endless(table, [small for _, small, _ in shaped], epochs)
+    return tuple(_point(table, point, small, steps, epochs) for point, small, steps in shaped)
+
+
+def _refuse_endless(table: MeasuredTable, studies: Sequence[Study], epochs: int) -> None:
+    """Counted before anything is laid out; a table may say any number."""
+    work = [epochs * study.workload.dataset.samples * (1 + reads_of(study)) for study in studies]
+    if max(work) > _MOST_OF_A_POINT or sum(work) > _MOST_OF_A_TABLE:
+        largest = table.points[work.index(max(work))]
+        raise UserError(
+            f"{table.name}: {counted(len(work), 'point')} take about {sum(work):.2g} operations to simulate, of which {largest.name} take {max(work):.2g}; "
+            f"at most {_MOST_OF_A_TABLE:.2g} and {_MOST_OF_A_POINT:.2g}: choose fewer rows with --where"
+        )
 
 
 def _refuse_no_compute(table: MeasuredTable, study: Study) -> None:
@@ -118,8 +136,7 @@ def _refuse_no_compute(table: MeasuredTable, study: Study) -> None:
         )
 
 
-def _point(table: MeasuredTable, measured: MeasuredFigures, study: Study, epochs: int) -> TablePoint:
-    shaped, steps = _small(table, measured, study)
+def _point(table: MeasuredTable, measured: MeasuredFigures, shaped: Study, steps: int, epochs: int) -> TablePoint:
     problem = find_problem(shaped)
     if problem:
         raise UserError(f"{table.name}: {measured.name}: {problem.text}")
@@ -147,6 +164,7 @@ def _small(table: MeasuredTable, measured: MeasuredFigures, study: Study) -> tup
             "raise workload.dataset.num_files_train, or add a column files or steps"
         )
     laid = replace(study, workload=replace(study.workload, reader=reader), system=_shaped(study.system, measured))
+    _refuse_beyond_limits(table, measured, laid)
     few = min(steps, _steps_wanted(laid, measured))
     files_per_rank = -(-few * reader.batch_size // dataset.num_samples_per_file)  # files of a rank
     enough = files_per_rank * measured.ranks
@@ -159,6 +177,20 @@ def _small(table: MeasuredTable, measured: MeasuredFigures, study: Study) -> tup
         checkpoint=type(study.workload.checkpoint)(),
     )
     return replace(laid, workload=workload, sweep=(), cases=(), repetitions=1), steps
+
+
+def _refuse_beyond_limits(table: MeasuredTable, measured: MeasuredFigures, study: Study) -> None:
+    """What a table sets has the limits that a study has."""
+    last = study.system.tiers[-1].name
+    kinds = leaf_keys(Study, [tier.name for tier in study.system.tiers])
+    for path in (*_FROM_TABLE, f"system.tiers.{last}.device_bandwidth"):
+        value = value_at(study, path)
+        if value is None:
+            continue
+        try:
+            kinds[path].kind.parse(kinds[path].kind.format(value))
+        except ValueError as problem:
+            raise UserError(f"{table.name}: {measured.name}: {path} = {value}; {problem}; correct the table") from None
 
 
 def _steps_wanted(study: Study, measured: MeasuredFigures) -> int:

@@ -6,7 +6,7 @@ Files of one tier are taken together: an IOR run with one node and one with many
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tierscope.errors import UserError, escaped
 from tierscope.output.durable import writing_named
@@ -154,7 +154,7 @@ def _phases(files: Sequence[BenchmarkFile], chosen: Mapping[str, BenchmarkRun]) 
         source = f"{file.reader.tool}, {escaped(os.path.basename(file.path))[-80:]}"
         for run in (chosen[file.path],) if file.path in chosen else file.runs:
             where = f"{source}, {escaped(run.name)[:60]}" if run.line is not None else source
-            phases += [SourcedPhase(phase, where) for phase in run.phases]
+            phases += [SourcedPhase(replace(phase, name=escaped(phase.name)), where) for phase in run.phases]
     return phases
 
 

@@ -68,7 +68,7 @@ class TuningView:
 
 def verdict(tuning: Tuning) -> str:
     """The winner with its interval; or that it is none."""
-    best, ratio, seconds = sweep_text(tuning.winner.settings), tuning.speedup, tuning.seconds
+    best, ratio, seconds = sweep_text(tuning.winning_settings), tuning.speedup, tuning.seconds
     if not tuning.is_decided:
         return f"So far: {best} with {about_seconds(seconds.median)}, {ratio.median:.2f}× the default's speed; too few runs for a conclusion."
     span = f"{ratio.low:.2f}–{ratio.high:.2f}×, {'range' if ratio.kind == 'range' else '95 %'}, n={ratio.n}"

@@ -13,6 +13,7 @@ from tierscope.errors import SpecError
 MAX_BYTES = 1 << 20
 MAX_NODES = 20_000
 MAX_DEPTH = 32
+_MOST_SHOWN = 40
 
 # Those that YAML itself gives to what is written without a tag.
 _TAGS = {"null", "str", "bool", "int", "float", "timestamp", "merge", "value", "seq", "map"}
@@ -24,6 +25,13 @@ class Node:
 
     value: "str | list[Node] | dict[str, Node] | None"
     where: str
+
+    @property
+    def shown(self) -> str:
+        """What was written, as an error quotes it: the beginning of a text, or what it is instead."""
+        if isinstance(self.value, str):
+            return self.value[:_MOST_SHOWN]
+        return "null" if self.value is None else f"a {'list' if isinstance(self.value, list) else 'mapping'}"
 
     def set(self, path: list[str], child: "Node") -> "Node":
         """The same tree with the node at the path replaced or added."""

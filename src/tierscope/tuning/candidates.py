@@ -33,11 +33,16 @@ _WHY_FIXED = "changes the training itself, not its I/O; use --set to change it"
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Number 0 is the default, without settings. `settings` are by short name, as in JSON; `study` is a whole study."""
+    """Number 0 is the default, without settings. `settings` are by short name, as in JSON; `study` is a whole study. `inert`: names of settings without any effect in this combination."""
 
     number: int
     settings: SweepValues
     study: Study
+    inert: frozenset[str] = frozenset()
+
+    @property
+    def effective_settings(self) -> SweepValues:
+        return {name: value for name, value in self.settings.items() if name not in self.inert}
 
 
 def read_vary(base: Study, vary: Sequence[str]) -> tuple[Axis, ...]:
@@ -86,7 +91,8 @@ def candidates_of(base: Study, axes: Sequence[Axis], out: str, launcher: str) ->
             inert.append(Refused(short, _same_effect(study, settings, names, same)))
             continue
         effects.append((effect, sweep_text(short)))
-        candidates.append(Candidate(len(candidates), short, in_common(study, out)))
+        idle = frozenset(names[path] for path in _without_effect(plain, settings, study))
+        candidates.append(Candidate(len(candidates), short, in_common(study, out), idle))
     if len(candidates) == 1:
         if refused:
             raise UserError(f"none of {counted(len(refused), 'combination')} can run; the first: {refused[0].line}")
@@ -94,6 +100,21 @@ def candidates_of(base: Study, axes: Sequence[Axis], out: str, launcher: str) ->
             raise UserError(f"nothing to tune: {inert[0].line}")
         raise UserError("nothing varies: the only combination is the unchanged study; add other values with --vary")
     return TuningChoice(candidates, refused, inert)
+
+
+def _without_effect(plain: Study, settings: SweepValues, study: Study) -> Iterator[str]:
+    """Keys that this combination could leave as they are in the study, and do the same."""
+    idle = {inert.path for inert in inert_keys(study)} & settings.keys()
+    wanted, left = effective(study), dict(settings)
+    for path in sorted(idle):
+        fewer = {other: value for other, value in left.items() if other != path}
+        try:
+            same = effective(replace(dump.with_settings(plain, fewer), sweep=())) == wanted
+        except UserError:  # the study's own value does not go with the others
+            continue
+        if same:
+            left = fewer
+            yield path
 
 
 def _same_effect(study: Study, settings: SweepValues, names: Mapping[str, str], same: str) -> str:

@@ -252,10 +252,10 @@ class _Tuner:
         default, winner = last[0], last[best]
         tried = {number: self._tried(number) for number in self._results[0]}
         names = keys.short_names([axis.path for axis in axes])
-        settings = self._candidates[best].settings
+        settings = self._candidates[best].effective_settings
         seconds = {number: interval(_seconds(trials)) for number, trials in last.items()}
         equals = [number for number in last if number not in (0, best) and seconds[number].overlaps(seconds[best])]
-        commands = tuple(f"--set {axis.path}={_text(self._base, axis.path, settings[names[axis.path]])}" for axis in axes)  # fmt: skip
+        commands = tuple(f"--set {axis.path}={_text(self._base, axis.path, settings[names[axis.path]])}" for axis in axes if names[axis.path] in settings)  # fmt: skip
         return Tuning(
             study=self._base.study,
             minimised=minimised,
@@ -269,10 +269,11 @@ class _Tuner:
             inert=tuple(self._inert),
             budget_seconds=self._budget,
             spent_seconds=self._state.spent_seconds,
-            equals=tuple(self._candidates[number].settings for number in equals),
+            equals=tuple(self._candidates[number].effective_settings for number in equals),
             notes=(*self._state.notes, *self._notes),
             emulated=tuple(tier.name for tier in self._base.system.tiers if tier.emulate),
             commands=commands,
+            changes=settings,
         )
 
     def _tried(self, number: int) -> Tried:

@@ -55,7 +55,12 @@ class Tuning:
     notes: tuple[str, ...] = ()
     inert: tuple[Refused, ...] = ()  # combinations that do what another one does, and the line that says so
     emulated: tuple[str, ...] = ()
-    commands: tuple[str, ...] = ()  # `--set` of every key of the winner
+    commands: tuple[str, ...] = ()  # `--set` of every key of the winner that has an effect
+    changes: SweepValues | None = None  # of the winner's settings those that have an effect; None: all
+
+    @property
+    def winning_settings(self) -> SweepValues:
+        return self.winner.settings if self.changes is None else self.changes
 
     @property
     def is_decided(self) -> bool:
@@ -81,7 +86,7 @@ def tuning_json(tuning: Tuning) -> JsonObject:
             "rounds": [_round(tried_round) for tried_round in tuning.baseline.rounds],
         },
         "winner": {
-            "settings": tuning.winner.settings,
+            "settings": tuning.winning_settings,
             "seconds": tuning.seconds.median,
             "low": tuning.seconds.low if known else None,
             "high": tuning.seconds.high if known else None,

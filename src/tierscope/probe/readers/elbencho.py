@@ -1,11 +1,11 @@
 """elbencho: its printed table (`--resfile`), `--csvfile` and `--jsonfile`. "Last done" is what counts: until the slowest thread was done."""
 
-import csv
 import re
 from collections.abc import Iterator, Mapping
 
 from tierscope.probe.readers.phase import (
     MIB,
+    MOST_LINE,
     OPEN,
     READ,
     STAT,
@@ -17,6 +17,7 @@ from tierscope.probe.readers.phase import (
     json_documents,
     positive,
     section,
+    table_rows,
 )
 
 _TABLE = re.compile(r"^OPERATION\s+RESULT TYPE\s+FIRST DONE\s+LAST DONE", re.MULTILINE)
@@ -24,7 +25,6 @@ _ROW = re.compile(r"^([A-Z][A-Z0-9]{1,20})?\s+([A-Za-z][A-Za-z/ ]{1,24}?)\s*:\s+
 _THREADS = re.compile(r"""["\s](?:-t|--threads)["\s=]+"?([0-9]{1,7})""")
 _BLOCK = re.compile(r"""["\s](?:-b|--block)["\s=]+"?([0-9]{1,12})([kKmMgG]?)""")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-_MOST_ROWS = 100_000
 
 
 def _recognises(text: str) -> bool:
@@ -44,15 +44,9 @@ def _read(text: str) -> tuple[BenchmarkRun, ...]:
 
 
 def _of_csv(text: str) -> Iterator[BenchmarkPhase]:
-    lines = csv.DictReader(text.lstrip("\ufeff\r\n").splitlines())
-    try:
-        for number, row in enumerate(lines):
-            if number == _MOST_ROWS:
-                raise ValueError(f"has more than {_MOST_ROWS:,} rows")
-            rates = {"bytes": _times(row.get("MiB/s [last]"), MIB), "entries": positive(row.get("entries/s [last]"))}
-            yield from _phases(row.get("operation") or "", rates, _Shape.of_csv(row))
-    except csv.Error as error:
-        raise ValueError(f"line {lines.line_num}: {error}") from None
+    for _, row in table_rows(text):
+        rates = {"bytes": _times(row.get("MiB/s [last]"), MIB), "entries": positive(row.get("entries/s [last]"))}
+        yield from _phases(row.get("operation", ""), rates, _Shape.of_csv(row))
 
 
 def _of_json(document: object) -> Iterator[BenchmarkPhase]:
@@ -68,7 +62,7 @@ def _of_text(text: str) -> Iterator[BenchmarkPhase]:
     shape = _Shape.of_command(text)
     operation, rates = "", dict[str, float | None]()
     for line in [*text.splitlines(), "---"]:
-        row = _ROW.match(line)
+        row = _ROW.match(line) if len(line) <= MOST_LINE else None
         if (row and row[1]) or line.startswith("---"):
             yield from _phases(operation, rates, shape)
             operation, rates = row[1] if row and row[1] else "", {}
@@ -87,7 +81,7 @@ class _Shape:
         self.depth, self.block = count(depth) or 1, count(block)
 
     @classmethod
-    def of_csv(cls, row: Mapping[str, str | None]) -> "_Shape":
+    def of_csv(cls, row: Mapping[str, str]) -> "_Shape":
         return cls(row.get("hosts"), row.get("threads"), row.get("IO depth"), row.get("block size"))
 
     @classmethod

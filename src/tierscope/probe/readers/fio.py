@@ -18,6 +18,7 @@ from tierscope.probe.readers.phase import (
 )
 
 _SURE = 1.645  # standard errors: 90 %
+_MOST_BYTES = 1 << 40  # of a read
 _NO_DATA = {"filestat": STAT, "filecreate": UNUSED, "filedelete": UNUSED, "filerename": UNUSED}
 
 
@@ -78,7 +79,7 @@ def _phase(
         nodes=hosts or 1,
         processes=processes,
         depth=depth,
-        nbytes=max(1, round(moved / done)),
+        nbytes=min(_MOST_BYTES, max(1, round(moved / done))),
         low=rate * max(0.1, 1 - _SURE * deviation) if deviation else None,
         high=rate * (1 + _SURE * deviation) if deviation else None,
         op_seconds=_mean_seconds(sides[0]) if alone else None,

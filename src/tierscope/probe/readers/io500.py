@@ -34,10 +34,12 @@ PHASES = {
     "mdtest-hard-delete": (UNUSED, None),
     "find": (UNUSED, None),
 }
-_LINE = re.compile(r"^\[(RESULT[^\]]*)\]\s+([a-z0-9-]{1,40})\s+([0-9.eE+-]{1,30})\s+(GiB/s|kIOPS)\b(.*)$", re.MULTILINE)
+_LINE = re.compile(
+    r"^\[(RESULT[^\]\n]{0,40})\]\s+([a-z0-9-]{1,40})\s+([0-9.eE+-]{1,30})\s+(GiB/s|kIOPS)\b(.*)$", re.MULTILINE
+)
 _SECTION = re.compile(r"^\[([a-z0-9-]{1,40})\]\s*$", re.MULTILINE)
 _SCORE = re.compile(r"^score\s*=\s*([0-9.eE+-]{1,30})\s*$", re.MULTILINE)
-_TRANSFER = re.compile(r"\s-t\s*=?\s*([0-9]{1,12})([kmg]?)\b")
+_TRANSFER = re.compile(r"\s-t[ \t=]{0,8}([0-9]{1,12})([kmg]?)\b")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 

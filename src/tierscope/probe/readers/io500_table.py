@@ -1,17 +1,19 @@
 """A table of IO500 submissions: one row each, columns by phase (`ior-easy-read`, …) with `nodes` and `tasks`."""
 
 import csv
+from collections.abc import Mapping
 
 from tierscope.probe.readers.io500 import PHASES, phase_of
-from tierscope.probe.readers.phase import READ, BenchmarkReader, BenchmarkRun, count
+from tierscope.probe.readers.phase import READ, BenchmarkReader, BenchmarkRun, count, table_rows
 
-_MOST_ROWS = 100_000
+_MOST_HEADER = 100_000
 _NAMED_BY = ("submission", "system", "name")
 
 
 def _header(text: str) -> list[str]:
-    line = text.lstrip("\ufeff\r\n").partition("\n")[0]
-    return next(csv.reader([line[:100_000]]), [])
+    """Lines may end as on any system."""
+    lines = text[:_MOST_HEADER].lstrip("\ufeff\r\n").splitlines()
+    return next(csv.reader(lines[:1]), [])
 
 
 def _recognises(text: str) -> bool:
@@ -19,21 +21,12 @@ def _recognises(text: str) -> bool:
 
 
 def _read(text: str) -> tuple[BenchmarkRun, ...]:
-    lines = csv.DictReader(text.lstrip("\ufeff\r\n").splitlines())
-    runs: list[BenchmarkRun] = []
-    try:
-        for row in lines:
-            if len(runs) == _MOST_ROWS:
-                raise ValueError(f"has more than {_MOST_ROWS:,} rows")
-            runs.append(_run({(key or "").strip(): value for key, value in row.items() if key}, lines.line_num))
-    except csv.Error as error:
-        raise ValueError(f"line {lines.line_num}: {error}") from None
-    return tuple(runs)
+    return tuple(_run(row, line) for line, row in table_rows(text))
 
 
-def _run(row: dict[str, str | None], line: int) -> BenchmarkRun:
+def _run(row: Mapping[str, str], line: int) -> BenchmarkRun:
     name = next((text.strip() for key in _NAMED_BY if (text := row.get(key)) and text.strip()), f"line {line}")
-    given = [phase for phase in PHASES if (row.get(phase) or "").strip()]
+    given = [phase for phase in PHASES if row.get(phase, "").strip()]
     if not given:
         return BenchmarkRun(name, refused="it has no figures: all columns of phases are empty", line=line)
     nodes, tasks = count(row.get("nodes")), count(row.get("tasks"))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from tierscope.probe.readers.phase import (
+    MOST_LINE,
     OPEN,
     STAT,
     UNUSED,
@@ -14,7 +15,6 @@ from tierscope.probe.readers.phase import (
     positive,
 )
 
-_SUMMARY = re.compile(r"^SUMMARY rate:? ?.*?(?:of ([0-9]{1,9}) iterations)?.*$", re.MULTILINE)
 _LAUNCHED = re.compile(r"launched with ([0-9]{1,9}) total task\(s\) on ([0-9]{1,9}) node\(s\)")
 _ROW = re.compile(r"^\s+((?:File|Directory|Tree) [a-z]{1,20})\s*:?((?:\s+[0-9.eE+-]{1,30}){4})\s*$")
 _ITERATIONS = re.compile(r"of ([0-9]{1,9}) iterations")
@@ -39,7 +39,7 @@ def _phases(text: str) -> Iterator[BenchmarkPhase]:
             inside = line.startswith("SUMMARY rate")
             match = _ITERATIONS.search(line)
             repetitions = (count(match[1]) if match else None) or 1
-        row = _ROW.match(line) if inside else None
+        row = _ROW.match(line) if inside and len(line) <= MOST_LINE else None
         if row is None:
             continue
         high, low, mean = (positive(number) for number in row[2].split()[:3])

@@ -1,13 +1,16 @@
 """What every reader hands over: runs of a benchmark with their phases, every number finite and above zero."""
 
+import csv
 import json
-import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 READ, OPEN, STAT, UNUSED = "read", "open", "stat", "unused"
-MOST_RATE = 1e18  # per second: more is a slip in a file
+LEAST_RATE, MOST_RATE = 1e-9, 1e18  # per second: less or more is a slip in a file
 MOST_COUNT = 10**7
+MOST_ROWS, MOST_COLUMNS, MOST_DOCUMENTS = 100_000, 1_000, 100_000
+MOST_LINE = 4_096  # characters of a line that patterns look at
 MIB, GIB = 2.0**20, 2.0**30
 
 
@@ -59,14 +62,14 @@ class BenchmarkReader:
 
 
 def positive(value: object, most: float = MOST_RATE) -> float | None:
-    """A number above zero that a rate can be made of; None: anything else."""
+    """A number above zero that a rate can be made of, with room to compute with it; None: anything else."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     try:
         number = float(value)
     except (ValueError, OverflowError):
         return None
-    return number if math.isfinite(number) and 0 < number <= most else None
+    return number if LEAST_RATE <= number <= most else None
 
 
 def count(value: object) -> int | None:
@@ -76,16 +79,41 @@ def count(value: object) -> int | None:
 
 
 def json_documents(text: str) -> Iterator[object]:
-    """All JSON values of a text, one after another; other lines before the first are skipped, as fio writes warnings there."""
+    """All JSON values of a text, one after another; other lines before the first are skipped, as fio writes warnings there. What is cut is a ValueError: a part is not the whole."""
     decoder = json.JSONDecoder()
-    place = text.find("{")
+    place, documents = text.find("{"), 0
     while place >= 0:
         try:
             value, end = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            return
+        except RecursionError:
+            raise ValueError("its JSON is nested too deeply") from None
+        except ValueError:
+            raise ValueError(
+                f"its JSON from line {text.count(chr(10), 0, place) + 1} on is cut short or damaged"
+            ) from None
+        documents += 1
+        if documents > MOST_DOCUMENTS:
+            raise ValueError(f"has more than {MOST_DOCUMENTS:,} JSON documents")
         yield value
         place = text.find("{", end)
+
+
+def table_rows(text: str) -> Iterator[tuple[int, Mapping[str, str]]]:
+    """Rows of a CSV with a header, by line and column; ValueError says what is wrong. A row may be shorter than the header, or longer."""
+    lines = csv.reader(text.lstrip("\ufeff\r\n").splitlines())
+    try:
+        header = [name.strip() for name in next(lines, [])]
+        if len(header) > MOST_COLUMNS:
+            raise ValueError(f"has more than {MOST_COLUMNS:,} columns")
+        twice = [name for name, times in Counter(header).items() if name and times > 1]
+        if twice:
+            raise ValueError(f"has two columns {twice[0][:40]}")
+        for number, cells in enumerate(cells for cells in lines if cells):
+            if number == MOST_ROWS:
+                raise ValueError(f"has more than {MOST_ROWS:,} rows")
+            yield lines.line_num, {name: cell for name, cell in zip(header, cells, strict=False) if name}
+    except csv.Error as error:
+        raise ValueError(f"line {lines.line_num}: {error}") from None
 
 
 def section(value: object, name: str) -> Mapping[str, object]:

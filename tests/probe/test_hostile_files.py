@@ -1,0 +1,82 @@
+"""Files of benchmarks that mean harm: one line that names the file, in no more time than the file deserves."""
+
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_commands import one_line, run
+from tests.probe.test_from_files import FILES
+from tierscope.probe.from_files import FromRequest, systems_of
+from tierscope.probe.readers.registry import READERS
+
+HOSTILE = {
+    "lines that end as on an old Mac": ("no.csv", "a,b\r1,2\r", "is not the output of a known benchmark"),
+    "a read that counts nothing": (
+        "fio.json",
+        json.dumps({"fio version": "3", "jobs": [{"read": {"bw_bytes": 1e9, "total_ios": 1e-300, "io_bytes": 1e18}}]}),
+        "no phase reads data",
+    ),
+    "a denormal rate": (
+        "fio.json",
+        json.dumps({"fio version": "3", "jobs": [{"read": {"bw_bytes": 5e-324, "total_ios": 1, "io_bytes": 1}}]}),
+        "no phase reads data",
+    ),
+    "JSON that is cut": (
+        "elbencho.json",
+        (FILES / "elbencho.json").read_text() + '{"phase_type": "READ", "last_done',
+        "is cut short or damaged",
+    ),
+    "deep JSON": ("fio.json", '"fio version" "jobs"' + '{"a":' * 100_000, "nested too deeply"),
+    "a column twice": ("io500.csv", "submission,nodes,nodes,ior-easy-read\na,1,2,3\n", "has two columns nodes"),
+    "many columns": ("io500.csv", "ior-easy-read" + ",a" * 1000 + "\n1\n", "has more than 1,000 columns"),
+}
+
+
+@pytest.mark.parametrize("which", HOSTILE)
+def test_hostile_files_get_one_line(which: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name, text, words = HOSTILE[which]
+    (tmp_path / name).write_text(text, newline="")
+    assert run("probe", "--from", tmp_path / name) == 2
+    said = one_line(capsys)
+    assert words in said
+    assert name in said
+
+
+@pytest.mark.parametrize("name", ["\x1b[2J", "\ud800", "\0", "\u202egnp", "a\nb: c"])
+def test_a_job_of_any_name_is_a_source_without_its_signs(name: str, tmp_path: Path) -> None:
+    """It goes into the system's file, and from there to terminals."""
+    read = {"bw_bytes": 1e9, "total_ios": 10, "io_bytes": 1e7}
+    (tmp_path / "fio.json").write_text(json.dumps({"fio version": "3", "jobs": [{"jobname": name, "read": read}]}))
+    (imported,) = systems_of(FromRequest((str(tmp_path / "fio.json"),)))
+    assert imported.known is not None
+    texts = [figure.text for figure in imported.known.figures.values()]
+    assert any("fio job" in text for text in texts)
+    assert all(text.isprintable() for text in texts)
+
+
+def test_tables_with_lines_of_any_end_are_read(tmp_path: Path) -> None:
+    text = (FILES / "io500.csv").read_text()
+    (tmp_path / "mac.csv").write_text(text.replace("\n", "\r"), newline="")
+    wanted = FromRequest((str(tmp_path / "mac.csv"),))
+    assert len(systems_of(wanted)) == len(systems_of(replace(wanted, files=(str(FILES / "io500.csv"),))))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[RESULT\n" * 50_000,
+        "[ior-easy-read]\nscore = 1\n -t" + " " * 50_000 + "x",
+        "SUMMARY rate: Std Dev\n  File read" + " " * 50_000 + "x",
+        "OPERATION RESULT TYPE FIRST DONE LAST DONE\nREAD a" + " " * 50_000 + "x",
+    ],
+)
+def test_no_pattern_takes_the_square_of_a_text(text: str) -> None:
+    """Such a file may have 32 MiB: what takes seconds here would take months there."""
+    start = time.process_time()
+    for reader in READERS:
+        if reader.recognises(text):
+            reader.read(text)
+    assert time.process_time() - start < 1
