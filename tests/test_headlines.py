@@ -151,7 +151,7 @@ def test_four_threads_take_no_more_than_has_passed(tmp_path: Path, capsys: pytes
 def test_caching_that_changes_next_to_nothing_says_so_first() -> None:
     """Said before: recommended 100 %, because there is least I/O."""
     first, best, *_ = [line for line in said(HIDDEN) if "aching" in line or "Best" in line]
-    assert first == "Caching shortens the epoch by 9 % (5–11 %, n = 3): compute hides I/O."
+    assert first == "Caching shortens the epoch by 9 % (5–11 %, n = 3); at the best point compute hides the I/O."
     assert best.startswith("Best: cache_rate 50% with an epoch of 0.343 s")
 
 

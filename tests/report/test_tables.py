@@ -12,8 +12,9 @@ from tierscope.analysis.breakdown import Breakdown, break_down, value_text
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.times import from_traces
 from tierscope.analysis.wording import Finding
+from tierscope.report.headline import verdict
 from tierscope.report.parts import Unit
-from tierscope.report.tables import BreakdownView, verdict
+from tierscope.report.tables import BreakdownView
 
 HOSTILE = ["[red]x[/red]", "[/red]", "[link=http://x]y", "\\[b]", "[bold", ":boom:"]
 
@@ -224,9 +225,9 @@ def test_any_width_will_do(width: int, tiers: int) -> None:
         ("cache_rate", "half", "half"),
         ("threads", 4.0, "4"),
         ("threads", 4, "4"),
-        ("latency", 0.0015, "0.0015"),
+        ("latency", 0.0015, "1.5 ms"),
         ("format", "raw", "raw"),
-        ("emulate", True, "True"),
+        ("emulate", True, "true"),
     ],
 )
 def test_values_as_people_write_them(name: str, value: Any, text: str) -> None:
@@ -258,7 +259,7 @@ def test_conditions_are_shown() -> None:
         "META: gfs cold (names and inodes dropped before every epoch), lfs warm (names and inodes not dropped); server caches are unknown."
         in target.getvalue()
     )
-    assert "Evicting: up to 12 ms per rank and epoch, in no READ or META." in target.getvalue()
+    assert "Evicting: up to 12 ms per rank and epoch, counted in neither READ nor META." in target.getvalue()
     assert "Overhead: 200 ns per recorded operation, 10 µs per sample in total." in target.getvalue()
 
 
