@@ -70,15 +70,22 @@ def verdict(
     yield from _checkpoint_lines(breakdown)
 
 
+def has_workers(given: Conditions, ranks: int) -> bool:
+    """Whether ranks are more than one process each, whose times are taken together: data loader workers."""
+    return given.processes is not None and given.processes > ranks
+
+
 def _headline(breakdown: Breakdown, given: Conditions, findings: Sequence[Finding]) -> Text:
     """The only point in a sentence. Nothing is per epoch where epochs are not known."""
     best = breakdown.best
     io, spread, per = _io_words(breakdown, best)
-    ranks = counted(max(point.ranks for point in breakdown.points), "rank")
+    count = max(point.ranks for point in breakdown.points)
+    ranks = counted(count, "rank")
     whole = ranks if given.processes is None else f"{ranks}, {counted(given.processes, 'process')}"
     if any(finding.kind in _WHOLE_RUN for finding in findings):
         per = f"in the whole run{basis_note(breakdown)}"
-    whose = "" if ranks == "1 rank" else " of the slowest process"
+    unit = "rank" if has_workers(given, count) else "process"
+    whose = "" if count == 1 else f" of the slowest {unit}"
     time = f"I/O{whose}: {io} {per} ({spread}){led_by(best)}; " if best.io.median else without_io(best)
     return Text(f"{time}{whole}.{elsewhere_text(findings)}", style="bold")
 

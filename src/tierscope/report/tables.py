@@ -16,7 +16,7 @@ from tierscope.analysis.wording import Finding
 from tierscope.report.checkpoints import cost_sentences
 from tierscope.report.coverage import coverage_line
 from tierscope.report.findings import finding_lines, top_sentence
-from tierscope.report.headline import is_alone, verdict
+from tierscope.report.headline import has_workers, is_alone, verdict
 from tierscope.report.metadata import metadata_line
 from tierscope.report.parts import (
     Column,
@@ -82,7 +82,8 @@ def _whose(breakdown: Breakdown, given: Conditions) -> str:
     count = str(ranks[0]) if len(ranks) == 1 else f"{ranks[0]} to {ranks[-1]}"
     if given.traced:
         return "" if count == "1" else f" of the slowest of {count} ranks"
-    return " of the only process" if count == "1" else f" of the slowest of {count} processes"
+    unit, units = ("rank", "ranks") if has_workers(given, ranks[-1]) else ("process", "processes")
+    return f" of the only {unit}" if count == "1" else f" of the slowest of {count} {units}"
 
 
 def _counts(kinds: dict[str, tuple[int, int]]) -> str:
