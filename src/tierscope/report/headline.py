@@ -6,6 +6,7 @@ from rich.text import Text
 
 from tierscope.analysis.breakdown import Breakdown, PointGroup, SweepPoint, measure_of
 from tierscope.analysis.conditions import Conditions
+from tierscope.analysis.coverage import untiered_bytes
 from tierscope.analysis.statistics import FEW, SIMULATED
 from tierscope.analysis.wording import Finding
 from tierscope.analysis.worth import worth_sentence
@@ -23,7 +24,7 @@ from tierscope.report.parts import (
     unranked_sentence,
     without_io,
 )
-from tierscope.units import about_seconds, counted
+from tierscope.units import about_bytes, about_seconds, counted
 
 _WHOLE_RUN = ("no_epochs", "no_marks", "epochs_unsure")  # epochs are not known
 _LEAST_SECONDS, _LEAST_SHARE = 1e-9, 1e-6  # of a difference between epoch and I/O time
@@ -34,10 +35,34 @@ def is_alone(breakdown: Breakdown) -> bool:
     return not breakdown.sweep_keys and len(breakdown.summary) == 1
 
 
-def elsewhere_text(findings: Sequence[Finding]) -> str:
-    """In a headline: what a traced command moved on no tier is in no second of it; empty: next to nothing."""
-    shares = [finding.evidence["percent"] for finding in findings if finding.kind == "elsewhere"]
-    return f" {shares[0]:.0f} % of the bytes read and written match no tier and are not in this time." if shares else ""
+def left_out_text(findings: Sequence[Finding]) -> str:
+    """In a headline: what a traced command moved on no tier, or unseen, is in no second of it; empty: next to nothing."""
+    texts = []
+    for finding in findings:
+        evidence = finding.evidence
+        if finding.kind == "elsewhere":
+            texts.append(
+                f" {evidence['percent']:.0f} % of the bytes read and written match no tier and are not in this time."
+            )
+        if finding.kind == "low_coverage":
+            most = "Up to " if evidence["is_bound"] else ""
+            texts.append(
+                f" {most}{100 - evidence['percent']:.0f} % of the bytes {evidence['what']} were not recorded and are not in this time."
+            )
+    return "".join(texts)
+
+
+def untiered_line(breakdown: Breakdown, given: Conditions) -> str:
+    """Of a traced command: what has no class and no time, because it is on no tier; empty: next to nothing."""
+    read, written = _untiered(breakdown, given)
+    parts = [f"{about_bytes(nbytes)} {verb}" for nbytes, verb in ((read, "read"), (written, "written")) if nbytes]
+    what = "files, libraries and standard streams that match no tier"
+    return f"OTHER (not timed): {' and '.join(parts)}; {what}." if parts else ""
+
+
+def _untiered(breakdown: Breakdown, given: Conditions) -> tuple[int, int]:
+    read, written = (breakdown.kinds.get(kind, (0, 0))[1] for kind in ("read", "write"))
+    return untiered_bytes(given.coverage, (read, written)) if given.traced and breakdown.epoch is None else (0, 0)
 
 
 def verdict(
@@ -86,8 +111,9 @@ def _headline(breakdown: Breakdown, given: Conditions, findings: Sequence[Findin
         per = f"in the whole run{basis_note(breakdown)}"
     unit = "rank" if has_workers(given, count) else "process"
     whose = "" if count == 1 else f" of the slowest {unit}"
-    time = f"I/O{whose}: {io} {per} ({spread}){led_by(best)}; " if best.io.median else without_io(best)
-    return Text(f"{time}{whole}.{elsewhere_text(findings)}", style="bold")
+    where = " on these tiers" if any(_untiered(breakdown, given)) else ""
+    time = f"I/O{where}{whose}: {io} {per} ({spread}){led_by(best)}; " if best.io.median else without_io(best)
+    return Text(f"{time}{whole}.{left_out_text(findings)}", style="bold")
 
 
 def _clock_lines(best: SweepPoint) -> Iterator[Text]:

@@ -16,7 +16,7 @@ from tierscope.analysis.wording import Finding
 from tierscope.report.checkpoints import cost_sentences
 from tierscope.report.coverage import coverage_line
 from tierscope.report.findings import finding_lines, top_sentence
-from tierscope.report.headline import has_workers, is_alone, verdict
+from tierscope.report.headline import has_workers, is_alone, untiered_line, verdict
 from tierscope.report.metadata import metadata_line
 from tierscope.report.parts import (
     Column,
@@ -72,6 +72,8 @@ class BreakdownView:
             yield self.totals
         if self.given.traced:
             yield Text(f"All ranks and epochs: {_counts(breakdown.kinds)}.")
+            if untiered := untiered_line(breakdown, self.given):
+                yield Text(untiered)
         yield from _condition_lines(self.given)
         below = [finding for finding in self.findings if finding not in on_top]
         yield from finding_lines(below, self.show_all, on_top)
