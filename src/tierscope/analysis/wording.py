@@ -627,8 +627,8 @@ WORDING: dict[str, tuple[str, str]] = {
         "this is the first point of the sweep that meets it",
     ),
     "epoch_goal_missed": (
-        "the goal of {goal_seconds:time} per epoch is missed by {over_seconds:time}: the shortest is {epoch_seconds:time}, mostly limited by {bottleneck}",
-        "start with that",
+        "the goal of {goal_seconds:time} per epoch is missed by {over_seconds:time}: the shortest is {epoch_seconds:time}{bottleneck:held}",
+        "{bottleneck:start}",
     ),
     "au_goal_met": (
         "the goal of {goal_percent:.4g} % AU is met at {where} ({percent:.1f} % on average over ranks, {slowest_percent:.1f} % in the slowest)",
@@ -647,8 +647,8 @@ WORDING: dict[str, tuple[str, str]] = {
         "start with that class",
     ),
     "case_epoch_goal_missed": (
-        "case {case} misses the goal of {goal_seconds:time} per epoch by {over_seconds:time}: its shortest is {epoch_seconds:time}, mostly limited by {bottleneck}",
-        "start with that",
+        "case {case} misses the goal of {goal_seconds:time} per epoch by {over_seconds:time}: its shortest is {epoch_seconds:time}{bottleneck:held}",
+        "{bottleneck:start}",
     ),
     "several_cases": (
         "{cases:count case} ({names:, }): each has its own best point; they are not ranked against each other",
@@ -702,6 +702,8 @@ CAUSES = {
         "compare with 'tierscope trace' of the same command, which records the reads of all libraries",
     ),
 }
+# An epoch that misses its goal even without waiting, in place of the class to start with.
+BEYOND_STORAGE = "non-I/O time: no storage can meet it"
 _DID = {"read": "read", "written": "wrote"}
 
 
@@ -729,6 +731,21 @@ def _or_else(options: list[str], words: str) -> str:
     return f", or {words} {' or '.join(options)}" if options else ""
 
 
+def _held_by(bottleneck: str | None, _: str) -> str:
+    """What keeps an epoch from its goal: I/O may be a small part of it."""
+    if bottleneck == BEYOND_STORAGE:
+        return "; time outside I/O alone exceeds the goal, so no storage can meet it"
+    return "" if bottleneck is None else f"; the largest class of its I/O is {bottleneck}"
+
+
+def _start_with(bottleneck: str | None, _: str) -> str:
+    return (
+        "start with that class"
+        if bottleneck not in (None, BEYOND_STORAGE)
+        else "reduce compute and other work beside I/O"
+    )
+
+
 _SHOWN: dict[str, Callable[[Any, str], str]] = {
     "time": lambda value, _: "an unknown time" if value is None else about_seconds(value),
     "size": lambda value, _: about_bytes(value),
@@ -740,6 +757,8 @@ _SHOWN: dict[str, Callable[[Any, str], str]] = {
     "or": _or_else,
     "cause": lambda value, _: CAUSES[value][0],
     "remedy": lambda value, _: CAUSES[value][1],
+    "held": _held_by,
+    "start": _start_with,
     "did": lambda value, _: _DID[value],
     "least": lambda value, _: "at least " if value else "",
 }
