@@ -41,7 +41,11 @@ HIDDEN_SHARE = 0.05
 MOST_NAMED = 5
 CHECKPOINT_SHARE = 0.1
 _COMMAND_WIDTH = 60
-_OF_ALL_READS = ("metadata_dominated", "tier_not_used")  # wrong where most reads were not recorded
+_OF_ALL_READS = (
+    "metadata_dominated",
+    "metadata_of_writes",
+    "tier_not_used",
+)  # wrong where most reads were not recorded
 
 
 def find(

@@ -249,12 +249,12 @@ WORDING: dict[str, tuple[str, str]] = {
         "check --tier; for workers use a Darshan built without MPI (DARSHAN_ENABLE_NONMPI=1), which writes one log per process",
     ),
     "unknown_paths": (
-        "{files:count file} ({bytes:size}) {files:if matches|match} no tier and {files:if is|are} not in the table; most of them below {prefixes:, }",
+        "{files:count file} ({bytes:size}) {files:if matches|match} no tier and {files:if is|are} not in the table, {files:if |most of them }{prefixes:below}",
         "analyze the logs again with --tier gfs={suggestion}",
     ),
     "other_paths": (
-        "{tier}: {files:count file} with {of_bytes:.0f} % of the bytes and {of_seconds:.0f} % of the time ({bytes:size}, {seconds:time}) {files:if matches|match} no tier; "
-        "most of them below {prefixes:, }",
+        "{tier}: {files:count file} with {of_bytes:.0f} % of the bytes and {of_seconds:.0f} % of the time ({bytes:size}, {seconds:time}) {files:if matches|match} no tier, "
+        "{files:if |most of them }{prefixes:below}",
         "assign these paths to a tier, e.g. --tier gfs={suggestion}",
     ),
     "standard_streams": (
@@ -312,6 +312,10 @@ WORDING: dict[str, tuple[str, str]] = {
         "metadata is {percent:.0f} % of the slowest process's I/O time ({meta_seconds:time}): it spends more time on opens and stats than on reads",
         "pack samples into larger files (TFRecord, tar, HDF5), or keep files open",
     ),
+    "metadata_of_writes": (
+        "metadata is {percent:.0f} % of the slowest process's I/O time ({meta_seconds:time}): it spends more time on opens, stats and closes than on writes",
+        "open fewer files, less often: keep files open, and let fewer processes open a shared file (collective MPI-IO, one writer per node)",
+    ),
     "slow_process": (
         "rank {rank} had {times:.1f} × the I/O time of the median process ({slowest_seconds:time} versus {median_seconds:time}): all other ranks wait for it",
         "compare its files, node and workers with those of other ranks",
@@ -365,8 +369,8 @@ WORDING: dict[str, tuple[str, str]] = {
         "spread them: run lfs setstripe -c 1 -i -1 on the directory, then copy the files again",
     ),
     "large_on_one_server": (
-        "{tier}: {files:count file} of 1 GiB or more {files:if is|are} on a single object server each",
-        "stripe them: run lfs setstripe -c 8 on the directory, then copy the files again",
+        "{tier}: {files:count file} of 1 GiB or more {files:if is|are} on a single object server{files:if | each}",
+        "stripe {files:if it|them}: run lfs setstripe -c 8 on the directory, then copy the {files:if file|files} again",
     ),
     "idle_servers": (
         "{tier}: {files:count file}, each on {stripe_count} of {servers:count object server}: the other servers are idle",
@@ -731,6 +735,13 @@ def _or_else(options: list[str], words: str) -> str:
     return f", or {words} {' or '.join(options)}" if options else ""
 
 
+def _below(prefixes: list[str], _: str) -> str:
+    """Where files are; names that are not paths are in brackets (imports/untiered.py)."""
+    paths = [prefix for prefix in prefixes if not prefix.startswith("(")]
+    others = ["without a path in the log"] if len(paths) < len(prefixes) else []
+    return " or ".join([f"below {', '.join(paths)}", *others] if paths else others)
+
+
 def _held_by(bottleneck: str | None, _: str) -> str:
     """What keeps an epoch from its goal: I/O may be a small part of it."""
     if bottleneck == BEYOND_STORAGE:
@@ -757,6 +768,7 @@ _SHOWN: dict[str, Callable[[Any, str], str]] = {
     "or": _or_else,
     "cause": lambda value, _: CAUSES[value][0],
     "remedy": lambda value, _: CAUSES[value][1],
+    "below": _below,
     "held": _held_by,
     "start": _start_with,
     "did": lambda value, _: _DID[value],

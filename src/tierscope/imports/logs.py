@@ -23,6 +23,7 @@ from tierscope.output.store import RunStore
 from tierscope.plain_files import DIRECTORY, not_plain
 from tierscope.trace.described_logs import LogDoubts
 from tierscope.trace.trace import Trace
+from tierscope.units import counted
 
 KIND = "import"
 SUFFIXES = {".darshan": "darshan", ".darshan.gz": "darshan", ".pfw": "dftracer", ".pfw.gz": "dftracer"}
@@ -157,7 +158,7 @@ def _refuse_doubtful(doubted: LogDoubts, paths: Sequence[str]) -> None:
     findings = list(doubts(doubted))
     if findings:
         where = paths[0] if len(paths) == 1 else f"{len(paths)} logs"
-        more = f" (and {len(findings) - 1} more such)" if len(findings) > 1 else ""
+        more = f" (and {counted(len(findings) - 1, 'more problem')})" if len(findings) > 1 else ""
         raise UserError(f"{where}: {findings[0].text}{more}; {findings[0].suggestion}; use --force to show it anyway")
 
 
