@@ -188,6 +188,19 @@ def test_the_mean_read_is_of_the_reads_in_the_histogram(
         assert metrics["consecutive_percent"]["value"] == pytest.approx(10.0)
 
 
+@needs_library
+def test_syncs_do_not_make_writes_smaller(logged: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Said before: 2,048 writes of 512 B on average, above a log of 1,024 writes and as many syncs."""
+    log = logged(writing("/scratch/out", 0, 4.0, FSYNCS=1024), mounts=LUSTRE)
+    writes = shown(capsys, "characterise", log)["writes"]
+    assert (writes["writes"], writes["transfer_mean"]["value"]) == (1024, 1024.0)
+    assert run("analyze", log, "--out", "kept") == 0
+    capsys.readouterr()
+    kept = shown(capsys, "characterise", "kept")["writes"]["transfer_mean"]
+    assert kept["value"] is None
+    assert "syncs" in kept["reason"]
+
+
 # 7. Epochs of a stranger's program
 
 
