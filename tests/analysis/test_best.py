@@ -237,3 +237,13 @@ def test_the_bottleneck_of_an_inert_sweep_is_not_placed_along_it() -> None:
     assert "Bottleneck: GFS-READ.\n" in text
     assert "Best" not in text
     assert "distinguish" not in text
+
+
+def test_checkpoints_are_not_called_waiting_for_data() -> None:
+    """Said before: although ranks wait for data, while checkpoints took 70 % of the epoch."""
+    points = [
+        ({"cache_rate": rate}, [[{"GFS-READ": 0.1, "epoch": 1.0, "stall": 0.1, "compute": 0.2, "checkpoint": 0.7}]])
+        for rate in (0.0, 1.0)
+    ]
+    said = first_sentence(break_down(clocked(points)))
+    assert said == "Caching does not shorten the epoch: checkpoints pause training for 70 % of it."

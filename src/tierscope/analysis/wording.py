@@ -381,7 +381,7 @@ WORDING: dict[str, tuple[str, str]] = {
         "treat the gain as the best case, and measure again",
     ),
     "stops_mattering": (
-        "{class} would hardly matter any more: making it infinitely fast would save only {percent:.1f} % more",
+        "{class} would then hardly matter: making it infinitely fast would save only {percent:.1f} % more",
         "invest in another class; see the sensitivity table",
     ),
     "beyond_ops": (

@@ -73,7 +73,12 @@ def _why(best: SweepPoint, gain: float) -> str:
     """Why it is next to nothing, or why it is no more."""
     if best.stall_share is not None and best.stall_share + (best.checkpoint_share or 0.0) < HIDDEN_SHARE:
         return ": compute hides I/O" if gain < HIDDEN_SHARE else "; at the best point compute hides the I/O"
-    return ", although ranks wait for data" if gain < HIDDEN_SHARE else ""
+    if gain >= HIDDEN_SHARE:
+        return ""
+    paused = best.checkpoint_share or 0.0
+    if paused > (best.stall_share or 0.0):
+        return f": checkpoints pause training for {_percent(paused)} % of it"
+    return ", although ranks wait for data"
 
 
 def _percent(share: float) -> str:

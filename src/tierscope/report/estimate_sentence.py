@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
-from tierscope.analysis.breakdown import SweepPoint, sweep_text
+from tierscope.analysis.breakdown import sweep_text
 from tierscope.analysis.cases import without_case
+from tierscope.jsonable import SweepValues
 from tierscope.predict.whatif import Estimate
 from tierscope.spec.goal import EPOCH
 from tierscope.units import about_seconds
@@ -16,25 +17,25 @@ def improvements_text(improvements: Mapping[str, float]) -> str:
     return ", ".join(shown) or "no improvement"
 
 
-def where_text(point: SweepPoint) -> str:
+def where_text(sweep: SweepValues) -> str:
     """Without its case: the row or the sentence has said that."""
-    return sweep_text(without_case(point.sweep)) if len(point.sweep) > 1 else sweep_text(point.sweep)
+    return sweep_text(without_case(sweep)) if len(sweep) > 1 else sweep_text(sweep)
 
 
 def estimate_sentence(estimate: Estimate) -> str:
     """First what the points are ranked by: with compute, the epoch; as on the page (page.js)."""
     before, after = estimate.before.best, estimate.after.best
-    moved = "" if where_text(before) == where_text(after) else f" instead of {where_text(before)}"
+    moved = "" if where_text(before.sweep) == where_text(after.sweep) else f" instead of {where_text(before.sweep)}"
     rank = ", in another process" if estimate.slowest_rank_changed else ""
     what = improvements_text(estimate.improvements)
     epoch = _epoch_text(estimate)
     if abs(estimate.change_percent) < _NOTHING and before.sweep == after.sweep:
         io = f"{about_seconds(after.io.median)} of I/O per epoch"
         still = f"an epoch of {about_seconds(after.epoch_seconds)}" if epoch and after.epoch_seconds else io
-        return f"{what} changes nothing: the best is still {still}, at {where_text(after)}."
+        return f"{what} changes nothing: the best is still {still}, at {where_text(after.sweep)}."
     bottleneck = f"; the bottleneck is then {after.bottleneck}{rank}" if after.bottleneck else ""
     times = f"instead of {about_seconds(before.io.median)} ({estimate.change_percent:+.1f} %)"
-    io, where = f"{about_seconds(after.io.median)} of I/O", f"at {where_text(after)}{moved}"
+    io, where = f"{about_seconds(after.io.median)} of I/O", f"at {where_text(after.sweep)}{moved}"
     if epoch:
         return f"With {what}: {epoch}, {where}, with {io} {times}{bottleneck}."
     return f"With {what}: {io} per epoch {times}, {where}{bottleneck}."

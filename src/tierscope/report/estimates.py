@@ -87,7 +87,7 @@ def _before_and_after(estimate: Estimate, given: Conditions) -> list[Column]:
     spread = [Text(f"{time.span(point.io)}, {point.io.kind}, n={point.io.n}") for _, point in rows]
     columns = [
         Column("", [Text(name) for name, _ in rows], right=False),
-        Column("best at", [Text(where_text(point)) for _, point in rows]),
+        Column("best at", [Text(where_text(point.sweep)) for _, point in rows]),
         Column(f"I/O {time.name}", [time.text(point.io.median) for _, point in rows], "bold"),
     ]
     if before.io.has_spread:
@@ -107,9 +107,9 @@ def _by_case(groups: EstimatedGroups, given: Conditions) -> list[Column]:
     changes = [Text(f"{estimate.change_percent:+.1f} %") for estimate in groups.parts]
     return [
         Column("", [Text(name) for name in groups.names], right=False),
-        Column(f"best {given.came}", [Text(where_text(before)) for before, _ in pairs], drop=2),
+        Column(f"best {given.came}", [Text(where_text(before.sweep)) for before, _ in pairs], drop=2),
         Column(f"I/O {time.name}", [time.text(before.io.median) for before, _ in pairs]),
-        Column("best then", [Text(where_text(after)) for _, after in pairs], drop=2),
+        Column("best then", [Text(where_text(after.sweep)) for _, after in pairs], drop=2),
         Column(f"I/O {time.name}", [time.text(after.io.median) for _, after in pairs], "bold"),
         Column("change", changes, "bold"),
         Column("bottleneck then", [Text(after.bottleneck or "–") for _, after in pairs], right=False, drop=1),
@@ -221,7 +221,7 @@ def exploration_sentence(exploration: Exploration) -> str:
     if met and not exploration.options:
         return f"{met:,} of {count} meet it, but all exceed the maximum price."
     if exploration.met_without is not None:
-        already = f"The goal of {goal} is already met without any improvement, at {sweep_text(exploration.sweeps[exploration.met_without])}"
+        already = f"The goal of {goal} is already met without any improvement, at {where_text(exploration.sweeps[exploration.met_without])}"
         if not exploration.options or exploration.options[0].cost is None:
             return f"{already}."
         return f"{already}; the cheapest: {_option_text(exploration.options[0], exploration.goal)}."
@@ -239,7 +239,7 @@ def exploration_sentence(exploration: Exploration) -> str:
 def _option_text(option: Option, goal: Goal) -> str:
     price = "" if option.cost is None else f", for {option.cost:,.6g}"
     value = {EPOCH: option.epoch_seconds, AU: option.au}.get(goal.kind)
-    where = f"{sweep_text(option.sweep)} ({goal.shown(option.io_seconds if value is None else value)})"
+    where = f"{where_text(option.sweep)} ({goal.shown(option.io_seconds if value is None else value)})"
     return f"{improvements_text(option.improve)} at {where}{price}{_if_not(option)}"
 
 
