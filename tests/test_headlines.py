@@ -151,7 +151,7 @@ def test_four_threads_take_no_more_than_has_passed(tmp_path: Path, capsys: pytes
 def test_caching_that_changes_next_to_nothing_says_so_first() -> None:
     """Said before: recommended 100 %, because there is least I/O."""
     first, best, *_ = [line for line in said(HIDDEN) if "aching" in line or "Best" in line]
-    assert first == "Caching shortens the epoch by 9 % (5–11 %, n = 3): compute hides I/O."
+    assert first == "Caching shortens the epoch by 9 % (5–11 %, n = 3); at the best point compute hides the I/O."
     assert best.startswith("Best: cache_rate 50% with an epoch of 0.343 s")
 
 
@@ -186,6 +186,19 @@ def test_the_mean_read_is_of_the_reads_in_the_histogram(
     if not options:
         assert metrics["sequential_percent"]["value"] == pytest.approx(90.0)
         assert metrics["consecutive_percent"]["value"] == pytest.approx(10.0)
+
+
+@needs_library
+def test_syncs_do_not_make_writes_smaller(logged: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Said before: 2,048 writes of 512 B on average, above a log of 1,024 writes and as many syncs."""
+    log = logged(writing("/scratch/out", 0, 4.0, FSYNCS=1024), mounts=LUSTRE)
+    writes = shown(capsys, "characterise", log)["writes"]
+    assert (writes["writes"], writes["transfer_mean"]["value"]) == (1024, 1024.0)
+    assert run("analyze", log, "--out", "kept") == 0
+    capsys.readouterr()
+    kept = shown(capsys, "characterise", "kept")["writes"]["transfer_mean"]
+    assert kept["value"] is None
+    assert "syncs" in kept["reason"]
 
 
 # 7. Epochs of a stranger's program

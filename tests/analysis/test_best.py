@@ -16,10 +16,10 @@ from tierscope.report.tables import BreakdownView
 from tierscope.spec.feasibility import Feasibility, TierRoom
 
 
-def shown(breakdown: Breakdown) -> str:
+def shown(breakdown: Breakdown, given: Conditions = Conditions()) -> str:  # noqa: B008  (frozen)
     console = Console(width=160, file=None, force_terminal=False, record=True, quiet=False, stderr=True)
     with console.capture() as caught:
-        console.print(BreakdownView("test", breakdown, [], Conditions()))
+        console.print(BreakdownView("test", breakdown, [], given))
     return caught.get()
 
 
@@ -53,7 +53,9 @@ def test_with_compute_the_best_point_has_the_shortest_epoch() -> None:
 
 
 def test_the_first_sentence_says_what_caching_changes_at_all() -> None:
-    assert first_sentence(break_down(HIDDEN)) == "Caching shortens the epoch by 9 % (5–11 %, n = 3): compute hides I/O."
+    assert first_sentence(break_down(HIDDEN)) == (
+        "Caching shortens the epoch by 9 % (5–11 %, n = 3); at the best point compute hides the I/O."
+    )
     lines = [line.strip() for line in shown(break_down(HIDDEN)).splitlines() if "shortens" in line or "Best" in line]
     assert lines[0].startswith("Caching shortens the epoch by 9 %")
 
@@ -103,7 +105,7 @@ def test_without_compute_the_io_decides_as_before() -> None:
 def test_another_key_is_named() -> None:
     points = [({"read_threads": threads}, epochs([whole], 0.2, stall=0.1)) for threads, whole in ((1, 0.8), (4, 0.4))]
     assert first_sentence(break_down(clocked(points, ("read_threads",)))) == (
-        "Read_threads 4 instead of read_threads 1 shortens the epoch by 50 % (n = 1)."
+        "The epoch is 50 % shorter at read_threads 4 than at read_threads 1 (n = 1)."
     )
 
 
@@ -191,7 +193,7 @@ def test_without_compute_the_epoch_decides_where_it_contradicts_the_io() -> None
     points = [(sweep, epochs([whole, whole * 1.02], io, compute=0.0)) for sweep, io, whole in times]
     found = break_down(clocked(points, ["chunk_size"]))
     assert (found.ranked_by, found.best.sweep) == ("epoch", {"chunk_size": 65536})
-    assert "Best: chunk_size 65536 with an epoch of 0.25" in shown(found)
+    assert "Best: chunk_size 64 KiB with an epoch of 0.25" in shown(found)
     assert breakdown_json(found, [], Conditions())["ranked_by"] == "epoch"
     faster = estimate(clocked(points, ["chunk_size"]), found, {"GFS-READ": 100.0})
     assert (faster.after.ranked_by, faster.after.best.sweep) == ("epoch", {"chunk_size": 65536})
@@ -203,3 +205,45 @@ def test_epochs_that_overlap_do_not_contradict_the_io() -> None:
         for size, io, whole in ((4096, 0.2, (0.25, 0.45)), (65536, 0.1, (0.3, 0.5)))
     ]
     assert break_down(clocked(points, ["chunk_size"])).ranked_by == "io"
+
+
+# What was swept changes nothing
+
+
+def transfers(*seconds: float) -> Breakdown:
+    points = [
+        ({"transfer_size": mib << 20}, epochs([each], each, compute=0.0))
+        for mib, each in zip((1, 4), seconds, strict=True)
+    ]
+    return break_down(clocked(points, ("transfer_size",)))
+
+
+def test_sizes_have_units_in_tables_and_sentences() -> None:
+    text = shown(transfers(0.2, 0.1))
+    assert "1048576" not in text
+    assert "Best: transfer_size 4 MiB with" in text
+    assert "Bottleneck: GFS-READ from 1 MiB to 4 MiB." in text
+
+
+def test_points_that_take_the_same_time_have_no_best() -> None:
+    text = shown(transfers(0.2, 0.2))
+    assert "All 2 points take the same time, 200 ms of I/O per epoch: the sweep changes nothing." in text
+    assert "Best" not in text
+    assert "◀" not in text
+
+
+def test_the_bottleneck_of_an_inert_sweep_is_not_placed_along_it() -> None:
+    text = shown(transfers(0.2, 0.1), Conditions(inert={"transfer_size": "a file has at most 977 KiB"}))
+    assert "Bottleneck: GFS-READ.\n" in text
+    assert "Best" not in text
+    assert "distinguish" not in text
+
+
+def test_checkpoints_are_not_called_waiting_for_data() -> None:
+    """Said before: although ranks wait for data, while checkpoints took 70 % of the epoch."""
+    points = [
+        ({"cache_rate": rate}, [[{"GFS-READ": 0.1, "epoch": 1.0, "stall": 0.1, "compute": 0.2, "checkpoint": 0.7}]])
+        for rate in (0.0, 1.0)
+    ]
+    said = first_sentence(break_down(clocked(points)))
+    assert said == "Caching does not shorten the epoch: checkpoints pause training for 70 % of it."

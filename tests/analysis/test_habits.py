@@ -9,7 +9,7 @@ import pytest
 
 from tests.finding_cases import Case, finding_tests
 from tests.small_study import small_study
-from tests.traces import described_by, empty_lane, times_of, trace_of, traced
+from tests.traces import CLASSES, described_by, empty_lane, times_of, trace_of, traced
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.habits import about_habits, about_study
 from tierscope.analysis.times import ClassTimes, DescribedRun, from_traces
@@ -46,7 +46,7 @@ def times(rows: list[Row], epochs: int = 1) -> ClassTimes:
         for epoch in range(1, epochs + 1)
         for rank, node, name, seconds, nbytes in rows
     ]
-    return times_of(table)
+    return times_of(table, classes=[*CLASSES, "GFS-WRITE"] if any(row[2] == "GFS-WRITE" for row in rows) else CLASSES)
 
 
 def found(rows: list[Row] | None = None, epochs: int = 1, **habit: Any) -> list[Finding]:
@@ -95,6 +95,11 @@ CASES: dict[str, Case] = {
         lambda: found([(0, 0, "GFS-META", 6.0, 0), (0, 0, "GFS-READ", 4.0, 100)]),
         {"percent": 60.0, "meta_seconds": 6.0},
         lambda: found([(0, 0, "GFS-META", 5.0, 0), (0, 0, "GFS-READ", 5.0, 100)]),
+    ),
+    "metadata_of_writes": Case(
+        lambda: found([(0, 0, "GFS-META", 6.0, 0), (0, 0, "GFS-READ", 1.0, 100), (0, 0, "GFS-WRITE", 3.0, 100)]),
+        {"percent": 60.0, "meta_seconds": 6.0},
+        lambda: found([(0, 0, "GFS-META", 6.0, 0), (0, 0, "GFS-READ", 3.0, 100), (0, 0, "GFS-WRITE", 1.0, 100)]),
     ),
     "slow_process": Case(
         lambda: found(slow(3, 2.0, ranks=9)),

@@ -26,7 +26,7 @@ def one_of_everything(kind: str) -> dict[str, Any]:
             evidence[name] = next(iter({"advice": ADVICE, "doubt": DOUBTS}.get(how, CAUSES)))
         elif how == "did":
             evidence[name] = "read"
-        elif how == "or" or (spec and not re.search(r"[a-z]$", spec)):  # a list, and what joins it
+        elif how in ("or", "below") or (spec and not re.search(r"[a-z]$", spec)):  # a list, and what joins it
             evidence[name] = ["x"]
         else:
             evidence.setdefault(name, "x" if name in NAMES else 1)
@@ -75,3 +75,26 @@ def test_advice_names_only_what_is_left_to_try() -> None:
         Finding("batch_too_large", {**evidence, "untried": left}).suggestion for left in ([], ["--a"], ["--a", "--b"])
     ]
     assert advice == ["use at most that", "use at most that, or try --a", "use at most that, or try --a or --b"]
+
+
+@pytest.mark.parametrize(
+    ("files", "prefixes", "end"),
+    [
+        (2, ["/a", "/b"], "match no tier, most of them below /a, /b"),
+        (1, ["/a"], "matches no tier, below /a"),
+        (1, ["(no path)"], "matches no tier, without a path in the log"),
+        (2, ["/a", "(no path)"], "match no tier, most of them below /a or without a path in the log"),
+    ],
+)
+def test_files_on_no_tier_are_placed_in_words(files: int, prefixes: list[str], end: str) -> None:
+    evidence = {"tier": "OTHER", "files": files, "of_bytes": 2.0, "of_seconds": 1.0, "bytes": 1024, "seconds": 5.0}
+    assert Finding("other_paths", {**evidence, "prefixes": prefixes, "suggestion": "/"}).text.endswith(end)
+
+
+@pytest.mark.parametrize(
+    ("files", "said"), [(1, "1 file of 1 GiB or more is on a single object server"), (2, "server each")]
+)
+def test_one_large_file_is_not_each(files: int, said: str) -> None:
+    finding = Finding("large_on_one_server", {"tier": "lustre", "files": files})
+    assert finding.text.endswith(said)
+    assert ("stripe it:" in finding.suggestion) == (files == 1)

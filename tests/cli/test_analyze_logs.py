@@ -212,7 +212,7 @@ FOUND = {
     "edge/noposix.darshan": {"no_epochs"},
     "edge/noposixopens.darshan": {"no_epochs"},
     WITHOUT_MODULES: {"no_data_files"},
-    "multi_rank/skew-app.darshan": {"metadata_dominated"},
+    "multi_rank/skew-app.darshan": {"metadata_of_writes"},
     "partial/partial_data_dxt.darshan": {"partial_logs"},
     "partial/partial_data_stdio.darshan": {"partial_logs"},
     "twotier/record_limit_partial.darshan": {"partial_logs"},

@@ -98,6 +98,7 @@ def test_an_exploration_without_a_case_has_each_of_them(times: Path, capsys: pyt
             assert one[key] == by_option[key], key
     assert run("explore", times, *options) == 0
     text = capsys.readouterr().out
+    assert ", at case " not in text  # each sentence begins with it
     assert "\nbee: " in text
     assert "\nzoo: " in text
 

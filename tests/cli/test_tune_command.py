@@ -28,7 +28,7 @@ def test_a_winner_is_printed_and_again_as_json(
     assert run(*arguments) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "emulated tiers: gfs" in said
-    assert "Winner: transfer_size 65536: " in said
+    assert "Winner: transfer_size 64 KiB: " in said
     assert "as fast as the default (" in said
     assert "Why: GFS-READ of the slowest process shrank most: from " in said
     assert "--set workload.reader.transfer_size='64 KiB'" in said

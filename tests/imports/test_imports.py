@@ -170,7 +170,7 @@ def test_one_doubt_is_told_and_the_others_are_counted(of: Reading) -> None:
     log = made_log([reading("/gfs/a", meta=-1.0), reading("/gfs/b", 9)], complaints=["Error: cut."])
     message = of.refusal(log)
     assert message.startswith(f"{log.path}: 1 log is damaged or truncated")
-    assert "(and 2 more such)" in message
+    assert "(and 2 more problems)" in message
 
 
 def test_files_on_no_tier_get_the_option_that_helps(of: Reading) -> None:

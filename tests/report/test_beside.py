@@ -23,8 +23,8 @@ from tierscope.commands.report import besides_of, differing_keys
 from tierscope.errors import UserError
 from tierscope.report.beside import BesideView, error_text, headings, summary_sentences
 from tierscope.report.figures import Figure, figures, standalone
+from tierscope.report.headline import verdict
 from tierscope.report.report_source import ReportSource
-from tierscope.report.tables import verdict
 
 MEASURED = ComparedResult("demo", "out", "measured", "measured")
 SIMULATED = ComparedResult("demo", "sim", "simulated", "simulated (bound)")

@@ -108,6 +108,11 @@ def test_the_ends_of_many_ranks_are_shown() -> None:
     assert [one.rank for one in shown] == [99, 74, 49, 25, 0]
 
 
+def test_the_slowest_of_many_ranks_is_shown() -> None:
+    ranks = [RankUse(rank, 0, 1, 7, 0, 2.0 if rank == 33 else 1.0, None) for rank in range(100)]
+    assert [use.rank for use in some_ranks(ranks, 5)] == [33, 0, 34, 66, 99]
+
+
 def test_two_side_by_side() -> None:
     one = character()
     halved = replace(one.metrics["bytes"], value=(one.metrics["bytes"].value or 0) / 2)

@@ -12,8 +12,9 @@ from tierscope.analysis.breakdown import Breakdown, break_down, value_text
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.times import from_traces
 from tierscope.analysis.wording import Finding
+from tierscope.report.headline import verdict
 from tierscope.report.parts import Unit
-from tierscope.report.tables import BreakdownView, verdict
+from tierscope.report.tables import BreakdownView
 
 HOSTILE = ["[red]x[/red]", "[/red]", "[link=http://x]y", "\\[b]", "[bold", ":boom:"]
 
@@ -141,7 +142,7 @@ def test_a_traced_command_has_ranks_processes_and_counts() -> None:
     lines = [line.rstrip() for line in target.getvalue().splitlines()]
     assert lines[0] == "x: I/O time of the slowest of 3 ranks (wall seconds)"
     assert lines[-2:] == [
-        "I/O of the slowest process: 1.750 s per epoch (n=1), 57 % of it GFS-READ; 3 ranks, 5 processes.",
+        "I/O of the slowest rank: 1.750 s per epoch (n=1), 57 % of it GFS-READ; 3 ranks, 5 processes.",
         "All ranks and epochs: 3 opens, 6 reads of 600 B, 0 writes.",
     ]
 
@@ -224,9 +225,9 @@ def test_any_width_will_do(width: int, tiers: int) -> None:
         ("cache_rate", "half", "half"),
         ("threads", 4.0, "4"),
         ("threads", 4, "4"),
-        ("latency", 0.0015, "0.0015"),
+        ("latency", 0.0015, "1.5 ms"),
         ("format", "raw", "raw"),
-        ("emulate", True, "True"),
+        ("emulate", True, "true"),
     ],
 )
 def test_values_as_people_write_them(name: str, value: Any, text: str) -> None:
@@ -258,7 +259,7 @@ def test_conditions_are_shown() -> None:
         "META: gfs cold (names and inodes dropped before every epoch), lfs warm (names and inodes not dropped); server caches are unknown."
         in target.getvalue()
     )
-    assert "Evicting: up to 12 ms per rank and epoch, in no READ or META." in target.getvalue()
+    assert "Evicting: up to 12 ms per rank and epoch, counted in neither READ nor META." in target.getvalue()
     assert "Overhead: 200 ns per recorded operation, 10 µs per sample in total." in target.getvalue()
 
 
@@ -324,3 +325,23 @@ def test_what_is_too_short_to_show_is_not_shown_as_nothing() -> None:
     seconds, thousands = Unit.of(919.0), Unit.of(485_305.0)
     assert [str(seconds.text(value)) for value in (0.0, 0.0003, 0.001)] == ["0.000", "<0.001", "0.001"]
     assert [str(thousands.text(value)) for value in (0.0, 0.307, 0.6)] == ["0", "<1", "1"]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "processes", "title"),
+    [
+        (1, None, "of the only process"),
+        (1, 1, "of the only process"),
+        (1, 7, "of the only rank"),
+        (4, 4, "of the slowest of 4 processes"),
+        (4, 24, "of the slowest of 4 ranks"),
+    ],
+)
+def test_loader_workers_are_not_called_the_only_process(ranks: int, processes: int | None, title: str) -> None:
+    rows = [{"rank": rank, "class": "GFS-READ", "seconds": 1.0} for rank in range(ranks)]
+    target = io.StringIO()
+    given = Conditions(processes=processes)
+    Console(file=target, width=200).print(BreakdownView("demo", break_down(times_of(rows)), [], given))
+    text = target.getvalue()
+    assert text.startswith(f"demo: I/O time {title} (")
+    assert ("I/O of the slowest rank: " in text) == (ranks > 1 and processes == 24)

@@ -20,7 +20,7 @@ from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.told_by_runs import Factors, hit_rates, simulated_factors, staging_seconds
 from tierscope.jsonable import SweepValues, cache_rate_of
 from tierscope.spec.feasibility import Feasibility
-from tierscope.units import format_fraction
+from tierscope.spec.shown import shown_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +127,7 @@ class Breakdown:
 
 def value_text(name: str, value: Any) -> str:
     """A sweep value as people write it."""
-    if name.rpartition(".")[2] == "cache_rate" and isinstance(value, int | float):
-        return format_fraction(value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return shown_value(name, value)
 
 
 def sweep_text(sweep: SweepValues) -> str:

@@ -179,11 +179,13 @@ class WriteUse:
 
 
 def writes_of(trace: Trace, sums: Sums, seen: Accesses | None) -> WriteUse:
-    mean = Fact(sums.write_bytes / sums.writes) if sums.writes else Fact(None, reason="nothing was written")
-    shares = (
-        share_of(trace, seen, "writes", which) if sums.writes else mean for which in ("sequential", "consecutive")
-    )
-    return WriteUse(sums.writes, sums.write_bytes, sums.write_seconds, mean, *shares)
+    """Without syncs, which Darshan's sums count as writes too: its counters tell them apart."""
+    count = seen.writes.count if seen is not None and seen.basis == "counters" else sums.writes
+    mean = Fact(sums.write_bytes / count) if count else Fact(None, reason="nothing was written")
+    shares = [share_of(trace, seen, "writes", which) if count else mean for which in ("sequential", "consecutive")]
+    if seen is None and isinstance(trace.about, Imported) and trace.about.facts.source == "darshan" and count:
+        mean = Fact(None, reason="a kept Darshan log counts syncs among the writes; characterise the log itself")
+    return WriteUse(count, sums.write_bytes, sums.write_seconds, mean, *shares)
 
 
 def files_of(trace: Trace, study: Study | None, seen: Accesses | None) -> Fact:

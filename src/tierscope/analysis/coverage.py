@@ -147,6 +147,16 @@ def about_elsewhere(runs: Sequence[DescribedRun]) -> Iterator[Finding]:
             yield Finding("elsewhere", numbers)
 
 
+def untiered_bytes(coverage: Coverage | None, moved: tuple[int, int]) -> tuple[int, int]:
+    """Bytes that calls read and wrote on no tier; `moved`: on tiers. Nothing where it is next to nothing, or not known."""
+    if coverage is None:
+        return 0, 0
+    seen = (coverage.seen_read_bytes, coverage.seen_written_bytes)
+    rest = (whole - part for whole, part in zip(seen, moved, strict=True))
+    read, written = (amount if amount > LEAST_UNSEEN_BYTES else 0 for amount in rest)  # less may be our own records
+    return (read, written) if read + written > ELSEWHERE_SHARE * sum(seen) else (0, 0)
+
+
 def about_page_cache(abouts: Sequence[Description], said: frozenset[str]) -> Iterator[Finding]:
     """Reads that memory served, by two signs that must agree: devices delivered little, and reads were too fast for one. `said`: tiers that are known to be warm."""
     for about in abouts:

@@ -41,6 +41,11 @@ HIDDEN_SHARE = 0.05
 MOST_NAMED = 5
 CHECKPOINT_SHARE = 0.1
 _COMMAND_WIDTH = 60
+_OF_ALL_READS = (
+    "metadata_dominated",
+    "metadata_of_writes",
+    "tier_not_used",
+)  # wrong where most reads were not recorded
 
 
 def find(
@@ -77,7 +82,8 @@ def find(
             case Traced() as traced:
                 by_maps = any(finding.evidence.get("cause") == "mmap" for finding in low)
                 findings += _about_tracing(traced, times, by_maps)
-                findings += about_habits(times, breakdown, run.habits)
+                habits = about_habits(times, breakdown, run.habits)
+                findings += [habit for habit in habits if not (by_maps and habit.kind in _OF_ALL_READS)]
             case Imported() as imported:
                 findings += _about_end(imported.command, imported.recorded) if imported.recorded else []
                 findings += about_import(imported.facts, times, breakdown)

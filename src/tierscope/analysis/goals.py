@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from tierscope.analysis.breakdown import Breakdown, PointGroup, SweepPoint, sweep_text
 from tierscope.analysis.statistics import settled
-from tierscope.analysis.wording import Finding
+from tierscope.analysis.wording import BEYOND_STORAGE, Finding
 from tierscope.jsonable import JsonObject
 from tierscope.spec.goal import AU, EPOCH, IO, Goal
 
@@ -75,5 +75,5 @@ def _missed(goal: Goal, point: SweepPoint, value: float) -> JsonObject:
 def _holding(goal: Goal, point: SweepPoint) -> str | None:
     """What to begin with: no storage makes an epoch shorter than what it has without waiting."""
     if goal.kind == EPOCH and point.unstalled_seconds is not None and not goal.is_met(point.unstalled_seconds):
-        return "non-I/O time: no storage can meet it"
+        return BEYOND_STORAGE
     return point.bottleneck

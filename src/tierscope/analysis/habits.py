@@ -10,12 +10,13 @@ import polars as pl
 from msgspec import structs
 
 from tierscope.analysis.breakdown import Breakdown
-from tierscope.analysis.times import ClassTimes
+from tierscope.analysis.times import ClassTimes, category_of
 from tierscope.analysis.wording import Finding
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
 from tierscope.trace.described_logs import Habit
 from tierscope.trace.description import StudyRun, Traced
+from tierscope.trace.ops import CATEGORIES
 
 THRESHOLDS: dict[str, float] = {
     "small_file_bytes": 1 << 20,  # smaller ones cost an open each for little data
@@ -87,9 +88,13 @@ def _exceeds(part: int | None, whole: int | None, share: str) -> bool:
 
 def _metadata(breakdown: Breakdown) -> Iterator[Finding]:
     best = breakdown.best
-    meta = sum(seconds for name, seconds in best.classes.items() if name.endswith("-META"))
+    read, meta, written = (
+        sum(seconds for name, seconds in best.classes.items() if category_of(name) == category)
+        for category in CATEGORIES
+    )
     if meta > THRESHOLDS["metadata_share"] * best.io.median:
-        yield Finding("metadata_dominated", {"percent": 100 * meta / best.io.median, "meta_seconds": meta})
+        kind = "metadata_of_writes" if written > read else "metadata_dominated"  # there are no samples to pack
+        yield Finding(kind, {"percent": 100 * meta / best.io.median, "meta_seconds": meta})
 
 
 def _skew(times: ClassTimes) -> Iterator[Finding]:

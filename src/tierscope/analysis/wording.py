@@ -249,12 +249,12 @@ WORDING: dict[str, tuple[str, str]] = {
         "check --tier; Darshan captures loader workers only if it was built without MPI (set DARSHAN_ENABLE_NONMPI=1)",
     ),
     "unknown_paths": (
-        "{files:count file} ({bytes:size}) {files:if matches|match} no tier and {files:if is|are} not in the table; most of them below {prefixes:, }",
+        "{files:count file} ({bytes:size}) {files:if matches|match} no tier and {files:if is|are} not in the table, {files:if |most of them }{prefixes:below}",
         "analyze the logs again with --tier gfs={suggestion}",
     ),
     "other_paths": (
-        "{tier}: {files:count file} with {of_bytes:.0f} % of the bytes and {of_seconds:.0f} % of the time ({bytes:size}, {seconds:time}) {files:if matches|match} no tier; "
-        "most of them below {prefixes:, }",
+        "{tier}: {files:count file} with {of_bytes:.0f} % of the bytes and {of_seconds:.0f} % of the time ({bytes:size}, {seconds:time}) {files:if matches|match} no tier, "
+        "{files:if |most of them }{prefixes:below}",
         "assign these paths to a tier, e.g. --tier gfs={suggestion}",
     ),
     "standard_streams": (
@@ -312,6 +312,10 @@ WORDING: dict[str, tuple[str, str]] = {
         "metadata is {percent:.0f} % of the slowest process's I/O time ({meta_seconds:time}): it spends more time on opens and stats than on reads",
         "pack samples into larger files (TFRecord, tar, HDF5), or keep files open",
     ),
+    "metadata_of_writes": (
+        "metadata is {percent:.0f} % of the slowest process's I/O time ({meta_seconds:time}): it spends more time on opens, stats and closes than on writes",
+        "open fewer files, less often: keep files open, and let fewer processes open a shared file (collective MPI-IO, one writer per node)",
+    ),
     "slow_process": (
         "rank {rank} had {times:.1f} × the I/O time of the median process ({slowest_seconds:time} versus {median_seconds:time}): all other ranks wait for it",
         "compare its files, node and workers with those of other ranks",
@@ -365,8 +369,8 @@ WORDING: dict[str, tuple[str, str]] = {
         "spread them: run lfs setstripe -c 1 -i -1 on the directory, then copy the files again",
     ),
     "large_on_one_server": (
-        "{tier}: {files:count file} of 1 GiB or more {files:if is|are} on a single object server each",
-        "stripe them: run lfs setstripe -c 8 on the directory, then copy the files again",
+        "{tier}: {files:count file} of 1 GiB or more {files:if is|are} on a single object server{files:if | each}",
+        "stripe {files:if it|them}: run lfs setstripe -c 8 on the directory, then copy the {files:if file|files} again",
     ),
     "idle_servers": (
         "{tier}: {files:count file}, each on {stripe_count} of {servers:count object server}: the other servers are idle",
@@ -377,7 +381,7 @@ WORDING: dict[str, tuple[str, str]] = {
         "treat the gain as the best case, and measure again",
     ),
     "stops_mattering": (
-        "{class} would hardly matter any more: making it infinitely fast would save only {percent:.1f} % more",
+        "{class} would then hardly matter: making it infinitely fast would save only {percent:.1f} % more",
         "invest in another class; see the sensitivity table",
     ),
     "beyond_ops": (
@@ -627,8 +631,8 @@ WORDING: dict[str, tuple[str, str]] = {
         "this is the first point of the sweep that meets it",
     ),
     "epoch_goal_missed": (
-        "the goal of {goal_seconds:time} per epoch is missed by {over_seconds:time}: the shortest is {epoch_seconds:time}, mostly limited by {bottleneck}",
-        "start with that",
+        "the goal of {goal_seconds:time} per epoch is missed by {over_seconds:time}: the shortest is {epoch_seconds:time}{bottleneck:held}",
+        "{bottleneck:start}",
     ),
     "au_goal_met": (
         "the goal of {goal_percent:.4g} % AU is met at {where} ({percent:.1f} % on average over ranks, {slowest_percent:.1f} % in the slowest)",
@@ -647,8 +651,8 @@ WORDING: dict[str, tuple[str, str]] = {
         "start with that class",
     ),
     "case_epoch_goal_missed": (
-        "case {case} misses the goal of {goal_seconds:time} per epoch by {over_seconds:time}: its shortest is {epoch_seconds:time}, mostly limited by {bottleneck}",
-        "start with that",
+        "case {case} misses the goal of {goal_seconds:time} per epoch by {over_seconds:time}: its shortest is {epoch_seconds:time}{bottleneck:held}",
+        "{bottleneck:start}",
     ),
     "several_cases": (
         "{cases:count case} ({names:, }): each has its own best point; they are not ranked against each other",
@@ -702,6 +706,8 @@ CAUSES = {
         "compare with 'tierscope trace' of the same command, which records the reads of all libraries",
     ),
 }
+# An epoch that misses its goal even without waiting, in place of the class to start with.
+BEYOND_STORAGE = "non-I/O time: no storage can meet it"
 _DID = {"read": "read", "written": "wrote"}
 
 
@@ -729,6 +735,28 @@ def _or_else(options: list[str], words: str) -> str:
     return f", or {words} {' or '.join(options)}" if options else ""
 
 
+def _below(prefixes: list[str], _: str) -> str:
+    """Where files are; names that are not paths are in brackets (imports/untiered.py)."""
+    paths = [prefix for prefix in prefixes if not prefix.startswith("(")]
+    others = ["without a path in the log"] if len(paths) < len(prefixes) else []
+    return " or ".join([f"below {', '.join(paths)}", *others] if paths else others)
+
+
+def _held_by(bottleneck: str | None, _: str) -> str:
+    """What keeps an epoch from its goal: I/O may be a small part of it."""
+    if bottleneck == BEYOND_STORAGE:
+        return "; time outside I/O alone exceeds the goal, so no storage can meet it"
+    return "" if bottleneck is None else f"; the largest class of its I/O is {bottleneck}"
+
+
+def _start_with(bottleneck: str | None, _: str) -> str:
+    return (
+        "start with that class"
+        if bottleneck not in (None, BEYOND_STORAGE)
+        else "reduce compute and other work beside I/O"
+    )
+
+
 _SHOWN: dict[str, Callable[[Any, str], str]] = {
     "time": lambda value, _: "an unknown time" if value is None else about_seconds(value),
     "size": lambda value, _: about_bytes(value),
@@ -740,6 +768,9 @@ _SHOWN: dict[str, Callable[[Any, str], str]] = {
     "or": _or_else,
     "cause": lambda value, _: CAUSES[value][0],
     "remedy": lambda value, _: CAUSES[value][1],
+    "below": _below,
+    "held": _held_by,
+    "start": _start_with,
     "did": lambda value, _: _DID[value],
     "least": lambda value, _: "at least " if value else "",
 }

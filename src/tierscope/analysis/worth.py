@@ -56,28 +56,30 @@ def worth_sentence(breakdown: Breakdown, group: PointGroup) -> str:
         "cache_rate": 0,
     }
     caching = "Caching" if len(group.possible) == len(group.points) else "Caching what fits"
-    what = caching if by_rate else f"{_capital(sweep_text(best.sweep))} instead of {sweep_text(worth.reference.sweep)}"
-    n = f"n = {worth.n}"
+    why = _why(best, worth.gain)
     if worth.gain < _LEAST:
-        what = caching if by_rate else "The sweep"
-        return f"{what} does not shorten the epoch{_why(best, worth.gain)}."
-    low, high = _percent(worth.low), _percent(worth.high)
-    spread = n if low == high else f"{low}\u2013{high} %, {n}"
-    return f"{what} shortens the epoch by {_percent(worth.gain)} % ({spread}){_why(best, worth.gain)}."
+        return f"{caching if by_rate else 'The sweep'} does not shorten the epoch{why}."
+    low, high, n = _percent(worth.low), _percent(worth.high), f"n = {worth.n}"
+    gain, spread = f"{_percent(worth.gain)} %", n if low == high else f"{low}\u2013{high} %, {n}"
+    if by_rate:
+        return f"{caching} shortens the epoch by {gain} ({spread}){why}."
+    return f"The epoch is {gain} shorter at {sweep_text(best.sweep)} than at {sweep_text(worth.reference.sweep)} ({spread}){why}."
 
 
 _LEAST = 0.0005
 
 
 def _why(best: SweepPoint, gain: float) -> str:
+    """Why it is next to nothing, or why it is no more."""
     if best.stall_share is not None and best.stall_share + (best.checkpoint_share or 0.0) < HIDDEN_SHARE:
-        return ": compute hides I/O"
-    return ", although ranks wait for data" if gain < HIDDEN_SHARE else ""
+        return ": compute hides I/O" if gain < HIDDEN_SHARE else "; at the best point compute hides the I/O"
+    if gain >= HIDDEN_SHARE:
+        return ""
+    paused = best.checkpoint_share or 0.0
+    if paused > (best.stall_share or 0.0):
+        return f": checkpoints pause training for {_percent(paused)} % of it"
+    return ", although ranks wait for data"
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f}" if share >= 0.0095 or share < _LEAST else f"{100 * share:.1f}"
-
-
-def _capital(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"

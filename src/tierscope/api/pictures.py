@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tierscope.analysis.analysis import Analysis
 from tierscope.analysis.breakdown import Breakdown, SweepPoint, value_text
+from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.severity import by_severity
 from tierscope.cli.terminal import console
 from tierscope.commands.report import source_of
@@ -47,7 +48,7 @@ def as_html(views: "Sequence[RenderableType]") -> str:
 def result_html(analysis: Analysis, labels: Sequence[str]) -> str:
     """The table of points, the figure of their classes and the first findings. `labels`: what nobody may miss, above all."""
     head = f"<div><b>{escape(analysis.name)}</b> {''.join(map(_badge, labels))}</div>"
-    return f"<div>{head}{_table(analysis.breakdown)}{_figure(analysis)}{_findings(analysis)}</div>"
+    return f"<div>{head}{_table(analysis.breakdown, analysis.conditions)}{_figure(analysis)}{_findings(analysis)}</div>"
 
 
 def frame_html(page: bytes, height: int) -> str:
@@ -65,19 +66,20 @@ def _badge(text: str) -> str:
     )
 
 
-def _table(breakdown: Breakdown) -> str:
+def _table(breakdown: Breakdown, given: Conditions) -> str:
     points = breakdown.summary
+    bests = [group.best for group in ranked_groups(breakdown, given) if len(group.points) > 1]
     unit = Unit.of(max((point.io.median for point in points), default=0.0) or 1.0)
     names = [*breakdown.sweep_keys, f"I/O {unit.name}", "interval", *breakdown.classes, "bottleneck", ""]
-    rows = [_row(breakdown, point, unit) for point in points[:_MOST_ROWS]]
+    rows = [_row(breakdown, point, bests, unit) for point in points[:_MOST_ROWS]]
     more = f"<div>… and {len(points) - _MOST_ROWS} more points</div>" if len(points) > _MOST_ROWS else ""
     heads = "".join(f'<th style="{_CELL}">{escape(name.replace("_", " "))}</th>' for name in names)
     return f'<div style="overflow-x:auto"><table style="border-collapse:collapse"><thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>{more}'
 
 
-def _row(breakdown: Breakdown, point: SweepPoint, unit: Unit) -> str:
+def _row(breakdown: Breakdown, point: SweepPoint, bests: Sequence[SweepPoint], unit: Unit) -> str:
     mark = "" if point.is_possible else "does not fit"
-    if point.is_possible and any(point is group.best and len(group.points) > 1 for group in ranked_groups(breakdown)):
+    if point.is_possible and any(point is best for best in bests):
         mark = "◀ best"
     spread = f"{unit.span(point.io)} ({point.io.kind}, n={point.io.n})" if point.io.has_spread else f"n={point.io.n}"
     cells = [

@@ -13,7 +13,8 @@ from tierscope.api.points import ResultPoint, point_frame, points_of
 from tierscope.jsonable import JsonObject, SweepValues
 from tierscope.predict.by_group import EstimatedGroups, ExploredGroups
 from tierscope.predict.to_json import estimate_json, exploration_json
-from tierscope.report.estimates import EstimateView, ExplorationView, improvements_text
+from tierscope.report.estimate_sentence import improvements_text
+from tierscope.report.estimates import EstimateView, ExplorationView
 
 
 class ResultEstimate:

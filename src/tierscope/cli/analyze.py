@@ -7,6 +7,7 @@ import click
 from tierscope.cli import common
 from tierscope.cli.counting import CATEGORIES, result_options
 from tierscope.cli.showing import all_option
+from tierscope.cli.typed import typed_options
 from tierscope.errors import UserError
 
 if TYPE_CHECKING:
@@ -90,10 +91,10 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
 
     OUT is the results directory of a study or trace, or a CSV with rank,epoch,class,seconds[,ops,bytes][,cache_rate,…].
 
-    LOG… are all logs of one job, from Darshan (*.darshan) or DFTracer (*.pfw, *.pfw.gz).
+    LOG… are all logs of one job, from Darshan (*.darshan) or DFTracer (*.pfw, *.pfw.gz), or a directory of them.
     """
-    from tierscope.commands.analyze import LogRequest, analyze, analyze_logs  # noqa: PLC0415
-    from tierscope.imports.logs import source_of  # noqa: PLC0415
+    from tierscope.commands.analyze import LogRequest, analyze, analyze_logs, named_logs  # noqa: PLC0415
+    from tierscope.imports.untiered import command_text  # noqa: PLC0415
 
     of_logs = bool(tiers or out or epoch_gap or epoch_span or compute_span or dxt or no_shared or split_shared or force)
     if metrics or au:
@@ -105,8 +106,10 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     common.refuse_both_shared(no_shared, split_shared)
     wanted = _wanted(goal)
     kept = None
-    if any(source_of(path) for path in results):
-        asked = LogRequest(tiers, epoch_gap, not no_shared, dxt, epoch_span, compute_span, force, out)
+    logs = named_logs(results)
+    if logs:
+        line = command_text("analyze", results, typed_options(results))
+        asked = LogRequest(tiers, epoch_gap, not no_shared, dxt, epoch_span, compute_span, force, out, line)
         analysis, kept = analyze_logs(results, asked, counting, wanted)
     elif len(results) > 1:
         raise UserError(f"{results[1]}: only one result at a time; only logs (*.darshan, *.pfw) can be several")
@@ -124,7 +127,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     for form, path in exports:
         from tierscope.report.export import export  # noqa: PLC0415
 
-        export(analysis, results[0] if os.path.isdir(results[0]) else None, form, path)
+        export(analysis, results[0] if os.path.isdir(results[0]) and not logs else None, form, path)
     common.show_analysis(analysis, as_json)
     if kept and not as_json:
         common.say_where(kept)

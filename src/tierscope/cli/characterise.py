@@ -3,6 +3,7 @@ import click
 from tierscope.cli import common
 from tierscope.cli.counting import classes_option, read_classes
 from tierscope.cli.showing import all_option, shows_all
+from tierscope.cli.typed import typed_options
 from tierscope.errors import UserError
 
 
@@ -56,6 +57,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     """
     from tierscope.commands.characterise import TimelineRequest, are_logs, characterise_path  # noqa: PLC0415
     from tierscope.imports.paths import TierRules  # noqa: PLC0415
+    from tierscope.imports.untiered import command_text  # noqa: PLC0415
     from tierscope.spec.traced import read_rules  # noqa: PLC0415
 
     rules, logs = TierRules(read_rules(tiers)), are_logs(results)
@@ -67,7 +69,8 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
         raise UserError(f"{results[0]}: is not a log; remove --timeline, --compute-span and --figure")
     common.refuse_both_shared(no_shared, split_shared)
     beside = TimelineRequest(timelines, compute_span)
-    run = characterise_path(results, rules, point, force, not no_shared, read_classes(classes), timelines=beside)
+    asked = command_text("characterise", results, typed_options(results))
+    run = characterise_path(results, rules, point, force, not no_shared, read_classes(classes), asked, beside)
     if figure is not None:
         from tierscope.report.merged import draw_to_file  # noqa: PLC0415
 

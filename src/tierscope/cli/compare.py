@@ -1,9 +1,8 @@
-import shlex
-
 import click
 
 from tierscope.cli import common
 from tierscope.cli.counting import classes_option, read_classes
+from tierscope.cli.typed import typed_options
 
 
 @click.command("compare")
@@ -38,11 +37,12 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     from tierscope.analysis.similarity import similarity  # noqa: PLC0415
     from tierscope.commands.characterise import are_logs, characterise_path  # noqa: PLC0415
     from tierscope.imports.paths import TierRules  # noqa: PLC0415
+    from tierscope.imports.untiered import command_text  # noqa: PLC0415
     from tierscope.spec.traced import read_rules  # noqa: PLC0415
 
     common.refuse_both_shared(no_shared, split_shared)
     rules, categories = TierRules(read_rules(tiers)), read_classes(classes)
-    asked = f"compare {shlex.join((first, second))}"
+    asked = command_text("compare", (first, second), typed_options((first, second)))
     this, other = (
         characterise_path([path], rules, None if are_logs([path]) else point, force, not no_shared, categories, asked)
         for path in (first, second)

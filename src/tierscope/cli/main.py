@@ -11,6 +11,7 @@ import click
 from tierscope import __version__
 from tierscope.cli.common import output_failed
 from tierscope.cli.terminal import escaped_streams, show_bug
+from tierscope.cli.typed import remember_typed
 from tierscope.errors import TierscopeError, UserError
 from tierscope.launch import LAUNCHERS
 from tierscope.shortage import shortage_of
@@ -144,6 +145,7 @@ class _Commands(click.Group):
             guess = closest(name, COMMANDS)
             hint = f"did you mean {guess}?" if guess else f"commands: {', '.join(COMMANDS)}"
             ctx.fail(f"unknown command '{name}'; {hint}")
+        remember_typed(ctx, args[1:])
         return super().resolve_command(ctx, args)
 
 

@@ -19,7 +19,8 @@ from tierscope.analysis.times import ClassTimes, counting_only, from_csv, from_t
 from tierscope.analysis.training import reading_times, training_of
 from tierscope.errors import ResultError, UserError
 from tierscope.formats import FORMATS
-from tierscope.imports.logs import ImportOptions, import_logs, is_import, keep
+from tierscope.imports.darshan_accesses import logs_in
+from tierscope.imports.logs import SUFFIXES, ImportOptions, import_logs, is_import, keep, source_of
 from tierscope.imports.paths import TierRules
 from tierscope.output import manifest
 from tierscope.output.result import has_study, read_study, refuse_other_runs
@@ -108,7 +109,7 @@ def analyze_traced(
 
 @dataclass(frozen=True, slots=True)
 class LogRequest:
-    """How logs are to be read, as it was typed. `tiers`: NAME=/PATH[,/PATH2…] each; `out`: where what was read is kept."""
+    """How logs are to be read, as it was typed. `tiers`: NAME=/PATH[,/PATH2…] each; `out`: where what was read is kept; `command`: all of it."""
 
     tiers: Sequence[str] = ()
     epoch_gap: str | None = None
@@ -118,19 +119,34 @@ class LogRequest:
     compute_span: str | None = None
     force: bool = False
     out: str | None = None
+    command: str = ""
 
     @property
     def options(self) -> ImportOptions:
         gap = read_duration("--epoch-gap", self.epoch_gap) if self.epoch_gap else None
         rules = TierRules(read_rules(self.tiers))
-        return ImportOptions(rules, gap, self.shared, self.dxt, self.epoch_span, self.compute_span, self.force)
+        spans = (self.epoch_span, self.compute_span)
+        return ImportOptions(rules, gap, self.shared, self.dxt, *spans, self.force, command=self.command)
+
+
+def named_logs(paths: Sequence[str]) -> list[str]:
+    """Logs by name, or all in a directory; nothing where the paths are those of results."""
+    if any(source_of(path) for path in paths):
+        return list(paths)
+    folder = paths[0]
+    if len(paths) > 1 or not os.path.isdir(folder) or has_study(folder) or is_trace(folder) or is_import(folder):
+        return []
+    try:
+        return logs_in(folder, tuple(SUFFIXES))
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be read: {error.strerror}; change its mode, or name another") from None
 
 
 def analyze_logs(
     paths: Sequence[str], wanted: LogRequest, counting: Counting, goal: Goal | None = None
 ) -> tuple[Analysis, str | None]:
     """All logs of one job, and where they were kept as a result, if that was asked for."""
-    trace = import_logs(paths, wanted.options)
+    trace = import_logs(named_logs(paths) or paths, wanted.options)
     analysis = analyze_import(trace, counting, goal)
     return analysis, keep(trace, wanted.out) if wanted.out else None
 

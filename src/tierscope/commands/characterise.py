@@ -2,7 +2,6 @@
 
 import glob
 import os
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,18 +14,17 @@ from tierscope.analysis.findings import find
 from tierscope.analysis.merged_timeline import MergedRank, hidden_of_merged
 from tierscope.analysis.times import counting_only, from_traces
 from tierscope.analysis.wording import Finding
-from tierscope.commands.analyze import analyze, analyze_import
+from tierscope.commands.analyze import analyze, analyze_import, named_logs
 from tierscope.errors import UserError
-from tierscope.imports.darshan_accesses import logs_in, read_accesses
+from tierscope.imports.darshan_accesses import read_accesses
 from tierscope.imports.gathered import to_trace
-from tierscope.imports.logs import SUFFIXES, ImportOptions, gather_logs, is_import, source_of
+from tierscope.imports.logs import ImportOptions, gather_logs, source_of
 from tierscope.imports.paths import TierRules
 from tierscope.imports.timelines import merged_with
+from tierscope.imports.untiered import command_text
 from tierscope.jsonable import JsonObject, SweepValues
 from tierscope.output.op_list import open_files, open_ops
-from tierscope.output.result import has_study
 from tierscope.output.store import RunStore
-from tierscope.recording.traced import is_trace
 from tierscope.trace.ops import CATEGORIES
 from tierscope.trace.trace import RunKey, Trace
 
@@ -71,11 +69,11 @@ def characterise_path(
     timelines: TimelineRequest = TimelineRequest(),  # noqa: B008  (frozen)
 ) -> Characterised:
     """One result directory; or all logs of one job, by name or as a directory of them. `rules`, `shared` and `command`: of logs only."""
-    if logs := _logs(paths):
+    if logs := named_logs(paths):
         if point is not None and len(paths) > 1:
             raise UserError(f"{paths[0]}: is a log, and logs have no points; remove --point")
         name = paths[0] if len(paths) == 1 else f"{len(paths)} logs"
-        asked = command or f"characterise {shlex.join(paths)}"
+        asked = command or command_text("characterise", paths)
         wanted = ImportOptions(rules or TierRules({}), shared=shared, force=force, command=asked)
         return _of_logs(name, logs, wanted, categories, timelines)
     if len(paths) > 1:
@@ -84,19 +82,7 @@ def characterise_path(
 
 
 def are_logs(paths: Sequence[str]) -> bool:
-    return bool(_logs(paths))
-
-
-def _logs(paths: Sequence[str]) -> list[str]:
-    if any(source_of(path) for path in paths):
-        return list(paths)
-    folder = paths[0]
-    if len(paths) > 1 or not os.path.isdir(folder) or has_study(folder) or is_trace(folder) or is_import(folder):
-        return []
-    try:
-        return logs_in(folder, tuple(SUFFIXES))
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be read: {error.strerror}; change its mode, or name another") from None
+    return bool(named_logs(paths))
 
 
 def _of_logs(

@@ -16,13 +16,14 @@ from tierscope.imports.darshan_reader import OLD, DarshanLog, UnreadableLog, rea
 from tierscope.imports.darshan_spans import rank_operations
 from tierscope.imports.gathered import GatheredLogs, to_trace
 from tierscope.imports.paths import TierRules
-from tierscope.imports.untiered import refuse_untiered
+from tierscope.imports.untiered import command_text, refuse_untiered
 from tierscope.output import manifest
 from tierscope.output.result import locked
 from tierscope.output.store import RunStore
 from tierscope.plain_files import DIRECTORY, not_plain
 from tierscope.trace.described_logs import LogDoubts
 from tierscope.trace.trace import Trace
+from tierscope.units import counted
 
 KIND = "import"
 SUFFIXES = {".darshan": "darshan", ".darshan.gz": "darshan", ".pfw": "dftracer", ".pfw.gz": "dftracer"}
@@ -32,7 +33,7 @@ SUFFIXES = {".darshan": "darshan", ".darshan.gz": "darshan", ".pfw": "dftracer",
 class ImportOptions:
     """How logs are to be read. `force`: show also what is not to be trusted; `ranks`: of processes, where that is known.
 
-    `spans`: also when ranks did I/O (`GatheredLogs.operations`), where logs tell. `shared`: count files that Darshan summed up over all ranks. `command`: who asks, and of which logs, for errors that say what to type; empty: `analyze`.
+    `spans`: also when ranks did I/O (`GatheredLogs.operations`), where logs tell. `shared`: count files that Darshan summed up over all ranks. `command`: what was typed, for errors that say what to type instead; empty: `analyze` of these logs.
     """
 
     rules: TierRules
@@ -68,7 +69,9 @@ def gather_logs(paths: Sequence[str], wanted: ImportOptions) -> GatheredLogs:
         raise UserError("these logs contain no process; copy them again from where they were written")
     if not wanted.force:
         _refuse_doubtful(gathered.facts.doubts, paths)
-    refuse_untiered(gathered.facts.unknown, gathered.sums, wanted.rules, wanted.command, paths)
+    refuse_untiered(
+        gathered.facts.unknown, gathered.sums, wanted.rules, wanted.command or command_text("analyze", paths)
+    )
     if not gathered.tiers:
         raise UserError(f"{paths[0]}: contains no files; to show it anyway, add the path of the data: --tier gfs=/path")
     return gathered
@@ -155,7 +158,7 @@ def _refuse_doubtful(doubted: LogDoubts, paths: Sequence[str]) -> None:
     findings = list(doubts(doubted))
     if findings:
         where = paths[0] if len(paths) == 1 else f"{len(paths)} logs"
-        more = f" (and {len(findings) - 1} more such)" if len(findings) > 1 else ""
+        more = f" (and {counted(len(findings) - 1, 'more problem')})" if len(findings) > 1 else ""
         raise UserError(f"{where}: {findings[0].text}{more}; {findings[0].suggestion}; use --force to show it anyway")
 
 

@@ -128,10 +128,8 @@ def _moved(sums: pl.DataFrame) -> int:
     return int(sums.filter(pl.col("kind").is_in(MOVES_BYTES))["bytes"].sum())
 
 
-def refuse_untiered(
-    unknown: UnknownPaths, sums: pl.DataFrame, rules: TierRules, command: str, paths: Sequence[str]
-) -> None:
-    """Unless the user gave tiers: then it is shown as one more."""
+def refuse_untiered(unknown: UnknownPaths, sums: pl.DataFrame, rules: TierRules, command: str) -> None:
+    """Unless the user gave tiers: then it is shown as one more. `command`: what was typed, to be typed again with tiers."""
     parts = shares(unknown, sums)
     if rules.given or max(parts.values()) <= MOST_SHARE:
         return
@@ -143,7 +141,7 @@ def refuse_untiered(
         f"{100 * part:.0f} % of the {_WORDS[name]}" for name, part in parts.items() if part > MOST_SHARE
     )
     raise UserError(
-        f"{share} match no tier ({below}); add the tiers: tierscope {command or _command(paths)} {_options(unknown.suggestion)}"
+        f"{share} match no tier ({below}); add the tiers: tierscope {command} {_options(unknown.suggestion)}"
     )
 
 
@@ -163,12 +161,14 @@ def _options(suggestion: str) -> str:
     )
 
 
-def _command(paths: Sequence[str]) -> str:
-    """Many logs of one folder by a pattern, where their names end alike."""
+def command_text(name: str, paths: Sequence[str], options: str = "") -> str:
+    """A command on logs as one would type it: many logs of one folder by a pattern, where their names end alike."""
     folders, endings = (
         {os.path.dirname(path) for path in paths},
         {os.path.basename(path).partition(".")[2] for path in paths},
     )
     if len(paths) > _MOST_LOGS and len(folders) == len(endings) == 1:
-        return f"analyze {shlex.quote(os.path.join(folders.pop(), ''))}*.{endings.pop()}"
-    return f"analyze {shlex.join(paths)}"
+        logs = f"{shlex.quote(os.path.join(folders.pop(), ''))}*.{endings.pop()}"
+    else:
+        logs = shlex.join(paths)
+    return " ".join(part for part in (name, logs, options) if part)

@@ -237,11 +237,18 @@ def _file_columns(character: Character) -> list[Column]:
 
 
 def some_ranks(ranks: Sequence[RankUse], most: int = _MOST_RANKS) -> list[RankUse]:
-    """All, or those that stand at even distances in the order of their bytes, the ends among them."""
+    """All, or the slowest, and then those that stand at even distances in the order of their bytes, the ends among them."""
     if len(ranks) <= most:
         return list(ranks)
+    slowest = max(ranks, key=lambda rank: rank.io_seconds)
     ordered = sorted(ranks, key=lambda rank: (-rank.read_bytes - rank.write_bytes, rank.rank))
-    return [ordered[round(place * (len(ordered) - 1) / (most - 1))] for place in range(most)]
+    even = _evenly(ordered, most)
+    others = [rank for rank in ordered if rank is not slowest]
+    return even if slowest in even else [slowest, *_evenly(others, most - 1)]
+
+
+def _evenly(ranks: Sequence[RankUse], count: int) -> list[RankUse]:
+    return [ranks[round(place * (len(ranks) - 1) / (count - 1))] for place in range(count)]
 
 
 def _rank_columns(character: Character) -> list[Column]:

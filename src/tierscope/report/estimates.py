@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from tierscope.analysis.breakdown import SweepPoint, sweep_text, value_text
+from tierscope.analysis.breakdown import sweep_text, value_text
 from tierscope.analysis.cases import without_case
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.goals import GOAL_KINDS
@@ -17,6 +17,7 @@ from tierscope.analysis.wording import Finding
 from tierscope.predict.by_group import EstimatedGroups, ExploredGroup, ExploredGroups
 from tierscope.predict.explore import Exploration, Option
 from tierscope.predict.whatif import LITTLE, Estimate, Sensitivity
+from tierscope.report.estimate_sentence import estimate_sentence, improvements_text, where_text
 from tierscope.report.findings import finding_lines, labelled_lines, result_findings_line
 from tierscope.report.parts import (
     Column,
@@ -35,11 +36,6 @@ from tierscope.units import about_seconds, counted
 MOST_OPTIONS = 12
 _CELL = 5  # of the grid
 _MOST_ROWS = 25
-
-
-def improvements_text(improvements: Mapping[str, float]) -> str:
-    shown = [f"{name} {percent:+g} %" for name, percent in improvements.items() if percent]
-    return ", ".join(shown) or "no improvement"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +87,7 @@ def _before_and_after(estimate: Estimate, given: Conditions) -> list[Column]:
     spread = [Text(f"{time.span(point.io)}, {point.io.kind}, n={point.io.n}") for _, point in rows]
     columns = [
         Column("", [Text(name) for name, _ in rows], right=False),
-        Column("best at", [Text(_where(point)) for _, point in rows]),
+        Column("best at", [Text(where_text(point.sweep)) for _, point in rows]),
         Column(f"I/O {time.name}", [time.text(point.io.median) for _, point in rows], "bold"),
     ]
     if before.io.has_spread:
@@ -111,45 +107,13 @@ def _by_case(groups: EstimatedGroups, given: Conditions) -> list[Column]:
     changes = [Text(f"{estimate.change_percent:+.1f} %") for estimate in groups.parts]
     return [
         Column("", [Text(name) for name in groups.names], right=False),
-        Column(f"best {given.came}", [Text(_where(before)) for before, _ in pairs], drop=2),
+        Column(f"best {given.came}", [Text(where_text(before.sweep)) for before, _ in pairs], drop=2),
         Column(f"I/O {time.name}", [time.text(before.io.median) for before, _ in pairs]),
-        Column("best then", [Text(_where(after)) for _, after in pairs], drop=2),
+        Column("best then", [Text(where_text(after.sweep)) for _, after in pairs], drop=2),
         Column(f"I/O {time.name}", [time.text(after.io.median) for _, after in pairs], "bold"),
         Column("change", changes, "bold"),
         Column("bottleneck then", [Text(after.bottleneck or "–") for _, after in pairs], right=False, drop=1),
     ]
-
-
-def _where(point: SweepPoint) -> str:
-    """Without its case: the row or the sentence has said that."""
-    return sweep_text(without_case(point.sweep)) if len(point.sweep) > 1 else sweep_text(point.sweep)
-
-
-def estimate_sentence(estimate: Estimate) -> str:
-    before, after = estimate.before.best, estimate.after.best
-    moved = "" if _where(before) == _where(after) else f" instead of {_where(before)}"
-    rank = ", in another process" if estimate.slowest_rank_changed else ""
-    if abs(estimate.change_percent) < 0.05 and before.sweep == after.sweep:
-        io = about_seconds(after.io.median)
-        return (
-            f"{improvements_text(estimate.improvements)} changes nothing: the best is still {io}, at {_where(after)}."
-        )
-    bottleneck = f"; the bottleneck is then {after.bottleneck}{rank}" if after.bottleneck else ""
-    bottleneck += _epoch_text(estimate)
-    return (
-        f"With {improvements_text(estimate.improvements)}: {about_seconds(after.io.median)} of I/O per epoch instead of "
-        f"{about_seconds(before.io.median)} ({estimate.change_percent:+.1f} %), at {_where(after)}{moved}{bottleneck}."
-    )
-
-
-def _epoch_text(estimate: Estimate) -> str:
-    """What becomes of the epoch, where there is compute that may hide the I/O."""
-    before, after = estimate.before.best.epoch_seconds, estimate.after.best.epoch_seconds
-    if estimate.before.ranked_by != EPOCH or before is None or after is None:
-        return ""
-    change = f"{estimate.epoch_change_percent:+.1f} %"
-    slower = ", if compute hides none of the added I/O" if after > before else ""
-    return f". The epoch would take about {about_seconds(after)} instead of {about_seconds(before)} ({change}){slower}"
 
 
 def _sensitivity(groups: EstimatedGroups, given: Conditions) -> Iterator[Text | Table]:
@@ -257,7 +221,7 @@ def exploration_sentence(exploration: Exploration) -> str:
     if met and not exploration.options:
         return f"{met:,} of {count} meet it, but all exceed the maximum price."
     if exploration.met_without is not None:
-        already = f"The goal of {goal} is already met without any improvement, at {sweep_text(exploration.sweeps[exploration.met_without])}"
+        already = f"The goal of {goal} is already met without any improvement, at {where_text(exploration.sweeps[exploration.met_without])}"
         if not exploration.options or exploration.options[0].cost is None:
             return f"{already}."
         return f"{already}; the cheapest: {_option_text(exploration.options[0], exploration.goal)}."
@@ -275,7 +239,7 @@ def exploration_sentence(exploration: Exploration) -> str:
 def _option_text(option: Option, goal: Goal) -> str:
     price = "" if option.cost is None else f", for {option.cost:,.6g}"
     value = {EPOCH: option.epoch_seconds, AU: option.au}.get(goal.kind)
-    where = f"{sweep_text(option.sweep)} ({goal.shown(option.io_seconds if value is None else value)})"
+    where = f"{where_text(option.sweep)} ({goal.shown(option.io_seconds if value is None else value)})"
     return f"{improvements_text(option.improve)} at {where}{price}{_if_not(option)}"
 
 

@@ -22,7 +22,6 @@ from tierscope.report.plans import (
     nearest_table,
     option_columns,
     price_lines,
-    setting_text,
     unidentified_lines,
 )
 from tierscope.spec.goal import AU, Goal
@@ -267,6 +266,6 @@ def _missed_sentence(group: CombinationGroup, goal: Goal) -> str:
 
 def _settings(combination: Combination) -> str:
     return (
-        ", ".join(f"{name} {setting_text(name, value)}" for name, value in combination.settings.items())
+        ", ".join(f"{name} {value_text(name, value)}" for name, value in combination.settings.items())
         or "the unchanged study"
     )

@@ -91,7 +91,10 @@ def _conditions(given: Conditions) -> Iterator[tuple[str, str]]:
     yield "Peak page-cache residency when reading began", ", ".join(shares)
     yield "META", metadata_line(given.metadata) if given.metadata else ""
     evicting = given.evict_seconds
-    yield "Evicting", f"up to {about_seconds(evicting)} per rank and epoch, in no READ or META" if evicting else ""
+    yield (
+        "Evicting",
+        f"up to {about_seconds(evicting)} per rank and epoch, counted in neither READ nor META" if evicting else "",
+    )
     costs = [
         (given.recorder_seconds_per_op, "per recorded operation"),
         (given.harness_seconds_per_sample, "per sample in total"),

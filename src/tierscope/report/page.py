@@ -113,7 +113,7 @@ def page(source: ReportSource, drawn: list[Figure]) -> bytes:
         "training": _training(source.training, drawn) if source.training else Html(""),
         "character": _character(source, source.character, drawn) if source.character else Html(""),
         "beside": _besides(source.besides, drawn) if source.besides else Html(""),
-        "numbers": join([numbers(source.breakdown), totals_table(source.times)]),
+        "numbers": join([numbers(source.breakdown, source.conditions), totals_table(source.times)]),
         "findings": _findings(source),
         "provenance": _provenance(source),
         "data": embedded(live),

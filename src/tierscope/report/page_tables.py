@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from tierscope.analysis.beside import Beside, BesidePoint
 from tierscope.analysis.breakdown import Breakdown, EpochPoint, SweepPoint, value_text
+from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.statistics import Interval
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.totals import totals_of
@@ -96,12 +97,12 @@ def _held_text(option: Combination) -> str:
     return ", ".join(rooms) or "–"
 
 
-def numbers(breakdown: Breakdown) -> Html:
+def numbers(breakdown: Breakdown, given: Conditions) -> Html:
     unit = Unit.of(max(point.io.median for point in breakdown.summary))
     every = tag(
         "details", tag("summary", f"Every epoch ({len(breakdown.points)} rows)"), _epochs_table(breakdown, unit)
     )
-    return join([_summary_table(breakdown, unit), every])
+    return join([_summary_table(breakdown, given, unit), every])
 
 
 def _sweep_headers(breakdown: Breakdown) -> list[str]:
@@ -120,7 +121,8 @@ def _n_text(values: Interval) -> str:
     return f"{values.n} ({values.kind})" if values.has_spread else str(values.n)
 
 
-def _summary_table(breakdown: Breakdown, unit: Unit) -> Html:
+def _summary_table(breakdown: Breakdown, given: Conditions, unit: Unit) -> Html:
+    bests = [group.best for group in ranked_groups(breakdown, given)] if len(breakdown.summary) > 1 else []
     classes = breakdown.classes
     headers = [
         *_sweep_headers(breakdown),
@@ -137,14 +139,14 @@ def _summary_table(breakdown: Breakdown, unit: Unit) -> Html:
         tag(
             "tr",
             *_sweep_cells(breakdown, point),
-            tag("td", tag("strong", unit.text(point.io.median).plain), _best_mark(breakdown, point)),
+            tag("td", tag("strong", unit.text(point.io.median).plain), _best_mark(point, bests)),
             tag("td", unit.span(point.io)),
             tag("td", _n_text(point.io)),
             *_time_cells(unit, (point.classes[name] for name in classes)),
             tag("td", named(point.bottleneck or "–"), class_="words"),
             *_time_cells(unit, (point.epoch_seconds, point.first_epoch_io_seconds)),
             *(tag("td", text) for text in _room_texts(breakdown, point)),
-            class_="best-row" if _is_best(breakdown, point) else "",
+            class_="best-row" if _is_among(point, bests) else "",
         )
         for point in breakdown.summary
     ]
@@ -180,14 +182,14 @@ def _room_texts(breakdown: Breakdown, point: SweepPoint) -> list[str]:
     return [*texts, staging, "–" if point.break_even_epochs is None else str(point.break_even_epochs)]
 
 
-def _is_best(breakdown: Breakdown, point: SweepPoint) -> bool:
-    return any(point is group.best for group in ranked_groups(breakdown)) and len(breakdown.summary) > 1
+def _is_among(point: SweepPoint, bests: Sequence[SweepPoint]) -> bool:
+    return any(point is best for best in bests)
 
 
-def _best_mark(breakdown: Breakdown, point: SweepPoint) -> Html:
+def _best_mark(point: SweepPoint, bests: Sequence[SweepPoint]) -> Html:
     if not point.is_possible:
         return tag("span", " does not fit", class_="best-mark")
-    return tag("span", " best", class_="best-mark") if _is_best(breakdown, point) else Html("")
+    return tag("span", " best", class_="best-mark") if _is_among(point, bests) else Html("")
 
 
 def _epochs_table(breakdown: Breakdown, unit: Unit) -> Html:

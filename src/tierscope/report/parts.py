@@ -147,10 +147,36 @@ def case_views(breakdown: "Breakdown") -> "Iterator[tuple[str, Breakdown]]":
         yield group_text(breakdown, group), alone
 
 
-def ranked_groups(breakdown: "Breakdown") -> "list[PointGroup]":
-    """Those that have a best point, which fits; where there are several groups, only those of several points."""
+def ranked_groups(breakdown: "Breakdown", given: "Conditions") -> "list[PointGroup]":
+    """Those that have a best point, which fits; where there are several groups, only those of several points. None where all that was swept is inert."""
+    if not has_effect(breakdown, given):
+        return []
     several = len(breakdown.groups) > 1
-    return [group for group in breakdown.groups if group.best.is_possible and (len(group.points) > 1 or not several)]
+    return [
+        group
+        for group in breakdown.groups
+        if group.best.is_possible and (len(group.points) > 1 or not several) and not is_flat(breakdown, group)
+    ]
+
+
+def is_flat(breakdown: "Breakdown", group: "PointGroup") -> bool:
+    """Whether all points take exactly the same time, as happens in simulations: then none of them is the best."""
+    from tierscope.analysis.breakdown import measure_of  # noqa: PLC0415
+    from tierscope.analysis.statistics import settled  # noqa: PLC0415
+
+    times = {
+        (settled(measure_of(point, breakdown.ranked_by).median), settled(point.io.median)) for point in group.possible
+    }
+    return len(group.possible) > 1 and len(times) == 1
+
+
+def flat_sentences(breakdown: "Breakdown", given: "Conditions") -> Iterator[str]:
+    """Of groups without a best point; nothing of inert keys, which a finding names with the reason."""
+    for group in breakdown.groups if has_effect(breakdown, given) else ():
+        if is_flat(breakdown, group):
+            which = f"All {len(group.possible)} points" + ("" if group.possible == group.points else " that fit")
+            time = f"{about_seconds(group.best.io.median)} of I/O per epoch{basis_note(breakdown)}"
+            yield f"{group_text(breakdown, group)}{which} take the same time, {time}: the sweep changes nothing."
 
 
 def unranked_sentence(breakdown: "Breakdown") -> str:
@@ -217,6 +243,15 @@ def bottleneck_stretches(breakdown: "Breakdown") -> Iterator[str]:
             stretch = []
         if point is not None:
             stretch.append(point)
+
+
+def bottleneck_sentences(breakdown: "Breakdown", given: "Conditions") -> Iterator[str]:
+    """Where along a sweep which class takes longest, for every case; without places where the swept key is inert."""
+    for whose, view in case_views(breakdown):
+        names = list(dict.fromkeys(point.bottleneck or "no I/O" for point in view.summary))
+        moves = list(bottleneck_stretches(view)) if has_effect(breakdown, given) else names
+        if moves:
+            yield f"{whose}Bottleneck: {'; '.join(moves)}."
 
 
 def _span(key: str, stretch: "list[SweepPoint]") -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
@@ -15,7 +14,7 @@ from tierscope.predict.searches import LargestFed
 from tierscope.report.parts import Column, Unit, fitting, room_columns, table
 from tierscope.spec.feasibility import UNKNOWN
 from tierscope.spec.goal import AU, IO, Goal
-from tierscope.units import about_seconds, counted, format_bandwidth, format_bytes
+from tierscope.units import about_seconds, counted
 
 MOST_NEAREST = 5
 
@@ -101,19 +100,8 @@ def option_columns(shown: Sequence[Combination], goal: Goal) -> list[Column]:
 
 def _setting_columns(shown: Sequence[Combination]) -> list[Column]:
     return [
-        Column(name, [Text(setting_text(name, option.settings[name])) for option in shown])
-        for name in shown[0].settings
+        Column(name, [Text(value_text(name, option.settings[name])) for option in shown]) for name in shown[0].settings
     ]
-
-
-def setting_text(name: str, value: Any) -> str:
-    """As people write it: sizes and bandwidths with their units."""
-    last = name.rpartition(".")[2]
-    if last == "capacity" and isinstance(value, int):
-        return format_bytes(value)
-    if last.endswith("bandwidth") and isinstance(value, int | float):
-        return format_bandwidth(value)
-    return value_text(name, value)
 
 
 def result_columns(shown: Sequence[Combination], goal: Goal) -> list[Column]:

@@ -5,12 +5,13 @@ Who reads one line only must not take a high cosine for alike runs: that line al
 
 import math
 from dataclasses import dataclass
+from itertools import groupby
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from tierscope.analysis.character_metrics import METRICS
-from tierscope.analysis.similarity import FAR, Compared, RunScale, Similarity
+from tierscope.analysis.similarity import FAR, Compared, RunScale, Similarity, UncomparedMetric
 from tierscope.report.character import NAMES, value_text
 from tierscope.report.parts import Column, fitting, table
 
@@ -52,8 +53,13 @@ class SimilarityView:
             yield Text(largest_sentence(similarity.largest))
         if any(metric.at_least for metric in similarity.metrics):
             yield Text("≥: one of the two is known only within bounds; the difference is at least that.", style="dim")
-        for metric in similarity.left_out:
-            yield Text(f"Not compared: {NAMES[metric.name]} ({metric.reason}).", style="dim")
+        for reason, metrics in groupby(sorted(similarity.left_out, key=_reason), _reason):
+            names = ", ".join(NAMES[metric.name] for metric in metrics)
+            yield Text(f"Not compared: {names} ({reason}).", style="dim")
+
+
+def _reason(metric: UncomparedMetric) -> str:
+    return metric.reason
 
 
 def cosine_sentence(similarity: Similarity) -> str:

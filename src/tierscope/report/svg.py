@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from tierscope.analysis.breakdown import value_text
-from tierscope.units import format_bytes
+from tierscope.spec.shown import has_unit
 
 WIDTH, HEIGHT = 640.0, 400.0
 FONT = 16.0  # in the units of the drawing: 6 pt when it is printed 8.5 cm wide
@@ -30,6 +30,7 @@ _LONGEST = 400  # characters; more is never drawn
 _SHAPES = ("circle", "square", "triangle", "diamond", "down", "bar")
 _MOST_PARTS = 7  # between the ticks of an axis
 _STRIDES = (1, 2, 5, 10, 20, 50, 100)
+_SHORT = 7  # characters of a label that always fit
 
 Place = tuple[float, float]
 
@@ -303,14 +304,11 @@ class SweptAxis:
 
 
 def label(key: str, value: Any) -> str:
-    """A swept value, short enough for an axis; whole bytes in the unit that divides them."""
-    is_size = key.endswith(("_bytes", "transfer_size", "chunk_size", "stripe_size"))
-    if is_size and isinstance(value, int | float) and not isinstance(value, bool) and float(value).is_integer():
-        return format_bytes(int(value))
+    """A swept value, short enough for an axis."""
     text = value_text(key, value)
-    if isinstance(value, float) and len(text) > 7:
-        return f"{100 * value:.3g}%" if key.rpartition(".")[2] == "cache_rate" else f"{value:.4g}"
-    return text
+    if not isinstance(value, float) or len(text) <= _SHORT:
+        return text
+    return f"{100 * value:.3g}%" if text.endswith("%") else text if has_unit(key) else f"{value:.4g}"
 
 
 def draw_x_axis(canvas: Canvas, frame: Frame, axis: SweptAxis, title: str, below: float = 0.0) -> None:

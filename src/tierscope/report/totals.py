@@ -42,7 +42,8 @@ def split_header(facts: LogFacts) -> str:
 
 def totals_rows(totals: Totals, facts: LogFacts) -> Iterator[tuple[str, ClassSums, str]]:
     """A name, its sums, and what of it was split over ranks."""
-    shared = {files.tier.upper(): files for files in facts.shared} if facts.shared_split else {}
+    is_split = facts.shared_split and facts.process_count != 1
+    shared = {files.tier.upper(): files for files in facts.shared} if is_split else {}
     for name, sums in totals.classes.items():
         if sums.seconds or sums.ops:
             tier = name.rpartition("-")[0]

@@ -15,6 +15,7 @@ from tierscope.report.parts import (
     WASTED_PERCENT,
     basis_note,
     bottleneck_stretches,
+    flat_sentences,
     point_text,
     ranked_groups,
     unranked_sentence,
@@ -46,7 +47,7 @@ def _about_parts(source: ReportSource) -> list[str]:
     swept = [part for part in source.parts if len(part.breakdown.summary) > 1]
     shown = swept[:_MOST_PARTS] or source.parts[:1]
     paragraphs = [f"{_whose(part)}{' '.join(_about(source, part))}" for part in shown]
-    more = len(ranked_groups(breakdown)) - sum(part.breakdown.best.is_possible for part in shown)
+    more = len(ranked_groups(breakdown, source.conditions)) - sum(_is_ranked(source, part) for part in shown)
     also = (
         [f"{counted(more, 'more group')} of points, each with its own best: see the numbers below."] if more > 0 else []
     )
@@ -62,25 +63,32 @@ def _about(source: ReportSource, part: ReportPart) -> list[str]:
         key for key in alone.sweep_keys if any(point.sweep[key] != alone.best.sweep[key] for point in alone.summary)
     ]
     varying = alone if len(source.breakdown.groups) == 1 else replace(alone, sweep_keys=tuple(keys))
-    has_best = group.best.is_possible and (len(alone.summary) > 1 or len(source.breakdown.groups) == 1)
+    is_ranked = _is_ranked(source, part)
+    has_best = is_ranked and (len(alone.summary) > 1 or len(source.breakdown.groups) == 1)
     best = _best(source, varying, group) if has_best else ""
-    texts = (worth_sentence(alone, group), _bottleneck(varying), best, _helping(part), _mattering(source, part))
+    worth = worth_sentence(alone, group) if is_ranked else " ".join(flat_sentences(alone, source.conditions))
+    texts = (worth, _bottleneck(varying, is_ranked), best, _helping(part), _mattering(source, part))
     return [sentence for sentence in texts if sentence]
+
+
+def _is_ranked(source: ReportSource, part: ReportPart) -> bool:
+    """Whether one of its points is the best: not where the swept keys change nothing."""
+    return bool(ranked_groups(part.breakdown, source.conditions))
 
 
 def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _bottleneck(breakdown: Breakdown) -> str:
+def _bottleneck(breakdown: Breakdown, is_ranked: bool) -> str:
     best = breakdown.best
     if best.bottleneck is None:
         return "There was no I/O at the best point, so there is no bottleneck."
     share = 100 * best.classes[best.bottleneck] / best.io.median
     of = f"{share:.0f} % of the slowest process's I/O time"
-    stretches = list(bottleneck_stretches(breakdown))
+    stretches = list(bottleneck_stretches(breakdown)) if is_ranked else []
     if not stretches:
-        where = " at the best point" if len(breakdown.summary) > 1 else ""
+        where = " at the best point" if len(breakdown.summary) > 1 and is_ranked else ""
         return f"{best.bottleneck} is the bottleneck{where}: {of}."
     if len(stretches) == 1:
         return f"{best.bottleneck} is the bottleneck throughout the sweep: {of} at the best point."

@@ -59,20 +59,23 @@
     const bottleneck = best.bottleneck ? `; the bottleneck is then ${best.bottleneck}${rank}` : '';
     const [after, measured] = [best, before].map((point) => wording.aboutSeconds(point.io_seconds));
     const change = wording.signed(found.change_percent, 1);
-    if (Math.abs(found.change_percent) < 0.05 && best.index === before.index) {
-      return `${improvementsText(state.improvements)} changes nothing: the best is still ${after}, at ${best.where}.`;
-    }
+    const what = improvementsText(state.improvements);
     const [epoch, was] = [best.epoch_seconds, before.epoch_seconds];
-    const percent = wording.signed(was ? 100 * (epoch / was - 1) : 0, 1);
+    const byEpoch = data.ranked_by === 'epoch';
+    if (Math.abs(found.change_percent) < 0.05 && best.index === before.index) {
+      const still = byEpoch && epoch ? `an epoch of ${wording.aboutSeconds(epoch)}` : `${after} of I/O per epoch`;
+      return `${what} changes nothing: the best is still ${still}, at ${best.where}.`;
+    }
+    const instead = `instead of ${measured} (${change} %)`;
+    const where = `at ${best.where}${moved}`;
+    if (!byEpoch) return `With ${what}: ${after} of I/O per epoch ${instead}, ${where}${bottleneck}.`;
+    const percent = was ? 100 * (epoch / was - 1) : 0;
     const unhidden = epoch > was ? ', if compute hides none of the added I/O' : '';
     const epochs =
-      data.ranked_by === 'epoch'
-        ? `. The epoch would take about ${wording.aboutSeconds(epoch)} instead of ${wording.aboutSeconds(was)} (${percent} %)${unhidden}`
-        : '';
-    return (
-      `With ${improvementsText(state.improvements)}: ${after} of I/O per epoch instead of ${measured} (${change} %), ` +
-      `at ${best.where}${moved}${bottleneck}${epochs}.`
-    );
+      Math.abs(percent) < 0.05
+        ? `the epoch still takes about ${wording.aboutSeconds(epoch)}`
+        : `the epoch takes about ${wording.aboutSeconds(epoch)} instead of ${wording.aboutSeconds(was)} (${wording.signed(percent, 1)} %)${unhidden}`;
+    return `With ${what}: ${epochs}, ${where}, with ${after} of I/O ${instead}${bottleneck}.`;
   }
 
   // What it takes if a class that was busy cannot serve more than it ever did.
