@@ -320,15 +320,12 @@ def _about_checkpoints(times: ClassTimes, breakdown: Breakdown) -> list[Finding]
     if share <= CHECKPOINT_SHARE or written is None:
         return []
     tier = written.tier
+    stood = {"where": sweep_text(point.sweep), "percent": 100 * share, "checkpoint_seconds": point.checkpoint_seconds}
+    if point.background_seconds:
+        return [Finding("checkpoint_waits", {**stood, "tier": tier})]
     here = (pl.col(name).eq_missing(value) for name, value in point.sweep.items())
     rows = times.table.filter(pl.col("class") == f"{tier.upper()}-WRITE", *here)
     epochs = counted_epochs(rows["epoch"].to_list())
     longest = rows.filter(pl.col("epoch").is_in(epochs)).group_by(times.keys).agg(pl.col("seconds").max())
-    evidence = {
-        "where": sweep_text(point.sweep),
-        "tier": tier,
-        "percent": 100 * share,
-        "checkpoint_seconds": point.checkpoint_seconds,
-        "write_seconds": _sum(longest, "seconds") / max(1, len(longest)),
-    }
-    return [Finding("checkpoint_share", evidence)]
+    write_seconds = _sum(longest, "seconds") / max(1, len(longest))
+    return [Finding("checkpoint_share", {**stood, "tier": tier, "write_seconds": write_seconds})]

@@ -199,7 +199,7 @@ class LargestFedView:
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         fed = self.fed
         yield Text(f"{self.name}: {fed.goal.text} · simulated ({fed.method})", style="bold")
-        yield Text(_answer(fed), style="bold")
+        yield Text(_answer(fed, self.name), style="bold")
         if fed.again is not None:
             yield Text(
                 f"Results do not get worse steadily: {fed.again} meets the goal again. The answer is the largest number up to which all tried values did.",
@@ -221,26 +221,48 @@ class LargestFedView:
             )
 
 
-def _answer(fed: LargestFed) -> str:
+def _answer(fed: LargestFed, name: str) -> str:
+    """In one sentence, for whoever reads no more: what to rely on, and what ends it."""
+    if fed.unidentified:
+        return _unidentified_answer(fed, name)
     what, goal = fed.key.replace("_", " "), fed.goal
     if fed.at is None:
-        beyond = fed.beyond
-        why = (
-            f": {beyond.feasibility.text or f'{_shown(beyond, goal)}, {beyond.bottleneck} is the bottleneck'}"
-            if beyond
-            else ""
-        )
-        return f"Not even 1 of {what} is fed{why}."
-    text = f"Largest {what}: {fed.value:,}, with {_with_interval(fed.at, goal)}"
-    sure = (
-        ""
-        if fed.sure == fed.value
-        else f"; at the low end of the interval {f'only {fed.sure:,}' if fed.sure else 'not even 1'}"
-    )
+        return f"{_not_one(fed)}."
+    safe = fed.safe
+    if safe is None:
+        text = f"No number of {what} meets the goal at the low end of its interval; {_may_do(fed, fed.at)}"
+    else:
+        text = f"Largest {what}: {fed.sure:,}, with {_with_interval(safe, goal)}"
+        text += "" if fed.sure == fed.value else f"; {_may_do(fed, fed.at)}"
     if fed.beyond is None:
-        return f"{text}{sure}. The upper limit of {fed.limit:,} ({fed.limit_why}) was reached before the goal was missed: raise it with --most {fed.key}=N, if it can be raised."
-    ends = fed.beyond.feasibility.text if fed.beyond.met else f"{_shown(fed.beyond, goal)}, {fed.beyond.bottleneck} is the bottleneck"  # fmt: skip
-    return f"{text}{sure}. Beyond: {fed.value + 1:,} has {ends}."
+        return f"{text}. The upper limit of {fed.limit:,} ({fed.limit_why}) was reached before the goal was missed: raise it with --most {fed.key}=N, if it can be raised."
+    ends = fed.beyond.feasibility.text if not fed.beyond.missing(goal) else f"{_shown(fed.beyond, goal)}, {fed.beyond.bottleneck} is the bottleneck"  # fmt: skip
+    return f"{text}. Beyond: {fed.value + 1:,} has {ends}."
+
+
+def _not_one(fed: LargestFed) -> str:
+    single = "rank per node" if fed.key == "ranks_per_node" else "node"
+    if fed.beyond is None:
+        return f"Not even 1 {single} meets the goal"
+    if fed.beyond.feasibility.text:
+        return f"Not even 1 {single} meets the goal: {fed.beyond.feasibility.text}"
+    return f"Not even 1 {single} meets the goal: it has {_with_interval(fed.beyond, fed.goal)}, {fed.beyond.bottleneck} is the bottleneck"
+
+
+def _may_do(fed: LargestFed, option: Combination) -> str:
+    return f"{fed.value:,} may do, with {_with_interval(option, fed.goal)}"
+
+
+def _unidentified_answer(fed: LargestFed, name: str) -> str:
+    """What is known for certain, and which point to measure."""
+    what, option = fed.key.replace("_", " "), fed.at or fed.beyond
+    assert option is not None
+    safe = f"{fed.sure:,} {what} are" if fed.sure else f"no number of {what} is"
+    number = max(1, fed.value)
+    return (
+        f"Not identified: {safe} certain to meet the goal. With rates as simulated, {number:,} {'does' if fed.value else 'does not'}: {_with_interval(option, fed.goal)}. "
+        f"Measure this point: tierscope run {name} --set {fed.key}={number}, then 'tierscope calibrate' with its result; 'tierscope probe' measures the rates alone."
+    )
 
 
 def _with_interval(option: Combination, goal: Goal) -> str:
