@@ -107,6 +107,14 @@ class TestAnotherCrowd:
         assert any("gfs.bandwidth is only known to be at least" in why for why in found.unidentified)
         assert found.low_seconds < 0.85 * found.io_seconds
 
+    def test_bounds_reach_to_a_limit_of_every_rank(self) -> None:
+        """Four times the ranks get four times as much, if what was fitted as a server's rate is a limit of each of them; draws need not go so far."""
+        system = self.either()
+        close = tuple(draw for draw in system.draws if draw["tiers.gfs.bandwidth"] < 1.5e5)
+        found = self.on(replace(system, draws=close * 4), 16)
+        assert found.unidentified
+        assert found.low_seconds < 0.3 * found.io_seconds
+
     def test_is_a_number_for_as_many_as_were_measured(self) -> None:
         assert self.on(self.either(), 4).unidentified == ()
 
@@ -169,7 +177,7 @@ class TestAFigureThatMayBeAnything:
         assert shown.splitlines()[1].startswith(
             "Not identified: no number of ranks per node is certain to meet the goal. With rates as simulated,"
         )
-        assert f"Measure this point: tierscope run mine.yaml --set ranks_per_node={fed.value}," in shown
+        assert f"Measure this point: tierscope run mine.yaml --set ranks_per_node={fed.value};" in shown
         assert largest_fed_json(fed)["unidentified"] == ["gfs.bandwidth is assumed only to within 1 MB/s to 5 GB/s"]
 
 

@@ -15,6 +15,7 @@ from tierscope.analysis.coverage import about_coverage, about_elsewhere, about_p
 from tierscope.analysis.feasible import about_feasibility
 from tierscope.analysis.goals import about_goal
 from tierscope.analysis.habits import about_habits, about_study
+from tierscope.analysis.run_command import run_command
 from tierscope.analysis.staging_costs import rates_at_best
 from tierscope.analysis.statistics import settled
 from tierscope.analysis.stragglers import about_stragglers
@@ -133,9 +134,9 @@ def _about_simulation(times: ClassTimes, breakdown: Breakdown, given: Conditions
     if shares := [about.sampled_share for about in simulated if about.sampled_share is not None]:
         findings.append(Finding("sampled_operations", {"percent": 100 * min(shares)}))
     for why in dict.fromkeys(why for about in simulated for why in about.unidentified):
-        where = [sweep_text(about.sweep) or "the study" for about in simulated if why in about.unidentified]
-        points = list(dict.fromkeys(where))
-        findings.append(Finding("not_identified", {"why": why, "points": points, "first": points[0]}))
+        sweeps = [about.sweep for about in simulated if why in about.unidentified]
+        points = list(dict.fromkeys(map(sweep_text, sweeps)))
+        findings.append(Finding("not_identified", {"why": why, "points": points, "command": run_command(sweeps[0])}))
     if given.checkpoints_left_out:
         findings.append(Finding("checkpoints_not_simulated", {}))
     if tiers := sorted({tier for about in simulated for tier in about.writes_as_reads}):

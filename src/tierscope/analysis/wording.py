@@ -414,7 +414,7 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "not_identified": (
         "not identified at {points:, }: {why}; only the bounds of the interval are known there, not a value within it",
-        "measure {first} with 'tierscope run' and add that result to 'tierscope calibrate'; 'tierscope calibrate --for STUDY' lists the fewest points to measure",
+        "measure this point: {command}; then add its result to 'tierscope calibrate', whose --for STUDY lists the fewest points to measure",
     ),
     "upper_bound": (
         "clairvoyant with the bound method is an upper bound: files are prefetched to the near tier even if reading them directly is faster",

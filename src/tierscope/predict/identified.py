@@ -79,8 +79,9 @@ def identify(
             ends += [share, floor(_as_fitted(study.system, known, tier)) / here]
     drawn = _DrawnTimes.of(systems, floor)
     open_ended = _open_ended(known, drawn)
-    if not open_ended and measured is not None and measured.is_other_crowd(study.system.ranks):
-        open_ended, other_ends = _crowded(study, known, reading, outcome, systems)
+    if measured is not None and measured.is_other_crowd(study.system.ranks) and outcome.copies is None:
+        crowd = _Crowd(study, known, reading, outcome)
+        open_ended, other_ends = crowd.told(open_ended, drawn.systems, measured.ranks)
         ends += other_ends
     reasons += open_ended or _too_wide(known, drawn)
     return Identified(tuple(reasons), min(ends), max(ends))
@@ -134,29 +135,50 @@ def _too_wide(known: KnownSystem, drawn: _DrawnTimes) -> list[str]:
     return [_only_within(known, path) for path, share in shares.items() if share >= min(_GOES_WITH, most)]
 
 
-def _crowded(
-    study: Study, known: KnownSystem, reading: Reading, outcome: Outcome, systems: Sequence[System]
-) -> tuple[list[str], list[float]]:
-    """Another number of ranks than was measured: waiting that was fitted as a queue's may be each rank's own, and the other way round.
+@dataclass(frozen=True, slots=True)
+class _Crowd:
+    """Another number of ranks than was measured, by mean values: queues may matter where no station is the bound."""
 
-    By mean values of those draws in which a rate is lowest and highest: queues may matter where no station is the bound.
-    """
-    if outcome.copies is not None or len(systems) < _LEAST_DRAWS:
-        return [], []
+    study: Study
+    known: KnownSystem
+    reading: Reading
+    outcome: Outcome
 
-    def seconds(system: System) -> float:
-        counts = outcome.ops[:, :, :2], outcome.nbytes[:, :, :2], outcome.samples or 1
-        stations = stations_of(system, study.seed)
-        return float(bound.simulate_counts(study, stations, reading, counts, np.random.default_rng(_SEED)).io.max())
+    def told(
+        self, known_open: list[str], systems: Sequence[System], measured: Sequence[int]
+    ) -> tuple[list[str], list[float]]:
+        """Which rates are open, and what low and high may be of the time because of that; `known_open`: those that are open whatever the ranks."""
+        reasons, ends = (known_open, []) if known_open else self.waits_otherwise(systems)
+        return reasons, [*ends, self.with_own_limits(measured)] if reasons else ends
 
-    here, reasons, ends = seconds(study.system), list[str](), list[float]()
-    for path in _at_least(known) if here else ():
-        drawn = [numbers(system).get(path) or 0.0 for system in systems]
-        shares = [seconds(systems[int(place)]) / here for place in (np.argmin(drawn), np.argmax(drawn))]
-        if max(shares) > _MATTERS * min(shares):
-            reasons.append(_only_at_least(known, path))
-            ends += shares
-    return reasons, ends
+    def waits_otherwise(self, systems: Sequence[System]) -> tuple[list[str], list[float]]:
+        """Waiting that was fitted as a queue's may be each rank's own, and the other way round: draws in which a rate is lowest and highest."""
+        here, reasons, ends = self._seconds(self.study.system), list[str](), list[float]()
+        for path in _at_least(self.known) if here and systems else ():
+            drawn = [numbers(system).get(path) or 0.0 for system in systems]
+            shares = [self._seconds(systems[int(place)]) / here for place in (np.argmin(drawn), np.argmax(drawn))]
+            if max(shares) > _MATTERS * min(shares):
+                reasons.append(_only_at_least(self.known, path))
+                ends += shares
+        return reasons, ends
+
+    def with_own_limits(self, measured: Sequence[int]) -> float:
+        """The share of the time if what was fitted as a server's rate is a limit of every rank: as many times it as there are times the ranks."""
+        system = self.study.system
+        nearest = min(measured, key=lambda ranks: abs(np.log(ranks / system.ranks)))
+        factor, here = system.ranks / nearest, self._seconds(system)
+        tiers = []
+        for tier in system.tiers:
+            paths = [path.split(".") for path in _at_least(self.known)]
+            keys = [path[2] for path in paths if path[:2] == ["tiers", tier.name] and path[2] in RATES]
+            tiers.append(replace(tier, **{key: factor * rate for key in keys if (rate := getattr(tier, key))}))
+        return self._seconds(replace(system, tiers=tuple(tiers))) / here if here else 1.0
+
+    def _seconds(self, system: System) -> float:
+        counts = self.outcome.ops[:, :, :2], self.outcome.nbytes[:, :, :2], self.outcome.samples or 1
+        stations = stations_of(system, self.study.seed)
+        rng = np.random.default_rng(_SEED)
+        return float(bound.simulate_counts(self.study, stations, self.reading, counts, rng).io.max())
 
 
 def _at_least(known: KnownSystem) -> list[str]:

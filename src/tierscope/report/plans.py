@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tierscope.analysis.breakdown import value_text
+from tierscope.analysis.run_command import run_command
 from tierscope.predict.exploration import Combination, Remedy, SimulatedExploration
 from tierscope.predict.ranked_apart import CombinationGroup
 from tierscope.predict.searches import LargestFed
@@ -84,9 +85,10 @@ def unidentified_lines(shown: Sequence[Combination], whose: str = "") -> Iterato
     told = [option for option in shown if option.unidentified]
     for number, why in enumerate(dict.fromkeys(why for option in told for why in option.unidentified)):
         count = f"{sum(why in option.unidentified for option in told)} of {counted(len(shown), 'option')}"
+        command = run_command({**told[0].settings, "cache_rate": told[0].cache_rate})
         todo = (
-            ". Its 90 % interval is only a pair of bounds: such an option counts only if the worse bound meets the goal. To narrow it, measure one such point "
-            "with 'tierscope run' and calibrate with it too; 'tierscope calibrate --for STUDY' lists the fewest needed"
+            f". Its 90 % interval is only a pair of bounds: such an option counts only if the worse bound meets the goal. Measure this point: {command}; "
+            "then add its result to 'tierscope calibrate', whose --for STUDY lists the fewest points to measure"
         )
         yield Text(
             f"{whose}{'not' if whose else 'Not'} identified, {count}: {why}{'' if number else todo}.", style="bold"
@@ -133,7 +135,9 @@ def result_columns(shown: Sequence[Combination], goal: Goal) -> list[Column]:
     ]
     if any(option.staging_seconds for option in shown):
         columns.append(Column("staging", [Text(_staging(option)) for option in shown], drop=1))
-    columns.append(Column("staging pays off after", [Text(pays_text(option)) for option in shown], drop=3))
+    pays = [Text(pays_text(option)) for option in shown]
+    if any(option.feasibility.tiers for option in shown):
+        columns.append(Column("staging pays off after", pays, drop=3))
     if shown[0].cost is not None:
         columns.append(Column("cost", [Text(f"{option.cost:,.6g}") for option in shown], "bold"))
     return columns
@@ -209,7 +213,7 @@ class LargestFedView:
             yield Text(f"{fed.at.feasibility.text.capitalize()}.", style="bold")
         shown = list(fed.tried.values())
         yield from unidentified_lines(shown)
-        yield table(fitting(option_columns(shown, fed.goal), options.max_width))
+        yield table(fitting(list(_fed_columns(shown, fed.goal)), options.max_width))
         if fed.goal.kind != AU:
             yield Text(
                 "Every rank reads as many samples as in the study: data grow with the number of ranks.", style="dim"
@@ -219,6 +223,13 @@ class LargestFedView:
                 f"From {fed.grown_from} on, a larger dataset is simulated so that every rank has enough batches; whether it fits is judged for the study's dataset.",
                 style="dim",
             )
+
+
+def _fed_columns(shown: Sequence[Combination], goal: Goal) -> Iterator[Column]:
+    """Without the I/O time where AU is asked for: it is that of some steps, and no epoch's."""
+    for column in option_columns(shown, goal):
+        if goal.kind != AU or not (column.header.startswith("I/O") or column.header == "90 %"):
+            yield column
 
 
 def _answer(fed: LargestFed, name: str) -> str:
@@ -261,7 +272,7 @@ def _unidentified_answer(fed: LargestFed, name: str) -> str:
     number = max(1, fed.value)
     return (
         f"Not identified: {safe} certain to meet the goal. With rates as simulated, {number:,} {'does' if fed.value else 'does not'}: {_with_interval(option, fed.goal)}. "
-        f"Measure this point: tierscope run {name} --set {fed.key}={number}, then 'tierscope calibrate' with its result; 'tierscope probe' measures the rates alone."
+        f"Measure this point: {run_command({fed.key: number}, name)}; then 'tierscope calibrate' with its result. 'tierscope probe' measures the rates alone."
     )
 
 
