@@ -56,7 +56,12 @@ def doubt_lines(group: CombinationGroup, whose: str = "") -> Iterator[Text]:
         room = unknown.feasibility.doubt
         key = f"; set system.tiers.{room.tier}.capacity" if room else ""
         text = unknown.feasibility.text
-        yield Text(f"{whose}{text if whose else text.capitalize()}{key}.", style="bold")
+        yield Text(f"{whose}{text if whose else _as_sentence(text)}{key}.", style="bold")
+
+
+def _as_sentence(text: str) -> str:
+    """Units keep their letters."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def price_lines(exploration: SimulatedExploration) -> Iterator[Text]:
@@ -70,14 +75,16 @@ def price_lines(exploration: SimulatedExploration) -> Iterator[Text]:
         )
 
 
-def nearest_table(group: CombinationGroup, goal: Goal, width: int) -> Table:
-    """The options that fit and come nearest to a goal that nothing meets."""
-    return table(fitting(option_columns(nearest_of(group, goal), goal), width))
+def nearest_table(group: CombinationGroup, goal: Goal, width: int, max_price: float | None = None) -> Table:
+    """The options that fit, cost no more than they may and come nearest to a goal that nothing meets."""
+    shown = sorted(within_reach(group, max_price), key=lambda option: option.shortfall(goal))[:MOST_NEAREST]
+    return table(fitting(option_columns(shown, goal), width))
 
 
-def nearest_of(group: CombinationGroup, goal: Goal) -> list[Combination]:
+def within_reach(group: CombinationGroup, max_price: float | None = None) -> list[Combination]:
+    """What fits and is not too expensive; what fits, where all of that is; all, where nothing fits."""
     possible = [option for option in group.combinations if option.feasibility.is_possible] or list(group.combinations)
-    return sorted(possible, key=lambda option: option.shortfall(goal))[:MOST_NEAREST]
+    return [option for option in possible if max_price is None or (option.cost or 0.0) <= max_price] or possible
 
 
 def unidentified_lines(shown: Sequence[Combination], whose: str = "") -> Iterator[Text]:
@@ -210,7 +217,7 @@ class LargestFedView:
                 style="bold",
             )
         if fed.at is not None and fed.at.feasibility.fits == UNKNOWN:
-            yield Text(f"{fed.at.feasibility.text.capitalize()}.", style="bold")
+            yield Text(f"{_as_sentence(fed.at.feasibility.text)}.", style="bold")
         shown = list(fed.tried.values())
         yield from unidentified_lines(shown)
         yield table(fitting(list(_fed_columns(shown, fed.goal)), options.max_width))
