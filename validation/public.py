@@ -21,6 +21,7 @@ from tierscope.predict.measured_table import (
     SHARE,
     MeasuredFigures,
     MeasuredTable,
+    Place,
     read_table,
     rows_of,
     table_of,
@@ -201,7 +202,7 @@ def _by_others() -> Iterator[Row]:
 
 def groups() -> Iterator[tuple[str, str, list[MeasuredFigures]]]:
     """Name, workload and points of every group, fewest accelerators first."""
-    by_group: dict[tuple[str, str, str, str], list[tuple[int, Cells]]] = {}
+    by_group: dict[tuple[str, str, str, str], list[tuple[Place, Cells]]] = {}
     for line, row in rows_of(str(V1)):
         parts = row["path"].split("/")
         workload = next(
@@ -212,7 +213,7 @@ def groups() -> Iterator[tuple[str, str, list[MeasuredFigures]]]:
         cells = {name: row[name] for name in ("accelerators", "hosts", "files", "au_mean")}
         by_group.setdefault((row["submitter"], parts[3], workload, row["hosts"]), []).append((line, cells))
     for (submitter, storage, workload, hosts), group in sorted(by_group.items()):
-        by_count: dict[str, list[tuple[int, Cells]]] = {}
+        by_count: dict[str, list[tuple[Place, Cells]]] = {}
         for line, chosen in group:
             by_count.setdefault(chosen["accelerators"], []).append((line, chosen))
         points = [point for lines in by_count.values() for point in table_of(str(V1), lines).points]

@@ -19,7 +19,7 @@ from tests.finding_cases import Case, finding_tests, of_kind
 from tests.predict.predicting import KINDS_OF_ESTIMATES
 from tests.probe.test_probe_findings import CASES as PROBES
 from tests.small_study import small_study
-from tests.traces import TIERS, empty_lane, times_of, trace_of, traced, without_loop
+from tests.traces import TIERS, empty_lane, lane_of, times_of, trace_of, traced, without_loop
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.conditions import Conditions, conditions
 from tierscope.analysis.findings import find
@@ -30,7 +30,7 @@ from tierscope.spec.goal import Goal
 from tierscope.trace.columns import COLUMNS
 from tierscope.trace.described_logs import ApartSums, KindSums, PathSums, UnknownPaths
 from tierscope.trace.description import DescribedTier, Doubt, Imported, Rereads, Traced
-from tierscope.trace.ops import KINDS
+from tierscope.trace.ops import BACKGROUND_LANE, KINDS
 from tierscope.trace.trace import Trace
 
 Cold = list[tuple[str, int, int | None]]  # of epochs 1, 2, …
@@ -150,6 +150,15 @@ def saving(seconds: float) -> list[Finding]:
     return found(replace(trace, table=table))
 
 
+def saving_behind(seconds: float) -> list[Finding]:
+    """A rank writes checkpoints in the background all the time; training stands still for so many of ten seconds."""
+    lanes = (lane_of({("gfs", "read"): 5.0}), lane_of({("gfs", "write"): 9.0}, BACKGROUND_LANE))
+    about = {"checkpoint": {"tier": "gfs"}}
+    trace = trace_of({(0, 1): {}}, sweep={"cache_rate": 0.5}, about=about, lanes=lanes)
+    held_up = pl.when(pl.col("record") == "rank").then(pl.lit(seconds)).otherwise("checkpoint_seconds")
+    return found(replace(trace, table=trace.table.with_columns(held_up.alias("checkpoint_seconds"))))
+
+
 def processes(*lanes: tuple[int | None, int]) -> list[dict[str, Any]]:
     """Rank and lanes of each."""
     return [{"rank": rank, "lanes": number} for rank, number in lanes]
@@ -238,7 +247,7 @@ CASES: dict[str, Case] = {
     ),
     "not_identified": Case(
         lambda: found(run(about=simulated(unidentified=["reads of 2 MiB"]))),
-        {"why": "reads of 2 MiB", "points": ["cache_rate 50%"], "first": "cache_rate 50%"},
+        {"why": "reads of 2 MiB", "points": ["cache_rate 50%"], "command": "tierscope run STUDY --set cache_rate=50%"},
         lambda: found(run(about=simulated())),
     ),
     "staging_pays": Case(
@@ -341,6 +350,16 @@ CASES: dict[str, Case] = {
             "write_seconds": pytest.approx(0.5),
         },
         lambda: saving(0.9),
+    ),
+    "checkpoint_waits": Case(
+        lambda: saving_behind(6.0),
+        {
+            "where": "cache_rate 50%",
+            "tier": "gfs",
+            "percent": pytest.approx(60.0),
+            "checkpoint_seconds": pytest.approx(6.0),
+        },
+        lambda: saving_behind(0.9),
     ),
     "checkpoints_not_simulated": Case(
         lambda: found(run(about=simulated(checkpoints=True))),

@@ -106,6 +106,26 @@ def test_options_are_ranked_with_what_they_leave_unsolved(study: str, capsys: py
     assert "What would fit instead" in shown
 
 
+def test_nothing_beyond_the_price_is_named_where_nothing_meets_the_goal(
+    study: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prices = ["--cost", "gfs.servers=10/server", "--max-price", "25"]
+    assert run("explore", "--simulate", study, "--goal", "1us", "--vary", "gfs.servers=2,4,8", *prices) == 0
+    lines = capsys.readouterr().out.split("What ")[0].splitlines()
+    (sentence,) = [line for line in lines if "cannot be met" in line]
+    assert "(misses by " in sentence
+    assert "servers 4" in sentence
+    assert not any(line.split()[:1] == ["8"] for line in lines)
+
+
+def test_units_keep_their_letters_on_top(study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, capacity="null", rates="100%")
+    assert run("explore", "--simulate", study, "--goal", "1h", "--vary", "gfs.servers=2,4") == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "is not set" in line]
+    assert line.startswith("Capacity of lfs is not set: whether ")
+    assert "MiB per node fit is unknown" in line
+
+
 def test_the_most_that_storage_feeds(study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path, compute="20 ms", ranks=1, nodes=1)
     found = printed(capsys, "explore", "--simulate", study, "--most", "ranks_per_node", "--goal", "au=90%")

@@ -27,10 +27,13 @@ from tierscope.predict.exploration import SimulatedExploration
 from tierscope.predict.explore_simulated import ExplorationRequest, explore_simulated, simulate_combination
 from tierscope.predict.fit import Fit
 from tierscope.predict.modelled import ModelledPoint, answer
+from tierscope.predict.plan_json import largest_fed_json
 from tierscope.predict.rates import PLAIN, Parameter, Serving, Terms, without_rates
+from tierscope.predict.searches import find_most
 from tierscope.predict.settle import settle
 from tierscope.predict.simulation import Simulation
 from tierscope.report.models import ModelAnswerView, SimulatedExplorationView
+from tierscope.report.plans import LargestFedView
 from tierscope.spec.calibrated import CalibratedRange
 from tierscope.spec.figures import KnownFigure
 from tierscope.spec.known import KnownSystem, dump_system, parse_system
@@ -104,6 +107,14 @@ class TestAnotherCrowd:
         assert any("gfs.bandwidth is only known to be at least" in why for why in found.unidentified)
         assert found.low_seconds < 0.85 * found.io_seconds
 
+    def test_bounds_reach_to_a_limit_of_every_rank(self) -> None:
+        """Four times the ranks get four times as much, if what was fitted as a server's rate is a limit of each of them; draws need not go so far."""
+        system = self.either()
+        close = tuple(draw for draw in system.draws if draw["tiers.gfs.bandwidth"] < 1.5e5)
+        found = self.on(replace(system, draws=close * 4), 16)
+        assert found.unidentified
+        assert found.low_seconds < 0.3 * found.io_seconds
+
     def test_is_a_number_for_as_many_as_were_measured(self) -> None:
         assert self.on(self.either(), 4).unidentified == ()
 
@@ -135,6 +146,45 @@ class TestAtLeast:
     def test_where_it_does_not_it_is_not(self) -> None:
         found = simulate_combination({}, asked(rate=1.0), "events", known(metadata_ops=AT_LEAST))
         assert found.unidentified == ()
+
+
+class TestAFigureThatMayBeAnything:
+    """What somebody assumed to lie anywhere leaves a pair of bounds, and no answer."""
+
+    @staticmethod
+    def assumed(low: float, high: float) -> KnownSystem:
+        figure = KnownFigure(1e5, "assumed", "no figure is public", low, high)
+        return KnownSystem("box", asked().system, {"tiers.gfs.bandwidth": figure}, (), None)
+
+    def test_is_told_where_it_matters(self) -> None:
+        found = simulate_combination({}, asked(rate=0.0), "events", self.assumed(2e4, 5e5))
+        assert found.unidentified == ("gfs.bandwidth is assumed only to within 20 kB/s to 500 kB/s",)
+        assert found.high_seconds > 2 * found.low_seconds
+
+    @pytest.mark.parametrize(("low", "high", "rate"), [(8e4, 1.2e5, 0.0), (2e4, 5e5, 1.0)], ids=["close", "unused"])
+    def test_is_not_where_it_does_not(self, low: float, high: float, rate: float) -> None:
+        assert simulate_combination({}, asked(rate=rate), "events", self.assumed(low, high)).unidentified == ()
+
+    def test_no_number_of_ranks_is_an_answer(self) -> None:
+        """However many meet the goal with the rates as simulated: what is certain comes first, then the point to measure."""
+        plain = loaded(rates="0%", compute="20 ms", nodes=1, ranks=1, capacity="1 GB")
+        figure = KnownFigure(1e8, "assumed", "no figure is public", 1e6, 5e9)
+        box = KnownSystem("box", plain.study.system, {"tiers.gfs.bandwidth": figure}, (), None)
+        fed = find_most(replace(plain, known=box), "ranks_per_node", "au=90%", "bound", Silent())
+        assert fed.sure == 0 < fed.value
+        assert fed.safe is None
+        shown = console_text(LargestFedView("mine.yaml", fed))
+        assert shown.splitlines()[1].startswith(
+            "Not identified: no number of ranks per node is certain to meet the goal. With rates as simulated,"
+        )
+        assert f"Measure this point: tierscope run mine.yaml --set ranks_per_node={fed.value};" in shown
+        assert largest_fed_json(fed)["unidentified"] == ["gfs.bandwidth is assumed only to within 1 MB/s to 5 GB/s"]
+
+
+def console_text(view: Any) -> str:
+    console = Console(width=500, record=True, file=io.StringIO())
+    console.print(view)
+    return console.export_text()
 
 
 def test_further_away_intervals_are_wider() -> None:

@@ -14,6 +14,7 @@ from tests.predict.saving import epochs_of, saved, saving
 from tierscope.plan.checkpoints import checkpoint_bytes
 from tierscope.predict.outcome import Outcome
 from tierscope.predict.simulation import Simulation
+from tierscope.predict.spread import relative
 from tierscope.spec.study import Study
 
 METHODS = ("events", "bound")
@@ -139,6 +140,16 @@ def test_reads_and_checkpoints_share_the_server() -> None:
     assert exact.seconds == pytest.approx([104.2, 76.0], rel=0.03)
     assert quick.seconds.max() == pytest.approx(exact.seconds.max(), rel=0.05)
     assert quick.seconds[1] > quiet.seconds[1]
+
+
+def test_a_checkpoint_behind_training_does_not_widen_the_interval_of_reads() -> None:
+    """Nothing is random here: what is written beside reads is no reason why they could take a part of their time."""
+    study = behind(1.0, nodes=2)
+    simulation = Simulation.of(study)
+    outcome = simulation.epoch(1, "events")
+    assert outcome.io.max() > 0
+    low, high = relative(study, simulation.stations, simulation.reading, outcome, (), simulation.saves)
+    assert (low, high) == pytest.approx((1.0, 1.0), rel=0.05)
 
 
 @st.composite

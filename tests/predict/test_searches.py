@@ -1,17 +1,20 @@
 """The largest number that storage feeds, found by few simulations: where it ends, what ends it, and when the limit came first."""
 
+import io
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 from tests.examples import examples
 from tests.predict.planning import loaded
 from tierscope.errors import UserError
 from tierscope.predict import combining, searches
 from tierscope.predict.searches import LargestFed, _largest, find_most
+from tierscope.report.plans import LargestFedView
 from tierscope.spec.load import Loaded
 from tierscope.watch import Silent
 
@@ -103,6 +106,18 @@ def test_utilisation_that_rises_again_is_said(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(searches, "simulate_combination", odd)
     found = most("nodes=20")
     assert (found.value, found.again) == (3, 6)
+
+
+def test_what_may_do_comes_behind_what_does() -> None:
+    """The answer is the number that meets the goal at the low end of its interval; one that only may is named as such."""
+    fed = most("nodes")
+    likely = replace(fed, sure=fed.value - 1, tried={**fed.tried, fed.value - 1: fed.tried[1]})
+    assert likely.safe is fed.tried[1]
+    console = Console(width=500, record=True, file=io.StringIO())
+    console.print(LargestFedView("study.yaml", likely))
+    answer = console.export_text().splitlines()[1]
+    assert answer.startswith(f"Largest nodes: {fed.value - 1}, with ")
+    assert f"; {fed.value} may do, with {100 * ((fed.at and fed.at.au) or 0):.1f} % AU (90 %: " in answer
 
 
 @pytest.mark.parametrize(

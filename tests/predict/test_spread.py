@@ -1,6 +1,7 @@
 """The interval around a simulated epoch: other shuffles, other devices, other services."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -85,6 +86,24 @@ def test_about_nine_of_ten_epochs_are_within_it(near: Tier, far: Tier, rate: flo
     found = redrawn(study, 100)
     inside = sum(low * epoch <= seconds <= high * epoch for seconds in found)
     assert 80 <= inside <= 97, (low, high, np.quantile(found, [0.05, 0.5, 0.95]) / epoch)
+
+
+@pytest.mark.parametrize(
+    ("files", "per_file", "transfer"), [(480, 1, 1000), (60, 8, 2**40)], ids=["requests", "samples"]
+)
+def test_what_lies_in_one_file_is_on_one_server(files: int, per_file: int, transfer: int) -> None:
+    """Sixteen requests of a file, or eight samples, are not spread over servers each by itself: busy servers differ more than that."""
+    near = tier("lfs", visible_to="node", read_ops=1e6)
+    far = tier(servers=8, bandwidth=1e5)
+    ranks: dict[str, Any] = {"nodes": 4, "ranks_per_node": 15}
+    study = study_of(
+        near, far, files=files, per_file=per_file, cache_rate=0.5, record=16_000, transfer=transfer, seed=3, **ranks
+    )
+    case, outcome = case_of(study), by_events(study, seed=0)
+    low, high = relative(case, outcome)
+    epoch = float(outcome.seconds.max())
+    inside = sum(low * epoch <= seconds <= high * epoch for seconds in redrawn(study, 60))
+    assert inside >= 45, (low, high, inside)
 
 
 def test_rates_that_are_uncertain_make_it_wider() -> None:

@@ -534,6 +534,15 @@ def test_a_simulation_is_not_told_to_measure_more_often() -> None:
     assert lines[0] == "Best: cache_rate 50% with 2.000 s of I/O per epoch (1.800–2.200, 90% simulated, n=1)."
 
 
+def test_an_interval_that_nobody_can_use_is_bounds_and_not_an_answer() -> None:
+    wide = simulated({0.0: 5.0, 0.5: 2.0}, (0.4, 8.0))
+    line = str(next(iter(verdict(break_down(wide)))))
+    bounds = "not identified within these bounds, 90% simulated; 2.000 s with rates as simulated"
+    assert line == f"Best: cache_rate 50% with 0.800–16.000 s of I/O per epoch ({bounds})."
+    page = Parsed(made(source_of(wide, conditions=Conditions(simulated=("bound",))))).text
+    assert "800 ms to 16 s of I/O per epoch (not identified within these bounds" in page
+
+
 @pytest.mark.parametrize(
     ("rest", "line"),
     [

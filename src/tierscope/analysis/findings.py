@@ -15,6 +15,7 @@ from tierscope.analysis.coverage import about_coverage, about_elsewhere, about_p
 from tierscope.analysis.feasible import about_feasibility
 from tierscope.analysis.goals import about_goal
 from tierscope.analysis.habits import about_habits, about_study
+from tierscope.analysis.run_command import run_command
 from tierscope.analysis.staging_costs import rates_at_best
 from tierscope.analysis.statistics import settled
 from tierscope.analysis.stragglers import about_stragglers
@@ -139,9 +140,9 @@ def _about_simulation(times: ClassTimes, breakdown: Breakdown, given: Conditions
     if shares := [about.sampled_share for about in simulated if about.sampled_share is not None]:
         findings.append(Finding("sampled_operations", {"percent": 100 * min(shares)}))
     for why in dict.fromkeys(why for about in simulated for why in about.unidentified):
-        where = [sweep_text(about.sweep) or "the study" for about in simulated if why in about.unidentified]
-        points = list(dict.fromkeys(where))
-        findings.append(Finding("not_identified", {"why": why, "points": points, "first": points[0]}))
+        sweeps = [about.sweep for about in simulated if why in about.unidentified]
+        points = list(dict.fromkeys(map(sweep_text, sweeps)))
+        findings.append(Finding("not_identified", {"why": why, "points": points, "command": run_command(sweeps[0])}))
     if given.checkpoints_left_out:
         findings.append(Finding("checkpoints_not_simulated", {}))
     if tiers := sorted({tier for about in simulated for tier in about.writes_as_reads}):
@@ -326,15 +327,12 @@ def _about_checkpoints(times: ClassTimes, breakdown: Breakdown) -> list[Finding]
     if share <= CHECKPOINT_SHARE or written is None:
         return []
     tier = written.tier
+    stood = {"where": sweep_text(point.sweep), "percent": 100 * share, "checkpoint_seconds": point.checkpoint_seconds}
+    if point.background_seconds:
+        return [Finding("checkpoint_waits", {**stood, "tier": tier})]
     here = (pl.col(name).eq_missing(value) for name, value in point.sweep.items())
     rows = times.table.filter(pl.col("class") == f"{tier.upper()}-WRITE", *here)
     epochs = counted_epochs(rows["epoch"].to_list())
     longest = rows.filter(pl.col("epoch").is_in(epochs)).group_by(times.keys).agg(pl.col("seconds").max())
-    evidence = {
-        "where": sweep_text(point.sweep),
-        "tier": tier,
-        "percent": 100 * share,
-        "checkpoint_seconds": point.checkpoint_seconds,
-        "write_seconds": _sum(longest, "seconds") / max(1, len(longest)),
-    }
-    return [Finding("checkpoint_share", evidence)]
+    write_seconds = _sum(longest, "seconds") / max(1, len(longest))
+    return [Finding("checkpoint_share", {**stood, "tier": tier, "write_seconds": write_seconds})]

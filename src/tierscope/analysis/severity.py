@@ -49,6 +49,7 @@ _NOTES = (  # how to read the numbers; nothing has to be done
 _WARNINGS = (  # the numbers may mislead, or something costs time
     *("capacity_unknown", "warm_pages", "unknown_pages", "warm_storage", "same_device", "warm_metadata", "not_evicted"),
     *("late", "straggler", "straggling_node", "overhead", "threads", "decode", "checkpoint_share"),
+    "checkpoint_waits",
     *("checkpoints_not_simulated", "writes_as_reads", "epochs_unsure", "epochs_by_opens", "mapped"),
     *("coverage_unknown", "wall_processes", "under_way", "still_running", "unemulated", "scattered", "root_tier"),
     *("other_paths", "standard_streams", "program_files", "lone_workers", "shared_files", "cut_logs", "no_names"),

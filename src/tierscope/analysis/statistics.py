@@ -10,6 +10,9 @@ T = TypeVar("T")
 ROUNDING = 1e-12  # a time that meets a goal exactly does so, in whichever order its parts are added up
 DIGITS = 12  # that two sums of the same numbers share
 SIMULATED = "90% simulated"  # of draws, not of measurements
+USABLE = (
+    2.0  # times from the low to the high end of a simulated interval: beyond that it is a pair of bounds, not an answer
+)
 FEW = 6  # below this no order statistic covers the median with 95 %
 
 
@@ -27,6 +30,11 @@ class Interval:
     def has_spread(self) -> bool:
         """Whether low and high say more than the median: a single measurement has no spread."""
         return self.n > 1 or self.kind == SIMULATED
+
+    @property
+    def is_usable(self) -> bool:
+        """A decision can be taken on the value in the middle: what was measured is what it is, what was simulated must not be anything."""
+        return self.kind != SIMULATED or self.high <= USABLE * self.low
 
     def overlaps(self, other: "Interval") -> bool:
         return self.low <= other.high and other.low <= self.high

@@ -102,6 +102,10 @@ WORDING: dict[str, tuple[str, str]] = {
         "the rest is metadata and waiting for other ranks",
         "write checkpoints less often or to a faster tier; if not yet used, try checkpoint.background and checkpoint.mode: all_ranks",
     ),
+    "checkpoint_waits": (
+        "training waits {checkpoint_seconds:time} for background checkpoints at {where} ({percent:.0f} % of the epoch): the next one is due before the last one to {tier} is done",
+        "write checkpoints less often or to a faster tier; if not yet used, try checkpoint.mode: all_ranks",
+    ),
     "checkpoints_not_simulated": (
         "checkpoints are not simulated: epoch times exclude them, and nothing else contends for their tier",
         "measure them with 'tierscope run'",
@@ -414,7 +418,7 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "not_identified": (
         "not identified at {points:, }: {why}; only the bounds of the interval are known there, not a value within it",
-        "measure {first} with 'tierscope run' and add that result to 'tierscope calibrate'; 'tierscope calibrate --for STUDY' lists the fewest points to measure",
+        "measure this point: {command}; then add its result to 'tierscope calibrate', whose --for STUDY lists the fewest points to measure",
     ),
     "upper_bound": (
         "clairvoyant with the bound method is an upper bound: files are prefetched to the near tier even if reading them directly is faster",

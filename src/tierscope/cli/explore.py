@@ -200,7 +200,7 @@ def _most(asked: _Asked, most: str) -> None:
 
         common.print_rich(LargestFedView(asked.study, fed))
     if asked.tender is not None:
-        _write_tender(asked, fed.at, fed.goal)
+        _write_tender(asked, fed.safe, fed.goal)
 
 
 def _check_tender(folder: str | None, cases: Sequence[str] = ()) -> None:

@@ -42,7 +42,10 @@ def headline(made: Reproduction) -> str:
     ]
     by_fit = f" (of them {', '.join(about)})" if about else ""
     verbs = ["holds" if len(holding) == 1 else "hold", "does not" if len(failing) == 1 else "do not"]
-    parts = [f"{len(holding)} {verbs[0]}{by_fit}", f"{len(failing)} {verbs[1]}{f' ({ids(failing)})' if failing else ''}"]
+    parts = [
+        f"{len(holding)} {verbs[0]}{by_fit}",
+        f"{len(failing)} {verbs[1]}{f' ({ids(failing)})' if failing else ''}",
+    ]
     if beside := made.with_outcome("beside"):
         parts.append(f"{len(beside)} printed beside the published figure, not judged")
     if absent := made.with_outcome("not available here"):

@@ -74,13 +74,18 @@ def with_staging(combination: Combination, without: float | None) -> Combination
 
 
 def _epoch_with(study: Study, outcome: Outcome, epoch: float, io: float, other_io: float) -> float:
-    """What becomes of the epoch with another I/O time: reading ahead hides what computing takes, else nothing is hidden."""
+    """What becomes of the epoch with another I/O time: reading ahead hides what computing takes, else nothing is hidden.
+
+    What ranks wait for beside that (servers that some of them want at once) stays. No epoch changes more than its I/O time does: were computing as much
+    slower or faster too, all of it would.
+    """
     reader, step = study.workload.reader, study.workload.train.computation_time
     ahead = bool(outcome.compute and reader.prefetch_size and reader.read_threads)
-    if not ahead:
+    if not ahead or not io:
         return max(outcome.compute, epoch + other_io - io)
-    other = max(outcome.compute, other_io + step)
-    return max(epoch, other) if other_io > io else min(epoch, other)
+    hidden, other_hidden = (max(outcome.compute, seconds + step) for seconds in (io, other_io))
+    at_least, at_most = sorted((epoch, epoch * other_io / io))
+    return max(outcome.compute, min(at_most, max(at_least, epoch + other_hidden - hidden)))
 
 
 def _held_up_by(study: Study, outcome: Outcome, io_seconds: float) -> str | None:

@@ -39,21 +39,26 @@ def load_of(
     pieces = piece_bytes(stations, reading)
     place = np.arange(len(nodes))
     files = study.workload.dataset.num_files_train
+    whole, together = study.workload.dataset.samples, _samples_together(study)
     for tier, queues in enumerate(stations.tiers if reading.pieces else ()):
         device = place // queues.nodes_per_device
         opens, reads = (np.bincount(device, nodes[:, tier, kind]) for kind in (0, 1))
         samples = reads / len(reading.pieces)
+        opened = float(opens.sum()) / max(1.0, float(samples.sum()))  # times that a sample opens its file
         if queues.metadata != NONE:
-            visits = _spread_over(opens, queues.metadata_servers, files, rng)
+            visits = _spread_over(opens, queues.metadata_servers, whole * opened, rng, together=together * opened)
             _add(ops, seconds, stations, queues.metadata, visits, 1, 0.0)
         if queues.locks != NONE:
             _add(ops, seconds, stations, queues.locks, _of_locks(opens, files), 1, 0.0)
         if queues.servers_first != NONE:
             touched = float((pieces[tier] > 0).sum())  # visits of servers for one sample
-            visits = _spread_over(samples * touched, queues.servers, files * touched, rng, bool(queues.hashed))
+            at_once = touched / max(1, int((pieces[tier] > 0).any(axis=0).sum()))  # of these, to the server of a stripe
+            visits = _spread_over(
+                samples * touched, queues.servers, whole * touched, rng, bool(queues.hashed), together * at_once
+            )
             _add(ops, seconds, stations, queues.servers_first, visits, 1, float(pieces[tier].sum()) / touched)
             if queues.open_bytes:
-                asked = _spread_over(opens, queues.servers, files, rng, bool(queues.hashed))
+                asked = _spread_over(opens, queues.servers, whole * opened, rng, bool(queues.hashed), together * opened)
                 _add(ops, seconds, stations, queues.servers_first, asked, 0, queues.open_bytes)
         for first, owner in (
             (queues.node_link, place),
@@ -124,13 +129,29 @@ def _of_locks(opens: npt.NDArray[Any], files: int) -> FloatArray:
     return visits.reshape(-1)
 
 
+def _samples_together(study: Study) -> int:
+    """Samples that chance deals out as one, for they are in one file: all of it, unless ranks stop before they have read everything in any order."""
+    in_any_order = study.workload.reader.sample_shuffle != "off"
+    if study.workload.train.total_training_steps is not None and in_any_order:
+        return 1
+    return study.workload.dataset.num_samples_per_file
+
+
 def _spread_over(
-    counts: npt.NDArray[Any], width: int, of: float, rng: np.random.Generator, hashed: bool = False
+    counts: npt.NDArray[Any],
+    width: int,
+    of: float,
+    rng: np.random.Generator,
+    hashed: bool = False,
+    together: float = 1.0,
 ) -> FloatArray:
-    """Over servers that hold equal shares of `of`: who reads all of them asks each for as many. Hashed: shares differ by chance."""
+    """Over servers that hold equal shares of `of`: who reads all of them asks each for as many. Hashed: shares differ by chance.
+
+    `together`: how many of them always go to the same server, as the requests of a file do.
+    """
     mean = counts[:, None] / width
     left = np.ones_like(mean) if hashed else np.maximum(0.0, 1 - counts[:, None] / max(of, 1.0))
-    scatter = np.sqrt(mean * (1 - 1 / width) * left)
+    scatter = np.sqrt(mean * together * (1 - 1 / width) * left)
     drawn: FloatArray = np.maximum(0.0, rng.normal(mean, scatter, (len(counts), width))).reshape(-1)
     return drawn
 

@@ -4,6 +4,7 @@ another size   files of one size were measured: how much of a read's time is its
 latency        a faster server is asked for, and much of the time was fitted as latency: a client's, which stays, or a server's
 crowd          another number of ranks than was measured, and waiting that was fitted as a queue's may be each rank's own
 at least       nobody ever waited for a station, so that nothing is known of its rate above; and at this point it makes a difference
+too wide       a figure that was assumed, or fitted badly, leaves the time here with an interval that no decision can be taken on
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,13 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tierscope.analysis.statistics import USABLE
 from tierscope.plan.reading import Reading
 from tierscope.plan.stations import stations_of
 from tierscope.predict import bound
-from tierscope.predict.outcome import Outcome
+from tierscope.predict.outcome import FloatArray, Outcome
 from tierscope.predict.rates import RATES
 from tierscope.predict.saves import SavePlan
-from tierscope.predict.spread import floor_seconds
+from tierscope.predict.spread import SHARE, floor_seconds
 from tierscope.spec.figures import number_keys, numbers
 from tierscope.spec.known import KnownSystem
 from tierscope.spec.study import Study, System, Tier
@@ -75,55 +77,108 @@ def identify(
                 f"much of {tier}'s time was fitted as latency, and whether a faster server shortens it is unknown"
             )
             ends += [share, floor(_as_fitted(study.system, known, tier)) / here]
-    open_ended = _open_ended(known, systems, floor)
-    if not open_ended and measured is not None and measured.is_other_crowd(study.system.ranks):
-        open_ended, other_ends = _crowded(study, known, reading, outcome, systems)
+    drawn = _DrawnTimes.of(systems, floor)
+    open_ended = _open_ended(known, drawn)
+    if measured is not None and measured.is_other_crowd(study.system.ranks) and outcome.copies is None:
+        crowd = _Crowd(study, known, reading, outcome)
+        open_ended, other_ends = crowd.told(open_ended, drawn.systems, measured.ranks)
         ends += other_ends
-    reasons += open_ended
+    reasons += open_ended or _too_wide(known, drawn)
     return Identified(tuple(reasons), min(ends), max(ends))
 
 
-def _open_ended(known: KnownSystem, systems: Sequence[System], floor: Callable[[System], float]) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class _DrawnTimes:
+    """What becomes of the time with each draw of the rates, in logarithms; nothing where there are too few draws to tell."""
+
+    systems: tuple[System, ...]
+    seconds: FloatArray
+
+    @classmethod
+    def of(cls, systems: Sequence[System], floor: Callable[[System], float]) -> "_DrawnTimes":
+        kept = tuple(systems) if len(systems) >= _LEAST_DRAWS else ()
+        return cls(kept, np.log([max(floor(system), 1e-12) for system in kept]))
+
+    def times(self, share: float) -> float:
+        """From the low to the high end of so much of the draws."""
+        if not len(self.seconds):
+            return 1.0
+        low, high = np.quantile(self.seconds, [(1 - share) / 2, (1 + share) / 2])
+        return float(np.exp(high - low))
+
+    def correlations(self, paths: Sequence[str]) -> dict[str, float]:
+        """How much of it goes with each of these figures, whatever the direction."""
+        values = [numbers(system) for system in self.systems]
+        shares: dict[str, float] = {}
+        for path in paths:
+            drawn = np.log([float(of_system.get(path) or 1.0) for of_system in values])
+            if drawn.std() and self.seconds.std():
+                shares[path] = abs(float(np.corrcoef(drawn, self.seconds)[0, 1]))
+        return shares
+
+
+def _open_ended(known: KnownSystem, drawn: _DrawnTimes) -> list[str]:
     """Rates that are only known to be at least something, where the draws are far apart and go with them. The interval has them already."""
-    paths = _at_least(known)
-    if not paths or len(systems) < _LEAST_DRAWS:
+    if drawn.times(0.8) < _MATTERS:
         return []
-    seconds = np.log([max(floor(system), 1e-12) for system in systems])
-    low, high = np.quantile(seconds, [0.1, 0.9])
-    if high - low < np.log(_MATTERS):
+    shares = drawn.correlations(_at_least(known))
+    return [_only_at_least(known, path) for path, share in shares.items() if share > _GOES_WITH]
+
+
+def _too_wide(known: KnownSystem, drawn: _DrawnTimes) -> list[str]:
+    """Figures that leave an interval which nobody can use: those that the time goes with, or the one that it goes with most. The interval has them already."""
+    if drawn.times(SHARE) <= USABLE:
         return []
-    values = [numbers(system) for system in systems]
-    figures = []
-    for path in paths:
-        drawn = np.log([float(of_system.get(path) or 1.0) for of_system in values])
-        if drawn.std() and abs(float(np.corrcoef(drawn, seconds)[0, 1])) > _GOES_WITH:
-            figures.append(_only_at_least(known, path))
-    return figures
+    within = [path for path, figure in known.figures.items() if figure.low is not None]
+    shares = drawn.correlations(within)
+    most = max(shares.values(), default=0.0)
+    return [_only_within(known, path) for path, share in shares.items() if share >= min(_GOES_WITH, most)]
 
 
-def _crowded(
-    study: Study, known: KnownSystem, reading: Reading, outcome: Outcome, systems: Sequence[System]
-) -> tuple[list[str], list[float]]:
-    """Another number of ranks than was measured: waiting that was fitted as a queue's may be each rank's own, and the other way round.
+@dataclass(frozen=True, slots=True)
+class _Crowd:
+    """Another number of ranks than was measured, by mean values: queues may matter where no station is the bound."""
 
-    By mean values of those draws in which a rate is lowest and highest: queues may matter where no station is the bound.
-    """
-    if outcome.copies is not None or len(systems) < _LEAST_DRAWS:
-        return [], []
+    study: Study
+    known: KnownSystem
+    reading: Reading
+    outcome: Outcome
 
-    def seconds(system: System) -> float:
-        counts = outcome.ops[:, :, :2], outcome.nbytes[:, :, :2], outcome.samples or 1
-        stations = stations_of(system, study.seed)
-        return float(bound.simulate_counts(study, stations, reading, counts, np.random.default_rng(_SEED)).io.max())
+    def told(
+        self, known_open: list[str], systems: Sequence[System], measured: Sequence[int]
+    ) -> tuple[list[str], list[float]]:
+        """Which rates are open, and what low and high may be of the time because of that; `known_open`: those that are open whatever the ranks."""
+        reasons, ends = (known_open, []) if known_open else self.waits_otherwise(systems)
+        return reasons, [*ends, self.with_own_limits(measured)] if reasons else ends
 
-    here, reasons, ends = seconds(study.system), list[str](), list[float]()
-    for path in _at_least(known) if here else ():
-        drawn = [numbers(system).get(path) or 0.0 for system in systems]
-        shares = [seconds(systems[int(place)]) / here for place in (np.argmin(drawn), np.argmax(drawn))]
-        if max(shares) > _MATTERS * min(shares):
-            reasons.append(_only_at_least(known, path))
-            ends += shares
-    return reasons, ends
+    def waits_otherwise(self, systems: Sequence[System]) -> tuple[list[str], list[float]]:
+        """Waiting that was fitted as a queue's may be each rank's own, and the other way round: draws in which a rate is lowest and highest."""
+        here, reasons, ends = self._seconds(self.study.system), list[str](), list[float]()
+        for path in _at_least(self.known) if here and systems else ():
+            drawn = [numbers(system).get(path) or 0.0 for system in systems]
+            shares = [self._seconds(systems[int(place)]) / here for place in (np.argmin(drawn), np.argmax(drawn))]
+            if max(shares) > _MATTERS * min(shares):
+                reasons.append(_only_at_least(self.known, path))
+                ends += shares
+        return reasons, ends
+
+    def with_own_limits(self, measured: Sequence[int]) -> float:
+        """The share of the time if what was fitted as a server's rate is a limit of every rank: as many times it as there are times the ranks."""
+        system = self.study.system
+        nearest = min(measured, key=lambda ranks: abs(np.log(ranks / system.ranks)))
+        factor, here = system.ranks / nearest, self._seconds(system)
+        tiers = []
+        for tier in system.tiers:
+            paths = [path.split(".") for path in _at_least(self.known)]
+            keys = [path[2] for path in paths if path[:2] == ["tiers", tier.name] and path[2] in RATES]
+            tiers.append(replace(tier, **{key: factor * rate for key in keys if (rate := getattr(tier, key))}))
+        return self._seconds(replace(system, tiers=tuple(tiers))) / here if here else 1.0
+
+    def _seconds(self, system: System) -> float:
+        counts = self.outcome.ops[:, :, :2], self.outcome.nbytes[:, :, :2], self.outcome.samples or 1
+        stations = stations_of(system, self.study.seed)
+        rng = np.random.default_rng(_SEED)
+        return float(bound.simulate_counts(self.study, stations, self.reading, counts, rng).io.max())
 
 
 def _at_least(known: KnownSystem) -> list[str]:
@@ -133,6 +188,14 @@ def _at_least(known: KnownSystem) -> list[str]:
 def _only_at_least(known: KnownSystem, path: str) -> str:
     kind = number_keys(known.system)[path].kind
     return f"{path.removeprefix('tiers.')} is only known to be at least {kind.format(float(f'{known.figures[path].low:.3g}'))}"
+
+
+def _only_within(known: KnownSystem, path: str) -> str:
+    figure, kind = known.figures[path], number_keys(known.system)[path].kind
+    if figure.high is None:
+        return _only_at_least(known, path)
+    low, high = (kind.format(type(figure.value)(float(f"{end or 0:.3g}"))) for end in (figure.low, figure.high))
+    return f"{path.removeprefix('tiers.')} is {'assumed' if figure.kind == 'assumed' else 'known'} only to within {low} to {high}"
 
 
 def _with_shorter_latencies(system: System, known: KnownSystem) -> Iterator[tuple[str, System]]:

@@ -96,6 +96,8 @@ def largest_fed_json(fed: LargestFed) -> JsonObject:
         "met_again_at": fed.again,
         "dataset_grown_from": fed.grown_from,
         "at": None if fed.at is None else combination_json(fed.at, fed.goal),
+        "sure_at": None if fed.safe is None else combination_json(fed.safe, fed.goal),
+        "unidentified": list(fed.unidentified),
         "beyond": None if fed.beyond is None else combination_json(fed.beyond, fed.goal),
         "tried": [
             {fed.key: number, **combination_json(combination, fed.goal)} for number, combination in fed.tried.items()

@@ -36,7 +36,7 @@ _BEYOND = (2,)  # times the answer: tried too
 
 @dataclass(frozen=True, slots=True)
 class LargestFed:
-    """`value`: the largest number that meets the goal, 0 where not even 1 does; `sure`: that does so at the low end of the interval too."""
+    """`value`: the largest number that meets the goal, 0 where not even 1 does; `sure`: that does so at the bad end of the interval too."""
 
     goal: Goal
     method: str
@@ -52,6 +52,20 @@ class LargestFed:
     )  # a number beyond the answer that meets the goal all the same; None: utilisation falls, as it should
     tried: dict[int, Combination] = field(default_factory=dict)
     grown_from: int | None = None  # the number from which on the dataset was taken as larger
+
+    @property
+    def safe(self) -> Combination | None:
+        """What to rely on: the largest that meets the goal at the bad end of its interval too. None: nothing does."""
+        return self.tried.get(self.sure)
+
+    @property
+    def unidentified(self) -> tuple[str, ...]:
+        """Why nobody can tell how many: what was simulated is one of many values that are as likely."""
+        option = self.at or self.beyond
+        if option is None or self.sure == self.value > 0:
+            return ()
+        may_meet = self.at is not None or self.goal.is_met(option.interval(self.goal.kind)[self.goal.kind == AU])
+        return option.unidentified if may_meet else ()
 
     @property
     def is_limited(self) -> bool:
@@ -144,7 +158,7 @@ class _Search:
 
     def is_met(self, number: int, worst: bool = False) -> bool:
         combination = self.option(number)
-        return combination.is_recommended and not (worst and combination.missing(self._goal, worst=True))
+        return combination.feasibility.is_possible and not combination.missing(self._goal, worst=worst)
 
     def _same_per_rank(self, number: int) -> Study:
         """With so many ranks, each of which reads as many samples as in the study: else every rank more would have less to read."""

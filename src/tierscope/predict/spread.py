@@ -42,7 +42,7 @@ def relative(
     `error`: of the model, where it is not the system's own.
     """
     wanted = _reads(study, stations, reading, outcome)
-    plain = outcome.load if saves is None else _without_saves(study, stations, outcome, saves)
+    plain = _read_load(study, stations, reading, outcome, saves)
     here = max(least_seconds(stations, plain), _longest(study, _alone(stations, reading), wanted))
     here += _saving(study, stations, outcome, saves)
     if not here:
@@ -85,10 +85,13 @@ def _saving(study: Study, stations: Stations, outcome: Outcome, saves: SavePlan 
     return outcome.saved.begun * save_bound(study, stations, saves).seconds
 
 
-def _without_saves(study: Study, stations: Stations, outcome: Outcome, saves: SavePlan) -> Load:
-    """What is left for stations to do; those behind training stay: they compete with reads."""
-    if outcome.saved is None or saves.background:
+def _read_load(study: Study, stations: Stations, reading: Reading, outcome: Outcome, saves: SavePlan | None) -> Load:
+    """What reads alone ask of stations, as draws do: how much of a checkpoint behind training falls into an epoch is nobody's guess."""
+    if saves is None or outcome.saved is None:
         return outcome.load
+    if saves.background:
+        ops = _reads(study, stations, reading, outcome).astype(np.float64)
+        return load_of(study, stations, reading, ops, np.random.default_rng(_SEED), outcome.copies)
     bound = save_bound(study, stations, saves)
     return Load(
         seconds=np.maximum(0.0, outcome.load.seconds - outcome.saved.begun * bound.load.seconds), ops=outcome.load.ops

@@ -7,11 +7,12 @@ from rich.text import Text
 from tierscope.analysis.breakdown import Breakdown, PointGroup, SweepPoint, measure_of
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.coverage import untiered_bytes
-from tierscope.analysis.statistics import FEW, SIMULATED
+from tierscope.analysis.statistics import FEW, SIMULATED, Interval
 from tierscope.analysis.wording import Finding
 from tierscope.analysis.worth import worth_sentence
 from tierscope.report.checkpoints import held_up_sentence
 from tierscope.report.parts import (
+    UNIDENTIFIED,
     Unit,
     basis_note,
     bottleneck_sentences,
@@ -118,11 +119,13 @@ def _headline(breakdown: Breakdown, given: Conditions, findings: Sequence[Findin
 
 def _clock_lines(best: SweepPoint) -> Iterator[Text]:
     """What the columns of it say, of the best point: they are the first to go where there is no room."""
-    if best.first_batch is None or best.au is None:
-        return
-    mean, most = (about_seconds(seconds) for seconds in best.first_batch)
+    if best.first_batch is None or best.au is None or not any(best.first_batch):
+        return  # nothing was read
+    mean, most = map(about_seconds, best.first_batch)
     slowest = "" if best.slowest_au is None else f" ({100 * best.slowest_au:.1f} % of the rank with the longest epoch)"
-    yield Text(f"AU {100 * best.au:.1f} %{slowest}; first batch after {mean} on average over ranks, {most} at most.")
+    left_out = ", checkpoints excluded" if best.checkpoint_seconds else ""
+    au = f"AU {100 * best.au:.1f} %{slowest}{left_out}"
+    yield Text(f"{au}; first batch after {mean} on average over ranks, {most} at most.")
 
 
 def _best_lines(breakdown: Breakdown, group: PointGroup) -> Iterator[Text]:
@@ -134,12 +137,7 @@ def _best_lines(breakdown: Breakdown, group: PointGroup) -> Iterator[Text]:
     io, spread, per = _io_words(breakdown, best)
     if breakdown.ranked_by == "epoch" and best.epoch is not None:
         time = Unit.of(best.epoch.median)
-        span = (
-            f"{time.span(best.epoch)}, {best.epoch.kind}, n={best.epoch.n}"
-            if best.epoch.has_spread
-            else f"n={best.epoch.n}"
-        )
-        text = f"an epoch of {time.text(best.epoch.median)} {time.name} ({span}) and {io} of I/O {per} ({spread})"
+        text = f"an epoch of {time.text(best.epoch.median)} {time.name} ({_spread(time, best.epoch)}) and {io} of I/O {per} ({spread})"
     else:
         text = f"{io} of I/O {per} ({spread})"
     yield Text(f"{'' if worth else whose}Best: {point_text(breakdown, best.sweep)} with {text}.", style="bold")
@@ -153,11 +151,17 @@ def _best_lines(breakdown: Breakdown, group: PointGroup) -> Iterator[Text]:
 
 
 def _io_words(breakdown: Breakdown, point: SweepPoint) -> tuple[str, str, str]:
-    """I/O time, spread, and what it is per."""
-    time = Unit.of(point.io.median)
-    spread = f"{time.span(point.io)}, {point.io.kind}, n={point.io.n}" if point.io.has_spread else f"n={point.io.n}"
-    per = "per epoch" if breakdown.epoch is None else f"in epoch {breakdown.epoch}"
-    return f"{time.text(point.io.median)} {time.name}", spread, per + basis_note(breakdown)
+    """I/O time, spread, and what it is per; of what nobody can tell, the bounds first."""
+    time, io = Unit.of(point.io.median), point.io
+    value = f"{time.text(io.median)} {time.name}"
+    per = ("per epoch" if breakdown.epoch is None else f"in epoch {breakdown.epoch}") + basis_note(breakdown)
+    if not io.is_usable:
+        return f"{time.span(io)} {time.name}", f"{UNIDENTIFIED}, {io.kind}; {value} with rates as simulated", per
+    return value, _spread(time, io), per
+
+
+def _spread(time: Unit, values: Interval) -> str:
+    return f"{time.span(values)}, {values.kind}, n={values.n}" if values.has_spread else f"n={values.n}"
 
 
 def _epoch_lines(breakdown: Breakdown, has_wall: bool) -> Iterator[Text]:

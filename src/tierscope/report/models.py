@@ -23,6 +23,8 @@ from tierscope.report.plans import (
     option_columns,
     price_lines,
     unidentified_lines,
+    unsolved_text,
+    within_reach,
 )
 from tierscope.spec.goal import AU, Goal
 from tierscope.units import about_seconds, counted, format_bandwidth, format_bytes, format_rate, format_seconds
@@ -222,8 +224,9 @@ def _group_lines(
     yield from unidentified_lines(group.combinations, whose)
     met = [combination for combination in group.combinations if combination.is_recommended]
     if not met:
-        yield Text(f"{whose}{_missed_sentence(group, goal)}", style="bold")
-        yield nearest_table(group, goal, width)
+        limit = exploration.max_price
+        yield Text(f"{whose}{_missed_sentence(group, goal, limit)}", style="bold")
+        yield nearest_table(group, goal, width, limit)
         instead = "would fit instead" if exploration.short_of_room else "would do better"
         yield RemediesView(group.remedies, goal, f"{whose}{'w' if whose else 'W'}hat {instead}, simulated:")
         return
@@ -245,9 +248,9 @@ def _group_lines(
         )
 
 
-def _missed_sentence(group: CombinationGroup, goal: Goal) -> str:
-    possible = [combination for combination in group.combinations if combination.feasibility.is_possible]
-    if not possible:
+def _missed_sentence(group: CombinationGroup, goal: Goal, max_price: float | None) -> str:
+    possible = within_reach(group, max_price)
+    if not any(combination.feasibility.is_possible for combination in possible):
         return f"{goal.short} cannot be met by these combinations: none fits."
     nearest = min(possible, key=lambda combination: combination.shortfall(goal))
     if maybe := [
@@ -259,7 +262,7 @@ def _missed_sentence(group: CombinationGroup, goal: Goal) -> str:
         return f"Whether {goal.short} can be met by these is not identified: {_settings(maybe[0])} may have {low} to {high}."
     shortest = "highest" if goal.kind == AU else "shortest"
     return (
-        f"{goal.short} cannot be met by these combinations: the {shortest} is {goal.shown(nearest.value(goal.kind))}, with {_settings(nearest)} "
+        f"{goal.short} cannot be met by these combinations: the {shortest} is {goal.shown(nearest.value(goal.kind))} ({unsolved_text(nearest, goal)}), with {_settings(nearest)} "
         f"at cache_rate {value_text('cache_rate', nearest.cache_rate)}; {nearest.bottleneck} is the bottleneck there."
     )
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # they come with a table library, which not every table needs
 
 _COLOURS = ("blue", "cyan", "yellow", "magenta", "green", "red")  # by class, in the order of the breakdown
 _GAP = 3  # between columns
+UNIDENTIFIED = "not identified within these bounds"  # of an interval that no decision can be taken on
 WASTED_PERCENT = 1.0  # a class that gains less, however fast, is not worth money
 
 

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tierscope.analysis.breakdown import value_text
+from tierscope.analysis.run_command import run_command
 from tierscope.predict.exploration import Combination, Remedy, SimulatedExploration
 from tierscope.predict.ranked_apart import CombinationGroup
 from tierscope.predict.searches import LargestFed
@@ -54,7 +55,12 @@ def doubt_lines(group: CombinationGroup, whose: str = "") -> Iterator[Text]:
         room = unknown.feasibility.doubt
         key = f"; set system.tiers.{room.tier}.capacity" if room else ""
         text = unknown.feasibility.text
-        yield Text(f"{whose}{text if whose else text.capitalize()}{key}.", style="bold")
+        yield Text(f"{whose}{text if whose else _as_sentence(text)}{key}.", style="bold")
+
+
+def _as_sentence(text: str) -> str:
+    """Units keep their letters."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def price_lines(exploration: SimulatedExploration) -> Iterator[Text]:
@@ -68,14 +74,16 @@ def price_lines(exploration: SimulatedExploration) -> Iterator[Text]:
         )
 
 
-def nearest_table(group: CombinationGroup, goal: Goal, width: int) -> Table:
-    """The options that fit and come nearest to a goal that nothing meets."""
-    return table(fitting(option_columns(nearest_of(group, goal), goal), width))
+def nearest_table(group: CombinationGroup, goal: Goal, width: int, max_price: float | None = None) -> Table:
+    """The options that fit, cost no more than they may and come nearest to a goal that nothing meets."""
+    shown = sorted(within_reach(group, max_price), key=lambda option: option.shortfall(goal))[:MOST_NEAREST]
+    return table(fitting(option_columns(shown, goal), width))
 
 
-def nearest_of(group: CombinationGroup, goal: Goal) -> list[Combination]:
+def within_reach(group: CombinationGroup, max_price: float | None = None) -> list[Combination]:
+    """What fits and is not too expensive; what fits, where all of that is; all, where nothing fits."""
     possible = [option for option in group.combinations if option.feasibility.is_possible] or list(group.combinations)
-    return sorted(possible, key=lambda option: option.shortfall(goal))[:MOST_NEAREST]
+    return [option for option in possible if max_price is None or (option.cost or 0.0) <= max_price] or possible
 
 
 def unidentified_lines(shown: Sequence[Combination], whose: str = "") -> Iterator[Text]:
@@ -83,9 +91,10 @@ def unidentified_lines(shown: Sequence[Combination], whose: str = "") -> Iterato
     told = [option for option in shown if option.unidentified]
     for number, why in enumerate(dict.fromkeys(why for option in told for why in option.unidentified)):
         count = f"{sum(why in option.unidentified for option in told)} of {counted(len(shown), 'option')}"
+        command = run_command({**told[0].settings, "cache_rate": told[0].cache_rate})
         todo = (
-            ". Its 90 % interval is only a pair of bounds: such an option counts only if the worse bound meets the goal. To narrow it, measure one such point "
-            "with 'tierscope run' and calibrate with it too; 'tierscope calibrate --for STUDY' lists the fewest needed"
+            f". Its 90 % interval is only a pair of bounds: such an option counts only if the worse bound meets the goal. Measure this point: {command}; "
+            "then add its result to 'tierscope calibrate', whose --for STUDY lists the fewest points to measure"
         )
         yield Text(
             f"{whose}{'not' if whose else 'Not'} identified, {count}: {why}{'' if number else todo}.", style="bold"
@@ -121,7 +130,9 @@ def result_columns(shown: Sequence[Combination], goal: Goal) -> list[Column]:
     ]
     if any(option.staging_seconds for option in shown):
         columns.append(Column("staging", [Text(_staging(option)) for option in shown], drop=1))
-    columns.append(Column("staging pays off after", [Text(pays_text(option)) for option in shown], drop=3))
+    pays = [Text(pays_text(option)) for option in shown]
+    if any(option.feasibility.tiers for option in shown):
+        columns.append(Column("staging pays off after", pays, drop=3))
     if shown[0].cost is not None:
         columns.append(Column("cost", [Text(f"{option.cost:,.6g}") for option in shown], "bold"))
     return columns
@@ -187,17 +198,17 @@ class LargestFedView:
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         fed = self.fed
         yield Text(f"{self.name}: {fed.goal.text} · simulated ({fed.method})", style="bold")
-        yield Text(_answer(fed), style="bold")
+        yield Text(_answer(fed, self.name), style="bold")
         if fed.again is not None:
             yield Text(
                 f"Results do not get worse steadily: {fed.again} meets the goal again. The answer is the largest number up to which all tried values did.",
                 style="bold",
             )
         if fed.at is not None and fed.at.feasibility.fits == UNKNOWN:
-            yield Text(f"{fed.at.feasibility.text.capitalize()}.", style="bold")
+            yield Text(f"{_as_sentence(fed.at.feasibility.text)}.", style="bold")
         shown = list(fed.tried.values())
         yield from unidentified_lines(shown)
-        yield table(fitting(option_columns(shown, fed.goal), options.max_width))
+        yield table(fitting(list(_fed_columns(shown, fed.goal)), options.max_width))
         if fed.goal.kind != AU:
             yield Text(
                 "Every rank reads as many samples as in the study: data grow with the number of ranks.", style="dim"
@@ -209,26 +220,55 @@ class LargestFedView:
             )
 
 
-def _answer(fed: LargestFed) -> str:
+def _fed_columns(shown: Sequence[Combination], goal: Goal) -> Iterator[Column]:
+    """Without the I/O time where AU is asked for: it is that of some steps, and no epoch's."""
+    for column in option_columns(shown, goal):
+        if goal.kind != AU or not (column.header.startswith("I/O") or column.header == "90 %"):
+            yield column
+
+
+def _answer(fed: LargestFed, name: str) -> str:
+    """In one sentence, for whoever reads no more: what to rely on, and what ends it."""
+    if fed.unidentified:
+        return _unidentified_answer(fed, name)
     what, goal = fed.key.replace("_", " "), fed.goal
     if fed.at is None:
-        beyond = fed.beyond
-        why = (
-            f": {beyond.feasibility.text or f'{_shown(beyond, goal)}, {beyond.bottleneck} is the bottleneck'}"
-            if beyond
-            else ""
-        )
-        return f"Not even 1 of {what} is fed{why}."
-    text = f"Largest {what}: {fed.value:,}, with {_with_interval(fed.at, goal)}"
-    sure = (
-        ""
-        if fed.sure == fed.value
-        else f"; at the low end of the interval {f'only {fed.sure:,}' if fed.sure else 'not even 1'}"
-    )
+        return f"{_not_one(fed)}."
+    safe = fed.safe
+    if safe is None:
+        text = f"No number of {what} meets the goal at the low end of its interval; {_may_do(fed, fed.at)}"
+    else:
+        text = f"Largest {what}: {fed.sure:,}, with {_with_interval(safe, goal)}"
+        text += "" if fed.sure == fed.value else f"; {_may_do(fed, fed.at)}"
     if fed.beyond is None:
-        return f"{text}{sure}. The upper limit of {fed.limit:,} ({fed.limit_why}) was reached before the goal was missed: raise it with --most {fed.key}=N, if it can be raised."
-    ends = fed.beyond.feasibility.text if fed.beyond.met else f"{_shown(fed.beyond, goal)}, {fed.beyond.bottleneck} is the bottleneck"  # fmt: skip
-    return f"{text}{sure}. Beyond: {fed.value + 1:,} has {ends}."
+        return f"{text}. The upper limit of {fed.limit:,} ({fed.limit_why}) was reached before the goal was missed: raise it with --most {fed.key}=N, if it can be raised."
+    ends = fed.beyond.feasibility.text if not fed.beyond.missing(goal) else f"{_shown(fed.beyond, goal)}, {fed.beyond.bottleneck} is the bottleneck"  # fmt: skip
+    return f"{text}. Beyond: {fed.value + 1:,} has {ends}."
+
+
+def _not_one(fed: LargestFed) -> str:
+    single = "rank per node" if fed.key == "ranks_per_node" else "node"
+    if fed.beyond is None:
+        return f"Not even 1 {single} meets the goal"
+    if fed.beyond.feasibility.text:
+        return f"Not even 1 {single} meets the goal: {fed.beyond.feasibility.text}"
+    return f"Not even 1 {single} meets the goal: it has {_with_interval(fed.beyond, fed.goal)}, {fed.beyond.bottleneck} is the bottleneck"
+
+
+def _may_do(fed: LargestFed, option: Combination) -> str:
+    return f"{fed.value:,} may do, with {_with_interval(option, fed.goal)}"
+
+
+def _unidentified_answer(fed: LargestFed, name: str) -> str:
+    """What is known for certain, and which point to measure."""
+    what, option = fed.key.replace("_", " "), fed.at or fed.beyond
+    assert option is not None
+    safe = f"{fed.sure:,} {what} are" if fed.sure else f"no number of {what} is"
+    number = max(1, fed.value)
+    return (
+        f"Not identified: {safe} certain to meet the goal. With rates as simulated, {number:,} {'does' if fed.value else 'does not'}: {_with_interval(option, fed.goal)}. "
+        f"Measure this point: {run_command({fed.key: number}, name)}; then 'tierscope calibrate' with its result. 'tierscope probe' measures the rates alone."
+    )
 
 
 def _with_interval(option: Combination, goal: Goal) -> str:

@@ -12,6 +12,7 @@ from tierscope.analysis.worth import worth_sentence
 from tierscope.predict.whatif import SHOWN_STEP, by_gain
 from tierscope.report.checkpoints import cost_sentences, held_up_sentence
 from tierscope.report.parts import (
+    UNIDENTIFIED,
     WASTED_PERCENT,
     basis_note,
     bottleneck_stretches,
@@ -26,7 +27,7 @@ from tierscope.units import about_bytes, about_seconds, counted
 
 _MOST_PARTS = 6  # with paragraphs of their own
 _FIRST = (  # without these the rest would be misread
-    *("partial", "inert_key", "running", "elsewhere", *ROOM_KINDS),
+    *("partial", "inert_key", "running", "elsewhere", "not_identified", *ROOM_KINDS),
     *("training_waits", "training_waits_little", "training_wait_unclear", "training_wait_unknown"),
 )
 
@@ -99,7 +100,13 @@ def _best(source: ReportSource, breakdown: Breakdown, group: PointGroup) -> str:
     best = group.best
     low, high = about_seconds(best.io.low), about_seconds(best.io.high)
     spread = f"{low} to {high}, {best.io.kind}, n={best.io.n}" if best.io.has_spread else f"n={best.io.n}"
-    io = f"{about_seconds(best.io.median)} of I/O per epoch{basis_note(breakdown)} ({spread})"
+    time = about_seconds(best.io.median)
+    if not best.io.is_usable:
+        time, spread = (
+            f"{low} to {high}",
+            f"{UNIDENTIFIED}, {best.io.kind}; {time} with rates as simulated",
+        )
+    io = f"{time} of I/O per epoch{basis_note(breakdown)} ({spread})"
     if not breakdown.sweep_keys:
         return f"The slowest process has {io}."
     if len(breakdown.summary) == 1:
