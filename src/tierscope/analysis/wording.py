@@ -296,7 +296,7 @@ WORDING: dict[str, tuple[str, str]] = {
         "record again with DFTRACER_INC_METADATA=1",
     ),
     "outside_epochs": (
-        "{ops:count operation} ({seconds:time}) {ops:if lies|lie} outside all epochs and {ops:if is|are} not in the table",
+        "{ops:count operation} ({seconds:time}) {ops:if lies|lie} outside all epochs and {ops:if counts|count} for no class",
         "no action needed, unless they should count: then choose another span with --epoch-span",
     ),
     "missed_by_profiler": (

@@ -111,7 +111,7 @@ def memory_columns(requirements: Requirements) -> list[Column]:
     ]
     columns.append(Column("peak", cells("peak"), "bold"))
     columns.append(
-        Column("of it", [Text(f"{100 * needs.memory.peak / room:.0f} %") for needs in requirements.batches], drop=1)
+        Column("of memory", [Text(f"{100 * needs.memory.peak / room:.0f} %") for needs in requirements.batches], drop=1)
     )
     columns.append(Column("fits", [Text("yes" if needs.fits else "no") for needs in requirements.batches]))
     if requirements.machine.l2 is not None:
@@ -165,7 +165,7 @@ def scaling_columns(requirements: Requirements) -> list[Column]:
         Column("input rate", [Text(f"{_size(point.input_rate)}/s") for point in points], drop=6),
         column("compute", "compute_seconds"),
         column("ring", "exchange_seconds"),
-        column("servers", "server_seconds", drop=4),
+        column("parameter servers", "server_seconds", drop=4),
         column("staging", "staging_seconds", drop=3),
         column("first epoch", "first_seconds", drop=5),
         column("reads (stations)", "storage_seconds", drop=2),
