@@ -247,7 +247,11 @@ CASES: dict[str, Case] = {
     ),
     "not_identified": Case(
         lambda: found(run(about=simulated(unidentified=["reads of 2 MiB"]))),
-        {"why": "reads of 2 MiB", "points": ["cache_rate 50%"], "command": "tierscope run STUDY --set cache_rate=50%"},
+        {
+            "why": "reads of 2 MiB",
+            "points": ["cache_rate 50%"],
+            "command": "tierscope run STUDY --set cache_rate=50% --out OUT",
+        },
         lambda: found(run(about=simulated())),
     ),
     "staging_pays": Case(

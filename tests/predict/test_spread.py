@@ -95,10 +95,8 @@ def test_what_lies_in_one_file_is_on_one_server(files: int, per_file: int, trans
     """Sixteen requests of a file, or eight samples, are not spread over servers each by itself: busy servers differ more than that."""
     near = tier("lfs", visible_to="node", read_ops=1e6)
     far = tier(servers=8, bandwidth=1e5)
-    ranks: dict[str, Any] = {"nodes": 4, "ranks_per_node": 15}
-    study = study_of(
-        near, far, files=files, per_file=per_file, cache_rate=0.5, record=16_000, transfer=transfer, seed=3, **ranks
-    )
+    shape: dict[str, Any] = {"nodes": 4, "ranks_per_node": 15, "files": files, "per_file": per_file}
+    study = study_of(near, far, cache_rate=0.5, record=16_000, transfer=transfer, seed=3, **shape)
     case, outcome = case_of(study), by_events(study, seed=0)
     low, high = relative(case, outcome)
     epoch = float(outcome.seconds.max())

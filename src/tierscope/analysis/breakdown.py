@@ -334,7 +334,7 @@ def background_seconds(times: ClassTimes, sweep: SweepValues) -> float | None:
 
 
 def _smallest_equal(summary: Sequence[SweepPoint], best: SweepPoint, ranked_by: str) -> SweepPoint | None:
-    if "cache_rate" not in best.sweep:
+    if "cache_rate" not in best.sweep or not measure_of(best, ranked_by).is_usable:
         return None
     others = {name: value for name, value in best.sweep.items() if name != "cache_rate"}
     equal = [

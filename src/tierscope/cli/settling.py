@@ -1,6 +1,5 @@
 """`--for STUDY` of `calibrate` and `probe`: which further measurements would settle a study."""
 
-import shlex
 from typing import TYPE_CHECKING
 
 import click
@@ -50,12 +49,13 @@ def say_settling(settling: "Settling | None", name: str | None) -> None:
     if not settling.points:
         click.echo(f"For {settling.study}: all {settling.asked} points are identified; nothing needs to be measured.")
         return
+    from tierscope.analysis.run_command import run_command  # noqa: PLC0415
+
     click.echo(
         f"For {settling.study}: {settling.open_points} of {settling.asked} points are not identified. Measure at least:"
     )
     for point in settling.points:
-        settings = " ".join(f"--set {shlex.quote(f'{key}={value}')}" for key, value in point.sweep.items())
-        click.echo(f"• tierscope run {shlex.quote(name)} --set 'sweep={{}}' {settings} --out OUT")
+        click.echo(f"• {run_command(point.sweep, name)}")
         for why in point.tells:
             click.echo(f"    {why}")
 

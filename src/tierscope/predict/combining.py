@@ -76,7 +76,7 @@ def with_staging(combination: Combination, without: float | None) -> Combination
 def _epoch_with(study: Study, outcome: Outcome, epoch: float, io: float, other_io: float) -> float:
     """What becomes of the epoch with another I/O time: reading ahead hides what computing takes, else nothing is hidden.
 
-    What ranks wait for beside that (servers that some of them want at once) stays. No epoch changes more than its I/O time does: were computing as much
+    What ranks wait for beside that (servers that some of them want at once) changes as their I/O does. No epoch changes more than its I/O time does: were computing as much
     slower or faster too, all of it would.
     """
     reader, step = study.workload.reader, study.workload.train.computation_time
@@ -84,8 +84,9 @@ def _epoch_with(study: Study, outcome: Outcome, epoch: float, io: float, other_i
     if not ahead or not io:
         return max(outcome.compute, epoch + other_io - io)
     hidden, other_hidden = (max(outcome.compute, seconds + step) for seconds in (io, other_io))
+    waited = max(0.0, epoch - hidden)
     at_least, at_most = sorted((epoch, epoch * other_io / io))
-    return max(outcome.compute, min(at_most, max(at_least, epoch + other_hidden - hidden)))
+    return max(outcome.compute, min(at_most, max(at_least, other_hidden + waited * other_io / io)))
 
 
 def _held_up_by(study: Study, outcome: Outcome, io_seconds: float) -> str | None:

@@ -267,7 +267,7 @@ def _unidentified_answer(fed: LargestFed, name: str) -> str:
     number = max(1, fed.value)
     return (
         f"Not identified: {safe} certain to meet the goal. With rates as simulated, {number:,} {'does' if fed.value else 'does not'}: {_with_interval(option, fed.goal)}. "
-        f"Measure this point: {run_command({fed.key: number}, name)}; then 'tierscope calibrate' with its result. 'tierscope probe' measures the rates alone."
+        f"Measure this point: {run_command({fed.key: number, 'cache_rate': option.cache_rate}, name)}; then 'tierscope calibrate' with its result. 'tierscope probe' measures the rates alone."
     )
 
 
