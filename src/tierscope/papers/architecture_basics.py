@@ -32,8 +32,12 @@ _SAME = 0.01  # blocks of the allocator and labels beside a formula
 def make(short: bool) -> Section:
     del short  # nothing here takes long
     rows = tuple(_table_lines())
-    table = PaperTable("A-T1", "data-sets", ("attribute", *TITLES.values()), rows, "input", "Table I as Tierscope has it")
-    printed = beside("A-T1", f"{len(rows)} attributes of {len(NAMES)} data sets", "input", "each row is judged by itself")
+    table = PaperTable(
+        "A-T1", "data-sets", ("attribute", *TITLES.values()), rows, "input", "Table I as Tierscope has it"
+    )
+    printed = beside(
+        "A-T1", f"{len(rows)} attributes of {len(NAMES)} data sets", "input", "each row is judged by itself"
+    )
     return Section((*_equations(), *_data_sets(), printed), (), (table,))
 
 
@@ -175,7 +179,9 @@ def _set_bytes(name: str) -> float:
 def _data_sets() -> list[Verdict]:
     sizes = {name: f"{_set_bytes(name) / 1e12:.2f} TB" for name in NAMES}
     printed = dict(zip(NAMES, ("5.1", "8.8", "0.150"), strict=True))
-    fits = all(Rounded.of(text).low <= _set_bytes(name) / 1e12 <= Rounded.of(text).high for name, text in printed.items())
+    fits = all(
+        Rounded.of(text).low <= _set_bytes(name) / 1e12 <= Rounded.of(text).high for name, text in printed.items()
+    )
     shapes = [network_of(name).input_shape for name in NAMES]
     targets = [data_of(name).target_bytes for name in NAMES]
     of_labels = [4 * 4, 768 * 1152 * 8, 8]
@@ -185,7 +191,7 @@ def _data_sets() -> list[Verdict]:
     tasks = network_of("cosmoflow").layers[-1].out_shape, network_of("deepcam").layers[-1].out_shape
     return [
         judge("A-T1-1", f"networks end in {tasks[0][0]} values, {tasks[1][0]} classes of each of {tasks[1][1]:,} × {tasks[1][2]:,} points, 1,000 classes", tasks == ((4,), (3, 768, 1152)) and network_of("resnet50").layers[-1].out_shape == (1000,), "input", "built from the published layers"),
-        Verdict("A-T1-2", "samples are made up, with the sizes of the published ones", "listed", "", "a name, nothing to compute"),
+        Verdict("A-T1-2", "a name, nothing to compute; samples are made up, with the sizes of the published ones", "listed"),
         judge("A-T1-3", by_network(sizes), fits, "input", "files × bytes of a file; the printed sizes do not follow from the printed files (A-C-2, A-C-3)"),
         judge("A-T1-4", by_network({name: _shape(name) for name in NAMES}), shapes == [(4, 128, 128, 128), (16, 768, 1152), (3, 469, 387)], "input", "equal for the first two; ResNet-50 takes a crop of the image (A-C-5)"),
         judge("A-T1-5", by_network({name: f"{size:,} B" for name, size in zip(NAMES, targets, strict=True)}), targets == of_labels, "input", "4 floats of 32 bits; an integer of 64 bits for each point; one such integer"),

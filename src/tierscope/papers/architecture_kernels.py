@@ -73,9 +73,17 @@ def _figure(row: MeasuredKernels) -> PaperFigure:
 
 def _table(precisions: dict[str, dict[str, MeasuredKernels]]) -> PaperTable:
     columns = ("network", "precision", "batch", "kernel calls", "utilisation, %", *(f"{10 * place} %" for place in range(10)))  # fmt: skip
-    lines = tuple(
-        (TITLES[name], precision, row.batch, row.kernels, round(100 * utilisation(row), 1), *(round(100 * spent / row.histogram.total_seconds, 1) for spent in row.histogram.seconds))
-        for precision, rows in precisions.items()
-        for name, row in rows.items()
-    )  # fmt: skip
-    return PaperTable("A-F3", "efficiency", columns, lines, "measured", "share of a step's time by efficiency, each bin by its lower edge")
+    lines: list[tuple[str | float | int, ...]] = []
+    for precision, rows in precisions.items():
+        for name, row in rows.items():
+            shares = [round(100 * spent / row.histogram.total_seconds, 1) for spent in row.histogram.seconds]
+            about = (TITLES[name], precision, row.batch, row.kernels, round(100 * utilisation(row), 1))
+            lines.append((*about, *shares))
+    return PaperTable(
+        "A-F3",
+        "efficiency",
+        columns,
+        tuple(lines),
+        "measured",
+        "share of a step's time by efficiency, each bin by its lower edge",
+    )

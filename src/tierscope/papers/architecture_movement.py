@@ -39,7 +39,7 @@ def make(short: bool) -> Section:
     panels = [_panel(name, moved) for name in NAMES]
     drawing = draw_chart("architecture-f4", "Cost of moving the bytes of a sample", caption, panels)
     figure = PaperFigure("A-F4", "f4-movement", drawing, "modelled", caption)
-    verdicts = (*_costs(), *_cosmoflow(moved), _deepcam(moved), *_resnet(moved), _band(), *_fed())
+    verdicts = (*_costs(), *_cosmoflow(moved), _deepcam(moved), *_resnet(moved), _starved(moved), _band(), *_fed())
     return Section(verdicts, (figure,), (_table(moved),))
 
 
@@ -58,11 +58,14 @@ def _panel(name: str, moved: Mapping[tuple[str, int], Movement]) -> ChartPanel:
 
 
 def _table(moved: Mapping[tuple[str, int], Movement]) -> PaperTable:
-    lines = tuple(
-        (TITLES[name], batch, *(round(1e3 * value, 4) for value in parts(of).values())) for (name, batch), of in moved.items()
-    )  # fmt: skip
+    lines: list[tuple[str | float | int, ...]] = [
+        (TITLES[name], batch, *(round(1e3 * value, 4) for value in parts(of).values()))
+        for (name, batch), of in moved.items()
+    ]
     columns = ("network", "local batch", *(f"{way}, ms" for way in _WAYS))
-    return PaperTable("A-F4", "movement", columns, lines, "modelled", f"time of a sample's bytes on each way; {_WHERE}")
+    return PaperTable(
+        "A-F4", "movement", columns, tuple(lines), "modelled", f"time of a sample's bytes on each way; {_WHERE}"
+    )
 
 
 def _costs() -> list[Verdict]:
@@ -96,7 +99,13 @@ def _deepcam(moved: Mapping[tuple[str, int], Movement]) -> Verdict:
     inside = all(of["model + activations"] > max(of["samples, PCIe"], of["all-reduce"]) for of in trained.values())
     outside = all(of["samples, NVMe"] > of["model + activations"] for of in trained.values())
     ours = "; ".join(f"batch {batch}: {', '.join(f'{way} {1e3 * cost:.3g} ms' for way, cost in of.items())}" for batch, of in trained.items())  # fmt: skip
-    return judge("A-F4-5", ours, inside and outside, "modelled", f"{_WHERE}; at batch 1, which the study does not train, all-reduce would lead")
+    return judge(
+        "A-F4-5",
+        ours,
+        inside and outside,
+        "modelled",
+        f"{_WHERE}; at batch 1, which the study does not train, all-reduce would lead",
+    )
 
 
 def _resnet(moved: Mapping[tuple[str, int], Movement]) -> list[Verdict]:
@@ -114,6 +123,20 @@ def _resnet(moved: Mapping[tuple[str, int], Movement]) -> list[Verdict]:
 def _all_reduce_leads(batch: int) -> bool:
     of = moved_at("resnet50", batch, NODES)
     return seconds(of.allreduce) > of.memory
+
+
+def _starved(moved: Mapping[tuple[str, int], Movement]) -> Verdict:
+    """Whether each way takes longer than model and activations, for both scientific networks at their largest batch."""
+    times = {}
+    for name in NAMES[:2]:
+        of = moved[name, max(BATCHES[name])]
+        ways = {"PCIe": of.samples_dram, "NVMe": of.samples_nvme, "Lustre": of.samples_pfs}
+        times[name] = {way: seconds(cost) / of.memory for way, cost in ways.items()}
+    slow = {way: all(times[name][way] > 1 for name in times) for way in ("PCIe", "NVMe", "Lustre")}
+    ours = by_network(
+        {name: ", ".join(f"{way} {value:.2g}×" for way, value in of.items()) for name, of in times.items()}
+    )
+    return judge("A-I-2", f"time of a sample over that of model + activations: {ours}", all(slow.values()), "modelled", f"{_WHERE}; Lustre's rate for a node is fitted (A-F8-1); it holds for {' and '.join(way for way, is_slow in slow.items() if is_slow)}, not for {', '.join(way for way, is_slow in slow.items() if not is_slow) or 'none'}")  # fmt: skip
 
 
 def _band() -> Verdict:

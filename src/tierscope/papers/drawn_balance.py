@@ -7,7 +7,6 @@ from tierscope.papers.charts import TOTAL
 from tierscope.report.drawn.logs import LabelRoom, LogAxis, bytes_word, draw_log_x, draw_log_y, short_word
 from tierscope.report.svg import HEIGHT, WIDTH, Canvas, Frame, Legend, LegendEntry, Sample, text_width
 
-
 _ALONG = (0.85, 0.7, 0.55, 0.4, 0.25)  # of a line: where its words may be
 
 
@@ -45,7 +44,9 @@ def draw_balance(
         tip = f"{point.network}, {point.what}: {point.operations / point.nbytes:,.3g} FLOP/B"
         _draw_mark(canvas, point, (along(point.nbytes), up(point.operations)), tip)
     for words, (start, end) in ends.items():
-        places = [(x + part * (to_x - x), y + part * (to_y - y)) for part in _ALONG for (x, y), (to_x, to_y) in [(start, end)]]
+        places = [
+            (x + part * (to_x - x), y + part * (to_y - y)) for part in _ALONG for (x, y), (to_x, to_y) in [(start, end)]
+        ]
         sides = [(x - text_width(words) - 10, y) for x, y in places] + [(x + 10, y + 20) for x, y in places]
         room.put(canvas, words, sides)
     legend.draw(canvas)

@@ -18,7 +18,11 @@ from tierscope.papers.measured_similarity import MissingMeasurement
 
 FOLDER = Path(__file__).resolve().parents[3] / "validation" / "h200"
 _FIX = "make it again with 'python validation/measure_h200.py'"
-BATCHES = {"cosmoflow": (1, 4, 8), "deepcam": (1, 2, 4), "resnet50": (16, 64, 128)}  # that rows of the study are compared with
+BATCHES = {
+    "cosmoflow": (1, 4, 8),
+    "deepcam": (1, 2, 4),
+    "resnet50": (16, 64, 128),
+}  # that rows of the study are compared with
 Seconds = Annotated[float, Meta(ge=0, le=1e6)]
 Positive = Annotated[float, Meta(gt=0, le=1e18)]
 Count = Annotated[int, Meta(ge=1, le=10**15)]
@@ -78,7 +82,7 @@ class KernelsFile(Struct, frozen=True):
     rows: tuple[MeasuredKernels, ...]
 
 
-class TrainingPoint(Struct, frozen=True):
+class MeasuredRate(Struct, frozen=True):
     """`data`: where samples came from: tiers, memory, or made on the device. `utilisation`: share of the time in which the device computed."""
 
     data: str
@@ -94,9 +98,9 @@ class TrainingPoint(Struct, frozen=True):
 
 class TrainingStudy(Struct, frozen=True):
     network: str
-    points: tuple[TrainingPoint, ...]
+    points: tuple[MeasuredRate, ...]
 
-    def of(self, data: str) -> TrainingPoint:
+    def of(self, data: str) -> MeasuredRate:
         return next(point for point in self.points if point.data == data)
 
 
@@ -141,7 +145,9 @@ def measured_h200(folder: Path = FOLDER) -> MeasuredH200 | MissingMeasurement:
     except FileNotFoundError:
         return MissingMeasurement("validation/h200 is part of a clone, not of the installed package")
     lacking = [name for name, batches in BATCHES.items() if not _is_whole(measured, name, batches)]
-    return MissingMeasurement(f"validation/h200 lacks steps or training of {', '.join(lacking)}") if lacking else measured
+    return (
+        MissingMeasurement(f"validation/h200 lacks steps or training of {', '.join(lacking)}") if lacking else measured
+    )
 
 
 def _is_whole(measured: MeasuredH200, name: str, batches: tuple[int, ...]) -> bool:
