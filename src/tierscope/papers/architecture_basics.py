@@ -59,7 +59,7 @@ def _memory() -> Verdict:
     worst = max(map(abs, off.values()))
     return judge(
         "A-E-1",
-        f"a sample more in the batch takes 2·(I + A) bytes more: {by_network({name: f'{value:+.1%}' for name, value in off.items()})}",
+        f"a sample more in the batch takes 2·(I + A) bytes more: off by {by_network({name: f'{abs(value):.1%}' for name, value in off.items()})}",
         worst <= _SAME,
         "modelled",
         "A as autograd keeps it, with indices of pools; the constant part is larger here than 2·P: 32-bit weights, their gradients and what libraries take",

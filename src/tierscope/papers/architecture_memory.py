@@ -45,7 +45,7 @@ def section(measured: MeasuredH200 | MissingMeasurement) -> Section:
     known = None if isinstance(measured, MissingMeasurement) else measured
     figure = _figure(known)
     verdicts = [
-        beside("A-F1", "three panels, from the layers", "modelled", "points are not published; TensorBoard's peaks are a V100's, measured marks one H200's"),
+        beside("A-F1", "three panels, from the layers", "modelled", "points are not published; marks are peaks of one H200, TensorBoard's were those of a V100"),
         *_parts(),
         _kept(known),
         _exhausted(),

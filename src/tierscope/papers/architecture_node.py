@@ -182,6 +182,6 @@ def _without() -> list[Verdict]:
     no_work = "Tierscope's samples are made up and need no preprocessing, so its share was not measured"
     return [
         absent("A-F5-5", no_work),
-        absent("A-F6-4", f"{no_work}; JPEG files are read, not decoded and augmented as for ImageNet"),
+        absent("A-F6-4", no_work),
         absent("A-F7-3", "training with batch 4 was not measured on the H200; at batch 2: A-F7-2"),
     ]
