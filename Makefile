@@ -52,7 +52,7 @@ validate-short: $(STAMPS)-dev  ## the same with a few points of each, for CI
 
 # docs/papers is made by the whole form only. The short one is for CI: every judged row must get a verdict, whichever it is.
 papers: $(STAMPS)-dev  ## the published studies reproduced row by row: build/papers and docs/papers; SHORT=1: fewer seeds, build/papers only
-	$(foreach study,hierarchy dlio,$(BIN)/tierscope reproduce $(study) --out build/papers/$(study) $(if $(SHORT),--short) &&) true
+	$(foreach study,hierarchy dlio architecture,$(BIN)/tierscope reproduce $(study) --out build/papers/$(study) $(if $(SHORT),--short) &&) true
 	$(if $(SHORT),,$(BIN)/python -m tools.docs.papers)
 
 papers-measured: $(STAMPS)-darshan $(VENV)-similarity/.stamp $(VENV)-torch/.stamp  ## rows that need DLIO itself, torch or real tiers, measured again into dated files of validation/measured

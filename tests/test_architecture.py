@@ -71,6 +71,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "storage",
         "analysis",
         "predict",
+        "arch",
         "measure",
         "tuning",
         "report",

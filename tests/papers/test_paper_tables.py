@@ -5,7 +5,9 @@ import pytest
 from tierscope.papers.rows import JUDGED, rows_of
 
 
-@pytest.mark.parametrize(("study", "rows", "artefacts"), [("hierarchy", 85, 4), ("dlio", 140, 15)])
+@pytest.mark.parametrize(
+    ("study", "rows", "artefacts"), [("hierarchy", 85, 4), ("dlio", 140, 15), ("architecture", 151, 11)]
+)
 def test_published_rows_are_complete(study: str, rows: int, artefacts: int) -> None:
     known = rows_of(study)
     assert len(known) == rows + artefacts

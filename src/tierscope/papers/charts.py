@@ -1,8 +1,9 @@
 """Lines over a swept value, in panels side by side: what most published figures are."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tierscope.report.drawn.logs import LogAxis, LogScale, draw_log_y
 from tierscope.report.drawn.looks import MARKS_FROM
 from tierscope.report.svg import (
     SAMPLE,
@@ -51,10 +52,12 @@ class ChartPanel:
     lines: tuple[Line, ...]
     mark_at: tuple[float, str] | None = None
     level: float | None = None  # a goal, as a dashed line
+    word: Callable[[float], str] | None = None  # of a tick on an axis of powers; None: the axis is linear, from zero
+    base: int = 10  # of these powers
 
 
 def draw_chart(name: str, title: str, caption: str, panels: Sequence[ChartPanel]) -> str:
-    """Each panel has its own scale, from zero; the legend is that of all."""
+    """Each panel has its own scale, from zero or of powers; the legend is that of all."""
     columns = min(_COLUMNS, len(panels))
     width = columns * PANEL.width
     legend = Legend(_entries(panels), width)
@@ -85,15 +88,8 @@ def _sample(line: Line) -> Sample:
 
 
 def _draw(canvas: Canvas, panel: ChartPanel) -> None:
-    known = [value for line in panel.lines for value in line.values if value is not None]
-    top = 1.05 * max([*known, panel.level or 0.0, 1e-12])
-    ticks = [(tick, f"{tick:.6g}") for tick in nice_ticks(top)]
-    frame = Frame(
-        42 + max(text_width(text) for _, text in ticks), _HEAD, canvas.size.width - 24, canvas.size.height - 58
-    )
-    scale = Scale(0.0, top, frame.bottom, frame.top)
+    frame, scale = _draw_upward(canvas, panel)
     canvas.text((frame.left + frame.right) / 2, 20, panel.title, "heading middle")
-    draw_y_axis(canvas, frame, [(scale(tick), text) for tick, text in ticks], panel.y_title)
     axis = SweptAxis.of(panel.key, panel.places, frame.left, frame.right, panel.key == "cache_rate")
     draw_x_axis(canvas, frame, axis, panel.x_title)
     if panel.level is not None:
@@ -108,7 +104,22 @@ def _draw(canvas: Canvas, panel: ChartPanel) -> None:
         _draw_line(canvas, panel, line, axis, scale)
 
 
-def _draw_line(canvas: Canvas, panel: ChartPanel, line: Line, axis: SweptAxis, scale: Scale) -> None:
+def _draw_upward(canvas: Canvas, panel: ChartPanel) -> tuple[Frame, Scale | LogScale]:
+    known = [value for line in panel.lines for value in line.values if value is not None]
+    right, bottom = canvas.size.width - 24, canvas.size.height - 58
+    if panel.word is not None:
+        axis = LogAxis.over(known, panel.y_title, panel.word, panel.base)
+        frame = Frame(axis.room(), _HEAD, right, bottom)
+        return frame, draw_log_y(canvas, frame, axis)
+    top = 1.05 * max([*known, panel.level or 0.0, 1e-12])
+    ticks = [(tick, f"{tick:.6g}") for tick in nice_ticks(top)]
+    frame = Frame(42 + max(text_width(text) for _, text in ticks), _HEAD, right, bottom)
+    scale = Scale(0.0, top, frame.bottom, frame.top)
+    draw_y_axis(canvas, frame, [(scale(tick), text) for tick, text in ticks], panel.y_title)
+    return frame, scale
+
+
+def _draw_line(canvas: Canvas, panel: ChartPanel, line: Line, axis: SweptAxis, scale: Scale | LogScale) -> None:
     spots = [
         (place, scale(value), at, value)
         for place, at, value in zip(axis.places, panel.places, line.values, strict=True)
@@ -118,5 +129,6 @@ def _draw_line(canvas: Canvas, panel: ChartPanel, line: Line, axis: SweptAxis, s
         canvas.path([(x, y) for x, y, _, _ in spots], f"curve {_css(line)}")
     if axis.pitch >= MARKS_FROM:
         for x, y, at, value in spots:
-            tip = f"{label(panel.key, at)}, {line.name}: {value:.3g}"
+            shown = panel.word(value) if panel.word else f"{value:.3g}"
+            tip = f"{label(panel.key, at)}, {line.name}: {shown}"
             canvas.marker(line.shape, (x, y), 5.0 if line.is_hollow else 3.4, f"mark {_css(line)}", tip)

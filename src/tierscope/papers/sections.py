@@ -94,6 +94,40 @@ STUDIES: Mapping[str, PaperStudy] = {
                 SectionEntry("dlio_applied", _rows_of_figures(13)),
             ),
         ),
+        PaperStudy(
+            "architecture",
+            "A",
+            "Architecture study",
+            "Ibrahim et al., PMBS 2021",
+            "Cori GPU, 1 to 64 V100",
+            (
+                SectionEntry("architecture_basics", ("A-E-*", "A-T1", "A-T1-*")),
+                SectionEntry("architecture_memory", ("A-F1", "A-F1-*", "A-D-1", "A-D-6")),
+                SectionEntry(
+                    "architecture_intensity",
+                    ("A-T2", "A-T2-*", "A-F2", "A-F2-*", *_numbered("A-X", 1, 2, 3), *_numbered("A-D", 7, 8, 9)),
+                ),
+                SectionEntry("architecture_kernels", ("A-F3", "A-F3-*")),
+                SectionEntry("architecture_movement", ("A-F4", "A-F4-*", "A-X-4", "A-D-3", "A-D-4", "A-I-2")),
+                SectionEntry(
+                    "architecture_node",
+                    (
+                        *("A-F5", "A-F6", "A-F7", "A-F6-*", "A-D-10"),
+                        *_numbered("A-F5", 1, 2, 5),
+                        *_numbered("A-F7", 1, 2, 3, 4),
+                    ),
+                ),
+                SectionEntry("architecture_waits", ("A-F5-6", "A-F7-5")),
+                SectionEntry(
+                    "architecture_scaling",
+                    (
+                        *("A-F8", "A-F8-*", "A-F9", "A-F9-*", "A-F5-3", "A-F5-4", "A-F7-6", "A-X-5"),
+                        *("A-D-2", "A-D-5", "A-I-3"),
+                    ),
+                ),
+                SectionEntry("architecture_open", ("A-D-11", "A-D-12", "A-I-5", "A-W-*")),
+            ),
+        ),
     )
 }
 
@@ -102,6 +136,8 @@ FOLLOWS: Mapping[str, tuple[str, ...]] = {
     "D-I-1": ("D-F11-7",),  # the only 6.7× that a figure shows (D-C-5)
     "D-I-2": ("D-F11-4", "D-F12-2"),
     "D-I-3": ("D-F15-1", "D-F15-2"),
+    "A-I-1": ("A-F1-2", "A-F1-4"),
+    "A-I-4": ("A-F2-5", "A-X-1"),
 }
 
 

@@ -10,7 +10,7 @@ Outcome = Literal[
     "not available here",
     "listed",  # setup, left open, quoted, ambiguous
 ]
-Source = Literal["arithmetic", "input", "measured", "emulated", "simulated", "fitted", "predicted", ""]
+Source = Literal["arithmetic", "modelled", "input", "measured", "emulated", "simulated", "fitted", "predicted", ""]
 
 RATIO_OFF, POINTS_OFF = 0.10, 3.0  # of a published ratio; or percentage points
 
