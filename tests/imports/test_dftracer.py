@@ -577,7 +577,7 @@ def test_paths_that_cannot_be_read_are_errors(tmp_path: Path) -> None:
         (str(tmp_path), r"is a directory; name.*\*\.pfw"),
         (str(tmp_path / "gone"), "No such file"),
         ("/dev/null", "is not a regular file but a device"),
-        ("a\0b", "is not a valid file name"),
+        ("a\0b", "is not a name that a file can have"),
     ]:
         with pytest.raises(UserError, match=said):
             import_traces([path], RULES, ANY)
