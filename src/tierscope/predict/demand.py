@@ -72,8 +72,10 @@ class _Load:
         self.ops = np.zeros(stations.count, np.int64)
 
     def _add(self, numbers: Counts, per_visit: int, nbytes: float, writes: bool = False) -> None:
+        self._add_visits(np.bincount(numbers, minlength=self._stations.count), per_visit, nbytes, writes)
+
+    def _add_visits(self, visits: Counts, per_visit: int, nbytes: float, writes: bool) -> None:
         per_op, per_byte = self._stations.rates(writes)
-        visits = np.bincount(numbers, minlength=self._stations.count)
         self.ops += visits * per_visit
         self.seconds += visits * (per_visit * per_op + nbytes * per_byte)
 
@@ -102,12 +104,12 @@ class _Load:
         """Bytes by (piece, stripe); `times`: operations of all of them together, else one for each piece; `first`: stripe of each sample."""
         queues = self._stations.tiers[tier]
         if queues.servers_first != NONE:
+            owners = _OwnersOfStripes(queues, node, file, first)
             for stripe in range(queues.stripe_count):
                 parts = pieces[:, stripe]
                 visits = times or int((parts > 0).sum())
-                owner = _owners(queues, node, file, (first + stripe) % queues.stripe_count)
                 if visits and (not stripe or parts.any()):
-                    self._add(queues.servers_first + owner, visits, float(parts.sum()), writes)
+                    self._add_visits(owners.visits(stripe, self._stations.count), visits, float(parts.sum()), writes)
         for link, place in links_of(queues, node):
             self._add(link + place, times or len(pieces), float(pieces.sum()), writes)
 
@@ -129,6 +131,28 @@ def _owners(queues: TierQueues, node: Counts, file: Counts, stripe: Counts | int
     place = mixed(file) if queues.hashed else file
     owners: Counts = node // queues.nodes_per_device * queues.servers + (place + stripe) % queues.servers
     return owners
+
+
+class _OwnersOfStripes:
+    """How many samples have a stripe on each server. Files are looked at once: the next stripe is on the next server of the same device."""
+
+    def __init__(self, queues: TierQueues, node: Counts, file: Counts, first: Counts | int) -> None:
+        self._queues = queues
+        owners = _owners(queues, node, file, 0)
+        devices = int(owners.max(initial=0)) // queues.servers + 1
+        kinds = 1 if isinstance(first, int) else queues.stripe_count
+        self._first = first if isinstance(first, int) else 0
+        start = 0 if isinstance(first, int) else first % queues.stripe_count
+        counted = np.bincount(start * (devices * queues.servers) + owners, minlength=kinds * devices * queues.servers)
+        self._counts = counted.reshape(kinds, devices, queues.servers)  # by the sample's first stripe
+
+    def visits(self, stripe: int, stations: int) -> Counts:
+        queues = self._queues
+        visits = np.zeros(stations, np.int64)
+        here = visits[queues.servers_first : queues.servers_first + self._counts[0].size]
+        for start, counts in enumerate(self._counts, self._first):
+            here += np.roll(counts, (start + stripe) % queues.stripe_count, axis=1).reshape(-1)
+        return visits
 
 
 def links_of(queues: TierQueues, node: Counts) -> list[tuple[int, Counts]]:
