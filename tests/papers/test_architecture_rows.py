@@ -20,6 +20,7 @@ from tierscope.papers import (
     architecture_scaling,
     architecture_waits,
 )
+from tierscope.papers.architecture_model import moved, operations
 from tierscope.papers.architecture_printed import PRINTED, PrintedNetwork, Rounded
 from tierscope.papers.drawn_balance import BalancePoint, draw_balance
 from tierscope.papers.measured_h200 import FOLDER, MeasuredH200, measured_h200
@@ -130,7 +131,7 @@ def test_measured_rows_carry_their_day() -> None:
 def copied(tmp_path: Path) -> Path:
     folder = tmp_path / "h200"
     folder.mkdir()
-    for name in ("steps.json", "kernels.json", "training.json"):
+    for name in ("steps.json", "kernels.json", "training.json", "counters.json"):
         shutil.copyfile(FOLDER / name, folder / name)
     return folder
 
@@ -152,7 +153,7 @@ def test_a_measurement_without_a_network_is_missing(tmp_path: Path) -> None:
     (folder / "steps.json").write_text(json.dumps(document))
     missing = measured_h200(folder)
     assert isinstance(missing, MissingMeasurement)
-    assert missing.reason == "validation/h200 lacks steps or training of deepcam"
+    assert missing.reason == "validation/h200 lacks steps, counters or training of deepcam"
 
 
 def test_efficiencies_are_judged_by_the_time_in_their_bins(tmp_path: Path) -> None:
@@ -164,6 +165,29 @@ def test_efficiencies_are_judged_by_the_time_in_their_bins(tmp_path: Path) -> No
     judged = outcomes(architecture_kernels.section(measured_h200(folder)))
     assert judged["A-F3-1"] == judged["A-F3-4"] == "holds"
     assert judged["A-F3-2"] == judged["A-F3-3"] == "does not hold"
+
+
+def test_what_was_counted_over_the_model_decides(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    document = json.loads((folder / "counters.json").read_text())
+    for row in document["rows"]:
+        row["fp32_flops"], row["fp16_flops"], row["tensor_flops"] = (
+            0.0,
+            0.0,
+            {"bf16": 2.0 * row["batch"] * operations(row["network"])},
+        )
+        row["dram_bytes"] = (10.0 if row["network"] == "resnet50" else 2.0) * row["batch"] * moved(row["network"])
+    (folder / "counters.json").write_text(json.dumps(document))
+    judged = outcomes(architecture_intensity.section(measured_h200(folder)))
+    assert judged["A-F2-2"] == judged["A-F2-3"] == "holds"
+    shipped = outcomes(architecture_intensity.section(measured_h200()))
+    assert shipped["A-F2-2"] == shipped["A-F2-3"] == "does not hold"
+
+
+def test_the_counters_count_a_product_of_known_size() -> None:
+    """What is shipped was counted by counters that count a matrix product to the last operation."""
+    for product in json.loads((FOLDER / "counters.json").read_text())["products"]:
+        assert sum(product["counted"]["tensor_flops"].values()) == product["flops"]
 
 
 def test_staging_gains_nothing_where_the_share_fits_memory() -> None:

@@ -1,7 +1,4 @@
-"""Operations and bytes of a sample (Table II, A-F2): modelled from the layers, beside what the study counted on a V100, and arithmetic on what it printed.
-
-Bytes and operations were not counted on the H200: its file has each kernel's efficiency only. Where a row needs counts, it says so.
-"""
+"""Operations and bytes of a sample (Table II, A-F2): modelled from the layers and counted on an H200, beside what the study counted on a V100, and arithmetic on what it printed."""
 
 from collections.abc import Mapping
 
@@ -30,7 +27,7 @@ from tierscope.papers.section import PaperFigure, PaperTable, Section
 from tierscope.papers.verdict import Verdict, ratio_agrees
 
 _THOUSAND = 1000.0  # between the printed GiF and MiB (A-C-6)
-_NOT_COUNTED = "not counted on the H200: its file has kernels' efficiencies only"
+_NOT_COUNTED = "counts of an H200 are in validation/h200, which is part of a clone"
 _TILE = 8  # channels that 16-bit matrix units take at once
 
 
@@ -62,11 +59,17 @@ def padded_gif(name: str) -> float:
     return sum(flops * times for flops, times in zip(whole, tiled, strict=True)) / GIB
 
 
-def _sustained(measured: MeasuredH200, name: str) -> tuple[int, float]:
-    """Batch, and bytes per second: modelled bytes over the median step of the largest batch that was measured."""
-    steps = measured.steps(name)
-    batch = max(steps)
-    return batch, moved(name) / steps[batch].per_sample
+def _counted_gif(measured: MeasuredH200) -> dict[str, float]:
+    return {name: measured.counted(name).flops_per_sample / GIB for name in NAMES}
+
+
+def _counted_gib(measured: MeasuredH200) -> dict[str, float]:
+    return {name: measured.counted(name).bytes_per_sample / GIB for name in NAMES}
+
+
+def _counted_where(measured: MeasuredH200) -> str:
+    batches = by_network({name: str(measured.counted(name).batch) for name in NAMES})
+    return f"hardware counters of one step on one H200, 16-bit (AMP), batches {batches}"
 
 
 # Table II
@@ -86,23 +89,38 @@ def _table_rows(measured: MeasuredH200 | None) -> list[Verdict]:
     padded = {name: padded_gif(name) for name in NAMES}
     modelled = {name: moved(name) / GIB for name in NAMES}
     return [
-        beside("A-T2", f"modelled, measured and published for {len(NAMES)} networks", "modelled", f"a table below; {_NOT_COUNTED}"),
+        beside("A-T2", f"modelled, counted and published for {len(NAMES)} networks", "modelled", "a table below"),
         judge("A-T2-1", f"TiB: {_texts(sets, '.3g')}", fits, "input", "files × bytes of a file; the printed sizes do not follow from the printed files (A-C-2, A-C-3, A-C-4)"),
         judge("A-T2-2", f"MiB: {_texts(samples, '.3g')}", same, "modelled", "elements of the network's input × 2 bytes (CosmoFlow, DeepCAM) or 1 byte (ResNet-50, A-C-5)"),
-        beside("A-T2-3", f"GiF: {_texts({name: _gif(name) for name in NAMES}, ',.4g')}, off by {by_network({name: f'{value:+.0f} %' for name, value in off.items()})}", "modelled", f"2 for each multiply-add of convolutions and linear layers; with the sample's channels padded to {_TILE}: {_texts(padded, ',.4g')}; {_NOT_COUNTED}"),
+        _operations_row(measured, f"modelled, 2 for each multiply-add of convolutions and linear layers: {_texts({name: _gif(name) for name in NAMES}, ',.4g')}, off by {by_network({name: f'{value:+.0f} %' for name, value in off.items()})}; with the sample's channels padded to {_TILE}: {_texts(padded, ',.4g')}"),
         judge("A-T2-4", f"GiB: {_texts(limits, '.3g')}", agrees, "modelled", "twice what autograd keeps in 16 bits; which rules would give the printed figures: A-F1-3"),
-        beside("A-T2-5", f"GiB: {_texts(modelled, '.3g')}", "modelled", f"every layer reads its input and writes its output once, normalisations read twice; {_NOT_COUNTED}"),
+        _bytes_row(measured, f"modelled, every layer reads its input and writes its output once, normalisations read twice: {_texts(modelled, '.3g')}"),
         _sustained_row("A-T2-9", measured),
     ]  # fmt: skip
+
+
+def _operations_row(measured: MeasuredH200 | None, modelled: str) -> Verdict:
+    if measured is None:
+        return beside("A-T2-3", f"GiF: {modelled}", "modelled", _NOT_COUNTED)
+    ours, where = _texts(_counted_gif(measured), ",.4g"), _counted_where(measured)
+    return beside("A-T2-3", f"GiF: {ours}", "measured", f"{where}; {modelled}", measured.counters_file.origin.day)
+
+
+def _bytes_row(measured: MeasuredH200 | None, modelled: str) -> Verdict:
+    if measured is None:
+        return beside("A-T2-5", f"GiB: {modelled}", "modelled", _NOT_COUNTED)
+    ours, where = _texts(_counted_gib(measured), ".3g"), _counted_where(measured)
+    why = f"{where}, whose 50 MB of L2 serve more than a V100's 6; {modelled}"
+    return beside("A-T2-5", f"GiB: {ours}", "measured", why, measured.counters_file.origin.day)
 
 
 def _sustained_row(row_id: str, measured: MeasuredH200 | None) -> Verdict:
     if measured is None:
         return absent(row_id, "needs validation/h200, which is part of a clone")
-    rates = {name: _sustained(measured, name) for name in NAMES}
-    ours = by_network({name: f"{rate / 1e9:,.0f} GB/s (batch {batch})" for name, (batch, rate) in rates.items()})
-    why = f"modelled bytes over measured steps of one H200 (4,163 GB/s measured ceiling), so a lower bound; {_NOT_COUNTED}"
-    return beside(row_id, ours, "measured", why, measured.steps_file.origin.day)
+    rates = {name: measured.counted(name).dram_bytes / measured.counted(name).seconds for name in NAMES}
+    ours = by_network({name: f"{rate / 1e9:,.0f} GB/s" for name, rate in rates.items()})
+    why = f"{_counted_where(measured)}: bytes over the time of kernels; 4,163 GB/s was the measured ceiling"
+    return beside(row_id, ours, "measured", why, measured.counters_file.origin.day)
 
 
 def _recomputed() -> list[Verdict]:
@@ -141,23 +159,34 @@ def _derived() -> list[Verdict]:
 
 
 def _table(measured: MeasuredH200 | None) -> PaperTable:
-    """Modelled, measured and published in one: a line for each quantity and network."""
+    """Modelled, counted and published in one: a line for each quantity and network."""
     lines: list[tuple[str | float | int, ...]] = []
     for name in NAMES:
-        printed = PRINTED[name]
-        intensity = operations(name) / moved(name)
-        rate = "not measured" if measured is None else f"{_sustained(measured, name)[1] / 1e9:,.0f} (modelled bytes)"
-        for what, ours, counted, theirs in (
-            ("operations, GiF", f"{_gif(name):,.4g}", "not counted", printed.operations),
-            ("HBM bytes, limit, GiB", f"{2 * kept(name) / GIB:.3g}", "–", printed.limit),
-            ("HBM bytes, GiB", f"{moved(name) / GIB:.3g}", "not counted", printed.moved),
-            ("FLOP per HBM byte", f"{intensity:.3g}", "not counted", printed.per_moved_byte),
-            ("reuse: HBM bytes ÷ kept", f"{moved(name) / kept(name):.1f}", "not counted", f"{float(printed.moved) / float(printed.kept):.1f}"),
-            ("sustained HBM bandwidth, GB/s", "–", rate, printed.sustained),
+        printed, counted = PRINTED[name], _counted_texts(measured, name)
+        for what, ours, theirs in (
+            ("operations, GiF", f"{_gif(name):,.4g}", printed.operations),
+            ("HBM bytes, limit, GiB", f"{2 * kept(name) / GIB:.3g}", printed.limit),
+            ("HBM bytes, GiB", f"{moved(name) / GIB:.3g}", printed.moved),
+            ("FLOP per HBM byte", f"{operations(name) / moved(name):.3g}", printed.per_moved_byte),
+            ("reuse: HBM bytes ÷ kept", f"{moved(name) / kept(name):.1f}", f"{float(printed.moved) / float(printed.kept):.1f}"),
+            ("sustained HBM bandwidth, GB/s", "–", printed.sustained),
         ):  # fmt: skip
-            lines.append((TITLES[name], what, ours, counted, theirs))
-    columns = ("network", "per sample", "modelled", "measured on one H200", "published, V100")
-    return PaperTable("A-T2", "characteristics", columns, tuple(lines), "modelled", "characteristics of a sample, modelled, measured and published")  # fmt: skip
+            lines.append((TITLES[name], what, ours, counted.get(what, "–"), theirs))
+    columns = ("network", "per sample", "modelled", "counted on one H200", "published, V100")
+    return PaperTable("A-T2", "characteristics", columns, tuple(lines), "modelled", "characteristics of a sample, modelled, counted and published")  # fmt: skip
+
+
+def _counted_texts(measured: MeasuredH200 | None, name: str) -> dict[str, str]:
+    if measured is None:
+        return {}
+    step = measured.counted(name)
+    return {
+        "operations, GiF": f"{step.flops_per_sample / GIB:,.4g}",
+        "HBM bytes, GiB": f"{step.bytes_per_sample / GIB:.3g}",
+        "FLOP per HBM byte": f"{step.flops_per_sample / step.bytes_per_sample:.3g}",
+        "reuse: HBM bytes ÷ kept": f"{step.bytes_per_sample / kept(name):.1f}",
+        "sustained HBM bandwidth, GB/s": f"{step.dram_bytes / step.seconds / 1e9:,.0f}",
+    }
 
 
 # Figure 2
@@ -194,18 +223,30 @@ def _figure_rows(measured: MeasuredH200 | None) -> list[Verdict]:
     low, high = device.fp32 / device.memory_bandwidth, device.peak(AMP) / device.memory_bandwidth
     ours = {name: operations(name) / moved(name) for name in NAMES}
     reuse = {name: PRINTED[name].rounded("moved") / PRINTED[name].rounded("kept") for name in NAMES}
-    factors = {name: (float(PRINTED[name].operations) / _gif(name), float(PRINTED[name].moved) * GIB / moved(name)) for name in NAMES}  # fmt: skip
-    scientific = {name: factors[name] for name in NAMES[:2]}
     limit = {name: float(PRINTED[name].moved) / float(PRINTED[name].limit) for name in NAMES}
-    over = "published, counted on a V100, over our model"
     return [
-        beside("A-F2", "three networks, forward, backward and both", "modelled", f"the model's points are not published; {_NOT_COUNTED}"),
+        beside("A-F2", "three networks, forward, backward and both", "modelled", "the study's own points are not published"),
         judge("A-F2-1", f"FLOP/B: {_texts(ours, '.1f')}; balances {low:.1f} and {high:.1f}", all(low < value < high for value in ours.values()), "modelled", MODELLED),
-        judge("A-F2-2", f"{over}: {by_network({name: f'operations {flops:.2f}×, bytes {nbytes:.2f}×' for name, (flops, nbytes) in scientific.items()})}", all(ratio_agrees(value, 2.0) for pair in scientific.values() for value in pair), "modelled", f"the study's model, whose points are not published, would have half of what it counted: ours has more operations and fewer bytes; {_NOT_COUNTED}"),
-        judge("A-F2-3", f"{over}: {factors['resnet50'][1]:.2f}× the bytes", ratio_agrees(factors["resnet50"][1], 10.0), "modelled", f"our model lets every layer read and write HBM; {_NOT_COUNTED}"),
+        *_over_the_model(measured),
         _accuracy(measured),
         judge("A-F2-5", f"{_texts({name: value.middle for name, value in reuse.items()}, '.1f')} times; modelled {_texts({name: moved(name) / kept(name) for name in NAMES}, '.1f')}", all(reuse[name].meets(text) for name, text in zip(NAMES, ("8.8", "18", "13"), strict=True)), "arithmetic", "moved over kept, as printed, within their rounding (A-C-7)"),
         judge("A-F2-6", f"counted bytes are {_texts(limit, '.1f')} times those of write-once, read-once", 9 <= round(max(limit.values()), 1) <= 10, "arithmetic", "nearly ten for DeepCAM only (A-C-9); relative to kept bytes: A-F2-5"),
+    ]  # fmt: skip
+
+
+def _over_the_model(measured: MeasuredH200 | None) -> list[Verdict]:
+    """What was counted on the H200 over what our model says of the same layers."""
+    if measured is None:
+        return [absent(row_id, _NOT_COUNTED) for row_id in ("A-F2-2", "A-F2-3")]
+    made, where = measured.counters_file.origin.day, _counted_where(measured)
+    flops = {name: value / _gif(name) for name, value in _counted_gif(measured).items()}
+    nbytes = {name: value * GIB / moved(name) for name, value in _counted_gib(measured).items()}
+    scientific = NAMES[:2]
+    said = by_network({name: f"operations {flops[name]:.2f}×, bytes {nbytes[name]:.2f}×" for name in scientific})
+    doubled = all(ratio_agrees(values[name], 2.0) for values in (flops, nbytes) for name in scientific)
+    return [
+        judge("A-F2-2", f"counted over modelled: {said}", doubled, "measured", f"{where}; the study's model is not published, so ours may count more or less than it", made),
+        judge("A-F2-3", f"counted over modelled: {nbytes['resnet50']:.2f}× the bytes", ratio_agrees(nbytes["resnet50"], 10.0), "measured", f"{where}; our model lets every layer read and write HBM", made),
     ]  # fmt: skip
 
 
@@ -215,7 +256,7 @@ def _accuracy(measured: MeasuredH200 | None) -> Verdict:
     per_sample = {name: ", ".join(f"{step.per_sample * 1e3:.3g}" for _, step in sorted(measured.steps(name).items())) for name in NAMES}  # fmt: skip
     batches = {name: ", ".join(str(batch) for batch in sorted(measured.steps(name))) for name in NAMES}
     ours = "; ".join(f"{TITLES[name]}, batches {batches[name]}: {per_sample[name]} ms per sample" for name in NAMES)
-    return absent("A-F2-4", f"{_NOT_COUNTED}; steps come nearer to their bound with the batch, but that is time", ours, "measured", measured.steps_file.origin.day)  # fmt: skip
+    return absent("A-F2-4", "only one batch of each network was counted on the H200; steps come nearer to their bound with the batch, but that is time", ours, "measured", measured.steps_file.origin.day)  # fmt: skip
 
 
 # Conclusions

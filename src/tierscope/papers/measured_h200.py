@@ -1,6 +1,6 @@
-"""validation/h200: steps, kernels and training of the networks on one NVIDIA H200, as types; read as hostile, like any document.
+"""validation/h200: steps, kernels, counters and training of the networks on one NVIDIA H200, as types; read as hostile, like any document.
 
-Made by `python validation/measure_h200.py`. It lies beside the package, in a clone; an installed Tierscope is without it.
+Made by `python validation/measure_h200.py` and `measure_counters.py`. It lies beside the package, in a clone; an installed Tierscope is without it.
 """
 
 import statistics
@@ -18,6 +18,7 @@ from tierscope.papers.measured_similarity import MissingMeasurement
 
 FOLDER = Path(__file__).resolve().parents[3] / "validation" / "h200"
 _FIX = "make it again with 'python validation/measure_h200.py'"
+_FIX_COUNTERS = "make it again with 'python validation/measure_counters.py'"
 BATCHES = {
     "cosmoflow": (1, 4, 8),
     "deepcam": (1, 2, 4),
@@ -82,6 +83,34 @@ class KernelsFile(Struct, frozen=True):
     rows: tuple[MeasuredKernels, ...]
 
 
+class CountedStep(Struct, frozen=True):
+    """One step by hardware counters, its kernels added up. `tensor_flops`: by what the tensor cores multiply."""
+
+    network: str
+    batch: Count
+    precision: str
+    kernels: Count
+    unique_kernels: Count
+    seconds: Positive
+    dram_bytes: Positive
+    fp32_flops: Annotated[float, Meta(ge=0, le=1e18)]
+    fp16_flops: Annotated[float, Meta(ge=0, le=1e18)]
+    tensor_flops: dict[str, Annotated[float, Meta(ge=0, le=1e18)]]
+
+    @property
+    def flops_per_sample(self) -> float:
+        return (self.fp32_flops + self.fp16_flops + sum(self.tensor_flops.values())) / self.batch
+
+    @property
+    def bytes_per_sample(self) -> float:
+        return self.dram_bytes / self.batch
+
+
+class CountersFile(Struct, frozen=True):
+    origin: MeasuredOrigin
+    rows: tuple[CountedStep, ...]
+
+
 class MeasuredRate(Struct, frozen=True):
     """`data`: where samples came from: tiers, memory, or made on the device. `utilisation`: share of the time in which the device computed."""
 
@@ -114,6 +143,7 @@ class MeasuredH200:
     steps_file: StepsFile
     kernels_file: KernelsFile
     training_file: TrainingFile
+    counters_file: CountersFile
     folder: Path
 
     def steps(self, network: str, precision: str = "amp") -> dict[int, MeasuredStep]:
@@ -129,6 +159,9 @@ class MeasuredH200:
         rows = (row for row in self.kernels_file.rows if (row.network, row.precision, row.source) == wanted)
         return next(rows, None)
 
+    def counted(self, network: str, precision: str = "amp") -> CountedStep:
+        return next(row for row in self.counters_file.rows if (row.network, row.precision) == (network, precision))
+
     def training(self, network: str) -> TrainingStudy:
         return next(study for study in self.training_file.studies if study.network == network)
 
@@ -140,16 +173,21 @@ def measured_h200(folder: Path = FOLDER) -> MeasuredH200 | MissingMeasurement:
             read_typed(folder / "steps.json", DocumentKind(StepsFile, _FIX)),
             read_typed(folder / "kernels.json", DocumentKind(KernelsFile, _FIX)),
             read_typed(folder / "training.json", DocumentKind(TrainingFile, _FIX)),
+            read_typed(folder / "counters.json", DocumentKind(CountersFile, _FIX_COUNTERS)),
             folder,
         )
     except FileNotFoundError:
         return MissingMeasurement("validation/h200 is part of a clone, not of the installed package")
     lacking = [name for name, batches in BATCHES.items() if not _is_whole(measured, name, batches)]
     return (
-        MissingMeasurement(f"validation/h200 lacks steps or training of {', '.join(lacking)}") if lacking else measured
+        MissingMeasurement(f"validation/h200 lacks steps, counters or training of {', '.join(lacking)}")
+        if lacking
+        else measured
     )
 
 
 def _is_whole(measured: MeasuredH200, name: str, batches: tuple[int, ...]) -> bool:
     places = {point.data for study in measured.training_file.studies if study.network == name for point in study.points}
+    if (name, "amp") not in {(row.network, row.precision) for row in measured.counters_file.rows}:
+        return False
     return set(batches) <= set(measured.steps(name)) and {"tiers", "memory", "synthetic"} <= places

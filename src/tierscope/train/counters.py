@@ -6,7 +6,7 @@ One step of a program is profiled between the calls that start and stop the prof
 import csv
 import io
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from tierscope.arch.efficiency import Kernel
 from tierscope.arch.network import Network
@@ -63,25 +63,11 @@ def profile_step(
 
 def kernels_of(text: str) -> list[Kernel]:
     """What `ncu --csv` printed, lines of the program among it."""
-    lines = text.splitlines()
-    start = next((number for number, line in enumerate(lines) if line.startswith('"ID"')), None)
-    if start is None:
-        reason = next((line for line in lines if line.startswith(_ERROR)), "no table in its output")
-        raise UserError(f"ncu returned no counters: {reason.removeprefix(_ERROR).strip()}")
     values: dict[str, dict[str, float]] = {}
     names: dict[str, str] = {}
-    for row in csv.DictReader(io.StringIO("\n".join(lines[start:]))):
-        metric, unit, number = row.get("Metric Name"), row.get("Metric Unit"), row.get("Metric Value")
-        if not row["ID"] or not row["ID"].isdigit() or metric is None or number is None:
-            continue
-        try:
-            value = float(number.replace(",", ""))
-        except ValueError:
-            continue  # not available for this kernel
-        names[row["ID"]] = row.get("Kernel Name") or "?"
-        values.setdefault(row["ID"], {})[metric] = (
-            value * _SECONDS.get(unit or "", 1.0) if metric == TIME else value / 100
-        )
+    for number, name, metric, unit, value in counted_values(text):
+        names[number] = name
+        values.setdefault(number, {})[metric] = value * _SECONDS.get(unit, 1.0) if metric == TIME else value / 100
     return [
         Kernel(
             names[number],
@@ -93,3 +79,21 @@ def kernels_of(text: str) -> list[Kernel]:
         for number, of_kernel in values.items()
         if TIME in of_kernel
     ]
+
+
+def counted_values(text: str) -> Iterator[tuple[str, str, str, str, float]]:
+    """Number and name of a kernel, metric, its unit and value, as they were printed; without what was not available."""
+    lines = text.splitlines()
+    start = next((number for number, line in enumerate(lines) if line.startswith('"ID"')), None)
+    if start is None:
+        reason = next((line for line in lines if line.startswith(_ERROR)), "no table in its output")
+        raise UserError(f"ncu returned no counters: {reason.removeprefix(_ERROR).strip()}")
+    for row in csv.DictReader(io.StringIO("\n".join(lines[start:]))):
+        metric, number = row.get("Metric Name"), row.get("Metric Value")
+        if not row["ID"] or not row["ID"].isdigit() or metric is None or number is None:
+            continue
+        try:
+            value = float(number.replace(",", ""))
+        except ValueError:
+            continue  # not available for this kernel
+        yield row["ID"], row.get("Kernel Name") or "?", metric, row.get("Metric Unit") or "", value
