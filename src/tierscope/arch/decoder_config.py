@@ -7,8 +7,7 @@ import re
 
 from tierscope.arch.decoder import Decoder
 from tierscope.errors import UserError
-from tierscope.plain_files import read_plain
-from tierscope.spec.tree import MAX_BYTES, Node, parse_yaml
+from tierscope.spec.tree import Node, parse_yaml, read_yaml_text
 from tierscope.units import closest
 
 _NAMES = {
@@ -30,14 +29,7 @@ _FIX = "a transformer's file has layers, hidden, heads, kv_heads, ffn, vocabular
 
 
 def load_decoder(path: str) -> Decoder:
-    try:
-        text = read_plain(path, MAX_BYTES, follow=True).decode()
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file; {_FIX}") from None
-    except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a text file"
-        raise UserError(f"{path}: cannot be read: {reason}; {_FIX}") from None
-    return parse_decoder(text, path)
+    return parse_decoder(read_yaml_text(path, _FIX), path)
 
 
 def parse_decoder(text: str, source: str) -> Decoder:

@@ -8,8 +8,7 @@ from tierscope.arch.precision import PRECISIONS
 from tierscope.arch.smooth import Smooth
 from tierscope.arch.work_kinds import KINDS, WorkKind
 from tierscope.errors import UserError
-from tierscope.plain_files import read_plain
-from tierscope.spec.tree import MAX_BYTES, Node, parse_yaml
+from tierscope.spec.tree import Node, parse_yaml, read_yaml_text
 
 _CEILINGS = ("memory_bandwidth", "fp32", "tf32", "bf16")
 _HOST_KINDS = frozenset(
@@ -25,14 +24,7 @@ _FIX = "measure again with 'tierscope probe --accelerator cuda -o FILE'"
 
 
 def load_device(path: str) -> DeviceFile:
-    try:
-        text = read_plain(path, MAX_BYTES, follow=True).decode()
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file; {_FIX}") from None
-    except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a text file"
-        raise UserError(f"{path}: cannot be read: {reason}; {_FIX}") from None
-    return parse_device(text, path)
+    return parse_device(read_yaml_text(path, _FIX), path)
 
 
 def parse_device(text: str, source: str) -> DeviceFile:

@@ -8,7 +8,8 @@ from typing import Any
 
 import yaml
 
-from tierscope.errors import SpecError
+from tierscope.errors import SpecError, UserError
+from tierscope.plain_files import read_plain
 
 MAX_BYTES = 1 << 20
 MAX_NODES = 20_000
@@ -126,3 +127,14 @@ def parse_yaml(text: str, source: str, with_line: bool = True, noun: str = "a st
     if root is None:
         return Node({}, source)
     return reader.convert(root)
+
+
+def read_yaml_text(path: str, fix: str) -> str:
+    """The text of a YAML file that the user named; `fix`: what such a file is, or how it is made."""
+    try:
+        return read_plain(path, MAX_BYTES, follow=True).decode()
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file; {fix}") from None
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a text file"
+        raise UserError(f"{path}: cannot be read: {reason}; {fix}") from None
