@@ -1,6 +1,7 @@
 import importlib
 import os
 import sys
+import time
 from dataclasses import replace
 
 from validation.table import Row, as_markdown
@@ -61,8 +62,9 @@ def main() -> int:
         return 2
     rows: list[Row] = []
     for name in names:
-        print(f"{name} …", file=sys.stderr, flush=True)
+        started = time.monotonic()
         rows += _section(name, short, keep)
+        print(f"{name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
     print(f"{'Short validation' if short else 'Validation'} on {os.cpu_count()} cores\n\n{as_markdown(rows)}")
     missed = [row for row in rows if row.met is False]
     new = [row for row in missed if _is_new_miss(row)]
