@@ -103,8 +103,11 @@ test-tensorflow: $(VENV)-tensorflow/.stamp  ## TensorFlow reads our TFRecords (i
 test-torch: $(VENV)-torch/.stamp  ## torch's DataLoader reads what our loaders read (installs torch into an environment of its own)
 	$(VENV)-torch/bin/python $(PYTEST) -n 2 --dist worksteal tests/integration -m torch -W default $(SLOWEST)
 
+# Those that compare seconds are alone.
+NATIVE_ALONE := tests/integration/test_native_emulation.py tests/integration/test_rank_clock_crowds.py
 test-native: $(STAMPS)-witness  ## the preload library beside strace, under kills, signals and in hostile surroundings
-	$(BIN)/python $(PYTEST) tests/integration -m "native$(LESS)" $(SLOWEST)
+	$(BIN)/python $(PYTEST) -n 2 --dist worksteal tests/integration -m "native$(LESS)" $(addprefix --ignore=,$(NATIVE_ALONE)) $(SLOWEST)
+	$(BIN)/python $(PYTEST) $(NATIVE_ALONE) -m "native$(LESS)" $(SLOWEST)
 
 test-browser: $(STAMPS)-browser  ## the report's page in Chromium (Debian's package chromium; installed here where that is allowed)
 	command -v chromium >/dev/null || [ "$$(id -u)" != 0 ] || { apt-get update && apt-get install -y --no-install-recommends chromium; } >/dev/null 2>&1 || true
