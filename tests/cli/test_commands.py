@@ -377,3 +377,17 @@ def test_an_interrupt_in_the_middle_of_an_import_is_exit_code_3(number: str, tmp
         command = [sys.executable, "-m", "interrupted"]
         done = subprocess.run(command, capture_output=True, timeout=60, check=False, cwd=tmp_path)
         assert done.returncode == code, done.stderr
+
+
+@pytest.mark.parametrize("output", ["--json", "--all"])
+def test_reading_logs_pulls_in_no_simulation(output: str) -> None:
+    """That took a tenth of the time that a log takes."""
+    program = (
+        "import sys; from tierscope.cli.main import main\n"
+        "try:\n    main()\n"
+        "finally:\n    print(sorted(name for name in sys.modules if name.startswith('tierscope.predict.')), file=sys.stderr)"
+    )
+    logs = map(str, sorted((Path(__file__).parents[2] / "examples").glob("*.pfw")))
+    words = ["analyze", *logs, "--tier", "all=/", "--force", output]
+    done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (0, "[]")

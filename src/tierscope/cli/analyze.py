@@ -142,9 +142,9 @@ def _wanted(goal: str | None) -> "Goal | None":
 
 def _refuse_untold(analysis: "Analysis", goal: "Goal | None") -> None:
     """A goal that this result cannot be judged by is neither met nor missed."""
-    from tierscope.predict.goals import refuse_untold  # noqa: PLC0415
-
     if goal is not None:
+        from tierscope.predict.goals import refuse_untold  # noqa: PLC0415
+
         refuse_untold(analysis.times, goal)
 
 

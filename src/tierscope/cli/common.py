@@ -20,10 +20,12 @@ from tierscope.recording.recorders import BUILTIN
 
 if TYPE_CHECKING:
     from tierscope.analysis.analysis import Analysis
+    from tierscope.jsonable import JsonObject
     from tierscope.measure.crews import Crews
     from tierscope.predict.exploration import Remedy
     from tierscope.report.folder import WrittenReport
     from tierscope.report.summary import Summary
+    from tierscope.spec.goal import Goal
     from tierscope.spec.load import Loaded
     from tierscope.spec.study import Study
 
@@ -185,14 +187,20 @@ def output_failed(error: OSError) -> int:
     return 3
 
 
+def _instead(remedies: "Sequence[Remedy]", goal: "Goal | None") -> "JsonObject":
+    if not remedies:
+        return {}
+    from tierscope.predict.plan_json import remedy_json  # noqa: PLC0415  (all of simulation, which reading logs does without)
+
+    return {"remedies": [remedy_json(remedy, goal) for remedy in remedies]}
+
+
 def show_analysis(analysis: "Analysis", as_json: bool, remedies: "Sequence[Remedy]" = ()) -> None:
     """`remedies`: what would fit, where the best of a simulation does not."""
     if as_json:
         from tierscope.analysis.to_json import analysis_json  # noqa: PLC0415
-        from tierscope.predict.plan_json import remedy_json  # noqa: PLC0415
 
-        instead = {"remedies": [remedy_json(remedy, analysis.goal) for remedy in remedies]} if remedies else {}
-        print_json({**analysis_json(analysis), **instead})
+        print_json({**analysis_json(analysis), **_instead(remedies, analysis.goal)})
         return
     from tierscope.commands.analyze import views_of  # noqa: PLC0415
 

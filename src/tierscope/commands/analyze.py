@@ -27,7 +27,6 @@ from tierscope.output.result import has_study, read_study, refuse_other_runs
 from tierscope.output.store import RunStore
 from tierscope.plan.inert import inert_axes
 from tierscope.plan.room import feasibility_of
-from tierscope.predict.exploration import Remedy
 from tierscope.recording.traced import finish_or_look, is_trace
 from tierscope.spec import sweep
 from tierscope.spec.feasibility import Feasibility
@@ -40,6 +39,8 @@ from tierscope.trace.trace import RunKey, Trace
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from tierscope.predict.exploration import Remedy
 
 _NAME_WIDTH = 60
 
@@ -151,15 +152,18 @@ def analyze_logs(
     return analysis, keep(trace, wanted.out) if wanted.out else None
 
 
-def views_of(analysis: Analysis, remedies: Sequence[Remedy] = (), show_all: bool = False) -> "list[RenderableType]":
+def views_of(analysis: Analysis, remedies: "Sequence[Remedy]" = (), show_all: bool = False) -> "list[RenderableType]":
     """What is shown of an analysis, for Rich. `remedies`: what would fit, where the best of a simulation does not."""
-    from tierscope.report.plans import RemediesView  # noqa: PLC0415  (Rich, which JSON does without)
-    from tierscope.report.tables import BreakdownView  # noqa: PLC0415
-    from tierscope.report.training import TrainingView  # noqa: PLC0415
+    from tierscope.report.tables import BreakdownView  # noqa: PLC0415  (Rich, which JSON does without)
 
     views: list[RenderableType] = [BreakdownView.of(analysis, show_all)]
-    views += [RemediesView(remedies, analysis.goal)] if remedies else []
+    if remedies:
+        from tierscope.report.plans import RemediesView  # noqa: PLC0415  (all of simulation)
+
+        views.append(RemediesView(remedies, analysis.goal))
     if analysis.training is not None:
+        from tierscope.report.training import TrainingView  # noqa: PLC0415
+
         views.append(TrainingView(analysis.name, [(None, analysis.training)], [], analysis.conditions))
     return views
 
