@@ -52,7 +52,7 @@ validate-short: $(STAMPS)-dev  ## the same with a few points of each, for CI
 
 # docs/papers is made by the whole form only. The short one is for CI: every judged row must get a verdict, whichever it is.
 papers: $(STAMPS)-dev  ## the published studies reproduced row by row: build/papers and docs/papers; SHORT=1: fewer seeds, build/papers only
-	$(foreach study,hierarchy dlio architecture,$(BIN)/tierscope reproduce $(study) --out build/papers/$(study) $(if $(SHORT),--short) &&) true
+	$(foreach study,hierarchy dlio architecture training,$(BIN)/tierscope reproduce $(study) --out build/papers/$(study) $(if $(SHORT),--short) &&) true
 	$(if $(SHORT),,$(BIN)/python -m tools.docs.papers)
 
 papers-measured: $(STAMPS)-darshan $(VENV)-similarity/.stamp $(VENV)-torch/.stamp  ## rows that need DLIO itself, torch or real tiers, measured again into dated files of validation/measured
@@ -85,10 +85,10 @@ FAULTS ?= 200
 soak: $(STAMPS)-dev  ## 200 short runs with a random fault or pause each, minutes (needs root); what is lost must be 0
 	$(if $(filter 0,$(shell id -u)),unshare --mount) $(BIN)/python -m tools.soak --faults $(FAULTS) --seed $(SEED)
 
-# CI runs 200; CASE=1234 is one case again, by its number, with all that it said.
+# MINUTES=60 on a slow or busy machine. CI runs 200; CASE=1234 is one case again, by its number, with all that it said.
 CASES ?= $(if $(SHORT),200,10000)
 fuzz: $(STAMPS)-darshan  ## 10,000 damaged inputs for all commands, at most 20 minutes: no traceback, hang, memory hog or foreign file touched
-	$(BIN)/python -m tools.fuzz --seed $(SEED) $(if $(CASE),--case $(CASE),--cases $(CASES))
+	$(BIN)/python -m tools.fuzz --seed $(SEED) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(CASE),--case $(CASE),--cases $(CASES))
 
 test-faults: $(STAMPS)-dev  ## kill and resume, 20 times in a row; disk full; dead, hung and suspended ranks
 	$(BIN)/python $(PYTEST) -n 2 --dist worksteal tests -m faults
@@ -97,7 +97,7 @@ test-faults: $(STAMPS)-dev  ## kill and resume, 20 times in a row; disk full; de
 test-demo: $(STAMPS)-dev  ## the demo finds what was configured, and swapped rates turn it round
 	$(BIN)/python $(PYTEST) tests/integration -m demo $(SLOWEST)
 
-test-tensorflow: $(VENV)-tensorflow/.stamp  ## TensorFlow reads our TFRecords (installs it into an environment of its own)
+test-tensorflow: $(VENV)-tensorflow/.stamp  ## TensorFlow reads our TFRecords, also for training with torch (installs both into an environment of their own)
 	$(VENV)-tensorflow/bin/python $(PYTEST) tests/integration -m tensorflow -W default $(SLOWEST)
 
 test-torch: $(VENV)-torch/.stamp  ## torch's DataLoader reads what our loaders read (installs torch into an environment of its own)
@@ -200,7 +200,7 @@ frameworks: $(VENV)-tensorflow/.stamp $(VENV)-torch/.stamp
 
 $(VENV)-tensorflow/.wheels: constraints.txt
 	$(PYTHON) -m venv $(VENV)-tensorflow
-	$(subst $(BIN),$(VENV)-tensorflow/bin,$(PIP)) tensorflow-cpu pytest hypothesis
+	$(subst $(BIN),$(VENV)-tensorflow/bin,$(PIP)) tensorflow-cpu torch==2.13.0 pytest hypothesis
 	touch $@
 
 $(VENV)-tensorflow/.stamp: $(VENV)-tensorflow/.wheels pyproject.toml

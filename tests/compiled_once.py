@@ -1,12 +1,11 @@
-"""The event engine is compiled by one process: in a fresh clone all of them would need it at about the same time, for ten seconds each."""
+"""The event engine is compiled by one process: in a fresh clone both workers would do so at about the same time, for ten seconds each."""
 
 import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,18 +21,26 @@ def _alone_with(folder: Path) -> Iterator[None]:
         os.close(place)
 
 
-@cache
-def compile_engine() -> None:
-    from tests.predict.queueing import case_of, study_of, tier  # noqa: PLC0415  (slow to import)
-    from tierscope.predict import engine, events  # noqa: PLC0415
+@pytest.fixture(scope="session", autouse=True)
+def compiled_once() -> Iterator[None]:
+    """Whichever test simulates events first, in any folder: a worker's first simulation is alone."""
+    from tierscope.predict import events  # noqa: PLC0415  (slow to import)
 
-    case = case_of(study_of(tier(latency=1.0), files=1))
-    with _alone_with(Path(engine.__file__).parent):
-        events.simulate(case.study, case.stations, case.reading, case.schedule, events.EventOptions())
+    real = events.engine
+    compiled = False
 
+    def engine() -> Any:
+        run_epoch = real()
 
-@pytest.fixture(scope="module", autouse=True)
-def compiled_once() -> None:
-    """For modules, or a folder's conftest.py, whose tests simulate events."""
-    if find_spec("numba") is not None:
-        compile_engine()
+        def run_alone(*inputs: Any) -> Any:
+            nonlocal compiled
+            with _alone_with(Path(events.__file__).parent):
+                times = run_epoch(*inputs)
+            compiled = True
+            return times
+
+        return run_epoch if compiled else run_alone
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(events, "engine", engine)
+        yield

@@ -10,9 +10,10 @@ import pytest
 import yaml
 
 from tests import examples
+from tests.compiled_once import compiled_once
 from tests.no_disk_waits import no_disk_waits
 
-__all__ = ["no_disk_waits"]
+__all__ = ["compiled_once", "no_disk_waits"]
 
 examples.register()
 
@@ -24,7 +25,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # The same few texts are parsed thousands of times, which took a tenth of all. Nobody changes what is composed; mistakes are not kept.
 yaml.compose = lru_cache(maxsize=2000)(yaml.compose)  # type: ignore[assignment]
 
-SIMULATING = {"api", "cli", "commands", "golden", "papers", "predict", "validation"}
+SIMULATING = {"api", "cli", "commands", "golden", "papers", "predict", "test_simulated_writes.py", "validation"}
 
 # Of what collecting makes nothing becomes garbage before the end: looking for it was a third of the time.
 gc.disable()

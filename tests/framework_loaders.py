@@ -1,6 +1,7 @@
 """What a framework's loader must do: the samples of the plan in its order, told from their bytes; and the operations of our own loaders."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from tests.tiny import tiny
 from tierscope.bench.loading import make_loader
 from tierscope.bench.resolved import ResolvedRun
 from tierscope.dataset.content import payload
+from tierscope.loaders.held import HeldLoader
 from tierscope.measure.crews import Crews
 from tierscope.measure.run import run_study
 from tierscope.output.store import RunStore
@@ -45,6 +47,27 @@ def assert_samples_of_the_plan(study: Study, out: Path) -> None:
                 found += 1
         assert found == len(expected)
         loader.finish()
+
+
+def assert_held_samples(study: Study, out: Path) -> None:
+    """From memory, the loader gives the samples of the plan when their files are gone."""
+    stage(study, str(out))
+    run, plan = ResolvedRun.of(study), plan_of(study)
+    samples = plan.order.reachable(0)
+    source = replace(node_source(study, str(out)), held=samples)
+    loader: Any = make_loader(run, source, Recording(len(study.system.tiers), silent=True))
+    held = HeldLoader(loader, plan.blocks_of(samples))
+    delivered = []
+    for epoch in (1, 2):
+        for batch in held.batches(plan.reads(0, epoch)):
+            delivered += [int(sample) for sample in batch.samples]
+            for sample, stored in zip(batch.samples, batch.payloads, strict=True):
+                whole = b"".join(payload(study.seed, int(sample), study.workload.dataset.record_length_bytes))
+                assert bytes(run.format.decode(stored))[: len(whole)] == whole
+            assert study.workload.reader.preprocess != "decode" or len(batch.arrays) == len(batch.samples)
+        for path in (out / "tiers").rglob(f"*{run.format.suffix}"):
+            path.unlink()
+    assert delivered == [int(sample) for epoch in (1, 2) for block in plan.reads(0, epoch) for sample in block.samples]
 
 
 def assert_same_trace(name: str, settings: Sequence[str], out: Path, theirs: Sequence[str] = ()) -> None:

@@ -72,6 +72,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "analysis",
         "predict",
         "arch",
+        "train",
         "measure",
         "tuning",
         "report",

@@ -216,7 +216,7 @@ def _predicted_steps() -> Iterable[Row]:
     yield Row(
         "accelerator",
         f"step times, worst error, {count}",
-        f"{abs(errors[worst]):.1%}",
+        f"{abs(errors[worst]):.2%}",
         f"≤ {STEP_WORST:.0%}",
         abs(errors[worst]) <= STEP_WORST,
         f"at {worst}",

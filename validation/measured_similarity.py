@@ -157,7 +157,11 @@ def main() -> None:
     for name in names:
         print(f"{name} …", file=sys.stderr)
         if name in LOGS:
-            _write("logs", {**compared_log(name), "made": today()})
+            entry = compared_log(name)
+            if entry is None:
+                print(f"{name}: {LOGS[name].files} is not in ../shared/data; its dated entry stays", file=sys.stderr)
+            else:
+                _write("logs", {**entry, "made": today()})
         else:
             _write("workloads", measured(next(workload for workload in WORKLOADS if workload.name == name)))
 

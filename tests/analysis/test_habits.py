@@ -302,6 +302,20 @@ class TestTiersThatAreNotUsed:
         assert self.of([], mapped={"gfs": {"ops": 1, "bytes": 10}}) == ["tier_not_used"]
 
 
+@pytest.mark.parametrize(("seconds", "told"), [(0.001, False), (1.0, True)])
+def test_a_tier_that_takes_no_time_gets_no_advice(seconds: float, told: bool) -> None:
+    """130 reads of 44 bytes in 4 ms, beside 13 s on another tier, are nothing to be told about."""
+    rows: list[Row] = [(0, 0, "LFS-READ", 13.0, 1 << 30), (0, 0, "GFS-READ", seconds, 5000)]
+    kinds = {finding.kind for finding in found(rows, reads=1300, read_bytes=50_000, stdio_reads=1300)}
+    assert kinds & {"small_requests", "stdio_reads"} == ({"small_requests", "stdio_reads"} if told else set())
+
+
+def test_a_job_that_writes_is_not_told_to_read_otherwise_but_where_its_files_lie() -> None:
+    rows: list[Row] = [(0, 0, "GFS-WRITE", 13.0, 1 << 30), (0, 0, "GFS-READ", 0.01, 5000)]
+    kinds = [finding.kind for finding in found(rows, reads=1300, read_bytes=50_000, servers=1)]
+    assert kinds == ["one_server"]
+
+
 def test_an_unremarkable_program_gives_none() -> None:
     assert found(reads=10) == []
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from tests.finding_cases import (
     Case,
@@ -19,12 +20,10 @@ from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.findings import find
 from tierscope.analysis.statistics import difference_of, mean_of, student_quantile
+from tierscope.analysis.storage_stall import NO, UNCLEAR, YES
 from tierscope.analysis.times import ClassTimes, from_traces
 from tierscope.analysis.training import (
-    NO,
     PHASES,
-    UNCLEAR,
-    YES,
     Training,
     about_training,
     reading_times,
@@ -82,7 +81,11 @@ def run(
         "metadata_cache": "cold",
         "training": {**LOG, **(log or {})},
     }
-    return gather(RunKey(point, repetition), described_by(about), TIERS, ranks)
+    described = described_by(about)
+    newer = {f"loader_{name}": log[name] for name in ("name", "workers") if log and name in log}
+    if described.training and newer:
+        described = structs.replace(described, training=structs.replace(described.training, **newer))
+    return gather(RunKey(point, repetition), described, TIERS, ranks)
 
 
 def times_of(*traces: Trace) -> ClassTimes:
@@ -95,11 +98,11 @@ def trained(*traces: Trace) -> Training:
     return found
 
 
-def asked(tiers: Sequence[float], memory: Sequence[float], synthetic: Sequence[float] = ()) -> list[Trace]:
+def asked(tiers: Sequence[float], memory: Sequence[float], synthetic: Sequence[float] = (), **log: Any) -> list[Trace]:
     """Seconds of the second epoch in every repetition."""
     origins = {"tiers": tiers, "memory": memory, "synthetic": synthetic}
     return [
-        run([50.0, took], point=point, repetition=repetition, sweep={"data": origin}, log={"data": origin})
+        run([50.0, took], point=point, repetition=repetition, sweep={"data": origin}, log={"data": origin, **log})
         for point, (origin, seconds) in enumerate(origins.items())
         for repetition, took in enumerate(seconds, start=1)
     ]
@@ -286,9 +289,21 @@ CASES = {
         lambda: said(*asked([20.0, 20.0], [15.0, 15.0])),
     ),
     "input_matters": Case(
-        lambda: said(*asked(STEADY, STEADY, [10.0] * 5)),
+        lambda: said(*asked(STEADY, [15.0] * 5, [5.0] * 5)),
         {"where": "the only point", "percent": 50.0, "low_percent": 50.0, "high_percent": 50.0},
-        lambda: said(*asked(STEADY, STEADY, [19.5] * 5)),
+        lambda: said(*asked(STEADY, [15.0] * 5, [14.5] * 5)),
+    ),
+    "loader_limits": Case(
+        lambda: said(*asked(STEADY, STEADY, [10.0] * 5, name="pytorch", workers=2)),
+        {
+            "where": "the only point",
+            "percent": 50.0,
+            "low_percent": 50.0,
+            "high_percent": 50.0,
+            "what": "torch's DataLoader (2 workers)",
+            "repetitions": 5,
+        },
+        lambda: said(*asked(STEADY, STEADY, [19.5] * 5, name="pytorch", workers=2)),
     ),
     "few_repetitions": Case(lambda: said(*five(20.0)[:4]), {"repetitions": 4, "enough": 5}, lambda: said(*five(20.0))),
     "low_utilisation": Case(

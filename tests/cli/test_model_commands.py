@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.cli.test_commands import one_line, run
-from tests.compiled_once import compiled_once
 from tests.in_memory import tmp_path_factory
 from tierscope.commands import calibrate, validate
 from tierscope.jsonable import cache_rate_of
@@ -21,7 +20,7 @@ from tierscope.predict.solving import STARTS
 from tierscope.spec import load
 from tierscope.spec.known import load_system
 
-__all__ = ["compiled_once", "tmp_path_factory"]
+__all__ = ["tmp_path_factory"]
 pytest.importorskip("numba")
 pytest.importorskip("scipy")
 

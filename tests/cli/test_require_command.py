@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.test_commands import one_line, run
+from tests.nightly import every_value_in_ci
 from tierscope.arch.networks import NETWORKS
 
 PROMISED = {
@@ -61,8 +62,7 @@ def test_json_has_what_was_promised(capsys: pytest.CaptureFixture[str]) -> None:
     assert "layers" not in found
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-@pytest.mark.parametrize("model", NETWORKS)
+@pytest.mark.parametrize(("model", "system"), every_value_in_ci(list(NETWORKS), list(SYSTEMS)))
 def test_every_network_on_every_system(model: str, system: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = asked(capsys, model, "--system", system)
     assert [each["batch"] for each in found["batches"]] == [1]  # unless told

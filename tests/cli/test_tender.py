@@ -76,6 +76,22 @@ def test_a_stranger_s_directory_is_refused(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["README.md"]
 
 
+@pytest.mark.parametrize("parent", ["/proc", "/proc/no/such", "{tmp}/file", "{tmp}/file/below"])
+def test_a_place_that_cannot_be_written_is_refused_before_the_search(parent: str, tmp_path: Path) -> None:
+    """A search may take minutes."""
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(UserError, match=r"choose (another|a) directory"):
+        check_tender(f"{parent.format(tmp=tmp_path)}/tender")
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_looking_whether_a_tender_can_be_written_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "tender").mkdir()
+    for name in ("tender", "new", "new/below"):
+        check_tender(str(tmp_path / name))
+    assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")] == ["tender"]
+
+
 def test_clean_takes_a_tender_and_keeps_what_is_not_ours(tmp_path: Path) -> None:
     target = Path(write_tender(str(tmp_path / "tender"), option(), GOAL))
     (target / "notes.md").write_text("mine")

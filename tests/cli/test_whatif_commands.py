@@ -162,6 +162,10 @@ def test_explore_says_in_words_what_it_found(times: Path, capsys: pytest.Capture
     assert "1 s cannot be met by these combinations: the shortest is" in capsys.readouterr().out
     assert run("explore", times, "--goal", "8s", *vary) == 0
     assert "already met without any improvement, at cache_rate 50%" in capsys.readouterr().out
+    assert run("explore", times, "--goal", "8s", *vary, "--cost", "GFS-META=3/%", "--cost", "LFS-READ=2/%") == 0
+    said = capsys.readouterr().out
+    assert "The goal of 8 s is already met without buying anything, at cache_rate 50% (" in said
+    assert "no improvement" not in said
     assert run("explore", times, "--goal", "5.5s", *vary) == 0
     assert "combinations meet it" in capsys.readouterr().out
 

@@ -22,7 +22,7 @@ from tierscope.watch import Silent
 pytestmark = pytest.mark.skipif(find_spec("sklearn") is None, reason="scikit-learn is not installed")
 
 GLOBAL, LOCAL, CHUNKED, NODE = Shuffle("global"), Shuffle("local"), Shuffle("chunked", 4), Shuffle("chunked", 1)
-RANKS, SHARE = 64, 20
+RANKS, SHARE, EPOCHS = 64, 20, 8
 
 
 def layout(system: str = "fugaku", room: float = 2.0, ranks: int = RANKS) -> ShufflingLayout:
@@ -35,8 +35,8 @@ def order_of(shuffle: Shuffle, batch: int = 4, seed: int = 1) -> Order:
 
 @cache
 def found() -> Shuffling:
-    """The default but for one batch and fewer epochs: about four seconds."""
-    return shuffling(ShufflingOptions(batch="4", epochs=12, seeds=3), Silent())
+    """The default but for one batch and fewer epochs: about three seconds."""
+    return shuffling(ShufflingOptions(batch="4", epochs=EPOCHS, seeds=3), Silent())
 
 
 def at(network: str, files: str, shuffle: Shuffle) -> ShuffleRow:
@@ -186,7 +186,7 @@ def test_json_has_what_was_promised() -> None:
     for row in document["rows"]:
         assert row.keys() >= {"shuffle", "batch", "ranks", "layout", "seeds", "accuracy", "accuracy_low", "accuracy_high"}  # fmt: skip
         assert row["io_seconds_low"] <= row["io_seconds"] <= row["io_seconds_high"]
-        assert len(row["accuracy"]) == len(row["accuracy_low"]) == len(row["accuracy_high"]) == 12
+        assert len(row["accuracy"]) == len(row["accuracy_low"]) == len(row["accuracy_high"]) == EPOCHS
         assert all(low <= value <= high for low, value, high in zip(row["accuracy_low"], row["accuracy"], row["accuracy_high"], strict=True))  # fmt: skip
         assert row["near_bytes_per_node"] > 0
     kinds = [finding["kind"] for finding in document["findings"]]

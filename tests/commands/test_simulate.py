@@ -6,7 +6,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.compiled_once import compiled_once
 from tests.traces import nothing_simulated
 from tierscope.commands.analyze import analyze
 from tierscope.commands.simulate import simulate_study
@@ -21,7 +20,6 @@ from tierscope.spec.study import Study
 from tierscope.trace.trace import RunKey
 from tierscope.watch import Silent
 
-__all__ = ["compiled_once"]
 METHODS = [
     "bound",
     pytest.param("events", marks=pytest.mark.skipif("not __import__('importlib').util.find_spec('numba')")),

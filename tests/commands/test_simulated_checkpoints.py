@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.compiled_once import compiled_once
 from tierscope.analysis.checkpoint_costs import checkpoint_costs
 from tierscope.cli.main import cli
 from tierscope.commands.analyze import analyze
@@ -17,7 +16,6 @@ from tierscope.report.checkpoints import held_up_sentence
 from tierscope.spec.load import load, load_study
 from tierscope.watch import Silent
 
-__all__ = ["compiled_once"]
 SAVING = ("mode=all_ranks", "model_parameters=100000000", "gfs.write_bandwidth=100 MB/s", "steps_between_checkpoints=4")
 ALONE = ("sweep={}", "cache_rate=0%", "num_files_train=512", "epochs=2", "computation_time=1 s", *SAVING)
 LLAMA = """

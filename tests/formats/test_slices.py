@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tierscope.formats import slices
 from tierscope.formats.base import Buffer
 from tierscope.formats.slices import crc32
@@ -19,7 +20,7 @@ def of_zlib(pieces: list[Buffer]) -> int:
     return zlib.crc32(b"".join(pieces))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.binary(max_size=200),
     st.lists(st.tuples(st.integers(0, 150_000), st.sampled_from([32 << 10, 100_000, 150_000])), max_size=3),

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.compiled_once import compiled_once
 from tests.golden.commands import COMMANDS, DARSHAN_COMMANDS, anonymous, darshan_logs, expected, inputs
 from tests.kept_readers import kept_readers
 from tierscope.cli.main import _run
 
-__all__ = ["compiled_once", "kept_readers"]
+__all__ = ["kept_readers"]
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tierscope.imports.darshan_shared import NamedRank, SharedSums, split_over_ranks
 
 SECONDS = st.floats(0, 1e6, allow_nan=False)
@@ -63,7 +64,7 @@ ANY = st.builds(
 
 
 @given(st.lists(ANY, min_size=1, max_size=6), st.integers(1, 9))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_whatever_a_record_says_sums_are_kept_and_nothing_is_negative(records: list[Record], processes: int) -> None:
     whole = shared(records)
     found = split_over_ranks(whole, processes)
@@ -75,7 +76,7 @@ def test_whatever_a_record_says_sums_are_kept_and_nothing_is_negative(records: l
 
 
 @given(st.integers(1, 7).flatmap(lambda n: st.tuples(st.just(n), possible_records(n))))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_the_two_ranks_that_are_recorded_get_what_is_recorded(case: tuple[int, Record]) -> None:
     processes, record = case
     found = split_over_ranks(shared([record]), processes)

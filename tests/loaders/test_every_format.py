@@ -8,6 +8,7 @@ import pytest
 
 from tests.accesses import Counting, Failing, os_error
 from tests.in_memory import tmp_path_factory
+from tests.nightly import every_value_in_ci, first_in_ci
 from tests.small_study import (
     NEEDS_LIBRARY,
     loader_of,
@@ -73,6 +74,11 @@ CASES = [
     if per_file == 1 or FORMATS.load(name).indexed
     for varies in (False, True)
 ]
+READERS = [("inline", 0), ("threads", 1), ("threads", 3)]
+# Every case with one of the readers, and every reader with every format; then all the others.
+TURNS = [
+    (case, *READERS[(place + turn) % len(READERS)]) for turn in range(len(READERS)) for place, case in enumerate(CASES)
+]
 NATIVE = [case for case in CASES if FORMATS[case.format].natively and not case.varies]
 
 
@@ -122,8 +128,7 @@ def assert_delivered(study: Study, out: str, name: str) -> None:
         assert not set.intersection(*({sample // per_file for sample in planned} for planned in read))
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-@pytest.mark.parametrize(("name", "threads"), [("inline", 0), ("threads", 1), ("threads", 3)])
+@pytest.mark.parametrize(("case", "name", "threads"), first_in_ci(TURNS, len(CASES)), ids=str)
 def test_the_plan_s_samples_in_plan_order(out: str, case: Case, name: str, threads: int) -> None:
     assert_delivered(case.study(f"read_threads={threads}", "batch_size=7", "transfer_size=600"), out, name)
 
@@ -187,9 +192,7 @@ class TestDamage:
         stage(study, str(out))
         return Path(tier_files(study, str(out))[1].path(3))
 
-    @pytest.mark.parametrize("name", WITH_FILES)
-    @pytest.mark.parametrize("threads", [0, 2])
-    @pytest.mark.parametrize("share", [0, 0.5, 0.98])
+    @pytest.mark.parametrize(("name", "threads", "share"), every_value_in_ci(WITH_FILES, [0, 2], [0, 0.5, 0.98]))
     def test_a_file_that_was_cut_off(self, tmp_path: Path, name: str, threads: int, share: float) -> None:
         study = self.study(name, f"read_threads={threads}")
         path = self.staged(study, tmp_path)

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from tests.accesses import wait_until
 from tests.examples import examples
+from tests.nightly import every_value_in_ci
 from tests.small_study import (
     NEEDS_LIBRARY,
     has_uring,
@@ -162,9 +163,9 @@ def timeless(rows: np.ndarray) -> list[tuple[int, ...]]:
 
 class TestSameAsPython:
     @datasets
-    @pytest.mark.parametrize("threads", [0, 1, 3])
-    @pytest.mark.parametrize("transfer", [512, 1016, 262144])
-    @pytest.mark.parametrize("shuffle", ["global", "off"])
+    @pytest.mark.parametrize(
+        ("threads", "transfer", "shuffle"), every_value_in_ci([0, 1, 3], [512, 1016, 262144], ["global", "off"])
+    )
     def test_operations_and_samples(
         self, staged: str, tmp_path: Path, dataset: str, threads: int, transfer: int, shuffle: str
     ) -> None:

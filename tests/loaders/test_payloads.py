@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.in_memory import tmp_path_factory
+from tests.nightly import first_in_ci
 from tests.small_study import (
     NEEDS_LIBRARY,
     loader_of,
@@ -71,17 +72,20 @@ class Case:
         )
 
 
-CASES = [
-    *(
-        Case(name, layout, varying)
-        for name in WITH_FILES
-        for layout, (_, per_file) in LAYOUTS.items()
-        if per_file == 1 or FORMATS.load(name).indexed
-        for varying in ((), ("record_length_bytes_stdev=150",))
-    ),
+VARYING = ((), ("record_length_bytes_stdev=150",))
+STAGED = [
+    (name, layout)
+    for name in WITH_FILES
+    for layout, (_, per_file) in LAYOUTS.items()
+    if per_file == 1 or FORMATS.load(name).indexed
+]
+COMPRESSED = [
     Case("hdf5", "many", ("compression=gzip", "chunk_size=700", "compressibility=0.5")),
     Case("hdf5", "many", ("compression=lzf", "chunk_size=700", "compressibility=0.5")),
 ]
+# Every format in every layout, with samples that vary in every other one; the other way round: nightly.
+TURNS = [[Case(*staged, VARYING[(place + turn) % 2]) for place, staged in enumerate(STAGED)] for turn in (0, 1)]
+CASES = first_in_ci([*COMPRESSED, *TURNS[0], *TURNS[1]], len(COMPRESSED) + len(STAGED))
 Damage = Callable[[Study, Format, Sequence[Path]], None]
 
 

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +38,17 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@cache
+def numbers() -> bytes:
+    return b" ".join(b"%d" % number if number % 9 else b"%d\n" % number for number in range(400_000))[:FILE_BYTES]
+
+
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """A tier with a file of numbers, and the same beside it."""
-    text = b" ".join(b"%d" % number if number % 9 else b"%d\n" % number for number in range(400_000))[:FILE_BYTES]
     for name in ("tier", "elsewhere"):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "file").write_bytes(text)
+        (tmp_path / name / "file").write_bytes(numbers())
     return tmp_path
 
 

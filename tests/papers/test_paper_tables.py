@@ -6,7 +6,8 @@ from tierscope.papers.rows import JUDGED, rows_of
 
 
 @pytest.mark.parametrize(
-    ("study", "rows", "artefacts"), [("hierarchy", 85, 4), ("dlio", 140, 15), ("architecture", 151, 11)]
+    ("study", "rows", "artefacts"),
+    [("hierarchy", 85, 4), ("dlio", 140, 15), ("architecture", 151, 11), ("training", 107, 16)],
 )
 def test_published_rows_are_complete(study: str, rows: int, artefacts: int) -> None:
     known = rows_of(study)

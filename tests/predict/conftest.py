@@ -1,5 +1,5 @@
-"""The engine of these tests is compiled by one process."""
+"""Simulated times of these tests have intervals of few draws, but for those that ask how wide they are."""
 
-from tests.compiled_once import compiled_once
+from tests.few_draws import few_draws
 
-__all__ = ["compiled_once"]
+__all__ = ["few_draws"]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_commands import one_line, run
+from tierscope.commands.calibrate import write_known
 from tierscope.errors import UserError
 from tierscope.predict.measured_table import EPOCH, FIRST_MAX, FIRST_MEAN, SHARE, THROUGHPUT, MeasuredTable, read_table
 from tierscope.predict.table_points import points_of
@@ -68,6 +69,21 @@ def test_rows_are_chosen(tmp_path: Path) -> None:
     assert [(point.ranks, round(point.figures[SHARE][0], 3)) for point in found.points] == [(4, 0.9), (8, 0.7)]
     with pytest.raises(UserError, match="--where tier=lustre"):  # two storages are never averaged
         read_table(path)
+    assert found.mixed == ()
+
+
+def test_rows_are_chosen_by_a_part_of_a_text(tmp_path: Path) -> None:
+    """Published tables have the workload in nothing but the path of a run."""
+    text = "path,submitter,ranks,au_percent\nA/unet3d-h100/run1,A,4,90\nA/cosmoflow/run1,A,8,70\nB/UNet3D-h100/run1,B,16,60\n"
+    found = read_table(table(tmp_path, text), ("path~unet3d",))
+    assert [point.ranks for point in found.points] == [4, 16]
+    assert found.mixed == ("submitter (A, B)",)  # fitted as one system: said, not refused
+    assert [point.name for point in read_table(table(tmp_path, "ranks,au_percent\n1,90\n")).points] == ["1 rank"]
+
+
+def test_a_row_may_be_shorter_than_the_header(tmp_path: Path) -> None:
+    found = read_table(table(tmp_path, "ranks,nodes,au_percent\r\n1\r\n2,1,90\r\n"))
+    assert [point.ranks for point in found.points] == [2]
 
 
 @pytest.mark.parametrize(
@@ -78,6 +94,13 @@ def test_rows_are_chosen(tmp_path: Path) -> None:
         ("ranks,b\n1,2\n", "no column with a measurement"),
         ("ranks,au\n1,90\n", "column au does not say its unit; name it au_percent"),
         ("ranks,seconds\n1,90\n", "column seconds does not say of what; name it epoch_seconds"),
+        ("ranks,au_percent\n", "contains no rows below its header"),
+        ("ranks;au_percent\n4;90\n", "its columns are separated by ';'; separate them by commas"),
+        ("ranks\tau_percent\n4\t90\n", "its columns are separated by tabs"),
+        (
+            "ranks,au_percent\n4,0.95\n",
+            "line 2: au_percent = 0.95; must be in percent; a share of 1 is in a column au_share",
+        ),
         ("ranks,au_percent\n4,101\n", "line 2: au_percent = 101; AU cannot be above 100 %"),
         ("ranks,au_share\n4,90\n", "AU cannot be above 1"),
         ("ranks,au_percent\n4,-3\n", "must be a number above 0"),
@@ -258,3 +281,32 @@ def test_a_file_that_calibrate_writes_is_one_that_simulate_takes(
     capsys.readouterr()
     assert run("validate", path, "--study", study, "--system", system, "--quiet") == 0
     assert "AU: mean error" in capsys.readouterr().out
+
+
+class _Interrupted(Silent):
+    """Somebody presses Ctrl-C after some searches."""
+
+    def __init__(self, after: int) -> None:
+        self.left, self.notes = after, list[str]()
+
+    def advance(self, amount: int) -> None:
+        self.left -= amount
+        if self.left < 0:
+            raise KeyboardInterrupt
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+def test_an_interrupt_keeps_the_best_fit_so_far(tmp_path: Path) -> None:
+    measured = read_table(table(tmp_path, "ranks,au_percent,site\n1,60,a\n2,58,b\n"))
+    watch = _Interrupted(after=1)
+    stopped = calibrate_table(measured, Loaded(parse_study(STUDY, "small.yaml")), watch)
+    assert stopped.stopped
+    assert stopped.fitted.values
+    assert stopped.fitted.misfit < stopped.fitted.before
+    assert watch.notes == [
+        "rows differ in site (a, b): they are fitted as one system; choose those of one with --where"
+    ]
+    write_known(stopped.known, str(tmp_path / "system.yaml"))
+    assert load_system(str(tmp_path / "system.yaml")) == stopped.known

@@ -98,8 +98,8 @@ def test_a_case_whose_options_cost_too_much_says_so() -> None:
     found = explored(replace(cheap, cost=5.0), replace(dear, cost=50.0))
     found = replace(found, max_price=10.0, pareto=found.pareto[:1], over_price=1)
     text = shown(found)
-    assert "Case a, 977 KiB per epoch: 1 of 1 combination meet it; the cheapest first" in text
-    assert "Case b, 977 KiB per epoch: 1 of 1 combination meet it, none within 10: the cheapest costs 50." in text
+    assert "Case a, 977 KiB per epoch: 1 of 1 combination meets it; the cheapest first" in text
+    assert "Case b, 977 KiB per epoch: 1 of 1 combination meets it, none within 10: the cheapest costs 50." in text
 
 
 def test_remedies_stand_with_the_case_that_needs_them() -> None:

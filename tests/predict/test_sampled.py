@@ -1,6 +1,7 @@
 """Epochs that are simulated in part: close to every operation by events, from parts however they are read, at any size."""
 
 import resource
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from tierscope.plan.order import Order
 from tierscope.predict import spread
 from tierscope.predict.sampled_schedule import _part_of, drawn_positions, sampled
 from tierscope.predict.simulation import Simulation
-from tierscope.spec.load import load_study
+from tierscope.spec.load import load_study, parse_study
 from tierscope.spec.study import Study, Tier
 
 COMPUTE = "computation_time=500ms"
@@ -33,6 +34,21 @@ READ = {
     "in step": (("cache_rate=50%", COMPUTE, "sync=step"), 0.05),
     "four threads": (("cache_rate=50%", "read_threads=4"), 0.05),
 }
+
+QUEUED = """
+study: queued
+workload:
+  dataset: {format: raw, num_files_train: 245760, record_length_bytes: 150 kB}
+  reader: {batch_size: 32, read_threads: 4}
+  train: {epochs: 1}
+system:
+  nodes: 16
+  ranks_per_node: 4
+  tiers:
+    lfs: {path: /lfs, visible_to: node, bandwidth: 3 GB/s}
+    gfs: {path: /gfs, metadata_ops: 400/s, servers: 8, bandwidth: 250 MB/s, latency: 1 ms}
+placement: {cache_rate: 1%}
+"""
 
 
 def fugaku(*changes: str) -> Study:
@@ -60,6 +76,24 @@ def test_a_part_stands_for_all(changes: str, request: pytest.FixtureRequest) -> 
     assert part.io.max() == pytest.approx(every.io.max(), rel=close)
     assert part.seconds.max() == pytest.approx(every.seconds.max(), rel=close)
     assert part.busy[part.slowest].argmax() == every.busy[every.slowest].argmax()
+    assert (
+        part.wall.sum(axis=(1, 2)) <= part.seconds * (1 + 1e-9)
+    ).all()  # nobody reads for longer than the epoch takes
+
+
+@pytest.mark.parametrize("changes", [{}, {"read_threads": 0}, {"read_threads": 4, "prefetch_size": 4}])
+def test_beginning_and_end_of_a_part_count_once(changes: dict[str, int], request: pytest.FixtureRequest) -> None:
+    """All threads wait for opens: the first ones of a part find no queue, the last ones leave none behind."""
+    study = parse_study(QUEUED, "queued.yaml")
+    reader = replace(study.workload.reader, **changes)  # type: ignore[arg-type]
+    study = replace(study, workload=replace(study.workload, reader=reader))
+    every = Simulation.of(study).epoch(1, "events")
+    request.getfixturevalue("in_part")
+    part = Simulation.of(study).epoch(1, "events")
+    assert part.sampled_share is not None
+    assert part.sampled_share < 0.3
+    assert part.io.max() == pytest.approx(every.io.max(), rel=0.01)
+    assert part.seconds.max() == pytest.approx(every.seconds.max(), rel=0.01)
 
 
 @pytest.mark.parametrize("seconds", [0.05, 1.0, 4.0, 8.0])
@@ -120,7 +154,7 @@ def test_its_error_is_in_the_interval() -> None:
 def test_any_size(changes: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """As many nodes as that take seconds: fewer here."""
     monkeypatch.setattr("tierscope.predict.sampled_schedule.MOST_OPERATIONS", 100_000)
-    study = load_study("fugaku-small-60ost", ["sweep={}", "cache_rate=50%", "nodes=1536", *changes])
+    study = load_study("fugaku-small-60ost", ["sweep={}", "cache_rate=50%", "nodes=384", *changes])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     simulation = Simulation.of(study)
     outcome = simulation.epoch(2, "events")

@@ -17,17 +17,32 @@ HOSTILE = {
     "a read that counts nothing": (
         "fio.json",
         json.dumps({"fio version": "3", "jobs": [{"read": {"bw_bytes": 1e9, "total_ios": 1e-300, "io_bytes": 1e18}}]}),
-        "no phase reads data",
+        "contains no rates of fio",
     ),
     "a denormal rate": (
         "fio.json",
         json.dumps({"fio version": "3", "jobs": [{"read": {"bw_bytes": 5e-324, "total_ios": 1, "io_bytes": 1}}]}),
-        "no phase reads data",
+        "contains no rates of fio",
     ),
     "JSON that is cut": (
         "elbencho.json",
         (FILES / "elbencho.json").read_text() + '{"phase_type": "READ", "last_done',
         "is cut short or damaged",
+    ),
+    "a rate twice": (
+        "fio.json",
+        '{"fio version": "3", "jobs": [{"read": {"bw_bytes": 1e9, "total_ios": 10, "io_bytes": 1e7, "bw_bytes": 2e9}}]}',
+        "bw_bytes is given twice, with different values",
+    ),
+    "jobs twice": (
+        "fio.json",
+        '{"fio version": "3", "jobs": [], "jobs": [{"read": {"bw_bytes": 1e9, "total_ios": 10, "io_bytes": 1e7}}]}',
+        "jobs is given twice",
+    ),
+    "a phase twice": (
+        "elbencho.json",
+        '{"phase_type": "WRITE", "phase_type": "READ", "last_done": {"bytes/s": "1000000"}}',
+        "phase_type is given twice",
     ),
     "deep JSON": ("fio.json", '"fio version" "jobs"' + '{"a":' * 100_000, "nested too deeply"),
     "a column twice": ("io500.csv", "submission,nodes,nodes,ior-easy-read\na,1,2,3\n", "has two columns nodes"),
@@ -43,6 +58,22 @@ def test_hostile_files_get_one_line(which: str, tmp_path: Path, capsys: pytest.C
     said = one_line(capsys)
     assert words in said
     assert name in said
+
+
+@pytest.mark.parametrize(
+    "options",
+    ['"filename": "a", "filename": "b"', '"iodepth": "4", "iodepth": "8"'],
+)
+def test_options_that_fio_repeats_are_read(options: str, tmp_path: Path) -> None:
+    """fio prints every option as it was given: files add up, of others the last counts."""
+    read = '"read": {"bw_bytes": 1e9, "total_ios": 10, "io_bytes": 1e7, "lat": {"0.00": 0, "0.00": 0}}'
+    (tmp_path / "fio.json").write_text(
+        f'{{"fio version": "3", "jobs": [{{"job options": {{"ioengine": "libaio", {options}}}, {read}}}]}}'
+    )
+    (imported,) = systems_of(FromRequest((str(tmp_path / "fio.json"),)))
+    assert imported.known is not None
+    bandwidth = imported.known.figures["tiers.gfs.bandwidth"].text
+    assert ("8 in flight" in bandwidth) == ("iodepth" in options)
 
 
 @pytest.mark.parametrize("name", ["\x1b[2J", "\ud800", "\0", "\u202egnp", "a\nb: c"])

@@ -2,6 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ET
+from functools import cache
 
 import pytest
 
@@ -20,6 +21,15 @@ NAMES = ("time", "breakdown", "estimate", "goal", "processes")
 
 def named(source: ReportSource, name: str) -> Figure:
     return next(figure for figure in figures(source) if figure.name == name)
+
+
+@cache
+def cased_figures() -> list[Figure]:
+    return figures(source_of(cased_times()))
+
+
+def cased_figure(name: str) -> Figure:
+    return next(figure for figure in cased_figures() if figure.name == name)
 
 
 def insets(figure: Figure) -> list[ET.Element]:
@@ -43,7 +53,7 @@ def places(figure: Figure) -> list[tuple[float, float]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_case_has_a_panel_in_one_figure_and_one_of_its_own(name: str) -> None:
-    figure = named(source_of(cased_times()), name)
+    figure = cased_figure(name)
     assert [heading.partition(" · ")[0] for heading in headings(figure)] == ["zoo", "bee", "cat"]
     assert len(figure.panels) == 3
     assert figure.title.endswith(", in each case")
@@ -77,7 +87,7 @@ def test_four_are_two_by_two_and_five_three_and_two() -> None:
 
 
 def test_bests_are_of_each_case_and_in_its_heading() -> None:
-    figure = named(source_of(cased_times()), "breakdown")
+    figure = cased_figure("breakdown")
     assert headings(figure) == ["zoo · best 100%", "bee · best 0%", "cat · best 75%"]
     assert "zoo: cache_rate 100% with" in figure.caption
     marks = [[each for each in inset.iter() if each.get("class") == "best"] for inset in insets(figure)]
@@ -177,7 +187,7 @@ def test_the_page_has_a_chooser_and_a_table_of_money_for_each() -> None:
 
 
 def test_a_panel_is_as_wide_as_its_sweep() -> None:
-    figure = named(source_of(cased_times()), "time")
+    figure = cased_figure("time")
     assert len(RATES) == 5
     circles = [each for each in insets(figure)[0].iter(f"{SVG}circle") if "mark" in each.get("class", "")]
     assert len(circles) == len(RATES)

@@ -1,6 +1,7 @@
 """Real training in the terminal, on the page and drawn."""
 
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from io import StringIO
 from typing import Any
 
@@ -10,12 +11,12 @@ from tests.analysis.test_training import asked, run, trained
 from tests.report.sources import alone, source_of
 from tests.report.test_page import HOSTILE, Parsed
 from tierscope.analysis.conditions import Conditions
-from tierscope.analysis.training import about_training
+from tierscope.analysis.training import Training, TrainingPoint, about_training
 from tierscope.report.drawn.training import NAMES, draw_training
 from tierscope.report.figures import figures, standalone
 from tierscope.report.page import page
 from tierscope.report.report_source import ReportSource
-from tierscope.report.training import TrainingView, rows_of
+from tierscope.report.training import TrainingView, rows_of, sentences
 from tierscope.report.verdict import verdict
 from tierscope.trace.trace import Trace
 
@@ -57,6 +58,21 @@ def test_memory_is_shown_where_it_was_measured() -> None:
     assert "1 GiB" in said
     assert "+2.0 %" in said
     assert "by the device's own events" in said
+
+
+def test_what_was_measured_on_one_device_says_so() -> None:
+    def words(point: TrainingPoint) -> str:
+        return " ".join(sentences(Training("lenet5", (point,), ())))
+
+    (point,) = trained(run([10.0])).points
+    assert (point.ranks, point.exchange) == (2, "gloo")
+    assert "with 2 ranks that share CPUs and exchange gradients over gloo: not how several devices would scale" in words(point)  # fmt: skip
+    alone = replace(point, ranks=1)
+    assert alone.exchange is None
+    assert "Measured on one device: these times say nothing about exchange between several." in words(alone)
+    (on_device,) = trained(run([10.0], log={"device": "NVIDIA H200"})).points
+    assert on_device.exchange == "nccl"
+    assert "Measured on 2 devices, which exchange gradients over NCCL." in words(on_device)
 
 
 def test_of_several_parts_each_row_says_what_was_varied() -> None:

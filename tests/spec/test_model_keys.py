@@ -20,7 +20,10 @@ NETWORK = "model.network=lenet5"
         ((NETWORK, "model.input=1x"), "workload.model.input = 1x"),
         ((NETWORK, "model.input=0x28x28"), "workload.model.input = 0x28x28"),
         ((NETWORK, "computation_time=1ms"), "emulates compute, but workload.model.network = lenet5 trains for real"),
-        ((NETWORK, "data_loader=tensorflow", "format=tfrecord"), "training works only with Tierscope's loaders"),
+        (
+            (NETWORK, "model.device=cpu", "data_loader=pytorch", "pin_memory=true"),
+            "device = cpu has nothing to pin for",
+        ),
         ((NETWORK, "preprocess=busy"), "preprocess = busy has no effect on training"),
         ((NETWORK, "format=jpeg"), "jpeg must be decoded for training; set decode"),
     ],

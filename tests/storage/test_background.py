@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.accesses import wait_until
+from tests.nightly import first_in_ci
 from tests.queue_ways import way  # noqa: F401  (a fixture)
 from tests.virtual_time import VirtualTime, use
 from tierscope.spec.study import System, Tier
@@ -106,7 +107,7 @@ class Weighing:
 
 
 @DISCIPLINES
-@pytest.mark.parametrize(("share", "clients"), [(0.5, 1), (0.5, 6), (0.2, 3), (0.8, 3)])
+@pytest.mark.parametrize(("share", "clients"), first_in_ci([(0.5, 6), (0.2, 3), (0.8, 3), (0.5, 1)], 2))
 def test_others_take_their_share_of_a_busy_server(
     clock: VirtualTime, queues_on: QueuesOn, discipline: str, share: float, clients: int
 ) -> None:

@@ -12,6 +12,7 @@ from crc32c import crc32c
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.small_study import NEEDS_LIBRARY, node_source, small_study, stage, stagers, tier_files
 from tierscope.dataset import content, sums
 from tierscope.dataset.sums import _pool_slices, generated_sums, salted_crc32c, sums_layout
@@ -26,7 +27,7 @@ SOME = random.Random(5).randbytes(20_000)
 
 
 @NEEDS_LIBRARY
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 9000), st.integers(0, 9000), st.integers(0, 2**32 - 1))
 def test_c_computes_what_everybody_calls_crc32c(start: int, nbytes: int, before: int) -> None:
     lib, piece = native._library(), SOME[start : start + nbytes]
@@ -207,7 +208,7 @@ def test_checksums_of_generated_samples_are_those_of_their_bytes(
 
 
 @NEEDS_LIBRARY
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, len(SOME)), st.integers(0, len(SOME)), st.integers(0, 2**32 - 1)), max_size=20)
 )

@@ -84,6 +84,19 @@ def test_versions_before_coverage_are_read(name: str, version: int) -> None:
             decoded({**plain, "schema_version": 4, "own_cost": None})
 
 
+def of_version_4(plain: Any) -> Any:
+    if isinstance(plain, dict):
+        return {name: of_version_4(value) for name, value in plain.items() if name not in added_after(4)}
+    return [of_version_4(value) for value in plain] if isinstance(plain, list) else plain
+
+
+@pytest.mark.parametrize("name", [*KINDS, "trained"])
+def test_the_version_before_loaders_is_read(name: str) -> None:
+    about = decoded(first_version(name))
+    older = {**of_version_4(stored(about)), "schema_version": 4}
+    assert decoded(older) == about
+
+
 def of_version_3(plain: Any) -> Any:
     """What a result of that version has: none of the fields that came later, and folders instead of prefixes."""
     if isinstance(plain, list):

@@ -7,9 +7,10 @@ import pytest
 from tests.tiny import TINY
 from tierscope.errors import UserError
 from tierscope.spec.study import Axis
+from tierscope.spec.sweep import points
 from tierscope.train.training_study import Planned, TrainOptions, plan_training
 
-BATCH, DATA = "workload.reader.batch_size", "workload.model.data"
+BATCH, DATA, LOADER = "workload.reader.batch_size", "workload.model.data", "workload.reader.data_loader"
 
 
 @pytest.fixture
@@ -77,11 +78,11 @@ def test_what_only_emulates_training_is_taken_out_and_said(tmp_path: Path) -> No
     ("changes", "preprocess", "loader"),
     [
         (("format: raw", "format: png"), "decode", "auto"),
-        (("prefetch_size: 2", "prefetch_size: 2, data_loader: pytorch"), "none", "auto"),
+        (("prefetch_size: 2", "prefetch_size: 2, data_loader: pytorch"), "none", "pytorch"),
         (("epochs: 2", "epochs: 2"), "none", "auto"),
     ],
 )
-def test_samples_are_real_and_come_from_our_loaders(
+def test_samples_are_real_and_come_from_the_loader_of_the_study(
     tmp_path: Path, changes: tuple[str, str], preprocess: str, loader: str
 ) -> None:
     path = tmp_path / "changed.yaml"
@@ -89,7 +90,27 @@ def test_samples_are_real_and_come_from_our_loaders(
     planned = plan_training(str(path), TrainOptions("lenet"))
     reader = planned.base.workload.reader
     assert (reader.preprocess, reader.data_loader) == (preprocess, loader)
-    assert bool(planned.notes) == (changes[0] != changes[1])
+    assert bool(planned.notes) == (preprocess == "decode")
+
+
+def test_a_loader_is_the_studys_own_or_compared(study: str) -> None:
+    assert plan_training(study, TrainOptions("lenet", loader="pytorch")).base.workload.reader.data_loader == "pytorch"
+    planned = plan_training(study, TrainOptions("lenet", loader="native,pytorch"))
+    assert axes(planned) == {"data_loader": (Axis(LOADER, ("native", "pytorch")),)}
+
+
+def test_keys_of_workers_are_only_given_to_loaders_that_have_some(study: str) -> None:
+    planned = plan_training(study, TrainOptions("lenet", loader="native,pytorch"), ["pin_memory=true"])
+    assert [(point.study.workload.reader.data_loader, point.study.workload.reader.pin_memory) for point in points(planned.parts[0][1])] == [("native", False), ("pytorch", True)]  # fmt: skip
+
+
+def test_loaders_are_compared_at_every_source_of_samples(study: str) -> None:
+    """With one loader only, the others would be said to be like it."""
+    asked = TrainOptions("lenet", data="tiers,memory", loader="native,pytorch", batch="4,8")
+    assert axes(plan_training(study, asked)) == {
+        "data_loader": (Axis(LOADER, ("native", "pytorch")), Axis(DATA, ("tiers", "memory"))),
+        "batch_size": (Axis(BATCH, (4, 8)),),
+    }
 
 
 @pytest.mark.parametrize("name", ["demo", "imagenet", "cosmoflow", "unet3d"])

@@ -20,14 +20,13 @@ from pathlib import Path
 from tools.fuzz.children import Outcome, run_cases, warm_up
 from tools.fuzz.seeds import make_seeds
 
-MOST_SECONDS = 20 * 60
-
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="fuzz", description=__doc__.partition("\n")[0])
     parser.add_argument("--cases", type=int, default=10_000, help="(%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="(%(default)s)")
     parser.add_argument("--case", type=int, help="only this one, by its number")
+    parser.add_argument("--minutes", type=float, default=20, help="no case starts later (%(default)s)")
     parser.add_argument("--jobs", type=int, default=2, help="at the same time (%(default)s)")
     parser.add_argument(
         "--seeds", type=Path, default=Path("build/fuzz"), help="healthy files: made anew, but for --case"
@@ -46,7 +45,7 @@ def main() -> int:
         _report_case(outcome, work)
         return 1 if outcome.mistake else 0
     with tempfile.TemporaryDirectory(prefix="tierscope-fuzz-", ignore_cleanup_errors=True) as name:
-        numbers = _until(range(options.cases), start + MOST_SECONDS)
+        numbers = _until(range(options.cases), start + 60 * options.minutes)
         outcomes = list(_told(run_cases(numbers, options.seed, seeds, Path(name), options.jobs), start))
     return _sum_up(outcomes, options.cases, options.seed, time.monotonic() - start)
 

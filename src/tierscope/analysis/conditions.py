@@ -10,7 +10,7 @@ from tierscope.analysis.coverage import coverages, merged
 from tierscope.analysis.times import ClassTimes
 from tierscope.mounts import IN_MEMORY
 from tierscope.trace.coverage import Coverage
-from tierscope.trace.description import Description, Imported, Measured, Simulated, StudyRun, Traced
+from tierscope.trace.description import Description, Imported, LoaderUse, Measured, Simulated, StudyRun, Traced
 
 COLD_COLUMNS = ("point", "repetition", "epoch", "rank", "tier", "checked_bytes", "resident_bytes", "evict_seconds")
 _STATES = ("cold", "warm", "unknown")  # of a tier's metadata; the last of several runs' counts
@@ -46,6 +46,7 @@ class Conditions:
     coverage: Coverage | None = None  # of all runs; None: nobody counted
     inert: dict[str, str] = field(default_factory=dict)  # swept keys that change nothing, and why (plan/inert.py)
     profilers: tuple[str, ...] = ()  # of others, that measured runs of ours in place of our recorder
+    loader_use: LoaderUse | None = None  # of a traced command that had loaded a framework
 
     @property
     def path_costs(self) -> dict[str, float]:
@@ -100,6 +101,7 @@ def conditions(times: ClassTimes, cold: pl.DataFrame) -> Conditions:
         one_device=tuple(sorted({pair for about in abouts for pair in _on_one_device(about)})),
         coverage=merged(coverages(abouts)),
         processes=sum(_processes(about) for about in abouts) or None,
+        loader_use=next((about.records.loader_use for about in abouts if isinstance(about, Traced)), None),
     )
 
 

@@ -3,7 +3,7 @@
 Thresholds stand in one table. Data first: every finding carries the numbers that it is made of.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import polars as pl
@@ -19,6 +19,7 @@ from tierscope.trace.description import StudyRun, Traced
 from tierscope.trace.ops import CATEGORIES
 
 THRESHOLDS: dict[str, float] = {
+    "worth_share": 0.05,  # of all I/O seconds: what is said of a tier's reads is about so much at least
     "small_file_bytes": 1 << 20,  # smaller ones cost an open each for little data
     "many_files": 1000,
     "metadata_share": 0.5,  # of the slowest process's I/O time
@@ -44,13 +45,29 @@ def about_habits(times: ClassTimes, breakdown: Breakdown, habits: Mapping[str, H
     yield from _metadata(breakdown)
     yield from _skew(times)
     yield from _tiers(times, breakdown)
+    spent = _seconds(times)
     for tier, habit in habits.items():
+        if _is_worth(spent, tier, CATEGORIES):
+            yield from _servers(tier, habit)
+        if not _is_worth(spent, tier, ("READ", "META")):
+            continue
         yield from _files(tier, habit)
         yield from _requests(tier, habit)
-        yield from _servers(tier, habit)
         again = habit.again_files, habit.read_files
         if times.table["epoch"].n_unique() > 1 and _exceeds(*again, "again_share"):
             yield Finding("read_again", {"tier": tier, "files": habit.again_files, "of": habit.read_files})
+
+
+def _seconds(times: ClassTimes) -> dict[str, float]:
+    """Of every class that counts, over all processes and epochs."""
+    counted = times.table.filter(pl.col("class").is_in(times.io_classes))
+    return dict(counted.group_by("class").agg(pl.col("seconds").sum()).rows())
+
+
+def _is_worth(spent: Mapping[str, float], tier: str, categories: Iterable[str]) -> bool:
+    """Whether advice about a tier can change the I/O time at all: what takes 4 ms of 13 s is not worth a word."""
+    there = sum(spent.get(f"{tier.upper()}-{category}", 0.0) for category in categories)
+    return there >= THRESHOLDS["worth_share"] * sum(spent.values())
 
 
 def about_study(times: ClassTimes, breakdown: Breakdown) -> Iterator[Finding]:
@@ -93,7 +110,7 @@ def _metadata(breakdown: Breakdown) -> Iterator[Finding]:
         for category in CATEGORIES
     )
     if meta > THRESHOLDS["metadata_share"] * best.io.median:
-        kind = "metadata_of_writes" if written > read else "metadata_dominated"  # there are no samples to pack
+        kind = "metadata_of_writes" if written >= read else "metadata_dominated"  # there are no samples to pack
         yield Finding(kind, {"percent": 100 * meta / best.io.median, "meta_seconds": meta})
 
 

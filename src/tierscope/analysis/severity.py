@@ -44,7 +44,7 @@ _NOTES = (  # how to read the numbers; nothing has to be done
     *("device_bound", "from_peaks", "shuffle_local_enough"),
     *("shuffle_chunk_enough", "shuffle_io_saved", "shuffle_io_not_saved", "probe_own_cost", "probe_over_budget"),
     *("probe_warm_metadata", "goal_met", "epoch_goal_met", "au_goal_met", "several_cases"),
-    *("different_data",),
+    *("different_data", "no_epochs"),
 )
 _WARNINGS = (  # the numbers may mislead, or something costs time
     *("capacity_unknown", "warm_pages", "unknown_pages", "warm_storage", "same_device", "warm_metadata", "not_evicted"),
@@ -56,7 +56,6 @@ _WARNINGS = (  # the numbers may mislead, or something costs time
     *(
         "missed_by_profiler",
         "reads_only",
-        "no_epochs",
         "metadata_dominated",
         "metadata_of_writes",
         "slow_process",
@@ -70,6 +69,7 @@ _WARNINGS = (  # the numbers may mislead, or something costs time
         "storage_unclear",
         "beyond_system",
         "step_extrapolated",
+        "loader_limits",
         "training_waits",
         "training_wait_unclear",
         "training_wait_unknown",

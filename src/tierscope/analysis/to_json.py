@@ -7,6 +7,7 @@ from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.coverage import coverage_json
 from tierscope.analysis.latency import latencies_at, latency_json
 from tierscope.analysis.totals import totals_json, totals_of
+from tierscope.analysis.traced_loader import limit_json, loader_limit
 from tierscope.analysis.wording import Finding, finding_json
 from tierscope.jsonable import JsonObject
 from tierscope.spec.feasibility import feasibility_json
@@ -40,6 +41,7 @@ def breakdown_json(breakdown: Breakdown, findings: list[Finding], given: Conditi
         "io_classes": list(breakdown.io_classes),
         **epoch_json(breakdown),
         "processes": given.processes,
+        **loader_json(given, findings),
         "simulated": bool(given.simulated),
         "methods": list(given.simulated),
         "profilers": list(given.profilers),
@@ -61,6 +63,12 @@ def breakdown_json(breakdown: Breakdown, findings: list[Finding], given: Conditi
         **_groups(breakdown),
         "findings": [finding_json(finding) for finding in findings],
     }
+
+
+def loader_json(given: Conditions, findings: list[Finding]) -> JsonObject:
+    """Of a traced command that had loaded a framework."""
+    limit = loader_limit(given.loader_use, findings)
+    return {"loader": limit_json(given.loader_use, limit)} if given.loader_use and limit else {}
 
 
 def _best(group: PointGroup) -> JsonObject | None:

@@ -10,27 +10,27 @@ and runs of one repetition are as good as those of another (each has a random or
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import reduce
 
 import polars as pl
 
 from tierscope.analysis.breakdown import counted_epochs, sweep_text
 from tierscope.analysis.statistics import Mean, difference_of, mean_of
+from tierscope.analysis.storage_stall import NO, UNCLEAR, YES, StorageStall, stall_json
 from tierscope.analysis.times import ClassTimes
+from tierscope.analysis.training_limits import Limit, Waits, limit_of, loader_text, untold_limit
 from tierscope.analysis.wording import Finding, finding_json
 from tierscope.jsonable import JsonObject, SweepValues
 from tierscope.trace.description import StudyRun, TrainingSummary
 
 SCHEMA_VERSION = 1
 ENOUGH = 5  # repetitions
-MATTERS = 0.05  # of an epoch: waiting less than that is not worth money
 LOW_UTILISATION = 0.8
 SAME_LOSS = 1e-6  # relative
 PHASES = ("stall", "copy", "forward", "backward", "optimizer", "checkpoint", "sync", "other")  # add up to the epoch
 BESIDE = ("read", "preprocess", "exchange")  # go on during them
-YES, NO, UNCLEAR = "yes", "no", "unclear"
 _COMPUTING = ("forward", "backward", "optimizer")
 _TIERS, _MEMORY, _SYNTHETIC = "tiers", "memory", "synthetic"
 
@@ -45,6 +45,12 @@ class TrainingPoint:
     phases: dict[str, float]  # seconds of an epoch
     beside: dict[str, float]
     about: TrainingSummary
+    ranks: int = 1
+
+    @property
+    def exchange(self) -> str | None:
+        """Over what ranks exchange gradients; None: there is one."""
+        return None if self.ranks == 1 else "nccl" if self.by_events else "gloo"
 
     @property
     def seconds(self) -> float:
@@ -76,28 +82,6 @@ class TrainingPoint:
 
     def share(self, phase: str) -> float:
         return self.phases[phase] / (sum(self.phases.values()) or 1.0)
-
-
-@dataclass(frozen=True, slots=True)
-class StorageStall:
-    """The same training with samples from elsewhere: `storage` and `input` are seconds of an epoch, None where there is no run to tell.
-
-    `storage`: from the tiers less from memory. `input`: from memory (else from the tiers) less made on the device.
-    """
-
-    sweep: SweepValues  # that all of them have in common
-    seconds: float  # of an epoch from the tiers
-    storage: Mean | None
-    input: Mean | None
-
-    @property
-    def answer(self) -> str:
-        if self.storage is None or self.storage.limits is None:
-            return UNCLEAR
-        low, high = self.storage.limits
-        if high < MATTERS * self.seconds:
-            return NO
-        return YES if low > 0 and self.storage.value >= MATTERS * self.seconds else UNCLEAR
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +152,7 @@ def _point(times: ClassTimes, sweep: SweepValues, about: TrainingSummary) -> Tra
             "exchange": _mean(longest, "exchange_seconds"),
         },
         about=about,
+        ranks=max(1, rows["rank"].n_unique()),
     )
 
 
@@ -190,6 +175,8 @@ def _stalls(points: Sequence[TrainingPoint]) -> Iterator[StorageStall]:
             tiers.seconds,
             difference_of(tiers.epoch_seconds, memory.epoch_seconds) if memory else None,
             difference_of(fed.epoch_seconds, synthetic.epoch_seconds) if synthetic else None,
+            tiers.about.loader_name,
+            tiers.about.loader_workers,
         )
 
 
@@ -223,11 +210,12 @@ def about_training(training: Training | None) -> list[Finding]:
 
 
 def _about_storage(stalls: Sequence[StorageStall]) -> list[Finding]:
-    """Of the combination that waits most."""
+    """Of the combination that waits most, for storage or for its loader."""
     known = [stall for stall in stalls if stall.storage is not None]
     if not known:
         return []
-    most = max(known, key=lambda stall: stall.storage.value / stall.seconds if stall.storage else 0.0)
+    limited = [stall for stall in known if YES in (stall.answer, stall.loader_answer)]
+    most = max(limited or known, key=lambda stall: stall.largest_seconds / stall.seconds)
     assert most.storage is not None
     evidence: JsonObject = {"where": sweep_text(most.sweep), "percent": 100 * most.storage.value / most.seconds}
     if most.storage.limits is None:
@@ -236,14 +224,15 @@ def _about_storage(stalls: Sequence[StorageStall]) -> list[Finding]:
     evidence |= {"low_percent": low, "high_percent": high, "repetitions": most.storage.n}
     kind = {YES: "training_waits", NO: "training_waits_little", UNCLEAR: "training_wait_unclear"}[most.answer]
     findings = [Finding(kind, evidence)]
-    if most.input is not None and most.input.limits is not None:
-        low, high = (100 * limit / most.seconds for limit in most.input.limits)
-        share = 100 * most.input.value / most.seconds
-        if low > 0 and share >= 100 * MATTERS:
-            where = sweep_text(most.sweep)
-            evidence = {"where": where, "percent": share, "low_percent": low, "high_percent": high}
-            findings.append(Finding("input_matters", evidence))
-    return findings
+    if most.loader_answer != YES or most.loader_cost is None or most.loader_cost.limits is None:
+        return findings
+    low, high = (100 * limit / most.seconds for limit in most.loader_cost.limits)
+    share, where = 100 * most.loader_cost.value / most.seconds, sweep_text(most.sweep)
+    spent = {"where": where, "percent": share, "low_percent": low, "high_percent": high}
+    if most.answer != NO:
+        return [*findings, Finding("input_matters", spent)]
+    about = {**spent, "what": loader_text(most), "repetitions": most.loader_cost.n}
+    return [Finding("loader_limits", about), *findings]
 
 
 def _about_utilisation(points: Sequence[TrainingPoint], compared: bool) -> list[Finding]:
@@ -258,12 +247,23 @@ def _about_utilisation(points: Sequence[TrainingPoint], compared: bool) -> list[
     return [Finding("low_utilisation", {**evidence, "stall_percent": 100 * stall, "clock": clock, "untried": untried})]
 
 
+def limits_of(trainings: Sequence[Training]) -> list[Limit]:
+    """What limits them: of every combination that was compared, or that it cannot be determined. Nothing of points that read nothing."""
+    compared = [limit_of(stall) for training in trainings for stall in training.stalls]
+    reading = [point for training in trainings for point in training.points if point.about.data == _TIERS]
+    if compared or not reading:
+        return compared
+    most = max(reading, key=lambda point: point.share("stall") + point.share("copy"))
+    waits = Waits(most.sweep, most.share("stall") + most.share("copy"), most.n, most.by_events)
+    return [untold_limit(waits, most.about.loader_name, most.about.loader_workers)]
+
+
 def training_json(study: str, parts: Iterable[tuple[str | None, Training]], findings: Iterable[Finding]) -> JsonObject:  # fmt: skip
     """`parts`: what was varied (None: nothing by itself), and what came out."""
     parts = list(parts)
     answers = [training.answer for _, training in parts if training.answer]
     answer = next((verdict for verdict in (YES, UNCLEAR, NO) if verdict in answers), None)
-    stalls = [_stall_json(stall) for _, training in parts for stall in training.stalls]
+    stalls = [stall_json(stall) for _, training in parts for stall in training.stalls]
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "training",
@@ -272,6 +272,7 @@ def training_json(study: str, parts: Iterable[tuple[str | None, Training]], find
         "beside": list(BESIDE),
         "points": [{"varied": key, **_point_json(point)} for key, training in parts for point in training.points],
         "storage_matters": {"answer": answer, "of": stalls} if stalls else None,
+        "limits": [asdict(limit) for limit in limits_of([training for _, training in parts])],
         "findings": [finding_json(finding) for finding in findings],
     }
 
@@ -288,6 +289,10 @@ def _point_json(point: TrainingPoint) -> JsonObject:
         "phases": {**point.phases, **point.beside},
         "utilisation": point.utilisation,
         "clock": "device" if point.by_events else "host",
+        "ranks": point.ranks,
+        "exchange": point.exchange,
+        "loader": about.loader_name,
+        "workers": about.loader_workers,
         "device": about.device,
         "software": about.software,
         "precision": about.arithmetic,
@@ -299,34 +304,3 @@ def _point_json(point: TrainingPoint) -> JsonObject:
         "predicted_memory_bytes": about.predicted_memory_bytes,
         "memory_error": point.memory_error,
     }
-
-
-def _stall_json(stall: StorageStall) -> JsonObject:
-    return {
-        "sweep": stall.sweep,
-        "answer": stall.answer,
-        "epoch_seconds": stall.seconds,
-        "storage": _difference_json(stall.storage, stall.seconds),
-        "input": _difference_json(stall.input, stall.seconds),
-    }
-
-
-def _difference_json(mean: Mean | None, whole: float) -> JsonObject | None:
-    if mean is None:
-        return None
-
-    def share(value: float) -> float:
-        return value / whole if whole else 0.0
-
-    limits = mean.limits
-    return {
-        "seconds": mean.value,
-        "interval": None if limits is None else list(limits),
-        "share": share(mean.value),
-        "share_interval": None if limits is None else _all(share, limits),
-        "n": mean.n,
-    }
-
-
-def _all(of: Callable[[float], float], values: Iterable[float]) -> list[float]:
-    return [of(value) for value in values]

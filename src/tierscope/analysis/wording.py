@@ -512,6 +512,11 @@ WORDING: dict[str, tuple[str, str]] = {
         "whether storage matters is unknown after one repetition: the difference from training from memory was {percent:.1f} % of an epoch ({where})",
         "raise repetitions to 5 or more",
     ),
+    "loader_limits": (
+        "it is not storage that limits this training but {what}: {percent:.1f} % of an epoch apart from storage ({low_percent:.1f} to {high_percent:.1f} %, 95 %, "
+        "n={repetitions}; {where}), compared with samples generated on the device",
+        "faster storage cannot help: try other read_threads or prefetch_size, less decoding per sample, or another loader with --loader",
+    ),
     "input_matters": (
         "decoding and copying samples to the device take {percent:.1f} % of an epoch ({low_percent:.1f} to {high_percent:.1f} %, 95 %; {where}), "
         "compared with samples generated on the device",

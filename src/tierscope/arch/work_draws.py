@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from tierscope.arch.work_kinds import KINDS, Sizes
 
 COUNTS = {
-    "conv2d": 1000,
-    "conv3d": 600,
+    "conv2d": 1200,
+    "conv3d": 900,
     "depthwise2d": 300,
     "product": 300,
     "norm": 250,
-    "bias": 80,
+    "bias": 150,
     "loss": 60,
     "mean": 40,
     "resize": 40,
@@ -33,6 +33,7 @@ COUNTS = {
 }
 _LEAST, _MOST = 2.0**9, 2.0**29.4  # elements of the larger of a layer's tensors
 _MOST_FLOPS = 8e11
+_FIRST = 0.2  # of convolutions
 PLANES = 64  # channels of a sample, where only their product with samples counts
 
 
@@ -68,19 +69,26 @@ def _channels(rng: random.Random, most: float = 2048) -> int:
     return 8 * _near(rng, 1, most / 8)
 
 
+def _ends(rng: random.Random, most: float, largest_side: int) -> tuple[int, int, int]:
+    """Channels in and out, and the side. A fifth are as in the first layers of networks, a large part of many steps: few channels in, a round number out, large sides."""
+    if rng.random() < _FIRST:
+        return rng.choice((1, 2, 3, 3, 4, 4)), 8 * _near(rng, 1, 16), _near(rng, largest_side / 8, largest_side)
+    return _channels(rng, most), _channels(rng, most), _near(rng, 2, largest_side)
+
+
 def _conv2d(rng: random.Random) -> Sizes:
     kernel = rng.choices((1, 3, 5, 7, 11), (40, 42, 8, 7, 3))[0]
     stride = rng.choices((1, 2, 4), (72, 23, 5))[0]
     dilation = _between(rng, 2, 24) if kernel > 1 and stride == 1 and rng.random() < 0.15 else 1
-    side = _near(rng, 2, 768)
-    batch = _near(rng, 1, 1024)
-    return (batch, _channels(rng), _channels(rng), side, kernel, stride, dilation)
+    inputs, outputs, side = _ends(rng, 2048, 768)
+    return (_near(rng, 1, 1024), inputs, outputs, side, kernel, stride, dilation)
 
 
 def _conv3d(rng: random.Random) -> Sizes:
     kernel = rng.choices((1, 3, 5), (12, 76, 12))[0]
     stride = rng.choices((1, 2), (85, 15))[0]
-    return (_near(rng, 1, 64), _channels(rng, 768), _channels(rng, 768), _near(rng, 3, 160), kernel, stride, 1)
+    inputs, outputs, side = _ends(rng, 768, 160)
+    return (_near(rng, 1, 64), inputs, outputs, side, kernel, stride, 1)
 
 
 def _depthwise(rng: random.Random) -> Sizes:
@@ -95,7 +103,7 @@ def _product(rng: random.Random) -> Sizes:
 
 
 def _planes(rng: random.Random) -> Sizes:
-    return (_near(rng, 1, 2048), _channels(rng, 8192), 1 if rng.random() < 0.1 else _near(rng, 2, 768) ** 2)
+    return (_near(rng, 1, 2048), _channels(rng, 8192), 1 if rng.random() < 0.1 else _near(rng, 2, 2048) ** 2)
 
 
 def _loss(rng: random.Random) -> Sizes:

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from tierscope.bench.checkpoint import Checkpointer
 from tierscope.bench.checkpoint_files import within_epoch
@@ -19,10 +20,11 @@ from tierscope.bench.work import EmulatedWork, MakeTraining, RankPlace, Training
 from tierscope.dataset.copies import Copies
 from tierscope.dataset.memory import check_memory
 from tierscope.errors import TierscopeError
-from tierscope.loaders import LOADERS
+from tierscope.loaders import LOADERS, SampleSource
 from tierscope.loaders.ahead import AheadLoader, SamplesInMemory
 from tierscope.loaders.base import EpochLoader
 from tierscope.loaders.choose import fills_as_it_reads
+from tierscope.loaders.held import HeldLoader
 from tierscope.loaders.nothing import NoReads
 from tierscope.plan.checkpoints import tier_of
 from tierscope.plan.first_touch import FirstTouch
@@ -209,22 +211,35 @@ class _Rank:
         if source.checks:  # other samples in every epoch
             turn = (self._task.repetition - 1) * self._plan.epochs + recording.epoch - 1
             source = replace(source, checks=source.checks.at(turn))
-        if not LOADERS.load(self._run.loader).records:
-            self._lasting = make_loader(self._run, source, recording)
-            return self._lasting
         if self._study.workload.model.data == "synthetic":
             return NoReads(self._study.workload.reader.batch_size)
+        if not LOADERS.load(self._run.loader).records:
+            self._lasting = self._framework_loader(source, recording)
+            return self._lasting
         if not in_memory(self._study):
             return make_loader(self._run, source, recording)
         samples, largest = self._plan.order.reachable(self._group.rank), self._format.slot_bytes
         first = self._held is None
         if self._held is None:
-            needed = len(samples) * largest * (self._task.ranks_on_host or self._group.size)
-            check_memory(needed, self._study.workload)
+            self._check_memory(len(samples))
             self._held = SamplesInMemory(samples, largest, source.pin)
         loader = make_loader(self._run, source, recording) if first else None
         batch = self._study.workload.reader.batch_size
         return AheadLoader(self._held, batch, loader, self._plan.blocks_of(samples))
+
+    def _framework_loader(self, source: SampleSource, recording: Recording) -> EpochLoader:
+        """Of all epochs. From memory too it is the framework's loader that makes batches: its own cost is what such a run shows."""
+        source = replace(source, feeds_network=self._training is not None)
+        if not in_memory(self._study):
+            return make_loader(self._run, source, recording)
+        samples = self._plan.order.reachable(self._group.rank)
+        self._check_memory(len(samples))
+        loader: Any = make_loader(self._run, replace(source, held=samples), recording)
+        return HeldLoader(loader, self._plan.blocks_of(samples))
+
+    def _check_memory(self, samples: int) -> None:
+        ranks = self._task.ranks_on_host or self._group.size
+        check_memory(samples * self._format.slot_bytes * ranks, self._study.workload)
 
     def _make_cold(self, epoch: int) -> Coldness | None:
         """Before an epoch in which files are evicted as they are read; None: they are not, or nothing is read.
@@ -234,7 +249,7 @@ class _Rank:
         if not self._study.workload.reader.evict or self._study.workload.model.data == "synthetic":
             return None
         self._group.barrier()  # nobody still reads
-        if self._held:
+        if in_memory(self._study) and epoch > 1:
             return None  # and nobody will
         cold = self._coldness
         if self._copies and epoch > 1 and cold.tiers[0].looks:

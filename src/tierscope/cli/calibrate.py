@@ -100,12 +100,15 @@ def _table(
             path: {"value": value, "low": fitted.ends[path][0], "high": fitted.ends[path][1]}
             for path, value in fitted.values.items()
         }
-        content = {"keys": keys, "misfit": fitted.misfit, "misfit_before": fitted.before}
+        complete = not calibrated_table.stopped
+        content = {"keys": keys, "misfit": fitted.misfit, "misfit_before": fitted.before, "complete": complete}
         common.print_json(predicted_json("table_calibration", calibrated_table.figures, content))
+        _say_stopped(calibrated_table.stopped, output)
         return
     common.print_rich(FittedKeysView(calibrated_table.known, list(fitted.values), fitted.before, fitted.misfit))
     common.print_rich(PredictedTableView(f"{measured.name}: fitted to these rows", calibrated_table.figures))
     _say_written(output)
+    _say_stopped(calibrated_table.stopped, output)
 
 
 def _say_written(output: str | None) -> None:

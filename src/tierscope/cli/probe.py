@@ -163,7 +163,9 @@ def _probe_accelerator(
     if as_json:
         common.print_json(device_json(device))
         return
-    click.echo(f"Device: {output}. To use it: tierscope require MODEL --system SYSTEM --device-file {output}")
+    click.echo(
+        f"Device: {output}, measured on one device. To use it: tierscope require MODEL --system SYSTEM --device-file {output}"
+    )
 
 
 def _refuse_unwritable(path: str) -> None:

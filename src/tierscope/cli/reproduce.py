@@ -18,7 +18,8 @@ def command(
 ) -> None:
     """Reproduce a published study row by row: published value, ours, whether it holds, and why not.
 
-    NAME is hierarchy (Fukai, Sato, Hirofuchi, PDCAT 2022), dlio (Devarajan et al., CCGrid 2021) or architecture (Ibrahim et al., PMBS 2021).
+    NAME is hierarchy (Fukai, Sato, Hirofuchi, PDCAT 2022), dlio (Devarajan et al., CCGrid 2021), architecture (Ibrahim et al., PMBS 2021) or
+    training (Han et al., CLUSTER 2019).
     Writes a page (Markdown, HTML), rows and tables (CSV, JSON) and every figure (SVG, PNG). What cannot be measured on this machine is
     modelled, simulated or emulated, and labelled.
 

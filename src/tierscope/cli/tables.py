@@ -21,7 +21,7 @@ where_option = click.option(
     "--where",
     multiple=True,
     metavar="COLUMN=VALUE",
-    help="Use only matching rows of the table; also with <=, >=, <, > and !=.",
+    help="Use only matching rows of the table; also with <=, >=, <, >, != and ~ (contains).",
 )
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.option("--input", "input_", metavar="CxHxW", help="Shape of a sample, channels first, e.g. 3x64x64; default: that of the network.")  # fmt: skip
 @click.option("--batch", metavar="N,…", help="Samples per step and rank; several values are compared.")
 @click.option("--data", metavar="tiers,…", help="Source of samples: tiers, memory, synthetic; several values are compared.")  # fmt: skip
+@click.option("--loader", metavar="pytorch,…", help="Who reads: native, threads, pytorch (torch's DataLoader), tensorflow (tf.data); several values are compared.")  # fmt: skip
 @click.option("--storage-matters", "ask", is_flag=True, help="Same as --data tiers,memory,synthetic: does storage matter?")  # fmt: skip
 @click.option(
     "--vary",
@@ -49,6 +50,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     input_: str | None,
     batch: str | None,
     data: str | None,
+    loader: str | None,
     ask: bool,
     vary: tuple[str, ...],
     repetitions: int | None,
@@ -63,8 +65,8 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
 ) -> None:
     """Train a real network on the data of STUDY (a YAML file or a preset), and show where the time goes.
 
-    One key is varied at a time: each of --batch, --data and --vary with several values varies only its own key; if there are
-    several, each gets a separate result in OUT/KEY. Rerun the same command to resume. Several ranks train together.
+    One key is varied at a time: each of --batch, --data, --loader and --vary with several values varies only its own key; if there are
+    several, each gets a separate result in OUT/KEY (loaders are compared at every value of --data). Rerun the same command to resume. Several ranks train together.
 
     For example: tierscope train STUDY --model resnet50 --batch 32 --storage-matters
     """
@@ -80,7 +82,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     if ask and data is not None:
         raise UserError("--storage-matters and --data exclude each other; remove one")
     asked = TrainOptions(
-        model, device, precision, optimizer, input_, batch, all_data() if ask else data, vary, repetitions
+        model, device, precision, optimizer, input_, batch, all_data() if ask else data, vary, repetitions, loader
     )
     if hand_over is not None:
         from tierscope.measure.away import run_away  # noqa: PLC0415

@@ -19,14 +19,11 @@ from tierscope.analysis.times import ClassTimes, counting_only, from_csv, from_t
 from tierscope.analysis.training import reading_times, training_of
 from tierscope.errors import ResultError, UserError
 from tierscope.formats import FORMATS
-from tierscope.imports.darshan_accesses import logs_in
-from tierscope.imports.logs import SUFFIXES, ImportOptions, import_logs, is_import, keep, source_of
+from tierscope.imports.logs import ImportOptions, import_logs, is_import, keep, logs_in, source_of
 from tierscope.imports.paths import TierRules
 from tierscope.output import manifest
 from tierscope.output.result import has_study, read_study, refuse_other_runs
 from tierscope.output.store import RunStore
-from tierscope.plan.inert import inert_axes
-from tierscope.plan.room import feasibility_of
 from tierscope.recording.traced import finish_or_look, is_trace
 from tierscope.spec import sweep
 from tierscope.spec.feasibility import Feasibility
@@ -138,7 +135,7 @@ def named_logs(paths: Sequence[str]) -> list[str]:
     if len(paths) > 1 or not os.path.isdir(folder) or has_study(folder) or is_trace(folder) or is_import(folder):
         return []
     try:
-        return logs_in(folder, tuple(SUFFIXES))
+        return logs_in(folder)
     except OSError as error:
         raise UserError(f"{folder}: cannot be read: {error.strerror}; change its mode, or name another") from None
 
@@ -228,6 +225,8 @@ def _analyze_result(out: str, counting: Counting, store: RunStore, goal: Goal | 
 
 def _inert(study: Study, simulated: bool) -> dict[str, str]:
     """Nothing where the format's library is not installed here."""
+    from tierscope.plan.inert import inert_axes  # noqa: PLC0415  (plans, which reading logs does without)
+
     try:
         return inert_axes(study, simulated)
     except UserError:
@@ -238,6 +237,8 @@ def _feasibility(study: Study, times: ClassTimes) -> dict[tuple[Any, ...], Feasi
     """Of every point, by its swept values; what was measured on real tiers was there."""
     if FORMATS[study.workload.dataset.format].in_memory:
         return {}  # there are no files
+    from tierscope.plan.room import feasibility_of  # noqa: PLC0415  (plans, which reading logs does without)
+
     measured = any(isinstance(about, Measured) for about in times.about)
     try:
         return {

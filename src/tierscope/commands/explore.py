@@ -144,6 +144,7 @@ def check_tender(folder: str) -> None:
     if folder == "":
         raise UserError("--tender is empty; name a directory")
     manifest.check(os.path.abspath(folder), TENDER)
+    manifest.check_writable(os.path.abspath(folder))
 
 
 def one_option(folder: str, exploration: SimulatedExploration) -> Combination | None:

@@ -31,7 +31,7 @@ from tierscope.errors import UserError
 from tierscope.jsonable import JsonObject
 from tierscope.spec import known, option_values
 from tierscope.spec.load import load_study
-from tierscope.spec.study import System
+from tierscope.spec.study import FRAMEWORKS, System
 from tierscope.units import about_bytes, closest, parse_bandwidth, parse_fraction, parse_seconds
 
 if TYPE_CHECKING:
@@ -178,6 +178,7 @@ class _TrainedPoint(msgspec.Struct):
     interval: tuple[_Rate, _Rate] | None = None
     precision: str = "fp32"
     device: str = ""
+    loader: str | None = None
 
 
 class _Trained(msgspec.Struct):
@@ -220,7 +221,7 @@ def predicted(device: "DeviceFile", network: Network, wish: Wish) -> StepSeconds
     from tierscope.arch.step_time import predict_step  # noqa: PLC0415
 
     step = predict_step(device, network, wish.batches[0], wish.precision, wish.optimizer, wish.checkpointed)
-    about = f"predicted from {device.origin.device} as measured {device.origin.time[:10]}; 95 % interval"
+    about = f"predicted from one {device.origin.device} as measured {device.origin.time[:10]}; 95 % interval"
     return StepSeconds(step.seconds, *step.interval, PREDICTED, about, step.outside, step.stand_ins)
 
 
@@ -234,7 +235,7 @@ def _measured(out: str, network: Network, wish: Wish) -> StepSeconds:
         _refuse_cpu(out, kernels.device)
         seconds = kernels.total_seconds
         return StepSeconds(
-            seconds, seconds, seconds, MEASURED, f"the kernels of a step on {kernels.device!r}, in {out}"
+            seconds, seconds, seconds, MEASURED, f"the kernels of a step on one {kernels.device!r}, in {out}"
         )
     if not os.path.lexists(folder / "training.json"):
         raise UserError(
@@ -245,7 +246,7 @@ def _measured(out: str, network: Network, wish: Wish) -> StepSeconds:
     )
     study = load_study(str(folder / "study.yaml"))
     batch, ranks = study.workload.reader.batch_size, study.system.nodes * study.system.ranks_per_node
-    points = [point for free in _FREE for point in trained.points if point.data == free]
+    points = [point for free in _FREE for point in trained.points if point.data == free and _is_free(point)]
     if not points:
         raise UserError(
             f"--measured {out}: training.json has no points with samples from memory or synthetic ones, and steps that wait for storage do not tell; "
@@ -260,8 +261,14 @@ def _measured(out: str, network: Network, wish: Wish) -> StepSeconds:
         )
     _refuse_cpu(out, best.device)
     low, high = batch * ranks / most, batch * ranks / least
-    about = f"measured on {best.device!r} with samples from {best.data}, in {out}"
+    devices = "one" if ranks == 1 else f"{ranks} ×"
+    about = f"measured on {devices} {best.device!r} with samples from {best.data}, in {out}"
     return StepSeconds(batch * ranks / best.samples_per_second, low, high, MEASURED, about)
+
+
+def _is_free(point: _TrainedPoint) -> bool:
+    """A framework's loader hands out samples from memory at its own cost, which is no part of a step."""
+    return point.data != "memory" or point.loader not in FRAMEWORKS
 
 
 def _refuse_cpu(out: str, device: str) -> None:

@@ -1,6 +1,5 @@
 """What Darshan's own counters tell beside the sums of an import: order of reads, sizes, files and their endings; and with DXT, when."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -137,8 +136,3 @@ def _traced(placed: Placed, rules: TierRules) -> pl.DataFrame | None:
         "seconds": spent[good],
     }
     return pl.DataFrame(columns).select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items())
-
-
-def logs_in(folder: str, suffixes: Sequence[str]) -> list[str]:
-    """Logs that lie in a directory, by their names."""
-    return sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(tuple(suffixes)))

@@ -53,6 +53,11 @@ def source_of(path: str) -> str | None:
     return next((name for suffix, name in SUFFIXES.items() if path.endswith(suffix)), None)
 
 
+def logs_in(folder: str) -> list[str]:
+    """Logs that lie in a directory, by their names."""
+    return sorted(os.path.join(folder, name) for name in os.listdir(folder) if source_of(name) is not None)
+
+
 def import_logs(paths: Sequence[str], wanted: ImportOptions) -> Trace:
     """One job's logs as one trace."""
     return to_trace(gather_logs(paths, wanted))

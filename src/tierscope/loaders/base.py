@@ -78,6 +78,8 @@ class SampleSource:
     cold: ColdReads | None = None  # of the epoch that is read; None: page caches are left alone
     pin: Pin | None = None  # where batches go on to an accelerator
     options: Reader | None = None  # what the study says of the reader, for loaders of others
+    held: IndexArray | None = None  # samples that a framework's loader keeps in memory (`held.py`); None: none
+    feeds_network: bool = False  # which computes in the rank's process, with threads that a loader must leave alone
     make_payload: Callable[[int, memoryview], int] | None = (
         None  # of a format without files: the sample into the memory
     )

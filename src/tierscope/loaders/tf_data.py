@@ -2,9 +2,10 @@
 
 TFRecord files that are read from beginning to end go through TFRecordDataset, with `transfer_size` as its buffer; files of one sample
 through `read_file`, `read_threads` of them at a time, in order. Nothing else can be read by tf.data without Python (`spec/check.py`). What it reads passes none of our
-recorders in Python: ranks are started with the preload library (`measure/preloaded.py`).
+recorders in Python: ranks are started with the preload library (`measure/preloaded.py`). Samples that are held in memory are picked from a tensor.
 """
 
+import contextlib
 import time
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -33,6 +34,11 @@ class TfDataLoader:
         self._checks = source.checks
         self._source, self._batch_size, self._threads, self._prefetch = source, batch_size, threads, prefetch
         self._records = source.format.suffix == ".tfrecord" and source.samples_per_file > 1
+        self._held: dict[int, bytes] = {}
+        self._memory: Any = None  # a tensor of all that it holds
+        self._row_of: dict[int, int] = {}  # a sample's place in it
+        with contextlib.suppress(RuntimeError):  # somebody else has set up its devices
+            tf.config.set_visible_devices([], "GPU")  # or it takes all memory of the accelerator that trains
 
     def batches(self, blocks: Iterator[Block]) -> Iterator[Batch]:
         yield from self._read(blocks)
@@ -41,20 +47,8 @@ class TfDataLoader:
     def _read(self, blocks: Iterator[Block]) -> Iterator[Batch]:
         """The pipeline asks for paths ahead of what it hands out: the work of those steps is kept until then."""
         waiting: list[StepSamples] = []
-
-        def paths() -> Iterator[str]:
-            for work in split_steps(blocks, self._batch_size, self._checks):
-                waiting.append(work)
-                for file, inside, tier in zip(work.files, work.inside, work.tiers, strict=True):
-                    if not self._records or inside == 0:
-                        yield self._source.files[tier].path(file)
-
-        pipeline = tf.data.Dataset.from_generator(paths, output_signature=tf.TensorSpec((), tf.string))
-        if self._records:
-            pipeline = tf.data.TFRecordDataset(pipeline, buffer_size=self._source.transfer_bytes)
-        else:
-            pipeline = pipeline.map(tf.io.read_file, num_parallel_calls=max(1, self._threads), deterministic=True)
-        pipeline = pipeline.batch(self._batch_size)
+        source = self._from_files if self._memory is None else self._from_memory
+        pipeline = source(blocks, waiting).batch(self._batch_size)
         if self._threads:
             pipeline = pipeline.prefetch(max(1, self._prefetch))
         asked = _now()
@@ -67,13 +61,45 @@ class TfDataLoader:
         except tf.errors.OpError as error:
             raise DamagedDataError(f"{error.message.splitlines()[0]}; delete the file and rerun") from None
 
+    def _from_files(self, blocks: Iterator[Block], waiting: list[StepSamples]) -> Any:
+        def paths() -> Iterator[str]:
+            for work in split_steps(blocks, self._batch_size, self._checks):
+                waiting.append(work)
+                for file, inside, tier in zip(work.files, work.inside, work.tiers, strict=True):
+                    if not self._records or inside == 0:
+                        yield self._source.files[tier].path(file)
+
+        pipeline = tf.data.Dataset.from_generator(paths, output_signature=tf.TensorSpec((), tf.string))
+        if self._records:
+            return tf.data.TFRecordDataset(pipeline, buffer_size=self._source.transfer_bytes)
+        return pipeline.map(tf.io.read_file, num_parallel_calls=max(1, self._threads), deterministic=True)
+
+    def _from_memory(self, blocks: Iterator[Block], waiting: list[StepSamples]) -> Any:
+        def rows() -> Iterator[int]:
+            for work in split_steps(blocks, self._batch_size):
+                waiting.append(work)
+                yield from (self._row_of[sample] for sample in work.samples)
+
+        memory, threads = self._memory, max(1, self._threads)
+        pipeline = tf.data.Dataset.from_generator(rows, output_signature=tf.TensorSpec((), tf.int64))
+        return pipeline.map(lambda row: tf.gather(memory, row), num_parallel_calls=threads, deterministic=True)
+
+    def hold(self, batch: Batch) -> None:
+        for sample, payload in zip(batch.samples, batch.payloads, strict=True):
+            self._held[int(sample)] = bytes(payload)
+
+    def read_memory(self) -> None:
+        self._row_of = {sample: row for row, sample in enumerate(self._held)}
+        self._memory = tf.constant(list(self._held.values()))
+        self._held = {}
+
     def _batch(self, work: StepSamples, values: Any, read_ns: int) -> Batch:
         form = self._source.format
         stored = [memoryview(value) for value in values]
         places = list(zip(work.files, work.inside, work.tiers, strict=True))
         start = _now()
         payloads: list[memoryview] = stored
-        if not self._records:
+        if not self._records and self._memory is None:
             if self._source.check and form.has_checks:
                 check_samples(self._source, places, stored)
             if self._source.uniform:

@@ -25,7 +25,7 @@ from tierscope.output.disk_errors import explained, plain
 from tierscope.output.durable import write_file
 from tierscope.recording.recorders import BUILTIN
 from tierscope.spec import dump, sweep
-from tierscope.spec.study import Point, Study
+from tierscope.spec.study import FRAMEWORKS, Point, Study
 from tierscope.trace.provenance import provenance
 from tierscope.trace.rank_trace import RankTrace
 from tierscope.train.start import start_training
@@ -72,6 +72,12 @@ def _check(study: Study, points: list[Point], data: str) -> None:
     for point in points:
         if point.study.system.ranks != 1:
             raise UserError("system.nodes × system.ranks_per_node must be 1 with --hand-over; set both to 1")
+    for point in points:
+        loader = point.study.workload.reader.data_loader
+        if loader in FRAMEWORKS:
+            raise UserError(
+                f"workload.reader.data_loader = {loader} does not work with --hand-over, which preloads no recorder into its workers; set auto"
+            )
     if any(tier.emulate for point in points for tier in point.study.system.tiers):
         raise UserError("emulate: true does not work with --hand-over; use real paths")
     if study.workload.model.network is None and not any("model" in path for path in study.changing):

@@ -86,4 +86,6 @@ def training_of(study: Study, ranks: Sequence[RankTrace]) -> TrainingSummary | N
         peak_memory_bytes=max(peaks) if peaks else None,
         predicted_memory_bytes=predicted.peak + max(log.ahead_bytes for log in logs),
         repeated=max(log.repeated for log in logs),
+        loader_name=ranks[0].loader or None,
+        loader_workers=study.workload.reader.read_threads,
     )

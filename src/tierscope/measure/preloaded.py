@@ -19,6 +19,7 @@ from tierscope.bench.run import RunTask
 from tierscope.errors import UserError
 from tierscope.loaders import LOADERS
 from tierscope.measure.profiled import ProfiledRun, tier_prefixes
+from tierscope.measure.trained import meeting
 from tierscope.native import library
 from tierscope.output.result import clear_scratch, make_scratch
 from tierscope.recording.builtin import Builtin
@@ -30,6 +31,7 @@ from tierscope.trace.description import RANK_WALL
 from tierscope.trace.kernel_io import counted_since, kernel_io
 from tierscope.trace.rank_trace import RankTrace
 from tierscope.trace.trace import RunKey
+from tierscope.train.start import start_training
 from tierscope.watch import Watch
 
 _ENDING_SECONDS = 60.0
@@ -69,8 +71,10 @@ def check_preload(studies: Sequence[Study], ops: bool, launcher: str) -> None:
 
 
 class Preloading:
-    def __init__(self, out: str) -> None:
-        self._out = out
+    """`ranks_on_host`: all ranks are on this one."""
+
+    def __init__(self, out: str, ranks_on_host: int = 0) -> None:
+        self._out, self._ranks_on_host = out, ranks_on_host
 
     def measure(
         self, key: RunKey, run: ResolvedRun, compute: str, watch: Watch, live: LiveBoardAt | None = None
@@ -81,9 +85,21 @@ class Preloading:
         evict = bool(study.workload.reader.evict) and LOADERS[run.loader].evicted_in_c
         variables = Builtin().prepare(folder, RecordingRequest(command=(), tiers=tiers, evict=evict))
         before = kernel_io()
-        with LocalCrew(study.system.ranks, variables, numbered=True) as crew:
-            watched = Watched(PRELOADED, folder)
-            task = RunTask(study, run.loader, self._out, None, compute, None, watched, key.repetition, live=live)
+        with meeting(study, self._out) as place, LocalCrew(study.system.ranks, variables, numbered=True) as crew:
+            task = RunTask(
+                study,
+                run.loader,
+                self._out,
+                None,
+                compute,
+                None,
+                Watched(PRELOADED, folder),
+                key.repetition,
+                self._ranks_on_host,
+                place,
+                start_training if study.workload.model.network else None,
+                live,
+            )
             ranks: list[RankTrace] = crew.call(task, watch.advance)
             crew.leave(_ENDING_SECONDS)
         kernel = counted_since(before)

@@ -123,7 +123,7 @@ class Runner:
         if self._profiling:
             return self._run_profiled(key, point, run, mode, self._profiling, live)
         if needs_preload(study):
-            return self._run_profiled(key, point, run, mode, Preloading(self._out), live)
+            return self._run_profiled(key, point, run, mode, Preloading(self._out, crowding(who)[0]), live)
         board = Board(run.stations.count) if any(view for view in run.stations.views) else None
         scratch = self._scratch(key) if self._ops else None
         overhead = self._overhead(run)

@@ -16,6 +16,7 @@ import numpy as np
 
 from tierscope.errors import ResultError
 from tierscope.native.lanes import BINS, KINDS, NativeLane, lane_bytes, read_lane
+from tierscope.native.usage import USAGE, ProcessUsage, read_usage
 from tierscope.plain_files import plain_descriptor, refuse_for_now
 
 VERSION = 1
@@ -49,12 +50,8 @@ HEAD = np.dtype(
         ("boot", "S40"),
         ("command", "S256"),
         ("variables", "S1024"),
-        ("used", "<u8"),
-        ("lost_ops", "<u8"),
-        ("mapped_ops", "<u8"),
-        ("unemulated", "<u8"),
-        ("lost_rows", "<u8"),
-        ("shares_clock", "<u8"),
+        *((name, "<u8") for name in ("used", "lost_ops", "mapped_ops", "unemulated", "lost_rows", "shares_clock")),
+        ("usage", USAGE),
     ]
 )
 PHASE = np.dtype([("name", "S24"), ("ns", "<u8"), ("count", "<u8")])
@@ -148,6 +145,7 @@ class StateHead:
     mapped_ops: int
     unemulated: bool
     shares_clock: bool  # all its operations are in the clock of its rank on its host
+    usage: ProcessUsage | None = None  # None: it ended too soon
 
     @property
     def clock(self) -> str:
@@ -221,6 +219,7 @@ def read_head(path: str, tiers: int) -> StateHead | None:
         mapped_ops=min(int(head["mapped_ops"]), _LARGEST),
         unemulated=bool(head["unemulated"]),
         shares_clock=bool(head["shares_clock"]),
+        usage=read_usage(head["usage"], int(head["start_ns"])),
     )
 
 

@@ -14,7 +14,7 @@ from tierscope.errors import SHORT, ForeignDirectoryError, ResultError, UserErro
 from tierscope.jsonable import JsonObject
 from tierscope.output import disk_errors
 from tierscope.output.documents import MOST_BYTES, PLAIN, DocumentPlace, DocumentSource, within
-from tierscope.output.durable import TEMPORARY, write_file
+from tierscope.output.durable import TEMPORARY, temporary_name, write_file
 from tierscope.output.ours import MARK, RESULTS
 from tierscope.plain_json import parse_json
 
@@ -71,6 +71,17 @@ def check(directory: str, kind: str) -> None:
         if not is_directory:
             raise FileExistsError
         _of_kind(directory, kind, PLAIN)
+
+
+def check_writable(directory: str) -> None:
+    """Refuse, before anything takes long, where `claim` could make no directory or no file: a folder is made there, and removed."""
+    with _explained(directory):
+        nearest = directory
+        while not os.path.lexists(nearest):
+            nearest = os.path.dirname(nearest)
+        trial = os.path.join(nearest, temporary_name())
+        os.mkdir(trial)
+        os.rmdir(trial)
 
 
 def refuse_no_text(directory: str) -> None:

@@ -128,6 +128,39 @@ STUDIES: Mapping[str, PaperStudy] = {
                 SectionEntry("architecture_open", ("A-D-11", "A-D-12", "A-I-5", "A-W-*")),
             ),
         ),
+        PaperStudy(
+            "training",
+            "T",
+            "Training study",
+            "Han et al., CLUSTER 2019",
+            "Summitdev, 1 to 128 P100",
+            (
+                SectionEntry(
+                    "training_basics",
+                    (
+                        *("T-E-*", "T-T1", "T-T1-*", "T-T2", "T-T2-*", "T-F1", "T-F2", "T-F3", "T-X-1"),
+                        *("T-F4-7", "T-F4-8", "T-D-6", "T-D-7", "T-W-*"),
+                    ),
+                ),
+                SectionEntry("training_links", ("T-T3", "T-T3-*", "T-F7", "T-F7-*")),
+                SectionEntry(
+                    "training_node",
+                    (
+                        *("T-F4", *_numbered("T-F4", 1, 2, 3, 4, 5, 6, 9, 10), "T-F5", "T-F5-*", "T-F6", "T-F6-*"),
+                        *("T-F11", "T-F11-*", "T-F12", "T-F12-*", *_numbered("T-D", 1, 2, 5)),
+                    ),
+                ),
+                SectionEntry(
+                    "training_workers",
+                    (
+                        *("T-F8", "T-F9", "T-F13", "T-F13-1", *_numbered("T-D", 3, 4)),
+                        *(*_numbered("T-F8", 1, 2, 3, 4, 5, 6), *_numbered("T-F9", 1, 2, 3)),
+                    ),
+                ),
+                SectionEntry("training_formats", ("T-F10", "T-F10-*")),
+                SectionEntry("training_accuracy", ("T-F8-7", "T-F9-4", "T-F13-2")),
+            ),
+        ),
     )
 }
 

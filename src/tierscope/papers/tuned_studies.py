@@ -28,7 +28,7 @@ repetitions: {REPETITIONS}
 workload:
   dataset: {DATASET}
   reader: {READER}
-  train: {epochs: 2}
+  train: {epochs: 2, computation_time: {COMPUTE}}
 system: {preset: theta, nodes: 2, ranks_per_node: 1, tiers: {lfs: {path: "{out}/tiers/lfs/{node}"}}}
 sweep: {SWEEP}
 """
@@ -92,8 +92,14 @@ _RATES = ("metadata_ops", "read_ops", "bandwidth", "node_bandwidth")
 _LATENCIES = ("metadata_latency", "latency")
 
 
-def _filled(dataset: str, reader: str, sweep: str, repetitions: int) -> str:
-    given = {"DATASET": dataset, "READER": reader, "SWEEP": sweep, "REPETITIONS": str(repetitions)}
+def _filled(dataset: str, reader: str, sweep: str, repetitions: int, compute: float = 0.0) -> str:
+    given = {
+        "DATASET": dataset,
+        "READER": reader,
+        "SWEEP": sweep,
+        "REPETITIONS": str(repetitions),
+        "COMPUTE": f"{compute:.6f}",
+    }
     text = _WORKLOAD
     for name, words in given.items():
         text = text.replace(f"{{{name}}}", words)
@@ -102,17 +108,20 @@ def _filled(dataset: str, reader: str, sweep: str, repetitions: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SweepRequest:
-    """What to measure: a dataset and a reader as YAML, and the values of one key. `cached`: on a plain directory whose files stay in memory."""
+    """What to measure: a dataset and a reader as YAML, and the values of one key. `cached`: on a plain directory whose files stay in memory. `compute`: seconds of a step."""
 
     dataset: str
     reader: str
     key: str
     values: Sequence[str]
     cached: bool = False
+    compute: float = 0.0
 
     def study(self, repetitions: int) -> Study:
         sweep = f"{{{self.key}: [{', '.join(self.values)}]}}"
-        study = parse_study(_filled(self.dataset, self.reader, sweep, repetitions), "a study of tierscope reproduce")
+        study = parse_study(
+            _filled(self.dataset, self.reader, sweep, repetitions, self.compute), "a study of tierscope reproduce"
+        )
         tier = replace(theta_tier(), emulate=not self.cached)
         return replace(study, system=replace(study.system, tiers=(tier,)))
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from tierscope.errors import UserError
 from tierscope.plain_files import read_plain
-from tierscope.units import closest
+from tierscope.units import closest, counted
 
 FIRST_MEAN, FIRST_MAX, SHARE, EPOCH, THROUGHPUT, SAMPLES = (
     "first_batch_mean_seconds",
@@ -68,7 +68,7 @@ _UNCLEAR = {  # names that people write → what they leave open
     "throughput": "its unit; name it bytes_per_second, mbps (MB of 2**20 bytes) or samples_per_s",
 }
 _NOT_TOLD_APART = ("path", "file", "config", "run", "date", "note", "notebook")  # name a row, not a system
-_CONDITION = re.compile(r"\s*([^<>=!]+?)\s*(<=|>=|!=|=|<|>)\s*(.*?)\s*", re.DOTALL)
+_CONDITION = re.compile(r"\s*([^<>=!~]+?)\s*(<=|>=|!=|=|<|>|~)\s*(.*?)\s*", re.DOTALL)
 _LEAST, _MOST = 1e-9, 1e18  # of measurements, in their own units: less is a slip, and would make quotients infinite
 
 
@@ -84,15 +84,16 @@ class MeasuredFigures:
 
     @property
     def name(self) -> str:
-        return f"{self.ranks} ranks on {self.nodes} nodes" if self.nodes > 1 else f"{self.ranks} ranks"
+        return f"{self.ranks} ranks on {self.nodes} nodes" if self.nodes > 1 else counted(self.ranks, "rank")
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredTable:
-    """All of a table that was chosen, fewest ranks first."""
+    """All of a table that was chosen, fewest ranks first. `mixed`: columns of words that differ from point to point, with some of the words."""
 
     name: str
     points: tuple[MeasuredFigures, ...]
+    mixed: tuple[str, ...] = ()
 
     @property
     def figures(self) -> tuple[str, ...]:
@@ -104,7 +105,7 @@ Place = int | str  # a line of the table, or the file that the row was read from
 
 
 def read_table(path: str, where: Sequence[str] = ()) -> MeasuredTable:
-    """A CSV file; `where`: COLUMN=VALUE, also with <=, >=, <, > and !=."""
+    """A CSV file; `where`: COLUMN=VALUE, also with <=, >=, <, >, != and ~ (contains)."""
     return table_of(path, rows_of(path), where)
 
 
@@ -124,9 +125,12 @@ def rows_of(path: str) -> list[tuple[Place, Row]]:
             if len(rows) == MOST_ROWS:
                 raise UserError(f"{path}: has more than {MOST_ROWS:,} rows; use fewer")
             if any(cell.strip() for cell in cells):
-                rows.append((lines.line_num, dict(zip(header, (cell.strip() for cell in cells), strict=False))))
+                row = dict.fromkeys(header, "")  # a row may be shorter than the header
+                rows.append((lines.line_num, row | dict(zip(header, (cell.strip() for cell in cells), strict=False))))
     except csv.Error as error:
         raise UserError(f"{path}: line {lines.line_num}: {error}; use a CSV file") from None
+    if header and not rows:
+        raise UserError(f"{path}: contains no rows below its header; add one for each measurement")
     return rows
 
 
@@ -135,6 +139,10 @@ def _header(path: str, names: Sequence[str]) -> list[str]:
     if len(names) > MOST_COLUMNS:
         raise UserError(f"{path}: has more than {MOST_COLUMNS:,} columns; remove those that are not measurements")
     header = [_plain(name) for name in names]
+    if len(header) == 1 and (other := next((sign for sign in ";\t|" if sign in names[0]), None)):
+        raise UserError(
+            f"{path}: its columns are separated by {'tabs' if other == chr(9) else repr(other)}; separate them by commas"
+        )
     twice = [name for name, times in Counter(header).items() if name and times > 1]
     if twice:
         raise UserError(f"{path}: has two columns {twice[0][:40]}; remove one")
@@ -155,7 +163,26 @@ def table_of(name: str, rows: Sequence[tuple[Place, Row]], where: Sequence[str] 
         nodes, ranks = _shape(name, line, row)
         groups.setdefault((ranks, nodes, *sorted(_settings(name, line, row).items())), []).append((line, row))
     points = sorted((_point(name, group) for group in groups.values()), key=lambda point: (point.ranks, point.nodes))
-    return MeasuredTable(name, tuple(point for point in points if point.figures))
+    return MeasuredTable(name, tuple(point for point in points if point.figures), _mixed(chosen))
+
+
+def _mixed(rows: Sequence[tuple[Place, Row]]) -> tuple[str, ...]:
+    """Points of a table are taken for one system: these columns say that they are of several."""
+    mixed = []
+    for column in rows[0][1]:
+        words = _words(column, rows)
+        if len(words) > 1:
+            shown = ", ".join(text[:_MOST_SHOWN] for text in words[:2])
+            mixed.append(f"{column[:_MOST_SHOWN]} ({shown}{', …' if len(words) > 2 else ''})")
+    return tuple(mixed)
+
+
+def _words(column: str, rows: Sequence[tuple[Place, Row]]) -> list[str]:
+    """What a column says in words, where words are of a system; none where it has numbers, or names rows."""
+    if column in _NOT_TOLD_APART:
+        return []
+    texts = sorted({row.get(column, "") for _, row in rows})
+    return [text for text in texts if text and any(_number(part) is None for part in text.split())]
 
 
 def _at(name: str, place: Place) -> str:
@@ -177,7 +204,7 @@ def _refuse_missing_columns(name: str, rows: Sequence[tuple[Place, Row]]) -> Non
 def _holds(name: str, row: Row, condition: str) -> bool:
     match = _CONDITION.fullmatch(condition)
     if match is None:
-        raise UserError(f"--where {condition}: must be COLUMN=VALUE, also with <=, >=, <, > or !=")
+        raise UserError(f"--where {condition}: must be COLUMN=VALUE, also with <=, >=, <, >, != or ~ (contains)")
     column, sign, value = _plain(match[1]), match[2], match[3]
     if column not in row:
         guess = closest(column, row)
@@ -185,12 +212,14 @@ def _holds(name: str, row: Row, condition: str) -> bool:
             f"--where {condition}: {name} has no column {column}; {f'did you mean {guess}?' if guess else 'columns: ' + _listed(row)}"
         )
     cell = row[column]
+    if sign == "~":
+        return value.lower() in cell.lower()
     numbers = _number(cell), _number(value)
     if sign in ("=", "!="):
         same = numbers[0] == numbers[1] if None not in numbers else cell == value
         return same == (sign == "=")
     if numbers[1] is None:
-        raise UserError(f"--where {condition}: {value} is not a number; use = or !=")
+        raise UserError(f"--where {condition}: {value} is not a number; use =, != or ~")
     if numbers[0] is None:
         return False
     less, equal = numbers[0] < numbers[1], numbers[0] == numbers[1]
@@ -261,9 +290,8 @@ def _error(values: Sequence[float]) -> float:
 def _refuse_mixed(name: str, group: Sequence[tuple[Place, Row]]) -> None:
     """Repetitions are of one system: where a column of words differs, they are of several."""
     for column in group[0][1]:
-        texts = sorted({row.get(column, "") for _, row in group})
-        words = [text for text in texts if text and any(_number(part) is None for part in text.split())]
-        if len(words) > 1 and column not in _NOT_TOLD_APART:
+        words = _words(column, group)
+        if len(words) > 1:
             shown, first, second = column[:_MOST_SHOWN], words[0][:_MOST_SHOWN], words[1][:_MOST_SHOWN]
             raise UserError(
                 f"{name}: rows with the same ranks have {shown} {first} and {second}; they would be averaged: choose one with --where {shown}={first}"
@@ -291,6 +319,10 @@ def _value(name: str, line: Place, column: str, text: str, figure: str) -> float
         )
     value = statistics.fmean(known[1:] or known)
     most = {"au_share": 1.0}.get(column, 100.0)
+    if figure == SHARE and most > 1 and value <= 1:
+        raise UserError(
+            f"{_at(name, line)}: {column} = {text[:_MOST_SHOWN]}; must be in percent; a share of 1 is in a column au_share"
+        )
     if figure == SHARE and value > most:
         raise UserError(
             f"{_at(name, line)}: {column} = {text[:_MOST_SHOWN]}; AU cannot be above {most:g}{' %' if most > 1 else ''}"

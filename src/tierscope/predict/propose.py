@@ -42,7 +42,9 @@ def propose(cases: Sequence[Case], calibration: Calibration) -> tuple[Proposal, 
     ordered = sorted(
         proposals, key=lambda proposal: -(proposal.spread_percent if proposal.spread_percent is not None else np.inf)
     )
-    size = [Proposal("another file size: with only one, latency and bandwidth cannot be separated", 0.0)]
+    size = [
+        Proposal("another file size: with only one, a server's time per read and per byte cannot be separated", 0.0)
+    ]
     return (*(size if calibration.one_size else ()), *ordered[:_MOST])
 
 

@@ -2,7 +2,8 @@
 
 How many operations of which tier each rank has is drawn at full size, as the shuffle would deal them, and the bound tells what becomes of every
 rank: so the slowest of all comes from its own counts, never from the luck of the few operations that were simulated. By events, a part
-of the epoch is simulated twice, with the engine and with the bound; what one says of the other there corrects the bound of the whole.
+of the epoch is simulated twice, with the engine and with the bound; what one says of the other there corrects the bound of the whole. How a part
+grows to the whole is what its second half adds to its first: both begin and end alike, so that neither counts more than once.
 
 What servers have to begin with (the stock of their credit) belongs to the whole epoch: a part begins without, and the bound says what it brings.
 """
@@ -10,7 +11,7 @@ What servers have to begin with (the stock of their credit) belongs to the whole
 import copy
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -69,22 +70,26 @@ def _simulated(
     reader = study.workload.reader
     ahead = reader.prefetch_size if reader.read_threads else 0
     first = engine if spent is stations else _beginning(part, reading, options, study.seed, ahead)
-    steps, reads = _Series(engine.steps[:, :, 1:], plan.steps, ahead), _Series(engine.steps[:, :, :1], plan.steps, 0)
-    slower = reads.growth / (float(settled.io.mean()) / float(beside.io.mean()))
-    longer = steps.growth / (float(settled.seconds.mean()) / float(beside.seconds.mean()))
+    half = _half(part, parts_stations, reading, options)
+    grown = _Growth(plan.steps, part.batches, half)
+    slower = grown.of(engine, lambda outcome: outcome.io) / (float(settled.io.mean()) / float(beside.io.mean()))
+    longer = grown.of(engine, lambda outcome: outcome.seconds) / (
+        float(settled.seconds.mean()) / float(beside.seconds.mean())
+    )
     sizes = part.schedule.sizes
     whole = _varied(whole, plan, sizes, rng)
     level = _mean if sizes is not None else _longest  # the sizes of a part's few samples are its luck
     seconds = whole.seconds * longer * (level(engine.seconds) / level(beside.seconds))
+    threads = max(1, reader.read_threads)
     return replace(
         whole,
-        busy=whole.busy * slower * _factors(engine.busy, beside.busy, level),
-        wall=whole.wall * slower * _factors(engine.wall, beside.wall, level),
+        busy=_within(whole.busy * slower * _factors(engine.busy, beside.busy, level), threads * seconds),
+        wall=_within(whole.wall * slower * _factors(engine.wall, beside.wall, level), seconds),
         seconds=seconds,
         stall=np.maximum(0.0, seconds - whole.compute),
         first_batch=_first_batch(whole, first, beside),
         sampled_share=min(1.0, int(engine.ops.sum()) / int(ops.sum())),
-        sampling_error=steps.error,
+        sampling_error=_error(engine.steps[:, :, 1:], plan.steps, ahead),
     )
 
 
@@ -165,16 +170,44 @@ def _factors(engine: FloatArray, bound: FloatArray, level: Callable[[FloatArray]
     return factors * (level(engine.sum(axis=(1, 2))) / longest) if longest else factors
 
 
-class _Series:
-    """Seconds of the steps of a part, as the engine has them: how they go on to a whole epoch of so many.
+def _within(classes: FloatArray, most: FloatArray) -> FloatArray:
+    """By rank, in all no more than this: nobody reads for longer than the epoch takes."""
+    total = classes.sum(axis=(1, 2))
+    share: FloatArray = np.divide(most, total, out=np.ones_like(total), where=total > most)
+    kept: FloatArray = classes * share[:, None, None]
+    return kept
 
-    The first steps are not like the others: all ranks begin at once. Nor are the last `ahead`, behind which nothing is read any more.
-    """
 
-    def __init__(self, seconds: FloatArray, steps: int, ahead: int) -> None:
-        means = seconds.sum(axis=2).mean(axis=0)
-        steady = means[len(means) // 2 : len(means) - min(ahead, len(means) // 4)]
-        more, total = max(0, steps - len(means)), float(means.sum())
-        self.growth = 1.0 if not total else 1 + more * float(steady.mean()) / total
-        scatter = float(steady.std()) / math.sqrt(len(steady)) / max(float(steady.mean()), _TINY)
-        self.error = scatter * more / steps
+@dataclass(frozen=True, slots=True)
+class _Growth:
+    """How many times as long as a part an epoch of so many steps takes. `half`: the part without its second half; None: the part is the epoch."""
+
+    steps: int
+    batches: int
+    half: tuple[Outcome, int] | None
+
+    def of(self, part: Outcome, figure: Callable[[Outcome], FloatArray]) -> float:
+        """All ranks begin at once, and behind the last batches nothing is read any more: what lies between is what goes on."""
+        more, total = max(0, self.steps - self.batches), float(figure(part).mean())
+        if self.half is None or not more or not total:
+            return 1.0
+        shorter, batches = self.half
+        added = max(0.0, total - float(figure(shorter).mean())) / (self.batches - batches)
+        return 1 + more * added / total
+
+
+def _half(part: Part, stations: Stations, reading: Reading, options: events.EventOptions) -> tuple[Outcome, int] | None:
+    """The first half of its batches; None: there is only one."""
+    batches = part.batches // 2
+    if not batches:
+        return None
+    some = part.schedule.some(0, batches * part.study.workload.reader.batch_size)
+    return events.simulate(part.study, stations, reading, some, options), batches
+
+
+def _error(seconds: FloatArray, steps: int, ahead: int) -> float:
+    """Relative, of the mean of a part's steady steps, for those of an epoch that it stands for: neither the first ones nor the last, behind which nothing is read."""
+    means = seconds.sum(axis=2).mean(axis=0)
+    steady = means[len(means) // 2 : len(means) - min(ahead, len(means) // 4)]
+    scatter = float(steady.std()) / math.sqrt(len(steady)) / max(float(steady.mean()), _TINY)
+    return scatter * max(0, steps - len(means)) / steps

@@ -22,7 +22,8 @@ from tierscope.predict.schedule import Schedule, first_of_file, stay_open
 from tierscope.spec.study import Study, System, Tier
 
 MOST_OPERATIONS = 6_000_000  # of a part: seconds of one core
-_FEWEST_BATCHES = 16  # of a rank: the first and the last ones are not like the others
+_FEWEST_BATCHES, _MOST_OF_FEWEST = 16, 64  # of a rank: the first and the last ones are not like the others
+_TIMES_AHEAD = 4  # times what is read ahead: half of a part must be past its beginning
 _OF_SERVERS = ("bandwidth", "read_ops", "write_bandwidth", "write_ops")
 SAMPLED_POLICIES = ("pinned", "partition")
 
@@ -45,13 +46,19 @@ def sampled(study: Study, plan: Plan, reading: Reading, epoch: int) -> Part:
             f"set policy to {' or '.join(SAMPLED_POLICIES)}, or num_files_train to at most {MOST_OPERATIONS // 2:,}"
         )
     batch, all_batches = plan.batch_size, max(1, plan.order.samples_per_rank // plan.batch_size)
-    fewest = min(all_batches, _FEWEST_BATCHES)
+    fewest = min(all_batches, _fewest(study))
     ranks = max(1, MOST_OPERATIONS // (1 + len(reading.pieces)) // batch // fewest)
     nodes = _some_nodes(study.system, ranks // study.system.ranks_per_node)
     left = len(nodes) * study.system.ranks_per_node
     batches = min(all_batches, max(fewest, MOST_OPERATIONS // (1 + len(reading.pieces)) // (batch * left)))
     turns = _turns(plan.order, batch, batches, all_batches)
     return Part(_fewer(study, len(nodes)), _schedule(study, plan, reading, epoch, nodes, turns), nodes, batches)
+
+
+def _fewest(study: Study) -> int:
+    reader = study.workload.reader
+    ahead = 1 + reader.prefetch_size if reader.read_threads else 1
+    return min(_MOST_OF_FEWEST, max(_FEWEST_BATCHES, _TIMES_AHEAD * ahead))
 
 
 def _some_nodes(system: System, most: int) -> IndexArray:

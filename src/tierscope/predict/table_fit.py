@@ -51,17 +51,43 @@ class FittedTable:
     before: float
 
 
+class TableFitSoFar:
+    """Whoever is interrupted has this: the best values so far, and the misfit without any."""
+
+    def __init__(self) -> None:
+        self.values: Mapping[str, float] = {}
+        self.misfit = self.before = math.inf
+
+    def told(self, values: Mapping[str, float], misfit: float) -> None:
+        self.before = misfit if not values else self.before
+        if misfit < self.misfit:
+            self.values, self.misfit = values, misfit
+
+    def fitted(self, base: System) -> FittedTable:
+        """Within which ends a key fits about as well is not known yet."""
+        ends = dict.fromkeys(self.values, (None, None))
+        return FittedTable(apply_values(base, self.values), self.values, ends, self.misfit, self.before)
+
+
+def steps_of(keys: Sequence[TableKey]) -> int:
+    """As many as `fit_table` tells of at most: every key in every order, then each left out."""
+    return len(keys) * (len(keys) + 1)
+
+
 def fit_table(
-    points: Sequence[TablePoint], base: System, advance: Callable[[int], None], keys: Sequence[TableKey] | None = None
+    points: Sequence[TablePoint],
+    base: System,
+    advance: Callable[[int], None],
+    keys: Sequence[TableKey] | None = None,
+    so_far: TableFitSoFar | None = None,
 ) -> FittedTable:
-    """`advance`: told after every key that was tried."""
-    problem = _Problem(points, base)
+    """`advance`: told after every key that was searched or left out. `so_far` has the best fit when it is interrupted."""
+    problem = _Problem(points, base, so_far or TableFitSoFar())
     tried = list(keys_of(points, base) if keys is None else keys)
     before = problem.misfit({})
     starts: list[tuple[dict[str, float], float]] = [({}, before)]
     for place in range(len(tried)) if before > _GOOD else ():
-        starts.append(problem.started([*tried[place:], *tried[:place]]))
-        advance(1)
+        starts.append(problem.started([*tried[place:], *tried[:place]], advance))
     starts.sort(key=lambda start: start[1])
     worth = math.exp(1 / sum(len(point.measured.figures) for point in points))
     values, least = min((problem.polished(*start, _STRIDES) for start in starts[:2]), key=lambda polished: polished[1])
@@ -125,8 +151,8 @@ def apply_values(system: System, values: Mapping[str, float]) -> System:
 class _Problem:
     """Misfits of systems, each simulated once."""
 
-    def __init__(self, points: Sequence[TablePoint], base: System) -> None:
-        self._points, self._base = points, base
+    def __init__(self, points: Sequence[TablePoint], base: System, so_far: TableFitSoFar) -> None:
+        self._points, self._base, self._so_far = points, base, so_far
         self._known: dict[tuple[tuple[str, float], ...], float] = {}
 
     def misfit(self, values: Mapping[str, float]) -> float:
@@ -135,13 +161,15 @@ class _Problem:
             system = replace(apply_values(self._base, dict(key)), model_error=0.0)
             errors = list(residuals(self._points, system).values())
             self._known[key] = math.sqrt(math.fsum(error**2 for error in errors) / max(1, len(errors)))
+            self._so_far.told(dict(key), self._known[key])
         return self._known[key]
 
-    def started(self, keys: Sequence[TableKey]) -> tuple[dict[str, float], float]:
+    def started(self, keys: Sequence[TableKey], advance: Callable[[int], None]) -> tuple[dict[str, float], float]:
         """From one key to the next in this order; another order may end elsewhere."""
         values, least = dict[str, float](), self.misfit({})
         for key in keys:
             values, least = self.searched(values, least, key)
+            advance(1)
         return self.polished(values, least, _STRIDES[:1])
 
     def searched(self, values: Mapping[str, float], least: float, key: TableKey) -> tuple[dict[str, float], float]:

@@ -8,16 +8,15 @@ from tierscope.errors import UserError
 from tierscope.predict.dlio_results import read_results
 from tierscope.predict.measured_table import MeasuredTable, read_table
 from tierscope.predict.simulation import check_rates
-from tierscope.predict.table_fit import FittedTable, TableKey, fit_table, keys_of
+from tierscope.predict.table_fit import FittedTable, TableFitSoFar, TableKey, fit_table, keys_of, steps_of
 from tierscope.predict.table_points import PredictedFigure, TablePoint, points_of, predict_points
+from tierscope.signals import stopped_by
 from tierscope.spec.figures import KnownFigure, numbers
 from tierscope.spec.known import KnownSystem, within_limits
 from tierscope.spec.load import Loaded
 from tierscope.spec.study import Study
 from tierscope.units import counted
 from tierscope.watch import Watch
-
-_ROUNDS_SHOWN = 2  # of keys that are tried, to add and to leave out: what progress is counted in
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +27,7 @@ class CalibratedTable:
     known: KnownSystem
     fitted: FittedTable
     figures: tuple[PredictedFigure, ...]
+    stopped: str = ""  # by what it was interrupted: then it is the best fit until then
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,20 @@ def calibrate_table(
     study = loaded.study
     points = _points(table, study)
     tried = list(keys_of(points, study.system) if keys is None else keys)
-    watch.phase("calibrating", len(tried) * _ROUNDS_SHOWN, "keys")
-    fitted = fit_table(points, study.system, watch.advance, tried)
+    if table.mixed:
+        watch.note(
+            f"rows differ in {', '.join(table.mixed[:3])}: they are fitted as one system; choose those of one with --where"
+        )
+    watch.phase("calibrating", steps_of(tried), "searches")
+    so_far, stopped = TableFitSoFar(), ""
+    try:
+        fitted = fit_table(points, study.system, watch.advance, tried, so_far)
+    except KeyboardInterrupt as error:
+        if not so_far.values:
+            raise
+        fitted, stopped = so_far.fitted(study.system), stopped_by(error)
     known = _known(table, loaded, fitted)
-    return CalibratedTable(table, known, fitted, predict_points(points, known.system))
+    return CalibratedTable(table, known, fitted, predict_points(points, known.system), stopped)
 
 
 def validate_table(table: MeasuredTable, loaded: Loaded, watch: Watch) -> ValidatedTable:

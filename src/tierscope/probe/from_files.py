@@ -114,6 +114,10 @@ def _read_file(option: str) -> BenchmarkFile:
         raise UserError(
             f"{path}: cannot be read as {reader.tool}: {problem}; copy it again from where it was written"
         ) from None
+    if not any(run.phases or run.refused for run in runs):
+        raise UserError(
+            f"{path}: contains no rates of {reader.tool}; name the output of a run that finished without errors and printed rates, not times"
+        )
     return BenchmarkFile(tier, path, reader, runs)
 
 
@@ -139,7 +143,10 @@ def _system(
         notes += [f"{tier}: {text}" for text in _notes(of_tier)]
         at_least |= {f"tiers.{tier}.{key}" for key, rate in of_tier.rates.items() if rate.at_least}
     if figures["nodes"].kind == "assumed":
-        notes.append("nodes and ranks_per_node: not in the files; add --nodes and --ranks, or set them in the study")
+        notes.append(
+            "nodes and ranks_per_node: not in the files, one process is assumed; add --nodes and --ranks, "
+            "or '--set nodes=… --set ranks_per_node=…' to 'tierscope simulate'"
+        )
     system = System(
         nodes=int(figures["nodes"].value), ranks_per_node=int(figures["ranks_per_node"].value), tiers=tuple(tiers)
     )

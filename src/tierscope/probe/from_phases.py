@@ -3,7 +3,8 @@
     reads    1/read_ops + bytes/bandwidth of all servers together, fitted to the best phase of each size (rates.py has the rule)
     node     bytes per second of one node: what a node got on average, where the number of nodes is known
     opens    mdtest's "File read" and IO500's mdtest-hard-read open, read and close a file: opens are at least as fast. Of stats alone opens are
-             estimated: in 106 IO500 submissions files were opened and read at 0.60 of the rate of stats (median; 90 %: 0.13–0.98)
+             estimated: in 106 IO500 submissions files were opened and read at 0.60 of the rate of stats (median; 90 %: 0.13–0.98). Files of more than
+             1 MiB tell nothing of opens: half a file of 4 GiB a second is no metadata server's rate
     latency  what one operation alone took longer than its server. Without such a phase only the time of one among many is known: it is taken, so that a
              process alone is simulated no faster than one of them really was
 
@@ -26,6 +27,7 @@ _MOST_TO_SATURATE = 0.5
 _USUAL_BYTES = 1 << 20  # of a read, where the file does not say
 _OPENS_PER_STAT, _LEAST_OPENS, _MOST_OPENS = 0.60, 0.13, 0.98
 _ALIKE = 1.5
+_MOST_TO_OPEN = 1 << 20  # bytes of a file: the time of larger ones is their reading's
 _DIGITS = 4
 
 
@@ -84,7 +86,9 @@ def tier_figures(sourced_phases: Sequence[SourcedPhase], servers: int, is_near: 
     unknown = (
         []
         if opens
-        else ["metadata_ops: no phase opens or stats files; opens take no time in simulations: add mdtest's output"]
+        else [
+            "metadata_ops: no phase opens or stats small files; opens take no time in simulations: add mdtest's output"
+        ]
     )
     unused = tuple(sourced.phase.name for sourced in phases if sourced.phase.operation == UNUSED)
     return TierFigures({key: _rounded(key, rate) for key, rate in (rates | opens).items()}, tuple(unknown), unused)
@@ -134,7 +138,11 @@ def _node_rate(reads: Sequence[SourcedPhase]) -> dict[str, ProbedRate]:
 
 
 def _open_rates(phases: Sequence[SourcedPhase]) -> dict[str, ProbedRate]:
-    opens = [sourced for sourced in phases if sourced.phase.operation == OPEN]
+    opens = [
+        sourced
+        for sourced in phases
+        if sourced.phase.operation == OPEN and (sourced.phase.nbytes or 0) <= _MOST_TO_OPEN
+    ]
     stats = [sourced for sourced in phases if sourced.phase.operation == STAT]
     if opens:
         best = _fastest(opens)

@@ -23,6 +23,7 @@ from tierscope.native.state import (
 )
 from tierscope.output.durable import boot_id
 from tierscope.recording.clocks import rank_wall
+from tierscope.recording.loader_use import loader_use
 from tierscope.recording.ranks import ranks_of
 from tierscope.recording.rereads import settle_epochs
 from tierscope.trace.columns import COLUMNS, TraceRow
@@ -51,6 +52,7 @@ class Process:
     at_home: bool = True
     lanes: dict[int, int] = field(default_factory=dict)
     boundaries: tuple[int, ...] = ()
+    busy_ns: int = 0  # of its operations, threads added up
 
     def epoch_of(self, number: int) -> int:
         """Of a lane's number, which is an epoch or a generation."""
@@ -97,6 +99,7 @@ def collect(
     records = structs.replace(
         gathering.records(),
         rereads=rereads,
+        loader_use=loader_use((process.head, process.busy_ns) for process in processes if process.lanes),
         ranks=len({process.rank for process in processes if process.rank is not None}) or 1,
         nodes=max((process.node for process in processes), default=0) + 1,
         processes=tuple(_described(process) for process in processes[:MOST_LISTED]),
@@ -234,6 +237,7 @@ class _Gathering:
         key = (process.rank, epoch)
         number = process.lanes[lane.number] = self._next_lane.get(key, 0)
         self._next_lane[key] = number + 1
+        process.busy_ns += int(lane.cells["busy_ns"].sum())
         self._counts["cut_lanes"] += not lane.whole
         if lane.under_way_ns:
             self._counts["under_way_ops"] += 1

@@ -217,14 +217,11 @@ def _explored(part: ExploredGroup, width: int) -> Iterator[Text | Table]:
 def exploration_sentence(exploration: Exploration) -> str:
     goal = exploration.goal.short
     met = int((exploration.chosen >= 0).sum())
-    count = counted(len(exploration.chosen), "combination", grouped=True)
+    meeting = meeting_text(met, len(exploration.chosen))
     if met and not exploration.options:
-        return f"{met:,} of {count} meet it, but all exceed the maximum price."
+        return f"{meeting}, but all exceed the maximum price."
     if exploration.met_without is not None:
-        already = f"The goal of {goal} is already met without any improvement, at {where_text(exploration.sweeps[exploration.met_without])}"
-        if not exploration.options or exploration.options[0].cost is None:
-            return f"{already}."
-        return f"{already}; the cheapest: {_option_text(exploration.options[0], exploration.goal)}."
+        return _met_already(exploration, exploration.met_without)
     if not met:
         nearest = exploration.nearest
         shortest = "highest" if exploration.goal.kind == AU else "shortest"
@@ -233,14 +230,36 @@ def exploration_sentence(exploration: Exploration) -> str:
             f"with {improvements_text(exploration.combination(nearest))}."
         )
     by = "cheapest" if exploration.options[0].cost is not None else "smallest total"
-    return f"{met:,} of {count} meet it; the {by}: {_option_text(exploration.options[0], exploration.goal)}."
+    return f"{meeting}; the {by}: {_option_text(exploration.options[0], exploration.goal)}."
+
+
+def meeting_text(met: int, combinations: int) -> str:
+    """`1 of 9 combinations meets it`."""
+    return f"{met:,} of {counted(combinations, 'combination', grouped=True)} meet{'s' if met == 1 else ''} it"
+
+
+def _met_already(exploration: Exploration, point: int) -> str:
+    """An option that costs nothing is no option to buy: the goal is met."""
+    already = f"The goal of {exploration.goal.short} is already met without"
+    cheapest = exploration.options[0] if exploration.options else None
+    if cheapest is not None and cheapest.cost == 0:
+        return f"{already} buying anything, at {_where_and_value(cheapest, exploration.goal)}."
+    improved = f"{already} any improvement, at {where_text(exploration.sweeps[point])}"
+    if cheapest is None or cheapest.cost is None:
+        return f"{improved}."
+    if not any(cheapest.improve.values()):
+        return f"{improved}; cheapest at {_where_and_value(cheapest, exploration.goal)}, for {cheapest.cost:,.6g}."
+    return f"{improved}; the cheapest: {_option_text(cheapest, exploration.goal)}."
+
+
+def _where_and_value(option: Option, goal: Goal) -> str:
+    value = {EPOCH: option.epoch_seconds, AU: option.au}.get(goal.kind)
+    return f"{where_text(option.sweep)} ({goal.shown(option.io_seconds if value is None else value)})"
 
 
 def _option_text(option: Option, goal: Goal) -> str:
     price = "" if option.cost is None else f", for {option.cost:,.6g}"
-    value = {EPOCH: option.epoch_seconds, AU: option.au}.get(goal.kind)
-    where = f"{where_text(option.sweep)} ({goal.shown(option.io_seconds if value is None else value)})"
-    return f"{improvements_text(option.improve)} at {where}{price}{_if_not(option)}"
+    return f"{improvements_text(option.improve)} at {_where_and_value(option, goal)}{price}{_if_not(option)}"
 
 
 def _if_not(option: Option) -> str:

@@ -39,7 +39,7 @@ class EfficiencyView:
         potential = f"{histogram.potential:.1f} times as fast" if histogram.ideal_seconds else "infinitely faster"
         yield Text(
             f"{counted(histogram.kernels, 'kernel')}, {whole.text(total)} {whole.name} in total; at full efficiency {whole.text(histogram.ideal_seconds)} "
-            f"{whole.name}: a perfect implementation would be {potential}."
+            f"{whole.name}: a perfect implementation would be {potential}. Measured on one device."
         )
         if self.slowest:
             yield Text("Largest losses:")

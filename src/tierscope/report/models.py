@@ -15,6 +15,7 @@ from tierscope.predict.modelled import ModelAnswer
 from tierscope.predict.propose import Proposal
 from tierscope.predict.ranked_apart import CombinationGroup, groups_apart
 from tierscope.predict.rates import NEGLIGIBLE, PLAIN, Serving, Terms
+from tierscope.report.estimates import meeting_text
 from tierscope.report.parts import Column, Unit, fitting, table
 from tierscope.report.plans import (
     RemediesView,
@@ -62,14 +63,14 @@ class CalibrationView:
         yield table(fitting(columns, options.max_width))
         yield Text(
             f"Residual {100 * calibration.fit.loss:.1f} % of the I/O time; model error {100 * calibration.model_error:.1f} % "
-            f"({'at left-out points' if calibration.left_out else 'of the fit itself: too few points to leave one out'})."
+            f"({'at left-out points' if calibration.left_out else 'of the fit itself: no point was left out'})."
         )
         if calibration.fit.serving != PLAIN:
             yield Text(_serving_text(calibration.fit.serving))
         yield from (Text(line) for line in _terms_lines(calibration.fit.terms))
         if calibration.one_size:
             yield Text(
-                "Only one file size: latency and bandwidth cannot be separated, so all read time counts as bandwidth."
+                "Only one file size: a server's time per read and per byte cannot be separated, so all of it counts as bandwidth."
             )
         if self.proposals:
             yield Text("Most informative points to measure next:", style="bold")
@@ -230,22 +231,27 @@ def _group_lines(
         instead = "would fit instead" if exploration.short_of_room else "would do better"
         yield RemediesView(group.remedies, goal, f"{whose}{'w' if whose else 'W'}hat {instead}, simulated:")
         return
-    count = counted(len(group.combinations), "combination")
+    meeting = meeting_text(len(met), len(group.combinations))
     if not group.pareto:
         cheapest = min(combination.cost or 0.0 for combination in met)
         yield Text(
-            f"{whose}{len(met)} of {count} meet it, none within {exploration.max_price:,.6g}: the cheapest costs {cheapest:,.6g}.",
+            f"{whose}{meeting}, none within {exploration.max_price:,.6g}: the cheapest costs {cheapest:,.6g}.",
             style="bold",
         )
         return
-    by = "cheapest" if group.pareto[0].cost is not None else "smallest"
-    yield Text(f"{whose}{len(met)} of {count} meet it; the {by} first:", style="bold")
+    yield Text(f"{whose}{_met_sentence(group, meeting)}", style="bold")
     yield table(fitting(option_columns(group.pareto[:MOST_OPTIONS], goal), width))
     if len(group.pareto) > MOST_OPTIONS:
         yield Text(
             f"and {len(group.pareto) - MOST_OPTIONS} more that trade one key for another: see --json",
             style="dim",
         )
+
+
+def _met_sentence(group: CombinationGroup, meeting: str) -> str:
+    if group.pareto[0].cost == 0:
+        return f"The goal is already met without buying anything; {meeting}:"
+    return f"{meeting}; the {'smallest' if group.pareto[0].cost is None else 'cheapest'} first:"
 
 
 def _missed_sentence(group: CombinationGroup, goal: Goal, max_price: float | None) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from tierscope.analysis.beside import Beside
 from tierscope.analysis.characterise import Character
 from tierscope.analysis.latency import NOTE as LATENCY_NOTE
-from tierscope.analysis.training import Training
+from tierscope.analysis.training import Training, limits_of
 from tierscope.report.beside import headings, side_lines, summary_sentences
 from tierscope.report.character import fact_rows
 from tierscope.report.drawn.character import NAMES as CHARACTER_FIGURES
@@ -234,6 +234,7 @@ def _training(training: Training, drawn: Sequence[Figure]) -> Html:
     parts = [
         tag("h2", "Training", id="training-title"),
         tag("p", f"{subtitle(training)}.", class_="lead"),
+        *(tag("p", limit.text, class_="lead") for limit in limits_of([training])),
         *(tag("p", sentence) for sentence in stall_sentences(training)),
         table("Throughput, and where the time goes", headers, body),
         *(tag("p", sentence, class_="hint") for sentence in training_sentences(training)),

@@ -10,6 +10,7 @@ from tierscope.analysis.wording import Finding
 from tierscope.arch.networks import shown
 from tierscope.arch.requirements import MOST_BATCH, UNCLEAR, YES, Requirements, Wish
 from tierscope.arch.scaling import MEMORY, Scaled
+from tierscope.arch.step_seconds import MEASURED, PREDICTED
 from tierscope.arch.to_json import PLACEMENT, SHUFFLE
 from tierscope.report.findings import finding_lines
 from tierscope.report.parts import Column, Unit, fitting, table
@@ -247,4 +248,5 @@ def step_sentence(requirements: Requirements) -> str:
     if step.low != step.high:
         length += f" ({about_seconds(step.low)} to {about_seconds(step.high)})"
     outside = f"; outside its measured sizes: {', '.join(step.outside)}" if step.outside else ""
-    return f"A step of batch {requirements.wish.batches[0]} takes {length}: {step.about}{outside}. Assumed: {SHUFFLE}; {PLACEMENT}."
+    apart = " Exchange between devices is modelled, not measured." if step.source in (PREDICTED, MEASURED) else ""
+    return f"A step of batch {requirements.wish.batches[0]} takes {length}: {step.about}{outside}.{apart} Assumed: {SHUFFLE}; {PLACEMENT}."

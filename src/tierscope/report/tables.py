@@ -12,6 +12,7 @@ from tierscope.analysis.checkpoint_costs import CheckpointCosts, checkpoint_cost
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.feasible import ROOM_KINDS
 from tierscope.analysis.totals import totals_of
+from tierscope.analysis.traced_loader import loader_limit
 from tierscope.analysis.wording import Finding
 from tierscope.report.checkpoints import cost_sentences
 from tierscope.report.coverage import coverage_line
@@ -65,6 +66,8 @@ class BreakdownView:
         yield Text(title, style="bold")
         on_top = [finding for finding in self.findings if finding.kind in (*ROOM_KINDS, "inert_key")]
         yield from (Text(top_sentence(finding), style="bold") for finding in on_top)
+        if limit := loader_limit(self.given.loader_use, self.findings):
+            yield Text(limit.text, style="bold")
         yield table(fitting(_columns(breakdown, self.given), options.max_width))
         yield from verdict(breakdown, self.given, self.findings)
         yield from (Text(sentence) for sentence in cost_sentences(breakdown, self.costs))

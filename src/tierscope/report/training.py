@@ -1,6 +1,6 @@
 """Real training for the terminal: throughput, where the time of an epoch goes, and whether storage matters; the words are the page's too."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -9,7 +9,9 @@ from rich.text import Text
 from tierscope.analysis.breakdown import sweep_text, value_text
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.statistics import Mean
-from tierscope.analysis.training import PHASES, StorageStall, Training, TrainingPoint
+from tierscope.analysis.storage_stall import StorageStall
+from tierscope.analysis.training import PHASES, Training, TrainingPoint, limits_of
+from tierscope.analysis.training_limits import is_framework, share_text
 from tierscope.analysis.wording import Finding
 from tierscope.report.findings import finding_lines
 from tierscope.report.parts import Column, Unit, fitting, table, title_label
@@ -93,27 +95,31 @@ def sentences(training: Training) -> Iterator[str]:
     if beside:
         during = ", and all-reduce runs during backward" if most["exchange"] > 0 else ""
         yield f"In parallel, per epoch, summed over batches: {', '.join(beside)}; the loader prefetches several batches at once{during}."
+    yield _devices_sentence(points)
     first, last = points[0].about.first_loss, points[0].about.last_loss
     yield f"Loss of the first and the last step at {sweep_text(points[0].sweep)}: {first:.4g} and {last:.4g}."
+
+
+def _devices_sentence(points: Sequence[TrainingPoint]) -> str:
+    """What was measured on one device says nothing of several."""
+    most = max(points, key=lambda point: point.ranks)
+    if most.ranks == 1:
+        return "Measured on one device: these times say nothing about exchange between several."
+    if most.by_events:
+        return f"Measured on {most.ranks} devices, which exchange gradients over NCCL."
+    return f"Measured with {most.ranks} ranks that share CPUs and exchange gradients over gloo: not how several devices would scale."
 
 
 def stall_sentences(training: Training) -> Iterator[str]:
     for stall in training.stalls:
         where = f" at {sweep_text(stall.sweep)}" if stall.sweep else ""
+        apart = "the loader apart from storage" if is_framework(stall.loader) else "decoding and copying to the device"
         parts = [
-            f"{what} {_difference(difference, stall)}"
-            for what, difference in (("storage", stall.storage), ("decoding and copying to the device", stall.input))
+            f"{what} {share_text(difference, stall.seconds)}"
+            for what, difference in (("storage", stall.storage), (apart, stall.input))
             if difference is not None
         ]
         yield f"An epoch from the tiers takes {about_seconds(stall.seconds)}{where}; of that, by comparison: {'; '.join(parts)}."
-
-
-def _difference(difference: Mean, stall: StorageStall) -> str:
-    share = percent(difference.value / stall.seconds)
-    if difference.limits is None:
-        return f"{share} (n={difference.n})"
-    low, high = (percent(limit / stall.seconds) for limit in difference.limits)
-    return f"{share} ({low} to {high}, 95 %, n={difference.n})"
 
 
 def subtitle(training: Training) -> str:
@@ -134,16 +140,19 @@ class TrainingView:
         names, rows = rows_of(self.parts)
         first = self.parts[0][1]
         yield Text(f"{self.name}: training of {subtitle(first)}{title_label(self.given)}", style="bold")
-        yield table(fitting(_columns(names, rows), options.max_width))
+        for limit in limits_of([training for _, training in self.parts]):
+            yield Text(limit.text, style="bold")
+        stalls = [stall for _, training in self.parts for stall in training.stalls]
+        yield table(fitting(_columns(names, rows, stalls), options.max_width))
         for sentence in sentences(first):
             yield Text(sentence, style="dim")
         for _, training in self.parts:
             for sentence in stall_sentences(training):
-                yield Text(sentence, style="bold")
+                yield Text(sentence)
         yield from finding_lines(self.findings, self.show_all)
 
 
-def _columns(names: Sequence[str], rows: Sequence[Row]) -> list[Column]:
+def _columns(names: Sequence[str], rows: Sequence[Row], stalls: Sequence[StorageStall]) -> list[Column]:
     points = [row.point for row in rows]
     digits, time = rate_digits(points), Unit.of(max(point.seconds for point in points))
     columns = [Column(name, [Text(row.at[place]) for row in rows]) for place, name in enumerate(names)]
@@ -158,8 +167,39 @@ def _columns(names: Sequence[str], rows: Sequence[Row]) -> list[Column]:
         Column(name, [Text(percent(point.share(name))) for point in points], drop=_DROP.get(name, 0))
         for name in shown_phases(points)
     ]
+    columns += _cost_columns(points, stalls)
     columns.append(Column("busy", [Text(percent(point.utilisation)) for point in points], "bold"))
     if has_memory(points):
         for place, name in enumerate(("memory", "predicted", "error")):
             columns.append(Column(name, [Text(memory_texts(point)[place]) for point in points], drop=2))
     return columns
+
+
+def _cost_columns(points: Sequence[TrainingPoint], stalls: Sequence[StorageStall]) -> list[Column]:
+    """What storage and the loader cost by comparison, at the points that read from the tiers."""
+    columns = []
+    for name, cost_of in (("storage", _storage_of), ("loader", _loader_of)):
+        texts = [_cost_text(point, stalls, cost_of) for point in points]
+        if any(text != "–" for text in texts):
+            columns.append(Column(name, [Text(text) for text in texts], drop=11))
+    return columns
+
+
+def _storage_of(stall: StorageStall) -> Mean | None:
+    return stall.storage
+
+
+def _loader_of(stall: StorageStall) -> Mean | None:
+    return stall.loader_cost if is_framework(stall.loader) else None
+
+
+def _cost_text(
+    point: TrainingPoint, stalls: Sequence[StorageStall], cost_of: Callable[[StorageStall], Mean | None]
+) -> str:
+    if point.about.data != "tiers":
+        return "–"
+    for stall in stalls:
+        cost = cost_of(stall)
+        if cost is not None and stall.seconds == point.seconds and stall.sweep.items() <= point.sweep.items():
+            return percent(cost.value / stall.seconds)
+    return "–"

@@ -8,6 +8,7 @@ from tierscope.analysis.breakdown import Breakdown, PointGroup, SweepPoint, coun
 from tierscope.analysis.feasible import ROOM_KINDS
 from tierscope.analysis.findings import HIDDEN_SHARE
 from tierscope.analysis.goals import GOAL_KINDS
+from tierscope.analysis.traced_loader import loader_limit
 from tierscope.analysis.worth import worth_sentence
 from tierscope.predict.whatif import SHOWN_STEP, by_gain
 from tierscope.report.checkpoints import cost_sentences, held_up_sentence
@@ -28,13 +29,15 @@ from tierscope.units import about_bytes, about_seconds, counted
 _MOST_PARTS = 6  # with paragraphs of their own
 _FIRST = (  # without these the rest would be misread
     *("partial", "inert_key", "running", "elsewhere", "not_identified", *ROOM_KINDS),
-    *("training_waits", "training_waits_little", "training_wait_unclear", "training_wait_unknown"),
+    *("loader_limits", "training_waits", "training_waits_little", "training_wait_unclear", "training_wait_unknown"),
 )
 
 
 def verdict(source: ReportSource) -> list[str]:
     """What bounds the epoch, what is best and what that takes, what would help, and whether it matters: a sentence each; of several cases, a paragraph each."""
     first = [_sentence(finding.text) for finding in source.findings if finding.kind in _FIRST]
+    limit = loader_limit(source.conditions.loader_use, source.findings)
+    first = [limit.text, *first] if limit else first
     last = [_sentence(finding.text) for finding in source.findings if finding.kind in GOAL_KINDS]
     held_up = held_up_sentence(source.breakdown)
     saved = cost_sentences(source.breakdown, source.costs)

@@ -9,7 +9,7 @@ from tierscope.spec.problem import Problem
 from tierscope.spec.study import Reader, Study
 
 _KEY = "workload.reader"
-_OF_WORKERS = ("multiprocessing_context", "pin_memory")
+OF_WORKERS = ("multiprocessing_context", "pin_memory")
 _NOT_THEIRS = ("read_ahead", "odirect", "io_engine", "computation_threads")
 
 
@@ -17,7 +17,7 @@ def framework_problems(study: Study) -> Iterator[Problem]:
     reader = study.workload.reader
     if reader.loader is None or not reader.loader.workers:
         theirs = " or ".join(LOADERS.where(lambda entry: entry.workers))
-        for name, value in _unusual(reader, _OF_WORKERS):
+        for name, value in _unusual(reader, OF_WORKERS):
             yield Problem(
                 f"{_KEY}.{name}",
                 f"{_KEY}.{name} = {value} works only with data_loader: {theirs}; set that, or remove the key",

@@ -102,7 +102,7 @@ def within_limits(known: KnownSystem) -> KnownSystem:
 def drawn_systems(system: System, known: KnownSystem) -> tuple[System, ...]:
     """The system once for every draw: each drawn rate as much more or less than the known one; so what was changed since stays changed.
 
-    Where no fit left draws that go together, each figure is drawn by itself within its interval, alike in logarithms.
+    Where no fit left draws that go together, each figure is drawn by itself within its interval, alike in logarithms; from 0 on, evenly.
     """
     declared, values, ours = number_keys(system), numbers(known.system), numbers(system)
     drawn = []
@@ -121,11 +121,12 @@ def drawn_systems(system: System, known: KnownSystem) -> tuple[System, ...]:
 
 
 def _within_intervals(known: KnownSystem) -> list[Draw]:
-    """Of figures with an end above zero; what is only known to be at least something may be so many times more. None: nothing is uncertain."""
+    """Of figures with ends; what is only known to be at least something may be so many times more. None: nothing is uncertain."""
     ends = {
         path: (float(figure.low), float(figure.low * AT_LEAST_FACTOR if figure.high is None else figure.high))
         for path, figure in known.figures.items()
-        if figure.low is not None and figure.low > 0 and (figure.high is not None or figure.kind == "fitted")
+        if figure.low is not None
+        and (figure.high or (figure.kind == "fitted" and figure.high is None and figure.low > 0))
     }
     draws: list[Draw] = []
     for number in range(_DRAWS if ends else 0):
@@ -135,6 +136,8 @@ def _within_intervals(known: KnownSystem) -> list[Draw]:
 
 
 def _between(low: float, high: float, share: float) -> float:
+    if not low:  # what is at most something
+        return share * high
     return min(high, max(low, math.exp((1 - share) * math.log(low) + share * math.log(high))))
 
 

@@ -24,10 +24,11 @@ def model_problems(study: Study) -> Iterator[Problem]:
     if train.computation_time or train.computation_time_stdev:
         path = "workload.train.computation_time"
         yield Problem(path, f"{path} emulates compute, but {trained} trains for real; remove one of them")
-    if reader.loader is not None and reader.loader.framework:
-        path = "workload.reader.data_loader"
+    if reader.pin_memory and model.device == "cpu":
+        path = "workload.reader.pin_memory"
         yield Problem(
-            path, f"{path} = {reader.data_loader}, but training works only with Tierscope's loaders; set auto"
+            path,
+            f"{path} = true, but {_KEY}.device = cpu has nothing to pin for; set device: cuda, or remove pin_memory",
         )
     if reader.preprocess == "busy":
         path = "workload.reader.preprocess"

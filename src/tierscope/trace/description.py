@@ -87,6 +87,8 @@ class TrainingSummary(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     peak_memory_bytes: Count | None = None  # None: the device does not say
     predicted_memory_bytes: Count | None = None
     repeated: Count | None = None  # times that a stored sample fills the network's input
+    loader_name: str | None = None  # None: of a result that does not say
+    loader_workers: Count | None = None  # processes or threads of the loader, per rank
 
 
 class ProfiledLogs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -218,6 +220,22 @@ class Rereads(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     late_reads: Count  # until the next pass was noticed, at most
 
 
+class LoaderUse(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What worker processes of torch's DataLoader spent from their first to their last operation on tiers, added up; no workers: files are read by other processes."""
+
+    frameworks: tuple[str, ...]  # that processes had loaded
+    workers: Count  # all that there were, also one after another
+    other_readers: Count  # processes that did I/O on tiers beside them
+    window_seconds: Seconds
+    io_seconds: Seconds
+    user_seconds: Seconds
+    system_seconds: Seconds  # in I/O too, and in handing batches over
+    delay_seconds: Seconds | None  # ready to run without a core; None: the kernel does not say
+    training_cpu_share: (
+        Number | None
+    )  # of the process that started them, from its first to its last operation; None: not seen
+
+
 class Records(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What processes of a traced command left behind, beside their sums, and what of it is missing."""
 
@@ -245,6 +263,7 @@ class Records(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     damaged_files: tuple[str, ...] = ()  # the first of them
     damaged_file_count: Count = 0
     rereads: Rereads | None = None  # None: nobody asked, or the program marked its epochs
+    loader_use: LoaderUse | None = None  # None: no framework was loaded, or nobody looked
 
 
 class TracedCommand(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

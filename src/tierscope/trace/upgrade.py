@@ -59,6 +59,7 @@ _ADDED = {
         *("streams", "left_out", "mpiio", "write_seconds", "written_bytes", "stdio_bytes"),
         *("read", "meta", "write", "largest", "tier", "prefixes", "coverage", "rereads"),
     ),
+    5: ("loader_name", "loader_workers", "loader_use"),
 }
 
 

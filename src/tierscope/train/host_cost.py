@@ -3,7 +3,7 @@
 import random
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -13,7 +13,7 @@ from tierscope.train.clock import wait
 from tierscope.train.steps import Trainer
 
 _FEW, _MANY = 4, 28  # layers of a chain
-_WARM, _REPEATS = 3, 9
+_WARM, _REPEATS = 3, 31
 _BATCH = 2
 _MIXED = 40  # times convolution, normalisation and activation
 
@@ -45,8 +45,7 @@ def host_seconds(device: torch.device, precision: Precision) -> dict[str, Second
     costs = {}
     base: Seconds = (0.0, 0.0, 0.0)
     for kind, link in (_SQUARE | _FLAT).items():
-        few, many = (_chain(kind, link, count) for count in (_FEW, _MANY))
-        short, long = (_spent(net, device, precision) for net in (few, many))
+        short, long = _spent([_chain(kind, link, count) for count in (_FEW, _MANY)], device, precision)
         slope = tuple((more - less) / (_MANY - _FEW) for less, more in zip(short, long, strict=True))
         costs[kind] = (max(slope[0], 0.0), max(slope[1], 0.0), max(slope[2], 0.0))
         if kind == "linear":
@@ -70,7 +69,7 @@ def _mixed_over_alike(costs: dict[str, Seconds], device: torch.device, precision
         ):
             link(f"{number} {kind}")
             counts[kind] = counts.get(kind, 0) + 1
-    spent, base = _spent(net.network(), device, precision), costs["step"]
+    (spent,), base = _spent([net.network()], device, precision), costs["step"]
     known = [sum(counts[kind] * costs[kind][turn] for kind in counts) for turn in range(3)]
     first, second, third = (
         max(1.0, (whole - rest) / sums) if sums else 1.0 for whole, rest, sums in zip(spent, base, known, strict=True)
@@ -90,20 +89,25 @@ def _chain(kind: str, link: Link, count: int) -> Network:
     return net.network()
 
 
-def _spent(network: Network, device: torch.device, precision: Precision) -> Seconds:
-    trainer = Trainer(network, _BATCH, precision, "sgd", device)
-    rows = []
-    for turn in range(_WARM + _REPEATS):
-        wait(device)
-        start = time.perf_counter()
-        loss = trainer.forward()
-        forward = time.perf_counter()
-        loss.backward()
-        backward = time.perf_counter()
-        trainer.update()
-        end = time.perf_counter()
-        if turn >= _WARM:
-            rows.append((forward - start, backward - forward, end - backward))
+def _spent(networks: Sequence[Network], device: torch.device, precision: Precision) -> list[Seconds]:
+    """Of each network, in turns: a host is not equally fast from one moment to the next."""
+    trainers = [Trainer(network, _BATCH, precision, "sgd", device) for network in networks]
+    rounds = [[_timed(trainer, device) for trainer in trainers] for _ in range(_WARM + _REPEATS)][_WARM:]
     wait(device)
+    return [_medians(rows) for rows in zip(*rounds, strict=True)]
+
+
+def _timed(trainer: Trainer, device: torch.device) -> Seconds:
+    wait(device)
+    start = time.perf_counter()
+    loss = trainer.forward()
+    forward = time.perf_counter()
+    loss.backward()
+    backward = time.perf_counter()
+    trainer.update()
+    return forward - start, backward - forward, time.perf_counter() - backward
+
+
+def _medians(rows: Sequence[Seconds]) -> Seconds:
     first, second, third = (statistics.median(column) for column in zip(*rows, strict=True))
     return first, second, third

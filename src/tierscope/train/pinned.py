@@ -87,7 +87,7 @@ class PinnedCopies:
     def _one_by_one(self, batch: Batch, row_bytes: int) -> bool:
         if row_bytes < _BY_ITSELF_BYTES or batch.arrays or self._stored.decodes:
             return False
-        return all(payload.nbytes >= row_bytes for payload in batch.payloads)
+        return all(payload.nbytes >= row_bytes and not payload.readonly for payload in batch.payloads)
 
     def _next_room(self, row_bytes: int) -> _Room:
         if not self._rooms or self._rooms[0].rows.shape[1] != row_bytes:

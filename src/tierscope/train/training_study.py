@@ -10,8 +10,9 @@ from tierscope.formats import FORMATS
 from tierscope.spec import keys, sweep
 from tierscope.spec.check import find_problem
 from tierscope.spec.load import Loaded, load
-from tierscope.spec.study import FRAMEWORKS, TRAINING_DATA, Axis, Study
+from tierscope.spec.study import TRAINING_DATA, Axis, Study
 from tierscope.spec.vary import read_vary, value_at
+from tierscope.train.loader_axes import LOADER, loader_settings, with_worker_keys
 
 ENOUGH_REPETITIONS = 5
 _EPOCHS = 2  # the first is apart
@@ -37,6 +38,7 @@ class TrainOptions:
     data: str | None = None
     vary: tuple[str, ...] = ()
     repetitions: int | None = None
+    loader: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ def plan_training(
 ) -> Planned:
     """`settings` win over what is done here, so that a contradiction is said and not hidden."""
     plain = load(name, (), system).study
-    ours, notes = list(_model_settings(asked)), list[str]()
+    ours, notes = [*_model_settings(asked), *loader_settings(asked.loader)], list[str]()
     for setting, note in _real_work(plain):
         ours += setting
         notes.append(note)
@@ -114,11 +116,6 @@ def _real_work(plain: Study) -> Iterator[tuple[list[str], str]]:
             ["workload.reader.preprocess=decode", "workload.reader.preprocess_time=0"],
             f"preprocess: decode instead of {reader.preprocess} ({said}): train needs real samples",
         )
-    if reader.data_loader in FRAMEWORKS:
-        yield (
-            ["workload.reader.data_loader=auto"],
-            f"data_loader: auto instead of {reader.data_loader}: training works only with Tierscope's loaders",
-        )
 
 
 def _swept(study: Study, prefix: str) -> bool:
@@ -127,7 +124,7 @@ def _swept(study: Study, prefix: str) -> bool:
 
 def _base_and_axes(study: Study, asked: TrainOptions) -> tuple[Study, tuple[Axis, ...]]:
     """A single value is the base's own; several are varied."""
-    lists = [(_BATCH, "--batch", asked.batch), (_DATA, "--data", asked.data)]
+    lists = [(_BATCH, "--batch", asked.batch), (_DATA, "--data", asked.data), (LOADER, "--loader", asked.loader)]
     given = [_listed(study, path, option, text) for path, option, text in lists if text is not None]
     for axis in given:
         if len(axis.values) == 1:
@@ -165,15 +162,24 @@ def _with(study: Study, path: str, value: Any) -> Study:
 
 
 def _parts(base: Study, axes: Sequence[Axis]) -> Iterator[tuple[str | None, Study]]:
-    """One study for each key; where there are several, all of them have the base in common."""
+    """One study for each key; where there are several, all of them have the base in common.
+
+    Loaders are compared at every source of samples, if that is varied too: what a loader costs apart from storage is a difference of those.
+    """
     if not axes:
         yield None, base
         return
-    names = keys.short_names([axis.path for axis in axes])
-    for axis in axes:
+    loaders, sources = ([axis for axis in axes if axis.path == path] for path in (LOADER, _DATA))
+    crossed = [*loaders, *sources] if loaders and sources else []
+    if crossed:
+        yield LOADER.rpartition(".")[2], replace(base, sweep=(*with_worker_keys(base, loaders[0]), *sources))
+    left = [axis for axis in axes if axis not in crossed]
+    names = keys.short_names([axis.path for axis in left])
+    for axis in left:
         own = value_at(base, axis.path)
         values = axis.values if own in axis.values or len(axes) == 1 else (own, *axis.values)
-        yield names[axis.path], replace(base, sweep=(Axis(axis.path, values),))
+        varied = Axis(axis.path, values)
+        yield names[axis.path], replace(base, sweep=with_worker_keys(base, varied) if axis in loaders else (varied,))
 
 
 def _check(study: Study) -> None:

@@ -68,6 +68,10 @@ void ts_unlock(void);
 void *ts_add_chunk(size_t bytes);
 void ts_publish_chunk(size_t bytes);
 
+/* usage.c */
+void ts_begin_usage(ts_head *head, uint64_t now);
+void ts_note_usage(ts_head *head, uint64_t now);
+
 /* list.c */
 void ts_append_row(ts_thread *self, const ts_lane *lane, ts_span span, uint64_t end, const ts_done *done);
 

@@ -247,7 +247,10 @@ static bool bear(void)
     if (fd < 0) return false;
     char *base = bytes >= 4 * TS_HEAD_BYTES && raw_fill_with_zeros(fd, 0, TS_HEAD_BYTES) ? raw_map(fd, bytes) : NULL;
     raw_close(fd);
-    if (base) fill_head((ts_head *)base, now);
+    if (base) {
+        fill_head((ts_head *)base, now);
+        ts_begin_usage((ts_head *)base, now);
+    }
     if (!base || syscall(SYS_renameat, AT_FDCWD, fresh, AT_FDCWD, path)) {
         if (base) syscall(SYS_munmap, base, bytes);
         syscall(SYS_unlinkat, AT_FDCWD, fresh, 0);
@@ -488,6 +491,7 @@ void ts_op_end(ts_span span, const ts_done *done)
         ts_end_outside(ts_life->wall, lane, (ts_span){span.start_ns, elsewhere ? TS_OUTSIDE : span.virtual_start}, end, cell, done->bytes);
     }
     if (unlikely(ts_conf->options & TS_OPTION_OPS)) ts_append_row(self, lane, span, end, done);
+    if (unlikely(end >= atomic_load_explicit(&ts_life->head->usage.next_ns, memory_order_relaxed))) ts_note_usage(ts_life->head, end);
     atomic_signal_fence(memory_order_seq_cst);
     self->depth--;
 }

@@ -37,6 +37,16 @@ typedef struct {
     char path[TS_PATH - 8];
 } ts_prefix;
 
+/* What a process spent since its first operation on a tier, as noted at end_ns; 0: it ended before. CPU of all its threads, the delay of its main thread. */
+enum { TS_USAGE_NS = 50000000, TS_TORCH = 1, TS_TENSORFLOW = 2 };
+typedef struct {
+    _Atomic uint64_t next_ns; /* not noted before */
+    uint64_t end_ns, notes;
+    uint64_t user_start_ns, user_ns, system_start_ns, system_ns;
+    uint64_t delay_start_ns, delay_ns; /* ready to run, and no core was free */
+    uint64_t has_delay, worker, framework; /* worker: of torch's DataLoader, by its name; framework: whose library it has loaded */
+} ts_usage;
+
 /* state: the head of the file, a page of its own. crc: of the bytes from `version` to before `used`. */
 typedef struct {
     char magic[8];
@@ -52,6 +62,7 @@ typedef struct {
     _Atomic uint64_t unemulated; /* the config asks for emulation, but this is another host */
     _Atomic uint64_t lost_rows;  /* of the operation list that could not be written */
     _Atomic uint64_t shares_clock; /* its operations share time with its rank's; 0: among themselves at most */
+    ts_usage usage;
 } ts_head;
 
 enum { TS_HEAD_BYTES = 4096 };

@@ -14,6 +14,7 @@ from tierscope.probe.readers.phase import (
     BenchmarkReader,
     BenchmarkRun,
     count,
+    count_bytes,
     json_documents,
     positive,
     section,
@@ -78,7 +79,7 @@ class _Shape:
     def __init__(self, hosts: object, threads: object, depth: object, block: object) -> None:
         self.hosts, per_host = count(hosts), count(threads)
         self.processes = per_host * (self.hosts or 1) if per_host else None
-        self.depth, self.block = count(depth) or 1, count(block)
+        self.depth, self.block = count(depth) or 1, count_bytes(block)
 
     @classmethod
     def of_csv(cls, row: Mapping[str, str]) -> "_Shape":
@@ -108,8 +109,14 @@ def _phases(operation: str, rates: Mapping[str, float | None], shape: _Shape) ->
                 nodes=shape.hosts,
                 processes=shape.processes,
                 depth=shape.depth,
-                nbytes=shape.block if kind == READ else None,
+                nbytes=shape.block if kind == READ else _file_bytes(rates),
             )
+
+
+def _file_bytes(rates: Mapping[str, float | None]) -> int | None:
+    """Of every file as much as was read of it on average."""
+    nbytes, files = rates.get("bytes"), rates.get("entries")
+    return count_bytes(max(1, round(nbytes / files))) if nbytes and files else None
 
 
 def _times(value: object, unit: float) -> float | None:

@@ -15,7 +15,7 @@ from tierscope.probe.readers.phase import (
     BenchmarkPhase,
     BenchmarkReader,
     BenchmarkRun,
-    count,
+    count_bytes,
     positive,
 )
 
@@ -82,7 +82,7 @@ def _of_sections(text: str) -> Iterator[BenchmarkPhase]:
     for name, body in zip(parts[1::2], parts[2::2], strict=True):
         score = _SCORE.search(body)
         transfer = _TRANSFER.search(body)
-        nbytes = count(int(transfer[1]) * _UNITS[transfer[2]]) if transfer and name.startswith("ior") else None
+        nbytes = count_bytes(int(transfer[1]) * _UNITS[transfer[2]]) if transfer and name.startswith("ior") else None
         if score and (phase := phase_of(name, score[1], nbytes=nbytes)):
             yield phase
 

@@ -11,6 +11,7 @@ from tierscope.probe.readers.phase import (
     BenchmarkReader,
     BenchmarkRun,
     count,
+    count_bytes,
     entries,
     json_documents,
     positive,
@@ -26,7 +27,12 @@ _NAMES = {
     "reps": "repetitions",
     "xsize": "transferSize",
 }
-_NODES = re.compile(r"^nodes\s*:\s*([0-9]{1,9})\s*$", re.MULTILINE)
+# What is above the results, by version: "tasks : 64" and "clients per node : 16", before 3.2 "clients = 64 (16 per node)".
+_NODES = re.compile(r"^\s*nodes\s*[:=]\s*([0-9]{1,9})\s*$", re.MULTILINE)
+_TASKS = re.compile(r"^\s*(?:tasks|clients)\s*[:=]\s*([0-9]{1,9})\b", re.MULTILINE)
+_PER_NODE = re.compile(r"^\s*clients(?: per node\s*:\s*|\s*=\s*[0-9]{1,9} \()([0-9]{1,9})\b", re.MULTILINE)
+_SIZE = re.compile(r"^\s*xfersize\s*[:=]\s*([0-9.]{1,20}) (bytes|KiB|MiB|GiB)\s*$", re.MULTILINE)
+_UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 def _recognises(text: str) -> bool:
@@ -45,7 +51,7 @@ def _read(text: str) -> tuple[BenchmarkRun, ...]:
 
 
 def _of_text(text: str) -> Iterator[BenchmarkPhase]:
-    nodes = _NODES.search(text)
+    above = _above(text)
     header: list[str] = []
     for line in text[text.index(_SUMMARY) :].splitlines()[1:]:
         words = line.split()
@@ -54,10 +60,22 @@ def _of_text(text: str) -> Iterator[BenchmarkPhase]:
         elif header and words and words[0] in ("read", "write"):
             # Each name is one word, and so is each value.
             row = dict(zip(header, words, strict=False)) if len(words) == len(header) else {}
-            named: dict[str, object] = {theirs: row.get(ours) for ours, theirs in _NAMES.items()}
+            named: dict[str, object] = {theirs: row.get(ours, above.get(theirs)) for ours, theirs in _NAMES.items()}
             named["operation"] = words[0]
             if _is_rate(named):
-                yield _phase(named, count(nodes[1]) if nodes else None)
+                yield _phase(named, above.get("nodes"))
+
+
+def _above(text: str) -> dict[str, int | None]:
+    """What the options say that are printed before the results, for summaries that are cut behind their rates."""
+    nodes, tasks, per_node, size = (pattern.search(text) for pattern in (_NODES, _TASKS, _PER_NODE, _SIZE))
+    transfer = positive(size[1]) if size else None
+    return {
+        "nodes": count(nodes[1]) if nodes else None,
+        "numTasks": count(tasks[1]) if tasks else None,
+        "tasksPerNode": count(per_node[1]) if per_node else None,
+        "transferSize": round(transfer * _UNITS[size[2]]) if size and transfer else None,
+    }
 
 
 def _is_rate(line: Mapping[str, object]) -> bool:
@@ -77,7 +95,7 @@ def _phase(line: Mapping[str, object], nodes: int | None) -> BenchmarkPhase:
         rate=mean * MIB,
         nodes=nodes or (-(-tasks // per_node) if tasks and per_node else None),
         processes=tasks,
-        nbytes=count(line.get("transferSize")),
+        nbytes=count_bytes(line.get("transferSize")),
         low=min(low, mean) * MIB if several and low else None,
         high=max(high, mean) * MIB if several and high else None,
         repetitions=repetitions,

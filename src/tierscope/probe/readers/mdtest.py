@@ -1,4 +1,7 @@
-"""mdtest: its printed "SUMMARY rate". "File read" opens, reads and closes a file; "File stat" looks at one."""
+"""mdtest: its printed "SUMMARY rate" ("SUMMARY:" before 3.0). "File read" opens, reads and closes a file; "File stat" looks at one.
+
+With --show-perrank-statistics three columns of single ranks come first.
+"""
 
 import re
 from collections.abc import Iterator
@@ -16,13 +19,16 @@ from tierscope.probe.readers.phase import (
 )
 
 _LAUNCHED = re.compile(r"launched with ([0-9]{1,9}) total task\(s\) on ([0-9]{1,9}) node\(s\)")
-_ROW = re.compile(r"^\s+((?:File|Directory|Tree) [a-z]{1,20})\s*:?((?:\s+[0-9.eE+-]{1,30}){4})\s*$")
+_ROW = re.compile(
+    r"^\s+((?:File|Directory|Tree) [a-z]{1,20})\s*:?(?:(?:\s+[0-9.eE+-]{1,30}){3})?((?:\s+[0-9.eE+-]{1,30}){4})\s*$"
+)
+_SUMMARY = re.compile(r"^SUMMARY( rate| time)?[^:\n]{0,40}:", re.MULTILINE)
 _ITERATIONS = re.compile(r"of ([0-9]{1,9}) iterations")
 _OPERATIONS = {"File read": OPEN, "File stat": STAT}
 
 
 def _recognises(text: str) -> bool:
-    return bool(re.search(r"^SUMMARY rate", text, re.MULTILINE)) and "Std Dev" in text
+    return bool(_SUMMARY.search(text)) and "Std Dev" in text
 
 
 def _read(text: str) -> tuple[BenchmarkRun, ...]:
@@ -36,7 +42,8 @@ def _phases(text: str) -> Iterator[BenchmarkPhase]:
     inside, repetitions = False, 1
     for line in text.splitlines():
         if line.startswith("SUMMARY"):
-            inside = line.startswith("SUMMARY rate")
+            title = _SUMMARY.match(line[:MOST_LINE])
+            inside = title is not None and title[1] != " time"
             match = _ITERATIONS.search(line)
             repetitions = (count(match[1]) if match else None) or 1
         row = _ROW.match(line) if inside and len(line) <= MOST_LINE else None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 READ, OPEN, STAT, UNUSED = "read", "open", "stat", "unused"
 LEAST_RATE, MOST_RATE = 1e-9, 1e18  # per second: less or more is a slip in a file
 MOST_COUNT = 10**7
+MOST_BYTES = 1 << 40  # of a read or a file
 MOST_ROWS, MOST_COLUMNS, MOST_DOCUMENTS = 100_000, 1_000, 100_000
 MOST_LINE = 4_096  # characters of a line that patterns look at
 MIB, GIB = 2.0**20, 2.0**30
@@ -19,7 +20,7 @@ class BenchmarkPhase:
     """What all processes of a phase did together.
 
     `operation`: READ in bytes per second; OPEN (a file opened, read and closed) and STAT in files per second; UNUSED says nothing of reading.
-    `nbytes` of one read; None: the file does not say. `low` and `high` are of `repetitions` runs, or of the mean's uncertainty where the tool gives that.
+    `nbytes` of one read, of OPEN of the file that is read; None: the file does not say. `low` and `high` are of `repetitions` runs, or of the mean's uncertainty where the tool gives that.
     `op_seconds`: mean time of one read, where one alone was in flight.
     """
 
@@ -72,21 +73,43 @@ def positive(value: object, most: float = MOST_RATE) -> float | None:
     return number if LEAST_RATE <= number <= most else None
 
 
-def count(value: object) -> int | None:
+def count(value: object, most: int = MOST_COUNT) -> int | None:
     """A whole number above zero; None: anything else."""
-    number = positive(value, MOST_COUNT)
+    number = positive(value, most)
     return int(number) if number is not None and number == int(number) else None
 
 
-def json_documents(text: str) -> Iterator[object]:
-    """All JSON values of a text, one after another; other lines before the first are skipped, as fio writes warnings there. What is cut is a ValueError: a part is not the whole."""
-    decoder = json.JSONDecoder()
+def count_bytes(value: object) -> int | None:
+    """As `count`, of bytes: reads of 16 MiB are usual."""
+    return count(value, MOST_BYTES)
+
+
+class _DoubledKeyError(ValueError):
+    """Apart from damage, which needs other advice."""
+
+
+def json_documents(text: str, last_option_counts: bool = False) -> Iterator[object]:
+    """All JSON values of a text, one after another; other lines before the first are skipped, as fio writes warnings there. What is cut is a ValueError: a part is not the whole.
+    So is a key with two different values. Tools repeat keys with equal values, which is harmless. `last_option_counts`: as fio
+    repeats options that were given twice, of which it takes the last; an object of nothing but text holds options."""
+
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        document = dict(pairs)
+        if len(document) < len(pairs) and not (last_option_counts and all(isinstance(part, str) for _, part in pairs)):
+            for name, part in pairs:
+                if part != document[name]:
+                    raise _DoubledKeyError(f"{name[:64]} is given twice, with different values")
+        return document
+
+    decoder = json.JSONDecoder(object_pairs_hook=once)
     place, documents = text.find("{"), 0
     while place >= 0:
         try:
             value, end = decoder.raw_decode(text, place)
         except RecursionError:
             raise ValueError("its JSON is nested too deeply") from None
+        except _DoubledKeyError:
+            raise
         except ValueError:
             raise ValueError(
                 f"its JSON from line {text.count(chr(10), 0, place) + 1} on is cut short or damaged"

@@ -86,19 +86,28 @@
 
   const costText = (cost) => wording.grouped(wording.general(cost, 6));
 
+  const whereAndValue = (option) => `${option.where} (${wording.GOALS[state.kind].about(option.value)})`;
+
   function optionText(option) {
     const price = option.cost === null ? '' : `, for ${costText(option.cost)}`;
-    return `${improvementsText(option.improve)} at ${option.where} (${wording.GOALS[state.kind].about(option.value)})${price}${ifNot(option)}`;
+    return `${improvementsText(option.improve)} at ${whereAndValue(option)}${price}${ifNot(option)}`;
+  }
+
+  // An option that costs nothing is no option to buy: the goal is met.
+  function metAlready(goal, where, cheapest) {
+    const already = `The goal of ${goal} is already met without`;
+    if (cheapest && cheapest.cost === 0) return `${already} buying anything, at ${whereAndValue(cheapest)}.`;
+    const improved = `${already} any improvement, at ${where}`;
+    if (!cheapest || cheapest.cost === null) return `${improved}.`;
+    if (!Object.values(cheapest.improve).some(Boolean)) return `${improved}; cheapest at ${whereAndValue(cheapest)}, for ${costText(cheapest.cost)}.`;
+    return `${improved}; the cheapest: ${optionText(cheapest)}.`;
   }
 
   function goalSentence(found) {
     const { about, short, best } = wording.GOALS[state.kind];
     const goal = short(state.goal);
     const [least] = found.pareto;
-    if (found.met_without !== null) {
-      const cheapest = least && least.cost !== null ? `; the cheapest: ${optionText(least)}` : '';
-      return `The goal of ${goal} is already met without any improvement, at ${found.met_without}${cheapest}.`;
-    }
+    if (found.met_without !== null) return metAlready(goal, found.met_without, least);
     const met = found.grid.filter((one) => one.met);
     if (!met.length) {
       const isNearer = (one, least) => (state.kind === 'au' ? one.value > least.value : one.value < least.value);

@@ -1,0 +1,78 @@
+"""Rows of the Training study: every judged row has a verdict, ways over links are the published ones, and a verdict can fail."""
+
+import pytest
+
+from tierscope.analysis.statistics import Interval
+from tierscope.cli.main import _run
+from tierscope.papers import (
+    training_accuracy,
+    training_basics,
+    training_formats,
+    training_links,
+    training_node,
+    training_workers,
+)
+from tierscope.papers.measured_similarity import MissingMeasurement
+from tierscope.papers.reproduce import check_section
+from tierscope.papers.section import PaperSection
+from tierscope.papers.sections import STUDIES
+from tierscope.papers.training_model import P100Steps
+from tierscope.papers.tuned_studies import TunedPoint, TunedSweep
+from tierscope.spec import sweep
+
+STUDY = STUDIES["training"]
+MADE_UP = {name: P100Steps(0.002, 1e-4 * 4**number, 0.001, 2e-4 * 4**number) for number, name in enumerate(("lenet5", "alexnet", "resnet50", "resnet101"))}  # fmt: skip
+MISSING = MissingMeasurement("no file here")
+
+
+def checked(module: str, made: PaperSection) -> dict[str, str]:
+    check_section("training", next(entry for entry in STUDY.sections if entry.module == module), made.verdicts)
+    assert all(verdict.ours for verdict in made.verdicts)
+    return {verdict.id: verdict.outcome for verdict in made.verdicts}
+
+
+def test_sections_give_exactly_their_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever verdict they have: one seed and one epoch give one as well."""
+    monkeypatch.setattr(training_accuracy, "FEW_SEEDS", 1)
+    monkeypatch.setattr(training_accuracy, "EPOCHS", 1)
+    checked("training_basics", training_basics.make(True))
+    checked("training_links", training_links.make(True))
+    checked("training_accuracy", training_accuracy.make(True))
+    for name, section in (("training_node", training_node.section), ("training_workers", training_workers.section)):
+        checked(name, section(MADE_UP))
+        assert set(checked(name, section(MISSING)).values()) == {"not available here"}
+
+
+@pytest.mark.parametrize(("other", "outcome"), [(1.005, "holds"), (1.02, "does not hold"), (0.98, "does not hold")])
+def test_formats_differ_or_not(other: float, outcome: str) -> None:
+    def measured(lmdb: float) -> TunedSweep:
+        seconds = {"tfrecord": 1.0, "lmdb": lmdb}
+        return TunedSweep(
+            "format",
+            tuple(TunedPoint(name, Interval(value, value, value, 1, "range"), 1.0) for name, value in seconds.items()),
+        )
+
+    made = training_formats.section({"lenet5": measured(other), "resnet50": measured(1.0)})
+    assert checked("training_formats", made)["T-F10-1"] == outcome
+
+
+def test_formats_are_compared_by_a_study_that_can_run() -> None:
+    study = training_formats.sweep_of(MADE_UP["lenet5"]).study(1)
+    assert [point.study.workload.dataset.format for point in sweep.points(study)] == list(training_formats.FORMATS)
+    assert not any(tier.emulate for tier in study.system.tiers)  # LMDB is refused there
+
+
+def test_gradients_of_the_far_pair_go_through_both_processors() -> None:
+    assert training_links.way("GPU 3", "GPU 0") == ("GPU 3", "CPU 1", "CPU 0", "GPU 0")
+    assert training_links.moved(10.0, 0.0, gpus=2) == {"GPU–CPU": 10.0, "GPU–GPU": 20.0}
+
+
+def test_a_worker_that_needs_no_network_scales_and_one_that_fills_it_does_not() -> None:
+    job = training_workers.Served(training_node.ModelledNode(MADE_UP))
+    assert job.gain("lenet5", "slow", 32) == pytest.approx(32, rel=0.02)
+    assert job.gain("resnet101", "fast", 32, network=1e8) < 4
+
+
+def test_a_wrong_row_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(["reproduce", "training", "--row", "T-F4-99"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
