@@ -15,7 +15,7 @@ LESS := $(if $(SHORT), and not nightly)
 SLOWEST := --durations=10 --durations-min=0.5
 PYTEST = -m pytest -o cache_dir=.pytest_cache/$@ $(if $(AGAIN),--last-failed)
 
-.PHONY: docs docs-check nightly extras wheels framework-wheels frameworks demo test check bench bench-peers validate validate-short papers papers-measured test-mpi test-faults test-demo test-tensorflow test-torch test-native test-sanitizers test-browser test-notebooks test-imports test-cluster validate-cluster soak fuzz clean help
+.PHONY: docs docs-check nightly extras wheels framework-wheels frameworks demo test test-whole check bench bench-peers validate validate-short papers papers-measured test-mpi test-faults test-demo test-tensorflow test-torch test-native test-sanitizers test-browser test-notebooks test-imports test-cluster validate-cluster soak fuzz clean help
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -23,15 +23,19 @@ help:  ## show the targets
 # Not with -j: some of them measure.
 nightly: PROFILE := --hypothesis-profile=nightly
 nightly: NIGHTLY := 1
-nightly: check test docs docs-check test-demo test-native test-sanitizers test-browser test-notebooks test-imports test-faults test-mpi test-cluster test-tensorflow test-torch wheels validate validate-cluster papers fuzz soak  ## everything in its full form, hours: what .ci/run shortens and what it leaves out
+nightly: check test test-whole docs docs-check test-demo test-native test-sanitizers test-browser test-notebooks test-imports test-faults test-mpi test-cluster test-tensorflow test-torch wheels validate validate-cluster papers fuzz soak  ## everything in its full form, hours: what .ci/run shortens and what it leaves out
 	@echo "nightly: all is well"
 
 demo: $(STAMPS)-core  ## a whole study on two emulated tiers, and its table
 	$(BIN)/tierscope demo
 
 # One thread of Polars for each worker: tables of tests are tiny, and handing them to others took as long as the work. make nightly has all.
-test: $(STAMPS)-dev  ## the plain test suite: no root, no MPI, no torch, no kills
-	$(if $(PROFILE),,POLARS_MAX_THREADS=1) $(BIN)/python $(PYTEST) -n 2 --dist worksteal $(if $(PROFILE),$(PROFILE) -m "not faults") $(SLOWEST)
+PLAIN = $(if $(PROFILE),,POLARS_MAX_THREADS=1) $(BIN)/python $(PYTEST) -n 2 --dist worksteal $(PROFILE) $(SLOWEST) -m "$(1) and not faults$(if $(PROFILE),, and not nightly)"
+test: $(STAMPS)-dev  ## the plain test suite: no root, no MPI, no torch, no kills, nothing that takes long
+	$(call PLAIN,not whole)
+
+test-whole: $(STAMPS)-dev  ## the rest of it: whole studies, calibrations, pages and papers' rows
+	$(call PLAIN,whole)
 
 check: $(STAMPS)-dev  ## style and types
 	$(BIN)/ruff check src tests benchmarks validation tools examples

@@ -27,7 +27,7 @@ from benchmarks.common import Result, compile_loop, interleaved, memory_folder, 
 
 GOAL = 0.97
 ROUNDS = 15
-FEW_ROUNDS = 7  # of what takes seconds
+FEW_ROUNDS = 11  # of what takes seconds
 LOOPS = 5  # of one traced command: it takes longer to start than to read
 EPOCHS = 12
 _FILES, _BATCH = 6000, 12

@@ -1,6 +1,8 @@
 """What the tables in validation/h200 were made with: `python validation/measure_h200.py FOLDER` on a machine with a CUDA device and torch.
 
-NumPy and torch are enough. It prints what it does and writes ceilings.json, steps.json, kernels.json, decoder.json and the runs of three studies.
+NumPy and torch are enough, with the C library (src/tierscope/native/libtierscope.so, built by `pip install -e .` on any machine of this kind): without it
+samples would be read by Python threads, and their files take minutes to make. It prints what it does and writes ceilings.json, steps.json,
+kernels.json, decoder.json and the runs of three studies.
 """
 
 import json
@@ -24,6 +26,7 @@ from tierscope.arch.networks import build_network, find_network  # noqa: E402
 from tierscope.arch.precision import PRECISIONS  # noqa: E402
 from tierscope.arch.step_time import with_smooth  # noqa: E402
 from tierscope.measure.away import run_away  # noqa: E402
+from tierscope.native import library  # noqa: E402
 from tierscope.spec.load import load_study  # noqa: E402
 from tierscope.train import counters, operations  # noqa: E402
 from tierscope.train.ceilings import Ceilings, measure_ceilings  # noqa: E402
@@ -189,6 +192,9 @@ def beside(repeats: int = 3) -> list[dict[str, Any]]:
 def main(arguments: list[str]) -> int:
     folder = Path(arguments[0])
     parts = arguments[1:] or ["ceilings", "device", "steps", "kernels", "counters", "decoder", "trained"]
+    if "trained" in parts and library.load() is None:
+        print("trained: the C library is missing; build it with pip install -e . and bring libtierscope.so along")
+        return 2
     folder.mkdir(parents=True, exist_ok=True)
     ceilings = measure_ceilings(DEVICE)
     print(ceilings, flush=True)

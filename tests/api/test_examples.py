@@ -10,6 +10,8 @@ import pytest
 
 import tierscope as ts
 
+pytestmark = pytest.mark.whole
+
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.py"))
 SAYS = {

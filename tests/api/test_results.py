@@ -8,6 +8,8 @@ import tierscope as ts
 from tests.api.commands import LOGS, MEASURED, RESULTS, SIMULATED, TRACED, as_json, printed
 from tierscope.api.given import Percents
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.mark.parametrize("name", ["measured", "simulated", "traced", "imported_dftracer", "first_touch", "trained"])
 def test_load_is_analyze(name: str) -> None:

@@ -16,6 +16,8 @@ from tests.tiny import TINY
 from tierscope.output.store import RunStore
 from tierscope.watch import Silent
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:

@@ -16,6 +16,8 @@ import tierscope as ts
 from tests.api.commands import GOLDEN, LOGS, MEASURED, refused
 from tests.tiny import TINY
 
+pytestmark = pytest.mark.whole
+
 
 def raised(call: Callable[[], object]) -> str:
     with pytest.raises(ts.TierscopeError) as error:

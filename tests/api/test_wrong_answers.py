@@ -11,6 +11,8 @@ import pytest
 import tierscope as ts
 from tests.api.commands import LOGS, MEASURED, SIMULATED, TRACED
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.mark.parametrize("fraction", [0.5, -0.2, np.float64(0.5)])
 def test_a_fraction_is_no_percentage(fraction: float) -> None:

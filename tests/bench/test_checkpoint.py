@@ -27,6 +27,8 @@ from tierscope.trace.ops import CHECKPOINT_LANE, CHECKPOINT_LANES
 from tierscope.trace.rank_trace import RankEpoch, RankTrace
 from tierscope.trace.recorder import LaneTable
 
+pytestmark = pytest.mark.whole
+
 FIVE = 1024 + 1024 + 4096 + 65536 + (4 << 20)
 EVERY_TWO = "steps_between_checkpoints=2"  # of 5 steps in an epoch, 2 epochs
 

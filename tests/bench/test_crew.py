@@ -19,6 +19,8 @@ from tierscope.bench.tasks import ClaimTask, StageTask, SurveyTask, Task, Who, W
 from tierscope.errors import StoppedError, SuspendedError, UserError, VanishedDataError
 from tierscope.loaders.choose import choose_loader
 
+pytestmark = pytest.mark.whole
+
 
 def silent(_amount: int) -> None:
     pass

@@ -18,6 +18,8 @@ from tierscope.loaders.choose import choose_loader
 from tierscope.storage import directory
 from tierscope.trace.rank_trace import RankTrace
 
+pytestmark = pytest.mark.whole
+
 
 class Rank(Alone):
     def __init__(self, rank: int = 0, size: int = 1) -> None:

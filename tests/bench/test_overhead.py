@@ -10,6 +10,8 @@ from tierscope.bench.overhead import measure_overhead
 from tierscope.bench.resolved import ResolvedRun
 from tierscope.loaders import LOADERS, Loader
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.fixture(autouse=True)
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:

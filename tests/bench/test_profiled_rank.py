@@ -22,6 +22,8 @@ from tierscope.storage.access import SeenDirectory
 from tierscope.trace import recorder
 from tierscope.trace.recorder import Recording, SilentLane
 
+pytestmark = pytest.mark.whole
+
 
 def test_what_is_read_is_what_os_preadv_reads(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(bytes(range(100)))

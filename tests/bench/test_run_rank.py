@@ -22,6 +22,8 @@ from tierscope.trace.ops import OP_ROW
 from tierscope.trace.rank_trace import RankTrace
 from tierscope.trace.recorder import LaneTable
 
+pytestmark = pytest.mark.whole
+
 RECORD = 1016  # a TFRecord of 1000 bytes
 
 

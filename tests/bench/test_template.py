@@ -20,6 +20,8 @@ from tierscope.bench.template import Adopted, start_from_template
 from tierscope.errors import StoppedError, UserError
 from tierscope.helper_process import ONE_THREAD
 
+pytestmark = pytest.mark.whole
+
 # A template whose children say who they are; `{before}` happens in it first, `{between}` after the first of them.
 PROGRAM = """
 import os, signal, sys, time

@@ -9,6 +9,8 @@ import pytest
 from tests.cased import write_cases
 from tests.cli.test_commands import one_line, run
 
+pytestmark = pytest.mark.whole
+
 VARY = ("--vary", "GFS-META=0:100:50", "--vary", "LFS-READ=0:100:50")
 
 

@@ -8,6 +8,8 @@ import pytest
 from tests.cli.test_commands import one_line, run
 from tests.tiny import TINY
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:

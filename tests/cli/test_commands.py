@@ -13,6 +13,8 @@ import pytest
 from tests.tiny import TINY
 from tierscope.cli.main import COMMANDS, _run
 
+pytestmark = pytest.mark.whole
+
 
 def run(*arguments: object) -> int:
     return _run([str(argument) for argument in arguments])

@@ -12,6 +12,8 @@ from tests.tiny import TINY
 from tierscope.cli.main import _run
 from tierscope.spec.load import load_study, parse_study
 
+pytestmark = pytest.mark.whole
+
 __all__ = ["tmp_path_factory"]
 
 DLIO = FOLDER / "tiny.yaml"

@@ -10,6 +10,8 @@ from tests.in_memory import tmp_path_factory
 from tierscope.cli.main import main
 from tierscope.output.store import RunStore
 
+pytestmark = pytest.mark.whole
+
 __all__ = ["tmp_path_factory"]
 
 RESULTS = Path(__file__).parent.parent / "golden" / "results"

@@ -12,6 +12,8 @@ from tests.cli.test_commands import one_line, run
 from tests.cli.test_epoch_option import MEASURED
 from tests.cli.test_whatif_commands import write_times
 
+pytestmark = pytest.mark.whole
+
 VARY = ("--vary", "GFS-META=0:100:50")
 
 

@@ -20,6 +20,8 @@ from tierscope.predict.solving import STARTS
 from tierscope.spec import load
 from tierscope.spec.known import load_system
 
+pytestmark = pytest.mark.whole
+
 __all__ = ["tmp_path_factory"]
 pytest.importorskip("numba")
 pytest.importorskip("scipy")

@@ -12,6 +12,8 @@ import pytest
 from tests.cli.test_commands import one_line, run
 from tests.predict.planning import TEXT
 
+pytestmark = pytest.mark.whole
+
 STUDY = {
     "seed": 3, "files": 64, "record": "100 kB", "shuffle": "global", "chunk": 1, "compute": "0 s", "nodes": 4, "ranks": 2,
     "visible": "node", "capacity": "2 MB", "policy": "pinned", "rates": "0%, 25%, 50%, 100%",

@@ -23,6 +23,8 @@ from tierscope.probe.request import ProbeRequest, read_wanted
 from tierscope.signals import stopped_by
 from tierscope.spec.known import load_system
 
+pytestmark = pytest.mark.whole
+
 SMALL = ("--seconds", "1", "--ranks", "2", "--size", "4KiB", "--size", "64KiB")
 SMALLEST = ("--seconds", "1", "--ranks", "2", "--size", "4KiB")
 

@@ -13,6 +13,8 @@ from tests.cli.test_whatif_commands import write_times
 from tests.in_memory import tmp_path_factory
 from tests.tiny import TINY
 
+pytestmark = pytest.mark.whole
+
 __all__ = ["tmp_path_factory"]
 
 FIGURES = ("breakdown", "estimate", "goal", "processes", "time")

@@ -12,6 +12,8 @@ from tests.cli.test_commands import one_line, run
 from tests.nightly import every_value_in_ci
 from tierscope.arch.networks import NETWORKS
 
+pytestmark = pytest.mark.whole
+
 PROMISED = {
     "schema_version",
     "kind",

@@ -9,6 +9,8 @@ import pytest
 from tests.cli.test_commands import one_line, run
 from tierscope.train.digits import load_digits
 
+pytestmark = pytest.mark.whole
+
 SMALL = ("--ranks", "16", "--epochs", "2", "--seeds", "1", "--batch", "8", "--quiet")
 
 

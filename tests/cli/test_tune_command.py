@@ -11,6 +11,8 @@ from tierscope.analysis.statistics import interval
 from tierscope.report.tuning import verdict
 from tierscope.tuning.tuning import Tried, TriedRound, Tuning
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.fixture
 def planted_file(tmp_path: Path) -> Path:

@@ -20,6 +20,8 @@ from tierscope.output.store import RunStore, read_parquet, write_parquet
 from tierscope.report.origins import provenance
 from tierscope.trace.trace import RunKey
 
+pytestmark = pytest.mark.whole
+
 __all__ = ["tmp_path_factory"]
 
 KEY = RunKey(0, 1)

@@ -25,6 +25,8 @@ from tierscope.spec.load import load_study
 from tierscope.trace.trace import RunKey
 from tierscope.watch import Silent
 
+pytestmark = pytest.mark.whole
+
 __all__ = ["kept_readers", "tmp_path_factory"]
 TWO = TierRules({"lfs": ("/lfs",), "gfs": ("/gfs",)})
 

@@ -13,6 +13,8 @@ from tests.cli.test_commands import run
 from tests.in_memory import tmp_path_factory
 from tierscope.output import seal
 
+pytestmark = pytest.mark.whole
+
 __all__ = ["tmp_path_factory"]
 
 RESULTS = Path(__file__).parent.parent / "golden" / "results"

@@ -19,7 +19,10 @@ from tierscope.train.perceptron import batches
 from tierscope.watch import Silent
 
 # Not importorskip: it would import what takes a second into every process that only collects these tests.
-pytestmark = pytest.mark.skipif(find_spec("sklearn") is None, reason="scikit-learn is not installed")
+pytestmark = [
+    pytest.mark.whole,
+    pytest.mark.skipif(find_spec("sklearn") is None, reason="scikit-learn is not installed"),
+]
 
 GLOBAL, LOCAL, CHUNKED, NODE = Shuffle("global"), Shuffle("local"), Shuffle("chunked", 4), Shuffle("chunked", 1)
 RANKS, SHARE, EPOCHS = 64, 20, 8

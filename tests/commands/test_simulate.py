@@ -20,6 +20,8 @@ from tierscope.spec.study import Study
 from tierscope.trace.trace import RunKey
 from tierscope.watch import Silent
 
+pytestmark = pytest.mark.whole
+
 METHODS = [
     "bound",
     pytest.param("events", marks=pytest.mark.skipif("not __import__('importlib').util.find_spec('numba')")),

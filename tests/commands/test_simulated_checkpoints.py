@@ -16,6 +16,8 @@ from tierscope.report.checkpoints import held_up_sentence
 from tierscope.spec.load import load, load_study
 from tierscope.watch import Silent
 
+pytestmark = pytest.mark.whole
+
 SAVING = ("mode=all_ranks", "model_parameters=100000000", "gfs.write_bandwidth=100 MB/s", "steps_between_checkpoints=4")
 ALONE = ("sweep={}", "cache_rate=0%", "num_files_train=512", "epochs=2", "computation_time=1 s", *SAVING)
 LLAMA = """

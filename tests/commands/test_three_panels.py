@@ -7,6 +7,8 @@ import pytest
 
 from tests.cli.test_commands import run
 
+pytestmark = pytest.mark.whole
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 

@@ -10,6 +10,8 @@ import pytest
 from tierscope.launch import LAUNCHERS
 from tierscope.launch.base import FREE_RESTARTS, MOST_RESTARTS, Job, script
 
+pytestmark = pytest.mark.whole
+
 
 def a_job(path: str = "/home/me/small.sh", **changes: object) -> Job:
     given = {

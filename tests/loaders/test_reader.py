@@ -26,6 +26,8 @@ from tierscope.trace import recorder as recorder_module
 from tierscope.trace.ops import OP_ROW
 from tierscope.trace.recorder import Lane, OpSink, WallClock
 
+pytestmark = pytest.mark.whole
+
 RECORD = 1016  # a TFRecord of 1000 bytes
 
 

@@ -12,6 +12,8 @@ from tierscope.measure.crews import Crews
 from tierscope.measure.run import run_study
 from tierscope.watch import Silent
 
+pytestmark = pytest.mark.whole
+
 
 class ReachedError(Exception):
     """The first run."""

@@ -33,6 +33,8 @@ from tierscope.trace.description import Imported
 from tierscope.trace.rank_trace import RankTrace
 from tierscope.trace.trace import RunKey, Trace
 
+pytestmark = pytest.mark.whole
+
 PROFILERS = ("darshan", "dftracer")
 MISSED_FROM = {"open": 3, "read": 3, "close": 2}
 

@@ -26,6 +26,8 @@ from tierscope.trace.description import DescribedTier
 from tierscope.trace.trace import RunKey, Trace
 from tierscope.watch import Silent
 
+pytestmark = pytest.mark.whole
+
 
 class Diary(Silent):
     def __init__(self) -> None:

@@ -18,6 +18,8 @@ from tierscope.spec.study import Study
 from tierscope.trace.description import StudyRun
 from tierscope.watch import Silent
 
+pytestmark = pytest.mark.whole
+
 CASES = """
 cases:
   many: {num_files_train: 24, record_length_bytes: 1 KiB}

@@ -21,6 +21,8 @@ from tierscope.spec.study import Study
 from tierscope.trace.trace import Trace
 from tierscope.watch import Silent
 
+pytestmark = pytest.mark.whole
+
 FIVE = 1024 + 1024 + 4096 + 65536 + (4 << 20)
 EVERY_EPOCH = "epochs_between_checkpoints=1"
 

@@ -15,6 +15,8 @@ from tierscope.bench.run import RunTask
 from tierscope.measure.crews import Crews
 from tierscope.measure.run import run_study
 
+pytestmark = pytest.mark.whole
+
 EMULATED = ("sweep={}", "cache_rate=0", "gfs.emulate=true")
 
 

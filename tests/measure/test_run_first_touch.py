@@ -26,6 +26,8 @@ from tierscope.storage import cold
 from tierscope.trace.trace import Trace
 from tierscope.watch import Silent
 
+pytestmark = pytest.mark.whole
+
 FILE = 1024 + 16  # a TFRecord
 FILES = 48
 COPIES = "tfrecord-48x1-1024B-seed7-first-touch"

@@ -13,6 +13,8 @@ from tierscope.trace.ops import BACKGROUND_LANE, CHECKPOINT_LANE
 from tierscope.trace.trace import Trace
 from tierscope.watch import Silent
 
+pytestmark = pytest.mark.whole
+
 RATES = ("lfs.bandwidth=1 GB/s", "gfs.bandwidth=1 GB/s", "lfs.capacity=null")
 STUDIES = {
     "one rank": ("steps_between_checkpoints=1",),

@@ -13,6 +13,8 @@ from tierscope.spec.scale import scale_study
 from tierscope.spec.study import Study
 from tierscope.trace.ops import STATISTICS_LANE
 
+pytestmark = pytest.mark.whole
+
 KIB = 1024
 
 

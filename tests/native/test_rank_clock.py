@@ -10,6 +10,8 @@ import pytest
 from tests.native_programs import shim
 from tests.rank_clocks import rank_times, record, slow_tier
 
+pytestmark = pytest.mark.whole
+
 WITHIN = 0.01
 TRIES = 3  # a process that is not scheduled between two looks at the clock only adds to the difference
 BOUND = 0.2  # seconds for which an operation of a killed process may take its share: 2 × TS_LOOK_NS of c/clock.h

@@ -31,6 +31,8 @@ from tierscope.papers.section import PaperSection
 from tierscope.papers.sections import FOLLOWS, STUDIES
 from tierscope.papers.verdict import Outcome
 
+pytestmark = pytest.mark.whole
+
 STUDY = STUDIES["architecture"]
 CHEAP = {
     module.__name__.rpartition(".")[2]: module.make

@@ -20,6 +20,8 @@ from tierscope.papers.training_model import P100Steps
 from tierscope.papers.tuned_studies import TunedPoint, TunedSweep
 from tierscope.spec import sweep
 
+pytestmark = pytest.mark.whole
+
 STUDY = STUDIES["training"]
 MADE_UP = {name: P100Steps(0.002, 1e-4 * 4**number, 0.001, 2e-4 * 4**number) for number, name in enumerate(("lenet5", "alexnet", "resnet50", "resnet101"))}  # fmt: skip
 MISSING = MissingMeasurement("no file here")

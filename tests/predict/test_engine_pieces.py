@@ -13,6 +13,8 @@ from tests.predict.engine_cases import STORED
 from tierscope.predict import engine
 from tierscope.predict.engine import inputs
 
+pytestmark = pytest.mark.whole
+
 PIECES = sorted(Path(inputs.__file__).parent.glob("*.py"))
 MOST_LINES = 60
 MOST_LINES_OF_THE_LOOP = 80

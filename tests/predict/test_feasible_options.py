@@ -31,6 +31,8 @@ from tierscope.spec.study import Study
 from tierscope.trace.trace import RunKey
 from tierscope.watch import Silent
 
+pytestmark = pytest.mark.whole
+
 FILE = make_format(loaded().study).file_bytes
 
 

@@ -30,6 +30,8 @@ from tierscope.predict.solving import STARTS
 from tierscope.spec.load import load_study
 from tierscope.spec.study import Study
 
+pytestmark = pytest.mark.whole
+
 TRUTH = ("lfs.read_ops=null", "lfs.bandwidth=40MB/s", "gfs.metadata_ops=400/s", "gfs.bandwidth=60MB/s")
 
 

@@ -20,6 +20,8 @@ from tierscope.predict.solving import STARTS
 from tierscope.spec.load import load_study
 from tierscope.watch import Silent
 
+pytestmark = pytest.mark.whole
+
 TRUTH = (
     *("num_files_train=64", "epochs=2", "nodes=2", "gfs.servers=1", "gfs.metadata_ops=400/s", "gfs.bandwidth=60MB/s"),
     *("lfs.read_ops=null", "lfs.bandwidth=40MB/s", "lfs.capacity=null", "gfs.write_bandwidth=15MB/s", "lfs.write_bandwidth=10MB/s"),

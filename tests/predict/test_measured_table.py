@@ -17,6 +17,8 @@ from tierscope.spec.known import load_system
 from tierscope.spec.load import Loaded, parse_study
 from tierscope.watch import Silent
 
+pytestmark = pytest.mark.whole
+
 STUDY = """
 study: small
 workload:

@@ -19,6 +19,8 @@ from tierscope.predict.simulation import Simulation
 from tierscope.spec.load import load_study, parse_study
 from tierscope.spec.study import Study, Tier
 
+pytestmark = pytest.mark.whole
+
 COMPUTE = "computation_time=500ms"
 PACKED = ("num_files_train=2304", "num_samples_per_file=128")
 # What is read, and how far the slowest rank and the epoch may be from events: a part of a small epoch is a small part.

@@ -18,6 +18,8 @@ from tierscope.report.plans import LargestFedView
 from tierscope.spec.load import Loaded
 from tierscope.watch import Silent
 
+pytestmark = pytest.mark.whole
+
 
 def most(wanted: str, goal: str = "au=90%", **changes: Any) -> LargestFed:
     plain = {"rates": "0%", "compute": "20 ms", "nodes": 1, "ranks": 1, "capacity": "1 GB"}

@@ -21,6 +21,8 @@ from tierscope.spec.load import load_study
 from tierscope.spec.study import Study
 from tierscope.watch import Silent
 
+pytestmark = pytest.mark.whole
+
 POLICIES = ["clairvoyant", "first-touch", "lru", "partition", "pinned"]
 
 

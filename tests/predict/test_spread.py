@@ -13,6 +13,8 @@ from tierscope.predict import bound, events, spread
 from tierscope.predict.outcome import Outcome
 from tierscope.spec.study import Study, Tier
 
+pytestmark = pytest.mark.whole
+
 
 def by_bound(case: Case) -> Outcome:
     return bound.simulate(case.study, case.stations, case.reading, case.schedule)

@@ -20,6 +20,8 @@ from tierscope.spec.known import load_system
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import System
 
+pytestmark = pytest.mark.whole
+
 FILES = Path(__file__).parent / "benchmark_files"
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "public" / "io500.csv"
 OF_TOOL = {

@@ -17,6 +17,8 @@ from tierscope.report.figures import FIGURE_CSS, LIGHT, Figure, class_marks, fig
 from tierscope.report.report_source import ReportSource
 from tierscope.report.svg import HEIGHT, WIDTH, text_width
 
+pytestmark = pytest.mark.whole
+
 NAMES = ["time", "breakdown", "estimate", "goal", "processes"]
 GRID = (0.0, 50.0, 100.0, 150.0)
 HOSTILE = ("<img src=x onerror=alert(1)>", "\U0001f600 & \u0639\u0631\u0628\u064a \u202e]]>")

@@ -17,6 +17,8 @@ from tierscope.report.figures import figures
 from tierscope.report.page import embedded, page
 from tierscope.report.report_source import ReportSource
 
+pytestmark = pytest.mark.whole
+
 HOSTILE = "<img src=x onerror=alert(1)>"
 OTHER = "</script>'`&\u202ex"
 

@@ -20,6 +20,8 @@ from tierscope.report.markup import read_asset
 from tierscope.report.page_data import live_data
 from tierscope.spec.goal import Goal
 
+pytestmark = pytest.mark.whole
+
 NODE = shutil.which("node")
 IMPROVE = {"GFS-READ": 35.0, "LFS-META": -20.0}
 X, Y = "GFS-META", "LFS-READ"

@@ -15,6 +15,8 @@ from tierscope.report.figures import Figure, figures, standalone
 from tierscope.report.report_source import ReportSource
 from tierscope.report.svg import WIDTH
 
+pytestmark = pytest.mark.whole
+
 SVG = "{http://www.w3.org/2000/svg}"
 NAMES = ("time", "breakdown", "estimate", "goal", "processes")
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from io import StringIO
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from tests.analysis.test_training import asked, run, trained
@@ -19,6 +20,8 @@ from tierscope.report.report_source import ReportSource
 from tierscope.report.training import TrainingView, rows_of, sentences
 from tierscope.report.verdict import verdict
 from tierscope.trace.trace import Trace
+
+pytestmark = pytest.mark.whole
 
 ASKED = asked([20.0, 20.2], [15.0, 15.2], [12.0, 12.2])
 

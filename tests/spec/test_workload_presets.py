@@ -11,6 +11,8 @@ from tierscope.spec.load import load_study
 from tierscope.spec.scale import scale_study
 from tierscope.spec.study import Study
 
+pytestmark = pytest.mark.whole
+
 PAPER = ("cosmic-tagger", "dffn", "cosmoflow", "candle", "frnn", "imagenet", "climate", "l2hmc")
 MLPERF = ("unet3d", "resnet50", "bert", "llama-checkpoint")
 MEMORY = ("climate", "l2hmc", "llama-checkpoint")

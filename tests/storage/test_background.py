@@ -23,6 +23,8 @@ from tierscope.storage.background import Arrivals, Background, BackgroundLoad, l
 from tierscope.storage.emulated import Board, Emulated, Queues
 from tierscope.storage.stations import Station, StationMap, map_stations
 
+pytestmark = pytest.mark.whole
+
 MS = 1_000_000
 START = 50 * MS
 DISCIPLINES = pytest.mark.parametrize("discipline", ["fifo", "sharing"])

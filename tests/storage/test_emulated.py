@@ -22,6 +22,8 @@ from tierscope.storage.emulated import Board, Emulated, Queues, file_number, ser
 from tierscope.storage.files import DatasetFiles
 from tierscope.storage.stations import Station, TierStations
 
+pytestmark = pytest.mark.whole
+
 MS = 1_000_000
 START = 50 * MS
 

@@ -20,6 +20,8 @@ from tierscope.storage import STORAGES
 from tierscope.storage.base import TierPlace
 from tierscope.tuning.candidates import check_runnable
 
+pytestmark = pytest.mark.whole
+
 ON_TOY = ("lfs.storage=toy", "gfs.storage=toy")
 CHECKPOINTS = ("epochs_between_checkpoints=1", "model_parameters=20000", "checkpoint.verify=true", "mode=all_ranks")
 

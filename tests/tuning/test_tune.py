@@ -22,6 +22,8 @@ from tierscope.tuning.tuner import tune
 from tierscope.tuning.tuning import Tuning, tuning_json
 from tierscope.watch import Silent
 
+pytestmark = pytest.mark.whole
+
 PLANTED = """
 study: planted
 seed: 7

@@ -18,6 +18,8 @@ from tierscope.spec.known import load_system
 from validation import accelerator
 from validation.decoders import decoder_peaks
 
+pytestmark = pytest.mark.whole
+
 
 def test_peak_memory_of_a_network_follows_from_two_others() -> None:
     for name, policy, peaks in accelerator.left_out():
