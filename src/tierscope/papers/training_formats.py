@@ -48,7 +48,7 @@ def section(of: Mapping[str, TunedSweep], possible: Mapping[str, float]) -> Sect
     rates = {name: f"{tfrecord:,.0f} and {lmdb:,.0f} of {possible[name]:,.0f}" for name, (tfrecord, lmdb) in measured.items()}  # fmt: skip
     limited = [TITLES[name] for name in of if min(measured[name]) < _FULL * possible[name]]
     reading = (
-        f"reading is the limit of {', '.join(limited)}: below {_FULL:.0%} of what its steps allow"
+        f"reading is the limit of {', '.join(limited)}: below {_FULL:.0%} of what steps alone allow"
         if limited
         else "steps are the limit of every network"
     )
