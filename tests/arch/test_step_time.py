@@ -145,3 +145,11 @@ def test_a_damaged_file_is_refused_in_one_line(old: str, new: str, said: str) ->
         parse_device(text.replace(old, new), "device.yaml")
     assert "device.yaml" in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_what_networks_err_by_in_common_widens_the_interval_and_moves_nothing() -> None:
+    sure, doubtful = (
+        predict_step(device(), build_network("alexnet"), 256, FP32, network_doubt=doubt) for doubt in (0.0, 0.5)
+    )
+    assert doubtful.seconds == sure.seconds
+    assert doubtful.interval[0] < sure.interval[0] < sure.interval[1] < doubtful.interval[1]

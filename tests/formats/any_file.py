@@ -57,8 +57,8 @@ def _by_library(format_: Format, path: Path) -> list[bytes]:
         streams.append(open(path, "rb", buffering=0))  # noqa: SIM115
         return streams[-1]
 
-    def timed(_nbytes: int, work: Callable[[], None]) -> None:
-        work()
+    def timed(work: Callable[[], int]) -> int:
+        return work()
 
     try:
         handle = format_.open(Opened(str(path), stream, timed))

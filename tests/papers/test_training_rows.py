@@ -4,6 +4,7 @@ import pytest
 
 from tierscope.analysis.statistics import Interval
 from tierscope.cli.main import _run
+from tierscope.loaders.choose import choose_loader
 from tierscope.papers import (
     training_accuracy,
     training_basics,
@@ -54,14 +55,19 @@ def test_formats_differ_or_not(other: float, outcome: str) -> None:
             tuple(TunedPoint(name, Interval(value, value, value, 1, "range"), 1.0) for name, value in seconds.items()),
         )
 
-    made = training_formats.section({"lenet5": measured(other), "resnet50": measured(1.0)})
+    images = training_formats.FILES * training_formats.PER_FILE
+    possible = {"lenet5": 2.0 * images, "resnet50": 1.02 * images}
+    made = training_formats.section({"lenet5": measured(other), "resnet50": measured(1.0)}, possible)
     assert checked("training_formats", made)["T-F10-1"] == outcome
+    assert "reading is the limit of LeNet:" in next(row.why for row in made.verdicts if row.id == "T-F10-1")
 
 
 def test_formats_are_compared_by_a_study_that_can_run() -> None:
     study = training_formats.sweep_of(MADE_UP["lenet5"]).study(1)
     assert [point.study.workload.dataset.format for point in sweep.points(study)] == list(training_formats.FORMATS)
     assert not any(tier.emulate for tier in study.system.tiers)  # LMDB is refused there
+    assert {choose_loader(point.study) for point in sweep.points(study)} == {"threads"}  # formats, not loaders, differ
+    assert study.workload.reader.evict is False  # the rows say: from memory
 
 
 def test_gradients_of_the_far_pair_go_through_both_processors() -> None:

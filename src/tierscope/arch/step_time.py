@@ -2,7 +2,8 @@
 
 Every piece of work takes what a smooth function through the measured sizes of its kind says (`arch/smooth.py`). The host gives pieces out one after another and the device
 does each when it has it and is free: a step takes as long as the later of the two. The interval comes from that function's own doubt, which is fitted by leaving measured sizes out, drawn jointly: layers of one shape err
-alike. A host is not equally fast from one minute to the next; that is in it, as a share.
+alike. Pieces are measured alone, and a network's layers differ in common from that: what other networks' steps were off by in common widens the interval, never the prediction.
+A host is not equally fast from one minute to the next; that is in it too, as a share.
 """
 
 import math
@@ -26,6 +27,7 @@ _BEYOND = 0.1  # of an octave outside the measured sizes is not worth a word
 _HOST_DOUBT = (
     0.2  # of a host's seconds, in logarithms: so much did two probes of the same kind of machine differ, within minutes
 )
+NETWORK_DOUBT = 0.093  # of the device's seconds, in logarithms: by so much were the predicted steps of whole networks off, six of them on one H200 (`python -m validation accelerator`)
 _FARTHEST = 24.0  # octaves outside: beyond them nothing is known, and doubt cannot grow for ever
 _OUTSIDE_DOUBT = math.log(1.25)  # more of it for every octave outside, in logarithms
 
@@ -49,7 +51,9 @@ def predict_step(
     precision: Precision,
     optimizer: str = "sgd",
     checkpointed: bool = False,
+    network_doubt: float = NETWORK_DOUBT,
 ) -> StepTime:
+    """`network_doubt`: what all of a network's pieces may be off by in common, as a standard deviation of logarithms."""
     work = step_work(network, batch, precision, optimizer, checkpointed)
     pieces = list(dict.fromkeys(piece for issue in work.issues for piece in issue.pieces))
     means, drawn, outside = _piece_seconds(device, pieces, precision.name)
@@ -57,7 +61,8 @@ def predict_step(
     host = _host_seconds(device.host[precision.name])
     middle = _through(work, place, host, means[:, None], np.ones(1))
     pace = np.exp(_HOST_DOUBT * np.random.default_rng(_SEED + 1).standard_normal(_DRAWS))
-    draws = _through(work, place, host, drawn, pace)
+    common = np.exp(network_doubt * np.random.default_rng(_SEED + 2).standard_normal(_DRAWS))
+    draws = _through(work, place, host, drawn * common, pace)
     low, high = np.percentile(draws, _TAILS)
     return StepTime(
         seconds=float(middle[0]),

@@ -55,12 +55,12 @@ class Extent:
 class Opened:
     """A file for a format that is read by a library: where it is, a file object whose every read is recorded, and a way to record others.
 
-    `timed(nbytes, work)` does work that reads so many bytes by itself, past the file object.
+    `timed(work)` does work that reads by itself, past the file object, and returns how many bytes it read, as it does itself.
     """
 
     path: str
     stream: Callable[[], Any]
-    timed: Callable[[int, Callable[[], None]], None]
+    timed: Callable[[Callable[[], int]], int]
 
 
 class Handle(Protocol):

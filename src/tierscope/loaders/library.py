@@ -73,13 +73,13 @@ class LibraryFiles:
 
     def read(self, file: int, inside: int, tier: int, slot: memoryview) -> int:
         """A sample into the memory; its bytes."""
-        path = self._source.files[tier].path(file)
         self._errors.clear()
         try:
-            handle = self._handle(file, tier, path)
+            handle = self._handle(file, tier)
             self._reads += 1
             return handle.read(inside, slot)
         except (ValueError, OSError) as error:
+            path = self._source.files[tier].path(file)
             if self._errors:
                 raise explain(self._errors[0], path) from None
             if isinstance(error, ValueError):
@@ -88,11 +88,11 @@ class LibraryFiles:
                 raise broken(self._source, (file, inside, tier), str(error).partition("\n")[0]) from None
             raise explain(error, path) from None
 
-    def _handle(self, file: int, tier: int, path: str) -> Handle:
+    def _handle(self, file: int, tier: int) -> Handle:
         if self._open and self._open[:2] == (file, tier):
             return self._open[3]
         self.close()
-        access, lane = self._accesses[tier], self._lane
+        path, access, lane = self._source.files[tier].path(file), self._accesses[tier], self._lane
         lane.begin()
         try:
             fd = access.open(path, READ_FLAGS)
@@ -113,11 +113,18 @@ class LibraryFiles:
         self._open, self._reads = (file, tier, fd, handle), 0
         return handle
 
-    def _timed(self, tier: int, file: int) -> Callable[[int, Callable[[], None]], None]:
-        def timed(nbytes: int, work: Callable[[], None]) -> None:
-            self._lane.begin()
-            work()
-            self._lane.end(tier, READ, file, 0, nbytes)
+    def _timed(self, tier: int, file: int) -> Callable[[Callable[[], int]], int]:
+        lane = self._lane
+
+        def timed(work: Callable[[], int]) -> int:
+            lane.begin()
+            try:
+                nbytes = work()
+            except BaseException:
+                lane.abandon()
+                raise
+            lane.end(tier, READ, file, 0, nbytes)
+            return nbytes
 
         return timed
 

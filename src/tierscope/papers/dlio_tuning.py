@@ -92,7 +92,7 @@ def make(short: bool) -> Section:
             repetitions,
         )
         for reader, cached in (
-            ("{batch_size: 32, file_access: multi, evict: false}", True),
+            ("{batch_size: 32, file_access: multi}", True),
             ("{batch_size: 32, file_access: multi}", False),
         )
     ]

@@ -123,7 +123,11 @@ class SweepRequest:
             _filled(self.dataset, self.reader, sweep, repetitions, self.compute), "a study of tierscope reproduce"
         )
         tier = replace(theta_tier(), emulate=not self.cached)
-        return replace(study, system=replace(study.system, tiers=(tier,)))
+        study = replace(study, system=replace(study.system, tiers=(tier,)))
+        if not self.cached:
+            return study
+        reader = replace(study.workload.reader, evict=False)  # else files leave memory before every epoch
+        return replace(study, workload=replace(study.workload, reader=reader))
 
 
 def measure(request: SweepRequest, repetitions: int) -> TunedSweep:
