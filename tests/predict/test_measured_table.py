@@ -92,11 +92,14 @@ def test_a_row_may_be_shorter_than_the_header(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("a,b\n1,2\n", "no column with the number of ranks"),
-        ("", "no column with the number of ranks"),
+        ("", "is empty; use a CSV file"),
         ("ranks,b\n1,2\n", "no column with a measurement"),
         ("ranks,au\n1,90\n", "column au does not say its unit; name it au_percent"),
         ("ranks,seconds\n1,90\n", "column seconds does not say of what; name it epoch_seconds"),
         ("ranks,au_percent\n", "contains no rows below its header"),
+        ("\n \n", "is empty; use a CSV file"),
+        ('{"num_accelerators": 4, "metric": {}}', "is JSON, not CSV; name the directory of DLIO's"),
+        ("ranks,au_percent\n4,90\n4,90,7\n", "line 3: has 3 cells, the header 2; put quotes around"),
         ("ranks;au_percent\n4;90\n", "its columns are separated by ';'; separate them by commas"),
         ("ranks\tau_percent\n4\t90\n", "its columns are separated by tabs"),
         (
@@ -158,6 +161,24 @@ def test_other_mistakes_get_one_line(tmp_path: Path, capsys: pytest.CaptureFixtu
         assert words in one_line(capsys)
     assert run("calibrate", path, "--study", study, "--for", "demo", "--quiet") == 2
     assert "--for cannot be combined with a table and --study" in one_line(capsys)
+
+
+def test_runs_without_training_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whichever of them is read first."""
+    study, results = tmp_path / "study.yaml", tmp_path / "results"
+    study.write_text(STUDY)
+    for name, metric in (("a", {}), ("b", {"train_au_mean_percentage": 90.0})):
+        (results / name).mkdir(parents=True)
+        (results / name / "summary.json").write_text(json.dumps({"num_accelerators": 4, "metric": metric}))
+    (point,) = read_measured(str(results), ()).points
+    assert point.rows == 1
+    assert run("validate", results / "a", "--study", study, "--quiet") == 2
+    assert "summary.json: has no AU, throughput or seconds of training" in one_line(capsys)
+
+
+def test_two_equal_signs_are_one(tmp_path: Path) -> None:
+    path = table(tmp_path, "ranks,au_percent\n4,90\n8,80\n")
+    assert [point.ranks for point in read_table(str(path), ("ranks==8",)).points] == [8]
 
 
 def test_results_of_dlio_are_a_table(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ READ = {
     "from afar": (("cache_rate=0%",), 0.02),
     "from both": (("cache_rate=50%",), 0.04),
     "from near": (("cache_rate=100%",), 0.02),
+    "chunked": (("cache_rate=50%", "shuffle=chunked", "shuffle_nodes=8"), 0.04),
     "local": (("cache_rate=50%", "shuffle=local"), 0.04),
     "partition": (("cache_rate=50%", "policy=partition", "shuffle=local"), 0.02),
     "packed": (("cache_rate=50%", *PACKED), 0.04),
@@ -113,9 +114,38 @@ def test_a_part_has_no_more_credit_than_its_epoch(seconds: float, request: pytes
     assert part.first_batch.max() == pytest.approx(every.first_batch.max(), rel=0.1)
 
 
+@pytest.mark.parametrize("operations", [150_000, 300_000])
+@pytest.mark.parametrize("compute", ["500ms", "1s"])
+@pytest.mark.parametrize("rate", ["0%", "50%", "100%"])
+def test_far_ahead_of_compute(
+    rate: str, compute: str, operations: int, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ranks read without pause until eight batches wait, and at the pace of steps from then on: a part is past that, or the interval says so."""
+    study = fugaku(f"cache_rate={rate}", f"computation_time={compute}", "prefetch_size=8", "num_files_train=884736")
+    every = Simulation.of(study).epoch(2, "events")
+    request.getfixturevalue("in_part")
+    monkeypatch.setattr("tierscope.predict.sampled_schedule.MOST_OPERATIONS", operations)
+    simulation = Simulation.of(study)
+    part = simulation.epoch(2, "events")
+    low, high = spread.relative(study, simulation.stations, simulation.reading, part)
+    assert low * 0.99 <= every.io.max() / part.io.max() <= high * 1.01
+    assert part.io.max() == pytest.approx(every.io.max(), rel=0.05)
+    assert part.seconds.max() == pytest.approx(every.seconds.max(), rel=0.02)
+
+
+def test_a_gateway_of_all_nodes_keeps_no_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of nodes that share one, a part is simulated, with its part of the gateway."""
+    monkeypatch.setattr("tierscope.predict.sampled_schedule.MOST_OPERATIONS", 30_000)
+    study = fugaku("cache_rate=0%", "gfs.gateway_shared_by=96", "gfs.gateway_bandwidth=9.6GB/s")
+    simulation = Simulation.of(study)
+    part = sampled(study, simulation.plan, simulation.reading, 2)
+    assert part.schedule.files.size <= 30_000
+    assert part.study.system.tiers[1].gateway_bandwidth == pytest.approx(1e8 * len(part.nodes))
+
+
 @pytest.mark.usefixtures("in_part")
 def test_nodes_that_are_left_out_take_their_part_of_the_servers_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tierscope.predict.sampled_schedule.MOST_OPERATIONS", 20_000)
+    monkeypatch.setattr("tierscope.predict.sampled_schedule.MOST_OPERATIONS", 40_000)
     study = fugaku("cache_rate=40%", "gfs.gateway_shared_by=24")
     simulation = Simulation.of(study)
     part = sampled(study, simulation.plan, simulation.reading, 2)
@@ -131,7 +161,7 @@ def test_nodes_that_are_left_out_take_their_part_of_the_servers_with_them(monkey
 @pytest.mark.parametrize("key", ["bandwidth", "read_ops", "write_bandwidth", "write_ops"])
 def test_all_that_servers_do_is_shared_alike(key: str) -> None:
     tier = Tier(name="gfs", path="/gfs", servers=3, **{key: 600.0})  # type: ignore[arg-type]
-    part = _part_of(tier, 0.25)
+    part = _part_of(tier, 4, 16)
     assert part.servers * getattr(part, key) == pytest.approx(0.25 * 3 * 600)
 
 
@@ -142,7 +172,10 @@ def test_its_error_is_in_the_interval() -> None:
     outcome = simulation.epoch(2, "events")
     assert outcome.sampling_error > 0
     low, high = spread.relative(study, simulation.stations, simulation.reading, outcome)
-    assert low < 1 - outcome.sampling_error < 1 + outcome.sampling_error < high
+    without = replace(outcome, sampling_error=0.0)
+    least, most = spread.relative(study, simulation.stations, simulation.reading, without)
+    assert low < least <= 1 <= most < high
+    assert high / low > 1 + outcome.sampling_error
 
 
 @pytest.mark.parametrize(
@@ -150,6 +183,8 @@ def test_its_error_is_in_the_interval() -> None:
     [
         ("num_files_train=1000000000",),
         ("num_files_train=1000000", "num_samples_per_file=1000", "shuffle=local"),
+        ("num_files_train=1000000000", "shuffle=chunked", "shuffle_nodes=24"),
+        ("num_files_train=1000000", "num_samples_per_file=1000", "shuffle=chunked", "shuffle_nodes=7"),
         ("num_files_train=1000000000", "policy=partition", "shuffle=local"),
     ],
 )

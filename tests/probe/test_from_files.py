@@ -177,6 +177,11 @@ def test_a_process_alone_is_not_simulated_faster_than_one_among_many_was() -> No
     assert tier.latency == pytest.approx(63 * 2**20 / (10240 * 2**20), rel=1e-3)
 
 
+def test_streams_that_nobody_saw_alone_are_said() -> None:
+    assert any("no phase reads with one process alone; reads larger than 1 MiB" in note for note in of("ior.txt").notes)
+    assert not any("one process alone" in note for note in of("fio.json").notes)
+
+
 def test_saturated_runs_have_two_ends_and_a_latency() -> None:
     """fio.json: 8 jobs and 16 get the same, so more would get no more; one alone takes 1 ms, of which the server needs a quarter."""
     found = of("fio.json")

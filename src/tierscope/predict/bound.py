@@ -37,7 +37,7 @@ def simulate(
     ops, nbytes = counted(study, stations, reading, schedule)
     load = loads(study, stations, reading, schedule)
     busy, (seconds, stall, compute) = _readers(study, stations, reading, schedule)
-    threads, beside = max(1, study.workload.reader.read_threads), _beside(study, schedule.shape[1])
+    threads, beside = max(1, study.workload.reader.read_threads), beside_reads(study, schedule.shape[1])
     startup = study.system.startup_time
     if saving is not None and (served := beside_saves(study, stations, saving, float(seconds.max()))) is not stations:
         busy, (seconds, stall, compute) = _readers(study, served, reading, schedule)
@@ -84,7 +84,7 @@ def simulate_counts(
     study: Study,
     stations: Stations,
     reading: Reading,
-    counts: tuple[Counts, Counts, int],
+    counts: "DrawnCounts",
     rng: np.random.Generator,
     saving: Saving | None = None,
 ) -> Outcome:
@@ -97,7 +97,7 @@ def simulate_counts(
     served = stations if saving is None else beside_saves(study, stations, saving, _around(study, stations, load))
     network = ClosedNetwork(study, served, reading)
     threads = max(1, study.workload.reader.read_threads)
-    beside = _beside(study, samples)
+    beside = beside_reads(study, samples)
     busy, rest = _drained(network, study, ops, samples)
     busy = _begun_with_stock(served, load, busy, threads, beside + rest)
     network.hold(busy, ops, load, beside + rest)
@@ -119,6 +119,7 @@ def simulate_counts(
     )
 
 
+DrawnCounts = tuple[Counts, Counts, int]  # operations and bytes by (rank, tier, kind), and a rank's samples
 _Times = tuple[FloatArray, FloatArray, float]  # seconds, stall, compute
 
 
@@ -132,7 +133,7 @@ def _readers(study: Study, stations: Stations, reading: Reading, schedule: Sched
     busy = _reading(study, stations, reading, first)
     for part in later:
         busy = busy + _reading(study, stations.with_stock(0.0), reading, part)
-    threads, beside = max(1, study.workload.reader.read_threads), _beside(study, samples)
+    threads, beside = max(1, study.workload.reader.read_threads), beside_reads(study, samples)
     return busy, _with_compute(study, samples, busy.sum(axis=(1, 2)) / threads + beside)
 
 
@@ -149,7 +150,7 @@ def _filled_and_full(study: Study, schedule: Schedule) -> list[Schedule]:
 def _reading(study: Study, stations: Stations, reading: Reading, schedule: Schedule) -> FloatArray:
     """Busy seconds of the readers."""
     threads, samples = max(1, study.workload.reader.read_threads), schedule.shape[1]
-    beside = _beside(study, samples)
+    beside = beside_reads(study, samples)
     copying = schedule.fills is not None and readers_copy(study)
     copy = copy_of(study, stations, reading.file_bytes, reading.sample_bytes) if copying else None
     ops, _ = counted_by_readers(study, stations, reading, schedule)
@@ -249,7 +250,7 @@ def _beside_others(stations: Stations, others: Load, seconds: float) -> Stations
     return replace(stations, background=np.minimum(_MOST_TAKEN, stations.background + others.seconds / seconds))
 
 
-def _beside(study: Study, samples: int) -> float:
+def beside_reads(study: Study, samples: int) -> float:
     """Seconds of an epoch that a reading thread spends on neither reading nor waiting for compute."""
     return study.system.process_overhead * samples / max(1, study.workload.reader.read_threads)
 
@@ -259,7 +260,7 @@ def _drained(network: ClosedNetwork, study: Study, ops: Counts, samples: int) ->
 
     Where it is, threads read whenever there is memory, and many at once; that they also rest then is not in it.
     """
-    reader, beside = study.workload.reader, _beside(study, samples)
+    reader, beside = study.workload.reader, beside_reads(study, samples)
     compute = mean_step_seconds(study) * -(-samples // reader.batch_size)
     rest = compute if not batches_ahead(study) else 0.0
     return network.drain(ops, beside + rest), rest

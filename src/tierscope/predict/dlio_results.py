@@ -15,11 +15,17 @@ _PER_EPOCH = "_per_epoch_stats.json"
 _MOST_BYTES, _MOST_RUNS, _MOST_FOLDERS = 16 << 20, 10_000, 100_000
 _EPOCH = re.compile(r"[0-9]{1,9}")
 _NAMES = {"num_accelerators": "accelerators", "num_hosts": "hosts", "num_files_train": "files"}
+_MEASURED = ("au_percent", "mbps", "samples_per_s", "epoch_seconds")
 
 
 def read_results(folder: str) -> MeasuredTable:
     """All runs below a folder as a table; runs of as many accelerators are repetitions."""
-    rows = list(_rows(folder))
+    runs = list(_rows(folder))
+    rows = [(path, row) for path, row in runs if any(name in row for name in _MEASURED)]
+    if runs and not rows:
+        raise UserError(
+            f"{runs[0][0]}: has no AU, throughput or seconds of training; name results of runs that finished training"
+        )
     if not rows:
         raise UserError(
             f"{folder}: contains no {_SUMMARY} of DLIO; name the results of mlpstorage or DLIO, or a CSV file"

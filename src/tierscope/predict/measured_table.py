@@ -68,7 +68,7 @@ _UNCLEAR = {  # names that people write → what they leave open
     "throughput": "its unit; name it bytes_per_second, mbps (MB of 2**20 bytes) or samples_per_s",
 }
 _NOT_TOLD_APART = ("path", "file", "config", "run", "date", "note", "notebook")  # name a row, not a system
-_CONDITION = re.compile(r"\s*([^<>=!~]+?)\s*(<=|>=|!=|=|<|>|~)\s*(.*?)\s*", re.DOTALL)
+_CONDITION = re.compile(r"\s*([^<>=!~]+?)\s*(<=|>=|!=|==?|<|>|~)\s*(.*?)\s*", re.DOTALL)
 _LEAST, _MOST = 1e-9, 1e18  # of measurements, in their own units: less is a slip, and would make quotients infinite
 
 
@@ -111,13 +111,7 @@ def read_table(path: str, where: Sequence[str] = ()) -> MeasuredTable:
 
 def rows_of(path: str) -> list[tuple[Place, Row]]:
     """Line numbers and cells by the column's name in small letters."""
-    try:
-        text = read_plain(path, MOST_BYTES, follow=True).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: is not UTF-8 text; use a CSV file") from None
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}; use a CSV file of measurements") from None
-    lines = csv.reader(io.StringIO(text, newline=None))
+    lines = csv.reader(io.StringIO(_text_of(path), newline=None))
     try:
         header = _header(path, next(lines, []))
         rows: list[tuple[Place, Row]] = []
@@ -125,6 +119,10 @@ def rows_of(path: str) -> list[tuple[Place, Row]]:
             if len(rows) == MOST_ROWS:
                 raise UserError(f"{path}: has more than {MOST_ROWS:,} rows; use fewer")
             if any(cell.strip() for cell in cells):
+                if any(cell.strip() for cell in cells[len(header) :]):
+                    raise UserError(
+                        f"{path}: line {lines.line_num}: has {len(cells)} cells, the header {len(header)}; put quotes around cells with commas"
+                    )
                 row = dict.fromkeys(header, "")  # a row may be shorter than the header
                 rows.append((lines.line_num, row | dict(zip(header, (cell.strip() for cell in cells), strict=False))))
     except csv.Error as error:
@@ -132,6 +130,21 @@ def rows_of(path: str) -> list[tuple[Place, Row]]:
     if header and not rows:
         raise UserError(f"{path}: contains no rows below its header; add one for each measurement")
     return rows
+
+
+def _text_of(path: str) -> str:
+    """What may be a table."""
+    try:
+        text = read_plain(path, MOST_BYTES, follow=True).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: is not UTF-8 text; use a CSV file") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}; use a CSV file of measurements") from None
+    if not text.strip():
+        raise UserError(f"{path}: is empty; use a CSV file of measurements, with a header")
+    if text.lstrip()[0] in "{[":
+        raise UserError(f"{path}: is JSON, not CSV; name the directory of DLIO's or mlpstorage's results instead")
+    return text
 
 
 def _header(path: str, names: Sequence[str]) -> list[str]:
@@ -190,7 +203,7 @@ def _at(name: str, place: Place) -> str:
 
 
 def _refuse_missing_columns(name: str, rows: Sequence[tuple[Place, Row]]) -> None:
-    columns = set(rows[0][1]) if rows else set()
+    columns = {column for _, row in rows for column in row}
     if not columns & set(_RANKS):
         raise UserError(f"{name}: has no column with the number of ranks; add one of {', '.join(_RANKS)}")
     known = [column for columns in _COLUMNS.values() for column, _ in columns]
@@ -205,7 +218,7 @@ def _holds(name: str, row: Row, condition: str) -> bool:
     match = _CONDITION.fullmatch(condition)
     if match is None:
         raise UserError(f"--where {condition}: must be COLUMN=VALUE, also with <=, >=, <, >, != or ~ (contains)")
-    column, sign, value = _plain(match[1]), match[2], match[3]
+    column, sign, value = _plain(match[1]), "=" if match[2] == "==" else match[2], match[3]
     if column not in row:
         guess = closest(column, row)
         raise UserError(

@@ -3,7 +3,9 @@
 How many operations of which tier each rank has is drawn at full size, as the shuffle would deal them, and the bound tells what becomes of every
 rank: so the slowest of all comes from its own counts, never from the luck of the few operations that were simulated. By events, a part
 of the epoch is simulated twice, with the engine and with the bound; what one says of the other there corrects the bound of the whole. How a part
-grows to the whole is what its second half adds to its first: both begin and end alike, so that neither counts more than once.
+grows to the whole is what its second half adds to its first: both begin and end alike, so that neither counts more than once. Where compute takes
+longer than reading, processes read without pause until they are as far ahead as they may be, and at the pace of steps from then on: a part is long
+enough to have that behind it in its first half, or the interval has what that may change.
 
 What servers have to begin with (the stock of their credit) belongs to the whole epoch: a part begins without, and the bound says what it brings.
 """
@@ -20,6 +22,7 @@ from tierscope.plan.plan import Plan
 from tierscope.plan.reading import Reading
 from tierscope.plan.stations import Stations, stations_of
 from tierscope.predict import bound, events
+from tierscope.predict.client import batches_ahead, mean_step_seconds
 from tierscope.predict.outcome import FloatArray, Outcome
 from tierscope.predict.sampled_schedule import Part, sampled
 from tierscope.predict.saved_epoch import with_saves
@@ -27,6 +30,7 @@ from tierscope.predict.schedule import stay_open
 from tierscope.spec.study import Study
 
 _TINY = 1e-300
+_DEVIATIONS = 1.645  # of a normal distribution, on either side of 90 % of it
 
 
 def simulate_sampled(
@@ -56,20 +60,23 @@ def _simulated(
     part = sampled(study, plan, reading, epoch)
     rng = np.random.default_rng((study.seed, epoch))
     ops, nbytes = _counts(plan, reading, part, rng)
-    counts, again = (ops, nbytes, plan.order.samples_per_rank), copy.deepcopy(rng)
+    counts = ops, nbytes, plan.order.samples_per_rank
     whole = bound.simulate_counts(study, stations, reading, counts, rng, saving)
     whole = replace(whole, hit_rate=float((part.schedule.tiers < len(stations.tiers) - 1).mean()))
     if options is None:
         return whole
-    spent = stations.with_stock(0.0)
-    settled = whole if spent is stations else bound.simulate_counts(study, spent, reading, counts, again, saving)
-    parts_stations = stations_of(part.study.system, study.seed).with_stock(0.0)
+    ahead, pause = batches_ahead(study), _first_pause(study, whole, plan.steps)
+    if pause > part.batches // 2:
+        part = sampled(study, plan, reading, epoch, pause)
+    all_stations = stations_of(part.study.system, study.seed)
+    parts_stations = all_stations.with_stock(0.0)
+    left = part.schedule.shape[0]
+    grown_counts = ops[:left], nbytes[:left], plan.order.samples_per_rank
+    settled = bound.simulate_counts(part.study, parts_stations, reading, grown_counts, copy.deepcopy(rng))
     engine = events.simulate(part.study, parts_stations, reading, part.schedule, options)
     beside = bound.simulate(part.study, parts_stations, reading, part.schedule)
     assert engine.steps is not None  # a part is small enough to keep them
-    reader = study.workload.reader
-    ahead = reader.prefetch_size if reader.read_threads else 0
-    first = engine if spent is stations else _beginning(part, reading, options, study.seed, ahead)
+    first = engine if parts_stations is all_stations else _beginning(part, reading, options, study.seed, ahead)
     half = _half(part, parts_stations, reading, options)
     grown = _Growth(plan.steps, part.batches, half)
     slower = grown.of(engine, lambda outcome: outcome.io) / (float(settled.io.mean()) / float(beside.io.mean()))
@@ -80,7 +87,7 @@ def _simulated(
     whole = _varied(whole, plan, sizes, rng)
     level = _mean if sizes is not None else _longest  # the sizes of a part's few samples are its luck
     seconds = whole.seconds * longer * (level(engine.seconds) / level(beside.seconds))
-    threads = max(1, reader.read_threads)
+    threads = max(1, study.workload.reader.read_threads)
     return replace(
         whole,
         busy=_within(whole.busy * slower * _factors(engine.busy, beside.busy, level), threads * seconds),
@@ -89,7 +96,12 @@ def _simulated(
         stall=np.maximum(0.0, seconds - whole.compute),
         first_batch=_first_batch(whole, first, beside),
         sampled_share=min(1.0, int(engine.ops.sum()) / int(ops.sum())),
-        sampling_error=_error(engine.steps[:, :, 1:], plan.steps, ahead),
+        sampling_error=math.hypot(
+            _error(engine.steps[:, :, 1:].sum(axis=2), plan.steps, ahead),
+            _error(engine.steps[:, :, 0], plan.steps, ahead),
+            _tail(engine.io, beside.io, level),
+            _unsettled(part, parts_stations, reading, grown_counts, settled),
+        ),
     )
 
 
@@ -207,7 +219,38 @@ def _half(part: Part, stations: Stations, reading: Reading, options: events.Even
 
 def _error(seconds: FloatArray, steps: int, ahead: int) -> float:
     """Relative, of the mean of a part's steady steps, for those of an epoch that it stands for: neither the first ones nor the last, behind which nothing is read."""
-    means = seconds.sum(axis=2).mean(axis=0)
+    means = seconds.mean(axis=0)
     steady = means[len(means) // 2 : len(means) - min(ahead, len(means) // 4)]
     scatter = float(steady.std()) / math.sqrt(len(steady)) / max(float(steady.mean()), _TINY)
     return scatter * max(0, steps - len(means)) / steps
+
+
+def _first_pause(study: Study, settled: Outcome, steps: int) -> float:
+    """Batches of a rank after which it first waits for memory, by the bound; 0: it never does."""
+    ahead, step = batches_ahead(study), mean_step_seconds(study)
+    pace = float(settled.io.mean()) / steps + bound.beside_reads(study, study.workload.reader.batch_size)
+    if not ahead or pace >= step:
+        return 0.0
+    pause = (1 + ahead) / (1 - pace / step)
+    return pause if pause < steps else 0.0
+
+
+def _tail(engine: FloatArray, beside: FloatArray, level: Callable[[FloatArray], float]) -> float:
+    """Relative error of the slowest rank: the bound says how much slower than most it is in the epoch, the engine of a part says otherwise."""
+    if not engine.any() or not beside.any():
+        return 0.0
+    ours, theirs = (level(of_ranks) / float(of_ranks.mean()) for of_ranks in (engine, beside))
+    return abs(ours / theirs - 1) / _DEVIATIONS
+
+
+def _unsettled(part: Part, stations: Stations, reading: Reading, counts: bound.DrawnCounts, settled: Outcome) -> float:
+    """Relative error of I/O where half a part ends before the first pause: behind it, reads may be as fast as where steps compute between them."""
+    study, workload = part.study, part.study.workload
+    steps = -(-counts[2] // workload.reader.batch_size)
+    pause = _first_pause(study, settled, steps)
+    if pause <= part.batches // 2 or part.batches >= steps:
+        return 0.0
+    inline = replace(study, workload=replace(workload, reader=replace(workload.reader, read_threads=0)))
+    calm = bound.simulate_counts(inline, stations, reading, counts, np.random.default_rng(study.seed))
+    faster = 1 - float(calm.busy.sum()) / max(float(settled.busy.sum()), _TINY)
+    return max(0.0, faster) * (steps - max(pause, part.batches)) / steps / _DEVIATIONS

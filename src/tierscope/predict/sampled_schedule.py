@@ -17,13 +17,15 @@ from tierscope.plan.permutation import IndexArray, Permutations, derive_key
 from tierscope.plan.plan import Plan
 from tierscope.plan.policies import nodes_per_cache, room_of
 from tierscope.plan.reading import Reading
-from tierscope.predict.client import relative_sizes
+from tierscope.predict.client import batches_ahead, relative_sizes
 from tierscope.predict.schedule import Schedule, first_of_file, stay_open
 from tierscope.spec.study import Study, System, Tier
 
-MOST_OPERATIONS = 6_000_000  # of a part: seconds of one core
+MOST_OPERATIONS = 3_000_000  # of a part: seconds of one core
 _FEWEST_BATCHES, _MOST_OF_FEWEST = 16, 64  # of a rank: the first and the last ones are not like the others
 _TIMES_AHEAD = 4  # times what is read ahead: half of a part must be past its beginning
+_OVER = 2  # times as many operations, rather than a part of a shared device or gateway
+_MOST_BATCHES = 512  # of a rank, however long it reads ahead
 _OF_SERVERS = ("bandwidth", "read_ops", "write_bandwidth", "write_ops")
 SAMPLED_POLICIES = ("pinned", "partition")
 
@@ -38,36 +40,37 @@ class Part:
     batches: int  # of each rank
 
 
-def sampled(study: Study, plan: Plan, reading: Reading, epoch: int) -> Part:
-    """As many batches of as many nodes as can be simulated in seconds."""
+def sampled(study: Study, plan: Plan, reading: Reading, epoch: int, settled: float = 0.0) -> Part:
+    """As many batches of as many nodes as can be simulated in seconds. `settled`: batches of a rank after which reading goes on evenly."""
     if study.placement.policy not in SAMPLED_POLICIES:
         raise UserError(
             f"placement.policy = {study.placement.policy} with {plan.order.samples:,} samples: cache contents would have to be tracked for every file; "
             f"set policy to {' or '.join(SAMPLED_POLICIES)}, or num_files_train to at most {MOST_OPERATIONS // 2:,}"
         )
     batch, all_batches = plan.batch_size, max(1, plan.order.samples_per_rank // plan.batch_size)
-    fewest = min(all_batches, _fewest(study))
-    ranks = max(1, MOST_OPERATIONS // (1 + len(reading.pieces)) // batch // fewest)
-    nodes = _some_nodes(study.system, ranks // study.system.ranks_per_node)
+    affordable = MOST_OPERATIONS // (1 + len(reading.pieces)) // batch  # batches of all ranks
+    fewest = min(all_batches, _fewest(study, settled))
+    nodes = _some_nodes(study.system, affordable // fewest // study.system.ranks_per_node)
     left = len(nodes) * study.system.ranks_per_node
-    batches = min(all_batches, max(fewest, MOST_OPERATIONS // (1 + len(reading.pieces)) // (batch * left)))
+    batches = min(all_batches, max(min(fewest, _fewest(study)), affordable // left))
     turns = _turns(plan.order, batch, batches, all_batches)
     return Part(_fewer(study, len(nodes)), _schedule(study, plan, reading, epoch, nodes, turns), nodes, batches)
 
 
-def _fewest(study: Study) -> int:
-    reader = study.workload.reader
-    ahead = 1 + reader.prefetch_size if reader.read_threads else 1
-    return min(_MOST_OF_FEWEST, max(_FEWEST_BATCHES, _TIMES_AHEAD * ahead))
+def _fewest(study: Study, settled: float = 0.0) -> int:
+    fewest = min(_MOST_OF_FEWEST, max(_FEWEST_BATCHES, _TIMES_AHEAD * (1 + batches_ahead(study))))
+    return max(fewest, math.ceil(min(_MOST_BATCHES, 2 * settled)))
 
 
 def _some_nodes(system: System, most: int) -> IndexArray:
-    """Whole groups of those that share a device or a gateway, evenly spread over all."""
-    together = math.lcm(
-        1, *(shared for tier in system.tiers for shared in (tier.device_shared_by, tier.gateway_shared_by) if shared)
-    )
-    if most >= system.nodes or together >= system.nodes:
+    """Whole groups of those that share a device or a gateway, evenly spread over all; of groups larger than that, a part."""
+    if most >= system.nodes:
         return np.arange(system.nodes)
+    shared = sorted(
+        shared for tier in system.tiers for shared in (tier.device_shared_by, tier.gateway_shared_by) if shared
+    )
+    while (together := math.lcm(1, *shared)) > max(1, _OVER * most):
+        shared.pop()
     groups = system.nodes // together
     chosen = np.linspace(0, groups - 1, max(1, min(groups, most // together))).astype(np.int64)
     return (chosen[:, None] * together + np.arange(together)).reshape(-1)
@@ -82,18 +85,19 @@ def _turns(order: Order, batch: int, batches: int, all_batches: int) -> IndexArr
 
 
 def _fewer(study: Study, nodes: int) -> Study:
-    """The study with so many nodes, and their part of what all of them share."""
+    """The study with so many nodes, and their part of what more of them share."""
     system = study.system
-    part = nodes / system.nodes
     if nodes == system.nodes:
         return study
-    tiers = tuple(_part_of(tier, part) for tier in system.tiers)
+    tiers = tuple(_part_of(tier, nodes, system.nodes) for tier in system.tiers)
     return replace(study, system=replace(system, nodes=nodes, tiers=tiers))
 
 
-def _part_of(tier: Tier, part: float) -> Tier:
+def _part_of(tier: Tier, nodes: int, all_nodes: int) -> Tier:
     changes: dict[str, float | int | None] = {}
-    if not tier.device_shared_by and tier.visible_to != "node":
+    device = min(all_nodes, tier.device_shared_by or (1 if tier.visible_to == "node" else all_nodes))
+    if nodes < device:
+        part = nodes / device
         servers, metadata_servers = max(1, round(tier.servers * part)), max(1, round(tier.metadata_servers * part))
         slower, slower_metadata = part * tier.servers / servers, part * tier.metadata_servers / metadata_servers
         changes |= {"servers": servers, "metadata_servers": metadata_servers}
@@ -101,8 +105,9 @@ def _part_of(tier: Tier, part: float) -> Tier:
         changes |= {"metadata_ops": tier.metadata_ops * slower_metadata} if tier.metadata_ops else {}
         changes |= {"file_open_ops": tier.file_open_ops * part} if tier.file_open_ops else {}
         changes |= {"device_bandwidth": tier.device_bandwidth * part} if tier.device_bandwidth else {}
-    if not tier.gateway_shared_by and tier.gateway_bandwidth:
-        changes["gateway_bandwidth"] = tier.gateway_bandwidth * part
+    gateway = min(all_nodes, tier.gateway_shared_by or all_nodes)
+    if nodes < gateway and tier.gateway_bandwidth:
+        changes["gateway_bandwidth"] = tier.gateway_bandwidth * nodes / gateway
     return replace(tier, **changes)  # type: ignore[arg-type]
 
 

@@ -90,6 +90,7 @@ def tier_figures(sourced_phases: Sequence[SourcedPhase], servers: int, is_near: 
             "metadata_ops: no phase opens or stats small files; opens take no time in simulations: add mdtest's output"
         ]
     )
+    unknown += _unseen_streams(reads)
     unused = tuple(sourced.phase.name for sourced in phases if sourced.phase.operation == UNUSED)
     return TierFigures({key: _rounded(key, rate) for key, rate in (rates | opens).items()}, tuple(unknown), unused)
 
@@ -135,6 +136,18 @@ def _node_rate(reads: Sequence[SourcedPhase]) -> dict[str, ProbedRate]:
     limited = (most.phase.nodes or 1) > (best.phase.nodes or 1) and most.phase.rate > _ALIKE * best.phase.rate
     why = "" if limited and _is_saturated(best, alike) else "limited by servers or by nodes; which is unknown"
     return {"node_bandwidth": _with_ends(of_node(best), best, [best], why, "; divided by its nodes")}
+
+
+def _unseen_streams(reads: Sequence[SourcedPhase]) -> list[str]:
+    """A latency is of reads of one size: with larger ones, a stream may be simulated faster than any was seen."""
+    timed = [read for read in reads if read.phase.in_flight]
+    if not timed or any(read.phase.in_flight == 1 for read in timed):
+        return []
+    largest = max(read.nbytes for read in timed)
+    return [
+        f"stream_bandwidth: no phase reads with one process alone; reads larger than {format_bytes(largest)} may be simulated faster "
+        "than any process was measured: add the output of a run with one process"
+    ]
 
 
 def _open_rates(phases: Sequence[SourcedPhase]) -> dict[str, ProbedRate]:
