@@ -120,7 +120,7 @@ def test_a_part_has_no_more_credit_than_its_epoch(seconds: float, request: pytes
 def test_far_ahead_of_compute(
     rate: str, compute: str, operations: int, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ranks read without pause until eight batches wait, and at the pace of steps from then on: a part is past that, or the interval says so."""
+    """Ranks read without pause until eight batches wait, and at the pace of steps from then on: a part is past that, or the interval says so, to within 1 %."""
     study = fugaku(f"cache_rate={rate}", f"computation_time={compute}", "prefetch_size=8", "num_files_train=884736")
     every = Simulation.of(study).epoch(2, "events")
     request.getfixturevalue("in_part")
