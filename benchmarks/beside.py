@@ -1,10 +1,12 @@
 """This version beside another commit, in one run: `make bench BESIDE=COMMIT`.
 
 Both are installed into folders of their own (build/beside), so that neither has an advantage, and are used through their commands alone,
-which other versions have too. Rounds are interleaved; what is compared is the lower quartile of their times, because what else goes on
-adds to them and never takes away; the range is that of pairs. A ratio above 1 means that this version is faster.
+which other versions have too. Rounds are interleaved; what is compared is the lowest decile of all passes, because what else goes on
+adds to their times and never takes away; the range is that of pairs of rounds, by their medians. A ratio above 1 means that this version is
+faster. BESIDE=HEAD on a clean tree shows how far two equal versions come out apart.
 
-    recorder   nanoseconds that a C loop takes for its files under `trace`, as it counts them itself
+    recorder   nanoseconds that a C loop takes for its files under `trace`, as it counts them itself; and, where valgrind is installed,
+               the instructions that it executes for a file, which no other load changes
     loader     seconds of an epoch that `run` reads on memory, as `analyze` tells them
     imports    CPU seconds of `analyze` on a large Darshan log and on a DFTracer trace
 """
@@ -23,7 +25,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.big_logs import Job, real_log, write_darshan, write_dftracer
-from benchmarks.common import Result, compile_loop, interleaved, memory_folder, ratio
+from benchmarks.common import Result, compile_loop, interleaved, left_out, memory_folder, ratio
 
 GOAL = 0.97
 ROUNDS = 15
@@ -83,9 +85,17 @@ def _installed(commit: str | None) -> Version:
     return Version(folder)
 
 
-def _compared(name: str, versions: dict[str, Version], run: Callable[[Version], float], rounds: int) -> Result:
-    times = interleaved({which: partial(run, version) for which, version in versions.items()}, rounds)
-    that, this = (statistics.quantiles(times[which], n=4)[0] for which in ("that", "this"))
+def _compared(name: str, versions: dict[str, Version], run: Callable[[Version], list[float]], rounds: int) -> Result:
+    """`run` gives the seconds of every pass of a round."""
+    passes: dict[str, list[float]] = {which: [] for which in versions}
+
+    def median_of(which: str, version: Version) -> float:
+        seconds = run(version)
+        passes[which] += seconds
+        return statistics.median(seconds)
+
+    times = interleaved({which: partial(median_of, which, version) for which, version in versions.items()}, rounds)
+    that, this = (statistics.quantiles(passes[which], n=10, method="inclusive")[0] for which in ("that", "this"))
     pairs = ratio(name, times["that"], times["this"])
     return replace(pairs, value=that / this, goal=f"≥ {GOAL}", met=that / this >= GOAL)
 
@@ -100,16 +110,51 @@ def _recorder(versions: dict[str, Version]) -> Iterator[Result]:
                 (data / f"{file:09d}.raw").write_bytes(bytes(nbytes))
             run = partial(_traced, program, data, nbytes, folder)
             yield _compared(f"recorder: open + {nbytes >> 10} KiB read + close", versions, run, ROUNDS)
+        yield _instructions(program, data, nbytes, folder, versions)
 
 
-def _traced(program: str, data: Path, nbytes: int, folder: Path, version: Version) -> float:
-    """Seconds of the median pass of one traced command."""
+def _traced(program: str, data: Path, nbytes: int, folder: Path, version: Version) -> list[float]:
+    """Seconds of the passes of one traced command."""
     files = len(os.listdir(data))
     passes = f'for i in $(seq {LOOPS}); do "{program}" "{data}" .raw {files} {nbytes}; done'
     out = folder / "out"
     said = version.command("trace", "--tier", f"gfs={data}", "--out", out, "--", "sh", "-c", passes)
     shutil.rmtree(out)
-    return statistics.median(int(line) for line in said.splitlines() if line.isdecimal()) / 1e9
+    return [int(line) / 1e9 for line in said.splitlines() if line.isdecimal()]
+
+
+def _instructions(program: str, data: Path, nbytes: int, folder: Path, versions: dict[str, Version]) -> Result:
+    """Of a file more, in the program and the recorder; the kernel's are not counted."""
+    name = "recorder: instructions per open + read + close"
+    if shutil.which("valgrind") is None:
+        return left_out(name, "valgrind is not installed", "apt-get install valgrind")
+    few, many = 200, 1200
+
+    def counted(version: Version, files: int) -> int:
+        out, report = folder / "out", folder / "callgrind"
+        valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={report}"]
+        version.command(
+            "trace",
+            "--tier",
+            f"gfs={data}",
+            "--out",
+            out,
+            "--",
+            *valgrind,
+            program,
+            data,
+            ".raw",
+            str(files),
+            str(nbytes),
+        )
+        shutil.rmtree(out)
+        return int(report.read_text(encoding="utf-8").rpartition("totals:")[2])
+
+    that, this = (
+        (counted(versions[which], many) - counted(versions[which], few)) / (many - few) for which in ("that", "this")
+    )
+    note = f"{this:,.0f} beside {that:,.0f}"
+    return Result(name, that / this, "×", that / this, that / this, 1, f"≥ {GOAL}", that / this >= GOAL, note)
 
 
 def _loader(versions: dict[str, Version]) -> Iterator[Result]:
@@ -137,12 +182,12 @@ sweep: {{placement.cache_rate: 0%}}
 """
 
 
-def _epoch_seconds(study: Path, out: Path, version: Version) -> float:
-    """Of the median epoch but the first."""
+def _epoch_seconds(study: Path, out: Path, version: Version) -> list[float]:
+    """Of all epochs but the first."""
     shutil.rmtree(out, ignore_errors=True)
     version.command("run", study, "--out", out)
     epochs = json.loads(version.command("analyze", out, "--json"))["points"]
-    return statistics.median(float(epoch["epoch_seconds"]) for epoch in epochs[1:])
+    return [float(epoch["epoch_seconds"]) for epoch in epochs[1:]]
 
 
 def _imports(versions: dict[str, Version]) -> Iterator[Result]:
@@ -156,9 +201,9 @@ def _imports(versions: dict[str, Version]) -> Iterator[Result]:
         yield _compared("imports: DFTracer trace", versions, partial(_analyzed, trace), FEW_ROUNDS)
 
 
-def _analyzed(log: Path, version: Version) -> float:
+def _analyzed(log: Path, version: Version) -> list[float]:
     """CPU seconds, of all its processes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     version.command("analyze", log, "--tier", "gfs=/", "--json", "--force")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return [after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime]
