@@ -26,6 +26,8 @@ from tierscope.recording.dftracer import EPOCH_FILE, DFTracer
 from tierscope.report import requirements_files as require_report
 from tierscope.report.drawn import character, efficiency, requirements, training
 
+pytestmark = pytest.mark.whole
+
 
 def call(*arguments: str) -> int:
     with pytest.raises(SystemExit) as ended:

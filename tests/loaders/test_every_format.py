@@ -29,6 +29,8 @@ from tierscope.plan.file_format import make_format
 from tierscope.plan.sizes import SampleSizes
 from tierscope.spec.study import Study
 
+pytestmark = pytest.mark.whole
+
 __all__ = ["tmp_path_factory"]
 
 SAMPLES = 24

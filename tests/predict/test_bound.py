@@ -19,6 +19,8 @@ from tierscope.spec import sweep
 from tierscope.spec.load import load_study
 from tierscope.spec.study import Placement, Study
 
+pytestmark = pytest.mark.whole
+
 EXACT = 1e-9
 EPOCH = 2
 

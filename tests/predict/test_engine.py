@@ -35,6 +35,8 @@ from tierscope.predict.schedule import Schedule, first_of_file, lay_out
 from tierscope.predict.simulation import Simulation
 from tierscope.storage.emulated import varied
 
+pytestmark = pytest.mark.whole
+
 pytest.importorskip("numba", reason="the event engine needs numba")
 
 EXACT = 1e-9
