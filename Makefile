@@ -12,6 +12,8 @@ export PYTHONDONTWRITEBYTECODE :=
 SHORT ?=
 LESS := $(if $(SHORT), and not nightly)
 # AGAIN=1, as .ci/run has it after a failure, runs only the tests that failed.
+# A second try is alone: what failed may have been disturbed.
+WORKERS := $(if $(AGAIN),0,2)
 SLOWEST := --durations=10 --durations-min=0.5
 PYTEST = -m pytest -o cache_dir=.pytest_cache/$@ $(if $(AGAIN),--last-failed)
 
@@ -30,7 +32,7 @@ demo: $(STAMPS)-core  ## a whole study on two emulated tiers, and its table
 	$(BIN)/tierscope demo
 
 # One thread of Polars for each worker: tables of tests are tiny, and handing them to others took as long as the work. make nightly has all.
-PLAIN = $(if $(PROFILE),,POLARS_MAX_THREADS=1) $(BIN)/python $(PYTEST) -n 2 --dist worksteal $(PROFILE) $(SLOWEST) -m "$(1) and not faults$(if $(PROFILE),, and not nightly)"
+PLAIN = $(if $(PROFILE),,POLARS_MAX_THREADS=1) $(BIN)/python $(PYTEST) -n $(WORKERS) --dist worksteal $(PROFILE) $(SLOWEST) -m "$(1) and not faults$(if $(PROFILE),, and not nightly)"
 test: $(STAMPS)-dev  ## the plain test suite: no root, no MPI, no torch, no kills, nothing that takes long
 	$(call PLAIN,not whole)
 
@@ -76,7 +78,7 @@ test-mpi: $(STAMPS)-mpi  ## the same study under mpirun (installs Open MPI from 
 CLUSTER_PACKAGES := [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || $(BIN)/python tools/cluster.py install
 test-cluster: $(STAMPS)-mpi  ## a real parallel file system, scheduler and time limits: MooseFS and Slurm in namespaces of this machine (needs root)
 	-$(CLUSTER_PACKAGES)
-	$(BIN)/python $(PYTEST) -n 2 --dist loadfile tests/integration/cluster -m "cluster$(LESS)" -rs $(SLOWEST)
+	$(BIN)/python $(PYTEST) -n $(WORKERS) --dist loadfile tests/integration/cluster -m "cluster$(LESS)" -rs $(SLOWEST)
 
 validate-cluster: $(STAMPS)-mpi  ## the model calibrated on one object server of that cluster against four, and the reverse; on FUSE, GlusterFS and a throttled device; and META warm against cold: minutes
 	-$(CLUSTER_PACKAGES)
@@ -95,8 +97,8 @@ fuzz: $(STAMPS)-darshan  ## 10,000 damaged inputs for all commands, at most 20 m
 	$(BIN)/python -m tools.fuzz --seed $(SEED) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(CASE),--case $(CASE),--cases $(CASES))
 
 test-faults: $(STAMPS)-dev  ## kill and resume, 20 times in a row; disk full; dead, hung and suspended ranks
-	$(BIN)/python $(PYTEST) -n 2 --dist worksteal tests -m faults
-	$(BIN)/python $(PYTEST) -n 2 --dist worksteal tests/integration -m "faults$(LESS)" $(SLOWEST)
+	$(BIN)/python $(PYTEST) -n $(WORKERS) --dist worksteal tests -m faults
+	$(BIN)/python $(PYTEST) -n $(WORKERS) --dist worksteal tests/integration -m "faults$(LESS)" $(SLOWEST)
 
 test-demo: $(STAMPS)-dev  ## the demo finds what was configured, and swapped rates turn it round
 	$(BIN)/python $(PYTEST) tests/integration -m demo $(SLOWEST)
@@ -105,12 +107,12 @@ test-tensorflow: $(VENV)-tensorflow/.stamp  ## TensorFlow reads our TFRecords, a
 	$(VENV)-tensorflow/bin/python $(PYTEST) tests/integration -m tensorflow -W default $(SLOWEST)
 
 test-torch: $(VENV)-torch/.stamp  ## torch's DataLoader reads what our loaders read (installs torch into an environment of its own)
-	$(VENV)-torch/bin/python $(PYTEST) -n 2 --dist worksteal tests/integration -m torch -W default $(SLOWEST)
+	$(VENV)-torch/bin/python $(PYTEST) -n $(WORKERS) --dist worksteal tests/integration -m torch -W default $(SLOWEST)
 
 # Those that compare seconds are alone.
 NATIVE_ALONE := tests/integration/test_native_emulation.py tests/integration/test_rank_clock_crowds.py
 test-native: $(STAMPS)-witness  ## the preload library beside strace, under kills, signals and in hostile surroundings
-	$(BIN)/python $(PYTEST) -n 2 --dist worksteal tests/integration -m "native$(LESS)" $(addprefix --ignore=,$(NATIVE_ALONE)) $(SLOWEST)
+	$(BIN)/python $(PYTEST) -n $(WORKERS) --dist worksteal tests/integration -m "native$(LESS)" $(addprefix --ignore=,$(NATIVE_ALONE)) $(SLOWEST)
 	$(BIN)/python $(PYTEST) $(NATIVE_ALONE) -m "native$(LESS)" $(SLOWEST)
 
 test-browser: $(STAMPS)-browser  ## the report's page in Chromium (Debian's package chromium; installed here where that is allowed)
@@ -123,8 +125,8 @@ test-notebooks: $(STAMPS)-notebook  ## the notebooks in examples/, in a real ker
 # In short only what needs the profilers' packages: make test has had the rest.
 WITH_LOGS := tests/imports tests/golden tests/cli/test_analyze_logs.py tests/commands/test_characterise_study.py $(if $(SHORT),,tests/output tests/recording)
 test-imports: $(STAMPS)-darshan  ## logs of other profilers, also damaged ones, and a real run of DFTracer (installs both)
-	$(BIN)/python $(PYTEST) -n 2 $(WITH_LOGS)
-	$(BIN)/python $(PYTEST) -n 2 --dist worksteal tests/integration -m "(darshan or dftracer)$(LESS)" $(SLOWEST)
+	$(BIN)/python $(PYTEST) -n $(WORKERS) $(WITH_LOGS)
+	$(BIN)/python $(PYTEST) -n $(WORKERS) --dist worksteal tests/integration -m "(darshan or dftracer)$(LESS)" $(SLOWEST)
 
 # The thread sanitizer does not stand programs that map files or vfork: only those with many threads, children and signals.
 # Its own look-up of names and lines opens files, which comes back to our open() and waits for the report that it is part of: a race would
@@ -132,10 +134,10 @@ test-imports: $(STAMPS)-darshan  ## logs of other profilers, also damaged ones, 
 test-sanitizers: $(STAMPS)-dev build/address/libtierscope.so build/thread/libtierscope.so  ## the C programs of test-native, library and all built with sanitizers
 	TIERSCOPE_LIBRARY=$(CURDIR)/build/address/libtierscope.so TIERSCOPE_TEST_CFLAGS="$(ADDRESS)" \
 	TIERSCOPE_TEST_PRELOAD="$$($(CC) -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0 \
-	$(BIN)/python $(PYTEST) -n 2 --dist worksteal tests/integration -m sanitizers
+	$(BIN)/python $(PYTEST) -n $(WORKERS) --dist worksteal tests/integration -m sanitizers
 	TIERSCOPE_LIBRARY=$(CURDIR)/build/thread/libtierscope.so TIERSCOPE_TEST_CFLAGS="$(THREAD)" \
 	TIERSCOPE_TEST_PRELOAD="$$($(CC) -print-file-name=libtsan.so)" TSAN_OPTIONS=exitcode=66:report_signal_unsafe=0:symbolize=0 \
-	$(BIN)/python $(PYTEST) -n 2 --dist worksteal tests/integration -m sanitizers -k "signal or threads or hundreds or ends_as"
+	$(BIN)/python $(PYTEST) -n $(WORKERS) --dist worksteal tests/integration -m sanitizers -k "signal or threads or hundreds or ends_as"
 
 ADDRESS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-sanitize=nonnull-attribute -fno-omit-frame-pointer
 THREAD := -fsanitize=thread -Wno-tsan
