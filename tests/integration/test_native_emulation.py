@@ -22,7 +22,7 @@ pytestmark = [
 
 MB = 1_000_000
 WITHIN = 0.03
-TRIES = 3
+TRIES = 5
 
 
 def least(measure: Callable[[int], float], expected: float) -> float:
@@ -51,6 +51,7 @@ def bandwidth(number: int, per_second: float) -> Station:
 
 @pytest.mark.parametrize("chunked", [False, True])
 def test_h5py_meets_the_configured_bandwidth(tmp_path: Path, chunked: bool) -> None:
+    """It copies between its reads, while the server waits for it: what it computes itself comes on top of what the server takes."""
     pytest.importorskip("h5py", reason="h5py is not installed")
     data = tmp_path / "data"
     data.mkdir()
@@ -64,25 +65,26 @@ if mode == "write":
         shape = (160, 1 << 17)
         file.create_dataset("x", data=numpy.zeros(shape, "u1"), chunks=(4, 1 << 17) if chunked == "True" else None)
 else:
-    start = time.monotonic()
+    start, computed = time.monotonic(), time.process_time()
     with h5py.File(path, "r") as file:
         total = sum(file["x"][row : row + 32].nbytes for row in range(0, 160, 32))
-    print(total, time.monotonic() - start)
+    print(total, time.monotonic() - start, time.process_time() - computed)
 """
     )
     command = [sys.executable, str(program), str(data / "x.h5")]
     subprocess.run([*command, "write", str(chunked)], check=True)
     nbytes = 160 << 17
+    expected = nbytes / (20 * MB)
 
     def measure(number: int) -> float:
         env = recorded(tmp_path / f"record{number}", emulated(data, (bandwidth(0, 20 * MB),)), 1)
         done = subprocess.run([*command, "read", str(chunked)], check=True, env=env, capture_output=True, text=True)
-        total, seconds = done.stdout.split()
+        total, seconds, computed = done.stdout.split()
         assert int(total) == nbytes
-        return float(seconds)
+        assert float(seconds) >= expected * (1 - WITHIN)
+        return float(seconds) - float(computed)
 
-    expected = nbytes / (20 * MB)
-    assert least(measure, expected) == pytest.approx(expected, rel=WITHIN)
+    assert least(measure, expected) <= expected * (1 + WITHIN)
 
 
 def test_writes_meet_their_own_bandwidth(tmp_path: Path) -> None:
