@@ -120,14 +120,14 @@ def _columns(breakdown: Breakdown, given: Conditions) -> list[Column]:
     epochs, firsts = (
         [getattr(point, name) for point in points] for name in ("epoch_seconds", "first_epoch_io_seconds")
     )
-    columns += [
-        Column("bottleneck", [Text(point.bottleneck or "–") for point in points], right=False),
-        Column(f"epoch {time.name}", [time.text(value) for value in epochs], drop=4),
-    ]
+    columns.append(Column("bottleneck", [Text(point.bottleneck or "–") for point in points], right=False))
+    if any(value is not None for value in epochs):
+        columns.append(Column(f"epoch {time.name}", [time.text(value) for value in epochs], drop=4))
     columns += clock_columns(points)
     if given.simulated:
         columns += room_and_staging(points)
-    if breakdown.epoch is None:
+    only_epoch = all(first == point.io.median for first, point in zip(firsts, points, strict=True))
+    if breakdown.epoch is None and not only_epoch:
         columns.append(Column(f"epoch 1 I/O {time.name}", [time.text(value) for value in firsts], "dim", drop=1))
     if not is_alone(breakdown):
         bests = [group.best for group in ranked_groups(breakdown, given)]
