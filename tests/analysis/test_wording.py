@@ -26,11 +26,21 @@ def one_of_everything(kind: str) -> dict[str, Any]:
             evidence[name] = next(iter({"advice": ADVICE, "doubt": DOUBTS}.get(how, CAUSES)))
         elif how == "did":
             evidence[name] = "read"
-        elif how in ("or", "below") or (spec and not re.search(r"[a-z]$", spec)):  # a list, and what joins it
+        elif how in ("or", "below", "first") or (spec and not re.search(r"[a-z]$", spec)):  # a list, and what joins it
             evidence[name] = ["x"]
         else:
             evidence.setdefault(name, "x" if name in NAMES else 1)
     return evidence
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"), [(1, "at 1: "), (3, "at 1; 2; 3: "), (4, "at 1; 2; 3 and 1 more: "), (21, "and 18 more: ")]
+)
+def test_of_many_points_the_first_are_named(count: int, shown: str) -> None:
+    points = [str(number) for number in range(1, count + 1)]
+    finding = Finding("not_identified", {"points": points, "why": "w", "command": "c"})
+    assert shown in finding.text
+    assert finding.evidence["points"] == points
 
 
 @pytest.mark.parametrize("kind", WORDING)

@@ -417,7 +417,7 @@ WORDING: dict[str, tuple[str, str]] = {
         "sweep the cache rate to load them more",
     ),
     "not_identified": (
-        "not identified at {points:, }: {why}; only the bounds of the interval are known there, not a value within it",
+        "not identified at {points:first 3}: {why}; only the bounds of the interval are known there, not a value within it",
         "measure this point: {command}; then add its result to 'tierscope calibrate', whose --for STUDY lists the fewest points to measure",
     ),
     "upper_bound": (
@@ -739,6 +739,12 @@ def _exact_bytes(value: int | list[int], _: str) -> str:
     return ", ".join(map(format_bytes, value)) if isinstance(value, list) else format_bytes(value)
 
 
+def _first(names: list[str], most: str) -> str:
+    """As many names, and how many others there are; all are in the evidence."""
+    others = len(names) - int(most)
+    return "; ".join(names[: int(most)]) + (f" and {others} more" if others > 0 else "")
+
+
 def _or_else(options: list[str], words: str) -> str:
     """Options that were not given, if there are any left."""
     return f", or {words} {' or '.join(options)}" if options else ""
@@ -782,6 +788,7 @@ _SHOWN: dict[str, Callable[[Any, str], str]] = {
     "start": _start_with,
     "did": lambda value, _: _DID[value],
     "least": lambda value, _: "at least " if value else "",
+    "first": _first,
 }
 
 
