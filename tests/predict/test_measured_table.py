@@ -6,13 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from tests.cli.test_commands import one_line, run
 from tierscope.commands.calibrate import write_known
 from tierscope.errors import UserError
+from tierscope.predict.combining import simulate_combination
 from tierscope.predict.measured_table import EPOCH, FIRST_MAX, FIRST_MEAN, SHARE, THROUGHPUT, MeasuredTable, read_table
+from tierscope.predict.searches import find_most
 from tierscope.predict.table_points import points_of
 from tierscope.predict.tables import calibrate_table, read_measured, validate_table
+from tierscope.report.measured_tables import PredictedTableView, predicted_json
+from tierscope.spec.goal import AU
 from tierscope.spec.known import load_system
 from tierscope.spec.load import Loaded, parse_study
 from tierscope.watch import Silent
@@ -286,6 +291,61 @@ def test_what_the_table_does_not_ask_for_is_left_out() -> None:
     found = calibrate_table(made(truth, [(1, 1), (1, 2), (1, 4)], (SHARE,)), with_client(), Silent())
     assert list(found.fitted.values) == ["step_overhead"]
     assert found.fitted.values["step_overhead"] == pytest.approx(0.002, rel=0.1)
+
+
+def limited(ranks: int) -> tuple[Loaded, MeasuredTable, MeasuredTable]:
+    """The study without a limit; rows of a storage that feeds five ranks at 200 MB/s, of few ranks and of more."""
+    plain = with_client()
+    tier = replace(plain.study.system.tiers[0], device_bandwidth=1e9)
+    truth = replace(plain, study=replace(plain.study, system=replace(plain.study.system, tiers=(tier,))))
+    return plain, made(truth, [(1, 1), (1, 4)], (SHARE,)), made(truth, [(1, ranks)], (SHARE,))
+
+
+def test_more_than_storage_was_seen_to_give_is_bounds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing in the rows ran into a limit: with four times the ranks there may be one, or not."""
+    plain, seen, later = limited(16)
+    found = calibrate_table(seen, plain, Silent())
+    assert not any(figure.unidentified for figure in found.figures)
+    write_known(found.known, str(tmp_path / "system.yaml"))
+    known = load_system(str(tmp_path / "system.yaml"))
+    assert known == found.known
+    assert known.measured is not None
+    assert 0.7e9 < known.measured.served["device_bandwidth"] < 1.05e9
+    fitted = Loaded(replace(plain.study, system=known.system), known=known)
+    (figure,) = validate_table(later, fitted, Silent()).figures
+    assert figure.unidentified[-1].startswith("gfs.device_bandwidth is only known to be at least")
+    assert figure.low <= figure.measured < 0.4
+    assert 0.9 < figure.predicted <= figure.high
+    Console(width=200).print(PredictedTableView("later", (figure,)))
+    text = capsys.readouterr().out
+    assert "Not identified, 1 of 1 row: gfs.node_bandwidth is only known to be at least" in text
+    assert "at most " in text
+    assert predicted_json("table_validation", (figure,))["rows"][0]["unidentified"] == list(figure.unidentified)
+
+
+def test_no_table_of_few_ranks_says_that_storage_feeds_many() -> None:
+    plain, seen, _ = limited(16)
+    known = calibrate_table(seen, plain, Silent()).known
+    shaped = Loaded(replace(plain.study, system=known.system), known=known)
+    fed = find_most(shaped, "ranks_per_node=64", "au=90%", "events", Silent())
+    assert 4 <= fed.sure <= 5
+    assert fed.value == 64
+    assert any("is only known to be at least" in why for why in fed.unidentified)
+    low, high = fed.tried[4].interval(AU)
+    assert high - low < 0.05  # as many as were measured: no bounds
+    low, high = fed.tried[8].interval(AU)
+    assert 0.45 < low < 0.65  # eight ranks at what four were seen to get
+    assert high > 0.9
+
+
+def test_what_a_fit_to_au_is_off_is_in_the_interval_of_au() -> None:
+    """Steps that cost the client something are fitted to AU: no I/O is uncertain, and AU is."""
+    plain = with_client(step_overhead=0.002, model_error=0.02)
+    option = simulate_combination({}, plain.study, "events", None)
+    assert option.au is not None
+    low, high = option.interval(AU)
+    assert low == pytest.approx(option.au / 1.033, rel=0.003)
+    assert high == pytest.approx(option.au * 1.033, rel=0.003)
 
 
 def test_a_file_that_calibrate_writes_is_one_that_simulate_takes(

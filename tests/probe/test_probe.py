@@ -45,8 +45,16 @@ SIZES = (4 << 10, 128 << 10, 1 << 20, 16 << 20)
 class Storage:
     """One server and a latency, without noise; a clock that goes only while it works."""
 
-    def __init__(self, per_op: float, per_byte: float = 0.0, latency: float = 0.0, on_processor: float = 0.1) -> None:
+    def __init__(
+        self,
+        per_op: float,
+        per_byte: float = 0.0,
+        latency: float = 0.0,
+        on_processor: float = 0.1,
+        stream_per_byte: float = 0.0,
+    ) -> None:
         self.per_op, self.per_byte, self.latency, self.on_processor = per_op, per_byte, latency, on_processor
+        self.stream_per_byte = stream_per_byte
         self.now = 0.0
         self.tried: list[int] = []
 
@@ -55,7 +63,8 @@ class Storage:
             self.now += seconds
             self.tried.append(processes)
             service = self.per_op + self.per_byte * nbytes
-            rate = min(processes / (service + self.latency), 1 / service)
+            alone = max(service, self.stream_per_byte * nbytes) + self.latency
+            rate = min(processes / alone, 1 / service)
             return Repetition(rate, processes / rate, 0.25, max(1, int(rate * seconds)), self.on_processor)
 
         return once
@@ -80,6 +89,19 @@ def test_the_rates_of_a_saturated_server_are_recovered() -> None:
         assert rate.low <= rate.value <= rate.high
         assert rate.n >= 3
         assert rate.text.startswith("by tierscope probe: ")
+
+
+def test_a_limit_of_every_stream_is_told_from_the_server_s() -> None:
+    """Else a process alone is simulated ten times as fast as any was seen."""
+    reads = Storage(1 / 5000, 1 / 400e6, latency=2e-3, stream_per_byte=1 / 40e6)
+    found = derive(measured(Storage(1 / 2000), reads, 64))
+    assert found["bandwidth"].value == pytest.approx(400e6, rel=0.01)
+    assert found["stream_bandwidth"].value == pytest.approx(40e6, rel=0.02)
+    assert found["latency"].value == pytest.approx(2e-3, rel=0.1)
+    assert "by one process alone" in found["stream_bandwidth"].text
+    assert "stream_bandwidth" not in derive(measured(Storage(1 / 2000), Storage(1 / 5000, 1 / 400e6, 2e-3), 64))
+    one_size = [Storage(1 / 2000).series("open", SIZES[0], 64), reads.series("read", SIZES[2], 64)]
+    assert "stream_bandwidth" not in derive(one_size)  # a latency says the same of one size
 
 
 def test_what_still_grew_is_at_least() -> None:

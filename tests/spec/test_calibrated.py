@@ -16,6 +16,13 @@ def test_it_is_read_and_written() -> None:
     assert parsed(SYSTEM).measured is None
 
 
+def test_what_the_last_tier_served_is_read_and_written() -> None:
+    known = parsed(SYSTEM + "calibrated:\n  ranks: [4]\n  device_bandwidth: [1.5 GB/s]\n")
+    assert known.measured is not None
+    assert known.measured.served == {"device_bandwidth": 1.5e9}
+    assert parsed(dump_system(known)) == known
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -15,6 +15,8 @@ from tierscope.predict.simulation import Simulation
 from tierscope.spec.known import KnownSystem, drawn_systems
 from tierscope.spec.study import STAGED_POLICIES, Study
 
+_DEVIATIONS = 1.645  # of a normal distribution, on either side of 90 % of it
+
 
 def simulate_combination(
     settings: SweepValues,
@@ -43,6 +45,7 @@ def simulate_combination(
     longest = float(seconds[slowest])
     names = [f"{tier.name.upper()}-{kind}" for tier in study.system.tiers for kind in CATEGORIES]
     epoch = float(outcome.seconds.max())
+    reach = 1 + _DEVIATIONS * error if _beside_compute(study, outcome) else 1.0  # it was fitted to epochs themselves
     return Combination(
         settings=settings,
         cache_rate=study.placement.cache_rate,
@@ -54,8 +57,8 @@ def simulate_combination(
         met=False,
         au=_utilisation(outcome),
         read_bytes=read_in_epoch(outcome),
-        epoch_low=_epoch_with(study, outcome, epoch, longest, longest * low),
-        epoch_high=_epoch_with(study, outcome, epoch, longest, longest * high),
+        epoch_low=max(outcome.compute, min(epoch / reach, _epoch_with(study, outcome, epoch, longest, longest * low))),
+        epoch_high=max(epoch * reach, _epoch_with(study, outcome, epoch, longest, longest * high)),
         feasibility=feasibility_of(study),
         study=study,
         unidentified=identified.reasons,
@@ -83,10 +86,20 @@ def _epoch_with(study: Study, outcome: Outcome, epoch: float, io: float, other_i
     ahead = bool(outcome.compute and reader.prefetch_size and reader.read_threads)
     if not ahead or not io:
         return max(outcome.compute, epoch + other_io - io)
-    hidden, other_hidden = (max(outcome.compute, seconds + step) for seconds in (io, other_io))
+    own = min(epoch, outcome.compute + _beside_compute(study, outcome))
+    hidden, other_hidden = (max(own, seconds + step) for seconds in (io, other_io))
     waited = max(0.0, epoch - hidden)
     at_least, at_most = sorted((epoch, epoch * other_io / io))
     return max(outcome.compute, min(at_most, max(at_least, other_hidden + waited * other_io / io)))
+
+
+def _beside_compute(study: Study, outcome: Outcome) -> float:
+    """What steps of an epoch cost the client: no I/O makes that longer, and reading ahead goes on meanwhile."""
+    system, batch = study.system, study.workload.reader.batch_size
+    if not outcome.samples or not (system.step_overhead or system.step_jitter):
+        return 0.0
+    longest = float((1 / np.arange(1, system.ranks + 1)).sum()) if study.workload.train.sync == "step" else 1.0
+    return outcome.samples / batch * (system.step_overhead + system.step_jitter * longest)
 
 
 def _held_up_by(study: Study, outcome: Outcome, io_seconds: float) -> str | None:

@@ -4,6 +4,7 @@ another size   files of one size were measured: how much of a read's time is its
 latency        a faster server is asked for, and much of the time was fitted as latency: a client's, which stays, or a server's
 crowd          another number of ranks than was measured, and waiting that was fitted as a queue's may be each rank's own
 at least       nobody ever waited for a station, so that nothing is known of its rate above; and at this point it makes a difference
+more than seen the last tier is asked for more bytes per second than in the table that the system was fitted to, where they were no limit
 too wide       a figure that was assumed, or fitted badly, leaves the time here with an interval that no decision can be taken on
 """
 
@@ -20,12 +21,13 @@ from tierscope.predict.outcome import FloatArray, Outcome
 from tierscope.predict.rates import RATES
 from tierscope.predict.saves import SavePlan
 from tierscope.predict.spread import SHARE, floor_seconds
+from tierscope.spec.calibrated import CalibratedRange
 from tierscope.spec.figures import number_keys, numbers
 from tierscope.spec.known import KnownSystem
 from tierscope.spec.study import Study, System, Tier
-from tierscope.units import format_bytes
+from tierscope.units import format_bandwidth, format_bytes
 
-_MATTERS = 1.15  # times as long with some of the draws as with others
+MATTERS = 1.15  # times as long with some of the draws as with others
 _FASTER = 1.1  # times the fitted bandwidth: another server
 _GOES_WITH = 0.5  # correlation
 _LEAST_DRAWS = 8
@@ -72,11 +74,15 @@ def identify(
             ends.append(floor(replace(study.system, tiers=tiers)) / here)
     for tier, shorter in _with_shorter_latencies(study.system, known):
         share = floor(shorter) / here
-        if share < 1 / _MATTERS:
+        if share < 1 / MATTERS:
             reasons.append(
                 f"much of {tier}'s time was fitted as latency, and whether a faster server shortens it is unknown"
             )
             ends += [share, floor(_as_fitted(study.system, known, tier)) / here]
+    for why, limited in _no_faster_than_seen(study, known, outcome):
+        longer = floor(limited) / max(here, float(outcome.wall_classes.sum(axis=(1, 2)).max()))
+        reasons += [why] if longer > MATTERS else []
+        ends.append(longer)
     drawn = _DrawnTimes.of(systems, floor)
     open_ended = _open_ended(known, drawn)
     if measured is not None and measured.is_other_crowd(study.system.ranks) and outcome.copies is None:
@@ -85,6 +91,31 @@ def identify(
         ends += other_ends
     reasons += open_ended or _too_wide(known, drawn)
     return Identified(tuple(reasons), min(ends), max(ends))
+
+
+def no_faster(system: System, key: str, measured: CalibratedRange) -> System | None:
+    """The system whose last tier serves what it was seen to serve, and no more; None: it has a limit of its own there."""
+    last, served = system.tiers[-1], measured.served.get(key)
+    if served is None or getattr(last, key) is not None:
+        return None
+    limited = replace(last, **{key: served})  # type: ignore[arg-type]
+    return replace(system, tiers=(*system.tiers[:-1], limited))
+
+
+def only_seen(tier: str, key: str, measured: CalibratedRange) -> str:
+    return f"{tier}.{key} is only known to be at least {format_bandwidth(float(f'{measured.served[key]:.3g}'))}"
+
+
+def _no_faster_than_seen(study: Study, known: KnownSystem, outcome: Outcome) -> Iterator[tuple[str, System]]:
+    """Limits of the last tier that nothing measured ran into, of which more is asked than was measured: why nobody knows, and the system that has them."""
+    measured = known.measured
+    if measured is None:
+        return
+    asked = float(outcome.nbytes[:, -1, 1].sum()) / max(float(outcome.seconds.max()), 1e-12)
+    for key, wanted in (("node_bandwidth", asked / study.system.nodes), ("device_bandwidth", asked)):
+        limited = no_faster(study.system, key, measured)
+        if limited is not None and wanted > _FASTER * measured.served[key]:
+            yield only_seen(study.system.tiers[-1].name, key, measured), limited
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +150,7 @@ class _DrawnTimes:
 
 def _open_ended(known: KnownSystem, drawn: _DrawnTimes) -> list[str]:
     """Rates that are only known to be at least something, where the draws are far apart and go with them. The interval has them already."""
-    if drawn.times(0.8) < _MATTERS:
+    if drawn.times(0.8) < MATTERS:
         return []
     shares = drawn.correlations(_at_least(known))
     return [_only_at_least(known, path) for path, share in shares.items() if share > _GOES_WITH]
@@ -157,7 +188,7 @@ class _Crowd:
         for path in _at_least(self.known) if here and systems else ():
             drawn = [numbers(system).get(path) or 0.0 for system in systems]
             shares = [self._seconds(systems[int(place)]) / here for place in (np.argmin(drawn), np.argmax(drawn))]
-            if max(shares) > _MATTERS * min(shares):
+            if max(shares) > MATTERS * min(shares):
                 reasons.append(_only_at_least(self.known, path))
                 ends += shares
         return reasons, ends

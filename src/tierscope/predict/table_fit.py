@@ -2,7 +2,8 @@
 
 All keys are searched over their ranges, one after another, in as many orders as there are keys, then moved together by strides from the best two. Then each is left out again, the last first, unless the misfit
 (root of the mean squared error, relative; of AU in shares) is larger by more than a key of its own is worth (Akaike's rule: e^(1/figures)) without it: of keys that can stand in for one another the first in this list stays, and the
-table does not tell which it is. Keys that are left out stay as the study's system has them.
+table does not tell which it is. Keys that are left out stay as the study's system has them. Of a bandwidth that is left out because nothing ran into it, what it is at least is kept:
+with more ranks it may be the limit.
 
     startup_time, process_overhead, step_jitter (with sync: step), step_overhead: what the client costs (client.py)
     node_bandwidth, device_bandwidth of the last tier  where nodes, or all of storage together, are the limit
@@ -10,7 +11,7 @@ table does not tell which it is. Keys that are left out stay as the study's syst
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tierscope.predict.measured_table import FIRST_MAX, FIRST_MEAN
 from tierscope.predict.table_points import TablePoint, residuals
@@ -24,6 +25,7 @@ _SAME = 1e-4  # misfits
 _AS_WELL = 1.5  # times the misfit, or this much more: values that fit about as well
 _MORE = 0.003
 _FARTHEST = 64.0  # times a value, where its interval is searched
+_HALVINGS = 8  # of a range, in logarithms
 CLIENT = ("startup_time", "process_overhead", "step_jitter", "step_overhead")
 
 
@@ -42,13 +44,17 @@ class TableKey:
 
 @dataclass(frozen=True, slots=True)
 class FittedTable:
-    """`values` by key path, `ends`: within which a key fits about as well, others unchanged (None: open). `misfit`: of the fit; `before`: of the system as it was."""
+    """`values` by key path, `ends`: within which a key fits about as well, others unchanged (None: open). `misfit`: of the fit; `before`: of the system as it was.
+
+    `served`: by key of the last tier, the least with which the table fits about as well, where it has no such limit.
+    """
 
     system: System
     values: Mapping[str, float]
     ends: Mapping[str, tuple[float | None, float | None]]
     misfit: float
     before: float
+    served: Mapping[str, float] = field(default_factory=dict)
 
 
 class TableFitSoFar:
@@ -98,43 +104,62 @@ def fit_table(
             values, least = without
         advance(1)
     ends = {path: problem.ends(values, path, least) for path in values}
-    return FittedTable(apply_values(base, values), values, ends, least, before)
+    served = {
+        key.path.rpartition(".")[2]: problem.enough(values, key, least) for key in _no_limits(points, base, values)
+    }
+    return FittedTable(apply_values(base, values), values, ends, least, before, served)
 
 
 def keys_of(points: Sequence[TablePoint], base: System) -> list[TableKey]:
     """What tables of these figures can tell of; ranges are around what was measured."""
     figures = {figure for point in points for figure in point.measured.figures}
-    study, last = points[0].study, base.tiers[-1].name
-    reader, dataset = study.workload.reader, study.workload.dataset
-    waits = [
-        point.measured.figures[figure][0]
-        for point in points
-        for figure in (FIRST_MEAN, FIRST_MAX)
-        if figure in point.measured.figures
-    ]
+    study = points[0].study
+    reader, waits = study.workload.reader, _waits(points)
     keys = []
     if waits:
         keys.append(TableKey("startup_time", min(waits) / 50, min(waits)))
         keys.append(TableKey("process_overhead", min(waits) / reader.batch_size / 50, min(waits) / reader.batch_size))
-        pace = max(waits) / reader.batch_size  # of a sample
-    else:
-        pace = max(study.workload.train.computation_time, 1e-3) / reader.batch_size
     if figures - {FIRST_MEAN, FIRST_MAX}:
         step = max(study.workload.train.computation_time, 1e-4)
         if study.workload.train.sync == "step":
             keys.append(TableKey("step_jitter", step / 1000, step / 3))
         keys.append(TableKey("step_overhead", step / 300, step))
-    rate = dataset.record_length_bytes / pace  # bytes per second of a rank
-    most_nodes, most_ranks = (
-        max(point.measured.nodes for point in points),
-        max(point.measured.ranks for point in points),
-    )
+    return keys + (_bandwidths(points, base) if any(point.measured.ranks > 1 for point in points) else [])
+
+
+def _waits(points: Sequence[TablePoint]) -> list[float]:
+    """First batches, seconds."""
+    return [
+        point.measured.figures[figure][0]
+        for point in points
+        for figure in (FIRST_MEAN, FIRST_MAX)
+        if figure in point.measured.figures
+    ]
+
+
+def _bandwidths(points: Sequence[TablePoint], base: System) -> list[TableKey]:
+    """Of a node and of all together."""
+    last, workload = base.tiers[-1].name, points[0].study.workload
+    batch_seconds = max(_waits(points), default=max(workload.train.computation_time, 1e-3))
+    rate = workload.dataset.record_length_bytes * workload.reader.batch_size / batch_seconds  # of a rank
     on_node = max(point.measured.ranks // point.measured.nodes for point in points)
-    if max(point.measured.ranks // point.measured.nodes for point in points) > 1 or most_nodes > 1:
-        keys.append(TableKey(f"tiers.{last}.node_bandwidth", rate * on_node / 8, rate * on_node * 32))
-    if most_ranks > 1:
-        keys.append(TableKey(f"tiers.{last}.device_bandwidth", rate * most_ranks / 8, rate * most_ranks * 8))
-    return keys
+    most = max(point.measured.ranks for point in points)
+    return [
+        TableKey(f"tiers.{last}.node_bandwidth", rate * on_node / 8, rate * on_node * 32),
+        TableKey(f"tiers.{last}.device_bandwidth", rate * most / 8, rate * most * 8),
+    ]
+
+
+def _no_limits(points: Sequence[TablePoint], base: System, values: Mapping[str, float]) -> list[TableKey]:
+    """Bandwidths that neither the study gives, nor the table, nor the fit."""
+    given = {"device_bandwidth"} if any("provisioned" in point.measured.settings for point in points) else set()
+    return [
+        key
+        for key in _bandwidths(points, base)
+        if key.path not in values
+        and (name := key.path.rpartition(".")[2]) not in given
+        and getattr(base.tiers[-1], name) is None
+    ]
 
 
 def apply_values(system: System, values: Mapping[str, float]) -> System:
@@ -220,9 +245,20 @@ class _Problem:
                 break
         return ranked[0][1], ranked[0][0]
 
+    def enough(self, values: Mapping[str, float], key: TableKey, least: float) -> float:
+        """The smallest value of a key with which the fit is about as good as without it."""
+        low, high, most = key.low, key.high, _about(least)
+        for _ in range(_HALVINGS):
+            middle = math.sqrt(low * high)
+            if self.misfit({**values, key.path: middle}) > most:
+                low = middle
+            else:
+                high = middle
+        return high
+
     def ends(self, values: Mapping[str, float], path: str, least: float) -> tuple[float | None, float | None]:
         """How far one key can be moved alone until the fit is clearly worse; None: as far as anybody looks."""
-        most = max(_AS_WELL * least, least + _MORE)
+        most = _about(least)
 
         def end(sign: int) -> float | None:
             factor = 1.0
@@ -233,3 +269,8 @@ class _Problem:
             return None
 
         return end(-1), end(1)
+
+
+def _about(misfit: float) -> float:
+    """The largest that is about as good."""
+    return max(_AS_WELL * misfit, misfit + _MORE)

@@ -16,6 +16,7 @@ from tierscope.plan.reading import Reading, reading_of, reads_of
 from tierscope.plan.stations import stations_of
 from tierscope.predict import events
 from tierscope.predict.client import batches_ahead
+from tierscope.predict.identified import MATTERS, no_faster, only_seen
 from tierscope.predict.measured_table import (
     EPOCH,
     FIRST_MAX,
@@ -28,6 +29,7 @@ from tierscope.predict.measured_table import (
 )
 from tierscope.predict.outcome import FloatArray, Outcome
 from tierscope.predict.schedule import Schedule, lay_out
+from tierscope.spec.calibrated import CalibratedRange
 from tierscope.spec.check import find_problem
 from tierscope.spec.keys import leaf_keys
 from tierscope.spec.study import Study, System
@@ -213,7 +215,10 @@ def _shaped(system: System, measured: MeasuredFigures) -> System:
 
 @dataclass(frozen=True, slots=True)
 class PredictedFigure:
-    """A figure of a point: what was measured (with its standard error) and what is predicted, with a 90 % interval."""
+    """A figure of a point: what was measured (with its standard error) and what is predicted, with a 90 % interval.
+
+    `unidentified`: why the table that the system was fitted to does not tell it; low and high are bounds then, and what is predicted is the better one.
+    """
 
     point: MeasuredFigures
     figure: str
@@ -222,6 +227,7 @@ class PredictedFigure:
     predicted: float
     low: float
     high: float
+    unidentified: tuple[str, ...] = ()
 
     @property
     def error(self) -> float:
@@ -230,16 +236,40 @@ class PredictedFigure:
         return difference if self.figure == SHARE else difference / self.measured
 
 
-def predict_points(points: Sequence[TablePoint], system: System) -> tuple[PredictedFigure, ...]:
-    """Intervals: of what was simulated from shuffle to shuffle, and of the system's model_error."""
+def predict_points(
+    points: Sequence[TablePoint], system: System, known: CalibratedRange | None = None
+) -> tuple[PredictedFigure, ...]:
+    """Intervals: of what was simulated from shuffle to shuffle, and of the system's model_error; `known`: what it was fitted to, beyond which that grows."""
     figures = []
     for point in points:
-        simulated = point.simulate(system)
+        simulated, limited = point.simulate(system), _limited(point, system, known)
+        distance = 1.0 if known is None else known.times_the_error(1.0, point.measured.ranks, 0.0)
+        model_error = min(1.0, system.model_error * distance)
         for figure, (measured, error) in point.measured.figures.items():
-            if figure in simulated:
-                low, value, high = _interval(simulated[figure], system.model_error, figure)
-                figures.append(PredictedFigure(point.measured, figure, measured, error, value, low, high))
+            if figure not in simulated:
+                continue
+            low, value, high = _interval(simulated[figure], model_error, figure)
+            worse = {why: _interval(of_limited[figure], model_error, figure) for why, of_limited in limited.items()}
+            worse = {why: ends for why, ends in worse.items() if max(value / ends[1], ends[1] / value) > MATTERS}
+            low, high = (
+                min([low, *(ends[0] for ends in worse.values())]),
+                max([high, *(ends[2] for ends in worse.values())]),
+            )
+            predicted = PredictedFigure(point.measured, figure, measured, error, value, low, high, tuple(worse))
+            figures.append(predicted)
     return tuple(figures)
+
+
+def _limited(point: TablePoint, system: System, known: CalibratedRange | None) -> dict[str, dict[str, list[float]]]:
+    """Why it may be worse → the point, were storage no faster than it was seen to be."""
+    simulated: dict[str, dict[str, list[float]]] = {}
+    if known is None:
+        return simulated
+    for key in known.served:
+        limited = no_faster(system, key, known)
+        if limited is not None:
+            simulated[only_seen(system.tiers[-1].name, key, known)] = point.simulate(limited)
+    return simulated
 
 
 def _interval(values: Sequence[float], model_error: float, figure: str) -> tuple[float, float, float]:

@@ -11,6 +11,7 @@ from tierscope.predict.simulation import check_rates
 from tierscope.predict.table_fit import FittedTable, TableFitSoFar, TableKey, fit_table, keys_of, steps_of
 from tierscope.predict.table_points import PredictedFigure, TablePoint, points_of, predict_points
 from tierscope.signals import stopped_by
+from tierscope.spec.calibrated import CalibratedRange
 from tierscope.spec.figures import KnownFigure, numbers
 from tierscope.spec.known import KnownSystem, within_limits
 from tierscope.spec.load import Loaded
@@ -65,7 +66,7 @@ def calibrate_table(
             raise
         fitted, stopped = so_far.fitted(study.system), stopped_by(error)
     known = _known(table, loaded, fitted)
-    return CalibratedTable(table, known, fitted, predict_points(points, known.system), stopped)
+    return CalibratedTable(table, known, fitted, predict_points(points, known.system, known.measured), stopped)
 
 
 def validate_table(table: MeasuredTable, loaded: Loaded, watch: Watch) -> ValidatedTable:
@@ -75,7 +76,7 @@ def validate_table(table: MeasuredTable, loaded: Loaded, watch: Watch) -> Valida
     watch.phase("simulating", len(points), "points")
     figures: list[PredictedFigure] = []
     for point in points:
-        figures += predict_points([point], study.system)
+        figures += predict_points([point], study.system, loaded.known.measured if loaded.known else None)
         watch.advance(1)
     return ValidatedTable(table, loaded.known.name if loaded.known else study.study, tuple(figures))
 
@@ -112,7 +113,10 @@ def _known(table: MeasuredTable, loaded: Loaded, fitted: FittedTable) -> KnownSy
         low = value / 64 if low is None and high is None else low
         figures[path] = KnownFigure(value, "fitted", text[:900], low, high)
     name = loaded.known.name if loaded.known else loaded.study.study
-    return within_limits(KnownSystem(f"{name[:50]}-fitted", system, figures))
+    ranks = tuple(sorted({point.ranks for point in table.points}))
+    served = {key: (float(f"{value:.4g}"),) for key, value in fitted.served.items()}
+    measured = CalibratedRange(ranks=ranks, **served)
+    return within_limits(KnownSystem(f"{name[:50]}-fitted", system, figures, (), measured))
 
 
 def _span(table: MeasuredTable) -> str:

@@ -289,7 +289,7 @@ def _rounded(key: str, rate: ProbedRate) -> ProbedRate:
 
     def short(value: float) -> float:
         shortened = float(f"{value:.{_DIGITS}g}")
-        return float(round(shortened)) if key == "bandwidth" else shortened
+        return float(round(shortened)) if key.endswith("bandwidth") else shortened
 
     low, high = (None if end is None else short(end) for end in (rate.low, rate.high))
     return replace(rate, value=short(rate.value), low=low, high=high)

@@ -3,7 +3,8 @@
     opens    the metadata server is busy when more processes bring no more: metadata_ops is that throughput
     reads    a server's time for a read is 1/read_ops + bytes/bandwidth, fitted to 1/throughput over all sizes, where it is largest;
              least squares of relative errors, no term below 0
-    latency  what one operation alone takes longer than its server does: an open, and a read of the smallest size
+    stream   what a process alone gets of larger and larger reads, where that is clearly less than a server's bandwidth: a limit per stream, or of this client
+    latency  what one operation alone takes longer than its server and its stream do: an open, and a read of the smallest size
     credit   how far a process alone is ahead of its steady pace at most: a throttle or a cache, not services that vary (throttle.py)
 
 Assumptions: one station for each kind; reads of all sizes meet the same one; nothing depends on how many bytes there are in all.
@@ -26,6 +27,7 @@ from tierscope.units import counted
 
 CPU_BOUND = "this host's CPUs were the limit"
 OUT_OF_TIME = "and time ran out"  # the end of why a series ended
+_SLOWER = 1.15  # times a server's time for a byte: a stream has a limit of its own
 _CLOCK_TICK = 1e-9  # a difference of measured times that is smaller comes from rounding
 
 
@@ -128,6 +130,9 @@ def _reads(reads: Sequence[Series], servers: int) -> dict[str, ProbedRate]:
     is_limited = bool(rates)
     alone = reads[0].alone
     service = law.seconds(reads[0].nbytes) * servers
+    if stream := _stream(reads, law.per_byte * servers):
+        rates["stream_bandwidth"] = stream
+        service = max(service, reads[0].nbytes / stream.value)
     seconds = [repetition.op_seconds for repetition in alone.repetitions]
     rates["latency"] = _latency(
         alone.op_seconds, seconds, service, f"a read of {reads[0].nbytes} bytes", bool(smallest)
@@ -139,6 +144,26 @@ def _reads(reads: Sequence[Series], servers: int) -> dict[str, ProbedRate]:
         if statistics.median(ahead) > 0:
             rates["credit"] = _credit(ahead)
     return rates
+
+
+def _stream(reads: Sequence[Series], server_per_byte: float) -> ProbedRate | None:
+    """None: a process alone reads as fast as its server serves."""
+    sizes = [read.nbytes for read in reads]
+    if len(sizes) < 2:
+        return None
+
+    def bandwidth(seconds: Sequence[float]) -> float | None:
+        per_byte = fit_law(sizes, seconds).per_byte
+        return _rate("stream_bandwidth", per_byte) if per_byte > _SLOWER * server_per_byte else None
+
+    value = bandwidth([read.alone.op_seconds for read in reads])
+    if value is None:
+        return None
+    n = min(read.alone.n for read in reads)
+    turns = ([read.alone.repetitions[turn].op_seconds for read in reads] for turn in range(n))
+    others = [other for seconds in turns if (other := bandwidth(seconds))]
+    about = f"by tierscope probe: reads of {counted(len(sizes), 'size')} by one process alone, n={n} each, median"
+    return _ranged(value, others, n, about, "")
 
 
 def _rate(key: str, seconds: float) -> float | None:

@@ -1,7 +1,7 @@
 """Tables of published measurements beside what is predicted, for the terminal and as JSON."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -13,7 +13,7 @@ from tierscope.predict.table_points import PredictedFigure
 from tierscope.report.parts import Column, fitting, table
 from tierscope.spec.figures import KnownFigure, number_keys
 from tierscope.spec.known import KnownSystem
-from tierscope.units import about_seconds
+from tierscope.units import about_seconds, counted, format_bandwidth
 
 SCHEMA_VERSION = 1
 _NAMES = {
@@ -40,7 +40,7 @@ class PredictedTableView:
             Column("", [Text(row.point.name) for row in rows], right=False),
             Column("figure", [Text(_NAMES[row.figure]) for row in rows], right=False),
             Column("measured", [Text(_measured(row)) for row in rows]),
-            Column("predicted", [Text(_value(row.figure, row.predicted)) for row in rows], "bold"),
+            Column("predicted", [Text(_predicted(row)) for row in rows], "bold"),
             Column(
                 "90 %",
                 [Text(f"{_value(row.figure, row.low)} – {_value(row.figure, row.high)}") for row in rows],
@@ -50,6 +50,7 @@ class PredictedTableView:
             Column("error", [Text(_error(row)) for row in rows]),
             Column("rows", [Text(str(row.point.rows)) for row in rows], "dim", 2),
         ]
+        yield from _unidentified_lines(rows)
         yield table(fitting(columns, options.max_width))
         for name, errors, unit in _errors(rows):
             inside = f"{sum(row.low <= row.measured <= row.high for row in rows)} of {len(rows)} inside the interval"
@@ -59,11 +60,27 @@ class PredictedTableView:
             )
 
 
+def _unidentified_lines(rows: Sequence[PredictedFigure]) -> Iterator[Text]:
+    """On top: of which rows the table that was fitted to tells only bounds."""
+    for why in dict.fromkeys(why for row in rows for why in row.unidentified):
+        count = sum(why in row.unidentified for row in rows)
+        yield Text(
+            f"Not identified, {count} of {counted(len(rows), 'row')}: {why}. The prediction assumes that it does not limit; its 90 % interval is a pair of bounds.",
+            style="bold",
+        )
+
+
 def _errors(rows: Sequence[PredictedFigure]) -> list[tuple[str, list[float], str]]:
     shares = [abs(100 * row.error) for row in rows if row.figure == SHARE]
     others = [abs(100 * row.error) for row in rows if row.figure != SHARE]
     groups = [("AU", shares, "points"), ("Seconds and throughputs", others, "%")]
     return [group for group in groups if group[1]]
+
+
+def _predicted(row: PredictedFigure) -> str:
+    """Of what is not identified, the better bound."""
+    end = "at most " if row.figure in (SHARE, THROUGHPUT, SAMPLES) else "at least "
+    return f"{end if row.unidentified else ''}{_value(row.figure, row.predicted)}"
 
 
 def _measured(row: PredictedFigure) -> str:
@@ -99,6 +116,7 @@ class FittedKeysView:
         )
         if not self.paths:
             yield Text("Nothing was fitted: no key clearly reduces the misfit.")
+            yield from self._served()
             return
         keys = number_keys(self.known.system)
         figures = [self.known.figures[path] for path in self.paths]
@@ -115,6 +133,15 @@ class FittedKeysView:
             Column("fits about as well", [Text(_range(figure)) for figure in figures], "dim"),
         ]
         yield table(fitting(columns, options.max_width))
+        yield from self._served()
+
+    def _served(self) -> Iterator[Text]:
+        """What no row ran into, but more ranks may."""
+        served = self.known.measured.served if self.known.measured else {}
+        if served:
+            last = self.known.system.tiers[-1].name
+            texts = [f"{last}.{key} is at least {format_bandwidth(_short(value))}" for key, value in served.items()]
+            yield Text(f"Not a limit in these rows: {', '.join(texts)}. What asks for more is not identified.")
 
 
 def _short(value: float) -> float:
@@ -148,6 +175,7 @@ def predicted_json(kind: str, figures: Sequence[PredictedFigure], fitted: JsonOb
                 "low": row.low,
                 "high": row.high,
                 "error": row.error,
+                "unidentified": list(row.unidentified),
             }
             for row in figures
         ],

@@ -117,7 +117,7 @@ def _rate_range(key: str, rate: ProbedRate) -> str:
 def _value(key: str, value: float) -> str:
     if key.endswith("_ops"):
         return f"{_per_second(value)}/s"
-    if key == "bandwidth":
+    if key.endswith("bandwidth"):
         return f"{_megabytes(value)} MB/s"
     return f"{value:.2f}" if key.endswith("variation") else about_seconds(value) if value else "0 s"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tierscope.errors import SpecError
 from tierscope.spec.build import read_value
-from tierscope.spec.kinds import Bytes, Fraction, Integer
+from tierscope.spec.kinds import Bandwidth, Bytes, Fraction, Integer
 from tierscope.spec.schema import Key
 from tierscope.spec.tree import Node
 
@@ -17,7 +17,10 @@ _KINDS = {
     "read_bytes": Key(Bytes(1, 2**40), "mean bytes of a read"),
     "ranks": Key(Integer(1, 10**9), "training processes"),
     "cache_rates": Key(Fraction(0, 1), "share of the files on near tiers"),
+    "node_bandwidth": Key(Bandwidth(), "bytes per second that a node got from the last tier, at least"),
+    "device_bandwidth": Key(Bandwidth(), "bytes per second that all nodes together got from it, at least"),
 }
+LIMITS = ("node_bandwidth", "device_bandwidth")  # keys of a tier
 _PER_DOUBLING = 0.5  # of the model error more for every doubling beyond what was measured
 _PER_RATE = 2.0  # for a whole cache rate beyond
 _SAME = 1.1  # sizes that differ by less are one
@@ -25,11 +28,18 @@ _SAME = 1.1  # sizes that differ by less are one
 
 @dataclass(frozen=True, slots=True)
 class CalibratedRange:
-    """Mean bytes of a read, ranks and cache rates that were measured; in order."""
+    """Mean bytes of a read, ranks and cache rates that were measured, in order; and what the last tier served without being the limit."""
 
     read_bytes: tuple[float, ...] = ()
     ranks: tuple[int, ...] = ()
     cache_rates: tuple[float, ...] = ()
+    node_bandwidth: tuple[float, ...] = ()
+    device_bandwidth: tuple[float, ...] = ()
+
+    @property
+    def served(self) -> dict[str, float]:
+        """Key of the last tier → what it is at least. Nothing measured asked for more."""
+        return {key: max(values) for key in LIMITS if (values := getattr(self, key))}
 
     def is_other_size(self, read_bytes: float) -> bool:
         """One size was measured, and it is not this one: what of a read's time is its bytes' is not known."""
