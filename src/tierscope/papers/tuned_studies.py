@@ -6,7 +6,6 @@ nodes with a rank each instead of eight with four, 64 samples or so for each of 
 """
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from tierscope.commands.analyze import analyze
 from tierscope.errors import UserError
 from tierscope.measure.crews import Crews
 from tierscope.measure.run import run_study
+from tierscope.papers.work_folder import work_folder
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study, Tier
 from tierscope.watch import Silent
@@ -132,7 +132,7 @@ class SweepRequest:
 
 def measure(request: SweepRequest, repetitions: int) -> TunedSweep:
     study = request.study(repetitions)
-    with tempfile.TemporaryDirectory(prefix="tierscope-") as folder, closing(Crews()) as crews:
+    with work_folder() as folder, closing(Crews()) as crews:
         out = os.path.join(folder, "out")
         store = run_study(study, out, crews, Silent())
         analysis = analyze(out, store=store)
