@@ -57,6 +57,8 @@ def test_every_row_has_a_verdict(monkeypatch: pytest.MonkeyPatch, short: bool) -
     check_section("dlio", entry, section.verdicts)
     assert {figure.id for figure in section.figures} >= {"D-F9", "D-F10", "D-F11", "D-F12"}
     assert all(verdict.why for verdict in section.verdicts)
+    drawings = {figure.id: figure.svg for figure in section.figures}
+    assert all(f"chunk size, shuffled, from {where}" in drawings["D-F11"] for where in ("memory", "storage"))
 
 
 def test_verdicts_follow_the_measurement() -> None:
@@ -71,6 +73,17 @@ def test_verdicts_follow_the_measurement() -> None:
     assert as_published == {"D-F9": "beside", **dict.fromkeys(("D-F9-1", "D-F9-2", "D-F9-3", "D-F9-4", "D-F9-5"), "holds")}  # fmt: skip
     other = tuned({256 * KIB: 1.5, MIB: 1.0, 4 * MIB: 0.9}, {1: 2.0, 8: 1.0, 16: 0.9})
     assert {other[row] for row in ("D-F9-1", "D-F9-2", "D-F9-3", "D-F9-4")} == {"does not hold"}
+
+
+def test_compression_holds_only_where_no_other_level_is_clearly_better() -> None:
+    def outcome(ninth: float) -> str:
+        levels = {1: 1.0, 4: 1.0, 9: ninth}
+        sweeps = ({4096: 1.0}, {"none": 1.35, "gzip": 1.0}, levels)
+        made = (TunedSweep("hdf5.x", tuple(TunedPoint(value, interval([0.99 * seconds, seconds, 1.01 * seconds]), 1.0) for value, seconds in times.items())) for times in sweeps)  # fmt: skip
+        return dlio_tuning._compressed("D-F12-2", dlio_tuning._ArrayTuning(*made)).outcome
+
+    assert outcome(0.99) == "holds"
+    assert outcome(0.7) == "does not hold"
 
 
 def test_the_tier_is_theta_in_slow_motion() -> None:
