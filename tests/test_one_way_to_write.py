@@ -16,9 +16,7 @@ CREATES = {"O_CREAT", "O_TRUNC", "O_APPEND"}
 ALLOWED = {
     ("api/block.py", "tempfile.TemporaryDirectory"): "two looks at the recorder's counters",
     ("api/studies.py", "tempfile.TemporaryDirectory"): "a fitted system as a file, for one call",
-    ("papers/small_run.py", "tempfile.TemporaryDirectory"): "small runs whose results are looked at once",
-    ("papers/tuned_studies.py", "tempfile.TemporaryDirectory"): "small runs whose results are looked at once",
-    ("papers/workload_runs.py", "tempfile.TemporaryDirectory"): "small runs whose results are looked at once",
+    ("papers/folder_keeper.py", "tempfile.TemporaryDirectory"): "small runs whose results are looked at once",
     ("recording/looks.py", "shutil.copyfile"): "into that folder; it must not import tables",
     ("output/durable.py", "os.open for writing"): "the one way to write",
     ("output/durable.py", "os.replace"): "the one way to write",

@@ -56,7 +56,7 @@ def read(study: Study, out: str, name: str, preprocess: Preprocess | None, threa
 
 
 def test_every_mode_is_tested_here() -> None:
-    assert PREPROCESSES == ("none", "busy", "decode")
+    assert PREPROCESSES == ("none", "busy", "sleep", "decode")
 
 
 @loaders
@@ -76,9 +76,10 @@ def test_decode_gives_every_sample_as_floats(staged: str, name: str, form: str, 
 
 
 @loaders
-def test_busy_takes_its_time_for_every_sample_and_makes_nothing(staged: str, name: str) -> None:
+@pytest.mark.parametrize("mode", ["busy", "sleep"])
+def test_emulated_work_takes_its_time_for_every_sample_and_makes_nothing(staged: str, name: str, mode: str) -> None:
     study = small_study("num_files_train=24", "read_threads=1")
-    batches = read(study, staged, name, make_preprocess("busy", 0.0005, make_format(study)))
+    batches = read(study, staged, name, make_preprocess(mode, 0.0005, make_format(study)))
     assert [batch.preprocess_ns >= 0.0005e9 * len(batch.samples) for batch in batches] == [True] * 5
     assert [len(batch.arrays) for batch in batches] == [0] * 5
 
@@ -87,6 +88,7 @@ def test_busy_takes_its_time_for_every_sample_and_makes_nothing(staged: str, nam
 def test_without_it_there_is_no_time_of_it(staged: str, name: str) -> None:
     assert make_preprocess("none", 0, make_format(small_study())) is None
     assert make_preprocess("busy", 0, make_format(small_study())) is None
+    assert make_preprocess("sleep", 0, make_format(small_study())) is None
     assert {batch.preprocess_ns for batch in read(small_study(), staged, name, None)} == {0}
 
 

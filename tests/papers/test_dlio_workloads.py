@@ -1,5 +1,6 @@
 """Rows about DLIO's eight applications: that all are made, and that they can fail."""
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -72,6 +73,32 @@ def test_a_burst_before_the_first_step_is_seen() -> None:
     assert fast > slow
     fast, slow = workload_rows.begins_fast(a_run("imagenet", (10, 1000, 1000)))
     assert fast < slow
+
+
+def test_files_that_nobody_reads_count() -> None:
+    run = a_run("imagenet", (10, 10, 10))
+    counts = workload_rows.accesses(run)
+    assert len(counts) == run.study.workload.dataset.num_files_train > 4
+    assert sorted(counts)[-2:] == [0, 3]
+
+
+def test_imagenet_goes_through_files_in_orders_of_its_own() -> None:
+    """As published: at random, each from beginning to end, and not the same number of accesses to each."""
+    study = small_study("imagenet")
+    per_file, order = study.workload.dataset.num_samples_per_file, Order.of(study)
+    taken = [np.concatenate(list(order.indices(rank, 1))) for rank in range(study.system.ranks)]
+    assert len(taken) == 2
+    for samples in taken:
+        inside = samples % per_file
+        assert ((np.diff(samples) == 1) | (inside[1:] == 0)).all()
+    counts = np.bincount(np.concatenate(taken) // per_file, minlength=study.workload.dataset.num_files_train)
+    assert counts.min() == 0 < per_file < counts.max()
+
+
+def test_every_panel_of_a_published_figure_is_drawn_by_something() -> None:
+    """(c) of each is a timeline of compute and I/O."""
+    assert all("reads-time" in names for names in dlio_workloads.FIGURES.values())
+    assert dlio_workloads.ACCESSES in dlio_workloads.FIGURES["imagenet"]
 
 
 def test_an_order_can_be_wrong() -> None:

@@ -213,12 +213,12 @@ def dataset(*lines: str) -> str:
         ),
         (
             ("batch_size: 4", "preprocess_time: 2 ms"),
-            "workload.reader.preprocess_time = 0.002, but preprocess = none; set preprocess: busy, or remove it",
+            "workload.reader.preprocess_time = 0.002, but preprocess = none; set preprocess: busy or sleep, or remove it",
             "preprocess=busy",
         ),
         (
             ("batch_size: 4", "preprocess: decode", "preprocess_time: 2 ms"),
-            "workload.reader.preprocess_time = 0.002, but preprocess = decode; set preprocess: busy, or remove it",
+            "workload.reader.preprocess_time = 0.002, but preprocess = decode; set preprocess: busy or sleep, or remove it",
             "preprocess=busy",
         ),
         (

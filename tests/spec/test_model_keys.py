@@ -25,6 +25,7 @@ NETWORK = "model.network=lenet5"
             "device = cpu has nothing to pin for",
         ),
         ((NETWORK, "preprocess=busy"), "preprocess = busy has no effect on training"),
+        ((NETWORK, "preprocess=sleep"), "preprocess = sleep has no effect on training"),
         ((NETWORK, "format=jpeg"), "jpeg must be decoded for training; set decode"),
     ],
 )

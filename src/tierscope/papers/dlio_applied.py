@@ -42,7 +42,7 @@ def applied(transfer: TransferFile | None) -> list[Verdict]:
         ours = f"{setting.application.text}; on the emulation {setting.emulated.text}"
         left_out = "; preprocessing threads need more cores than there were" if name == "threads" else ""
         direction = "the same direction" if gain > 1 else "the opposite direction"
-        why = f"{'' if outcome == 'holds' else f'{direction}; '}a torch script on {transfer.tier}{left_out}"
+        why = f"{'' if outcome == 'holds' else f'{direction}; '}a torch script on {transfer.tier}, without the limit of a stream, which trace does not emulate{left_out}"
         verdicts.append(Verdict(row, ours, outcome, "emulated", why, transfer.made))
     return [*verdicts, _resembles(transfer)]
 

@@ -1,7 +1,6 @@
 """A small study, run for real on this machine, with every operation recorded: for statements about what a benchmark does."""
 
 import os
-import tempfile
 from collections import Counter
 from dataclasses import dataclass
 
@@ -9,6 +8,7 @@ import polars as pl
 
 from tierscope.measure.crews import Crews
 from tierscope.measure.run import generate_data, run_study
+from tierscope.papers.work_folder import work_folder
 from tierscope.spec.load import parse_study
 from tierscope.trace.description import Measured
 from tierscope.watch import Silent
@@ -31,7 +31,7 @@ class SmallRun:
 def run_small(text: str, suffix: str) -> SmallRun:
     """`text`: a study of one point, whose tiers are in {out}/tiers; `suffix`: of its files."""
     study, crews = parse_study(text, "a study of tierscope reproduce"), Crews()
-    with tempfile.TemporaryDirectory(prefix="tierscope-") as folder:
+    with work_folder() as folder:
         out = os.path.join(folder, "out")
         tiers, ops = os.path.join(out, "tiers"), os.path.join(out, "ops")
         try:

@@ -1,12 +1,12 @@
 """DLIO's tuning on emulated tiers: the studies, their tier, and what comes of them.
 
 The tier is Lustre of the known system `theta`, with its stripes; where each of its rates comes from, or that it is assumed, is in that system's file. All rates
-are divided by SLOWER and all latencies multiplied by it: ratios of times stay, and a small machine keeps up. Chosen, not published: that factor, two
-nodes with a rank each instead of eight with four, 64 samples or so for each of them, batches of 32 or 64, and samples that compress to a half.
+are divided by SLOWER and all latencies multiplied by it: ratios of times stay, and a small machine keeps up. Preprocessing takes what the study says of the
+applications' pipelines (`Pipeline`), as much slower, and is slept: its threads need no cores. Chosen, not published: that factor, one node of four
+ranks instead of eight, numbers of samples and batches, and samples that compress to a half.
 """
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -17,6 +17,8 @@ from tierscope.commands.analyze import analyze
 from tierscope.errors import UserError
 from tierscope.measure.crews import Crews
 from tierscope.measure.run import run_study
+from tierscope.papers.work_folder import work_folder
+from tierscope.spec.emulation import RATES
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study, Tier
 from tierscope.watch import Silent
@@ -29,9 +31,30 @@ workload:
   dataset: {DATASET}
   reader: {READER}
   train: {epochs: 2, computation_time: {COMPUTE}}
-system: {preset: theta, nodes: 2, ranks_per_node: 1, tiers: {lfs: {path: "{out}/tiers/lfs/{node}"}}}
+system: {preset: theta, nodes: 1, ranks_per_node: 4, tiers: {lfs: {path: "{out}/tiers/lfs/{node}"}}}
 sweep: {SWEEP}
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """An application's input pipeline, as published: shares of the run that all of it and its I/O take, and bytes a second of 512 processes while they read.
+
+    What a process preprocesses follows from that, in seconds per byte, if the threads of its pipeline work one after another, which the study does not say.
+    """
+
+    share: float
+    io_share: float
+    bandwidth: float
+
+    def preprocess_time(self, nbytes: int) -> float:
+        """Seconds of a sample with so many bytes, on Theta."""
+        return nbytes * _PROCESSES / self.bandwidth * (self.share - self.io_share) / self.io_share
+
+
+_PROCESSES = 512
+IMAGENET = Pipeline(0.28, 0.15, 32e9)  # D-F6-6, D-F6-2, D-F6-3
+COSMOFLOW = Pipeline(0.23, 0.12, 36e9)  # D-F3-9, D-F3-3, D-F3-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +84,10 @@ class TunedSweep:
     def at(self, value: float | str) -> TunedPoint:
         return next(point for point in self.points if point.value == value)
 
+    def is_slower(self, value: float | str, than: float | str) -> bool:
+        """Clearly: their intervals are apart."""
+        return self.at(value).epoch.low > self.at(than).epoch.high
+
     def gain(self, before: float | str, after: float | str) -> float:
         return self.at(before).epoch.median / self.at(after).epoch.median
 
@@ -74,7 +101,7 @@ class TunedSweep:
 @cache
 def theta_tier() -> Tier:
     """Theta's Lustre in slow motion."""
-    study = parse_study(_filled("{num_files_train: 2, record_length_bytes: 1}", "{}", "{}", 1), "theta")
+    study = parse_study(_filled("{num_files_train: 4, record_length_bytes: 1}", "{}", "{}", 1), "theta")
     tier = study.system.tiers[-1]
     return replace(
         tier,
@@ -88,8 +115,8 @@ def theta_tier() -> Tier:
     )
 
 
-_RATES = ("metadata_ops", "read_ops", "bandwidth", "node_bandwidth")
 _LATENCIES = ("metadata_latency", "latency")
+_RATES = tuple(name for name in RATES if name not in _LATENCIES)
 
 
 def _filled(dataset: str, reader: str, sweep: str, repetitions: int, compute: float = 0.0) -> str:
@@ -132,7 +159,7 @@ class SweepRequest:
 
 def measure(request: SweepRequest, repetitions: int) -> TunedSweep:
     study = request.study(repetitions)
-    with tempfile.TemporaryDirectory(prefix="tierscope-") as folder, closing(Crews()) as crews:
+    with work_folder() as folder, closing(Crews()) as crews:
         out = os.path.join(folder, "out")
         store = run_study(study, out, crews, Silent())
         analysis = analyze(out, store=store)

@@ -1,7 +1,6 @@
 """The eight workloads, small, run for real on an emulated tier, with every operation recorded: how they read."""
 
 import os
-import tempfile
 from dataclasses import dataclass
 
 import polars as pl
@@ -10,6 +9,7 @@ from tierscope.analysis.characterise import Character
 from tierscope.commands.characterise import characterise_path
 from tierscope.measure.crews import Crews
 from tierscope.measure.run import run_study
+from tierscope.papers.work_folder import work_folder
 from tierscope.papers.workload_studies import small_study
 from tierscope.spec.study import Study
 from tierscope.trace.ops import STATISTICS_LANE
@@ -46,7 +46,7 @@ class WorkloadRun:
 
 def run_workload(name: str) -> WorkloadRun:
     study, crews = small_study(name), Crews()
-    with tempfile.TemporaryDirectory(prefix="tierscope-") as folder:
+    with work_folder() as folder:
         out = os.path.join(folder, "out")
         try:
             run_study(study, out, crews, Silent(), ops=True)

@@ -120,11 +120,11 @@ def _rank_reads_problems(reader: Reader) -> Iterator[Problem]:
 
 def _train_problems(study: Study) -> Iterator[Problem]:
     reader, train = study.workload.reader, study.workload.train
-    if reader.preprocess_time and reader.preprocess != "busy":
+    if reader.preprocess_time and reader.preprocess not in ("busy", "sleep"):
         key = "workload.reader.preprocess_time"
         yield Problem(
             key,
-            f"{key} = {reader.preprocess_time:g}, but preprocess = {reader.preprocess}; set preprocess: busy, or remove it",
+            f"{key} = {reader.preprocess_time:g}, but preprocess = {reader.preprocess}; set preprocess: busy or sleep, or remove it",
         )
     if reader.computation_threads and reader.preprocess == "none":
         key = "workload.reader.computation_threads"

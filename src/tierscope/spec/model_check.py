@@ -30,9 +30,9 @@ def model_problems(study: Study) -> Iterator[Problem]:
             path,
             f"{path} = true, but {_KEY}.device = cpu has nothing to pin for; set device: cuda, or remove pin_memory",
         )
-    if reader.preprocess == "busy":
+    if reader.preprocess in ("busy", "sleep"):
         path = "workload.reader.preprocess"
-        yield Problem(path, f"{path} = busy has no effect on training; set none or decode")
+        yield Problem(path, f"{path} = {reader.preprocess} has no effect on training; set none or decode")
     if FORMATS[study.workload.dataset.format].picture and reader.preprocess != "decode" and model.data != "synthetic":
         path = "workload.reader.preprocess"
         yield Problem(

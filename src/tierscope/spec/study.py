@@ -37,7 +37,7 @@ FILE_SHUFFLES = ("off", "seed", "random")
 SAMPLE_SHUFFLES = ("off", "seed", "random", "offset")
 FILE_ACCESSES = ("shared", "multi", "collective")
 READ_AHEADS = ("batches", "all")
-PREPROCESSES = ("none", "busy", "decode")
+PREPROCESSES = ("none", "busy", "sleep", "decode")
 DISTRIBUTIONS = ("constant", "normal", "uniform", "exponential")
 VERIFY_OFF, VERIFY_SOME, VERIFY_ALL = "off", "sample", "all"
 SYNCS = ("epoch", "step")
@@ -152,10 +152,10 @@ class Reader:
     )
     preprocess: str = key(
         Choice(*PREPROCESSES),
-        "none; busy: a core for preprocess_time per sample; decode: decode the format, then cast to floats",
+        "none; busy: a core for preprocess_time per sample; sleep: that time without a core; decode: decode the format, then cast to floats",
         "none",
     )
-    preprocess_time: float = key(Seconds(0, 3600), "time per sample with preprocess: busy", 0.0)
+    preprocess_time: float = key(Seconds(0, 3600), "time per sample with preprocess: busy or sleep", 0.0)
     multiprocessing_context: str = key(Choice(*CONTEXTS), "start method of workers, for data_loader: pytorch", "spawn")
     pin_memory: bool = key(
         Flag(), "copy batches to pinned memory if there is a device, for data_loader: pytorch", False

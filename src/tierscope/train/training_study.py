@@ -110,8 +110,9 @@ def _real_work(plain: Study) -> Iterator[tuple[list[str], str]]:
             "the study's compute time is ignored: train computes for real",
         )
     image = FORMATS[plain.workload.dataset.format].picture
-    if reader.preprocess == "busy" or (image and reader.preprocess == "none"):
-        said = "emulated" if reader.preprocess == "busy" else "nothing is decoded"
+    emulated = reader.preprocess in ("busy", "sleep")
+    if emulated or (image and reader.preprocess == "none"):
+        said = "emulated" if emulated else "nothing is decoded"
         yield (
             ["workload.reader.preprocess=decode", "workload.reader.preprocess_time=0"],
             f"preprocess: decode instead of {reader.preprocess} ({said}): train needs real samples",
