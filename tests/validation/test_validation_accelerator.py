@@ -13,6 +13,7 @@ from tierscope.arch.networks import NETWORKS, build_network
 from tierscope.arch.precision import PRECISIONS
 from tierscope.arch.roofline import layer_costs, roofline_seconds
 from tierscope.arch.step_memory import CUDNN, step_memory
+from tierscope.arch.step_seconds import SLOWEST, from_roofline
 from tierscope.cli import train
 from tierscope.spec.known import load_system
 from validation import accelerator
@@ -110,3 +111,16 @@ def test_what_require_says_of_this_device_is_a_lower_bound_too() -> None:
             layer_costs(build_network(row["network"]), precision), machine.device, precision
         )
         assert statistics.median(row["seconds"]) > bound
+
+
+def test_no_measured_step_is_longer_than_require_thinks_possible() -> None:
+    """Without a device file. Of small networks and batches it is the host that takes longest, many times the roofline."""
+    machine = machine_of("h200-node", load_system("h200-node").system)
+    beyond = 0
+    for row in accelerator.table("steps.json")["rows"]:
+        network, precision = build_network(row["network"]), PRECISIONS[row["precision"]]
+        bound = row["batch"] * roofline_seconds(layer_costs(network, precision), machine.device, precision)
+        step, measured = from_roofline(bound, len(network.layers)), statistics.median(row["seconds"])
+        assert step.low < measured < step.high, row
+        beyond += measured > SLOWEST * bound
+    assert beyond >= 4, "the roofline alone would be too short"

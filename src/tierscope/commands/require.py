@@ -32,7 +32,7 @@ from tierscope.jsonable import JsonObject
 from tierscope.spec import known, option_values
 from tierscope.spec.load import load_study
 from tierscope.spec.study import FRAMEWORKS, System
-from tierscope.units import about_bytes, closest, parse_bandwidth, parse_fraction, parse_seconds
+from tierscope.units import closest, parse_bandwidth, parse_fraction, parse_seconds
 
 if TYPE_CHECKING:
     from tierscope.arch.device_file import DeviceFile
@@ -43,7 +43,6 @@ _FILES = (".yaml", ".yml", ".json")
 _FAMILIES = ("gpt2", "gpt-2", "llama")
 _MOST_DEVICES = 1 << 16
 _TRACED_BYTES = 4  # of an element: float32
-_SAME = 1.25  # times as much memory is still the same accelerator, counted otherwise
 _FREE = ("synthetic", "memory")  # where samples come from that cost no storage; the best first
 
 
@@ -199,22 +198,13 @@ def known_step(wanted: RequireOptions, network: Network, machine: Machine, wish:
     if wanted.step_seconds is not None:
         return given(wanted.step_seconds)
     if wanted.device_file is not None:
-        from tierscope.arch.device_parse import load_device  # noqa: PLC0415  (NumPy)
+        from tierscope.arch.device_match import refuse_other_device  # noqa: PLC0415  (NumPy)
+        from tierscope.arch.device_parse import load_device  # noqa: PLC0415
 
         device = load_device(wanted.device_file)
-        _refuse_other_device(wanted.device_file, device, machine)
+        refuse_other_device(wanted.device_file, device, machine)
         return predicted(device, network, wish)
     return None if wanted.measured is None else _measured(wanted.measured, network, wish)
-
-
-def _refuse_other_device(path: str, device: "DeviceFile", machine: Machine) -> None:
-    """A system does not name its accelerator; its memory tells one from another."""
-    there = device.origin.memory_bytes
-    if not 1 / _SAME <= there / machine.memory <= _SAME:
-        raise UserError(
-            f"--device-file {path}: is of {device.origin.device} with {about_bytes(there)}, but accelerators of {machine.name} have {about_bytes(machine.memory)}; "
-            "use the device file of that accelerator, or a --system that has this one"
-        )
 
 
 def predicted(device: "DeviceFile", network: Network, wish: Wish) -> StepSeconds:
