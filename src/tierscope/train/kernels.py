@@ -76,7 +76,13 @@ def to_json(efficiency: Efficiency) -> JsonObject:
         "ceilings": efficiency.ceilings,
         "kernels": shares.kernels,
         "bins": [
-            {"from": number / BINS, "to": (number + 1) / BINS, "seconds": seconds}
+            {
+                "from": number / BINS,
+                "to": (number + 1) / BINS,
+                "seconds": seconds,
+                "ideal_seconds": shares.ideal_by_bin[number],
+                "unique_kernels": shares.unique_by_bin[number],
+            }
             for number, seconds in enumerate(shares.seconds)
         ],
         "total_seconds": shares.total_seconds,
