@@ -34,7 +34,7 @@ def measure_efficiency(
 ) -> Efficiency:
     network = build_network(name, shape)
     try:
-        from tierscope.train.work import device_name, pick_device  # noqa: PLC0415  (imports torch)
+        from tierscope.train.devices import device_name, pick_device  # noqa: PLC0415  (imports torch)
     except ModuleNotFoundError as error:
         raise UserError(
             f"'tierscope kernels' needs {error.name}, which is not installed; pip install 'tierscope[torch]'"
