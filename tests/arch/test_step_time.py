@@ -101,6 +101,8 @@ def test_sizes_beyond_the_file_are_named_and_widen_the_interval() -> None:
     usual = predict_step(device(), build_network("alexnet"), 32, FP32)
     huge = predict_step(device(), build_network("alexnet"), 1 << 18, FP32)
     assert any("batch" in name for name in huge.outside)
+    measured = [row.sizes[0] for row in device().rows["conv2d", "fp32"]]
+    assert f"conv2d batch above {max(measured):,.0f}" in huge.outside, "where the file ends"
     assert not any("batch" in name for name in usual.outside)
     assert huge.interval[1] / huge.interval[0] > usual.interval[1] / usual.interval[0]
 

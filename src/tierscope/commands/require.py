@@ -174,7 +174,7 @@ _Rate = Annotated[float, msgspec.Meta(gt=1e-6, lt=1e12)]  # samples per second
 class _TrainedPoint(msgspec.Struct):
     data: str
     samples_per_second: _Rate
-    interval: tuple[_Rate, _Rate] | None = None
+    interval: tuple[float, float] | None = None  # Student's: of few or uneven repetitions it reaches below zero
     precision: str = "fp32"
     device: str = ""
     loader: str | None = None
@@ -243,13 +243,18 @@ def _measured(out: str, network: Network, wish: Wish) -> StepSeconds:
             "run 'tierscope train --storage-matters'"
         )
     best = points[0]
+    _refuse_cpu(out, best.device)
     _refuse_other(out, trained.network, batch, best.precision, network, wish)
     least, most = best.interval or (best.samples_per_second,) * 2
+    if least <= 0 < best.samples_per_second <= most:
+        raise UserError(
+            f"--measured {out}: the 95 % interval of samples/s, {least:,.4g} to {most:,.4g}, reaches below zero, so it does not tell how long a step takes; "
+            "run 'tierscope train' with more --repetitions"
+        )
     if not least <= best.samples_per_second <= most:
         raise UserError(
             f"--measured {out}: training.json says {best.samples_per_second:g} samples/s and an interval of {least:g} to {most:g}; run 'tierscope train' again"
         )
-    _refuse_cpu(out, best.device)
     low, high = batch * ranks / most, batch * ranks / least
     devices = "one" if ranks == 1 else f"{ranks} ×"
     about = f"measured on {devices} {best.device!r} with samples from {best.data}, in {out}"
