@@ -18,6 +18,8 @@ from tierscope.cli import train
 from tierscope.spec.known import load_system
 from validation import accelerator
 from validation.decoders import decoder_peaks
+from validation.table import as_markdown
+from validation.training_rates import training_table
 
 pytestmark = pytest.mark.whole
 
@@ -124,3 +126,17 @@ def test_no_measured_step_is_longer_than_require_thinks_possible() -> None:
         assert step.low < measured < step.high, row
         beyond += measured > SLOWEST * bound
     assert beyond >= 4, "the roofline alone would be too short"
+
+
+def test_documents_show_the_tables_as_they_are_printed() -> None:
+    """docs/training.md has its table; every row of docs/validation.md about the accelerator is one that is printed, with its goal and whether it is met."""
+    docs = Path(__file__).parents[2] / "docs"
+    assert training_table() in (docs / "training.md").read_text()
+    printed = set(as_markdown(accelerator.rows(False)).splitlines())
+    shown = [line for line in (docs / "validation.md").read_text().splitlines() if line.startswith("| accelerator |")]
+    assert len(shown) > 80
+    assert [line for line in shown if line not in printed] == []
+    for goal in ("≥ 0.93", "≥ 0.95", "≤ 15%", "≤ 5%"):
+        judged = [line for line in shown if f"| {goal} |" in line]
+        assert judged
+        assert all("| yes |" in line or "| **no** |" in line for line in judged), "met or missed"
