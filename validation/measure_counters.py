@@ -1,23 +1,17 @@
-"""What validation/h200/counters.json was made with: `python validation/measure_counters.py FILE [NETWORK …]` on a machine with a CUDA device, torch and Nsight Compute.
+"""Operations and bytes of one step by hardware counters (Nsight Compute), per kernel and added up: a part of measure_h200.py.
 
-Operations and bytes of one step by hardware counters, per kernel and added up. A matrix product of known size is counted first: what the counters say of it beside what it needs is in the file.
+A matrix product of known size is counted too: what the counters say of it beside what it needs.
 """
 
-import json
 import subprocess
 import sys
-import time
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "src")]
-
-from tierscope.arch.efficiency import BINS, Kernel  # noqa: E402
-from tierscope.arch.networks import build_network, shown  # noqa: E402
-from tierscope.helper_process import helper_command, helper_environment  # noqa: E402
-from tierscope.train.counters import FP32, MEMORY, ONE_STEP, TENSOR, TIME, command, counted_values, kernels_of  # noqa: E402
-from validation.measure_h200 import PROFILED, origin  # noqa: E402
+from tierscope.arch.efficiency import BINS, Kernel
+from tierscope.arch.networks import build_network, shown
+from tierscope.helper_process import helper_command, helper_environment
+from tierscope.train.counters import FP32, MEMORY, ONE_STEP, TENSOR, TIME, command, counted_values, kernels_of
+from validation.resumable import TooLongError
 
 DRAM = "dram__bytes.sum"
 SINGLE = {  # instructions of threads, and operations of each
@@ -43,7 +37,7 @@ b = a @ a
 torch.cuda.synchronize()
 torch.cuda.profiler.stop()
 """
-_SECONDS = 500.0  # for all of it
+_SECONDS = 450.0  # of one step: every kernel is run several times
 
 
 def tensor_metrics() -> list[str]:
@@ -57,9 +51,12 @@ def tensor_metrics() -> list[str]:
 def counted(program: list[str], metrics: list[str]) -> str:
     line = command(program, metrics)
     line[1:1] = ["--print-units", "base"]
-    return subprocess.run(
-        line, env=helper_environment(), capture_output=True, text=True, check=False, timeout=_SECONDS
-    ).stdout
+    try:
+        return subprocess.run(
+            line, env=helper_environment(), capture_output=True, text=True, check=False, timeout=_SECONDS
+        ).stdout
+    except subprocess.TimeoutExpired:
+        raise TooLongError(f"counting took more than {_SECONDS:g} s") from None
 
 
 def added_up(text: str, tensor: list[str]) -> dict[str, Any]:
@@ -80,52 +77,29 @@ def added_up(text: str, tensor: list[str]) -> dict[str, Any]:
 
 
 def bins(kernels: list[Kernel]) -> list[dict[str, float]]:
+    """By efficiency; kernels of one name may be in several bins."""
     rows = [{"seconds": 0.0, "ideal_seconds": 0.0} for _ in range(BINS)]
+    names: list[set[str]] = [set() for _ in range(BINS)]
     for kernel in kernels:
-        row = rows[min(BINS - 1, int(kernel.efficiency * BINS))]
-        row["seconds"] += kernel.seconds
-        row["ideal_seconds"] += kernel.seconds * kernel.efficiency
-    return rows
+        place = min(BINS - 1, int(kernel.efficiency * BINS))
+        rows[place]["seconds"] += kernel.seconds
+        rows[place]["ideal_seconds"] += kernel.seconds * kernel.efficiency
+        names[place].add(kernel.name)
+    return [{**row, "unique_kernels": len(own)} for row, own in zip(rows, names, strict=True)]
 
 
-def product(kind: str, metrics: list[str], tensor: list[str]) -> dict[str, Any]:
+def wanted_metrics(tensor: list[str]) -> list[str]:
+    return [TIME, MEMORY, FP32, TENSOR, DRAM, *SINGLE, *HALF, *tensor]
+
+
+def count_product(kind: str, metrics: list[str], tensor: list[str]) -> dict[str, Any]:
     text = counted([sys.executable, "-c", _PRODUCT.format(kind=kind)], metrics)
-    return {"kind": kind, "size": _SIZE, "flops": 2.0 * _SIZE**3, "counted": added_up(text, tensor)}
+    return {"size": _SIZE, "flops": 2.0 * _SIZE**3, "counted": added_up(text, tensor)}
 
 
-def main(path: str, *names: str) -> int:
-    began = time.monotonic()
-    tensor = tensor_metrics()
-    metrics = [TIME, MEMORY, FP32, TENSOR, DRAM, *SINGLE, *HALF, *tensor]
-    content: dict[str, Any] = {"schema_version": 1, "origin": origin(), "metrics": metrics, "products": [], "rows": []}
-    for kind in ("bfloat16", "float32"):
-        content["products"].append(product(kind, metrics, tensor))
-        print(content["products"][-1], flush=True)
-    for name, batch in PROFILED.items():
-        if names and name not in names:
-            continue
-        for precision in ("amp", "fp32"):
-            if time.monotonic() - began > _SECONDS:
-                print(f"no time for {name}, {precision}", flush=True)
-                continue
-            words = (name, str(batch), precision, "sgd", shown(build_network(name).input_shape))
-            text = counted(helper_command(ONE_STEP, *words), metrics)
-            kernels = kernels_of(text)
-            row = {"network": name, "batch": batch, "precision": precision, "kernels": len(kernels)}
-            row |= {
-                "seconds": sum(kernel.seconds for kernel in kernels),
-                **added_up(text, tensor),
-                "bins": bins(kernels),
-            }
-            content["rows"].append(row)
-            Path(path).write_text(json.dumps(content, indent=1) + "\n")
-            print(
-                f"{time.monotonic() - began:.0f} s",
-                {key: value for key, value in row.items() if key != "bins"},
-                flush=True,
-            )
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+def count_step(network: str, batch: int, precision: str, metrics: list[str], tensor: list[str]) -> dict[str, Any]:
+    words = (network, str(batch), precision, "sgd", shown(build_network(network).input_shape))
+    text = counted(helper_command(ONE_STEP, *words), metrics)
+    kernels = kernels_of(text)
+    seconds = sum(kernel.seconds for kernel in kernels)
+    return {"kernels": len(kernels), "seconds": seconds, **added_up(text, tensor), "bins": bins(kernels)}

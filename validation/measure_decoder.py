@@ -1,6 +1,7 @@
 """Peak memory of decoder-only transformers on torch, as `arch/decoder_memory.py` describes it: a part of measure_h200.py."""
 
 import itertools
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -119,15 +120,25 @@ def measure_decoder(
     }
 
 
-def decoder_rows(device: torch.device) -> list[dict[str, Any]]:
+def decoder_wishes() -> list[dict[str, Any]]:
     """Every shape and size, in both precisions, with both kinds of attention, with and without recomputation."""
-    rows = []
-    for name, (shape, sizes) in SHAPES.items():
-        for batch, length in sizes:
-            for narrow, flash, recompute in itertools.product((True, False), (True, False), (False, True)):
-                torch.cuda.empty_cache()
-                wish = {"model": name, "batch": batch, "length": length, "precision": "amp" if narrow else "fp32"}
-                measured = measure_decoder(shape, batch, length, narrow, flash, recompute, device)
-                rows.append({**wish, "flash": flash, "recompute": recompute, **measured})
-                print(rows[-1], flush=True)
-    return rows
+    return [
+        {
+            "model": name,
+            "batch": batch,
+            "length": length,
+            "precision": precision,
+            "flash": flash,
+            "recompute": recompute,
+        }
+        for name, (_, sizes) in SHAPES.items()
+        for batch, length in sizes
+        for precision, flash, recompute in itertools.product(("amp", "fp32"), (True, False), (False, True))
+    ]
+
+
+def measure_wish(wish: Mapping[str, Any], device: torch.device) -> dict[str, float]:
+    torch.cuda.empty_cache()
+    shape, _ = SHAPES[wish["model"]]
+    narrow = wish["precision"] == "amp"
+    return measure_decoder(shape, wish["batch"], wish["length"], narrow, wish["flash"], wish["recompute"], device)

@@ -1,19 +1,23 @@
 """What the tables in validation/h200 were made with: `python validation/measure_h200.py FOLDER` on a machine with a CUDA device and torch.
 
-NumPy and torch are enough, with the C library (src/tierscope/native/libtierscope.so, built by `pip install -e .` on any machine of this kind): without it
-samples would be read by Python threads, and their files take minutes to make. It prints what it does and writes ceilings.json, steps.json,
-kernels.json, decoder.json and the runs of three studies.
+NumPy and torch are enough; the part `trained` also needs PyYAML, which reads studies, and the C library (src/tierscope/native/libtierscope.so, built by `pip install -e .` on any machine of
+this kind): without it samples would be read by Python threads, and their files take minutes to make. Hardware counters need Nsight Compute (`ncu`); without it those tables are left out.
+
+One call measures for at most 8 minutes (`--minutes`), and rerunning it resumes: every row is written at once, and no row is measured again. It ends with exit code 3 while
+something is left, and prints what, and how long all calls took.
 """
 
+import argparse
 import json
 import os
-import platform
+import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import asdict
-from datetime import UTC, datetime
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
@@ -25,15 +29,15 @@ from tierscope.arch.device_file import dump_device  # noqa: E402
 from tierscope.arch.networks import build_network, find_network  # noqa: E402
 from tierscope.arch.precision import PRECISIONS  # noqa: E402
 from tierscope.arch.step_time import with_smooth  # noqa: E402
-from tierscope.measure.away import run_away  # noqa: E402
-from tierscope.native import library  # noqa: E402
-from tierscope.spec.load import load_study  # noqa: E402
 from tierscope.train import counters, operations  # noqa: E402
 from tierscope.train.ceilings import Ceilings, measure_ceilings  # noqa: E402
 from tierscope.train.device_probe import probe_device  # noqa: E402
 from tierscope.train.steps import Trainer, measure_steps  # noqa: E402
-from validation.measure_decoder import decoder_rows  # noqa: E402
+from validation.measure_counters import count_product, count_step, tensor_metrics, wanted_metrics  # noqa: E402
+from validation.measure_decoder import decoder_wishes, measure_wish  # noqa: E402
 from validation.measure_loaders import plain_reader, torch_loader, write_files  # noqa: E402
+from validation.measured_device import DEVICE, PROFILED, origin  # noqa: E402
+from validation.resumable import Ledger, OtherOriginError, Row, Wish  # noqa: E402
 
 BATCHES = {
     "cosmoflow": (1, 4, 8),
@@ -43,9 +47,9 @@ BATCHES = {
     "alexnet": (64, 256),
     "lenet5": (1024,),
 }
-PROFILED = {"cosmoflow": 4, "deepcam": 2, "resnet50": 64}
 STEPS = 15
-DEVICE = torch.device("cuda", 0)
+MINUTES = 8.0  # of one call
+PROBE_SECONDS = 300.0  # that the device file takes, about
 
 STUDY = """
 study: {name}
@@ -69,87 +73,53 @@ repetitions: 5
 STUDIES = {"cosmoflow": (256, 17_000_000, 4), "deepcam": (96, 61_000_000, 2), "resnet50": (4096, 117_081, 64)}
 
 
-def origin() -> dict[str, Any]:
-    return {
-        "device": torch.cuda.get_device_name(DEVICE),
-        "device_memory_bytes": torch.cuda.get_device_properties(DEVICE).total_memory,
-        "torch": torch.__version__,
-        "cuda": torch.version.cuda,
-        "cudnn": torch.backends.cudnn.version(),
-        "cudnn_benchmark": torch.backends.cudnn.benchmark,
-        "convolutions_in_tf32": torch.backends.cudnn.allow_tf32,
-        "products_in_tf32": torch.backends.cuda.matmul.allow_tf32,
-        "python": platform.python_version(),
-        "system": platform.platform(),
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-
-
-def write(folder: Path, name: str, **content: Any) -> None:
-    (folder / name).write_text(json.dumps({"schema_version": 1, "origin": origin(), **content}, indent=1) + "\n")
-
-
-def measured_steps() -> list[dict[str, Any]]:
-    torch.randn(64, 64, device=DEVICE) @ torch.randn(64, 64, device=DEVICE)  # libraries take their memory now
-    library = torch.cuda.memory_allocated(DEVICE)
-    rows = []
+def step_wishes() -> list[Wish]:
     wishes = [(name, batch, "sgd", False) for name, batches in BATCHES.items() for batch in batches]
     wishes += [("resnet50", 64, "adam", False), ("alexnet", 64, "adam", False)]
     wishes += [(name, batch, "sgd", True) for name, batch in PROFILED.items()]
-    for name, batch, solver, recompute in wishes:
-        for precision in PRECISIONS.values():
-            torch.cuda.empty_cache()
-            trainer = Trainer(build_network(name), batch, precision, solver, DEVICE, recompute)
-            steps = measure_steps(trainer, STEPS)
-            del trainer
-            wish = {
-                "network": name,
-                "batch": batch,
-                "precision": precision.name,
-                "solver": solver,
-                "recompute": recompute,
-            }
-            rows.append({**wish, "library_bytes": library, **asdict(steps)})
-            print(wish, sorted(steps.seconds)[STEPS // 2], steps.peak_bytes, flush=True)
-    return rows
+    names = ("network", "batch", "precision", "solver", "recompute")
+    return [
+        dict(zip(names, (name, batch, precision, solver, recompute), strict=True))
+        for name, batch, solver, recompute in wishes
+        for precision in PRECISIONS
+    ]
 
 
-def profiled(ceilings: Ceilings) -> list[dict[str, Any]]:
-    rows = []
-    for name, batch in PROFILED.items():
-        for precision in PRECISIONS.values():
-            trainer = Trainer(build_network(name), batch, precision, "sgd", DEVICE)
-            kernels = operations.as_kernels(operations.watch_step(trainer), ceilings)
-            rows.append(_row(name, batch, precision.name, efficiency.COUNTED, kernels))
-            del trainer
-    return rows
+@cache
+def library_bytes() -> int:
+    """Of torch's allocator, when libraries have taken their memory."""
+    torch.randn(64, 64, device=DEVICE) @ torch.randn(64, 64, device=DEVICE)
+    return int(torch.cuda.memory_allocated(DEVICE))
 
 
-def counted() -> list[dict[str, Any]]:
-    """By Nsight Compute, in processes of their own."""
-    rows = []
-    for name, batch in PROFILED.items():
-        for precision in PRECISIONS:
-            kernels = counters.profile_step(build_network(name), batch, precision)
-            rows.append(_row(name, batch, precision, efficiency.COUNTERS, kernels))
-    return rows
+def measured_step(wish: Wish) -> Row:
+    library = library_bytes()
+    torch.cuda.empty_cache()
+    network, precision = build_network(wish["network"]), PRECISIONS[wish["precision"]]
+    trainer = Trainer(network, wish["batch"], precision, wish["solver"], DEVICE, wish["recompute"])
+    return {"library_bytes": library, **asdict(measure_steps(trainer, STEPS))}
 
 
-def _row(name: str, batch: int, precision: str, source: str, kernels: list[efficiency.Kernel]) -> dict[str, Any]:
-    histogram = efficiency.histogram(kernels, source)
-    print(
-        name,
-        precision,
-        source,
-        histogram.kernels,
-        f"{histogram.total_seconds:.5f} s, potential {histogram.potential:.2f}",
-        flush=True,
-    )
+def kernel_wishes(by_counters: bool) -> list[Wish]:
+    sources = [efficiency.COUNTED, *([efficiency.COUNTERS] if by_counters else [])]
+    return [
+        {"network": name, "batch": batch, "precision": precision, "source": source}
+        for source in sources
+        for name, batch in PROFILED.items()
+        for precision in PRECISIONS
+    ]
+
+
+def measured_kernels(wish: Wish, ceilings: Ceilings) -> Row:
+    """By counted operations and bytes here; by Nsight Compute in a process of its own."""
+    network = build_network(wish["network"])
+    if wish["source"] == efficiency.COUNTERS:
+        kernels = counters.profile_step(network, wish["batch"], wish["precision"])
+    else:
+        trainer = Trainer(network, wish["batch"], PRECISIONS[wish["precision"]], "sgd", DEVICE)
+        kernels = operations.as_kernels(operations.watch_step(trainer), ceilings)
+    histogram = efficiency.histogram(kernels, wish["source"])
     return {
-        "network": name,
-        "batch": batch,
-        "precision": precision,
-        "source": source,
         "kernels": histogram.kernels,
         "bins_seconds": histogram.seconds,
         "total_seconds": histogram.total_seconds,
@@ -159,64 +129,130 @@ def _row(name: str, batch: int, precision: str, source: str, kernels: list[effic
     }
 
 
-def trained(folder: Path) -> None:
+def count(ledger: Ledger) -> None:
+    """counters.json: a matrix product of known size first, so that it can be seen what the counters say of it."""
+    tensor = tensor_metrics()
+    metrics = wanted_metrics(tensor)
+    kinds: list[Wish] = [{"kind": kind} for kind in ("bfloat16", "float32")]
+    products = ledger.rows(
+        "products.json", kinds, lambda wish: count_product(wish["kind"], metrics, tensor), expected=60.0
+    )
+    wishes: list[Wish] = [
+        {"network": name, "batch": batch, "precision": precision}
+        for precision in ("amp", "fp32")
+        for name, batch in PROFILED.items()
+    ]
+    ledger.rows(
+        "counters.json",
+        wishes,
+        lambda wish: count_step(wish["network"], wish["batch"], wish["precision"], metrics, tensor),
+        expected=180.0,
+        metrics=metrics,
+        products=products,
+    )
+
+
+def train(ledger: Ledger) -> None:
     """After every run a plain reader in C reads the same files from the same disk, which is not equally fast from one minute to the next."""
-    disk: dict[str, list[float]] = {}
+    from tierscope.measure.away import run_away  # noqa: PLC0415  (PyYAML)
+    from tierscope.spec.load import load_study  # noqa: PLC0415
+
+    path = ledger.folder / "disk.json"
+    disk: dict[str, list[float]] = json.loads(path.read_text())["bytes_per_second"] if path.exists() else {}
     for name, (files, nbytes, batch) in STUDIES.items():
-        with tempfile.TemporaryDirectory() as data:
-            path = Path(data) / "study.yaml"
-            path.write_text(STUDY.format(name=f"h200-{name}", files=files, nbytes=nbytes, batch=batch, network=name))
+        data = ledger.folder / "data" / name
+        data.mkdir(parents=True, exist_ok=True)
+        study = data / "study.yaml"
+        study.write_text(STUDY.format(name=f"h200-{name}", files=files, nbytes=nbytes, batch=batch, network=name))
+
+        def say(line: str, name: str = name, data: Path = data) -> None:
             rates = disk.setdefault(name, [])
+            rates += plain_reader(sorted(map(str, data.joinpath("tiers", "disk").rglob("*.raw"))), data, 1)
+            ledger.put("disk.json", {"bytes_per_second": disk})
+            ledger.say(f"{line} beside it {rates[-1] / 1e9:.2f} GB/s in C")
 
-            def say(line: str, data: str = data, rates: list[float] = rates) -> None:
-                rates += plain_reader(sorted(map(str, Path(data, "tiers", "disk").rglob("*.raw"))), Path(data), 1)
-                print(line, f"beside it {rates[-1] / 1e9:.2f} GB/s in C", flush=True)
+        def has_time(name: str = name) -> bool:
+            return ledger.has_time(f"training of {name}", 90.0)
 
-            run_away(load_study(str(path)), str(folder / name), data, say)
-    write(folder, "disk.json", bytes_per_second=disk)
+        if not run_away(load_study(str(study)), str(ledger.folder / name), str(data), say, has_time):
+            ledger.leave(f"training of {name}")
+            return
+        shutil.rmtree(data)
 
 
-def beside(repeats: int = 3) -> list[dict[str, Any]]:
+def beside(wish: Wish, repeats: int = 3) -> Row:
     """torch's DataLoader on files as those of the studies."""
-    rows = []
-    for name, (files, nbytes, batch) in STUDIES.items():
-        with tempfile.TemporaryDirectory() as data:
-            paths = write_files(Path(data), files, nbytes)
-            trainer = Trainer(build_network(name), batch, PRECISIONS["amp"], "sgd", DEVICE)
-            loader = torch_loader(trainer, paths, batch, find_network(name).data.element_bytes, repeats)
-        rows.append({"network": name, "batch": batch, "sample_bytes": nbytes, "torch": loader})
-        print(rows[-1], flush=True)
-    return rows
+    files, nbytes, batch = STUDIES[wish["network"]]
+    trainer = Trainer(build_network(wish["network"]), batch, PRECISIONS["amp"], "sgd", DEVICE)
+    with tempfile.TemporaryDirectory() as data:
+        paths = write_files(Path(data), files, nbytes)
+        return {"torch": torch_loader(trainer, paths, batch, find_network(wish["network"]).data.element_bytes, repeats)}
 
 
-def main(arguments: list[str]) -> int:
-    folder = Path(arguments[0])
-    parts = arguments[1:] or ["ceilings", "device", "steps", "kernels", "counters", "decoder", "trained"]
-    if "trained" in parts and library.load() is None:
-        print("trained: the C library is missing; build it with pip install -e . and bring libtierscope.so along")
-        return 2
-    folder.mkdir(parents=True, exist_ok=True)
-    ceilings = measure_ceilings(DEVICE)
-    print(ceilings, flush=True)
-    write(folder, "ceilings.json", ceilings=asdict(ceilings))
-    if "device" in parts:  # as `tierscope probe --accelerator cuda` does
-        device = with_smooth(probe_device(DEVICE, lambda line: print(line, flush=True)))
-        (folder / "device.yaml").write_text(dump_device(device))
+def probed(say: Callable[[str], None]) -> str:
+    """As `tierscope probe --accelerator cuda` writes it."""
+    return dump_device(with_smooth(probe_device(DEVICE, say)))
+
+
+PARTS = ("device", "steps", "kernels", "counters", "decoder", "trained", "beside")
+
+
+def measure(ledger: Ledger, parts: list[str]) -> None:
+    ceilings = Ceilings(**ledger.value("ceilings.json", "ceilings", lambda: asdict(measure_ceilings(DEVICE))))
+    by_counters = "counters" in parts and shutil.which("ncu") is not None
+    if "counters" in parts and not by_counters:
+        ledger.say("counters: ncu is not in PATH; left out")
+    if "device" in parts:
+        ledger.once("device.yaml", lambda: probed(ledger.say), PROBE_SECONDS)
     if "steps" in parts:
-        write(folder, "steps.json", rows=measured_steps())
+        ledger.rows("steps.json", step_wishes(), measured_step)
     if "kernels" in parts:
-        rows = profiled(ceilings)
-        rows += counted() if "counters" in parts else []
-        write(folder, "kernels.json", rows=rows)
+        ledger.rows("kernels.json", kernel_wishes(by_counters), lambda wish: measured_kernels(wish, ceilings))
+    if by_counters:
+        count(ledger)
     if "decoder" in parts:
-        write(folder, "decoder.json", rows=decoder_rows(DEVICE))
-    if "beside" in parts:
-        write(folder, "beside.json", rows=beside())
+        ledger.rows("decoder.json", decoder_wishes(), lambda wish: measure_wish(wish, DEVICE))
     if "trained" in parts:
-        trained(folder)
-    return 0
+        train(ledger)
+    if "beside" in parts:
+        wishes = [
+            {"network": name, "batch": batch, "sample_bytes": nbytes} for name, (_, nbytes, batch) in STUDIES.items()
+        ]
+        ledger.rows("beside.json", wishes, beside, expected=120.0)
+
+
+def missing_for_training() -> str | None:
+    from tierscope.native import library  # noqa: PLC0415
+
+    if find_spec("yaml") is None:
+        return "PyYAML is missing, which studies are read with; install it, or name the other parts"
+    if library.load() is None:
+        return "the C library is missing; build it with pip install -e . and bring libtierscope.so along, or name the other parts"
+    return None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; default: all")
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="of this call, about (default: %(default)g)")
+    asked = parser.parse_args()
+    parts = asked.parts or list(PARTS)
+    if strange := [part for part in parts if part not in PARTS]:
+        parser.error(f"{strange[0]}: is no part; use {', '.join(PARTS)}")
+    if not torch.cuda.is_available():
+        parser.error("torch finds no CUDA device here; run it on a machine that has one")
+    if "trained" in parts and (missing := missing_for_training()):
+        parser.error(f"trained: {missing}")
+    try:
+        ledger = Ledger(asked.folder, 60 * asked.minutes, origin(), lambda line: print(line, flush=True))
+        measure(ledger, parts)
+    except OtherOriginError as error:
+        parser.error(str(error))
+    print(f"{ledger.spent / 60:.1f} minutes in all calls; {ledger.verdict}")
+    return 3 if ledger.left else 0
 
 
 if __name__ == "__main__":
     os.environ.setdefault("PYTHONPATH", str(ROOT / "src"))
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

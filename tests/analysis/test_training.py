@@ -335,6 +335,12 @@ CASES = {
 }
 
 
+def test_points_that_were_asked_for_to_compare_with_are_no_critical_finding() -> None:
+    """They stood before what the comparison says."""
+    compared = said(*asked(STEADY, STEADY, [19.5] * 5))
+    assert "nothing_read" not in {finding.kind for finding in compared}
+
+
 @pytest.mark.parametrize("kind", CASES)
 def test_it_appears_when_it_should(kind: str) -> None:
     it_appears(kind, CASES[kind])

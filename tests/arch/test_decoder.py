@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from tests.arch.machines import named
 from tierscope.arch.decoder import DECODERS, Decoder, Split, held, share
 from tierscope.arch.decoder_config import load_decoder, parse_decoder
 from tierscope.arch.decoder_memory import DecoderWork, decoder_memory
-from tierscope.arch.decoder_needs import SaveWish, decoder_needs, flops_per_token, rank_bytes
+from tierscope.arch.decoder_needs import SaveWish, checkpoint_of, decoder_needs, flops_per_token, rank_bytes
 from tierscope.errors import UserError
 from tierscope.plan.shards import parameters_of, shards_of
 from tierscope.spec.load import load_study
@@ -85,6 +86,19 @@ def test_a_checkpoint_is_that_of_the_same_transformer_in_a_dlio_file(
     theirs = [sum(shard.nbytes for shard in shards_of(checkpoint, rank, ranks)) for rank in range(ranks)]
     assert list(rank_bytes(LLAMA, split, narrow=True)) == theirs
     assert sum(theirs) == pytest.approx(14 * LLAMA.parameters, rel=1e-3)  # norms are copied, and small tensors
+
+
+@pytest.mark.parametrize("row", json.loads((Path(__file__).parent / "dlio_shards.json").read_text())["rows"], ids=lambda row: f"{row['model']}-{row['tensor']}-{row['pipeline']}-{row['data']}-zero{row['zero']}")  # fmt: skip
+def test_every_rank_writes_what_dlio_itself_writes(row: dict[str, Any]) -> None:
+    """To the byte: what DLIO's own code gave for the same shape and split, weights and optimizer apart."""
+    split = Split(row["tensor"], row["pipeline"], row["data"], row["zero"])
+    checkpoint = checkpoint_of(DECODERS[row["model"]], split, narrow=True)
+    theirs = [sizes for count, *sizes in row["ranks"] for _ in range(count)]
+    assert len(theirs) == split.devices
+    for rank, sizes in enumerate(theirs):
+        shards = shards_of(checkpoint, rank, split.devices)
+        ours = [sum(shard.nbytes for shard in shards if shard.name == name) for name in ("weights", "optimizer")]
+        assert ours == sizes, rank
 
 
 def test_a_checkpoint_of_a_tied_network_has_all_its_parameters() -> None:

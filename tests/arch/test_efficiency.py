@@ -25,6 +25,13 @@ def test_a_hand_computed_case() -> None:
     assert found.seconds == (0, 0, 0, 0, 0, 2.0, 0, 0, 0, 1.0)
     assert found.ideal_seconds == pytest.approx(2.1)
     assert found.potential == pytest.approx(3 / 2.1)
+    assert found.ideal_by_bin == pytest.approx((0, 0, 0, 0, 0, 1.1, 0, 0, 0, 1.0))
+    assert found.unique_by_bin == (0, 0, 0, 0, 0, 1, 0, 0, 0, 1)
+
+
+def test_kernels_of_one_name_count_once_in_each_bin_they_are_in() -> None:
+    calls = [Kernel("a", 1.0, 0.55, 0, 0), Kernel("a", 1.0, 0.52, 0, 0), Kernel("a", 1.0, 0.95, 0, 0)]
+    assert histogram(calls, COUNTED).unique_by_bin == (0, 0, 0, 0, 0, 1, 0, 0, 0, 1)
 
 
 @given(kernels)

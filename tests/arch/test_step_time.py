@@ -2,6 +2,7 @@
 
 import math
 import random
+import re
 from dataclasses import replace
 from functools import cache
 from itertools import islice
@@ -9,7 +10,9 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from tests.arch.machines import named
 from tierscope.arch.device_file import DeviceFile, DeviceOrigin, WorkRow, dump_device
+from tierscope.arch.device_match import refuse_other_device
 from tierscope.arch.device_parse import parse_device
 from tierscope.arch.networks import NETWORKS, build_network
 from tierscope.arch.precision import PRECISIONS
@@ -98,6 +101,8 @@ def test_sizes_beyond_the_file_are_named_and_widen_the_interval() -> None:
     usual = predict_step(device(), build_network("alexnet"), 32, FP32)
     huge = predict_step(device(), build_network("alexnet"), 1 << 18, FP32)
     assert any("batch" in name for name in huge.outside)
+    measured = [row.sizes[0] for row in device().rows["conv2d", "fp32"]]
+    assert f"conv2d batch above {max(measured):,.0f}" in huge.outside, "where the file ends"
     assert not any("batch" in name for name in usual.outside)
     assert huge.interval[1] / huge.interval[0] > usual.interval[1] / usual.interval[0]
 
@@ -153,3 +158,35 @@ def test_what_networks_err_by_in_common_widens_the_interval_and_moves_nothing() 
     )
     assert doubtful.seconds == sure.seconds
     assert doubtful.interval[0] < sure.interval[0] < sure.interval[1] < doubtful.interval[1]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({}, None),
+        (
+            {"memory_bandwidth": 1.8e12},
+            "memory was measured at 1.64 TiB/s, but accelerators of h200-node have 4.37 TiB/s",
+        ),
+        ({"memory_bandwidth": 7e12}, "but accelerators of h200-node have"),
+        (
+            {"bf16": 2.6e14},
+            "16-bit products were measured at 260 TFLOP/s, but accelerators of h200-node have 989 TFLOP/s",
+        ),
+    ],
+)
+def test_a_file_of_another_device_with_as_much_memory_is_refused(changed: dict[str, float], said: str | None) -> None:
+    """An A100 and an H100 have 80 GB each."""
+    machine = named("h200-node")
+    there = replace(
+        device(),
+        origin=replace(device().origin, device="other", memory_bytes=machine.memory),
+        ceilings={**device().ceilings, **changed},
+    )
+    if said is None:
+        refuse_other_device("device.yaml", there, machine)
+        return
+    with pytest.raises(TierscopeError, match=re.escape(said)) as error:
+        refuse_other_device("device.yaml", there, machine)
+    assert str(error.value).startswith("--device-file device.yaml: is of other whose ")
+    assert "\n" not in str(error.value)

@@ -99,5 +99,17 @@ def test_steps_that_waited_for_storage_do_not_tell_whether_it_matters(asked: Ask
     """They would count the waiting as compute, and say that storage does not matter."""
     assert "no points with samples from memory" in asked.refused("--measured", trained(tmp_path, data="tiers"))
     assert asked("--measured", trained(tmp_path))["step"]["seconds"] == pytest.approx(0.5)
-    for changed in ({"interval": [20, 30]}, {"samples_per_second": 0}, {"interval": [-1, 20]}):
+    for changed in ({"interval": [20, 30]}, {"samples_per_second": 0}):
         assert "training.json" in asked.refused("--measured", trained(tmp_path, **changed))
+
+
+def test_few_uneven_repetitions_are_no_damage(asked: Asker, tmp_path: Path) -> None:
+    """Student's interval of two repetitions reaches below zero where one is a fifth faster."""
+    said = asked.refused("--measured", trained(tmp_path, interval=[-1.5, 17.5]))
+    assert "interval of samples/s, -1.5 to 17.5, reaches below zero" in said
+    assert said.endswith("with more --repetitions")
+    document = json.loads((tmp_path / "training.json").read_text())
+    waiting = {**document["points"][0], "data": "tiers"}
+    document["points"] = [waiting, {**waiting, "data": "memory", "interval": [7.5, 8.5]}]
+    (tmp_path / "training.json").write_text(json.dumps(document))
+    assert asked("--measured", str(tmp_path))["step"]["high"] == pytest.approx(4 / 7.5), "the others do not matter"

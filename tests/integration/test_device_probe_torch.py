@@ -7,6 +7,7 @@ from tierscope.arch.precision import PRECISIONS
 from tierscope.arch.work_draws import COUNTS, draws
 from tierscope.arch.work_kinds import KINDS
 from tierscope.errors import UserError
+from tierscope.spec.study import Study
 
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch", reason="torch is not installed: make test-torch installs it")
@@ -40,3 +41,34 @@ def test_a_batch_that_does_not_fit_is_refused_with_the_prediction() -> None:
     refuse_beyond(network, 8, PRECISIONS["fp32"], "sgd", False, 1 << 40)
     with pytest.raises(UserError, match=r"batch 4096 does not fit: .* at its peak \(predicted\)"):
         refuse_beyond(network, 4096, PRECISIONS["fp32"], "sgd", False, 16 << 30)
+
+
+def test_a_study_is_refused_by_the_memory_of_the_device_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever starts the study asks this of a rank before data are written."""
+    from types import SimpleNamespace  # noqa: PLC0415
+
+    from tierscope.spec.load import parse_study  # noqa: PLC0415
+    from tierscope.train.start import refuse_large_batch  # noqa: PLC0415
+
+    def study(device: str, batch: int) -> Study:
+        text = f"""
+study: s
+workload:
+  dataset: {{format: raw, num_files_train: 8192, record_length_bytes: 1 KiB}}
+  reader: {{batch_size: {batch}}}
+  model: {{network: resnet50, device: {device}}}
+system: {{nodes: 1, ranks_per_node: 1, tiers: {{gfs: {{path: /nowhere}}}}}}
+"""
+        return parse_study(text, "s.yaml")
+
+    refuse_large_batch(study("cpu", 4096), 0)
+    with pytest.raises(UserError, match="torch finds no CUDA device; set cpu or auto"):
+        refuse_large_batch(study("cuda", 8), 0)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(total_memory=16 << 30))
+    refuse_large_batch(study("auto", 8), 0)
+    with pytest.raises(
+        UserError, match=r"batch 4096 does not fit: .* at its peak \(predicted\), and the device has 16 GiB"
+    ):
+        refuse_large_batch(study("auto", 4096), 0)

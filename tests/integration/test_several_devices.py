@@ -51,7 +51,7 @@ def test_ranks_of_one_host_meet_on_its_loopback(joined: list[dict[str, Any]], mo
 
 
 def test_every_rank_of_a_node_has_a_device_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tierscope.train.work import pick_device  # noqa: PLC0415
+    from tierscope.train.devices import pick_device  # noqa: PLC0415
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)

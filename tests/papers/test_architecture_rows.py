@@ -21,7 +21,7 @@ from tierscope.papers import (
     architecture_waits,
 )
 from tierscope.papers.architecture_model import moved, operations
-from tierscope.papers.architecture_printed import PRINTED, PrintedNetwork, Rounded
+from tierscope.papers.architecture_printed import NAMES, PRINTED, TITLES, PrintedNetwork, Rounded
 from tierscope.papers.drawn_balance import BalancePoint, draw_balance
 from tierscope.papers.measured_h200 import FOLDER, MeasuredH200, measured_h200
 from tierscope.papers.measured_similarity import MissingMeasurement
@@ -30,6 +30,7 @@ from tierscope.papers.rows import rows_of
 from tierscope.papers.section import PaperSection
 from tierscope.papers.sections import FOLLOWS, STUDIES
 from tierscope.papers.verdict import Outcome
+from tierscope.units import about_seconds
 
 pytestmark = pytest.mark.whole
 
@@ -160,10 +161,10 @@ def test_a_measurement_without_a_network_is_missing(tmp_path: Path) -> None:
 
 def test_efficiencies_are_judged_by_the_time_in_their_bins(tmp_path: Path) -> None:
     folder = copied(tmp_path)
-    document = json.loads((folder / "kernels.json").read_text())
+    document = json.loads((folder / "counters.json").read_text())
     for row in document["rows"]:
-        row["bins_seconds"], row["ideal_seconds"] = [0.0] * 9 + [0.01], 0.0095
-    (folder / "kernels.json").write_text(json.dumps(document))
+        row["bins"] = [{"seconds": 0.0, "ideal_seconds": 0.0}] * 9 + [{"seconds": 0.01, "ideal_seconds": 0.0095}]
+    (folder / "counters.json").write_text(json.dumps(document))
     judged = outcomes(architecture_kernels.section(measured_h200(folder)))
     assert judged["A-F3-1"] == judged["A-F3-4"] == "holds"
     assert judged["A-F3-2"] == judged["A-F3-3"] == "does not hold"
@@ -184,6 +185,29 @@ def test_what_was_counted_over_the_model_decides(tmp_path: Path) -> None:
     assert judged["A-F2-2"] == judged["A-F2-3"] == "holds"
     shipped = outcomes(architecture_intensity.section(measured_h200()))
     assert shipped["A-F2-2"] == shipped["A-F2-3"] == "does not hold"
+
+
+def test_counts_of_the_h200_are_drawn_beside_the_model_and_by_bin() -> None:
+    """Figures 2 and 3: filled points of both devices, and in every bin what it would take at full efficiency."""
+    measured = measured_h200()
+    assert isinstance(measured, MeasuredH200)
+    (balance,) = architecture_intensity.section(measured).figures
+    for network in NAMES:
+        step = measured.counted(network)
+        said = f"{TITLES[network]}, counted on one H200: {step.flops_per_sample / step.bytes_per_sample:,.3g} FLOP/B"
+        assert said in balance.svg
+    assert "one H200" in balance.caption
+    (without,) = architecture_intensity.section(MISSING).figures
+    assert "H200" not in without.svg
+    for figure, network in zip(architecture_kernels.section(measured).figures, NAMES, strict=True):
+        bins = measured.counted(network).bins
+        assert figure.svg.count("at full efficiency") == 1 + sum(row.seconds > 0 for row in bins)
+        for number, row in enumerate(bins):
+            if row.seconds:
+                assert (
+                    f"{10 * number}–{10 * number + 10} % efficient: {about_seconds(row.ideal_seconds)} at full"
+                    in figure.svg
+                )
 
 
 def test_the_counters_count_a_product_of_known_size() -> None:

@@ -307,11 +307,21 @@ def test_ten_bars_and_the_ideal_time() -> None:
         f"measured: {about_seconds(found.total_seconds)}",
         f"ideal: {about_seconds(found.ideal_seconds)}",
         "0–10 % efficient: 4 ms, 80 %",
+        "0–10 % efficient: 200 µs at full efficiency",
         "90–100 % efficient: 1 ms, 20 %",
+        "90–100 % efficient: 950 µs at full efficiency",
     ]
+    assert "Below: kernels by name." in figure.caption
     assert COUNTED in figure.caption
     assert f"{found.potential:.1f} times as fast" in figure.caption
     ET.fromstring(standalone(figure))
+
+
+def test_bins_that_were_not_kept_are_not_drawn() -> None:
+    """Older tables have the times alone."""
+    figure = draw_efficiency(Histogram(COUNTED, (0.004, *[0.0] * 9), 0.001, 3), "lenet5")
+    assert tips(figure) == ["measured: 4 ms", "ideal: 1 ms", "0–10 % efficient: 4 ms, 100 %"]
+    assert "Below" not in figure.caption
 
 
 def test_no_time_is_no_histogram() -> None:

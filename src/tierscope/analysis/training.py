@@ -194,7 +194,10 @@ def about_training(training: Training | None) -> list[Finding]:
     if fewest < ENOUGH:
         findings.append(Finding("few_repetitions", {"repetitions": fewest, "enough": ENOUGH}))
     findings += _about_utilisation(points, compared=training.answer is not None)
-    unread = {point.about.data: sweep_text(point.sweep) for point in points if point.about.data != _TIERS}
+    compared = (
+        training.answer is not None
+    )  # then such points are there to be compared with, and nobody reads I/O from them
+    unread = {} if compared else {point.about.data: sweep_text(point.sweep) for point in points if point.about.data != _TIERS}  # fmt: skip
     for origin, why in ((_MEMORY, "all samples are in memory after the first epoch"), (_SYNTHETIC, "samples are generated on the device")):  # fmt: skip
         if origin in unread:
             findings.append(Finding("nothing_read", {"where": unread[origin], "why": why}))

@@ -1,9 +1,10 @@
 """The hardware-efficiency histogram (Ibrahim et al., PMBS 2021): how much of the run time is spent at which efficiency.
 
 A kernel's efficiency is the largest of its use of tensor cores, of the other cores and of the memory: it cannot be faster than the one that it
-uses most. Time × efficiency is what a perfect implementation of the same work would take; the rest is the potential.
+uses most. Time × efficiency is what a perfect implementation of the same work would take; the rest is the potential, of every bin and of all.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -30,12 +31,17 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """`seconds[i]`: spent in kernels of efficiency i/10 to (i+1)/10; `ideal_seconds`: of the same work at full efficiency."""
+    """`seconds[i]`: spent in kernels of efficiency i/10 to (i+1)/10; `ideal_seconds`: of the same work at full efficiency.
+
+    `ideal_by_bin`: of each bin; `unique_by_bin`: kernels by name, which may be in several bins. Empty: not kept.
+    """
 
     source: str
     seconds: tuple[float, ...]
     ideal_seconds: float
     kernels: int
+    ideal_by_bin: tuple[float, ...] = ()
+    unique_by_bin: tuple[int, ...] = ()
 
     @property
     def total_seconds(self) -> float:
@@ -47,13 +53,20 @@ class Histogram:
         return self.total_seconds / self.ideal_seconds if self.ideal_seconds else float("inf")
 
 
+def bin_of(kernel: Kernel) -> int:
+    return min(BINS - 1, int(kernel.efficiency * BINS))
+
+
 def histogram(kernels: Iterable[Kernel], source: str) -> Histogram:
-    seconds, ideal, count = [0.0] * BINS, 0.0, 0
+    seconds, ideal, count = [0.0] * BINS, [0.0] * BINS, 0
+    names: list[set[str]] = [set() for _ in range(BINS)]
     for kernel in kernels:
-        seconds[min(BINS - 1, int(kernel.efficiency * BINS))] += kernel.seconds
-        ideal += kernel.seconds * kernel.efficiency
+        place = bin_of(kernel)
+        seconds[place] += kernel.seconds
+        ideal[place] += kernel.seconds * kernel.efficiency
+        names[place].add(kernel.name)
         count += 1
-    return Histogram(source, tuple(seconds), ideal, count)
+    return Histogram(source, tuple(seconds), math.fsum(ideal), count, tuple(ideal), tuple(map(len, names)))
 
 
 def slowest(kernels: Sequence[Kernel], count: int = 10) -> list[Kernel]:

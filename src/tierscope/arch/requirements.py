@@ -103,7 +103,7 @@ def requirements(
     sample_bytes = network.input_elements * data.element_bytes
     load = SampleLoad(limit, network.parameters, sample_bytes, data.file_bytes, batch)
     roofline = batch * roofline_seconds(costs, machine.device, precision)
-    step = known_step or from_roofline(roofline)
+    step = known_step or from_roofline(roofline, len(network.layers))
     state = network.parameters * PARAMETER_BYTES * (1 + OPTIMIZER_STATES[wish.optimizer])
     job = ScaledTraining(load, data.samples, step.seconds, state, wish.servers, wish.weak, wish.compression)
     at_peak = machine.accelerators / sum(

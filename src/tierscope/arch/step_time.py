@@ -7,7 +7,7 @@ A host is not equally fast from one minute to the next; that is in it too, as a 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,7 +34,7 @@ _OUTSIDE_DOUBT = math.log(1.25)  # more of it for every octave outside, in logar
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
-    """`interval`: 95 %; `device_seconds`: if the host were no limit, `host_seconds`: if the device were none. `outside`: sizes beyond what was measured."""
+    """`interval`: 95 %; `device_seconds`: if the host were no limit, `host_seconds`: if the device were none. `outside`: sizes beyond what was measured, and where that ends."""
 
     seconds: float
     interval: tuple[float, float]
@@ -127,11 +127,20 @@ def _piece_seconds(device: DeviceFile, pieces: Sequence[Piece], precision: str) 
         noise = np.linalg.cholesky(covariance + _jitter(covariance)) @ rng.standard_normal((len(numbers), _DRAWS))
         means[numbers] = guesses * np.exp(mean + np.diag(covariance) / 2)  # of a lognormal: sums are of means
         drawn[numbers] = guesses[:, None] * np.exp(mean[:, None] + noise)
-        for row in beyond:
-            for name, octaves in zip(KINDS[kind].feature_names, row, strict=True):
-                if octaves > _BEYOND:
-                    outside[f"{kind} {name}"] = None
+        for name, measured, wanted in zip(KINDS[kind].feature_names, points.T, asked.T, strict=True):
+            outside |= dict.fromkeys(_ends(f"{kind} {name}", measured, wanted))
     return means, drawn, tuple(outside)
+
+
+def _ends(name: str, measured: Array, asked: Array) -> Iterator[str]:
+    """Where the device file ends, of a size that is asked beyond that."""
+    low, high = float(measured.min()), float(measured.max())
+    for goes_beyond, word, end in (
+        (asked.max() > high + _BEYOND, "above", high),
+        (asked.min() < low - _BEYOND, "below", low),
+    ):
+        if goes_beyond:
+            yield name if " odd " in name else f"{name} {word} {2**end:,.0f}"
 
 
 def _jitter(covariance: Array) -> Array:

@@ -3,6 +3,7 @@
 import os
 import platform
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +63,15 @@ class OverheadTask:
     loader: str
 
 
-Task = WhoTask | ClaimTask | SurveyTask | StageTask | OverheadTask | RunTask
+@dataclass(frozen=True, slots=True)
+class FitTask:
+    """Refuse a batch that does not fit the device, before data are written (the first rank of each node looks). `refuse`: knows devices."""
+
+    study: Study
+    refuse: Callable[[Study, int], None]
+
+
+Task = WhoTask | FitTask | ClaimTask | SurveyTask | StageTask | OverheadTask | RunTask
 
 
 def measures(task: object) -> bool:
@@ -79,9 +88,8 @@ def perform(task: Task, group: Group) -> Any:
     match task:
         case WhoTask():
             return _who(group)
-        case ClaimTask():
-            Stager(task.study, task.out, place_of(task.study, group.rank)).claim()
-            return None
+        case FitTask() | ClaimTask():
+            return _prepare(task, group)
         case SurveyTask():
             return _survey(task, group)
         case StageTask():
@@ -99,6 +107,13 @@ def _who(group: Group) -> Who:
     host = socket.gethostname()
     node = os.environ.get("SLURMD_NODENAME") or platform.node()
     return Who(group.rank, os.getpid(), host, boot_id(), node, frozenset(os.sched_getaffinity(0)))
+
+
+def _prepare(task: FitTask | ClaimTask, group: Group) -> None:
+    if isinstance(task, ClaimTask):
+        Stager(task.study, task.out, place_of(task.study, group.rank)).claim()
+    elif group.rank % task.study.system.ranks_per_node == 0:
+        task.refuse(task.study, 0)
 
 
 def _survey(task: SurveyTask, group: Group) -> list[Missing]:

@@ -32,7 +32,7 @@ from tierscope.jsonable import JsonObject
 from tierscope.spec import known, option_values
 from tierscope.spec.load import load_study
 from tierscope.spec.study import FRAMEWORKS, System
-from tierscope.units import about_bytes, closest, parse_bandwidth, parse_fraction, parse_seconds
+from tierscope.units import closest, parse_bandwidth, parse_fraction, parse_seconds
 
 if TYPE_CHECKING:
     from tierscope.arch.device_file import DeviceFile
@@ -43,7 +43,6 @@ _FILES = (".yaml", ".yml", ".json")
 _FAMILIES = ("gpt2", "gpt-2", "llama")
 _MOST_DEVICES = 1 << 16
 _TRACED_BYTES = 4  # of an element: float32
-_SAME = 1.25  # times as much memory is still the same accelerator, counted otherwise
 _FREE = ("synthetic", "memory")  # where samples come from that cost no storage; the best first
 
 
@@ -175,7 +174,7 @@ _Rate = Annotated[float, msgspec.Meta(gt=1e-6, lt=1e12)]  # samples per second
 class _TrainedPoint(msgspec.Struct):
     data: str
     samples_per_second: _Rate
-    interval: tuple[_Rate, _Rate] | None = None
+    interval: tuple[float, float] | None = None  # Student's: of few or uneven repetitions it reaches below zero
     precision: str = "fp32"
     device: str = ""
     loader: str | None = None
@@ -199,22 +198,13 @@ def known_step(wanted: RequireOptions, network: Network, machine: Machine, wish:
     if wanted.step_seconds is not None:
         return given(wanted.step_seconds)
     if wanted.device_file is not None:
-        from tierscope.arch.device_parse import load_device  # noqa: PLC0415  (NumPy)
+        from tierscope.arch.device_match import refuse_other_device  # noqa: PLC0415  (NumPy)
+        from tierscope.arch.device_parse import load_device  # noqa: PLC0415
 
         device = load_device(wanted.device_file)
-        _refuse_other_device(wanted.device_file, device, machine)
+        refuse_other_device(wanted.device_file, device, machine)
         return predicted(device, network, wish)
     return None if wanted.measured is None else _measured(wanted.measured, network, wish)
-
-
-def _refuse_other_device(path: str, device: "DeviceFile", machine: Machine) -> None:
-    """A system does not name its accelerator; its memory tells one from another."""
-    there = device.origin.memory_bytes
-    if not 1 / _SAME <= there / machine.memory <= _SAME:
-        raise UserError(
-            f"--device-file {path}: is of {device.origin.device} with {about_bytes(there)}, but accelerators of {machine.name} have {about_bytes(machine.memory)}; "
-            "use the device file of that accelerator, or a --system that has this one"
-        )
 
 
 def predicted(device: "DeviceFile", network: Network, wish: Wish) -> StepSeconds:
@@ -253,13 +243,18 @@ def _measured(out: str, network: Network, wish: Wish) -> StepSeconds:
             "run 'tierscope train --storage-matters'"
         )
     best = points[0]
+    _refuse_cpu(out, best.device)
     _refuse_other(out, trained.network, batch, best.precision, network, wish)
     least, most = best.interval or (best.samples_per_second,) * 2
+    if least <= 0 < best.samples_per_second <= most:
+        raise UserError(
+            f"--measured {out}: the 95 % interval of samples/s, {least:,.4g} to {most:,.4g}, reaches below zero, so it does not tell how long a step takes; "
+            "run 'tierscope train' with more --repetitions"
+        )
     if not least <= best.samples_per_second <= most:
         raise UserError(
             f"--measured {out}: training.json says {best.samples_per_second:g} samples/s and an interval of {least:g} to {most:g}; run 'tierscope train' again"
         )
-    _refuse_cpu(out, best.device)
     low, high = batch * ranks / most, batch * ranks / least
     devices = "one" if ranks == 1 else f"{ranks} ×"
     about = f"measured on {devices} {best.device!r} with samples from {best.data}, in {out}"

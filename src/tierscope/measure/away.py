@@ -1,7 +1,7 @@
 """Runs on a machine without a table library (an accelerator's, where nothing can be installed): NumPy and torch are enough.
 
-One rank in this process, no resume, no tables: each run is one file in a folder, which `tierscope train --take FOLDER` makes a
-result of where Polars is. What would need more than one rank, emulated tiers or recorded operations is refused.
+One rank in this process, no tables: each run is one file in a folder, which `tierscope train --take FOLDER` makes a
+result of where Polars is. Runs that are there are kept, so rerunning the same command resumes. What would need more than one rank, emulated tiers or recorded operations is refused.
 """
 
 import json
@@ -23,39 +23,57 @@ from tierscope.measure.trained import check_training
 from tierscope.output import handover
 from tierscope.output.disk_errors import explained, plain
 from tierscope.output.durable import write_file
+from tierscope.plain_files import read_plain
 from tierscope.recording.recorders import BUILTIN
 from tierscope.spec import dump, sweep
 from tierscope.spec.study import FRAMEWORKS, Point, Study
 from tierscope.trace.provenance import provenance
 from tierscope.trace.rank_trace import RankTrace
-from tierscope.train.start import start_training
+from tierscope.train.start import refuse_large_batch, start_training
 
 STUDY = "study.yaml"
+_MOST_BYTES = 1 << 20  # of a study
 NAME = "{point:04d}-r{repetition}.npz"
 
 
-def run_away(study: Study, folder: str, data: str, say: Callable[[str], None]) -> None:
-    """All points and repetitions into the folder; `data`: where tiers with {out} in their paths lie."""
+def run_away(
+    study: Study, folder: str, data: str, say: Callable[[str], None], has_time: Callable[[], bool] = lambda: True
+) -> bool:
+    """Points and repetitions that are not in the folder yet; whether all are now. `data`: where tiers with {out} in their paths lie; `has_time`: for one more run."""
     points = list(sweep.points(study))
     _check(study, points, data)
-    if os.path.lexists(os.path.join(folder, STUDY)):
-        raise UserError(f"{folder}: already contains runs; choose an empty directory")
-    with explained(folder, plain("choose another directory")):
-        os.makedirs(folder, exist_ok=True)
-        write_file(os.path.join(folder, STUDY), dump.to_yaml(study).encode())
+    for point in points:
+        refuse_large_batch(point.study, 0)
+    _claim(study, folder)
     staged: set[Any] = set()
     for repetition in range(1, study.repetitions + 1):
         for point in points:
+            path = os.path.join(folder, NAME.format(point=point.index, repetition=repetition))
+            if os.path.lexists(path):
+                continue
+            if not has_time():
+                return False
             _stage(point.study, data, staged)
             started = time.monotonic()
             run = ResolvedRun.of(point.study)
             task = RunTask(run.study, run.loader, data, None, "real", None, repetition=repetition, train=start_training)
             ranks = [until_undisturbed(f"point {point.index}, repetition {repetition}", partial(_run_rank, task), say)]
-            about = _about(point, repetition, data, run)
-            handover.save(os.path.join(folder, NAME.format(point=point.index, repetition=repetition)), about, ranks)
+            handover.save(path, _about(point, repetition, data, run), ranks)
             say(
                 f"point {point.index} {json.dumps(dict(point.sweep))} repetition {repetition}: {time.monotonic() - started:.1f} s"
             )
+    return True
+
+
+def _claim(study: Study, folder: str) -> None:
+    """A folder that is new, or has runs of the same study."""
+    path, text = os.path.join(folder, STUDY), dump.to_yaml(study).encode()
+    with explained(folder, plain("choose another directory")):
+        os.makedirs(folder, exist_ok=True)
+        if not os.path.lexists(path):
+            write_file(path, text)
+        elif read_plain(path, _MOST_BYTES) != text:
+            raise UserError(f"{folder}: contains runs of another study; choose another directory")
 
 
 def _run_rank(task: RunTask) -> RankTrace:

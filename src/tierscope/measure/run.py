@@ -1,8 +1,11 @@
 """Run a study: stage its data, then every point of its sweep that is not finished yet, one durable trace each."""
 
 import random
+from collections.abc import Iterable
 from contextlib import ExitStack
+from dataclasses import replace
 
+from tierscope.bench.tasks import FitTask
 from tierscope.loaders.choose import choose_loader, fills_as_it_reads
 from tierscope.measure.checkpoints import check_checkpoints
 from tierscope.measure.collective import COLLECTIVE_NOTE, check_collective
@@ -23,6 +26,7 @@ from tierscope.spec import sweep
 from tierscope.spec.emulation import has_rate, python_only
 from tierscope.spec.study import Point, Study
 from tierscope.trace.trace import RunKey
+from tierscope.train.start import refuse_large_batch
 from tierscope.units import counted
 from tierscope.watch import Watch
 
@@ -77,6 +81,7 @@ def run_study(
         if tracker is not None:
             tracker.plan(total, [size_of(points[key.point]) for key in todo])
         with ExitStack() as leases:
+            refuse_large_batches(left, crews)
             staging = StudyStaging(points, out, crews, watch, leases)
             staging.stage_for(left)
             runner = Runner(out, crews, watch, ops, profiling, tracker)
@@ -95,6 +100,17 @@ def _todo(study: Study, points: list[Point], store: RunStore) -> list[RunKey]:
         random.Random(f"{study.seed}/{repetition}").shuffle(keys)
         order += keys
     return [key for key in order if key not in finished]
+
+
+def refuse_large_batches(studies: Iterable[Study], crews: Crews) -> None:
+    """Those whose steps would not fit the ranks' devices, and devices that are not there: before hours of writing data."""
+    distinct: dict[object, Study] = {}
+    for study in studies:
+        model = replace(study.workload.model, data="tiers")
+        distinct.setdefault((model, study.workload.reader.batch_size, study.system.ranks_per_node), study)
+    for study in distinct.values():
+        if study.workload.model.network is not None and study.workload.model.device != "cpu":
+            crews.of(study)[0].call(FitTask(study, refuse_large_batch), lambda _: None)
 
 
 def _samples(study: Study) -> int:

@@ -39,7 +39,7 @@ def make(short: bool) -> Section:
 def section(measured: MeasuredH200 | MissingMeasurement) -> Section:
     known = None if isinstance(measured, MissingMeasurement) else measured
     verdicts = (*_table_rows(known), *_recomputed(), *_derived(), *_figure_rows(known), *_conclusions(known))
-    return Section(verdicts, (_figure(),), (_table(known),))
+    return Section(verdicts, (_figure(known),), (_table(known),))
 
 
 def _texts(values: Mapping[str, float], form: str) -> str:
@@ -192,7 +192,7 @@ def _counted_texts(measured: MeasuredH200 | None, name: str) -> dict[str, str]:
 # Figure 2
 
 
-def _figure() -> PaperFigure:
+def _figure(measured: MeasuredH200 | None) -> PaperFigure:
     points = []
     for number, name in enumerate(NAMES):
         costs, css = layer_costs(network_of(name), AMP), LOOKS[number]
@@ -205,17 +205,24 @@ def _figure() -> PaperFigure:
             BalancePoint(TITLES[name], "both", moved(name), operations(name), css, 0, True),
             BalancePoint(TITLES[name], "counted on a V100", *printed, css, 0, False),
         ]
+        if measured is not None:
+            step = measured.counted(name)
+            points.append(BalancePoint(TITLES[name], "counted on one H200", step.bytes_per_sample, step.flops_per_sample, css, 3, False))  # fmt: skip
     device = cori().device
     balances = {
         "tensor-core balance": device.peak(AMP) / device.memory_bandwidth,
         "32-bit balance": device.fp32 / device.memory_bandwidth,
     }
     caption = (
-        "Operations and HBM bytes of a sample, 16-bit: modelled forward, backward and together (hollow), and what the study counted on a V100 (filled; 2^30 operations and bytes as it prints them). "
-        f"Lines: balance of a V100, {balances['tensor-core balance']:.0f} and {balances['32-bit balance']:.1f} operations for each byte."
+        "Operations and HBM bytes of a sample, 16-bit: modelled forward, backward and together (hollow), and what the study counted on a V100 (filled; 2^30 operations and bytes as it prints them)"
+        f"{_on_the_h200(measured)}. Lines: balance of a V100, {balances['tensor-core balance']:.0f} and {balances['32-bit balance']:.1f} operations for each byte."
     )
     drawing = draw_balance("architecture-f2", "Operations and HBM bytes of a sample", caption, points, balances)
     return PaperFigure("A-F2", "f2-balance", drawing, "modelled", caption)
+
+
+def _on_the_h200(measured: MeasuredH200 | None) -> str:
+    return "" if measured is None else f"; filled diamonds: {_counted_where(measured)}, whose larger L2 saves bytes"
 
 
 def _figure_rows(measured: MeasuredH200 | None) -> list[Verdict]:

@@ -1,8 +1,13 @@
-"""The hardware-efficiency histogram (A-F3): run time by how much of the device a kernel uses, by hardware counters on one H200."""
+"""The hardware-efficiency histogram (A-F3): run time by how much of the device a kernel uses, by hardware counters on one H200.
+
+16-bit steps are those of counters.json, which has what each bin would take at full efficiency; 32-bit ones were all counted in kernels.json only.
+"""
+
+from collections.abc import Mapping
 
 from tierscope.papers.architecture_model import absent, beside, judge
 from tierscope.papers.architecture_printed import NAMES, TITLES, by_network
-from tierscope.papers.measured_h200 import MeasuredH200, MeasuredKernels, measured_h200
+from tierscope.papers.measured_h200 import CountedStep, MeasuredH200, MeasuredKernels, measured_h200
 from tierscope.papers.measured_similarity import MissingMeasurement
 from tierscope.papers.section import PaperFigure, PaperTable, Section
 from tierscope.papers.verdict import Verdict
@@ -11,6 +16,7 @@ from tierscope.report.drawn.efficiency import draw_efficiency
 ROWS = ("A-F3", "A-F3-1", "A-F3-2", "A-F3-3", "A-F3-4", "A-F3-5")
 LEAST = 0.4  # utilisation that the study finds in all three
 _MOST_IN_ONE = 1 / 3  # of the time in one bin is still spread over them
+HistogramRow = CountedStep | MeasuredKernels
 _WHERE = "one H200, 16-bit (AMP), batch"
 
 
@@ -22,32 +28,29 @@ def make(short: bool) -> Section:
 def section(measured: MeasuredH200 | MissingMeasurement) -> Section:
     if isinstance(measured, MissingMeasurement):
         return Section(tuple(absent(row, measured.reason) for row in ROWS))
-    counted = {name: measured.kernels(name) for name in NAMES}
-    narrow = {name: row for name, row in counted.items() if row is not None}
-    if len(narrow) < len(NAMES):
-        return Section(tuple(absent(row, "validation/h200/kernels.json has no hardware counters of all three networks") for row in ROWS))  # fmt: skip
+    narrow = {name: measured.counted(name) for name in NAMES}
     wide = {name: row for name in NAMES if (row := measured.kernels(name, "fp32")) is not None}
-    made = measured.kernels_file.origin.day
+    made = measured.counters_file.origin.day
     figures = tuple(_figure(row) for row in narrow.values())
     verdicts = (*_verdicts(narrow, wide, made), _by_name(measured))
     return Section(verdicts, figures, (_table({"16-bit": narrow, "32-bit": wide}),))
 
 
-def share_above(row: MeasuredKernels, efficiency: float) -> float:
+def share_above(row: HistogramRow, efficiency: float) -> float:
     """Of the time, in kernels of at least that efficiency: a whole tenth."""
     seconds = row.histogram.seconds
     return sum(seconds[round(10 * efficiency) :]) / sum(seconds)
 
 
-def utilisation(row: MeasuredKernels) -> float:
+def utilisation(row: HistogramRow) -> float:
     return row.histogram.ideal_seconds / row.histogram.total_seconds
 
 
-def _where(row: MeasuredKernels) -> str:
+def _where(row: HistogramRow) -> str:
     return f"{_WHERE} {row.batch}"
 
 
-def _verdicts(narrow: dict[str, MeasuredKernels], wide: dict[str, MeasuredKernels], made: str) -> list[Verdict]:
+def _verdicts(narrow: dict[str, CountedStep], wide: dict[str, MeasuredKernels], made: str) -> list[Verdict]:
     cosmo, deepcam, resnet = (narrow[name] for name in NAMES)
     above, below = share_above(cosmo, 0.4), 1 - share_above(deepcam, 0.5)
     in_32 = f"; in 32 bits {share_above(wide['cosmoflow'], 0.4):.0%}" if "cosmoflow" in wide else ""
@@ -56,7 +59,7 @@ def _verdicts(narrow: dict[str, MeasuredKernels], wide: dict[str, MeasuredKernel
     used_shares = {name: utilisation(row) for name, row in narrow.items()}
     wide_shares = {name: f"{utilisation(row):.0%}" for name, row in wide.items()}
     return [
-        beside("A-F3", f"{len(narrow)} histograms by hardware counters", "measured", "the study's bars are a V100's and not published; time × efficiency is drawn as a sum, not by bin", made),
+        beside("A-F3", f"{len(narrow)} histograms by hardware counters", "measured", "the study's bars are a V100's and not published; kernels by name were counted for a whole step, not by bin", made),
         judge("A-F3-1", f"{above:.0%} of the time above 40 %{in_32}", above > 0.5, "measured", f"{_where(cosmo)}; perhaps because convolutions of few channels leave its faster tensor cores idle", made),
         judge("A-F3-2", f"{below:.0%} of the time below 50 %", below > 0.5, "measured", _where(deepcam), made),
         judge("A-F3-3", f"{used} of 10 bins have time, the fullest {largest:.0%}", used >= 8 and largest <= _MOST_IN_ONE, "measured", f"{_where(resnet)}; spread: at least 8 bins, none with more than a third", made),
@@ -71,14 +74,14 @@ def _by_name(measured: MeasuredH200) -> Verdict:
     return beside("A-F3-5", ours, "measured", why, measured.counters_file.origin.day)
 
 
-def _figure(row: MeasuredKernels) -> PaperFigure:
+def _figure(row: CountedStep) -> PaperFigure:
     title = TITLES[row.network]
     drawn = draw_efficiency(row.histogram, f"{title}, batch {row.batch}, 16-bit (AMP), one H200")
     assert drawn.svg is not None
     return PaperFigure("A-F3", f"f3-efficiency-{row.network}", drawn.svg, "measured", drawn.caption)
 
 
-def _table(precisions: dict[str, dict[str, MeasuredKernels]]) -> PaperTable:
+def _table(precisions: Mapping[str, Mapping[str, HistogramRow]]) -> PaperTable:
     columns = ("network", "precision", "batch", "kernel calls", "utilisation, %", *(f"{10 * place} %" for place in range(10)))  # fmt: skip
     lines: list[tuple[str | float | int, ...]] = []
     for precision, rows in precisions.items():

@@ -1,6 +1,6 @@
 """validation/h200: steps, kernels, counters and training of the networks on one NVIDIA H200, as types; read as hostile, like any document.
 
-Made by `python validation/measure_h200.py` and `measure_counters.py`. It lies beside the package, in a clone; an installed Tierscope is without it.
+Made by `python validation/measure_h200.py`. It lies beside the package, in a clone; an installed Tierscope is without it.
 """
 
 import statistics
@@ -18,7 +18,6 @@ from tierscope.papers.measured_similarity import MissingMeasurement
 
 FOLDER = Path(__file__).resolve().parents[3] / "validation" / "h200"
 _FIX = "make it again with 'python validation/measure_h200.py'"
-_FIX_COUNTERS = "make it again with 'python validation/measure_counters.py'"
 BATCHES = {
     "cosmoflow": (1, 4, 8),
     "deepcam": (1, 2, 4),
@@ -83,8 +82,16 @@ class KernelsFile(Struct, frozen=True):
     rows: tuple[MeasuredKernels, ...]
 
 
+class CountedBin(Struct, frozen=True):
+    """`unique_kernels`: by name; None: not kept."""
+
+    seconds: Seconds
+    ideal_seconds: Seconds
+    unique_kernels: Annotated[int, Meta(ge=0, le=10**9)] | None = None
+
+
 class CountedStep(Struct, frozen=True):
-    """One step by hardware counters, its kernels added up. `tensor_flops`: by what the tensor cores multiply."""
+    """One step by hardware counters, its kernels added up and by efficiency. `tensor_flops`: by what the tensor cores multiply."""
 
     network: str
     batch: Count
@@ -96,6 +103,15 @@ class CountedStep(Struct, frozen=True):
     fp32_flops: Annotated[float, Meta(ge=0, le=1e18)]
     fp16_flops: Annotated[float, Meta(ge=0, le=1e18)]
     tensor_flops: dict[str, Annotated[float, Meta(ge=0, le=1e18)]]
+    bins: Annotated[tuple[CountedBin, ...], Meta(min_length=BINS, max_length=BINS)]
+
+    @property
+    def histogram(self) -> Histogram:
+        """With what each bin would take at full efficiency, and its kernels by name where they were kept."""
+        ideal = tuple(row.ideal_seconds for row in self.bins)
+        names = tuple(row.unique_kernels for row in self.bins if row.unique_kernels is not None)
+        seconds = tuple(row.seconds for row in self.bins)
+        return Histogram(COUNTERS, seconds, sum(ideal), self.kernels, ideal, names if len(names) == BINS else ())
 
     @property
     def flops_per_sample(self) -> float:
@@ -173,7 +189,7 @@ def measured_h200(folder: Path = FOLDER) -> MeasuredH200 | MissingMeasurement:
             read_typed(folder / "steps.json", DocumentKind(StepsFile, _FIX)),
             read_typed(folder / "kernels.json", DocumentKind(KernelsFile, _FIX)),
             read_typed(folder / "training.json", DocumentKind(TrainingFile, _FIX)),
-            read_typed(folder / "counters.json", DocumentKind(CountersFile, _FIX_COUNTERS)),
+            read_typed(folder / "counters.json", DocumentKind(CountersFile, _FIX)),
             folder,
         )
     except FileNotFoundError:

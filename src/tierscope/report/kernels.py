@@ -29,6 +29,12 @@ class EfficiencyView:
             Column(time.name, [time.text(seconds) for seconds in histogram.seconds], "bold"),
             Column("share", [Text(f"{seconds / total:.1%}" if total else "–") for seconds in histogram.seconds]),
             Column(
+                f"ideal {time.name}",
+                [time.text(ideal) if ideal else Text("–") for ideal in histogram.ideal_by_bin],
+                drop=3,
+            ),
+            Column("kernels by name", [Text(str(count or "–")) for count in histogram.unique_by_bin], drop=2),
+            Column(
                 "",
                 [Text(("█" * round(_WIDTH * seconds / most)).ljust(_WIDTH)) for seconds in histogram.seconds],
                 drop=1,

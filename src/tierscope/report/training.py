@@ -19,6 +19,7 @@ from tierscope.units import about_bytes, about_seconds
 
 SHOWN = 5e-4  # a phase that is less of every epoch has no column
 _DROP = {"other": 1, "sync": 6, "optimizer": 6, "copy": 7, "checkpoint": 8, "forward": 10, "backward": 10}  # see Column
+_HARNESS = "the harness with storage that costs nothing (decoding, copying to the device)"
 _BESIDE = {"read": "reading", "preprocess": "preprocessing", "exchange": "all-reduce"}
 
 
@@ -113,7 +114,7 @@ def _devices_sentence(points: Sequence[TrainingPoint]) -> str:
 def stall_sentences(training: Training) -> Iterator[str]:
     for stall in training.stalls:
         where = f" at {sweep_text(stall.sweep)}" if stall.sweep else ""
-        apart = "the loader apart from storage" if is_framework(stall.loader) else "decoding and copying to the device"
+        apart = "the loader apart from storage" if is_framework(stall.loader) else _HARNESS
         parts = [
             f"{what} {share_text(difference, stall.seconds)}"
             for what, difference in (("storage", stall.storage), (apart, stall.input))

@@ -3,10 +3,23 @@
 import torch
 
 from tierscope.arch.network import Network
-from tierscope.arch.precision import Precision
+from tierscope.arch.networks import build_network
+from tierscope.arch.precision import PRECISIONS, Precision
 from tierscope.arch.step_memory import CUDNN, step_memory
 from tierscope.errors import UserError
+from tierscope.spec.study import Study
+from tierscope.train.devices import pick_device
 from tierscope.units import about_bytes
+
+
+def refuse_batch_of(study: Study, number: int) -> None:
+    """Also that the device is not there."""
+    model = study.workload.model
+    assert model.network is not None
+    shape = None if model.input is None else tuple(map(int, model.input.split("x")))
+    device = pick_device(model.device, number)
+    batch, precision = study.workload.reader.batch_size, PRECISIONS[model.arithmetic]
+    refuse_too_large(build_network(model.network, shape), batch, precision, model.solver, model.recompute, device)
 
 
 def refuse_too_large(

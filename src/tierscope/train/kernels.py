@@ -34,7 +34,7 @@ def measure_efficiency(
 ) -> Efficiency:
     network = build_network(name, shape)
     try:
-        from tierscope.train.work import device_name, pick_device  # noqa: PLC0415  (imports torch)
+        from tierscope.train.devices import device_name, pick_device  # noqa: PLC0415  (imports torch)
     except ModuleNotFoundError as error:
         raise UserError(
             f"'tierscope kernels' needs {error.name}, which is not installed; pip install 'tierscope[torch]'"
@@ -76,7 +76,13 @@ def to_json(efficiency: Efficiency) -> JsonObject:
         "ceilings": efficiency.ceilings,
         "kernels": shares.kernels,
         "bins": [
-            {"from": number / BINS, "to": (number + 1) / BINS, "seconds": seconds}
+            {
+                "from": number / BINS,
+                "to": (number + 1) / BINS,
+                "seconds": seconds,
+                "ideal_seconds": shares.ideal_by_bin[number],
+                "unique_kernels": shares.unique_by_bin[number],
+            }
             for number, seconds in enumerate(shares.seconds)
         ],
         "total_seconds": shares.total_seconds,

@@ -1,5 +1,6 @@
 """Where a rank's training begins. A director names this function in a rank's task; torch is imported by the rank that calls it only."""
 
+import importlib
 from typing import Any
 
 from tierscope.spec.study import Study
@@ -9,3 +10,9 @@ from tierscope.train import TRAININGS
 def start_training(study: Study, place: Any) -> Any:
     """The training of one rank (a `TrainingSession`). `place` says which of how many ranks it is."""
     return TRAININGS.load("torch")(study, place)
+
+
+def refuse_large_batch(study: Study, number: int) -> None:
+    """One whose step does not fit the device of that number. A CPU takes any, as long as it has memory."""
+    if study.workload.model.device != "cpu":
+        importlib.import_module("tierscope.train.fits").refuse_batch_of(study, number)

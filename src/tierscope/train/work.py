@@ -23,12 +23,12 @@ from tierscope.plan.file_format import make_format
 from tierscope.spec.study import Study
 from tierscope.trace.rank_trace import Phases, TrainingLog
 from tierscope.train.clock import StepClock, wait
+from tierscope.train.devices import device_name, pick_device
 from tierscope.train.exchange import Exchange
 from tierscope.train.fits import refuse_too_large
 from tierscope.train.model import NetworkModule
 from tierscope.train.pinned import PinnedCopies, pin
 from tierscope.train.samples import HostSamples, StoredSamples
-from tierscope.units import counted
 
 _RATE = 1e-3
 _MOMENTUM = 0.9
@@ -143,24 +143,6 @@ class TorchWork:
         targets = make_targets(self.network, samples, self._device)
         with torch.autocast(self._device.type, torch.bfloat16, enabled=self._precision.copies_weights):
             return loss_of(self.network, self._module(inputs), targets)
-
-
-def pick_device(wanted: str, number: int, key: str = "workload.model.device =") -> torch.device:
-    """Refuses what is not there. `key`: by which it was asked for."""
-    devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if wanted == "cuda" and not devices:
-        raise UserError(f"{key} cuda, but torch finds no CUDA device; set cpu or auto")
-    if devices and wanted != "cpu":
-        if number >= devices:
-            raise UserError(
-                f"system.ranks_per_node asks for {counted(number + 1, 'device')} on a node, but torch finds {devices}; set ranks_per_node = {devices}"
-            )
-        return torch.device("cuda", number)
-    return torch.device("cpu")
-
-
-def device_name(device: torch.device) -> str:
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
 
 
 def join(place: Any, device: torch.device) -> None:

@@ -17,9 +17,11 @@ def draw_efficiency(histogram: Histogram, where: str) -> Figure:
     if not total:
         return Figure(NAME, title, "", None, "no kernel took any time")
     times = f"{histogram.potential:.1f} times as fast" if ideal else "infinitely faster"
+    by_bin = ", in each bin on the left" if histogram.ideal_by_bin else ""
+    by_name = " Below: kernels by name." if histogram.unique_by_bin else ""
     caption = (
         f"{brief(where, 120)}, one step: time of {counted(histogram.kernels, 'kernel')} by efficiency, the highest of tensor-core, other-core and memory utilisation, by "
-        f"{histogram.source}. Above: the total, and the same work at full efficiency: a perfect implementation would be {times}."
+        f"{histogram.source}. Above: the total, and the same work at full efficiency{by_bin}: a perfect implementation would be {times}.{by_name}"
     )
     canvas = Canvas(NAME, title, caption)
     seconds = SecondsAxis(1.12 * max(histogram.seconds))
@@ -28,16 +30,26 @@ def draw_efficiency(histogram: Histogram, where: str) -> Figure:
     _draw_head(canvas, frame, total, ideal)
     scale = seconds.draw(canvas, frame, "time of a step")
     along = Scale(0.0, BINS, frame.left, frame.right)
-    width = 0.84 * (along(1) - along(0))
-    for number, taken in enumerate(histogram.seconds):
-        if not taken:
-            continue
-        place, top, share = along(number + 0.5), scale(taken), f"{100 * taken / total:.0f} %"
-        tip = f"{10 * number}–{10 * number + 10} % efficient: {about_seconds(taken)}, {share}"
-        canvas.rect(place - width / 2, top, width, frame.bottom - top, "bar tier0", tip)
-        canvas.text(place, top - 5, share, "tick middle")
+    for number in range(BINS):
+        _draw_bin(canvas, histogram, number, along, scale)
     _draw_edges(canvas, frame, along)
     return Figure(NAME, title, caption, canvas.to_text(), note=brief(where, 96))
+
+
+def _draw_bin(canvas: Canvas, histogram: Histogram, number: int, along: Scale, scale: Scale) -> None:
+    """What was measured; before it what the same work would take at full efficiency, where that is known."""
+    taken, width = histogram.seconds[number], 0.84 * (along(1) - along(0))
+    if not taken:
+        return
+    place, share = along(number + 0.5), f"{100 * taken / histogram.total_seconds:.0f} %"
+    where, floor = f"{10 * number}–{10 * number + 10} % efficient", scale(0.0)
+    canvas.rect(place - width / 2, scale(taken), width, floor - scale(taken), "bar tier0", f"{where}: {about_seconds(taken)}, {share}")  # fmt: skip
+    canvas.text(place, scale(taken) - 5, share, "tick middle")
+    if histogram.ideal_by_bin:
+        ideal = histogram.ideal_by_bin[number]
+        canvas.rect(place - width / 2, scale(ideal), width / 2, floor - scale(ideal), "bar tier2", f"{where}: {about_seconds(ideal)} at full efficiency")  # fmt: skip
+    if histogram.unique_by_bin:
+        canvas.text(place, floor + 34, str(histogram.unique_by_bin[number]), "tick middle")
 
 
 def _draw_edges(canvas: Canvas, frame: Frame, along: Scale) -> None:

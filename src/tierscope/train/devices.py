@@ -1,0 +1,24 @@
+"""Which device a rank trains on."""
+
+import torch
+
+from tierscope.errors import UserError
+from tierscope.units import counted
+
+
+def pick_device(wanted: str, number: int, key: str = "workload.model.device =") -> torch.device:
+    """Refuses what is not there. `key`: by which it was asked for."""
+    devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if wanted == "cuda" and not devices:
+        raise UserError(f"{key} cuda, but torch finds no CUDA device; set cpu or auto")
+    if devices and wanted != "cpu":
+        if number >= devices:
+            raise UserError(
+                f"system.ranks_per_node asks for {counted(number + 1, 'device')} on a node, but torch finds {devices}; set ranks_per_node = {devices}"
+            )
+        return torch.device("cuda", number)
+    return torch.device("cpu")
+
+
+def device_name(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
