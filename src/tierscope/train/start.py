@@ -1,6 +1,5 @@
 """Where a rank's training begins. A director names this function in a rank's task; torch is imported by the rank that calls it only."""
 
-import importlib
 from typing import Any
 
 from tierscope.spec.study import Study
@@ -15,4 +14,6 @@ def start_training(study: Study, place: Any) -> Any:
 def refuse_large_batch(study: Study, number: int) -> None:
     """One whose step does not fit the device of that number. A CPU takes any, as long as it has memory."""
     if study.workload.model.device != "cpu":
-        importlib.import_module("tierscope.train.fits").refuse_batch_of(study, number)
+        from tierscope.train.fits import refuse_batch_of  # noqa: PLC0415  (torch)
+
+        refuse_batch_of(study, number)
