@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tierscope.commands.calibrate import calibrate_results
 from tierscope.commands.simulate import simulate_study
 from tierscope.papers.hierarchy_sweeps import EPOCH, RATES, FloatArray, Times, second_epoch, slowest
 from tierscope.predict.simulation import Simulation
-from tierscope.spec.load import load_study
+from tierscope.spec.load import load_study, parse_study
 from tierscope.watch import Silent
 from validation.table import Row
 
@@ -26,7 +27,21 @@ GOALS = {  # preset: the most that the bound may be off, relative
     "fugaku-small-1ost": 0.01,
     "fugaku-large-60ost": 0.03,
 }
-EPOCH_SECONDS, OPS_PER_SECOND, SWEEP_SECONDS = 1.0, 2e6, 60.0
+EPOCH_SECONDS, OPS_PER_SECOND, SWEEP_SECONDS, FIT_SECONDS, FIT_ERROR = 1.0, 2e6, 60.0, 60.0, 0.05
+FITTED = """
+study: fitted
+workload:
+  dataset: {format: raw, num_files_train: 2048, record_length_bytes: 128 KiB}
+  reader: {batch_size: 4, read_threads: 1}
+  train: {epochs: 3}
+system:
+  nodes: 2
+  ranks_per_node: 4
+  tiers:
+    lfs: {path: /lfs, visible_to: node, bandwidth: 100 MB/s, credit: 20 ms, latency: 0.2 ms}
+    gfs: {path: /gfs, servers: 4, bandwidth: 20 MB/s, metadata_ops: 800/s, latency: 1 ms, service_variation: 0.3}
+sweep: {cache_rate: 0%..100% step 5%}
+"""
 TRIES = 5
 
 
@@ -44,7 +59,7 @@ def rows(short: bool) -> list[Row]:
         study = load_study(name)
         rates = FEW_RATES if short else RATES
         table_rows += _compared(name, agreement(second_epoch(study, rates), second_epoch(study, rates, "bound")), goal)
-    return table_rows + _speed() + ([] if short else [_whole_sweep()])
+    return table_rows + _speed() + ([] if short else [_whole_sweep(), *_calibration()])
 
 
 def _leaders(seconds: FloatArray) -> set[int]:
@@ -138,3 +153,23 @@ def _whole_sweep() -> Row:
         seconds <= SWEEP_SECONDS,
         "once, with traces written; others' load on the machine counts",
     )
+
+
+def _calibration() -> list[Row]:
+    """As long as it takes, and that it ends where it should: rates of a system that was simulated."""
+    study = parse_study(FITTED, "fitted.yaml")
+    with tempfile.TemporaryDirectory() as out:
+        simulate_study(study, f"{out}/run", "events", Silent())
+        began = time.process_time()
+        fitted = calibrate_results([f"{out}/run"], Silent()).calibration.system(study.system)
+        seconds = time.process_time() - began
+    rates = [
+        (ours.bandwidth or 0) / (tier.bandwidth or 1)
+        for ours, tier in zip(fitted.tiers, study.system.tiers, strict=True)
+    ]
+    off = max(abs(rate - 1) for rate in rates)
+    what = "calibration to 21 points × 2,048 files"
+    return [
+        Row("theory", what, f"{seconds:.0f} s", f"≤ {FIT_SECONDS:g} s", seconds <= FIT_SECONDS, "CPU seconds, all cores"),
+        Row("theory", f"{what}: bandwidths, farthest from what was simulated", f"{off:.1%}", f"≤ {FIT_ERROR:.0%}", off <= FIT_ERROR),
+    ]  # fmt: skip

@@ -26,14 +26,14 @@ def chosen_method(points: Sequence[Point], method: str) -> str:
     if find_spec("numba") is not None:
         return EVENTS
     for point in points:
-        if (reason := _far_off(point.study)) is not None:
+        if (reason := why_far_off(point.study)) is not None:
             raise UserError(
                 f"{reason}: the bound may be inaccurate, and events need numba; pip install 'tierscope[predict]', or use --method bound anyway"
             )
     return BOUND
 
 
-def _far_off(study: Study) -> str | None:
+def why_far_off(study: Study) -> str | None:
     """Why the bound may be far from what events say; None: it is close."""
     train, placement = study.workload.train, study.placement
     if train.computation_time or train.sync == "step":
