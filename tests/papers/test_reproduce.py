@@ -37,6 +37,7 @@ def test_every_judged_row_is_made_by_one_section(study: str) -> None:
         (["hierarchy", "--row", "H-F2-66"], "did you mean H-F2-6"),
         (["hierarchy", "--row", "D-F8-1"], "use 'tierscope reproduce dlio --row D-F8-1'"),
         (["dlio", "--row", ""], "no such row"),
+        (["dlio", "--row", "d-f8-1, D-F8-2"], "is several rows; use --row D-F8-1 --row D-F8-2"),
         (["hierarchy", "--out", ""], "--out is empty"),
     ],
 )
@@ -75,6 +76,15 @@ def test_a_cheap_row_is_printed_and_nothing_is_written(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_long_table_says_where_it_is() -> None:
+    table = PaperTable("H-F1", "times", ("rate",), tuple((number,) for number in range(31)), "simulated", "times")
+    page = markdown(Reproduction(STUDIES["hierarchy"], (row("H-F1", "beside"),), (), (table,), False, True))
+    assert (
+        "\nsimulated; 31 lines, not printed here; as CSV in the folder that `tierscope reproduce hierarchy` writes: "
+        in page
+    )
+
+
 def test_rows_that_are_only_listed_cost_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(["reproduce", "hierarchy", "--row", "H-S-1", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -96,6 +106,10 @@ def test_a_folder_is_marked_and_can_be_cleaned(tmp_path: Path) -> None:
     assert drawing.startswith("<?xml")
     assert ">simulated</text>" in drawing
     page = (out / "hierarchy.md").read_text()
+    assert (
+        "\nsimulated; as CSV in the folder that `tierscope reproduce hierarchy --row H-F2-6 --row H-F1 --short` writes: `tables/hierarchy-times.csv`\n"
+        in page
+    )
     assert "![Times.](figures/hierarchy-f1.svg)" in page
     assert "Made by `tierscope reproduce hierarchy --row H-F2-6 --row H-F1 --short`, Tierscope" in page
     assert "Short form" in page

@@ -109,7 +109,8 @@ def markdown(made: Reproduction) -> str:
     if tables := made.tables:
         lines += ["## Tables", ""]
         for given in tables:
-            lines += [f"### {given.id}: {given.caption}", "", f"{given.source}; as CSV: `{TABLES}/{file_stem(made, given.name)}.csv`", "", *(_given_lines(given) if len(given.lines) <= _MOST_LINES else ()), ""]  # fmt: skip
+            lines += [f"### {given.id}: {given.caption}", "", _about(made, given), ""]
+            lines += [*(_given_lines(given) if len(given.lines) <= _MOST_LINES else ()), ""]
     if listed := made.with_outcome("listed"):
         lines += ["## Listed, not judged", "", "Setup, left open, quoted from elsewhere, or ambiguous.", ""]
         lines += ["| ID | published | what Tierscope has for it |", "|---|---|---|"]
@@ -156,6 +157,12 @@ def _given_lines(given: PaperTable) -> Iterator[str]:
     yield f"|{'---|' * len(given.columns)}"
     for line in given.lines:
         yield f"| {' | '.join(_cell(_number(value)) for value in line)} |"
+
+
+def _about(made: Reproduction, given: PaperTable) -> str:
+    """How its numbers came about, and where they are: beside the page that the command writes, which documents do not have."""
+    only = "" if len(given.lines) <= _MOST_LINES else f"{len(given.lines)} lines, not printed here; "
+    return f"{given.source}; {only}as CSV in the folder that `{made.command}` writes: `{TABLES}/{file_stem(made, given.name)}.csv`"
 
 
 def _number(value: str | float) -> str:

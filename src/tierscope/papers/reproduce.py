@@ -136,6 +136,9 @@ def _row_id(study: PaperStudy, text: str) -> str:
             raise UserError(
                 f"--row {text}: is a row of {other.name}; use 'tierscope reproduce {other.name} --row {row_id}'"
             )
+    several = [part for part in row_id.replace(",", " ").split() if part in rows]
+    if len(several) > 1:
+        raise UserError(f"--row {text}: is several rows; use {' '.join(f'--row {part}' for part in several)}")
     raise UserError(f"--row {text}: {study.title} has no such row; {_hint(row_id, list(rows))}")
 
 
