@@ -11,6 +11,7 @@ from tierscope.arch.networks import NETWORKS, build_network
 from tierscope.arch.precision import PRECISIONS
 from tierscope.arch.requirements import Requirements, Wish, requirements
 from tierscope.arch.step_seconds import PREDICTED, StepSeconds, given
+from tierscope.arch.to_json import to_json
 from tierscope.report.requirements import storage_sentence
 
 WISH = Wish(PRECISIONS["amp"], nodes=(1, 2, 4))
@@ -142,6 +143,17 @@ def test_a_small_batch_is_not_called_starved_by_its_roofline() -> None:
     assert asked.step.high > 100 * asked.step.low
     assert asked.step.high > 175 * 127e-6, "what a layer took on the H200"
     assert "yes" not in asked.verdicts
+
+
+def test_json_calls_nothing_a_yes_that_is_unclear() -> None:
+    """A script reads one key; that of the roofline alone said true beside the verdict "unclear"."""
+    document = to_json(needed(step=between(1e-6, 1e3)))
+    assert [point["storage_matters"] for point in document["scaling"]] == [False] * 3
+    assert [point["storage_verdict"] for point in document["scaling"]] == ["unclear", "unclear", "no"]
+    assert document["storage_matters_from_nodes"] is document["storage_matters_until_nodes"] is None
+    sure = to_json(needed(step=given(1e-6)))
+    assert (sure["storage_matters_from_nodes"], sure["storage_matters_until_nodes"]) == (1, 2)
+    assert [point["storage_matters"] for point in sure["scaling"]] == [True, True, False]
 
 
 def test_measured_steps_order_networks_as_published() -> None:

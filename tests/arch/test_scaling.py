@@ -13,7 +13,7 @@ from tierscope.arch.network import Builder
 from tierscope.arch.networks import NETWORKS, build_network
 from tierscope.arch.precision import PRECISIONS
 from tierscope.arch.requirements import MOST_BATCH, Wish, requirements
-from tierscope.arch.scaling import ScaledTraining, fits_from, matters_from, matters_until, scaled, with_stations
+from tierscope.arch.scaling import ScaledTraining, fits_from, scaled, with_stations
 from tierscope.errors import UserError
 
 JOB = ScaledTraining(LOAD, samples=64, step_seconds=100.0, state_bytes=80)
@@ -43,7 +43,7 @@ def test_the_share_moves_nearer_with_more_nodes() -> None:
     points = [scaled(JOB, ROUND, nodes) for nodes in (1, 4, 16)]
     assert [point.later_from for point in points] == ["gfs", "lfs", "memory"]
     assert fits_from(points) == 16
-    assert (matters_from(points), matters_until(points)) == (1, 4)
+    assert [point.storage_matters for point in points] == [True, True, False]
     assert points[1].staging_seconds == pytest.approx(256 / (0.5 / 4))
     assert not points[2].storage_matters
     assert points[2].first_matters

@@ -159,13 +159,3 @@ def _longer(this: float | None, other: float | None) -> float | None:
 def fits_from(points: Sequence[Scaled]) -> int | None:
     """The fewest of these nodes whose share fits main memory."""
     return next((point.nodes for point in points if point.fits_memory), None)
-
-
-def matters_from(points: Sequence[Scaled]) -> int | None:
-    """The fewest of these nodes at which later epochs wait for storage."""
-    return next((point.nodes for point in points if point.storage_matters), None)
-
-
-def matters_until(points: Sequence[Scaled]) -> int | None:
-    """The most of these nodes at which they do."""
-    return max((point.nodes for point in points if point.storage_matters), default=None)

@@ -3,8 +3,8 @@
 from dataclasses import asdict
 
 from tierscope.arch.networks import shown
-from tierscope.arch.requirements import BatchNeeds, Requirements
-from tierscope.arch.scaling import Scaled, fits_from, matters_from, matters_until
+from tierscope.arch.requirements import YES, BatchNeeds, Requirements
+from tierscope.arch.scaling import Scaled, fits_from
 from tierscope.jsonable import JsonObject
 
 SCHEMA_VERSION = 1
@@ -13,8 +13,9 @@ PLACEMENT = "later epochs come from main memory where the share fits, else from 
 
 
 def to_json(requirements: Requirements, layers: bool = False) -> JsonObject:
-    """`layers`: every layer too."""
-    wish = requirements.wish
+    """`layers`: every layer too. `storage_matters`, of every number of nodes and in all: however long a step takes; `storage_verdict` tells "no" from "unclear"."""
+    wish, verdicts = requirements.wish, requirements.verdicts
+    waiting = [point.nodes for point, verdict in zip(requirements.scaling, verdicts, strict=True) if verdict == YES]
     document = {
         "schema_version": SCHEMA_VERSION,
         "kind": "requirements",
@@ -59,13 +60,13 @@ def to_json(requirements: Requirements, layers: bool = False) -> JsonObject:
         "node_sample_bandwidth_at_peak": requirements.node_sample_bandwidth_at_peak,
         "node_file_bandwidth_at_peak": requirements.node_file_bandwidth_at_peak,
         "scaling": [
-            {**_point(point), "storage_verdict": verdict}
-            for point, verdict in zip(requirements.scaling, requirements.verdicts, strict=True)
+            {**_point(point), "storage_matters": verdict == YES, "storage_verdict": verdict}
+            for point, verdict in zip(requirements.scaling, verdicts, strict=True)
         ],
         "assumed": {"shuffle": SHUFFLE, "placement": PLACEMENT},
         "fits_memory_from_nodes": fits_from(requirements.scaling),
-        "storage_matters_from_nodes": matters_from(requirements.scaling),
-        "storage_matters_until_nodes": matters_until(requirements.scaling),
+        "storage_matters_from_nodes": min(waiting, default=None),
+        "storage_matters_until_nodes": max(waiting, default=None),
     }
     if layers:
         document["layers"] = [asdict(cost) for cost in requirements.costs]
@@ -81,7 +82,7 @@ def machine_balances(requirements: Requirements) -> dict[str, float]:
 
 
 def _point(point: Scaled) -> JsonObject:
-    return {**asdict(point), "storage_matters": point.storage_matters, "staging_gain": point.staging_gain}
+    return {**asdict(point), "staging_gain": point.staging_gain}
 
 
 def _batch(needs: BatchNeeds) -> JsonObject:
