@@ -11,7 +11,7 @@ import pytest
 
 from tierscope.cli.main import COMMANDS
 from tools.fuzz import children
-from tools.fuzz.cases import HEALTHY, TARGETS, Case, made_by
+from tools.fuzz.cases import HEALTHY, TARGETS, Case, made_by, runnable
 from tools.fuzz.mutate import FORMS, damage
 from tools.fuzz.seeds import CSV, TINY
 from tools.fuzz.verdict import Ended, judge, snapshot
@@ -140,3 +140,17 @@ def ended(program: str) -> str:
             children._watch({process.pid: child})
             time.sleep(0.02)
     return child.stopped
+
+
+@pytest.mark.parametrize(
+    ("damaged", "run"),
+    [
+        (b"num_files_train: 1000000", b"num_files_train: 1000"),
+        (b"epochs: 99999999", b"epochs: 9999"),
+        (b"num_files_train: 1000000000", b"num_files_train: 1000000000"),
+        (b"seed: 7\nepochs: 0.00000001", b"seed: 7\nepochs: 0.00000001"),
+        (TINY.encode(), TINY.encode()),
+    ],
+)
+def test_a_study_that_is_run_asks_for_little_or_for_too_much(damaged: bytes, run: bytes) -> None:
+    assert runnable(damaged) == run

@@ -4,6 +4,7 @@ import glob
 import importlib
 import os
 import random
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -210,7 +211,14 @@ def _with_damage(number: int, dice: random.Random, seeds: Path, here: Path) -> C
         hows = [damage(path, form, random.Random(same)) for path in damaged]
         return Case(number, target.kind, f"all lists: {hows[0]}", dice.choice(target.commands).split())
     how = damage(victim, form, dice)
+    if victim.name == "tiny.yaml":
+        victim.write_bytes(runnable(victim.read_bytes()))
     return Case(number, target.kind, f"{victim.relative_to(here)}: {how}", dice.choice(target.commands).split())
+
+
+def runnable(study: bytes) -> bytes:
+    """A study that is run for real: a million files are no damage, but minutes of honest work. What is larger is refused, or has no room."""
+    return re.sub(rb"(?<![\d.])\d{5,8}(?![\d.])", lambda number: number[0][:4], study)
 
 
 def _copy(seeds: Path, here: Path, names: Sequence[str]) -> None:
