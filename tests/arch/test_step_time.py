@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from tests.arch.machines import named
-from tierscope.arch.device_file import DeviceFile, DeviceOrigin, WorkRow, dump_device
+from tierscope.arch.device_file import AllReduce, DeviceFile, DeviceOrigin, WorkRow, dump_device
+from tierscope.arch.device_links import all_reduce_seconds, with_measured_links
 from tierscope.arch.device_match import refuse_other_device
 from tierscope.arch.device_parse import parse_device
+from tierscope.arch.movement import ring_seconds
 from tierscope.arch.networks import NETWORKS, build_network
 from tierscope.arch.precision import PRECISIONS
 from tierscope.arch.smooth import Smooth, Surface, fit, left_out
@@ -190,3 +192,32 @@ def test_a_file_of_another_device_with_as_much_memory_is_refused(changed: dict[s
         refuse_other_device("device.yaml", there, machine)
     assert str(error.value).startswith("--device-file device.yaml: is of other whose ")
     assert "\n" not in str(error.value)
+
+
+SHARED = AllReduce(8, "nccl", ((4096.0, 1e-5), (1048576.0, 4e-5), (268435456.0, 2e-3)))
+
+
+def test_all_reduce_in_a_node_takes_what_was_measured() -> None:
+    machine = named("cori-gpu")
+    assert machine.accelerators == 8
+    for nbytes, seconds in ((1e3, 1e-5), (1048576.0, 4e-5), (65536.0, 2e-5), (2 * 268435456.0, 4e-3)):
+        assert all_reduce_seconds(SHARED, nbytes) == pytest.approx(seconds)
+        linked = with_measured_links(machine, replace(device(), all_reduce=SHARED), nbytes)
+        assert ring_seconds(nbytes, linked, 1) == pytest.approx(seconds)
+        assert ring_seconds(nbytes, linked, 2) == ring_seconds(nbytes, machine, 2), "over the network it is modelled"
+    for other in (device(), replace(device(), all_reduce=replace(SHARED, devices=4))):
+        assert with_measured_links(machine, other, 1e6) is machine
+
+
+def test_a_file_with_all_reduce_is_read_as_it_was_written() -> None:
+    text = dump_device(replace(device(), all_reduce=SHARED))
+    assert parse_device(text, "device.yaml").all_reduce == SHARED
+    for old, new in (
+        ("1048576: 4e-05", "4096: 4e-05"),
+        ("1048576: 4e-05", "1048576 4e-05"),
+        ("devices: 8", "devices: 1"),
+    ):
+        assert old in text
+        with pytest.raises(TierscopeError, match=r"device\.yaml:\d+: ") as error:
+            parse_device(text.replace(old, new), "device.yaml")
+        assert "\n" not in str(error.value)

@@ -113,3 +113,26 @@ def test_few_uneven_repetitions_are_no_damage(asked: Asker, tmp_path: Path) -> N
     document["points"] = [waiting, {**waiting, "data": "memory", "interval": [7.5, 8.5]}]
     (tmp_path / "training.json").write_text(json.dumps(document))
     assert asked("--measured", str(tmp_path))["step"]["high"] == pytest.approx(4 / 7.5), "the others do not matter"
+
+
+def test_all_reduce_of_a_device_file_replaces_the_links_of_a_node(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a system with as many devices; the sentence says what is still modelled."""
+    system = tmp_path / "two.yaml"
+    shipped = Path(__file__).parents[2] / "src" / "tierscope" / "spec" / "systems" / "h200-node.yaml"
+    text = shipped.read_text().partition("\nfigures:")[0]
+    system.write_text(text.replace("    count: 1\n", "    count: 2\n    peer_bandwidth: 100 GB/s\n") + "\n")
+    measured = tmp_path / "device.yaml"
+    shared = 'all_reduce:\n  devices: 2\n  backend: "nccl"\n  seconds: |\n    4096: 1e-05\n    268435456: 0.5\n'
+    measured.write_text(Path(H200).read_text().replace("smooth:  #", f"{shared}smooth:  #"))
+    ask = ("require", "cosmoflow", "--system", str(system), "--device-file")
+    rings = []
+    for path in (H200, str(measured)):
+        assert run(*ask, path, "--json") == 0
+        rings.append(json.loads(capsys.readouterr().out)["allreduce_seconds"]["ring"])
+    assert rings[1] > 10 * rings[0] > 0
+    assert run(*ask, str(measured)) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "all-reduce in a node as measured alone over 2 devices" in said
+    assert "Exchange between nodes is modelled, not measured." in said

@@ -102,3 +102,24 @@ def test_gradients_of_three_ranks_are_those_of_one_process_with_all_samples(tmp_
     for rank in ranks:
         _, errors = rank.communicate(timeout=180)
         assert rank.returncode == 0, errors
+
+
+def test_all_reduce_is_measured_over_processes_of_their_own() -> None:
+    """As `probe --accelerator` does over several devices, here over gloo: more bytes take longer, the slowest process counts."""
+    from tierscope.train.all_reduce import measure_all_reduce  # noqa: PLC0415
+
+    shared = measure_all_reduce(["cpu", "cpu"], (4096.0, float(1 << 24)))
+    assert (shared.devices, shared.backend) == (2, "gloo")
+    assert [nbytes for nbytes, _ in shared.rows] == [4096.0, float(1 << 24)]
+    assert 0 < shared.rows[0][1] < shared.rows[1][1]
+
+
+def test_a_device_that_is_not_there_is_one_line() -> None:
+    from tierscope.errors import StoppedError  # noqa: PLC0415
+    from tierscope.train.all_reduce import measure_all_reduce  # noqa: PLC0415
+
+    if torch.cuda.device_count() > 1:
+        pytest.skip("there are devices")
+    with pytest.raises(StoppedError, match=r"^all-reduce over 2 devices failed: ") as error:
+        measure_all_reduce(["cuda:0", "cuda:1"], (4096.0,))
+    assert "\n" not in str(error.value)

@@ -31,8 +31,17 @@ class WorkRow:
 
 
 @dataclass(frozen=True, slots=True)
+class AllReduce:
+    """Over all devices of the host, alone: bytes and seconds of the slowest device, smallest first."""
+
+    devices: int
+    backend: str
+    rows: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceFile:
-    """`rows`: by kind and precision; `host`: by precision and kind of layer, seconds of forward, backward and update; `left_out`: sizes without room."""
+    """`rows`: by kind and precision; `host`: by precision and kind of layer, seconds of forward, backward and update; `left_out`: sizes without room; `all_reduce`: where there are several devices."""
 
     origin: DeviceOrigin
     ceilings: Mapping[str, float]
@@ -40,6 +49,7 @@ class DeviceFile:
     host: Mapping[str, Mapping[str, tuple[float, float, float]]]
     left_out: Mapping[str, int]
     smooth: Mapping[tuple[str, str, str], Smooth] = field(default_factory=dict)  # by kind, precision and way
+    all_reduce: AllReduce | None = None
 
 
 def dump_device(device: DeviceFile) -> str:
@@ -56,6 +66,13 @@ def dump_device(device: DeviceFile) -> str:
     lines += (
         [] if not device.left_out else ["left_out:", *(f"  {kind}: {count}" for kind, count in device.left_out.items())]
     )
+    if device.all_reduce is not None:
+        shared = device.all_reduce
+        lines += ["all_reduce:", f"  devices: {shared.devices}", f"  backend: {_quoted(shared.backend)}"]
+        lines += [
+            "  seconds: |  # bytes: seconds",
+            *(f"    {nbytes:.0f}: {taken:.4g}" for nbytes, taken in shared.rows),
+        ]
     lines += [
         "smooth:  # kind precision way: by size, over how many octaves seconds stay alike; variance that sizes explain; variance that they do not"
     ]

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Mapping
+from itertools import pairwise
 
-from tierscope.arch.device_file import KIND, SCHEMA_VERSION, DeviceFile, DeviceOrigin, WorkRow
+from tierscope.arch.device_file import KIND, SCHEMA_VERSION, AllReduce, DeviceFile, DeviceOrigin, WorkRow
 from tierscope.arch.precision import PRECISIONS
 from tierscope.arch.smooth import Smooth
 from tierscope.arch.work_kinds import KINDS, WorkKind
@@ -49,7 +50,22 @@ def parse_device(text: str, source: str) -> DeviceFile:
         host=_host(_child(root, "host")),
         left_out={name: int(_number(node, least=0)) for name, node in _left_out(root).items() if name in KINDS},
         smooth=_smooth(_child(root, "smooth")),
+        all_reduce=_all_reduce(_child(root, "all_reduce")) if "all_reduce" in _mapping(root) else None,
     )
+
+
+def _all_reduce(node: Node) -> AllReduce:
+    """Files of one device have none."""
+    table = _child(node, "seconds")
+    lines = table.value.splitlines() if isinstance(table.value, str) else []
+    rows = []
+    for line in lines[:_MOST_ROWS]:
+        size, _, seconds = line.partition(":")
+        rows.append((_number(Node(size.strip(), table.where)), _number(Node(seconds.strip(), table.where), most=_MOST_SECONDS)))  # fmt: skip
+    if len(rows) < 2 or any(later <= earlier for (earlier, _), (later, _) in pairwise(rows)):
+        raise UserError(f"{table.where}: all_reduce.seconds: must be lines of bytes: seconds, bytes rising; {_FIX}")
+    devices = int(_number(_child(node, "devices"), 2, 1e6))
+    return AllReduce(devices, _text(node, "backend"), tuple(rows))
 
 
 def _host(node: Node) -> Mapping[str, Mapping[str, tuple[float, float, float]]]:

@@ -16,7 +16,7 @@ ROOFLINE, GIVEN, PREDICTED, MEASURED = "roofline", "given", "predicted", "measur
 
 @dataclass(frozen=True, slots=True)
 class StepSeconds:
-    """Of one accelerator's first batch, without input and exchange. `low`, `high`: between these it is; `outside`: sizes beyond what the device file has."""
+    """Of one accelerator's first batch, without input and exchange. `low`, `high`: between these it is; `outside`: sizes beyond what the device file has; `links_measured`: all-reduce in a node was."""
 
     seconds: float
     low: float
@@ -25,6 +25,7 @@ class StepSeconds:
     about: str
     outside: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
+    links_measured: bool = False
 
 
 def from_roofline(seconds: float, layers: int) -> StepSeconds:

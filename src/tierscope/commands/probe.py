@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from tierscope.arch.device_file import KIND, SCHEMA_VERSION, DeviceFile, dump_device
 from tierscope.errors import UserError
@@ -23,6 +23,12 @@ def probe_accelerator(name: str, output: str, say: Callable[[str], None]) -> Dev
     if not torch.cuda.is_available():
         raise UserError(f"--accelerator {name}: torch finds no CUDA device here; run it on a machine that has one")
     measured = probe_device(torch.device(name, 0), say)
+    count = torch.cuda.device_count()
+    if count > 1:
+        from tierscope.train.all_reduce import measure_all_reduce  # noqa: PLC0415
+
+        say(f"all-reduce over {count} devices")
+        measured = replace(measured, all_reduce=measure_all_reduce([f"{name}:{number}" for number in range(count)]))
     say("fitting: how seconds depend on sizes")
     device = with_smooth(measured)
     with writing_named(output) as file:
@@ -48,5 +54,6 @@ def device_json(device: DeviceFile) -> JsonObject:
         "origin": asdict(device.origin),
         "ceilings": dict(device.ceilings),
         "left_out": dict(device.left_out),
+        "all_reduce": None if device.all_reduce is None else asdict(device.all_reduce),
         "work": work,
     }

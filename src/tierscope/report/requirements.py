@@ -248,5 +248,6 @@ def step_sentence(requirements: Requirements) -> str:
     if step.low != step.high:
         length += f" ({about_seconds(step.low)} to {about_seconds(step.high)})"
     outside = f"; outside its measured sizes: {', '.join(step.outside)}" if step.outside else ""
-    apart = " Exchange between devices is modelled, not measured." if step.source in (PREDICTED, MEASURED) else ""
+    between = "nodes" if step.links_measured else "devices"
+    apart = f" Exchange between {between} is modelled, not measured." if step.source in (PREDICTED, MEASURED) else ""
     return f"A step of batch {requirements.wish.batches[0]} takes {length}: {step.about}{outside}.{apart} Assumed: {SHUFFLE}; {PLACEMENT}."
