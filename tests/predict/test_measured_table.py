@@ -325,6 +325,25 @@ def test_more_than_storage_was_seen_to_give_is_bounds(tmp_path: Path, capsys: py
     assert predicted_json("table_validation", (figure,))["rows"][0]["unidentified"] == list(figure.unidentified)
 
 
+def test_no_simulation_beyond_the_table_says_a_plain_utilisation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain, seen, _ = limited(16)
+    study, system = tmp_path / "study.yaml", tmp_path / "system.yaml"
+    study.write_text(STUDY)
+    write_known(calibrate_table(seen, plain, Silent()).known, str(system))
+    said = []
+    for ranks in (4, 16):
+        words = ("--system", system, "--set", f"ranks_per_node={ranks}", "--out", tmp_path / str(ranks), "--quiet")
+        assert run("simulate", study, *words) == 0
+        said.append(" ".join(capsys.readouterr().out.split()))
+    as_measured, beyond = said
+    assert "not identified" not in as_measured
+    assert "with rates as simulated" not in as_measured
+    assert "per epoch (not identified within these bounds" in beyond
+    assert "% with rates as simulated (" in beyond[beyond.index(" AU ") :]
+
+
 def test_no_table_of_few_ranks_says_that_storage_feeds_many() -> None:
     plain, seen, _ = limited(16)
     known = calibrate_table(seen, plain, Silent()).known
