@@ -1,5 +1,6 @@
 """Tables of published measurements: what is read of them, what is refused with one line, and that a system that made a table is found again."""
 
+import io
 import json
 import os
 from dataclasses import replace
@@ -17,6 +18,7 @@ from tierscope.predict.searches import find_most
 from tierscope.predict.table_points import points_of
 from tierscope.predict.tables import calibrate_table, read_measured, validate_table
 from tierscope.report.measured_tables import PredictedTableView, predicted_json
+from tierscope.report.plans import LargestFedView
 from tierscope.spec.goal import AU
 from tierscope.spec.known import load_system
 from tierscope.spec.load import Loaded, parse_study
@@ -323,6 +325,25 @@ def test_more_than_storage_was_seen_to_give_is_bounds(tmp_path: Path, capsys: py
     assert predicted_json("table_validation", (figure,))["rows"][0]["unidentified"] == list(figure.unidentified)
 
 
+def test_no_simulation_beyond_the_table_says_a_plain_utilisation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain, seen, _ = limited(16)
+    study, system = tmp_path / "study.yaml", tmp_path / "system.yaml"
+    study.write_text(STUDY)
+    write_known(calibrate_table(seen, plain, Silent()).known, str(system))
+    said = []
+    for ranks in (4, 16):
+        words = ("--system", system, "--set", f"ranks_per_node={ranks}", "--out", tmp_path / str(ranks), "--quiet")
+        assert run("simulate", study, *words) == 0
+        said.append(" ".join(capsys.readouterr().out.split()))
+    as_measured, beyond = said
+    assert "not identified" not in as_measured
+    assert "with rates as simulated" not in as_measured
+    assert "per epoch (not identified within these bounds" in beyond
+    assert "% with rates as simulated (" in beyond[beyond.index(" AU ") :]
+
+
 def test_no_table_of_few_ranks_says_that_storage_feeds_many() -> None:
     plain, seen, _ = limited(16)
     known = calibrate_table(seen, plain, Silent()).known
@@ -331,6 +352,13 @@ def test_no_table_of_few_ranks_says_that_storage_feeds_many() -> None:
     assert 4 <= fed.sure <= 5
     assert fed.value == 64
     assert any("is only known to be at least" in why for why in fed.unidentified)
+    console = Console(width=500, record=True, file=io.StringIO())
+    console.print(LargestFedView("mine.yaml", fed))
+    answer = console.export_text().splitlines()[1]
+    assert answer.startswith(
+        f"Not identified: {fed.sure} ranks per node are certain to meet the goal. With rates as simulated, 64 does: "
+    )
+    assert f"Measure this point: tierscope run mine.yaml --set ranks_per_node={2 * fed.sure} " in answer  # not 64
     low, high = fed.tried[4].interval(AU)
     assert high - low < 0.05  # as many as were measured: no bounds
     low, high = fed.tried[8].interval(AU)

@@ -124,7 +124,8 @@ def _clock_lines(best: SweepPoint) -> Iterator[Text]:
     mean, most = map(about_seconds, best.first_batch)
     slowest = "" if best.slowest_au is None else f" ({100 * best.slowest_au:.1f} % of the rank with the longest epoch)"
     left_out = ", checkpoints excluded" if best.checkpoint_seconds else ""
-    au = f"AU {100 * best.au:.1f} %{slowest}{left_out}"
+    rates = "" if best.io.is_usable else " with rates as simulated"
+    au = f"AU {100 * best.au:.1f} %{rates}{slowest}{left_out}"
     yield Text(f"{au}; first batch after {mean} on average over ranks, {most} at most.")
 
 

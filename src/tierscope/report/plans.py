@@ -264,9 +264,10 @@ def _unidentified_answer(fed: LargestFed, name: str) -> str:
     what, option = fed.key.replace("_", " "), fed.at or fed.beyond
     assert option is not None
     safe = f"{fed.sure:,} {what} are" if fed.sure else f"no number of {what} is"
-    number = max(1, fed.value)
+    simulated = max(1, fed.value)
+    number = min(simulated, 2 * fed.sure) if fed.is_limited and fed.sure else simulated  # a limit may be far off
     return (
-        f"Not identified: {safe} certain to meet the goal. With rates as simulated, {number:,} {'does' if fed.value else 'does not'}: {_with_interval(option, fed.goal)}. "
+        f"Not identified: {safe} certain to meet the goal. With rates as simulated, {simulated:,} {'does' if fed.value else 'does not'}: {_with_interval(option, fed.goal)}. "
         f"Measure this point: {run_command({fed.key: number, 'cache_rate': option.cache_rate}, name)}; then 'tierscope calibrate' with its result. 'tierscope probe' measures the rates alone."
     )
 
