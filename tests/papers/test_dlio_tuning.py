@@ -23,6 +23,7 @@ from tierscope.papers.tuned_studies import (
     TunedSweep,
     theta_tier,
 )
+from tierscope.papers.verdict import direction
 from tierscope.plan.inert import inert_axes
 from tierscope.plan.reading import is_buffered
 from tierscope.spec.emulation import RATES
@@ -73,6 +74,31 @@ def test_verdicts_follow_the_measurement() -> None:
     assert as_published == {"D-F9": "beside", **dict.fromkeys(("D-F9-1", "D-F9-2", "D-F9-3", "D-F9-4", "D-F9-5"), "holds")}  # fmt: skip
     other = tuned({256 * KIB: 1.5, MIB: 1.0, 4 * MIB: 0.9}, {1: 2.0, 8: 1.0, 16: 0.9})
     assert {other[row] for row in ("D-F9-1", "D-F9-2", "D-F9-3", "D-F9-4")} == {"does not hold"}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(1.1, 1.3, "the same direction"), (0.7, 0.9, "the opposite direction"), (0.89, 1.01, "no clear difference")],
+)
+def test_an_interval_around_one_has_no_direction(low: float, high: float, said: str) -> None:
+    assert direction(low, high, 1.35) == said
+
+
+def test_effects_that_nobody_can_see_resemble_each_other() -> None:
+    """A gain of 0.98 and one of 1.02, both within noise, do not contradict each other; 1.5 and 1.0 do."""
+    transfer = read_transfer()
+    assert transfer is not None
+    known = transfer.settings[0]
+
+    def outcome(median: float, low: float, high: float) -> str:
+        emulated = msgspec.structs.replace(known.emulated, gain=0.98, low=0.9, high=1.02)
+        application = msgspec.structs.replace(known.application, gain=median, low=low, high=high)
+        setting = msgspec.structs.replace(known, emulated=emulated, application=application)
+        verdicts = applied(msgspec.structs.replace(transfer, settings=[setting]))
+        return next(verdict.outcome for verdict in verdicts if verdict.id == "D-F13-5")
+
+    assert outcome(1.02, 0.95, 1.1) == "holds"
+    assert outcome(1.5, 1.4, 1.6) == "does not hold"
 
 
 def test_compression_holds_only_where_no_other_level_is_clearly_better() -> None:

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from tierscope.papers.charts import LOOKS, ChartPanel, Line, draw_chart
 from tierscope.papers.section import PaperFigure, Section
 from tierscope.papers.tuned_studies import COSMOFLOW, IMAGENET, SLOWER, Pipeline, SweepRequest, TunedSweep, measure
-from tierscope.papers.verdict import Outcome, Verdict, ratio_agrees
+from tierscope.papers.verdict import Outcome, Verdict, direction, ratio_agrees
 from tierscope.units import about_bytes
 
 _KIB, _MIB = 1 << 10, 1 << 20
@@ -156,8 +156,8 @@ def _ratio(
 ) -> Verdict:
     gain = sweep.gain(before, after)
     holds = ratio_agrees(gain, published)
-    direction = "the same direction" if (gain > 1) == (published > 1) else "the opposite direction"
-    why = where if holds else f"{direction}; {where}; what a request costs beside its bytes is assumed"
+    way = direction(*sweep.gain_range(before, after), published)
+    why = where if holds else f"{way}; {where}; what a request costs beside its bytes is assumed"
     return Verdict(
         row, f"{sweep.gain_text(before, after)}{more}", "holds" if holds else "does not hold", "emulated", why
     )
