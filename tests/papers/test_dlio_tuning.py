@@ -145,7 +145,7 @@ def test_records_are_tuned_one_key_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
         return pretended(request, repetitions)
 
     monkeypatch.setattr(dlio_tuning, "measure", note)
-    _RecordTuning.of(256 * KIB, IMAGENET, 1)
+    _RecordTuning.of(256 * KIB, IMAGENET, 1, 8)
     for request in asked:
         study = request.study(1)
         reader, dataset = study.workload.reader, study.workload.dataset
