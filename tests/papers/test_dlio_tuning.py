@@ -23,6 +23,7 @@ from tierscope.papers.tuned_studies import (
     TunedSweep,
     theta_tier,
 )
+from tierscope.papers.verdict import direction
 from tierscope.plan.inert import inert_axes
 from tierscope.plan.reading import is_buffered
 from tierscope.spec.emulation import RATES
@@ -75,6 +76,31 @@ def test_verdicts_follow_the_measurement() -> None:
     assert {other[row] for row in ("D-F9-1", "D-F9-2", "D-F9-3", "D-F9-4")} == {"does not hold"}
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(1.1, 1.3, "the same direction"), (0.7, 0.9, "the opposite direction"), (0.89, 1.01, "no clear difference")],
+)
+def test_an_interval_around_one_has_no_direction(low: float, high: float, said: str) -> None:
+    assert direction(low, high, 1.35) == said
+
+
+def test_effects_that_nobody_can_see_resemble_each_other() -> None:
+    """A gain of 0.98 and one of 1.02, both within noise, do not contradict each other; 1.5 and 1.0 do."""
+    transfer = read_transfer()
+    assert transfer is not None
+    known = transfer.settings[0]
+
+    def outcome(median: float, low: float, high: float) -> str:
+        emulated = msgspec.structs.replace(known.emulated, gain=0.98, low=0.9, high=1.02)
+        application = msgspec.structs.replace(known.application, gain=median, low=low, high=high)
+        setting = msgspec.structs.replace(known, emulated=emulated, application=application)
+        verdicts = applied(msgspec.structs.replace(transfer, settings=[setting]))
+        return next(verdict.outcome for verdict in verdicts if verdict.id == "D-F13-5")
+
+    assert outcome(1.02, 0.95, 1.1) == "holds"
+    assert outcome(1.5, 1.4, 1.6) == "does not hold"
+
+
 def test_compression_holds_only_where_no_other_level_is_clearly_better() -> None:
     def outcome(ninth: float) -> str:
         levels = {1: 1.0, 4: 1.0, 9: ninth}
@@ -119,7 +145,7 @@ def test_records_are_tuned_one_key_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
         return pretended(request, repetitions)
 
     monkeypatch.setattr(dlio_tuning, "measure", note)
-    _RecordTuning.of(256 * KIB, IMAGENET, 1)
+    _RecordTuning.of(256 * KIB, IMAGENET, 1, 8)
     for request in asked:
         study = request.study(1)
         reader, dataset = study.workload.reader, study.workload.dataset

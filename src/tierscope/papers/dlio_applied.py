@@ -3,7 +3,7 @@
 from tierscope.papers.charts import LOOKS, ChartPanel, Line, draw_chart
 from tierscope.papers.section import PaperFigure, PaperTable, Section
 from tierscope.papers.transfer_file import COMMAND, TransferFile, read_transfer
-from tierscope.papers.verdict import Outcome, Verdict, ratio_agrees
+from tierscope.papers.verdict import Outcome, Verdict, direction, ratio_agrees
 
 _APPLIED = {  # row → which setting, its value, and the published gain
     "D-F13-1": ("transfer", "1MiB", 1.33),
@@ -41,19 +41,23 @@ def applied(transfer: TransferFile | None) -> list[Verdict]:
         outcome: Outcome = "holds" if ratio_agrees(gain, published) else "does not hold"
         ours = f"{setting.application.text}; on the emulation {setting.emulated.text}"
         left_out = "; preprocessing threads need more cores than there were" if name == "threads" else ""
-        direction = "the same direction" if gain > 1 else "the opposite direction"
-        why = f"{'' if outcome == 'holds' else f'{direction}; '}a torch script on {transfer.tier}, without the limit of a stream, which trace does not emulate{left_out}"
+        way = direction(setting.application.low, setting.application.high, published)
+        why = f"{'' if outcome == 'holds' else f'{way}; '}a torch script on {transfer.tier}, without the limit of a stream, which trace does not emulate{left_out}"
         verdicts.append(Verdict(row, ours, outcome, "emulated", why, transfer.made))
     return [*verdicts, _resembles(transfer)]
 
 
 def _resembles(transfer: TransferFile) -> Verdict:
-    """Both gain or both lose, by every setting."""
+    """Both gain, both lose, or neither does clearly, by every setting."""
     settings = transfer.settings
-    alike = all((known.emulated.gain > 1) == (known.application.gain > 1) for known in settings)
+    alike = all(
+        direction(known.emulated.low, known.emulated.high, 2.0)
+        == direction(known.application.low, known.application.high, 2.0)
+        for known in settings
+    )
     apart = max(max(known.emulated.gain, known.application.gain) / min(known.emulated.gain, known.application.gain) for known in settings)  # fmt: skip
     ours = "; ".join(f"{known.key} {known.after}: {known.emulated.gain:.2f}× and {known.application.gain:.2f}×" for known in settings)  # fmt: skip
-    why = f"judged by direction; the two gains differ by a factor of {apart:.2f} at most"
+    why = f"judged by direction, where there is a clear one; the two gains differ by a factor of {apart:.2f} at most"
     return Verdict("D-F13-5", ours, "holds" if alike else "does not hold", "emulated", why, transfer.made)
 
 

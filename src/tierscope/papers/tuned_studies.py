@@ -93,9 +93,13 @@ class TunedSweep:
 
     def gain_text(self, before: float | str, after: float | str) -> str:
         """With what the intervals of both allow."""
+        n, (low, high) = self.at(before).epoch.n, self.gain_range(before, after)
+        spread = f", {low:.2f}–{high:.2f}" if n > 1 else ""
+        return f"{self.gain(before, after):.2f}× (n={n}{spread})"
+
+    def gain_range(self, before: float | str, after: float | str) -> tuple[float, float]:
         old, new = self.at(before).epoch, self.at(after).epoch
-        spread = f", {old.low / new.high:.2f}–{old.high / new.low:.2f}" if old.n > 1 else ""
-        return f"{self.gain(before, after):.2f}× (n={old.n}{spread})"
+        return old.low / new.high, old.high / new.low
 
 
 @cache

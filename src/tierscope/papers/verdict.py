@@ -33,6 +33,13 @@ def ratio_agrees(ours: float, published: float) -> bool:
     return abs(ours / published - 1) <= RATIO_OFF
 
 
+def direction(low: float, high: float, published: float) -> str:
+    """Of a speed-up with its interval: whether it is one at all, and whether the published one was."""
+    if low <= 1 <= high:
+        return "no clear difference"
+    return "the same direction" if (low > 1) == (published > 1) else "the opposite direction"
+
+
 def points_agree(ours: float, published: float) -> bool:
     """Percentages: within three points, or a tenth."""
     return abs(ours - published) <= POINTS_OFF or ratio_agrees(ours, published)
