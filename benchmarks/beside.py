@@ -7,8 +7,7 @@ faster. BESIDE=HEAD on a clean tree shows how far two equal versions come out ap
 
     recorder   nanoseconds that a C loop takes for its files under `trace`, as it counts them itself; and, where valgrind is installed,
                the instructions that it executes for a file, which no other load changes
-    loader     seconds of an epoch that `run` reads on memory, as `analyze` tells them; and, with valgrind, the instructions of all processes
-               of `run` for a sample more
+    loader     seconds of an epoch that `run` reads on memory, as `analyze` tells them
     imports    CPU seconds of `analyze` on a large Darshan log and on a DFTracer trace
 """
 
@@ -43,10 +42,10 @@ class Version:
 
     folder: Path
 
-    def command(self, *words: str | Path, under: tuple[str, ...] = ()) -> str:
-        """What it printed; `under` another command."""
+    def command(self, *words: str | Path) -> str:
+        """What it printed."""
         env = {**os.environ, "PYTHONPATH": str(self.folder), "NO_COLOR": "1"}
-        line = [*under, sys.executable, "-P", "-m", "tierscope.cli.main", *map(str, words)]
+        line = [sys.executable, "-P", "-m", "tierscope.cli.main", *map(str, words)]
         done = subprocess.run(line, env=env, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"{' '.join(line)} in {self.folder}: {done.stderr}")
@@ -132,48 +131,28 @@ def _instructions(program: str, data: Path, nbytes: int, folder: Path, versions:
     few, many = 200, 1200
 
     def counted(version: Version, files: int) -> int:
-        report = folder / "callgrind"
-        valgrind = ("valgrind", "--tool=callgrind", f"--callgrind-out-file={report}")
-        loop = (program, data, ".raw", str(files), str(nbytes))
-        version.command("trace", "--tier", f"gfs={data}", "--out", folder / "out", "--", *valgrind, *loop)
-        shutil.rmtree(folder / "out")
-        return _total(report)
+        out, report = folder / "out", folder / "callgrind"
+        valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={report}"]
+        version.command(
+            "trace",
+            "--tier",
+            f"gfs={data}",
+            "--out",
+            out,
+            "--",
+            *valgrind,
+            program,
+            data,
+            ".raw",
+            str(files),
+            str(nbytes),
+        )
+        shutil.rmtree(out)
+        return int(report.read_text(encoding="utf-8").rpartition("totals:")[2])
 
     that, this = (
         (counted(versions[which], many) - counted(versions[which], few)) / (many - few) for which in ("that", "this")
     )
-    return _fewer(name, that, this)
-
-
-def _loader_instructions(versions: dict[str, Version]) -> Result:
-    """Of a sample more, in all processes of `run`: its start and staging are the same for few epochs and many."""
-    name = "loader: instructions per 128 KiB raw file"
-    if shutil.which("valgrind") is None:
-        return left_out(name, "valgrind is not installed", "apt-get install valgrind")
-    few, many, files = 2, 12, 480
-
-    def counted(version: Version, epochs: int) -> int:
-        with memory_folder() as folder:
-            study = folder / "study.yaml"
-            study.write_text(_study(folder, "raw", 128 << 10, files, epochs), encoding="utf-8")
-            report = folder / "callgrind"
-            valgrind = ("--tool=callgrind", "--trace-children=yes", f"--callgrind-out-file={report}.%p")
-            version.command("run", study, "--out", folder / "out", under=("valgrind", *valgrind))
-            return sum(map(_total, folder.glob("callgrind.*")))
-
-    that, this = (
-        (counted(versions[which], many) - counted(versions[which], few)) / (many - few) / files
-        for which in ("that", "this")
-    )
-    return _fewer(name, that, this)
-
-
-def _total(report: Path) -> int:
-    """Instructions of a process, as callgrind wrote them."""
-    return int(report.read_text(encoding="utf-8").rpartition("totals:")[2])
-
-
-def _fewer(name: str, that: float, this: float) -> Result:
     note = f"{this:,.0f} beside {that:,.0f}"
     return Result(name, that / this, "×", that / this, that / this, 1, f"≥ {GOAL}", that / this >= GOAL, note)
 
@@ -185,15 +164,14 @@ def _loader(versions: dict[str, Version]) -> Iterator[Result]:
             study.write_text(_study(folder, form, nbytes), encoding="utf-8")
             run = partial(_epoch_seconds, study, folder / "out")
             yield _compared(f"loader: {nbytes >> 10} KiB {form} files", versions, run, FEW_ROUNDS)
-    yield _loader_instructions(versions)
 
 
-def _study(folder: Path, form: str, nbytes: int, files: int = _FILES, epochs: int = EPOCHS) -> str:
+def _study(folder: Path, form: str, nbytes: int) -> str:
     return f"""study: loader
 workload:
-  dataset: {{num_files_train: {files}, record_length_bytes: {nbytes}, format: {form}}}
-  reader: {{batch_size: {_BATCH}, read_threads: 1}}
-  train: {{epochs: {epochs}}}
+  dataset: {{num_files_train: {_FILES}, record_length_bytes: {nbytes}, format: {form}}}
+  reader: {{batch_size: {_BATCH}, read_threads: 1, evict: false}}
+  train: {{epochs: {EPOCHS}}}
 system:
   nodes: 1
   ranks_per_node: 1
@@ -205,7 +183,7 @@ sweep: {{placement.cache_rate: 0%}}
 
 
 def _epoch_seconds(study: Path, out: Path, version: Version) -> list[float]:
-    """Of all epochs but the first."""
+    """Of all epochs but the first. Nothing is evicted: files in memory cannot be, and older versions did it between epochs, newer ones as part of them."""
     shutil.rmtree(out, ignore_errors=True)
     version.command("run", study, "--out", out)
     epochs = json.loads(version.command("analyze", out, "--json"))["points"]
