@@ -148,10 +148,11 @@ def check_tender(folder: str) -> None:
 
 
 def one_option(folder: str, exploration: SimulatedExploration) -> Combination | None:
-    """The first that is recommended; refused where several lists have a first one each."""
+    """The first that meets the goal at the bad end of its interval too, or the first at all; refused where several lists have a first one each."""
     groups = groups_apart(exploration)
     if len(groups) < 2:
-        return exploration.pareto[0] if exploration.pareto else None
+        certain = (option for option in exploration.pareto if not option.missing(exploration.goal, worst=True))
+        return next(certain, exploration.pareto[0] if exploration.pareto else None)
     if groups[0].case is not None:
         refuse_cases(folder, [group.case for group in groups])
     raise UserError(

@@ -65,7 +65,7 @@ def explore_simulated(loaded: Loaded, wanted: ExplorationRequest, watch: Watch) 
     )
     names = keys.short_names([axis.path for axis in study.sweep])
     order = {names[axis.path]: -1 if less_is_more(axis.path) else 1 for axis in study.sweep}
-    front = rank_apart(combinations, lambda group: ranked(pareto(group, order), goal))
+    front = rank_apart(combinations, lambda group: ranked(pareto(group, order, goal), goal))
     within = tuple(combination for combination in front if limit is None or (combination.cost or 0.0) <= limit)
     if front and not within:
         _refuse_price(min(front, key=lambda combination: combination.cost or 0.0), wanted.max_price or "", study)

@@ -17,14 +17,18 @@ def best_rate(group: Sequence[Combination], goal: Goal) -> Combination:
     return min(possible, key=lambda combination: combination.shortfall(goal))
 
 
-def pareto(combinations: Sequence[Combination], order: Mapping[str, int]) -> list[Combination]:
-    """Those that fit, meet the goal and are beaten by none in every respect. `order`: −1 for keys of which less is more."""
+def pareto(combinations: Sequence[Combination], order: Mapping[str, int], goal: Goal) -> list[Combination]:
+    """Those that fit, meet the goal and are beaten by none in every respect: what meets it at the bad end of its interval too is not beaten by what may miss it.
+
+    `order`: −1 for keys of which less is more.
+    """
     meeting = [combination for combination in combinations if combination.is_recommended]
 
     def spent(combination: Combination) -> list[Any]:
         return [
             *(order[name] * value for name, value in combination.settings.items() if isinstance(value, int | float)),
             combination.cache_rate,
+            bool(combination.missing(goal, worst=True)),
         ]
 
     beaten = set()

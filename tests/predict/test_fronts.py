@@ -1,0 +1,42 @@
+"""Options worth showing: none that another beats in every respect, and certainty is one."""
+
+from tierscope.commands.explore import one_option
+from tierscope.predict.exploration import Combination, SimulatedExploration
+from tierscope.predict.fronts import pareto, ranked
+from tierscope.spec.goal import Goal
+
+GOAL = Goal("io", 600.0)
+
+
+def option(servers: int, seconds: float, high: float) -> Combination:
+    plain = Combination(
+        settings={"servers": servers},
+        cache_rate=0.15,
+        io_seconds=seconds,
+        low_seconds=0.9 * seconds,
+        high_seconds=high,
+        bottleneck="GFS-READ",
+        epoch_seconds=seconds,
+        met=False,
+        cost=10_000.0 * servers,
+    )
+    return plain.judged(GOAL)
+
+
+def test_an_option_that_may_miss_does_not_hide_the_cheapest_that_is_certain() -> None:
+    options = [option(8, 900, 950), option(12, 598, 628), option(14, 500, 540), option(16, 450, 480)]
+    front = ranked(pareto(options, {"servers": 1}, GOAL), GOAL)
+    assert [choice.settings["servers"] for choice in front] == [12, 14]
+
+
+def test_of_options_as_certain_the_least_is_left() -> None:
+    options = [option(12, 560, 590), option(14, 500, 540)]
+    assert [choice.settings["servers"] for choice in pareto(options, {"servers": 1}, GOAL)] == [12]
+
+
+def test_a_tender_asks_for_the_first_that_is_certain() -> None:
+    options = (option(12, 598, 628), option(14, 500, 540))
+    both = SimulatedExploration(GOAL, "bound", {}, options, options)
+    assert one_option("tender", both) is options[1]
+    assert one_option("tender", SimulatedExploration(GOAL, "bound", {}, options[:1], options[:1])) is options[0]
+    assert one_option("tender", SimulatedExploration(GOAL, "bound", {}, (), ())) is None
