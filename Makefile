@@ -17,7 +17,7 @@ WORKERS := $(if $(AGAIN),0,2)
 SLOWEST := --durations=10 --durations-min=0.5
 PYTEST = -m pytest -o cache_dir=.pytest_cache/$@ $(if $(AGAIN),--last-failed)
 
-.PHONY: docs docs-check nightly extras wheels framework-wheels frameworks demo test test-whole check bench bench-peers validate validate-short papers papers-measured test-mpi test-faults test-demo test-tensorflow test-torch test-native test-sanitizers test-browser test-notebooks test-imports test-cluster validate-cluster soak fuzz clean help
+.PHONY: docs docs-check nightly extras wheels framework-wheels frameworks demo test test-whole check bench bench-peers validate validate-short validate-measured validate-computed papers papers-measured test-mpi test-faults test-demo test-tensorflow test-torch test-native test-sanitizers test-browser test-notebooks test-imports test-cluster validate-cluster soak fuzz clean help
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -55,6 +55,10 @@ validate: $(STAMPS)-dev  ## how far the model is from what it claims to predict:
 
 validate-short: $(STAMPS)-dev  ## the same with a few points of each, for CI
 	$(BIN)/python -m validation --short
+
+# The same in two parts: what is measured wants the machine alone, what is only computed can go on beside other work.
+validate-measured validate-computed: $(STAMPS)-dev
+	$(BIN)/python -m validation --short --only=$(@:validate-%=%)
 
 # docs/papers is made by the whole form only. The short one is for CI: every judged row must get a verdict, whichever it is.
 papers: $(STAMPS)-dev  ## the published studies reproduced row by row: build/papers and docs/papers; SHORT=1: fewer seeds, build/papers only

@@ -14,6 +14,8 @@ SECTIONS = (
     # Our own emulator, and theory.
     *("emulated", "rerun", "checkpoints", "methods", "theory"),
 )
+MEASURED = ("emulated", "rerun", "checkpoints")  # they time this machine
+PARTS = {"measured": MEASURED, "computed": tuple(name for name in SECTIONS if name not in MEASURED)}
 APART = (
     "cluster",
     "real_beds",
@@ -52,11 +54,15 @@ def _doubt(row: Row) -> int:
 
 
 def main() -> int:
-    """Sections by name, or all; --short: a few points of each; --keep=DIR: measured results stay there, and are gone on with. 1 when a goal is missed whose miss is not known."""
+    """Sections by name, or all; --short: a few points of each; --only=measured|computed: those that time this machine, or the others; --keep=DIR: measured results stay there, and are gone on with. 1 when a goal is missed whose miss is not known."""
     arguments = sys.argv[1:]
     short = "--short" in arguments
     keep = next((argument.removeprefix("--keep=") for argument in arguments if argument.startswith("--keep=")), None)
-    names = [name for name in arguments if not name.startswith("-")] or list(SECTIONS)
+    part = next((argument.removeprefix("--only=") for argument in arguments if argument.startswith("--only=")), None)
+    if part is not None and part not in PARTS:
+        print(f"no part {part}; parts: {', '.join(PARTS)}", file=sys.stderr)
+        return 2
+    names = [name for name in arguments if not name.startswith("-")] or list(PARTS[part] if part else SECTIONS)
     if unknown := [name for name in names if name not in (*SECTIONS, *APART)]:
         print(f"no section {unknown[0]}; sections: {', '.join((*SECTIONS, *APART))}", file=sys.stderr)
         return 2
