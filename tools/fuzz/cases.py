@@ -115,6 +115,7 @@ HEALTHY = {
 OUTPUTS = {"--out", "--csv", "--script", "-o", "--output", "--hand-over", "--tender", "--live-csv", "--figure"}
 # Of these one of several seeds is damaged, in the form that it has.
 CHOSEN = ("DLIO file", "Darshan log", "benchmark output")
+_READABLE = 1 << 20
 ODD_PLACES = ("tiny study, run", "options", "environment", "surroundings")
 UNSAFE = {"--submit", "--open"}  # would start something outside of the case
 VARIABLES = (
@@ -211,7 +212,7 @@ def _with_damage(number: int, dice: random.Random, seeds: Path, here: Path) -> C
         hows = [damage(path, form, random.Random(same)) for path in damaged]
         return Case(number, target.kind, f"all lists: {hows[0]}", dice.choice(target.commands).split())
     how = damage(victim, form, dice)
-    if victim.name == "tiny.yaml":
+    if victim.name == "tiny.yaml" and victim.is_file() and victim.stat().st_size < _READABLE:  # not a terabyte of zeros
         victim.write_bytes(runnable(victim.read_bytes()))
     return Case(number, target.kind, f"{victim.relative_to(here)}: {how}", dice.choice(target.commands).split())
 
