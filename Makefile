@@ -53,11 +53,10 @@ bench-peers: $(STAMPS)-dev $(VENV)-dlio/.stamp $(VENV)-tensorflow/.stamp  ## onl
 validate: $(STAMPS)-dev  ## how far the model is from what it claims to predict: one table, minutes
 	$(BIN)/python -m validation
 
-validate-short: $(STAMPS)-dev  ## the same with a few points of each, for CI
-	$(BIN)/python -m validation --short
+validate-short: validate-computed validate-measured  ## the same with a few points of each, as in CI
 
-# The same in two parts: what is measured wants the machine alone, what is only computed can go on beside other work.
-validate-measured validate-computed: $(STAMPS)-dev
+# What is only computed can go on beside other work; what is measured wants the machine alone.
+validate-computed validate-measured: $(STAMPS)-dev
 	$(BIN)/python -m validation --short --only=$(@:validate-%=%)
 
 # docs/papers is made by the whole form only. The short one is for CI: every judged row must get a verdict, whichever it is.
