@@ -16,7 +16,7 @@ from tierscope.papers.pages import headline, markdown
 from tierscope.papers.reproduce import JudgedRow, Reproduction, check_section, followed
 from tierscope.papers.rows import rows_of
 from tierscope.papers.section import PaperFigure, PaperTable
-from tierscope.papers.sections import STUDIES, SectionEntry, unmade_rows
+from tierscope.papers.sections import STUDIES, PaperStudy, SectionEntry, unmade_rows
 from tierscope.papers.small_run import SmallRun
 from tierscope.papers.verdict import Outcome, Verdict
 
@@ -115,6 +115,17 @@ def test_a_folder_is_marked_and_can_be_cleaned(tmp_path: Path) -> None:
     assert "Short form" in page
     assert _run(["clean", folder, "--yes"]) == 0
     assert not out.exists()
+
+
+@pytest.mark.parametrize("study", STUDIES.values(), ids=list(STUDIES))
+def test_files_of_every_study_are_ours(tmp_path: Path, study: PaperStudy) -> None:
+    folder = claim_reproduction(str(tmp_path / "out"))
+    panel = ChartPanel("small", "rate", "rate", "s", (0.0, 1.0), (Line("sum", (3.0, 1.0), TOTAL, 0),))
+    figure = PaperFigure("F", "f1", draw_chart(f"{study.name}-f1", "times", "Times.", [panel]), "simulated", "Times.")
+    table = PaperTable("F", "times", ("rate", "s"), ((0.0, 3.0),), "simulated", "times")
+    write_reproduction(Reproduction(study, (), (figure,), (table,), True, False), folder)
+    assert _run(["clean", folder, "--yes"]) == 0
+    assert not Path(folder).exists()
 
 
 def names(folder: Path) -> list[str]:

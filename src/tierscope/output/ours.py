@@ -97,7 +97,7 @@ class DatasetNames:
         return cls(SUFFIXES[told[1]], int(told[2]), int(subfolders[1]) if subfolders else 0)
 
 
-SUFFIXES = {  # by format, for datasets whose marks do not say it
+SUFFIXES = {  # by format, for datasets of versions whose marks do not say it; later formats need no line here
     **{name: f".{name}" for name in ("raw", "npy", "npz", "csv", "tfrecord", "lmdb", "parquet", "png")},
     "hdf5": ".h5",
     "jpeg": ".jpg",
@@ -158,7 +158,7 @@ _FIGURES = "|".join(
 )
 FIGURES = rf"({_FIGURES})\.(svg|png)"
 DOCUMENTS = r"study\.yaml|(summary|tune|training|requirements|efficiency|shuffling)\.json|(report|requirements)\.html|shuffling-\w+\.(svg|png)"
-_STUDIES = r"(hierarchy|dlio)"  # of `papers`
+_STUDIES = "(hierarchy|dlio|architecture|training)"  # those of `papers`
 REPRODUCED = rf"{_STUDIES}(\.(md|html|json)|-rows\.csv)"
 REPRODUCED_FIGURES, REPRODUCED_TABLES = (rf"{_STUDIES}-[a-z0-9-]{{1,60}}\.({kinds})" for kinds in ("svg|png", "csv"))
 TENDER = r"README\.md|accept\.sh|required\.json|study\.yaml"  # names that anyone may give: ours only where the mark lists them
