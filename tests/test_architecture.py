@@ -295,7 +295,6 @@ def test_runs_that_are_handed_over_need_neither_tables_nor_a_decoder() -> None:
 
 # Modules whose plain data stays in their room: lines of foreign files, and what a worker process of ours sends.
 PLAIN_INSIDE = {
-    "bench/checkpoint_files.py",
     "imports/darshan_library.py",
     "imports/darshan_reader.py",
     "imports/darshan_worker.py",

@@ -20,6 +20,7 @@ from tierscope.loaders import LOADERS
 from tierscope.recording.recorders import RECORDERS
 from tierscope.registry import Entry, Registry
 from tierscope.spec.dlio_keys import RULES
+from tierscope.storage import STORAGES
 from tierscope.units import parse_bytes
 from tools.docs.reference import commands, study_keys
 
@@ -213,3 +214,7 @@ def test_the_document_on_clusters_lists_every_launchers_variables() -> None:
     documented = {name: tuple(re.findall(r"`\$(\w+)`", cell)) for name, cell in rows}
     known = {name: LAUNCHERS.load(name).variables for name in LAUNCHERS}
     assert documented == {name: variables for name, variables in known.items() if variables}
+
+
+def test_the_document_on_storage_lists_every_kind() -> None:
+    assert re.findall(r"^\| `(\w+)`", (ROOT / "docs" / "storage.md").read_text(), re.MULTILINE) == list(STORAGES)

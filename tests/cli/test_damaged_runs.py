@@ -53,7 +53,17 @@ CHANGES: dict[str, tuple[Change, str]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-@pytest.mark.parametrize("command", [("analyze",), ("analyze", "--metrics"), ("characterise",), ("report",)])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(("analyze",), ("analyze", "--metrics"), ("characterise",), ("report",)),
+        *(
+            ("estimate", "--improve", "GFS-META=50"),
+            ("explore", "--goal", "io=1ms", "--vary", "GFS-META=0:50:10"),
+            ("compare", str(RESULTS / "measured")),
+        ),
+    ],
+)
 def test_one_line_names_the_file_and_the_field(
     out: Path, capsys: pytest.CaptureFixture[str], name: str, command: tuple[str, ...]
 ) -> None:

@@ -130,8 +130,8 @@ def test_subfolders_are_told_apart(tmp_path: Path) -> None:
     assert {*left} == {*strangers, Path(files.folder, manifest.NAME)}
 
 
-def test_the_suffix_of_every_format_is_known() -> None:
-    assert {name: FORMATS.load(name).suffix for name in FORMATS} == SUFFIXES
+def test_suffixes_of_older_datasets_are_those_of_their_formats() -> None:
+    assert {name: FORMATS.load(name).suffix for name in SUFFIXES} == SUFFIXES
 
 
 @pytest.mark.parametrize("form", ["raw", "npz", "hdf5"])

@@ -11,6 +11,7 @@ Schema history of the file
     3  own cost of a traced command may tell what stats and opens by path take longer
     4  an import shows files on no known tier as a tier, counts shared records and writes, and sums up by class what is apart; records of a traced
        command tell what re-reads say about its epochs; `coverage` of what was measured or traced: what the kernel counted beside what was seen
+    5  a training's loader is named, with its workers; records of a traced command tell what worker processes of a loader did
 """
 
 from dataclasses import dataclass
