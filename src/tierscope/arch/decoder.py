@@ -11,7 +11,7 @@ embedding is in the first, the final norm and the output in the last, which has 
 from dataclasses import dataclass
 
 from tierscope.errors import UserError
-from tierscope.units import closest
+from tierscope.units import closest, counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def refuse_split(shape: Decoder, split: Split) -> None:
             )
     if split.pipeline > shape.layers:
         raise UserError(
-            f"--pipeline-parallel {split.pipeline}: {shape.name} has {shape.layers} layers; use at most that many stages"
+            f"--pipeline-parallel {split.pipeline}: {shape.name} has {counted(shape.layers, 'layer')}; use at most that many stages"
         )
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tierscope.errors import UserError
+from tierscope.units import counted
 
 if TYPE_CHECKING:
     from tierscope.jsonable import JsonObject
@@ -47,12 +48,12 @@ def say_settling(settling: "Settling | None", name: str | None) -> None:
     if settling is None or name is None:
         return
     if not settling.points:
-        click.echo(f"For {settling.study}: all {settling.asked} points are identified; nothing needs to be measured.")
+        click.echo(f"For {settling.study}: every point is identified; nothing needs to be measured.")
         return
     from tierscope.analysis.run_command import run_command  # noqa: PLC0415
 
     click.echo(
-        f"For {settling.study}: {settling.open_points} of {settling.asked} points are not identified. Measure at least:"
+        f"For {settling.study}: not identified: {settling.open_points} of {counted(settling.asked, 'point')}. Measure at least:"
     )
     for point in settling.points:
         click.echo(f"• {run_command(point.sweep, name)}")

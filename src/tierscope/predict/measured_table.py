@@ -270,7 +270,7 @@ def _shape(name: str, line: Place, row: Row) -> tuple[int, int]:
     nodes = nodes or (-(-ranks // per_node) if per_node else 1)
     if ranks % nodes:
         raise UserError(
-            f"{_at(name, line)}: {ranks} ranks cannot be spread evenly over {nodes} nodes; correct one of them"
+            f"{_at(name, line)}: {counted(ranks, 'rank')} cannot be spread evenly over {nodes} nodes; correct one of them"
         )
     return nodes, ranks
 

@@ -121,4 +121,4 @@ def _known(table: MeasuredTable, loaded: Loaded, fitted: FittedTable) -> KnownSy
 
 def _span(table: MeasuredTable) -> str:
     ranks = [point.ranks for point in table.points]
-    return f"{ranks[0]} ranks" if ranks[0] == ranks[-1] else f"{ranks[0]}–{ranks[-1]} ranks"
+    return counted(ranks[0], "rank") if ranks[0] == ranks[-1] else f"{ranks[0]}–{ranks[-1]} ranks"

@@ -26,7 +26,7 @@ def decoder_sentences(needs: DecoderNeeds) -> Iterator[str]:
     )
     yield (
         f"At {needs.efficiency:.0%} of the peak: {needs.tokens_per_second:,.0f} tokens/s over all devices; {about_flops(needs.flops_per_token)} per token "
-        f"({shape.layers} layers of {shape.hidden:,})."
+        f"({counted(shape.layers, 'layer')} of {shape.hidden:,})."
     )
     yield from _checkpoint_sentences(needs)
     measured = split.devices == 1 and not split.zero

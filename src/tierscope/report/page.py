@@ -63,7 +63,7 @@ from tierscope.report.training import (
 from tierscope.report.training import sentences as training_sentences
 from tierscope.report.verdict import verdict
 from tierscope.spec.goal import AU, EPOCH, IO
-from tierscope.units import about_bytes, about_seconds
+from tierscope.units import about_bytes, about_seconds, counted
 
 _SCRIPTS = ("whatif.js", "drawing.js", "aids.js", "page.js")
 _LIVE = ("breakdown", "estimate", "goal")  # figures that are drawn in the browser
@@ -183,7 +183,7 @@ def _character(source: ReportSource, character: Character, drawn: Sequence[Figur
             [
                 tag(
                     "details",
-                    tag("summary", f"Files with the most bytes ({len(files)} rows)"),
+                    tag("summary", f"Files with the most bytes ({counted(len(files), 'row')})"),
                     table(
                         "Files with the most bytes, over all ranks and epochs", ["file", "tier", "ranks", *sums], files
                     ),

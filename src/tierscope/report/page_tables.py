@@ -15,7 +15,7 @@ from tierscope.report.parts import Unit, ranked_groups
 from tierscope.report.plans import pays_text
 from tierscope.report.totals import split_header, totals_rows
 from tierscope.trace.description import Imported
-from tierscope.units import about_bytes, about_seconds
+from tierscope.units import about_bytes, about_seconds, counted
 
 
 def beside_table(beside: Beside) -> Html:
@@ -100,7 +100,9 @@ def _held_text(option: Combination) -> str:
 def numbers(breakdown: Breakdown, given: Conditions) -> Html:
     unit = Unit.of(max(point.io.median for point in breakdown.summary))
     every = tag(
-        "details", tag("summary", f"Every epoch ({len(breakdown.points)} rows)"), _epochs_table(breakdown, unit)
+        "details",
+        tag("summary", f"Every epoch ({counted(len(breakdown.points), 'row')})"),
+        _epochs_table(breakdown, unit),
     )
     return join([_summary_table(breakdown, given, unit), every])
 

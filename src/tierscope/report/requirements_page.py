@@ -33,6 +33,7 @@ from tierscope.report.requirements import (
     scaling_title,
     storage_sentence,
 )
+from tierscope.units import counted
 
 
 def requirements_page(requirements: Requirements, findings: Sequence[Finding], drawn: Sequence[Figure]) -> bytes:
@@ -90,4 +91,4 @@ def _side_by_side(figures: dict[str, Html], *names: str) -> Html:
 
 def _layers(requirements: Requirements) -> Html:
     rows = _columns("Operations and bytes of every layer, for one sample", layer_columns(requirements))
-    return tag("details", tag("summary", f"Layers ({len(requirements.costs)} rows)"), rows)
+    return tag("details", tag("summary", f"Layers ({counted(len(requirements.costs), 'row')})"), rows)
