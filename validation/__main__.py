@@ -4,6 +4,7 @@ import sys
 import time
 from dataclasses import replace
 
+from validation import document
 from validation.table import Row, as_markdown
 
 SECTIONS = (
@@ -54,10 +55,13 @@ def _doubt(row: Row) -> int:
 
 
 def main() -> int:
-    """Sections by name, or all; --short: a few points of each; --only=measured|computed: those that time this machine, or the others; --keep=DIR: measured results stay there, and are gone on with. 1 when a goal is missed whose miss is not known."""
+    """Sections by name, or all; --short: a few points of each; --only=measured|computed: those that time this machine, or the others; --keep=DIR: measured results stay there, and are gone on with; --document: tables of docs/validation.md are written. 1 when a goal is missed whose miss is not known."""
     arguments = sys.argv[1:]
     short = "--short" in arguments
     keep = next((argument.removeprefix("--keep=") for argument in arguments if argument.startswith("--keep=")), None)
+    if short and "--document" in arguments:
+        print("--document: not with --short", file=sys.stderr)
+        return 2
     part = next((argument.removeprefix("--only=") for argument in arguments if argument.startswith("--only=")), None)
     if part is not None and part not in PARTS:
         print(f"no part {part}; parts: {', '.join(PARTS)}", file=sys.stderr)
@@ -68,8 +72,11 @@ def main() -> int:
         return 2
     rows: list[Row] = []
     for name in names:
-        started = time.monotonic()
-        rows += _section(name, short, keep)
+        started, load = time.monotonic(), os.getloadavg()[0]
+        printed = _section(name, short, keep)
+        if "--document" in arguments:
+            document.write({name: printed}, document.made_now(load))
+        rows += printed
         print(f"{name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
     print(f"{'Short validation' if short else 'Validation'} on {os.cpu_count()} cores\n\n{as_markdown(rows)}")
     missed = [row for row in rows if row.met is False]

@@ -18,10 +18,12 @@ class Row:
     unjudged: str = ""
 
 
+MET = {None: "", True: "yes", False: "**no**"}
+
+
 def as_markdown(rows: Sequence[Row]) -> str:
     lines = ["| section | what | measured | goal | met | note |", "|---|---|---|---|---|---|"]
     for row in rows:
-        met = {None: "", True: "yes", False: "**no**"}[row.met]
         note = "; ".join(text for text in (row.unjudged, row.note, row.known if row.met is False else "") if text)
-        lines.append(f"| {row.section} | {row.what} | {row.value} | {row.goal} | {met} | {note} |")
+        lines.append(f"| {row.section} | {row.what} | {row.value} | {row.goal} | {MET[row.met]} | {note} |")
     return "\n".join(lines)
