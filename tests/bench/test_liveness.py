@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.test_architecture import SOURCE
+from tests.tiny import tiny
 from tierscope.bench import liveness
 from tierscope.bench.liveness import (
     MOST_ATTEMPTS,
@@ -18,9 +21,12 @@ from tierscope.bench.liveness import (
     noting_stops,
     refuse_suspended,
     suspended_now,
+    suspended_process,
+    suspended_too_long,
     until_undisturbed,
 )
 from tierscope.errors import StoppedError, SuspendedError
+from tierscope.measure.crews import Crews
 
 
 class Bench:
@@ -201,6 +207,24 @@ def becomes(expected: bool, pid: int) -> bool:
     return suspended_now(pid) == expected
 
 
+def test_a_worker_that_is_stopped_suspends_its_rank(tmp_path: Path) -> None:
+    program = f"import subprocess; worker = subprocess.Popen(['sleep', '60']); open({str(tmp_path / 'pid')!r}, 'x').write(str(worker.pid)); worker.wait()"
+    with subprocess.Popen([sys.executable, "-c", program], process_group=0) as rank:
+        try:
+            while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+                time.sleep(0.005)
+            worker = int((tmp_path / "pid").read_text())
+            assert suspended_process(rank.pid) is None
+            os.kill(worker, signal.SIGSTOP)
+            assert becomes(True, rank.pid)
+            assert suspended_process(rank.pid) == worker
+            assert str(suspended_too_long("rank 1", rank.pid, 45)).startswith(
+                f"a worker process (pid {worker}) of rank 1 was suspended for 45 s"
+            )
+        finally:
+            os.killpg(rank.pid, signal.SIGKILL)
+
+
 def test_a_stopped_process_is_suspended_and_one_that_is_gone_is_not(sleeper: int) -> None:
     assert becomes(False, sleeper)
     os.kill(sleeper, signal.SIGSTOP)
@@ -228,3 +252,14 @@ def test_a_process_in_a_frozen_control_group_is_suspended(
     monkeypatch.setattr(liveness, "_CGROUPS", str(tmp_path))
     monkeypatch.setattr(liveness, "_groups", lambda _pid: [("freezer", "/job"), ("", "/job"), ("memory", "/other")])
     assert suspended_now(os.getpid()) == frozen
+
+
+def test_ranks_of_every_study_have_its_stall_limit() -> None:
+    """Also those that are started for one run, for a recorder's environment: they are made in one place."""
+    made = [
+        path.name for path in SOURCE.rglob("*.py") if "LocalCrew(" in path.read_text().replace("class LocalCrew(", "")
+    ]
+    assert made == ["crews.py"]
+    crews = Crews(stall_seconds=7.0)
+    with crews.apart(tiny(), {"TS_TEST": "1"}) as crew:
+        assert crew._stall_seconds == 7.0

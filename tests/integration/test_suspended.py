@@ -26,6 +26,18 @@ system:
   tiers:
     gfs: {path: "{out}/gfs"}
 """  # two seconds
+LOADED = """
+study: loaded
+workload:
+  dataset: {format: raw, num_files_train: 64, record_length_bytes: 1 KiB}
+  reader: {batch_size: 1, data_loader: pytorch, multiprocessing_context: fork, read_threads: 2}
+  train: {epochs: 1, computation_time: 100 ms}
+system:
+  nodes: 1
+  ranks_per_node: 1
+  tiers:
+    gfs: {path: "{out}/gfs"}
+"""
 MANY = """
 study: many
 workload:
@@ -145,3 +157,21 @@ with LocalCrew(512) as crew:
     assert took < 120
     assert kib < 8 << 20
     finish(tmp_path, MANY.replace("ranks_per_node: 64", "ranks_per_node: 512"), 512, 300)
+
+
+@pytest.mark.torch
+def test_a_worker_that_stays_stopped_ends_the_study_and_leaves_nobody(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed: make test-torch installs it")
+    process = start(tmp_path, LOADED, "--stall-limit", "2s")
+    workers: list[int] = []
+    deadline = time.monotonic() + 60
+    while len(workers) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+        ranks = ranks_below(process.pid)
+        workers = [worker for rank in ranks for worker in ranks_below(rank)]
+    time.sleep(0.5)
+    os.kill(workers[1], signal.SIGSTOP)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert f"tierscope: a worker process (pid {workers[1]}) of rank 0 was suspended for 2 s" in said
+    assert gone([*ranks, *workers])

@@ -199,7 +199,7 @@ class Fake(DFTracer):
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> type[Fake]:
     monkeypatch.setattr("tierscope.recording.dftracer.DFTracer", Fake)
-    monkeypatch.setattr("tierscope.measure.profiled.LocalCrew", KeptProfiledCrew)
+    monkeypatch.setattr(Crews, "apart", lambda _self, study, variables: KeptProfiledCrew(study.system.ranks, variables))
     monkeypatch.setattr(Fake, "library", lambda _self: "/lib.so")
     return Fake
 

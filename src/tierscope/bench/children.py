@@ -130,7 +130,7 @@ class Children:
         """Kill those that are left."""
         for process in self._processes:
             if process.poll() is None:
-                process.kill()
+                _kill(process)
         deadline = time.monotonic() + _STOP_SECONDS + _STOP_SECONDS_EACH * len(self._processes)
         for process in self._processes:
             with contextlib.suppress(subprocess.TimeoutExpired):  # one that hangs in the kernel ends when it can
@@ -146,6 +146,14 @@ class Children:
         self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self.close() if kind is None else self.end()
+
+
+def _kill(process: Child) -> None:
+    """With what it started, where that is a group of its own: workers that were stopped would not see that it is gone."""
+    with contextlib.suppress(OSError):
+        if os.getpgid(process.pid) == process.pid:
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
 
 
 def start_seconds(count: int) -> float:

@@ -4,15 +4,15 @@ Seen are
 
 - a process that was stopped and goes on (SIGSTOP, Ctrl-Z, `scontrol suspend`), however shortly: it gets SIGCONT, and counts them (`Stops`). Costs nothing;
 - a machine that slept: CLOCK_BOOTTIME went on meanwhile, CLOCK_MONOTONIC did not;
-- a rank that is stopped now, or whose control group is frozen: its director looks at those it does not hear of (`RankWatch`), ten times within the
-  stall limit. Looks are counted, not seconds: a director that was stopped itself has not watched;
+- a rank that is stopped now, or a worker process of its loader, or whose control group is frozen: its director looks at those it does not hear of
+  (`RankWatch`), ten times within the stall limit. Looks are counted, not seconds: a director that was stopped itself has not watched;
 - a director that was frozen for more than half a second without a signal (`docker pause`): it waits for at most a second at a time, and one that took longer was no
   wait for a processor (the kernel counts those).
 
-Not seen: a freeze under MPI, of less than half a second, or of a single rank between two looks; a loader's own processes; a virtual machine that is paused together with
-its clock. Whoever sends SIGCONT to a process that runs makes us repeat a run.
+Not seen: a freeze under MPI, of less than half a second, or of a single rank or worker between two looks; a virtual machine that is paused together with its clock. Whoever sends SIGCONT to a process that runs makes us repeat a run.
 """
 
+import os
 import signal
 import threading
 import time
@@ -29,6 +29,7 @@ _LOOKS = 10  # within the stall limit
 _TICK_SECONDS = 1.0
 _SLEPT_SECONDS = 0.01  # less cannot matter
 _FROZEN_SECONDS = 0.5
+_MOST_WORKERS = 1000  # of a rank, that are looked at
 _CGROUPS = "/sys/fs/cgroup"
 _ADVICE = "finished runs are kept; rerun the same command to continue (--stall-limit sets the limit)"
 
@@ -137,7 +138,9 @@ class RankWatch:
 
 
 def suspended_too_long(who: str, pid: int, limit: float, advice: str = _ADVICE) -> StoppedError:
-    return StoppedError(f"{who} (pid {pid}) was suspended for {limit:g} s (SIGSTOP, or a scheduler); {advice}")
+    worker = suspended_process(pid) or pid
+    named = f"{who} (pid {pid})" if worker == pid else f"a worker process (pid {worker}) of {who}"
+    return StoppedError(f"{named} was suspended for {limit:g} s (SIGSTOP, or a scheduler); {advice}")
 
 
 def refuse_suspended(ranks: Sequence[int], director: bool, noun: str = "rank") -> None:
@@ -163,7 +166,29 @@ def until_undisturbed(what: str, measure: Callable[[], T], tell: Callable[[str],
 
 
 def suspended_now(pid: int) -> bool:
-    """Stopped by a signal or a tracer, or in a frozen control group. Gone is not suspended."""
+    """A rank, or a process that works for it."""
+    return suspended_process(pid) is not None
+
+
+def suspended_process(pid: int) -> int | None:
+    """It, or the first of its descendants, that is stopped by a signal or a tracer, or in a frozen control group. Gone is not suspended."""
+    return next((process for process in _with_descendants(pid) if _is_suspended(process)), None)
+
+
+def _with_descendants(pid: int) -> Iterator[int]:
+    """Where the kernel lists children; elsewhere only itself."""
+    waiting = [pid]
+    for _ in range(_MOST_WORKERS):
+        if not waiting:
+            return
+        process = waiting.pop(0)
+        yield process
+        with suppress(OSError, ValueError):
+            for thread in os.listdir(f"/proc/{process}/task"):
+                waiting += map(int, _text(f"/proc/{process}/task/{thread}/children").split())
+
+
+def _is_suspended(pid: int) -> bool:
     try:
         with open(f"/proc/{pid}/stat", "rb") as source:
             state = source.read().rpartition(b")")[2].split()[0]

@@ -1,5 +1,6 @@
 """Crews for studies: local processes of the size that a point needs, or the ranks that a launcher started."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from tierscope.bench.crew import Crew, LocalCrew
@@ -42,6 +43,10 @@ class Crews:
             self._who = self._crew.call(WhoTask(), lambda _: None)
         check_layout(study, self._who)
         return self._crew, self._who
+
+    def apart(self, study: Study, variables: Mapping[str, str], numbered: bool = False) -> LocalCrew:
+        """Ranks on this machine for one run, with an environment of their own."""
+        return LocalCrew(study.system.ranks, variables, numbered, self._stall_seconds)
 
     def close(self) -> None:
         if self._crew is not None:

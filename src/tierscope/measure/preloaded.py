@@ -11,13 +11,13 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tierscope.bench.crew import LocalCrew
 from tierscope.bench.live import LiveBoardAt
 from tierscope.bench.profiled import PRELOADED, Watched
 from tierscope.bench.resolved import ResolvedRun
 from tierscope.bench.run import RunTask
 from tierscope.errors import UserError
 from tierscope.loaders import LOADERS
+from tierscope.measure.crews import Crews
 from tierscope.measure.profiled import ProfiledRun, tier_prefixes
 from tierscope.measure.trained import meeting
 from tierscope.native import library
@@ -77,7 +77,7 @@ class Preloading:
         self._out, self._ranks_on_host = out, ranks_on_host
 
     def measure(
-        self, key: RunKey, run: ResolvedRun, compute: str, watch: Watch, live: LiveBoardAt | None = None
+        self, key: RunKey, run: ResolvedRun, compute: str, crews: Crews, watch: Watch, live: LiveBoardAt | None = None
     ) -> ProfiledRun:
         study = run.study
         folder = make_scratch(self._out, f"preload-{key.point:04d}-r{key.repetition}")
@@ -85,7 +85,7 @@ class Preloading:
         evict = bool(study.workload.reader.evict) and LOADERS[run.loader].evicted_in_c
         variables = Builtin().prepare(folder, RecordingRequest(command=(), tiers=tiers, evict=evict))
         before = kernel_io()
-        with meeting(study, self._out) as place, LocalCrew(study.system.ranks, variables, numbered=True) as crew:
+        with meeting(study, self._out) as place, crews.apart(study, variables, numbered=True) as crew:
             task = RunTask(
                 study,
                 run.loader,

@@ -14,7 +14,6 @@ from typing import cast
 
 import polars as pl
 
-from tierscope.bench.crew import LocalCrew
 from tierscope.bench.live import LiveBoardAt
 from tierscope.bench.profiled import Watched, is_epoch_folder
 from tierscope.bench.resolved import ResolvedRun
@@ -24,6 +23,7 @@ from tierscope.errors import ForeignDirectoryError, StoppedError, UserError
 from tierscope.imports.paths import TierRules
 from tierscope.loaders import LOADERS
 from tierscope.loaders.choose import choose_loader
+from tierscope.measure.crews import Crews
 from tierscope.measure.natively import refuse_native
 from tierscope.output.durable import make_folders, move_file
 from tierscope.output.folders import enter_directory
@@ -83,14 +83,14 @@ class Profiling:
         return notes
 
     def measure(
-        self, key: RunKey, run: ResolvedRun, compute: str, watch: Watch, live: LiveBoardAt | None = None
+        self, key: RunKey, run: ResolvedRun, compute: str, crews: Crews, watch: Watch, live: LiveBoardAt | None = None
     ) -> ProfiledRun:
         study = run.study
         name = f"{key.point:04d}-r{key.repetition}"
         folder = make_scratch(self._out, f"profile-{name}")
         tiers = tier_prefixes(study, self._out)
         variables = self._profiler.prepare(folder, RecordingRequest(command=(), tiers=tiers))
-        with LocalCrew(study.system.ranks, variables) as crew:
+        with crews.apart(study, variables) as crew:
             who = crew.call(WhoTask(), lambda _: None)
             watched = Watched(self.name, folder)
             task = RunTask(study, run.loader, self._out, None, compute, None, watched, key.repetition, live=live)

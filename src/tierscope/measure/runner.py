@@ -163,7 +163,7 @@ class Runner:
         live: LiveBoardAt | None,
     ) -> Trace:
         """What a profiler costs, and what our harness does beside it, nobody measured: there is no own cost."""
-        measured = profiling.measure(key, run, mode, self._watch, live)
+        measured = profiling.measure(key, run, mode, self._crews, self._watch, live)
         about = structs.replace(
             self._about(point, mode, measured.ranks),
             provides=measured.provides,
