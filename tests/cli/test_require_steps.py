@@ -115,6 +115,78 @@ def test_few_uneven_repetitions_are_no_damage(asked: Asker, tmp_path: Path) -> N
     assert asked("--measured", str(tmp_path))["step"]["high"] == pytest.approx(4 / 7.5), "the others do not matter"
 
 
+@pytest.mark.parametrize("device", ["NVIDIA H200", "NVIDIA A100-SXM4-80GB", "fake"])
+def test_a_step_of_another_accelerator_is_refused(device: str, asked: Asker, tmp_path: Path) -> None:
+    """An H200's steps on nodes of V100 read as if storage were 26.9 × too slow. Earlier results have the name alone; of others nothing is known."""
+    memory = 150 * 10**9 if device == "fake" else None
+    made = {"device": device, "device_memory_bytes": memory}
+    for out in (trained(tmp_path, **made), efficiency(tmp_path, **made)):
+        said = asked.refused("--measured", out)
+        assert f"is of '{device}' with" in said
+        assert "but accelerators of cori-gpu have 16 GiB" in said
+    same = asked("--measured", efficiency(tmp_path, device="Tesla V100-SXM2-16GB", input="4x128x128x128"))
+    assert "does not say" not in same["step"]["about"]
+    unknown = asked("--measured", efficiency(tmp_path))["step"]["about"]
+    assert "does not say the shape of a sample, or whether that is an accelerator of cori-gpu" in unknown
+
+
+def test_what_a_device_reached_tells_it_apart_too(asked: Asker, tmp_path: Path) -> None:
+    """Of two accelerators with as much memory."""
+    reached = {"memory_bandwidth": 2e12, "fp32": 2e13, "tf32": 2e14, "bf16": 6e14}
+    alike = {"device": "fake", "device_memory_bytes": 16 * 2**30}
+    said = asked.refused("--measured", efficiency(tmp_path, **alike, ceilings=reached))
+    assert "whose memory was measured at" in said
+    asked("--measured", efficiency(tmp_path, **alike, ceilings={**reached, "memory_bandwidth": 8e11, "bf16": 1e14}))
+
+
+@pytest.mark.parametrize(
+    ("changed", "options", "said"),
+    [
+        ({"optimizer": "adam"}, (), "has --optimizer adam, but sgd is asked"),
+        ({"optimizer": "sgd"}, ("--optimizer", "adam"), "has --optimizer sgd, but adam is asked"),
+        ({"recompute": True}, (), "activations were recomputed, but are to be kept; add --checkpointed"),
+        ({}, ("--checkpointed",), "activations were kept, but are to be recomputed; remove --checkpointed"),
+        ({}, ("--input", "4x64x64x64"), "has --input 4x128x128x128, but 4x64x64x64 is asked"),
+        ({"batch_size": 2}, (), "has --batch 2, but 4 is asked"),
+    ],
+)
+def test_a_step_of_something_else_is_refused(
+    changed: dict[str, object], options: tuple[str, ...], said: str, asked: Asker, tmp_path: Path
+) -> None:
+    assert said in asked.refused("--measured", trained(tmp_path, **changed), *options)
+
+
+def test_of_several_batches_the_one_that_is_asked_is_taken(asked: Asker, tmp_path: Path) -> None:
+    out = trained(tmp_path, batch_size=8, samples_per_second=9.0)
+    document = json.loads((tmp_path / "training.json").read_text())
+    document["points"].append({**document["points"][0], "batch_size": 4, "samples_per_second": 8.0})
+    (tmp_path / "training.json").write_text(json.dumps(document))
+    assert asked("--measured", out)["step"]["seconds"] == pytest.approx(0.5)
+
+
+def test_steps_of_kernels_are_sgd_with_activations_kept(asked: Asker, tmp_path: Path) -> None:
+    """So they were before files said it."""
+    assert "--optimizer sgd" in asked.refused("--measured", efficiency(tmp_path), "--optimizer", "adam")
+    assert "--checkpointed" in asked.refused("--measured", efficiency(tmp_path), "--checkpointed")
+    assert "--input 4x64x64x64" in asked.refused("--measured", efficiency(tmp_path, input="4x64x64x64"))
+
+
+def test_a_folder_that_is_no_result_of_one_training_is_called_what_it_is(asked: Asker) -> None:
+    tables = Path(H200).parent
+    said = asked.refused("--measured", str(tables))
+    assert "lists several trainings (cosmoflow, deepcam, resnet50)" in said
+    assert f"'tierscope train --take {tables / 'cosmoflow'} --out OUT'" in said
+    assert "damaged" not in said
+    assert "run 'tierscope train --take" in asked.refused("--measured", str(tables / "cosmoflow"))
+
+
+def test_a_result_over_several_keys_names_its_parts(asked: Asker, tmp_path: Path) -> None:
+    (tmp_path / "batch_size").mkdir()
+    trained(tmp_path / "batch_size")
+    (tmp_path / "training.json").write_text((tmp_path / "batch_size" / "training.json").read_text())
+    assert f"e.g. {tmp_path / 'batch_size'}" in asked.refused("--measured", str(tmp_path))
+
+
 def test_all_reduce_of_a_device_file_replaces_the_links_of_a_node(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -35,6 +35,22 @@ def test_out_holds_json_and_figure(tmp_path: Path) -> None:
     assert "lenet5, batch 4, fp32, on a device" in Path(written[1]).read_text()
 
 
+def test_what_is_written_tells_a_step_from_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`require --measured` compares it with what is asked, and with the system's accelerator."""
+    kernels = (Kernel("convolution", 0.25, 0.5, 0.0, 0.125),)
+    done = Efficiency("lenet5", 4, "fp32", "a device", histogram(kernels, COUNTED), kernels, None, "1x28x28", 16 << 30)
+    folder = claim_efficiency(str(tmp_path / "out"))
+    write_efficiency(done, folder)
+    asked = ("require", "lenet5", "--batch", "4", "--measured", folder, "--json", "--system")
+    assert run(*asked, "cori-gpu") == 0
+    about = json.loads(capsys.readouterr().out)["step"]["about"]
+    assert "does not say" not in about
+    assert run(*asked, "h200-node") == 2
+    assert "is of 'a device' with 16 GiB, but accelerators of h200-node have 140 GiB" in one_line(capsys)
+    assert run(*asked, "cori-gpu", "--input", "1x32x32") == 2
+    assert "has --input 1x28x28" in one_line(capsys)
+
+
 def test_out_of_somebody_else_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Before a step is run, so without torch too."""
     (tmp_path / "thesis.tex").write_text("mine")

@@ -297,6 +297,7 @@ def _point_json(point: TrainingPoint) -> JsonObject:
         "loader": about.loader_name,
         "workers": about.loader_workers,
         "device": about.device,
+        "device_memory_bytes": about.device_memory_bytes,
         "software": about.software,
         "precision": about.arithmetic,
         "optimizer": about.solver,

@@ -1,15 +1,7 @@
-"""`tierscope require`: a network, a system and what is asked, put together to one answer.
+"""`tierscope require`: a network, a system and what is asked, put together to one answer."""
 
-Longer than other modules because a use case is one module, and a step may be given, measured, predicted or a transformer's.
-"""
-
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import msgspec
 
 from tierscope.analysis.wording import Finding, finding_json
 from tierscope.arch.decoder import DECODERS, Decoder, Split, find_decoder, refuse_split
@@ -22,20 +14,16 @@ from tierscope.arch.machine import Machine, machine_of
 from tierscope.arch.movement import Compression
 from tierscope.arch.network import Network
 from tierscope.arch.networks import ALIASES, NETWORKS, TrainingSet, build_network, find_network
-from tierscope.arch.precision import OPTIMIZER_STATES, PARAMETER_BYTES, PRECISIONS
+from tierscope.arch.precision import OPTIMIZER_STATES, PRECISIONS
 from tierscope.arch.requirements import Requirements, Wish, requirements
 from tierscope.arch.stations import TRANSFER_BYTES, reading_threads, with_station_times
-from tierscope.arch.step_seconds import MEASURED, PREDICTED, StepSeconds, given
 from tierscope.arch.to_json import to_json
+from tierscope.commands.known_step import StepOptions, known_step
 from tierscope.errors import UserError
 from tierscope.jsonable import JsonObject
 from tierscope.spec import known, option_values
-from tierscope.spec.load import load_study
-from tierscope.spec.study import FRAMEWORKS, System
+from tierscope.spec.study import System
 from tierscope.units import closest, parse_bandwidth, parse_fraction, parse_seconds
-
-if TYPE_CHECKING:
-    from tierscope.arch.device_file import DeviceFile
 
 UNKNOWN_SAMPLES = 1_000_000  # of a traced network, whose training set nobody named
 DEFAULT_SYSTEM = "h200-node"  # of transformers
@@ -43,7 +31,6 @@ _FILES = (".yaml", ".yml", ".json")
 _FAMILIES = ("gpt2", "gpt-2", "llama")
 _MOST_DEVICES = 1 << 16
 _TRACED_BYTES = 4  # of an element: float32
-_FREE = ("synthetic", "memory")  # where samples come from that cost no storage; the best first
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +69,9 @@ def require(model: str, wanted: RequireOptions) -> Answer:
     wish = replace(wish, nodes=wish.nodes or tuple(option_values.powers(1, machine.nodes)))
     network, data, is_known = _network(model, shape)
     data = _changed(data, wanted)
-    step, machine = known_step(wanted, network, machine, wish)
+    step, machine = known_step(
+        StepOptions(wanted.step_seconds, wanted.device_file, wanted.measured), network, machine, wish
+    )
     required = requirements(network, machine, data, wish, step)
     required = with_station_times(required, system)
     return Answer(required, tuple(find(required, has_training_set=is_known or wanted.samples is not None)))
@@ -159,141 +148,6 @@ def _changed(data: TrainingSet, wanted: RequireOptions) -> TrainingSet:
         return data
     size = option_values.read_size("--sample-file-bytes", wanted.sample_file_bytes)
     return replace(data, file_bytes=size, samples_per_file=1)
-
-
-class _Efficiency(msgspec.Struct):
-    model: str
-    batch: int
-    precision: str
-    device: str
-    total_seconds: Annotated[float, msgspec.Meta(gt=1e-9, lt=1e6)]
-
-
-_Rate = Annotated[float, msgspec.Meta(gt=1e-6, lt=1e12)]  # samples per second
-
-
-class _TrainedPoint(msgspec.Struct):
-    data: str
-    samples_per_second: _Rate
-    interval: tuple[float, float] | None = None  # Student's: of few or uneven repetitions it reaches below zero
-    precision: str = "fp32"
-    device: str = ""
-    loader: str | None = None
-
-
-class _Trained(msgspec.Struct):
-    network: str
-    points: list[_TrainedPoint]
-
-
-def known_step(
-    wanted: RequireOptions, network: Network, machine: Machine, wish: Wish
-) -> tuple[StepSeconds | None, Machine]:
-    """None: nothing was given, so it is the roofline. The machine has the links of its nodes as a device file measured them."""
-    options = {
-        "--step-seconds": wanted.step_seconds,
-        "--device-file": wanted.device_file,
-        "--measured": wanted.measured,
-    }
-    named = [name for name, value in options.items() if value is not None]
-    if len(named) > 1:
-        raise UserError(f"{named[1]}: cannot be combined with {named[0]}; remove one of them")
-    if wanted.step_seconds is not None:
-        return given(wanted.step_seconds), machine
-    if wanted.device_file is not None:
-        from tierscope.arch.device_links import with_measured_links  # noqa: PLC0415
-        from tierscope.arch.device_match import refuse_other_device  # noqa: PLC0415
-        from tierscope.arch.device_parse import load_device  # noqa: PLC0415  (NumPy)
-
-        device = load_device(wanted.device_file)
-        refuse_other_device(wanted.device_file, device, machine)
-        linked = with_measured_links(machine, device, PARAMETER_BYTES * network.parameters)
-        return predicted(device, network, wish, linked is not machine), linked
-    return None if wanted.measured is None else _measured(wanted.measured, network, wish), machine
-
-
-def predicted(device: "DeviceFile", network: Network, wish: Wish, is_linked: bool = False) -> StepSeconds:
-    """`is_linked`: all-reduce within a node is as measured, too."""
-    from tierscope.arch.step_time import predict_step  # noqa: PLC0415
-
-    step = predict_step(device, network, wish.batches[0], wish.precision, wish.optimizer, wish.checkpointed)
-    about = f"predicted from one {device.origin.device} as measured {device.origin.time[:10]}; 95 % interval"
-    if is_linked and device.all_reduce is not None:
-        about += f"; all-reduce in a node as measured alone over {device.all_reduce.devices} devices"
-    return StepSeconds(step.seconds, *step.interval, PREDICTED, about, step.outside, step.stand_ins, is_linked)
-
-
-def _measured(out: str, network: Network, wish: Wish) -> StepSeconds:
-    from tierscope.output.typed_documents import DocumentKind, read_typed  # noqa: PLC0415  (tables)
-
-    folder = Path(out)
-    if os.path.lexists(folder / "efficiency.json"):
-        kernels = read_typed(folder / "efficiency.json", DocumentKind(_Efficiency, "run 'tierscope kernels' again"))
-        _refuse_other(out, kernels.model, kernels.batch, kernels.precision, network, wish)
-        _refuse_cpu(out, kernels.device)
-        seconds = kernels.total_seconds
-        return StepSeconds(
-            seconds, seconds, seconds, MEASURED, f"the kernels of a step on one {kernels.device!r}, in {out}"
-        )
-    if not os.path.lexists(folder / "training.json"):
-        raise UserError(
-            f"--measured {out}: has neither training.json nor efficiency.json; name a result of 'tierscope train' or 'tierscope kernels --out'"
-        )
-    trained = read_typed(
-        folder / "training.json", DocumentKind(_Trained, "run 'tierscope train' again", most_bytes=1 << 24)
-    )
-    study = load_study(str(folder / "study.yaml"))
-    batch, ranks = study.workload.reader.batch_size, study.system.nodes * study.system.ranks_per_node
-    points = [point for free in _FREE for point in trained.points if point.data == free and _is_free(point)]
-    if not points:
-        raise UserError(
-            f"--measured {out}: training.json has no points with samples from memory or synthetic ones, and steps that wait for storage do not tell; "
-            "run 'tierscope train --storage-matters'"
-        )
-    best = points[0]
-    _refuse_cpu(out, best.device)
-    _refuse_other(out, trained.network, batch, best.precision, network, wish)
-    least, most = best.interval or (best.samples_per_second,) * 2
-    if least <= 0 < best.samples_per_second <= most:
-        raise UserError(
-            f"--measured {out}: the 95 % interval of samples/s, {least:,.4g} to {most:,.4g}, reaches below zero, so it does not tell how long a step takes; "
-            "run 'tierscope train' with more --repetitions"
-        )
-    if not least <= best.samples_per_second <= most:
-        raise UserError(
-            f"--measured {out}: training.json says {best.samples_per_second:g} samples/s and an interval of {least:g} to {most:g}; run 'tierscope train' again"
-        )
-    low, high = batch * ranks / most, batch * ranks / least
-    devices = "one" if ranks == 1 else f"{ranks} ×"
-    about = f"measured on {devices} {best.device!r} with samples from {best.data}, in {out}"
-    return StepSeconds(batch * ranks / best.samples_per_second, low, high, MEASURED, about)
-
-
-def _is_free(point: _TrainedPoint) -> bool:
-    """A framework's loader hands out samples from memory at its own cost, which is no part of a step."""
-    return point.data != "memory" or point.loader not in FRAMEWORKS
-
-
-def _refuse_cpu(out: str, device: str) -> None:
-    """Systems have accelerators, and a step on a CPU says nothing about one."""
-    if device.lower().startswith("cpu"):
-        raise UserError(
-            f"--measured {out}: was measured on a CPU, not on an accelerator; measure on the accelerator of --system"
-        )
-
-
-def _refuse_other(out: str, model: str, batch: int, precision: str, network: Network, wish: Wish) -> None:
-    """A step of something else is no answer."""
-    pairs = (
-        ("model", model, network.name),
-        ("--batch", batch, wish.batches[0]),
-        ("--precision", precision, wish.precision.name),
-    )
-    for name, there, asked in pairs:
-        if there != asked:
-            raise UserError(
-                f"--measured {out}: has {name} {str(there)[:60]}, but {asked} is asked; use {name} {str(there)[:60]}, or measure {asked}"
-            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,7 @@ def training_of(study: Study, ranks: Sequence[RankTrace]) -> TrainingSummary | N
         network=logs[0].network,
         parameters=logs[0].parameters,
         device=logs[0].device,
+        device_memory_bytes=logs[0].device_memory_bytes,
         software=logs[0].software,
         arithmetic=model.arithmetic,
         solver=model.solver,

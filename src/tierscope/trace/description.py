@@ -84,6 +84,7 @@ class TrainingSummary(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     first_loss: float
     last_loss: float
     parameters: Count | None = None
+    device_memory_bytes: Count | None = None  # None: it does not say, or nobody asked it
     peak_memory_bytes: Count | None = None  # None: the device does not say
     predicted_memory_bytes: Count | None = None
     repeated: Count | None = None  # times that a stored sample fills the network's input

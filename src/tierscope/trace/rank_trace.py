@@ -111,6 +111,7 @@ class TrainingLog:
     software: str
     first_loss: float
     last_loss: float
+    device_memory_bytes: int | None = None  # None: it does not say
     peak_memory_bytes: int | None = None  # of the device's allocator; None: it does not say
     ahead_bytes: int = 0  # of batches that the device holds beside the one it computes
     repeated: int = 0  # times that a stored sample fills the network's input; 0: it is as large or larger

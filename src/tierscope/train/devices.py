@@ -20,5 +20,10 @@ def pick_device(wanted: str, number: int, key: str = "workload.model.device =") 
     return torch.device("cpu")
 
 
+def memory_bytes(device: torch.device) -> int | None:
+    """Of an accelerator; None: a CPU has none of its own."""
+    return int(torch.cuda.get_device_properties(device).total_memory) if device.type == "cuda" else None
+
+
 def device_name(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"

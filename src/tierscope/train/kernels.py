@@ -4,17 +4,18 @@ from dataclasses import asdict, dataclass
 
 from tierscope.arch.efficiency import BINS, COUNTED, COUNTERS, Histogram, Kernel, histogram, slowest
 from tierscope.arch.layer import Shape
-from tierscope.arch.networks import build_network
+from tierscope.arch.networks import build_network, shown
 from tierscope.arch.precision import PRECISIONS
 from tierscope.errors import UserError
 from tierscope.jsonable import JsonObject
 
 SCHEMA_VERSION = 1
+_SOLVER = "sgd"
 
 
 @dataclass(frozen=True, slots=True)
 class Efficiency:
-    """`ceilings`: what was measured on the same device and efficiencies are relative to; None: hardware counters know their own."""
+    """`ceilings`: what was measured on the same device and efficiencies are relative to; None: hardware counters know their own. A step of SGD that keeps its activations."""
 
     network: str
     batch: int
@@ -23,6 +24,8 @@ class Efficiency:
     histogram: Histogram
     slowest: tuple[Kernel, ...]
     ceilings: dict[str, float] | None
+    input: str = ""
+    device_memory_bytes: int | None = None
 
     @property
     def title(self) -> str:
@@ -34,7 +37,7 @@ def measure_efficiency(
 ) -> Efficiency:
     network = build_network(name, shape)
     try:
-        from tierscope.train.devices import device_name, pick_device  # noqa: PLC0415  (imports torch)
+        from tierscope.train.devices import device_name, memory_bytes, pick_device  # noqa: PLC0415  (imports torch)
     except ModuleNotFoundError as error:
         raise UserError(
             f"'tierscope kernels' needs {error.name}, which is not installed; pip install 'tierscope[torch]'"
@@ -46,11 +49,11 @@ def measure_efficiency(
     if by_counters:
         if where.type != "cuda":
             raise UserError("--counters needs a CUDA device, but torch finds none; remove --counters")
-        kernels = counters.profile_step(network, batch, precision)
+        kernels = counters.profile_step(network, batch, precision, _SOLVER)
     else:
-        fits.refuse_too_large(network, batch, PRECISIONS[precision], "sgd", False, where)
+        fits.refuse_too_large(network, batch, PRECISIONS[precision], _SOLVER, False, where)
         known = ceilings.measure_ceilings(where)
-        trainer = steps.Trainer(network, batch, PRECISIONS[precision], "sgd", where)
+        trainer = steps.Trainer(network, batch, PRECISIONS[precision], _SOLVER, where)
         kernels = operations.as_kernels(operations.watch_step(trainer), known, where.type == "cuda")
     return Efficiency(
         network.name,
@@ -60,6 +63,8 @@ def measure_efficiency(
         histogram(kernels, COUNTERS if by_counters else COUNTED),
         tuple(slowest(kernels)),
         None if known is None else asdict(known),
+        shown(network.input_shape),
+        memory_bytes(where),
     )
 
 
@@ -71,7 +76,11 @@ def to_json(efficiency: Efficiency) -> JsonObject:
         "model": efficiency.network,
         "batch": efficiency.batch,
         "precision": efficiency.precision,
+        "optimizer": _SOLVER,
+        "checkpointed": False,
+        "input": efficiency.input or None,
         "device": efficiency.device,
+        "device_memory_bytes": efficiency.device_memory_bytes,
         "source": shares.source,
         "ceilings": efficiency.ceilings,
         "kernels": shares.kernels,

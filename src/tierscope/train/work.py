@@ -23,7 +23,7 @@ from tierscope.plan.file_format import make_format
 from tierscope.spec.study import Study
 from tierscope.trace.rank_trace import Phases, TrainingLog
 from tierscope.train.clock import StepClock, wait
-from tierscope.train.devices import device_name, pick_device
+from tierscope.train.devices import device_name, memory_bytes, pick_device
 from tierscope.train.exchange import Exchange
 from tierscope.train.fits import refuse_too_large
 from tierscope.train.model import NetworkModule
@@ -131,6 +131,7 @@ class TorchWork:
             network=self.network.name,
             parameters=self.network.parameters,
             device=device_name(self._device),
+            device_memory_bytes=memory_bytes(self._device),
             software=f"torch {torch.__version__}",
             first_loss=losses[0] if losses else 0.0,
             last_loss=losses[-1] if losses else 0.0,
