@@ -145,6 +145,14 @@ def test_a_small_batch_is_not_called_starved_by_its_roofline() -> None:
     assert "yes" not in asked.verdicts
 
 
+def test_the_studys_own_steps_are_not_longer_than_require_thinks_possible() -> None:
+    """Seconds of a sample on a V100, A-X-3 of the Architecture study: CosmoFlow takes 16.5 times the roofline."""
+    for name, batch, seconds in (("cosmoflow", 4, 0.054), ("deepcam", 2, 0.207), ("resnet50", 64, 0.0041)):
+        step = needed(name, batches=(batch,)).step
+        assert step.low < batch * seconds < step.high, name
+        assert batch * seconds < 17 * step.low, "and so much longer is not needed"
+
+
 def test_json_calls_nothing_a_yes_that_is_unclear() -> None:
     """A script reads one key; that of the roofline alone said true beside the verdict "unclear"."""
     document = to_json(needed(step=between(1e-6, 1e3)))

@@ -72,7 +72,7 @@ def test_a_node_without_measurements_gives_exactly_its_rows() -> None:
     entry = next(entry for entry in STUDY.sections if entry.module == "architecture_node")
     check_section("architecture", entry, made.verdicts)
     assert outcomes(made)["A-F7-1"] == "not available here"
-    assert outcomes(made)["A-F6-3"] == "holds"
+    assert outcomes(made)["A-F6-3"] == "not available here", "the longest step that may be is longer than all-reduce"
 
 
 def test_every_module_of_the_study_is_tested() -> None:

@@ -134,10 +134,10 @@ def _cosmoflow(fast: dict[int, Curve], slow: dict[int, Curve]) -> list[Verdict]:
     table_step = curve("cosmoflow", 1, step=given(PRINTED["cosmoflow"].step_seconds)).more(0)
     gains = [of.direct[0].later_seconds / of.direct[NODES.index(4)].later_seconds for of in curves]
     spread = {nodes: [_spread(ends, place) for ends in (fast, slow)] for place, nodes in enumerate(NODES)}
-    fitted = f"{_ENDS}; Lustre gives a node 1.6 GB/s because of this very gain: a consistency check. With steps as long as Table II implies (A-X-3) {table_step:.2f}×"
+    fitted = f"{_ENDS}; with steps as long as Table II implies (A-X-3) {table_step:.2f}×. Lustre gives a node 1.6 GB/s because of this very gain, as if compute took nothing: real steps hide part of the reads, so it gave less"
     return [
-        judge("A-F5-3", f"{_span(one_node)} as fast from NVMe", all(ratio_agrees(value, 2.16) for value in one_node), "fitted", fitted),
-        judge("A-F8-1", f"Lustre takes {_span(one_node)} the time of NVMe", all(ratio_agrees(value, 2.0) for value in one_node), "fitted", fitted),
+        judge("A-F5-3", f"{_span(one_node)} as fast from NVMe", all(ratio_agrees(value, 2.16) for value in (*one_node, table_step)), "fitted", fitted),
+        judge("A-F8-1", f"Lustre takes {_span(one_node)} the time of NVMe", all(ratio_agrees(value, 2.0) for value in (*one_node, table_step)), "fitted", fitted),
         judge("A-F8-2", f"{max(100 * (value - 1) for value in four):.0f} % difference on four nodes", all(points_agree(100 * (value - 1), 15.0) for value in four), "modelled", "the share fits memory, so later epochs read nothing from either: the cause holds, the 15 % that were left are not in the model (perhaps the first epoch, or evictions)"),
         judge("A-F8-3", f"4 nodes are {min(gains):.1f} to {max(gains):.1f} times as fast as one on Lustre", min(gains) > 4, "fitted", f"{_ENDS}; {_LATER}; Lustre gives a node 1.6 GB/s because of A-F8-1"),
         absent("A-F8-4", f"needs a V100's step: local batches 1 to 16 take the same time on 1 and 2 nodes; on 4 and 8 all-reduce adds to small batches if steps are short, not if they are long; {_ENDS}", "; ".join(f"{counted(nodes, 'node')}: {_span(values)}" for nodes, values in spread.items()), "fitted"),
