@@ -265,7 +265,7 @@ def test_the_page_has_tables_and_figures_and_fetches_nothing() -> None:
         assert parsed.having(id=f"figure-{name}")
     assert not [given for _, given in parsed.elements if (given.get("src") or "").startswith("http")]
     assert {given["href"][:5] for name, given in parsed.elements if name == "link" and given["href"]} == {"data:"}
-    assert "Does storage matter? Unclear from 1 node up to 8" in parsed.text
+    assert "Does storage matter? Unclear on 1 to 4 nodes: with the shortest step that may be (15.5 ms)" in parsed.text
     assert f"Largest batch that fits: {found.max_batch}." in parsed.text
     assert len([name for name, _ in parsed.elements if name == "table"]) == 3
 

@@ -30,6 +30,7 @@ _CRITICAL = (  # the numbers are incomplete or wrong, the recommendation is impo
         "not_identified",
         "nothing_fits",
         "batch_too_large",
+        "step_below_peak",
         "nothing_read",
         "same_loss",
     ),
@@ -66,6 +67,7 @@ _WARNINGS = (  # the numbers may mislead, or something costs time
     *("idle_servers", "bottleneck_moves", "beyond_ops", "beyond_bytes", "no_ceilings", "rough_bound"),
     *(
         "storage_limits",
+        "storage_unknown",
         "storage_unclear",
         "beyond_system",
         "step_extrapolated",
@@ -77,7 +79,12 @@ _WARNINGS = (  # the numbers may mislead, or something costs time
     *("input_matters", "few_repetitions", "low_utilisation", "sample_repeated", "shuffle_local_costs"),
     *("shuffle_few_seeds", "probe_unknown_pages", "probe_at_least", "probe_few_repetitions", "probe_no_time"),
     *("probe_no_room", "probe_one_size", "probe_misfit", "probe_slow_alone", "probe_same_device", "probe_left_behind"),
-    *("hidden", "storage_hidden", "training_waits_little"),  # what follows about I/O is not worth money
+    *(
+        "hidden",
+        "storage_hidden",
+        "storage_staged",
+        "training_waits_little",
+    ),  # what follows about I/O is not worth money
     *("no_marks", "one_point", "upper_bound", "assumed_samples"),
 )
 SEVERITY = {

@@ -457,6 +457,18 @@ WORDING: dict[str, tuple[str, str]] = {
         "storage does not matter for this workload {where} after the first epoch: compute, gradient exchange, unpacking or memory takes longer",
         "do not buy faster storage for it",
     ),
+    "storage_staged": (
+        "storage does not matter for this workload {where} after the first epoch, if samples come from {places: or }; read from {tier} in every epoch, one takes up to {times:.2f} × as long",
+        "stage the data or keep them in memory; do not buy anything faster than that for it",
+    ),
+    "storage_unknown": (
+        "whether storage matters {where} is unknown: system {system} does not say how fast {tier} delivers",
+        "add its rates to the system's file, e.g. those of 'tierscope probe'",
+    ),
+    "step_below_peak": (
+        "a step of {step:time} is shorter than this accelerator needs at its nominal peak ({least:time})",
+        "check the time and the system; what is said of storage rests on both",
+    ),
     "storage_limits": (
         "storage matters for this workload {where}: an epoch waits for {tier}, up to {times:.1f} × as long as everything else takes (number of nodes: {nodes})",
         "see what {untried: or } would change",

@@ -8,12 +8,17 @@ from tierscope.arch.scaling import UNPACKING, Scaled, fits_from
 from tierscope.arch.step_seconds import ROOFLINE
 from tierscope.units import counted
 
+_LITTLE = 1.005  # times as long is not longer
+_AT_PEAK = 0.9  # of the roofline: no step is shorter; caches may save some bytes
 BOUNDS = {"memory": "its memory's bandwidth", "tensor": "its 16-bit matrix units", "fp32": "its 32-bit units"}
 
 
 def find(requirements: Requirements, has_training_set: bool = True) -> list[Finding]:
     """Most important first. `has_training_set`: it is known how many samples there are."""
     findings = [*_about_memory(requirements), *_about_storage(requirements), _what_bounds(requirements)]
+    if requirements.step.high < _AT_PEAK * requirements.step_seconds:
+        evidence = {"step": requirements.step.high, "least": requirements.step_seconds}
+        findings.insert(0, Finding("step_below_peak", evidence))
     if not has_training_set:
         findings.append(Finding("assumed_samples", {"samples": requirements.data.samples}))
     if requirements.wish.nodes[-1] > requirements.machine.nodes:
@@ -47,14 +52,26 @@ def _about_memory(requirements: Requirements) -> Iterator[Finding]:
 
 
 def _about_storage(requirements: Requirements) -> Iterator[Finding]:
+    if not requirements.batches[0].fits:
+        return  # there is no such step
     points, verdicts = requirements.scaling, requirements.verdicts
     waiting = [point for point, verdict in zip(points, verdicts, strict=True) if verdict == YES]
-    unclear = [point.nodes for point, verdict in zip(points, verdicts, strict=True) if verdict == UNCLEAR]
+    unknown = [point.nodes for point in points if not point.source_known]
+    unclear = [point.nodes for point, verdict in zip(points, verdicts, strict=True) if verdict == UNCLEAR and point.source_known]  # fmt: skip
+    far = requirements.machine.far.name
+    if unknown:
+        yield Finding("storage_unknown", {"where": _span(unknown), "system": requirements.machine.name, "tier": far})
     if unclear:
         evidence = {"where": _span(unclear), "about": requirements.step.about, "low": requirements.step.low}
         yield Finding("storage_unclear", {**evidence, "high": requirements.step.high})
-    if not waiting and not unclear:
-        yield Finding("storage_hidden", {"where": _span([point.nodes for point in points])})
+    if not waiting and not unclear and not unknown:
+        where = _span([point.nodes for point in points])
+        times = max(point.far_times or 1.0 for point in requirements.fast)
+        if times < _LITTLE:
+            yield Finding("storage_hidden", {"where": where})
+        else:
+            places = list(dict.fromkeys(point.later_from for point in points))
+            yield Finding("storage_staged", {"where": where, "places": places, "tier": far, "times": times})
     elif waiting:
         worst = max(waiting, key=_excess)
         compression = [] if requirements.wish.compression.ratio != 1 else ["compression (--compression)"]
@@ -81,7 +98,7 @@ def _about_storage(requirements: Requirements) -> Iterator[Finding]:
 
 def _excess(point: Scaled) -> float:
     """How many times as long storage takes as everything else."""
-    return point.later_seconds / max(point.compute_seconds, point.exchange_seconds or 0.0)
+    return point.later_seconds / point.others_seconds
 
 
 def _what_bounds(requirements: Requirements) -> Finding:

@@ -77,11 +77,13 @@ class Requirements:
 
     @property
     def verdicts(self) -> tuple[str, ...]:
-        """For every number of nodes, whether storage matters: yes, no, or unclear where that depends on how long a step takes."""
-        return tuple(
-            (YES if fast.storage_matters else NO) if fast.storage_matters == slow.storage_matters else UNCLEAR
-            for fast, slow in zip(self.fast, self.slow, strict=True)
-        )
+        """For every number of nodes, whether storage matters: yes, no, or unclear where that depends on how long a step takes, where nothing says how fast storage is, and for a batch that does not fit."""
+        return tuple(map(self._verdict, self.fast, self.slow))
+
+    def _verdict(self, fast: Scaled, slow: Scaled) -> str:
+        if not (self.batches[0].fits and fast.source_known) or fast.storage_matters != slow.storage_matters:
+            return UNCLEAR
+        return YES if fast.storage_matters else NO
 
     @property
     def flops(self) -> int:

@@ -45,6 +45,23 @@ class Scaled:
     unpack_seconds: float | None = None  # part of those from tiers and memory; None: nothing is unpacked, or at no cost
 
     @property
+    def others_seconds(self) -> float:
+        """What reads are hidden by."""
+        return max(self.compute_seconds, self.exchange_seconds or 0.0)
+
+    @property
+    def source_known(self) -> bool:
+        """Whether anything is known of how fast samples of later epochs come."""
+        return self.later_from == MEMORY or self.far_seconds is not None or self.near_seconds is not None
+
+    @property
+    def far_times(self) -> float | None:
+        """How many times as long a later epoch takes if it is read from the far tier again; None: nothing says how fast that is."""
+        if self.far_seconds is None or not self.later_seconds:
+            return None
+        return max(self.others_seconds, self.far_seconds) / self.later_seconds
+
+    @property
     def storage_matters(self) -> bool:
         """Whether later epochs wait for a tier."""
         return self.waits_for not in _NO_STORAGE
@@ -52,7 +69,7 @@ class Scaled:
     @property
     def first_matters(self) -> bool:
         """Whether the first epoch waits for the far tier."""
-        return self.first_seconds > max(self.compute_seconds, self.exchange_seconds or 0.0)
+        return self.first_seconds > self.others_seconds
 
     @property
     def first_waits_for_unpacking(self) -> bool:
@@ -63,8 +80,7 @@ class Scaled:
         """How many times as fast an epoch is from the near tier as from the far one."""
         if self.far_seconds is None or self.near_seconds is None:
             return None
-        others = max(self.compute_seconds, self.exchange_seconds or 0.0)
-        slower, faster = max(others, self.far_seconds), max(others, self.near_seconds)
+        slower, faster = (max(self.others_seconds, seconds) for seconds in (self.far_seconds, self.near_seconds))
         return slower / faster if faster else None
 
 

@@ -82,7 +82,7 @@ def machine_balances(requirements: Requirements) -> dict[str, float]:
 
 
 def _point(point: Scaled) -> JsonObject:
-    return {**asdict(point), "staging_gain": point.staging_gain}
+    return {**asdict(point), "staging_gain": point.staging_gain, "far_times": point.far_times}
 
 
 def _batch(needs: BatchNeeds) -> JsonObject:

@@ -8,12 +8,13 @@ from rich.text import Text
 
 from tierscope.analysis.wording import Finding
 from tierscope.arch.networks import shown
-from tierscope.arch.requirements import MOST_BATCH, UNCLEAR, YES, Requirements, Wish
+from tierscope.arch.requirements import MOST_BATCH, Requirements, Wish
 from tierscope.arch.scaling import MEMORY, Scaled
-from tierscope.arch.step_seconds import MEASURED, PREDICTED
+from tierscope.arch.step_seconds import MEASURED, PREDICTED, ROOFLINE
 from tierscope.arch.to_json import PLACEMENT, SHUFFLE
 from tierscope.report.findings import finding_lines
 from tierscope.report.parts import Column, Unit, fitting, table
+from tierscope.report.storage_verdict import fit_sentence, span, storage_sentence
 from tierscope.units import about_bytes, about_flops, about_seconds, counted
 
 _NAMES = {"memory": "its memory", "tensor": "its 16-bit matrix units", "fp32": "its 32-bit units"}
@@ -35,6 +36,10 @@ class RequirementsView:
             f"{requirements.network.name} on {requirements.machine.name}: requirements ({how(wish)}; modelled)",
             style="bold",
         )
+        doubt = fit_sentence(requirements)
+        yield Text(doubt or storage_sentence(requirements), style="bold")
+        if doubt is None:
+            yield Text(f"{rate_sentence(requirements)} {step_sentence(requirements)}\n")
         yield from map(Text, network_sentences(requirements))
         yield Text()
         if self.layers:
@@ -42,12 +47,11 @@ class RequirementsView:
         yield Text(memory_title(requirements), style="bold")
         yield table(fitting(memory_columns(requirements), options.max_width))
         yield Text(f"{largest_sentence(requirements)}\n")
-        yield from map(Text, movement_sentences(requirements))
-        yield Text()
-        yield Text(scaling_title(requirements), style="bold")
-        yield table(fitting(scaling_columns(requirements), options.max_width))
-        yield Text(step_sentence(requirements))
-        yield Text(storage_sentence(requirements), style="bold")
+        if doubt is None:
+            yield from map(Text, movement_sentences(requirements))
+            yield Text()
+            yield Text(scaling_title(requirements), style="bold")
+            yield table(fitting(scaling_columns(requirements), options.max_width))
         yield from finding_lines(self.findings, self.show_all)
 
 
@@ -85,12 +89,13 @@ def network_sentences(requirements: Requirements) -> Iterator[str]:
         f"{_size(requirements.hbm_modelled_bytes)} through device memory, {_size(requirements.hbm_limit_bytes)} at least."
     )
     balance = device.peak(requirements.wish.precision) / device.memory_bandwidth
-    rate = requirements.wish.batches[0] / requirements.step_seconds * requirements.machine.accelerators
-    yield (
-        f"Bound by {_NAMES[requirements.bound_by]}: {requirements.flops / requirements.hbm_modelled_bytes:,.0f} FLOP per byte; the machine balance is {balance:,.0f}. "
-        f"A node could train {rate:,.4g} samples/s (roofline). At peak operations per second, it would need {_size(requirements.node_sample_bandwidth_at_peak)}/s "
-        f"of samples ({_size(requirements.node_file_bandwidth_at_peak)}/s of files)."
-    )
+    bound = f"Bound by {_NAMES[requirements.bound_by]}: {requirements.flops / requirements.hbm_modelled_bytes:,.0f} FLOP per byte; the machine balance is {balance:,.0f}."
+    if requirements.step.source == ROOFLINE:
+        bound += (
+            f" At peak operations per second, a node would need {_size(requirements.node_sample_bandwidth_at_peak)}/s "
+            f"of samples ({_size(requirements.node_file_bandwidth_at_peak)}/s of files)."
+        )
+    yield bound
 
 
 def memory_columns(requirements: Requirements) -> list[Column]:
@@ -200,54 +205,28 @@ def layer_columns(requirements: Requirements) -> list[Column]:
     ]
 
 
-def storage_sentence(requirements: Requirements) -> str:
-    """The one answer: does storage matter?"""
-    points, verdicts = requirements.scaling, requirements.verdicts
-    waiting = [point for point, verdict in zip(points, verdicts, strict=True) if verdict == YES]
-    unclear = [point for point, verdict in zip(points, verdicts, strict=True) if verdict == UNCLEAR]
-    modelled = "" if points[-1].storage_seconds is None else " (read times from the tiers' stations)"
-    if not waiting and not unclear:
-        waits = " and ".join(dict.fromkeys(point.waits_for for point in points))
-        return (
-            f"Does storage matter? Not after the first epoch, on up to {counted(points[-1].nodes, 'node')}: "
-            f"epochs wait for {waits}{modelled}."
-        )
-    doubt = ""
-    if unclear:
-        step = requirements.step
-        doubt = (
-            f"nclear {_since(unclear, points)}: a step takes between {about_seconds(step.low)} and {about_seconds(step.high)} ({step.about}), "
-            "and with the longer one compute hides the reads"
-        )
-    if not waiting:
-        return f"Does storage matter? U{doubt}{modelled}."
-    waits = " and ".join(dict.fromkeys(point.waits_for for point in waiting))
-    step = requirements.step
-    slow, fast = (
-        max(
-            point.later_seconds / max(point.compute_seconds * seconds / step.seconds, point.exchange_seconds or 0.0)
-            for point in waiting
-        )
-        for seconds in (step.high, step.low)
-    )
-    times = f"up to {fast:.3g}" if slow == fast else f"{slow:.3g} to {fast:.3g}"
-    waits += f", {times} × as long as everything else takes"
-    more = f"; u{doubt}" if doubt else ""
-    return f"Does storage matter? Yes, {_since(waiting, points)}: epochs wait for {waits}{more}{modelled}."
-
-
-def _since(some: Sequence[Scaled], points: Sequence[Scaled]) -> str:
-    until = f"up to {some[-1].nodes:,}" if some[-1] is not points[-1] else "on"
-    return f"from {counted(some[0].nodes, 'node', grouped=True)} {until}"
+def rate_sentence(requirements: Requirements) -> str:
+    """What a node asks of storage while it waits for nothing."""
+    step, samples = requirements.step, requirements.wish.batches[0] * requirements.machine.accelerators
+    nbytes = requirements.data.file_bytes / requirements.wish.compression.ratio
+    low, high = samples / step.high, samples / step.low
+    trains = span(low, high, lambda rate: f"{rate:,.4g}")
+    reads = span(low * nbytes, high * nbytes, lambda rate: f"{_size(rate)}/s")
+    return f"Waiting for nothing, a node trains {trains} samples/s and reads {reads} of files."
 
 
 def step_sentence(requirements: Requirements) -> str:
     """How long a step is taken to be, and which shuffle and placement are assumed."""
     step = requirements.step
     length = about_seconds(step.seconds)
-    if step.low != step.high:
-        length += f" ({about_seconds(step.low)} to {about_seconds(step.high)})"
+    interval = span(step.low, step.high, about_seconds)
+    if step.source == ROOFLINE:
+        length = interval
+    elif interval != length:
+        length += f" ({interval})"
     outside = f"; outside its measured sizes: {', '.join(step.outside)}" if step.outside else ""
     between = "nodes" if step.links_measured else "devices"
     apart = f" Exchange between {between} is modelled, not measured." if step.source in (PREDICTED, MEASURED) else ""
-    return f"A step of batch {requirements.wish.batches[0]} takes {length}: {step.about}{outside}.{apart} Assumed: {SHUFFLE}; {PLACEMENT}."
+    stations = any(point.first_storage_seconds is not None for point in requirements.scaling)
+    reads = f"; reads take as long as {'the stations of the tiers need' if stations else 'plain bandwidths say, without opens and latencies'}"
+    return f"A step of batch {requirements.wish.batches[0]:,} takes {length}: {step.about}{outside}.{apart} Assumed: {SHUFFLE}; {PLACEMENT}{reads}."

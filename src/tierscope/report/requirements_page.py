@@ -29,10 +29,12 @@ from tierscope.report.requirements import (
     memory_title,
     movement_sentences,
     network_sentences,
+    rate_sentence,
     scaling_columns,
     scaling_title,
-    storage_sentence,
+    step_sentence,
 )
+from tierscope.report.storage_verdict import fit_sentence, storage_sentence
 from tierscope.units import counted
 
 
@@ -46,7 +48,7 @@ def requirements_page(requirements: Requirements, findings: Sequence[Finding], d
         "title": escaped(f"{name} – Tierscope"),
         "css": css(),
         "header": _header(requirements, name),
-        "verdict": _paragraphs([storage_sentence(requirements), largest_sentence(requirements), bound]),
+        "verdict": _paragraphs([*_verdict(requirements), largest_sentence(requirements), bound]),
         "memory": join([_columns(memory_title(requirements), memory_columns(requirements)), figures["memory"]]),
         "bounds": join([_paragraphs([about, for_each]), figures["roofline"], _layers(requirements)]),
         "movement": join(
@@ -56,6 +58,13 @@ def requirements_page(requirements: Requirements, findings: Sequence[Finding], d
         "findings": findings_list(findings),
     }
     return Template(read_asset("requirements.html")).substitute(parts).encode("utf-8", "replace")
+
+
+def _verdict(requirements: Requirements) -> Iterable[str]:
+    doubt = fit_sentence(requirements)
+    if doubt is not None:
+        return [doubt]
+    return [storage_sentence(requirements), rate_sentence(requirements), step_sentence(requirements)]
 
 
 def _header(requirements: Requirements, name: str) -> Html:

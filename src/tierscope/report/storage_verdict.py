@@ -1,0 +1,133 @@
+"""Does storage matter? In one sentence, for someone who reads no other: whether the batch fits, and on how many nodes epochs wait for which tier.
+
+Numbers of nodes with the same answer for the same reason are one clause. A "no" names what it rests on: staged data, or a main memory that keeps them, and what an
+epoch costs without.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from tierscope.arch.requirements import NO, YES, Requirements
+from tierscope.arch.scaling import MEMORY, Scaled
+from tierscope.units import about_bytes, about_seconds, counted
+
+_LITTLE = 1.005  # times as long is not longer
+
+
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    """Neighbouring numbers of nodes with one answer: as the step is taken to be, with the shortest that may be, and with the longest."""
+
+    verdict: str
+    points: Sequence[Scaled]
+    fast: Sequence[Scaled]
+    slow: Sequence[Scaled]
+
+    @property
+    def where(self) -> str:
+        first, last = self.points[0].nodes, self.points[-1].nodes
+        return f"on {counted(first, 'node', grouped=True)}" if first == last else f"on {first:,} to {last:,} nodes"
+
+    @property
+    def place(self) -> str:
+        return self.points[0].later_from
+
+
+def fit_sentence(requirements: Requirements) -> str | None:
+    """Of the batch that everything but memory is about; None: it fits."""
+    first = requirements.batches[0]
+    if first.fits:
+        return None
+    largest = f"the largest that fits is {requirements.max_batch:,}" if requirements.max_batch else "not even one sample does"  # fmt: skip
+    return (
+        f"Batch {first.batch:,} does not fit: a step needs {about_bytes(first.memory.peak)} of an accelerator's {about_bytes(requirements.machine.memory)}; {largest}. "
+        "Nothing is said of its storage: there is no such step."
+    )
+
+
+def storage_sentence(requirements: Requirements) -> str:
+    answers = "; ".join(_said(clause, requirements) for clause in _clauses(requirements))
+    return f"Does storage matter? {answers[0].upper()}{answers[1:]}."
+
+
+def span(low: float, high: float, text: Callable[[float], str], between: str = " to ") -> str:
+    """One number where both ends are printed alike."""
+    ends = text(low), text(high)
+    return ends[0] if ends[0] == ends[1] else between.join(ends)
+
+
+def _clauses(requirements: Requirements) -> Iterator[_Clause]:
+    rows = zip(requirements.verdicts, requirements.scaling, requirements.fast, requirements.slow, strict=True)
+    for (verdict, _), group in groupby(rows, key=lambda row: (row[0], _rests_on(row[0], row[2]))):
+        _, points, fast, slow = zip(*group, strict=True)
+        yield _Clause(verdict, points, fast, slow)
+
+
+def _rests_on(verdict: str, fast: Scaled) -> str:
+    """The place that samples come from, if it matters which."""
+    return "" if verdict == NO and _is_free(fast) else fast.later_from
+
+
+def _is_free(point: Scaled) -> bool:
+    """Whether the far tier alone would do."""
+    return point.far_times is not None and point.far_times < _LITTLE
+
+
+def _said(clause: _Clause, requirements: Requirements) -> str:
+    if clause.verdict == NO:
+        return _no(clause, requirements)
+    if clause.verdict == YES:
+        times = span(max(map(_excess, clause.slow)), max(map(_excess, clause.fast)), _factor)
+        return f"yes {clause.where}: an epoch waits for {clause.place}{_why_there(clause, requirements)}, {times} × as long as everything else takes{_instead(clause, requirements)}"
+    if not clause.points[0].source_known:
+        return (
+            f"unclear {clause.where}: system {requirements.machine.name} does not say how fast {clause.place} delivers"
+        )
+    step = requirements.step
+    return (
+        f"unclear {clause.where}: with the shortest step that may be ({about_seconds(step.low)}) an epoch waits for "
+        f"{clause.place}{_why_there(clause, requirements)}, up to {_factor(max(map(_excess, clause.fast)))} × as long as everything else takes; "
+        f"with the longest ({about_seconds(step.high)}) compute hides the reads{_instead(clause, requirements)}"
+    )
+
+
+def _no(clause: _Clause, requirements: Requirements) -> str:
+    far = requirements.machine.far.name
+    waits = " and ".join(dict.fromkeys(point.waits_for for point in clause.points))
+    if _is_free(clause.fast[0]):
+        alone = "" if all(point.later_from == far for point in clause.points) else f", even if every epoch is read from {far}"  # fmt: skip
+        return f"no {clause.where}{alone}: after the first, epochs wait for {waits}"
+    kept = "main memory keeps the samples" if clause.place == MEMORY else f"the data are staged on {clause.place}"
+    return f"no {clause.where}, if {kept}: then epochs wait for {waits}{_instead(clause, requirements)}"
+
+
+def _instead(clause: _Clause, requirements: Requirements) -> str:
+    """What an epoch costs that is read from the far tier, where it need not be."""
+    far = requirements.machine.far.name
+    if clause.place == far:
+        return ""
+    times = [point.far_times for point in (*clause.fast, *clause.slow) if point.far_times is not None]
+    if not times:
+        return f" (how fast {far} delivers, the system does not say)"
+    if max(times) < _LITTLE:
+        return ""
+    return f" (read from {far} instead, an epoch takes {span(min(times), max(times), _factor)} × as long)"
+
+
+def _why_there(clause: _Clause, requirements: Requirements) -> str:
+    """Why a nearer tier does not help."""
+    near = requirements.machine.near
+    if clause.place != requirements.machine.far.name or near is None:
+        return ""
+    if clause.points[-1].fits_near is False:
+        return f" (a node's share of the files does not fit {near.name})"
+    return f" ({near.name} is not counted on: its capacity or rate is unknown)" if clause.points[-1].near_seconds is None else ""  # fmt: skip
+
+
+def _excess(point: Scaled) -> float:
+    return point.later_seconds / point.others_seconds
+
+
+def _factor(times: float) -> str:
+    return f"{times:,.0f}" if times >= 100 else f"{times:.3g}"
