@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from tests.arch.machines import named, storage
 from tests.finding_cases import Case, finding_tests
 from tierscope.analysis.wording import Finding
@@ -99,10 +101,15 @@ CASES: dict[str, Case] = {
         {"where": "from 1 to 4 nodes", "system": "cori-gpu", "tier": "gfs"},
         lambda: nameless(1e9),
     ),
-    "step_below_peak": Case(
+    "step_implausible": Case(
         lambda: found(step=given(1e-6)),
-        {"step": 1e-6, "least": BASE.step_seconds},
+        {"step": 1e-6, "least": BASE.step_seconds, "most": BASE.step.high},
         lambda: found(step=given(BASE.step_seconds)),
+    ),
+    "less_than_a_step": Case(
+        lambda: found(samples=24, nodes=(2, 4)),
+        {"nodes": 4, "batch": 1, "share": 24 / 32},
+        lambda: found(samples=32, nodes=(2, 4)),
     ),
     "storage_limits": Case(
         lambda: found(step=SHORT),
@@ -220,7 +227,7 @@ def test_the_first_sentence_says_what_a_no_rests_on() -> None:
 
 def test_a_yes_says_why_nothing_nearer_helps() -> None:
     said = storage_sentence(needed(samples=262_144, step=SHORT, nodes=(1, 2, 8)))
-    assert "Yes on 1 to 2 nodes: an epoch waits for gfs (a node's share of the files does not fit lfs), 34.1 × " in said
+    assert "yes on 1 to 2 nodes: an epoch waits for gfs (a node's share of the files does not fit lfs), 34.1 × " in said
     assert "; yes on 8 nodes: an epoch waits for lfs, 7.57 × as long as everything else takes" in said
     assert said.endswith("(read from gfs instead, an epoch takes 2 × as long).")
 
@@ -228,14 +235,23 @@ def test_a_yes_says_why_nothing_nearer_helps() -> None:
 def test_a_system_without_a_tier_of_its_nodes() -> None:
     far = replace(needed().machine, near=None)
     slow, short = (requirements(BASE.network, far, BASE.data, WISH, step) for step in (given(1e3), SHORT))
-    assert storage_sentence(slow) == (
-        "Does storage matter? No on 1 to 4 nodes, even if every epoch is read from gfs: after the first, epochs wait for compute."
+    assert storage_sentence(slow).endswith(
+        ": no on 1 to 4 nodes, even if every epoch is read from gfs: after the first, epochs wait for compute."
     )
-    assert "Yes on 1 to 2 nodes: an epoch waits for gfs, 34.1 × as long" in storage_sentence(short)
+    assert "yes on 1 to 2 nodes: an epoch waits for gfs, 34.1 × as long" in storage_sentence(short)
+
+
+@pytest.mark.parametrize("seconds", [1e-9, 1e6])
+def test_a_step_that_cannot_be_makes_the_first_sentence_doubtful(seconds: float) -> None:
+    said = storage_sentence(needed(step=given(seconds), nodes=(1, 64)))
+    assert said.startswith("Does storage matter? Doubtful, for a step of ")
+    assert "(3.28 ms to 72.8 ms)" in said
+    assert said.endswith("(extrapolated: cori-gpu has 18 nodes).")
+    assert "Doubtful" not in storage_sentence(STUDIED[0])
 
 
 def test_ends_that_print_alike_are_one_number() -> None:
-    said = storage_sentence(needed(step=between(1e-3, 1.00001e-3), nodes=(1,)))
+    said = storage_sentence(needed(step=between(5e-3, 5.00001e-3), nodes=(1,)))
     assert " to " not in said
 
 
@@ -255,7 +271,10 @@ def test_storage_of_unknown_speed_is_unclear() -> None:
     machine = replace(named("cori-gpu"), near=None, node_memory=None, far=storage("gfs", None))
     asked = requirements(build_network("cosmoflow"), machine, NETWORKS["cosmoflow"].data, WISH)
     assert asked.verdicts == ("unclear",) * 3
-    assert storage_sentence(asked) == "Does storage matter? Unclear on 1 to 4 nodes: system cori-gpu does not say how fast gfs delivers."  # fmt: skip
+    assert (
+        storage_sentence(asked)
+        == "Does storage matter? Unclear on 1 to 4 nodes: system cori-gpu does not say how fast its storage is."
+    )
 
 
 def test_stretches_that_come_and_go() -> None:

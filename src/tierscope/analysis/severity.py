@@ -30,7 +30,6 @@ _CRITICAL = (  # the numbers are incomplete or wrong, the recommendation is impo
         "not_identified",
         "nothing_fits",
         "batch_too_large",
-        "step_below_peak",
         "nothing_read",
         "same_loss",
     ),
@@ -68,6 +67,8 @@ _WARNINGS = (  # the numbers may mislead, or something costs time
     *(
         "storage_limits",
         "storage_unknown",
+        "step_implausible",
+        "less_than_a_step",
         "storage_unclear",
         "beyond_system",
         "step_extrapolated",

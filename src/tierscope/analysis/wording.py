@@ -465,8 +465,12 @@ WORDING: dict[str, tuple[str, str]] = {
         "whether storage matters {where} is unknown: system {system} does not say how fast {tier} delivers",
         "add its rates to the system's file, e.g. those of 'tierscope probe'",
     ),
-    "step_below_peak": (
-        "a step of {step:time} is shorter than this accelerator needs at its nominal peak ({least:time})",
+    "less_than_a_step": (
+        "with {nodes:count node} an accelerator's share of an epoch is less than a batch of {batch}: {share:.2g} of a step, and times are those of that part",
+        "use fewer nodes, a smaller batch, or more samples",
+    ),
+    "step_implausible": (
+        "a step of {step:time} is outside what is thought possible on this accelerator: {least:time} at its nominal peak, {most:time} at the longest",
         "check the time and the system; what is said of storage rests on both",
     ),
     "storage_limits": (

@@ -4,21 +4,20 @@ from collections.abc import Iterator
 
 from tierscope.analysis.wording import Finding
 from tierscope.arch.requirements import UNCLEAR, YES, Requirements
-from tierscope.arch.scaling import UNPACKING, Scaled, fits_from
+from tierscope.arch.scaling import HARDLY, UNPACKING, Scaled, fits_from
 from tierscope.arch.step_seconds import ROOFLINE
 from tierscope.units import counted
 
-_LITTLE = 1.005  # times as long is not longer
-_AT_PEAK = 0.9  # of the roofline: no step is shorter; caches may save some bytes
 BOUNDS = {"memory": "its memory's bandwidth", "tensor": "its 16-bit matrix units", "fp32": "its 32-bit units"}
 
 
 def find(requirements: Requirements, has_training_set: bool = True) -> list[Finding]:
     """Most important first. `has_training_set`: it is known how many samples there are."""
     findings = [*_about_memory(requirements), *_about_storage(requirements), _what_bounds(requirements)]
-    if requirements.step.high < _AT_PEAK * requirements.step_seconds:
-        evidence = {"step": requirements.step.high, "least": requirements.step_seconds}
-        findings.insert(0, Finding("step_below_peak", evidence))
+    if not requirements.step_plausible:
+        thought = requirements.plausible_step
+        findings.insert(0, Finding("step_implausible", {"step": requirements.step.seconds, "least": thought.low, "most": thought.high}))  # fmt: skip
+    findings += _about_steps(requirements)
     if not has_training_set:
         findings.append(Finding("assumed_samples", {"samples": requirements.data.samples}))
     if requirements.wish.nodes[-1] > requirements.machine.nodes:
@@ -34,6 +33,15 @@ def find(requirements: Requirements, has_training_set: bool = True) -> list[Find
         beyond = [*requirements.step.outside, *(f"layers of kind {kind}" for kind in requirements.step.stand_ins)]
         findings.append(Finding("step_extrapolated", {"beyond": beyond}))
     return findings
+
+
+def _about_steps(requirements: Requirements) -> Iterator[Finding]:
+    """Too many nodes for the data: an epoch is less than a step."""
+    batch, devices = requirements.wish.batches[0], requirements.machine.accelerators
+    few = [point for point in requirements.scaling if point.samples_per_node < batch * devices]
+    if few:
+        evidence = {"nodes": few[0].nodes, "batch": batch, "share": few[0].samples_per_node / devices / batch}
+        yield Finding("less_than_a_step", evidence)
 
 
 def _about_memory(requirements: Requirements) -> Iterator[Finding]:
@@ -67,7 +75,7 @@ def _about_storage(requirements: Requirements) -> Iterator[Finding]:
     if not waiting and not unclear and not unknown:
         where = _span([point.nodes for point in points])
         times = max(point.far_times or 1.0 for point in requirements.fast)
-        if times < _LITTLE:
+        if times < HARDLY:
             yield Finding("storage_hidden", {"where": where})
         else:
             places = list(dict.fromkeys(point.later_from for point in points))

@@ -23,6 +23,7 @@ from tierscope.arch.step_seconds import StepSeconds, from_roofline
 from tierscope.errors import UserError
 
 MOST_BATCH = 1 << 20
+AT_PEAK = 0.9  # of the roofline: no step is shorter; caches may save some bytes
 YES, NO, UNCLEAR = "yes", "no", "unclear"  # does storage matter?
 
 
@@ -84,6 +85,17 @@ class Requirements:
         if not (self.batches[0].fits and fast.source_known) or fast.storage_matters != slow.storage_matters:
             return UNCLEAR
         return YES if fast.storage_matters else NO
+
+    @property
+    def plausible_step(self) -> StepSeconds:
+        """Between these ends a step is where nothing better is known."""
+        return from_roofline(self.step_seconds, len(self.network.layers))
+
+    @property
+    def step_plausible(self) -> bool:
+        """Whether the known step is neither shorter than the device's peak allows nor longer than any that is known."""
+        thought = self.plausible_step
+        return self.step.high >= AT_PEAK * thought.low and self.step.low <= thought.high
 
     @property
     def flops(self) -> int:

@@ -15,6 +15,7 @@ from tierscope.arch.movement import Compression, SampleLoad, movement, ring_seco
 MEMORY_SHARE = 0.8  # of main memory that files may fill
 MEMORY = "memory"  # of the host, as a place that samples come from
 UNPACKING = "unpacking"  # what is waited for where reads are faster
+HARDLY = 1.03  # times as long is not longer: so little is lost in what the model leaves out
 _NO_STORAGE = ("compute", "exchange", MEMORY, UNPACKING)
 
 

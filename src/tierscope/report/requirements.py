@@ -210,9 +210,9 @@ def rate_sentence(requirements: Requirements) -> str:
     step, samples = requirements.step, requirements.wish.batches[0] * requirements.machine.accelerators
     nbytes = requirements.data.file_bytes / requirements.wish.compression.ratio
     low, high = samples / step.high, samples / step.low
-    trains = span(low, high, lambda rate: f"{rate:,.4g}")
+    trains = span(low, high, lambda rate: f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}")
     reads = span(low * nbytes, high * nbytes, lambda rate: f"{_size(rate)}/s")
-    return f"Waiting for nothing, a node trains {trains} samples/s and reads {reads} of files."
+    return f"Where it waits for nothing, a node trains {trains} samples/s and reads {reads} of files."
 
 
 def step_sentence(requirements: Requirements) -> str:

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from tierscope.arch.requirements import NO, YES, Requirements
-from tierscope.arch.scaling import MEMORY, Scaled
+from tierscope.arch.scaling import HARDLY, MEMORY, Scaled
 from tierscope.units import about_bytes, about_seconds, counted
-
-_LITTLE = 1.005  # times as long is not longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +46,12 @@ def fit_sentence(requirements: Requirements) -> str | None:
 
 def storage_sentence(requirements: Requirements) -> str:
     answers = "; ".join(_said(clause, requirements) for clause in _clauses(requirements))
+    if not requirements.step_plausible:
+        step, thought = requirements.step, requirements.plausible_step
+        answers = f"doubtful, for a step of {about_seconds(step.seconds)} is thought impossible here ({span(thought.low, thought.high, about_seconds)}): {answers}"
+    machine = requirements.machine
+    if requirements.wish.nodes[-1] > machine.nodes:
+        answers += f" (extrapolated: {machine.name} has {counted(machine.nodes, 'node', grouped=True)})"
     return f"Does storage matter? {answers[0].upper()}{answers[1:]}."
 
 
@@ -71,7 +75,7 @@ def _rests_on(verdict: str, fast: Scaled) -> str:
 
 def _is_free(point: Scaled) -> bool:
     """Whether the far tier alone would do."""
-    return point.far_times is not None and point.far_times < _LITTLE
+    return point.far_times is not None and point.far_times < HARDLY
 
 
 def _said(clause: _Clause, requirements: Requirements) -> str:
@@ -81,9 +85,7 @@ def _said(clause: _Clause, requirements: Requirements) -> str:
         times = span(max(map(_excess, clause.slow)), max(map(_excess, clause.fast)), _factor)
         return f"yes {clause.where}: an epoch waits for {clause.place}{_why_there(clause, requirements)}, {times} × as long as everything else takes{_instead(clause, requirements)}"
     if not clause.points[0].source_known:
-        return (
-            f"unclear {clause.where}: system {requirements.machine.name} does not say how fast {clause.place} delivers"
-        )
+        return f"unclear {clause.where}: system {requirements.machine.name} does not say how fast its storage is"
     step = requirements.step
     return (
         f"unclear {clause.where}: with the shortest step that may be ({about_seconds(step.low)}) an epoch waits for "
@@ -109,10 +111,11 @@ def _instead(clause: _Clause, requirements: Requirements) -> str:
         return ""
     times = [point.far_times for point in (*clause.fast, *clause.slow) if point.far_times is not None]
     if not times:
-        return f" (how fast {far} delivers, the system does not say)"
-    if max(times) < _LITTLE:
+        return f" (how fast {far} is, the system does not say)"
+    if max(times) < HARDLY:
         return ""
-    return f" (read from {far} instead, an epoch takes {span(min(times), max(times), _factor)} × as long)"
+    longer = f"up to {_factor(max(times))}" if min(times) < HARDLY else span(min(times), max(times), _factor)
+    return f" (read from {far} instead, an epoch takes {longer} × as long)"
 
 
 def _why_there(clause: _Clause, requirements: Requirements) -> str:
