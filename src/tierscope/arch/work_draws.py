@@ -1,6 +1,6 @@
 """Which sizes of each kind of work a device is measured on: drawn evenly over the logarithms of what layers of training have.
 
-Nothing here is a layer of a network that ships; the draws are the same for every device.
+Nothing here is chosen after a network that ships, though a drawn size may happen to be one of its layers (`validation/accelerator.py` leaves those out); the draws are the same for every device.
 """
 
 import math

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from tierscope.analysis.wording import Finding, finding_json
 from tierscope.arch.decoder import DECODERS, Decoder, Split, find_decoder, refuse_split
@@ -14,16 +15,19 @@ from tierscope.arch.machine import Machine, machine_of
 from tierscope.arch.movement import Compression
 from tierscope.arch.network import Network
 from tierscope.arch.networks import ALIASES, NETWORKS, TrainingSet, build_network, find_network
-from tierscope.arch.precision import OPTIMIZER_STATES, PRECISIONS
+from tierscope.arch.precision import OPTIMIZER_STATES, PARAMETER_BYTES, PRECISIONS
 from tierscope.arch.requirements import Requirements, Wish, requirements
 from tierscope.arch.stations import TRANSFER_BYTES, reading_threads, with_station_times
+from tierscope.arch.step_seconds import PREDICTED, StepSeconds, given
 from tierscope.arch.to_json import to_json
-from tierscope.commands.known_step import StepOptions, known_step
 from tierscope.errors import UserError
 from tierscope.jsonable import JsonObject
 from tierscope.spec import known, option_values
 from tierscope.spec.study import System
 from tierscope.units import closest, parse_bandwidth, parse_fraction, parse_seconds
+
+if TYPE_CHECKING:
+    from tierscope.arch.device_file import DeviceFile
 
 UNKNOWN_SAMPLES = 1_000_000  # of a traced network, whose training set nobody named
 DEFAULT_SYSTEM = "h200-node"  # of transformers
@@ -69,9 +73,7 @@ def require(model: str, wanted: RequireOptions) -> Answer:
     wish = replace(wish, nodes=wish.nodes or tuple(option_values.powers(1, machine.nodes)))
     network, data, is_known = _network(model, shape)
     data = _changed(data, wanted)
-    step, machine = known_step(
-        StepOptions(wanted.step_seconds, wanted.device_file, wanted.measured), network, machine, wish
-    )
+    step, machine = known_step(wanted, network, machine, wish)
     required = requirements(network, machine, data, wish, step)
     required = with_station_times(required, system)
     return Answer(required, tuple(find(required, has_training_set=is_known or wanted.samples is not None)))
@@ -148,6 +150,47 @@ def _changed(data: TrainingSet, wanted: RequireOptions) -> TrainingSet:
         return data
     size = option_values.read_size("--sample-file-bytes", wanted.sample_file_bytes)
     return replace(data, file_bytes=size, samples_per_file=1)
+
+
+def known_step(
+    wanted: RequireOptions, network: Network, machine: Machine, wish: Wish
+) -> tuple[StepSeconds | None, Machine]:
+    """None: nothing was given, so it is the roofline. The machine has the links of its nodes as a device file measured them."""
+    options = {
+        "--step-seconds": wanted.step_seconds,
+        "--device-file": wanted.device_file,
+        "--measured": wanted.measured,
+    }
+    named = [name for name, value in options.items() if value is not None]
+    if len(named) > 1:
+        raise UserError(f"{named[1]}: cannot be combined with {named[0]}; remove one of them")
+    if wanted.step_seconds is not None:
+        return given(wanted.step_seconds), machine
+    if wanted.device_file is not None:
+        from tierscope.arch.device_links import with_measured_links  # noqa: PLC0415
+        from tierscope.arch.device_match import refuse_other_device  # noqa: PLC0415
+        from tierscope.arch.device_parse import load_device  # noqa: PLC0415  (NumPy)
+
+        device = load_device(wanted.device_file)
+        refuse_other_device(wanted.device_file, device, machine)
+        linked = with_measured_links(machine, device, PARAMETER_BYTES * network.parameters)
+        return predicted(device, network, wish, linked is not machine), linked
+    if wanted.measured is None:
+        return None, machine
+    from tierscope.measure.measured_step import measured_step  # noqa: PLC0415  (tables)
+
+    return measured_step(wanted.measured, network, machine, wish), machine
+
+
+def predicted(device: "DeviceFile", network: Network, wish: Wish, is_linked: bool = False) -> StepSeconds:
+    """`is_linked`: all-reduce within a node is as measured, too."""
+    from tierscope.arch.step_time import predict_step  # noqa: PLC0415
+
+    step = predict_step(device, network, wish.batches[0], wish.precision, wish.optimizer, wish.checkpointed)
+    about = f"predicted from one {device.origin.device} as measured {device.origin.time[:10]}; 95 % interval"
+    if is_linked and device.all_reduce is not None:
+        about += f"; all-reduce in a node as measured alone over {device.all_reduce.devices} devices"
+    return StepSeconds(step.seconds, *step.interval, PREDICTED, about, step.outside, step.stand_ins, is_linked)
 
 
 @dataclass(frozen=True, slots=True)
