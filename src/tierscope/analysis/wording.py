@@ -471,7 +471,7 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "step_implausible": (
         "a step of {step:time} is outside what is thought possible on this accelerator: {least:time} at its nominal peak, {most:time} at the longest",
-        "check the time and the system; what is said of storage rests on both",
+        "check the time and the system; the verdict on storage rests on both",
     ),
     "storage_limits": (
         "storage matters for this workload {where}: an epoch waits for {tier}, up to {times:.1f} × as long as everything else takes (number of nodes: {nodes})",

@@ -40,7 +40,7 @@ def fit_sentence(requirements: Requirements) -> str | None:
     largest = f"the largest that fits is {requirements.max_batch:,}" if requirements.max_batch else "not even one sample does"  # fmt: skip
     return (
         f"Batch {first.batch:,} does not fit: a step needs {about_bytes(first.memory.peak)} of an accelerator's {about_bytes(requirements.machine.memory)}; {largest}. "
-        "Nothing is said of its storage: there is no such step."
+        "So there is no verdict on storage: no such step can run."
     )
 
 
