@@ -10,7 +10,7 @@ from tests.papers.reasons import reasons
 from tierscope.analysis.statistics import interval
 from tierscope.errors import ResultError
 from tierscope.papers import tuning_rows, tuning_sweeps
-from tierscope.papers.dlio_applied import applied
+from tierscope.papers.dlio_applied import applied, applied_figure
 from tierscope.papers.dlio_tuning import make
 from tierscope.papers.reproduce import check_section
 from tierscope.papers.sections import STUDIES
@@ -63,6 +63,10 @@ def test_every_row_has_a_verdict(monkeypatch: pytest.MonkeyPatch, short: bool) -
     assert all(verdict.why for verdict in section.verdicts)
     drawings = {figure.id: figure.svg for figure in section.figures}
     assert all(f"chunk size, shuffled, from {where}" in drawings["D-F11"] for where in ("memory", "storage"))
+    for drawing in drawings.values():
+        assert drawing.count(">rate, MB/s</text>") == drawing.count(">epoch, s</text>") > 0
+    for row, sizes in (("D-F9", ("256 KiB", "1 MiB", "1.5 MiB", "4 MiB")), ("D-F12", ("4", "16", "64", "256", "1024"))):
+        assert all(f">{size}</text>" in drawings[row] for size in sizes)
 
 
 def test_verdicts_follow_the_measurement() -> None:
@@ -251,6 +255,30 @@ def test_the_dated_file_is_whole_and_small() -> None:
         for gain in (setting.emulated, setting.application):
             assert gain.low <= gain.gain <= gain.high
             assert gain.n >= 3
+
+
+def test_every_applied_setting_is_named_below_its_bars() -> None:
+    transfer = read_transfer()
+    assert transfer is not None
+    drawing = applied_figure(transfer).svg
+    for setting in transfer.settings:
+        assert f">{setting.before} → {setting.after}</text>" in drawing
+        for gain in (setting.emulated, setting.application):
+            assert f": {gain.text}</title>" in drawing
+    assert all(f">{words}</text>" in drawing for words in ("published", "no gain", "on the emulation"))
+    assert "published: 8×" in drawing
+
+
+def test_a_gain_in_percent_is_judged_as_one_in_the_application_too() -> None:
+    """12 % for eight reading threads: 1.04 is within a tenth of 1.12, and a third of the gain."""
+    transfer = read_transfer()
+    assert transfer is not None
+    known = next(setting for setting in transfer.settings if setting.name == "threads")
+    for median, outcome in ((1.04, "does not hold"), (1.13, "holds")):
+        gain = msgspec.structs.replace(known.application, gain=median, low=median - 0.01, high=median + 0.01)
+        settings = [msgspec.structs.replace(known, application=gain)]
+        verdicts = {verdict.id: verdict for verdict in applied(msgspec.structs.replace(transfer, settings=settings))}
+        assert verdicts["D-F13-2"].outcome == outcome
 
 
 def test_without_the_file_rows_are_not_available() -> None:

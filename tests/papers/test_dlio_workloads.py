@@ -112,6 +112,10 @@ def test_every_panel_of_a_published_figure_is_drawn_by_something() -> None:
     """(c) of each is a timeline of compute and I/O."""
     assert all("reads-time" in names for names in dlio_workloads.FIGURES.values())
     assert dlio_workloads.ACCESSES in dlio_workloads.FIGURES["imagenet"]
+    for number, name in enumerate(READING, start=1):
+        published = rows_of("dlio")[f"D-F{number}"].published
+        assert ("reads-rates" in dlio_workloads.FIGURES[name]) == ("bandwidth per rank" in published)
+        assert ("reads-ranks" in dlio_workloads.FIGURES[name]) == ("bytes and bandwidth per rank" in published)
 
 
 def test_an_order_can_be_wrong() -> None:

@@ -9,9 +9,11 @@ from tierscope.papers.transfer_file import AppliedSetting, MeasuredGain, Transfe
 from tierscope.papers.tuned_studies import TunedSweep
 from tierscope.report.drawn.logs import LogAxis, LogScale, draw_log_y
 from tierscope.report.drawn.looks import box, stroke
-from tierscope.report.svg import HEIGHT, WIDTH, Canvas, Frame, Legend, LegendEntry
+from tierscope.report.svg import HEIGHT, Canvas, Frame, Legend, LegendEntry, Size
 from tierscope.units import about_bytes
 
+_FEW_TICKS = 5
+_WIDE = 880.0
 _SIDES = ("on the emulation", "in a torch script")
 
 
@@ -26,15 +28,16 @@ def draw_tuning(
         key = sweep.key.rpartition(".")[2]
         words = key.replace("_", " ")
         places = tuple(float(point.value) for point in sweep.points)
+        ticks, unit = _ticks(key, places)
         panels.append(
             ChartPanel(
                 f"({letter}) {words}{note}",
                 key,
-                words,
+                f"{words}{unit}",
                 "epoch, s",
                 places,
                 (Line("epoch", tuple(point.epoch.median for point in sweep.points), LOOKS[0], 0),),
-                ticks=tuple(map(about_bytes, places)) if key.endswith("size") else (),
+                ticks=ticks,
                 right_title="rate, MB/s",
                 right_lines=(Line("rate", tuple(point.bandwidth / 1e6 for point in sweep.points), LOOKS[1], 1),),
             )
@@ -42,16 +45,25 @@ def draw_tuning(
     return PaperFigure(row, name, draw_chart(name, f"{title} tuning", caption, panels), "emulated", caption)
 
 
+def _ticks(key: str, places: Sequence[float]) -> tuple[tuple[str, ...], str]:
+    """Words of sizes, and a unit for the axis where there are too many for one at each."""
+    if not key.endswith("size"):
+        return (), ""
+    if len(places) <= _FEW_TICKS:
+        return tuple(map(about_bytes, places)), ""
+    return tuple(f"{place / 1024:g}" for place in places), ", KiB"
+
+
 def draw_applied(transfer: TransferFile, published: dict[str, float]) -> PaperFigure:
     """Bars from 1, up or down, with the range of what was measured. `published`: gains, by name and value of a setting."""
     name, title = "tuning-applied", "Tuning applied"
     caption = f"Times faster than before, {_SIDES[0]} and {_SIDES[1]}; lines across bars: smallest and largest of the repetitions; {transfer.tier}; {transfer.made}"
-    canvas = Canvas(name, title, caption)
+    canvas = Canvas(name, title, caption, Size(_WIDE, HEIGHT))
     sides = [LegendEntry(box(f"bar tier{side}"), words) for side, words in enumerate(_SIDES)]
-    legend = Legend([*sides, LegendEntry(stroke("sample curve io later2"), "published"), LegendEntry(stroke("goal"), "no gain")], WIDTH)  # fmt: skip
+    legend = Legend([*sides, LegendEntry(stroke("sample curve io later2"), "published"), LegendEntry(stroke("goal"), "no gain")], _WIDE)  # fmt: skip
     gains = [gain for setting in transfer.settings for gain in (setting.emulated, setting.application)]
     axis = LogAxis.over([1.0, *published.values(), *(end for gain in gains for end in (gain.low, gain.high))], "times faster", lambda tick: f"{tick:g}×", room=1.2)  # fmt: skip
-    frame = Frame(axis.room(), legend.height + 12, WIDTH - 24, HEIGHT - 62)
+    frame = Frame(axis.room(), legend.height + 12, _WIDE - 24, HEIGHT - 62)
     scale = draw_log_y(canvas, frame, axis)
     pitch = (frame.right - frame.left) / len(transfer.settings)
     for number, setting in enumerate(transfer.settings):

@@ -14,6 +14,7 @@ from tierscope.spec.study import Study
 
 KIB, MIB = 2**10, 2**20
 ALL, MOST = 0.9, 0.5  # of requests: where one size is published for them; where it says "most"
+_UNEXPLAINED = "it held when this version was released: why it does not here is not known"
 _SEEN = "not fitted, but known when Theta's rates were chosen"
 _SITE = "an absolute figure of Theta; here with modelled compute and rates"
 _THREADS = "threads of the framework are not part of a preset: it has compute as a time"
@@ -27,7 +28,7 @@ def statements(runs: Runs, simulated: Simulated) -> list[Verdict]:
 
 
 def _said(row_id: str, ours: str, holds: bool, source: Source = "emulated", why: str = "") -> Verdict:
-    return Verdict(row_id, ours, "holds" if holds else "does not hold", source, why)
+    return Verdict(row_id, ours, "holds" if holds else "does not hold", source, why if holds or why else _UNEXPLAINED)
 
 
 def _input(row_id: str, ours: str, holds: bool, why: str = "") -> Verdict:
@@ -102,7 +103,7 @@ def _cosmic_tagger(runs: Runs, simulated: Simulated) -> Iterator[Verdict]:
         "D-F1-1",
         sizes,
         abs(_stored(study) / 33e9 - 1) < 0.05,
-        "samples are as published; the 33 GB are not what they add up to (D-C-7)",
+        f"no file can have all that is published: 43,000 samples in 33 GB have {33e9 / dataset.samples / 1e3:.0f} KB each, not 40; samples are as published, and the file is not the 33 GB that D-C-7 asks for",
     )
     batch, steps, epochs = study.workload.reader.batch_size, _steps(study), study.workload.train.epochs
     yield _input("D-F1-2", f"{steps} steps, {epochs} epoch, {batch} samples of a process in a step", (steps, epochs, batch) == (150, 1, 32), "every process reads on from its own place in the file (D-C-9)")  # fmt: skip
@@ -157,7 +158,7 @@ def _candle(runs: Runs, simulated: Simulated) -> Iterator[Verdict]:
     study, run, whole = study_of("candle"), runs["candle"], simulated["candle"]
     dataset, reader = study.workload.dataset, study.workload.reader
     row_bytes, file_bytes = dataset.record_length_bytes // 4, _stored(study)
-    yield _input("D-F4-1", f"{file_bytes / 1e6:.0f} MB of CSV, {dataset.samples:,} rows of {row_bytes:,} numbers", abs(file_bytes / 700e6 - 1) < 0.05, "rows and numbers are as published; a number takes 11 characters here, 9.5 in the published file")  # fmt: skip
+    yield _input("D-F4-1", f"{file_bytes / 1e6:.0f} MB of CSV, {dataset.samples:,} rows of {row_bytes:,} numbers", abs(file_bytes / 700e6 - 1) < 0.05, "Tierscope's CSV has ten digits and a comma for every number, and no key for fewer; the published file has 9.5 characters for each; rows and numbers are as published")  # fmt: skip
     yield _input("D-F4-2", f"{study.workload.train.epochs} epochs, batch {reader.batch_size}", (study.workload.train.epochs, reader.batch_size) == (60, 20))  # fmt: skip
     yield _beside(
         "D-F4-3", _time(whole), f"{_SITE}; compute time is derived from the share; parsing of rows is not in it"
@@ -220,5 +221,6 @@ def _others(runs: Runs, simulated: Simulated) -> Iterator[Verdict]:
     steps = _steps(study)
     saves = tuple(when(study, 1, steps).steps)
     yield _input("D-A8-1", f"{steps} steps, batch {study.workload.reader.batch_size}, made in memory, rank 0 saves after steps {', '.join(map(str, saves))}", steps == 150 and saves == (50, 100, 150))  # fmt: skip
-    share = 100 * whole.most_written_share
-    yield _said("D-A8-2", f"five files, the largest of 4 MiB; writing takes {share:.2g} % of the run of rank 0", share < 1, "simulated", "the benchmark's five files (D-C-26), not the application's four; compute is assumed, so this row is not a prediction")  # fmt: skip
+    share, compute = whole.most_written_share, study.workload.train.computation_time
+    enough = 1000 * compute * 99 * share / (1 - share)
+    yield _said("D-A8-2", f"five files, the largest of 4 MiB; writing takes {100 * share:.2g} % of the run of rank 0", share < 0.01, "simulated", f"the verdict hangs on an assumption: with the {1000 * compute:g} ms of compute that are assumed for a step writing takes so much, with {enough:.0f} ms it takes 1 %; and the files are the benchmark's five, which are built in, not the application's four of several MB (D-C-26)")  # fmt: skip
