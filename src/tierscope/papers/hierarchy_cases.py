@@ -21,7 +21,7 @@ from tierscope.papers.hierarchy_sweeps import (
     with_seed,
 )
 from tierscope.papers.section import PaperFigure, PaperTable, Section
-from tierscope.papers.verdict import Verdict
+from tierscope.papers.verdict import UNEXPLAINED, Verdict
 from tierscope.plan.reading import reading_of
 from tierscope.spec.study import Study
 
@@ -87,8 +87,8 @@ def combined(statement: Statement, answers: Sequence[StatementAnswer]) -> Verdic
     count, n = sum(answer.holds for answer in answers), len(answers)
     holds = count >= ENOUGH * n
     words = [f"holds with {count} of {n} seeds, {ENOUGH:.0%} needed"]
-    if not holds and statement.why:
-        words.append(statement.why)
+    if not holds:
+        words.append(statement.why or UNEXPLAINED)
     if statement.note:
         words.append(statement.note)
     if statement.blind:

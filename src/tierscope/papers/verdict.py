@@ -14,6 +14,7 @@ Source = Literal[
     "arithmetic", "modelled", "input", "measured", "emulated", "simulated", "fitted", "conditional", "predicted", ""
 ]
 
+UNEXPLAINED = "why it does not is not known"  # of a row that held when this version was released
 RATIO_OFF, POINTS_OFF = 0.10, 3.0  # of a published ratio; or percentage points
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from tierscope.papers.verdict import Outcome, Source, Verdict
+from tierscope.papers.verdict import UNEXPLAINED, Outcome, Source, Verdict
 from tierscope.papers.workload_runs import WorkloadRun
 from tierscope.papers.workload_studies import RANKS, SimulatedRun, study_of
 from tierscope.plan.order import Order
@@ -14,7 +14,6 @@ from tierscope.spec.study import Study
 
 KIB, MIB = 2**10, 2**20
 ALL, MOST = 0.9, 0.5  # of requests: where one size is published for them; where it says "most"
-_UNEXPLAINED = "it held when this version was released: why it does not here is not known"
 _SEEN = "not fitted, but known when Theta's rates were chosen"
 _SITE = "an absolute figure of Theta; here with modelled compute and rates"
 _THREADS = "threads of the framework are not part of a preset: it has compute as a time"
@@ -28,7 +27,7 @@ def statements(runs: Runs, simulated: Simulated) -> list[Verdict]:
 
 
 def _said(row_id: str, ours: str, holds: bool, source: Source = "emulated", why: str = "") -> Verdict:
-    return Verdict(row_id, ours, "holds" if holds else "does not hold", source, why if holds or why else _UNEXPLAINED)
+    return Verdict(row_id, ours, "holds" if holds else "does not hold", source, why if holds or why else UNEXPLAINED)
 
 
 def _input(row_id: str, ours: str, holds: bool, why: str = "") -> Verdict:
