@@ -14,7 +14,7 @@ _APPLIED = {  # row → which setting, its value, and the published gain
 _AS_PERCENTAGE = ("threads",)
 _REASONS = {
     "transfer": "the script computes next to nothing, so that its epoch is all reading, and a larger request saves more of it",
-    "threads": "the script computes next to nothing, so that its epoch is all reading, and reading threads shorten all of it; preprocessing threads are no setting of torch, whose workers read and preprocess",
+    "threads": "the script computes next to nothing, so that its epoch is all reading, and reading threads shorten all of it; torch has no threads for preprocessing alone: its workers read and preprocess",
     "chunk": "the script computes next to nothing, so that its epoch is all requests, of which chunks of 4 KiB need hundreds of times as many",
     "gzip": "half of the bytes take nearly as long, since requests cost more than bytes, and inflating takes what they save",
 }

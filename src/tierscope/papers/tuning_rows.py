@@ -13,7 +13,7 @@ from tierscope.units import about_bytes
 TIER = f"Theta's Lustre, emulated {SLOWER:g} times slower, on one node of four ranks"
 FLAT = 0.1  # so much of a time is no difference
 
-_NO_FALL = "larger requests are no slower here, since a request is served by all its stripes at once: what slows them down on Theta is not modelled; and from 1 MiB on preprocessing takes as long as reading"  # fmt: skip
+_NO_FALL = "larger requests do not take longer here for their bytes, since a request is served by all its stripes at once: what slows them down on Theta is not modelled; and from 1 MiB on preprocessing takes as long as reading"  # fmt: skip
 _PACED_BY = "a larger request saves only what a request costs beside its bytes, which is assumed; the limit of a stream stays, and preprocessing takes nearly as long as reading"  # fmt: skip
 _NO_INTERFERENCE = "threads share a file that is opened once, so more of them do not interfere in metadata as they did in the study"  # fmt: skip
 _STREAM = "one thread reads no faster than the fitted limit of a stream, which reading threads share out among themselves, so that they gain more than on Theta"  # fmt: skip
