@@ -12,11 +12,12 @@ _APPLIED = {  # row → which setting, its value, and the published gain
     "D-F13-4": ("gzip", "gzip", 1.35),
 }
 _AS_PERCENTAGE = ("threads",)
+_ALL_READING = "the script computes next to nothing, so that its epoch is all reading"
 _REASONS = {
-    "transfer": "the script computes next to nothing, so that its epoch is all reading, and a larger request saves more of it",
-    "threads": "the script computes next to nothing, so that its epoch is all reading, and reading threads shorten all of it; torch has no threads for preprocessing alone: its workers read and preprocess",
-    "chunk": "the script computes next to nothing, so that its epoch is all requests, of which chunks of 4 KiB need hundreds of times as many",
-    "gzip": "half of the bytes take nearly as long, since requests cost more than bytes, and inflating takes what they save",
+    "transfer": f"{_ALL_READING}, and what a request costs beside its bytes is assumed",
+    "threads": f"{_ALL_READING}, and every worker is a stream of its own; torch has no threads for preprocessing alone: its workers read and preprocess",
+    "chunk": f"{_ALL_READING}, and what a request costs beside its bytes is assumed",
+    "gzip": f"{_ALL_READING}: half of the bytes save what the assumed cost of requests leaves, less what inflating takes",
 }
 
 
