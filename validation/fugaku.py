@@ -4,7 +4,7 @@ Fitted: small files on 60 OSTs, and on one. Four figures (opens/s of the metadat
 queue) are such that what is published of the first case holds, the bandwidth of an OST that what is published of the second does. Estimates there are by the
 simple scaling of the second epoch, and so they are here. `python -m validation.fugaku --search` repeats the search; its result is in the system `fugaku`.
 
-Predicted: large files. Nothing is fitted to them.
+Conditional: large files. Nothing is fitted to them, but H-F2-14 bounds the bandwidth of the SSDs.
 """
 
 import sys
