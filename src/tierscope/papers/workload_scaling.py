@@ -24,7 +24,7 @@ from tierscope.report.svg import (
 PROCESSES = (512, 1024, 2048, 4096, 8192)
 FEW_PROCESSES = (512, 8192)
 CLOSE = 0.8  # of the ideal: close to linear from there on, clearly less below
-_ASSUMED = "simulated on Theta's rates with the presets' compute; a metadata server of 30,000 opens/s is assumed, 10,000 opens/s of one file are chosen: judged over their intervals"
+_ASSUMED = "simulated on Theta's rates with the presets' compute; a metadata server of 30,000 opens/s is assumed, 10,000 opens/s of one file are chosen"
 _OPENS, _LOCKS = ("gfs.metadata_ops", (5_000, 100_000)), ("gfs.file_open_ops", (2_000, 30_000))  # of the system `theta`
 _LINES = ("later0", "later1", "later2")
 
@@ -109,7 +109,7 @@ def _own_files(own: Sequence[Scaling]) -> Verdict:
         reasons.append(f"not {', '.join(slow)}: opens wait for the metadata server" if slow else "time does not fall")
     if failing and (as_assumed or holding):
         reasons.append(f"the assumed rate decides: with {_listed(failing)} opens/s it does not hold, with {_listed(holding or ['30,000'])} it does")  # fmt: skip
-    why = f"at least {CLOSE:.0%} of ideal at {own[0].most:,} processes; {_ASSUMED}; FRNN with 40,960 files, since 2,800 cannot be dealt to 8,192"
+    why = f"at least {CLOSE:.0%} of ideal at {own[0].most:,} processes; {_assumed(own)}; FRNN with 40,960 files, since 2,800 cannot be dealt to 8,192"
     return _judged("D-F14-1", own, as_assumed and not failing, _OPENS[0], "; ".join([*reasons, why]))
 
 
@@ -128,13 +128,22 @@ def _shared_file(shared: Sequence[Scaling]) -> Verdict:
         reasons.append(f"the chosen rate decides: with {_listed(failing)} opens/s of one file it does not hold")
     if slower:
         reasons.append(f"with {_listed(slower)} opens/s of one file some even get slower")
-    why = f"less than {CLOSE:.0%} of ideal at {shared[0].most:,} processes; {_ASSUMED}"
+    why = f"less than {CLOSE:.0%} of ideal at {shared[0].most:,} processes; {_assumed(shared)}"
     return _judged("D-F15-1", shared, as_assumed and not failing and not slower, _LOCKS[0], "; ".join([*reasons, why]))
 
 
 def _at_rates(some: Sequence[Scaling]) -> dict[int, list[float]]:
     """Efficiencies at the ends of the interval of the rate of opens; none in the short form."""
     return {rate: [one_of.efficiency_at(rate) for one_of in some] for rate in some[0].by_rate}
+
+
+def _assumed(some: Sequence[Scaling]) -> str:
+    judged = (
+        "judged over their intervals"
+        if some[0].by_rate
+        else "the ends of their intervals are left out of the short form"
+    )
+    return f"{_ASSUMED}: {judged}"
 
 
 def _judged(row_id: str, some: Sequence[Scaling], holds: bool, key: str, why: str) -> Verdict:
