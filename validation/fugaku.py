@@ -4,7 +4,7 @@ Fitted: small files on 60 OSTs, and on one. Four figures (opens/s of the metadat
 queue) are such that what is published of the first case holds, the bandwidth of an OST that what is published of the second does. Estimates there are by the
 simple scaling of the second epoch, and so they are here. `python -m validation.fugaku --search` repeats the search; its result is in the system `fugaku`.
 
-Predicted: large files. Nothing is fitted to them.
+Conditional: large files. Nothing is fitted to them, but H-F2-14 bounds the bandwidth of the SSDs.
 """
 
 import sys
@@ -31,6 +31,7 @@ from tierscope.papers.hierarchy_facts import (
     published_estimates,
 )
 from tierscope.papers.hierarchy_sweeps import FloatArray, Times, second_epoch, slowest
+from tierscope.papers.verdict import points_agree
 from tierscope.plan.reading import reading_of
 from tierscope.spec.load import load_study
 from tierscope.spec.study import Study
@@ -67,7 +68,6 @@ def statements(known: Facts, steps: int = 1) -> list[Statement]:
     def gain(what: str, value: float, stated: float) -> Statement:
         return Statement(what, f"{value:+.1f} %", f"{stated:+.1f} ± {POINTS:g}", abs(value - stated) <= POINTS)
 
-    wanted = 1 + GOAL_READ / 100
     return [
         Statement(
             "GFS-META is the bottleneck below the hand-over",
@@ -101,8 +101,8 @@ def statements(known: Facts, steps: int = 1) -> list[Statement]:
         Statement(
             "least LFS-READ for 4 s at 65 % with GFS-META +140 %",
             f"+{known.least_read:.0f} %",
-            f"+120 %: {wanted:g}× ± {CLOSE:.0%}",
-            abs((1 + known.least_read / 100) / wanted - 1) <= CLOSE,
+            f"+{GOAL_READ:g} % ± {CLOSE:.0%} of it",
+            points_agree(known.least_read, GOAL_READ),
         ),
     ]
 

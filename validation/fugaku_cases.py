@@ -1,6 +1,6 @@
 """Every published statement of the Hierarchy study's figures beside the model, whether it holds or not: those that `tierscope reproduce hierarchy` judges.
 
-Small files are fitted, so other seeds count: a statement must hold with 16 of 20. Nothing is fitted to large files.
+Small files are fitted, so other seeds count: a statement must hold with 16 of 20. Nothing is fitted to large files, but H-F2-14 bounds the bandwidth of the SSDs.
 """
 
 from collections.abc import Sequence

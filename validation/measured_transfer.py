@@ -1,8 +1,8 @@
 """From the emulation to the application and back, as DLIO's figure 13: tune on the emulation, apply the winner to a torch script, measure both.
 
 Both read the same files from the same emulated tier: the study by Tierscope's loader, the script (`transfer_app.py`) under `tierscope trace --emulate`. The
-tier has a latency per request and a bandwidth, and no stripes, because `trace` emulates none. Its rates are those of the known system `theta` (latency
-assumed there, bandwidth of a node), four times slower so that a small machine keeps up. Writes validation/measured/transfer.json; with names of changes
+tier has a latency per request, a bandwidth and a limit of each stream, and no stripes, because `trace` emulates none. Its rates are those of the known system
+`theta` (latency assumed there, bandwidth of a node, a stream as fitted there), four times slower so that a small machine keeps up. Writes validation/measured/transfer.json; with names of changes
 (transfer, threads, chunk, gzip) only these are measured again.
 """
 
@@ -83,7 +83,7 @@ def main(names: Sequence[str]) -> None:
         kind="transfer",
         made=time.strftime("%Y-%m-%d", time.gmtime()),
         machine=f"{os.cpu_count()} cores, load {os.getloadavg()[1]:.0f} (others included), Linux, torch {torch_version}",
-        tier=f"latency {tier.latency * 1000:g} ms, bandwidth {(tier.node_bandwidth or 0) / 1e6:g} MB/s: theta, {SLOWER:g} times slower",
+        tier=f"latency {tier.latency * 1000:g} ms, bandwidth {(tier.node_bandwidth or 0) / 1e6:g} MB/s, of a stream {(tier.stream_bandwidth or 0) / 1e6:g} MB/s: theta, {SLOWER:g} times slower",
         settings=settings,
     )
     PATH.parent.mkdir(exist_ok=True)
@@ -110,7 +110,7 @@ def study_of(change: Change, value: str | None = None) -> Study:
     text = STUDY.replace("{DATASET}", change.dataset.replace("{LAYOUT}", f"{{{change.layout}}}"))
     study = parse_study(text, "the study of measured_transfer", () if value is None else (f"{change.key}={value}",))
     tier, theta = study.system.tiers[0], theta_tier()
-    slow = replace(tier, latency=theta.latency, bandwidth=theta.node_bandwidth)
+    slow = replace(tier, latency=theta.latency, bandwidth=theta.node_bandwidth, stream_bandwidth=theta.stream_bandwidth)
     return replace(study, system=replace(study.system, tiers=(slow,)))
 
 
@@ -187,7 +187,11 @@ def _emulated(change: Change, value: str, folder: Path, name: str, crews: Crews)
 def _traced(change: Change, value: str, data: Path, folder: Path, name: str) -> float:
     """The same of the script, under trace, on the same tier."""
     tier = theta_tier()
-    rates = (f"gfs.latency={tier.latency * 1000:g}ms", f"gfs.bandwidth={tier.node_bandwidth:.0f}B/s")
+    rates = (
+        f"gfs.latency={tier.latency * 1000:g}ms",
+        f"gfs.bandwidth={tier.node_bandwidth:.0f}B/s",
+        f"gfs.stream_bandwidth={tier.stream_bandwidth:.0f}B/s",
+    )
     option = (change.option, str(_number(value))) if change.option else ()
     done = subprocess.run(
         [

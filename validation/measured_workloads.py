@@ -1,11 +1,13 @@
 """DLIO's workloads: published, simulated whole on Theta's rates, and run small on an emulated tier. `python -m validation.measured_workloads` writes
-`validation/measured/workloads.json` and prints the table of docs/workloads.md. On an idle machine: an emulated tier keeps no times on a busy one.
+`validation/measured/workloads.json` and, from it, the table of docs/workloads.md; with --document only the latter. On an idle machine: an emulated tier keeps
+no times on a busy one.
 """
 
 import argparse
 import datetime
 import json
 import os
+import re
 from pathlib import Path
 
 from tierscope.papers.dlio_workloads import PUBLISHED_GBS, PUBLISHED_SHARES
@@ -13,6 +15,7 @@ from tierscope.papers.workload_runs import run_workload
 from tierscope.papers.workload_studies import READING, TITLES, simulate_run, study_of
 
 FILE = Path(__file__).parent / "measured" / "workloads.json"
+DOCUMENT = Path(__file__).parents[1] / "docs" / "workloads.md"
 PUBLISHED_HIDDEN = {"cosmic-tagger": 10, "dffn": 0, "cosmoflow": 100, "candle": 0, "frnn": 0, "imagenet": 100}
 Row = dict[str, float]
 
@@ -55,13 +58,33 @@ def table(rows: dict[str, Row]) -> str:
     return "\n".join(lines)
 
 
+def documented(text: str, made: str, rows: dict[str, Row]) -> str:
+    """The document with the file's date and table instead of those that it has."""
+    text, dates = re.subn(r"(?<=Printed by it on )\d{4}-\d\d-\d\d", made, text)
+    first = re.escape(table({}).splitlines()[0])
+    text, tables = re.subn(rf"^{first}\n(?:\|.*\n)+", lambda _: f"{table(rows)}\n", text, flags=re.MULTILINE)
+    if (dates, tables) != (1, 1):
+        raise ValueError(
+            f"{DOCUMENT} has {dates} dates and {tables} tables of measured workloads; one of each is replaced"
+        )
+    return text
+
+
+def document() -> None:
+    known = json.loads(FILE.read_bytes())
+    text = DOCUMENT.read_text(encoding="utf-8")
+    DOCUMENT.write_text(documented(text, known["made"], known["rows"]), encoding="utf-8")
+
+
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    rows = measure()
-    made = {"made": datetime.date.today().isoformat(), "cores": os.cpu_count(), "rows": rows}
-    FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
-    print(table(rows))
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--document", action="store_true", help="write the table from the file; measure nothing")
+    if not options.parse_args().document:
+        made = {"made": datetime.date.today().isoformat(), "cores": os.cpu_count(), "rows": measure()}
+        FILE.parent.mkdir(exist_ok=True)
+        FILE.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+    document()
+    print(table(json.loads(FILE.read_bytes())["rows"]))
 
 
 if __name__ == "__main__":

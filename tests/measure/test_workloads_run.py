@@ -93,7 +93,8 @@ def test_candle_reads_all_of_it_once(tmp_path: Path) -> None:
     for rank in (0, 1):
         own = reads(ops).filter(pl.col("rank") == rank)
         assert own["bytes"].sum() == dataset.samples * row  # all of the one file
-        assert sizes(own)[256 * KIB] == dataset.samples * (row // (256 * KIB))
+        batches = dataset.samples // study.workload.reader.batch_size
+        assert len(own) - batches <= sizes(own)[256 * KIB]  # whatever a row takes; what is left of a batch is shorter
     assert reads(ops, 2).is_empty()
     assert reads(ops, 3).is_empty()
 

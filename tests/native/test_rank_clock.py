@@ -9,6 +9,8 @@ import pytest
 
 from tests.native_programs import shim
 from tests.rank_clocks import rank_times, record, slow_tier
+from tierscope.native import setup
+from tierscope.native.stations import TierStations
 
 pytestmark = pytest.mark.whole
 
@@ -40,6 +42,15 @@ def test_two_processes_at_once_take_the_time_of_one(tier: Path, tmp_path: Path) 
     assert (found.processes, found.shared) == (2, True)
     assert found.busy > 0.4
     assert found.wall == pytest.approx(found.union, rel=WITHIN)
+    assert found.wall < 0.8 * found.busy
+
+
+def test_a_stream_takes_its_time_whoever_else_reads(tier: Path, tmp_path: Path) -> None:
+    """400 kB at 1 MB/s, by two processes at once; latency comes on top of every read."""
+    streams = setup.TierSetup((str(tier),), TierStations(stream_ns=1000.0, latency_ns=10_000_000))
+    record(tmp_path / "record", [streams], shell("READ & READ & wait"))
+    found = rank_times(tmp_path / "record")[0]
+    assert found.busy >= 2 * (0.4 + 4 * 0.01)
     assert found.wall < 0.8 * found.busy
 
 

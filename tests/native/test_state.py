@@ -121,6 +121,7 @@ def test_the_config_says_what_was_given(tmp_path: Path) -> None:
             (Station(2, 0.0, 0.25),),
             1000,
             7,
+            stream_ns=12.5,
         ),
     )
     write_setup(str(tmp_path), [near, far], 4, "a-boot", state.OPTION_OPS)
@@ -132,7 +133,7 @@ def test_the_config_says_what_was_given(tmp_path: Path) -> None:
     assert (head["version"], head["options"], head["boot"]) == (1, 1, b"a-boot")
     assert (head["tiers"], head["prefixes"], head["servers"], head["slots"]) == (2, 4, 2, 4)
     assert head["tier"][0]["emulated"] == 0
-    assert head["tier"][1].tolist() == ((0, 5.0, 0.0, 5.0, 0.0), (2, 0.0, 0.25, 0.0, 0.25), 1000, 7, 1, 0, 2)
+    assert head["tier"][1].tolist() == ((0, 5.0, 0.0, 5.0, 0.0), (2, 0.0, 0.25, 0.0, 0.25), 1000, 7, 12.5, 1, 0, 2)
     prefixes = np.frombuffer(raw, setup.PREFIX, 4, setup.CONFIG.itemsize)
     assert [(row["path"], row["length"], row["tier"]) for row in prefixes] == [
         (b"/mnt/nvme0/local", 16, 0),

@@ -49,6 +49,19 @@ def test_scaling_rows_hold_only_where_files_are_told_apart() -> None:
     assert scaling_verdicts(without)[-1].outcome == "not available here"
 
 
+def test_a_row_that_an_assumed_rate_decides_does_not_hold() -> None:
+    """FRNN is close to linear with 100,000 opens/s, and far from it with 30,000: both lie in the interval that is assumed."""
+    by_rate = {5_000: (16.0, 8.0), 100_000: (16.0, 1.0)}
+    shared = {name: Scaling(name, HELD, by_rate={2_000: (16.0, 5.0), 30_000: (16.0, 1.0)}) for name in SHARED_FILE}
+    for own, said in ((LINEAR, "with 5,000 opens/s it does not hold, with 100,000 it does"), (HELD, "not ImageNet, CosmoFlow, FRNN")):  # fmt: skip
+        made = {name: Scaling(name, own, by_rate=by_rate) for name in OWN_FILES}
+        verdicts = {verdict.id: verdict for verdict in scaling_verdicts({**made, **shared})}
+        assert verdicts["D-F14-1"].outcome == verdicts["D-F15-1"].outcome == "does not hold"
+        assert said in verdicts["D-F14-1"].why
+        assert "0.12, 0.12, 0.12 with 5,000/s" in verdicts["D-F14-1"].ours
+        assert "with 30,000 opens/s of one file it does not hold" in verdicts["D-F15-1"].why
+
+
 def test_scaling_is_drawn_with_every_workload() -> None:
     some = [Scaling(name, HELD) for name in OWN_FILES]
     figure = scaling_figure("D-F14", "Strong scaling, many files", some)
@@ -99,6 +112,10 @@ def test_every_panel_of_a_published_figure_is_drawn_by_something() -> None:
     """(c) of each is a timeline of compute and I/O."""
     assert all("reads-time" in names for names in dlio_workloads.FIGURES.values())
     assert dlio_workloads.ACCESSES in dlio_workloads.FIGURES["imagenet"]
+    for number, name in enumerate(READING, start=1):
+        published = rows_of("dlio")[f"D-F{number}"].published
+        assert ("reads-rates" in dlio_workloads.FIGURES[name]) == ("bandwidth per rank" in published)
+        assert ("reads-ranks" in dlio_workloads.FIGURES[name]) == ("bytes and bandwidth per rank" in published)
 
 
 def test_an_order_can_be_wrong() -> None:

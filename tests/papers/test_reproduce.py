@@ -33,7 +33,9 @@ def test_every_judged_row_is_made_by_one_section(study: str) -> None:
     ("arguments", "said"),
     [
         (["hierarchi"], "did you mean hierarchy?"),
-        (["climate"], "known: hierarchy, dlio"),
+        (["climate"], "known: hierarchy, dlio, architecture, training\n"),
+        (["H-F1"], "is a row of hierarchy, not a study; use 'tierscope reproduce hierarchy --row H-F1'"),
+        (["t-f8"], "use 'tierscope reproduce training --row T-F8'"),
         (["hierarchy", "--row", "H-F2-66"], "did you mean H-F2-6"),
         (["hierarchy", "--row", "D-F8-1"], "use 'tierscope reproduce dlio --row D-F8-1'"),
         (["dlio", "--row", ""], "no such row"),
@@ -46,7 +48,7 @@ def test_unknown_names_are_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert _run(["reproduce", *arguments]) == 2
-    lines = capsys.readouterr().err.splitlines()
+    lines = capsys.readouterr().err.splitlines(keepends=True)
     assert len(lines) == 1
     assert said in lines[0]
     assert not list(tmp_path.iterdir())

@@ -17,9 +17,10 @@ from tierscope.papers.measured_similarity import MissingMeasurement
 from tierscope.papers.reproduce import check_section
 from tierscope.papers.section import PaperSection
 from tierscope.papers.sections import STUDIES
-from tierscope.papers.training_model import P100Steps
+from tierscope.papers.training_model import P100Steps, p100_steps
 from tierscope.papers.tuned_studies import TunedPoint, TunedSweep
 from tierscope.spec import sweep
+from tools.docs.papers import unexplained
 
 pytestmark = pytest.mark.whole
 
@@ -44,6 +45,25 @@ def test_sections_give_exactly_their_rows(monkeypatch: pytest.MonkeyPatch) -> No
     for name, section in (("training_node", training_node.section), ("training_workers", training_workers.section)):
         checked(name, section(MADE_UP))
         assert set(checked(name, section(MISSING)).values()) == {"not available here"}
+
+
+def test_every_row_that_does_not_hold_says_why() -> None:
+    steps = p100_steps()
+    verdicts = [verdict for module in (training_node, training_workers) for verdict in module.section(steps).verdicts]
+    assert sum(verdict.outcome == "does not hold" for verdict in verdicts) > 10
+    assert unexplained((verdict.id, verdict.outcome, verdict.why) for verdict in verdicts) == []
+
+
+def test_a_slight_gain_is_less_than_a_tenth_and_an_assumption_shows_nothing() -> None:
+    """One server's network is full of ResNet-101's gradients at the fast end."""
+    steps = p100_steps()
+    assert not isinstance(steps, MissingMeasurement)
+    outcomes = {verdict.id: verdict.outcome for verdict in training_workers.section(steps).verdicts}
+    assert outcomes["T-F9-1"] == "does not hold"
+    assert outcomes["T-F8-6"] == "not available here"
+    only_lenet = {name: P100Steps(1.0, 0.0, 0.0, 0.01) for name in steps}
+    gained = training_workers.Served(training_node.ModelledNode(only_lenet)).more_servers("resnet101", "slow", 4)
+    assert 1 < gained < 1.1
 
 
 @pytest.mark.parametrize(("other", "outcome"), [(1.005, "holds"), (1.02, "does not hold"), (0.98, "does not hold")])

@@ -8,6 +8,7 @@ import pytest
 from tests.small_study import small_study
 from tierscope.errors import UserError
 from tierscope.plan.order import Order
+from tierscope.plan.reading import is_buffered
 from tierscope.predict.sampled_schedule import drawn_positions
 
 ALL = ("rank_reads=all", "ranks_per_node=4", "num_samples_per_file=3", "num_files_train=5")
@@ -31,6 +32,14 @@ def test_in_file_order_each_begins_at_its_share() -> None:
     order = Order.of(small_study(*ALL, "shuffle=off"))
     assert [read(order, rank)[:2] for rank in range(4)] == [[0, 1], [3, 4], [7, 8], [11, 12]]
     assert read(order, 3) == [*range(11, 15), *range(11)]
+
+
+@pytest.mark.parametrize(
+    ("more", "one_behind_the_other"), [((), False), (("shuffle=off",), True), (("sample_shuffle=off",), True)]
+)
+def test_everything_in_file_order_is_cut_from_a_buffer(more: tuple[str, ...], one_behind_the_other: bool) -> None:
+    study = small_study(*ALL, "format=csv", *more)
+    assert Order.of(study).is_consecutive is is_buffered(study) is one_behind_the_other
 
 
 def test_steps_end_it_earlier() -> None:

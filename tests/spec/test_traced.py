@@ -119,7 +119,7 @@ def test_emulated_keys_are_those_of_a_studys_tier() -> None:
         (
             "gfs.path=/x",
             "gfs.path: unknown key; known here: metadata_ops, metadata_latency, read_ops, bandwidth, write_ops, write_bandwidth, servers, node_bandwidth, device_bandwidth, "
-            "gateway_bandwidth, latency, variation",
+            "gateway_bandwidth, latency, stream_bandwidth, variation",
         ),
         ("gfs.bandwidth=20MB", "gfs.bandwidth = 20MB; is an amount, not a rate; write it like 40 MiB/s"),
         (
@@ -133,6 +133,12 @@ def test_emulated_keys_are_those_of_a_studys_tier() -> None:
 )
 def test_bad_settings_get_one_clear_line(setting: str, message: str) -> None:
     assert refusal("lfs=lfs", "gfs=gfs", emulate=(setting,)) == f"--emulate {setting}: {message}"
+
+
+def test_a_limited_stream_is_a_rate_of_its_own() -> None:
+    tiers = read_tiers(["gfs=gfs"], ["gfs.stream_bandwidth=17.5MB/s"])
+    assert tiers[0].tier.stream_bandwidth == 17.5e6
+    assert emulation_lines(tiers) == ["emulating gfs: stream_bandwidth 17500 kB/s"]
 
 
 def test_what_was_understood_is_told_tier_by_tier() -> None:
@@ -167,7 +173,7 @@ def test_what_is_emulated_for_studies_only_says_so(setting: str) -> None:
     name = setting.partition("=")[0]
     assert refusal("gfs=gfs", emulate=("gfs.bandwidth=1MB/s", f"gfs.{setting}")) == (
         f"--emulate gfs.{setting}: gfs.{name} can only be emulated by 'tierscope run'; here: metadata_ops, metadata_latency, "
-        "read_ops, bandwidth, write_ops, write_bandwidth, servers, node_bandwidth, device_bandwidth, gateway_bandwidth, latency, variation"
+        "read_ops, bandwidth, write_ops, write_bandwidth, servers, node_bandwidth, device_bandwidth, gateway_bandwidth, latency, stream_bandwidth, variation"
     )
 
 

@@ -446,7 +446,7 @@ class TestTerms:
             {"bandwidth": 1e6, "credit": 1.0},
             {"bandwidth": 1e6, "quota_period": 0.1},
             {"bandwidth": 1e6, "open_bytes": 10},
-            {"stream_bandwidth": 1e6},
+            {"file_open_ops": 10.0},
             {"bandwidth": 1e6, "servers": 2, "layout": "hash"},
         ],
     )

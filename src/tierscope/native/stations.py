@@ -23,6 +23,7 @@ TIER = np.dtype(
         ("link", STATION),
         ("latency_ns", "<u8"),
         ("metadata_latency_ns", "<u8"),
+        ("stream_per_byte_ns", "<f8"),
         ("emulated", "<u8"),
         ("first_server", "<u8"),
         ("servers", "<u8"),
@@ -84,13 +85,13 @@ class TierStations:
     @property
     def plain(self) -> bool:
         """Whether C can do it. It has no several metadata servers or links, no stripes, no variation, no sharing, no credit and no portions; opens queue at the
-        metadata server only, not for their file's lock, streams have no limit of their own, and files take turns.
+        metadata server only, not for their file's lock, and files take turns.
 
         `spec.emulation.python_only` says the same of a tier's keys.
         """
         stations = (*self.metadata, *self.servers, *self.links)
         single_stations = len(self.metadata) <= 1 and len(self.links) <= 1 and self.stripe_count == 1
-        as_c_has_it = not (self.locks or self.open_bytes or self.stream_ns or (self.hashed and len(self.servers) > 1))
+        as_c_has_it = not (self.locks or self.open_bytes or (self.hashed and len(self.servers) > 1))
         return (
             single_stations
             and as_c_has_it
@@ -110,7 +111,10 @@ def pack(views: Sequence[TierStations | None]) -> tuple[npt.NDArray[np.void], np
                 raise TierscopeError(f"tier {number} has queues that only Python emulates")
             stations = (_row(view.metadata), _row(view.links))
             own = [_row((server,)) for server in view.servers] or [_row(())]
-            tiers[number] = (*stations, view.latency_ns, view.metadata_latency_ns, 1, len(servers), len(own))
+            tiers[number] = (
+                *(*stations, view.latency_ns, view.metadata_latency_ns, view.stream_ns),
+                *(1, len(servers), len(own)),
+            )
             servers += own
     return tiers, np.array(servers, STATION)
 

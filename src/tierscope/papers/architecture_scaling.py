@@ -18,7 +18,7 @@ from tierscope.papers.charts import LOOKS, ChartPanel, Line, draw_chart
 from tierscope.papers.measured_h200 import measured_h200
 from tierscope.papers.measured_similarity import MissingMeasurement
 from tierscope.papers.section import PaperFigure, Section
-from tierscope.papers.verdict import Verdict, points_agree, ratio_agrees
+from tierscope.papers.verdict import Verdict, gain_agrees, points_agree, ratio_agrees
 from tierscope.report.drawn.logs import seconds_word
 from tierscope.units import counted
 
@@ -155,7 +155,7 @@ def _deepcam(fast: Curve, slow: Curve) -> list[Verdict]:
     table_step = table_curve().more(0)
     assumed = f"{SAMPLES['deepcam']:,} samples (A-C-16)"
     return [
-        judge("A-F9-1", f"Lustre takes {_span(one_node)} the time of NVMe; with steps as long as Table II implies {table_step:.2f}×", ratio_agrees(table_step, 1.15), "predicted", f"{_ENDS}; {assumed}. Lustre's rate for a node comes from CosmoFlow's gain and may be higher for DeepCAM's larger files"),
+        judge("A-F9-1", f"Lustre takes {_span(one_node)} the time of NVMe; with steps as long as Table II implies {table_step:.2f}×", gain_agrees(table_step, 1.15), "predicted", f"{_ENDS}; {assumed}. Lustre's rate for a node comes from CosmoFlow's gain and may be higher for DeepCAM's larger files"),
         judge("A-F9-2", f"{max(100 * (value - 1) for value in four):.0f} % difference", max(four) - 1 < _ABOUT, "predicted", f"{assumed}: a node's share fits memory"),
         judge("A-F7-6", f"out of memory (one node) Lustre takes {_span([*one_node, table_step])} the time, in memory (four nodes) {_span(four)}", table_step > max(four) and min(one_node) >= max(four), "predicted", f"{_ENDS}, and as long as Table II implies; {assumed}"),
     ]  # fmt: skip

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tierscope.report.drawn.logs import LogAxis, LogScale, draw_log_y
 from tierscope.report.drawn.looks import MARKS_FROM
 from tierscope.report.svg import (
+    FONT,
     SAMPLE,
     Canvas,
     Frame,
@@ -54,6 +55,9 @@ class ChartPanel:
     level: float | None = None  # a goal, as a dashed line
     word: Callable[[float], str] | None = None  # of a tick on an axis of powers; None: the axis is linear, from zero
     base: int = 10  # of these powers
+    ticks: tuple[str, ...] = ()  # words of the places, which are then evenly apart; none: as the key is written
+    right_title: str = ""  # of a second axis, from zero, for `right_lines`
+    right_lines: tuple[Line, ...] = ()
 
 
 def draw_chart(name: str, title: str, caption: str, panels: Sequence[ChartPanel]) -> str:
@@ -71,7 +75,7 @@ def draw_chart(name: str, title: str, caption: str, panels: Sequence[ChartPanel]
 
 
 def _entries(panels: Sequence[ChartPanel]) -> list[LegendEntry]:
-    lines = {line.name: line for panel in panels for line in panel.lines}
+    lines = {line.name: line for panel in panels for line in (*panel.lines, *panel.right_lines)}
     return [LegendEntry(_sample(line), line.name) for line in lines.values()]
 
 
@@ -90,7 +94,10 @@ def _sample(line: Line) -> Sample:
 def _draw(canvas: Canvas, panel: ChartPanel) -> None:
     frame, scale = _draw_upward(canvas, panel)
     canvas.text((frame.left + frame.right) / 2, 20, panel.title, "heading middle")
-    axis = SweptAxis.of(panel.key, panel.places, frame.left, frame.right, panel.key == "cache_rate")
+    to_scale = panel.key == "cache_rate"
+    axis = SweptAxis.of(
+        "" if panel.ticks else panel.key, panel.ticks or panel.places, frame.left, frame.right, to_scale
+    )
     draw_x_axis(canvas, frame, axis, panel.x_title)
     if panel.level is not None:
         canvas.line((frame.left, scale(panel.level)), (frame.right, scale(panel.level)), "goal")
@@ -102,11 +109,33 @@ def _draw(canvas: Canvas, panel: ChartPanel) -> None:
         canvas.text(x + (-6 if on_left else 6), frame.top + 14, words, "halo end" if on_left else "halo")
     for line in panel.lines:
         _draw_line(canvas, panel, line, axis, scale)
+    if panel.right_lines:
+        beside = _draw_right(canvas, frame, panel)
+        for line in panel.right_lines:
+            _draw_line(canvas, panel, line, axis, beside)
+
+
+def _right_ticks(panel: ChartPanel) -> tuple[float, list[tuple[float, str]]]:
+    top = 1.05 * max([*(value for line in panel.right_lines for value in line.values if value is not None), 1e-12])
+    return top, [(tick, f"{tick:.6g}") for tick in nice_ticks(top)]
+
+
+def _draw_right(canvas: Canvas, frame: Frame, panel: ChartPanel) -> Scale:
+    """Without lines across: those are the other axis's."""
+    top, ticks = _right_ticks(panel)
+    scale = Scale(0.0, top, frame.bottom, frame.top)
+    canvas.line((frame.right, frame.top), (frame.right, frame.bottom), "axis")
+    for tick, text in ticks:
+        canvas.text(frame.right + 7, scale(tick) + 0.35 * FONT, text, "tick")
+    canvas.text(canvas.size.width - 8, (frame.top + frame.bottom) / 2, panel.right_title, "middle", turned=True)
+    return scale
 
 
 def _draw_upward(canvas: Canvas, panel: ChartPanel) -> tuple[Frame, Scale | LogScale]:
     known = [value for line in panel.lines for value in line.values if value is not None]
     right, bottom = canvas.size.width - 24, canvas.size.height - 58
+    if panel.right_lines:
+        right -= 10 + max(text_width(text) for _, text in _right_ticks(panel)[1])
     if panel.word is not None:
         axis = LogAxis.over(known, panel.y_title, panel.word, panel.base)
         frame = Frame(axis.room(), _HEAD, right, bottom)

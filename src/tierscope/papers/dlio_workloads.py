@@ -22,7 +22,7 @@ from tierscope.papers.workload_studies import (
     simulate_run,
     study_of,
 )
-from tierscope.report.drawn.character import character_figures
+from tierscope.report.drawn.character import character_figures, draw_rank_bandwidth
 from tierscope.report.drawn.view import Figure
 from tierscope.units import counted
 
@@ -34,9 +34,9 @@ ACCESSES = "reads-files"
 SMALL_NODES = 16  # of the short form: as many processes on a node, fewer nodes
 FIGURES = {  # drawings of each published figure; reads-time has two of its panels, bandwidth and the timeline
     "cosmic-tagger": ("reads-time", "reads-sizes"),
-    "dffn": ("reads-time", "reads-ranks", "reads-sizes"),
-    "cosmoflow": ("reads-time", "reads-ranks", "reads-hidden"),
-    "candle": ("reads-time", "reads-ranks"),
+    "dffn": ("reads-time", "reads-ranks", "reads-rates", "reads-sizes"),
+    "cosmoflow": ("reads-time", "reads-rates", "reads-hidden"),
+    "candle": ("reads-time", "reads-ranks", "reads-rates"),
     "frnn": ("reads-time", "reads-sizes"),
     "imagenet": ("reads-time", ACCESSES, "reads-hidden"),
 }
@@ -62,7 +62,8 @@ def make(short: bool) -> Section:
 
 def _figures(number: int, name: str, run: WorkloadRun) -> list[PaperFigure]:
     own = [_accesses(run)] if ACCESSES in FIGURES[name] else []
-    drawn = {figure.name: figure for figure in (*character_figures(run.character), *own)}
+    rates = draw_rank_bandwidth(run.character)
+    drawn = {figure.name: figure for figure in (*character_figures(run.character), *own, *([rates] if rates else []))}
     about = (
         f"{TITLES[name]}, {run.study.system.ranks} ranks on an emulated tier with a request's time on Theta, at scale."
     )

@@ -121,10 +121,10 @@ def markdown(made: Reproduction) -> str:
 
 _WORDS = (
     "Outcomes: *holds* and *does not hold* are judged by the kind of the row (exact, ratio within 10 % or 3 percentage points, order, trend, claim);",
-    "*beside* is an absolute figure of another machine, or a figure whose values are not published, printed next to the published one and not judged;",
+    "*beside* is an absolute figure of another machine, a figure whose values are not published, or another quantity than the published one (the row says which), printed next to the published one and not judged;",
     "*not available here* says what is missing.",
     "Where the numbers come from: *arithmetic* on published figures, *modelled* (from a network's layers and a machine's peaks, nothing fitted to the study), *input* (a preset written from the published figure), *measured* on real storage or a real accelerator, *emulated* (real reads, throttled tiers), *simulated*,",
-    "*fitted* (a simulation whose rates were chosen so that published figures of the same case hold), *predicted* (a simulation with nothing fitted to the case).",
+    "*fitted* (a simulation whose rates were chosen so that published figures of the same case hold), *conditional* (nothing fitted to the row, but a bound taken from another row of the same case, which is named), *predicted* (a simulation with nothing fitted to the case).",
 )
 
 

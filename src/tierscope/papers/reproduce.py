@@ -14,7 +14,7 @@ from tierscope.watch import Watch
 
 OUTCOMES: tuple[Outcome, ...] = ("holds", "does not hold", "beside", "not available here", "listed")
 NOT_MADE = "not made yet: no part of this version covers the row"
-_NEAREST = 3
+_NEAREST, _FEW = 3, 6  # names in a hint; all of them, where there are so few
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +121,17 @@ def check_section(study: str, entry: SectionEntry, verdicts: Iterable[Verdict]) 
 
 def _study(name: str) -> PaperStudy:
     study = STUDIES.get(name.strip().lower())
-    if study is None:
-        raise UserError(f"'{name}' is not a study that can be reproduced; {_hint(name.lower(), list(STUDIES))}")
-    return study
+    if study is not None:
+        return study
+    row_id = name.strip().upper()
+    if owner := _owner(row_id):
+        raise UserError(f"'{name}' is a row of {owner}, not a study; use 'tierscope reproduce {owner} --row {row_id}'")
+    raise UserError(f"'{name}' is not a study that can be reproduced; {_hint(name.lower(), list(STUDIES))}")
+
+
+def _owner(row_id: str) -> str | None:
+    """The study that has the row."""
+    return next((name for name in STUDIES if row_id in rows_of(name)), None)
 
 
 def _row_id(study: PaperStudy, text: str) -> str:
@@ -131,11 +139,8 @@ def _row_id(study: PaperStudy, text: str) -> str:
     row_id = text.strip().upper()
     if row_id in rows:
         return row_id
-    for other in STUDIES.values():
-        if row_id in rows_of(other.name):
-            raise UserError(
-                f"--row {text}: is a row of {other.name}; use 'tierscope reproduce {other.name} --row {row_id}'"
-            )
+    if owner := _owner(row_id):
+        raise UserError(f"--row {text}: is a row of {owner}; use 'tierscope reproduce {owner} --row {row_id}'")
     several = [part for part in row_id.replace(",", " ").split() if part in rows]
     if len(several) > 1:
         raise UserError(f"--row {text}: is several rows; use {' '.join(f'--row {part}' for part in several)}")
@@ -147,4 +152,5 @@ def _hint(text: str, known: Sequence[str]) -> str:
     nearest = difflib.get_close_matches(text, known, n=_NEAREST, cutoff=0.6)
     if nearest:
         return f"did you mean {' or '.join(nearest)}?"
-    return f"known: {', '.join(known[:_NEAREST])}{', …' if len(known) > _NEAREST else ''}"
+    shown = known if len(known) <= _FEW else known[:_NEAREST]
+    return f"known: {', '.join(shown)}{', …' if len(known) > len(shown) else ''}"

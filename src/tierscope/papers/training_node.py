@@ -146,11 +146,11 @@ def _utilisation(node: ModelledNode) -> list[Verdict]:
     rises = all(uses[NAMES[number]][end] < uses[NAMES[number + 1]][end] for number in range(3) for end in ENDS)
     return [
         beside("T-F5", named(texts), "modelled", f"two values are published; {_WHERE}; reads from Lustre hidden"),
-        judge("T-F5-1", texts["lenet5"], all(points_agree(value, 2.3) for value in uses["lenet5"].values()), "modelled", _WHERE),
-        judge("T-F5-2", texts["resnet101"], all(points_agree(value, 69.9) for value in uses["resnet101"].values()), "modelled", f"{_WHERE}: a host that keeps up uses the GPU fully"),
+        judge("T-F5-1", texts["lenet5"], all(points_agree(value, 2.3) for value in uses["lenet5"].values()), "modelled", f"LeNet's kernels are so short that between the two ends lies whether they take nothing of a step or half of it; {_WHERE}"),
+        judge("T-F5-2", texts["resnet101"], all(points_agree(value, 69.9) for value in uses["resnet101"].values()), "modelled", f"a host that keeps up uses the GPU fully: what held the study's back is not in the model; {_WHERE}"),
         judge("T-F5-3", named(texts), rises, "modelled", _WHERE),
         judge("T-F5-4", f"the GPU's part of a step: {named(texts)}", all(uses["lenet5"][end] < 50 < uses["resnet101"][end] for end in ENDS), "modelled", _WHERE),
-        judge("T-D-2", named(texts), all(value < 90 for of in uses.values() for value in of.values()), "modelled", f"{_WHERE}; fully: 90 % and more"),
+        judge("T-D-2", named(texts), all(value < 90 for of in uses.values() for value in of.values()), "modelled", f"the ResNets' steps leave the GPU little to wait for where the host only gives out work; {_WHERE}; fully: 90 % and more"),
     ]  # fmt: skip
 
 
@@ -164,10 +164,10 @@ def _gpus(node: ModelledNode) -> list[Verdict]:
     returns = all(gains[name][end][3] / gains[name][end][1] < gains[name][end][1] for name in NAMES[1:] for end in ENDS)
     return [
         beside("T-F6", "throughput against GPUs, drawn", "modelled", f"values are not published; {_WHERE}"),
-        judge("T-F6-1", texts["lenet5"], slower, "modelled", f"{_WHERE}; 1 to 4 GPUs"),
+        judge("T-F6-1", texts["lenet5"], slower, "modelled", f"at the slow end a GPU's part of the batch saves more than the gather of so few gradients takes, and what the framework spends on dealing out a batch is not in the model; {_WHERE}; 1 to 4 GPUs"),
         judge("T-F6-2", named({name: texts[name] for name in ("alexnet", "resnet50")}), stops, "modelled", f"{_WHERE}; 1 to 4 GPUs; large: {_MUCH}×, none beyond: less than a tenth more. The gather alone does not stop ResNet-50"),
         judge("T-F6-3", f"{span(four, '.2f', '×')}", all(ratio_agrees(value, 3.26) for value in four.values()), "modelled", _WHERE),
-        judge("T-F6-4", f"four GPUs: {named({name: span({end: gains[name][end][3] for end in ENDS}, '.2f', '×') for name in NAMES})}", best, "modelled", _WHERE),
+        judge("T-F6-4", f"four GPUs: {named({name: span({end: gains[name][end][3] for end in ENDS}, '.2f', '×') for name in NAMES})}", best, "modelled", f"at the slow end the part of a step that does not shrink with the batch is larger in ResNet-101 than in ResNet-50, which the gather of its gradients does not outweigh; {_WHERE}"),
         judge("T-D-1", named({name: texts[name] for name in NAMES[1:]}), returns, "modelled", f"{_WHERE}; the second doubling gains less than the first"),
     ]  # fmt: skip
 
@@ -193,9 +193,9 @@ def _batches(node: ModelledNode) -> list[Verdict]:
         judge("T-F11-1", named({name: f"+{span(of, '.0f', ' %')}" for name, of in more.items()}), all(points_agree(value, 2.7) for of in more.values() for value in of.values()), "modelled", f"{_WHERE}; the gather is paid half as often, and small batches leave a GPU's host waiting"),
         judge("T-F11-2", named({name: f"batch 8,192 {span({end: of[end][-1] / of[end][0] for end in ENDS}, '.1f', '×')} the rate of 128" for name, of in rates.items()}), slower, "modelled", f"{_WHERE}; nothing in the model makes large batches slower; memory is not looked at"),
         judge("T-F11-3", f"ResNet-50 fits up to {most} on a node, {most // GPUS} on each GPU", most == 512, "modelled", f"32 bits, memory of a step as predicted from the layers, {summitdev().memory / 2**30:g} GiB; four GPUs share the batch"),
-        judge("T-F12-1", f"at most {top:.1f} %", points_agree(top, 18.06), "modelled", where),
+        judge("T-F12-1", f"at most {top:.1f} %", points_agree(top, 18.06), "modelled", f"AlexNet at the fast end: its 61 million weights go both ways in every step, which is shorter there than the study's; {where}"),
         judge("T-F12-2", named(texts), lower, "modelled", f"{where}; batch {BATCH}"),
-        judge("T-F12-3", f"without any copies: at most {improvement(1 / (1 - max(shares['resnet50'].values()) / 100)):.1f} % for ResNet-50, {improvement(1 / (1 - max(shares['alexnet'].values()) / 100)):.1f} % for AlexNet", top < 20, "modelled", where),
+        judge("T-F12-3", f"without any copies: at most {improvement(1 / (1 - max(shares['resnet50'].values()) / 100)):.1f} % for ResNet-50, {improvement(1 / (1 - max(shares['alexnet'].values()) / 100)):.1f} % for AlexNet", top < 20, "modelled", f"AlexNet at the fast end copies for more than a fifth of a step, weights above all, and a larger batch saves these (little: less than 20 %); {where}"),
     ]  # fmt: skip
 
 

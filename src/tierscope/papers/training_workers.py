@@ -33,7 +33,7 @@ ROWS = (
 )
 WORKERS, SERVERS = (1, 2, 4, 8, 16, 32), (1, 2, 4, 8, 16)
 _LOWER = {"lenet5": None, "resnet50": 94.0, "resnet101": 93.0}
-_SAME = 1.02
+_SAME, _SLIGHT = 1.02, 1.10  # no gain, a slight one
 _WHERE = f"modelled: workers of 4 GPUs, batch {BATCH}, gradients to the servers and weights back at the network's nominal rate, mean-value analysis of the queue there; {ABOUT}; no checkpoints, no cost of gRPC"
 
 
@@ -108,7 +108,7 @@ def _checkpoints() -> list[Verdict]:
     many = {nodes: sizes["resnet101"] / min(rate, summitdev().far.per_node(nodes) or rate) for nodes in (1, 32)}
     return [
         beside("T-F8-5", f"bytes over Lustre's rate: LeNet {1e3 * spent['lenet5']:.2f} ms, ResNet-101 {spent['resnet101']:.2f} s", "modelled", f"weights and momentum, {sizes['lenet5'] / 1e6:.2g} and {sizes['resnet101'] / 1e6:,.0f} MB by one node: hundreds of times less than published, so the bytes are not what took that long"),
-        beside("T-F8-6", f"ResNet-101: {many[1]:.3f} s with 1 node, {many[32]:.3f} s with 32", "modelled", "not judged: the model has one node write the same bytes, however many train"),
+        absent("T-F8-6", "the model has one node write the same bytes, however many train, so that the row would hold by assumption; how the study's nodes wrote is not published", f"ResNet-101: {many[1]:.3f} s with 1 node, {many[32]:.3f} s with 32", "modelled"),
     ]  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def _servers(job: Served) -> list[Verdict]:
     first = {name: {end: improvement(job.more_servers(name, end, 4)) for end in ENDS} for name in GAINS}
     beyond = {name: {end: improvement(job.more_servers(name, end, 16, before=4)) for end in ENDS} for name in GAINS}
     no_use = all(value < 1 for value in first["lenet5"].values())
-    slight = all(first[name][end] > 0 and beyond[name][end] < 100 * (_SAME - 1) for name in ("resnet50", "resnet101") for end in ENDS)  # fmt: skip
+    slight = all(0 < first[name][end] < 100 * (_SLIGHT - 1) and beyond[name][end] < 100 * (_SAME - 1) for name in ("resnet50", "resnet101") for end in ENDS)  # fmt: skip
     networks = {"100": 12.5e9, "66.4": 8.3e9, "10": 1.25e9}
     slow = {speed: {end: improvement(job.more_servers("resnet50", end, 16, rate)) for end in ENDS} for speed, rate in networks.items()}  # fmt: skip
     speeds = [f"{speed} Gb/s +{span(of, '.0f', ' %')}" for speed, of in slow.items()]
@@ -125,12 +125,13 @@ def _servers(job: Served) -> list[Verdict]:
     better = all(added[end] > improvement(job.more_servers("resnet50", end, 16)) for end in ENDS)
     text = named({name: f"1 → 4 +{span(first[name], '.1f', ' %')}, 4 → 16 +{span(beyond[name], '.1f', ' %')}" for name in GAINS})  # fmt: skip
     both = f"ResNet-50, from 16 workers and 1 server: 16 more workers +{span(added, '.0f', ' %')}, 15 more servers +{span(slow['100'], '.0f', ' %')}"
+    filled = "with fast steps 16 workers fill the network of one server, so that servers bring more than workers there"
     return [
         beside("T-F9", "(a) drawn; (b): T-F9-4", "modelled", f"values are not published; {_WHERE}"),
-        judge("T-F9-1", text, no_use and slight, "modelled", f"{_WHERE}; none: less than 2 % (LeNet: 1 %)"),
-        judge("T-F9-2", both, better, "modelled", _WHERE),
+        judge("T-F9-1", text, no_use and slight, "modelled", f"with fast steps 16 workers fill the network of one server, so that more servers gain more than slightly; {_WHERE}; none: less than 2 % (LeNet: 1 %), slight: less than 10 %"),
+        judge("T-F9-2", both, better, "modelled", f"{filled}; {_WHERE}"),
         judge("T-F9-3", f"ResNet-50, 1 → 16 servers: {', '.join(speeds)}", rising, "modelled", _WHERE),
-        judge("T-D-3", both, better, "modelled", _WHERE),
+        judge("T-D-3", both, better, "modelled", f"{filled}; {_WHERE}"),
     ]  # fmt: skip
 
 

@@ -10,8 +10,11 @@ Outcome = Literal[
     "not available here",
     "listed",  # setup, left open, quoted, ambiguous
 ]
-Source = Literal["arithmetic", "modelled", "input", "measured", "emulated", "simulated", "fitted", "predicted", ""]
+Source = Literal[
+    "arithmetic", "modelled", "input", "measured", "emulated", "simulated", "fitted", "conditional", "predicted", ""
+]
 
+UNEXPLAINED = "why it does not is not known"  # of a row that held when this version was released
 RATIO_OFF, POINTS_OFF = 0.10, 3.0  # of a published ratio; or percentage points
 
 
@@ -31,6 +34,11 @@ class Verdict:
 def ratio_agrees(ours: float, published: float) -> bool:
     """Within a tenth of a published ratio such as a speed-up."""
     return abs(ours / published - 1) <= RATIO_OFF
+
+
+def gain_agrees(ours: float, published: float) -> bool:
+    """Speed-ups whose gain was published as a percentage: +4 % is no tenth of 1.04, or no gain at all would agree with it."""
+    return points_agree(100 * (ours - 1), 100 * (published - 1))
 
 
 def direction(low: float, high: float, published: float) -> str:

@@ -96,9 +96,9 @@ class Order:
 
     @property
     def is_consecutive(self) -> bool:
-        """Whether a rank reads samples of a file one behind the other, at least those of a batch."""
+        """Whether a rank reads samples of a file one behind the other, at least those of a batch; one that reads everything does so but once, at the end."""
         if self.walk == _SAMPLES:
-            return not self.shuffled and self.group_ranks == 1
+            return not self.shuffled and (self.group_ranks == 1 or self.replicated)
         return self.walk == _OFFSETS or not self.inside_shuffled
 
     @property

@@ -63,7 +63,8 @@ def _python_only(tier: Tier) -> Iterator[str]:
         yield from [name for name in ("service_variation", "credit", "quota_period") if getattr(tier, name)]
     if (servers_limit(tier) or any(getattr(tier, name) for name in _LINKS)) and tier.open_bytes:
         yield "open_bytes"
-    yield from (name for name in ("file_open_ops", "stream_bandwidth") if getattr(tier, name))
+    if tier.file_open_ops:
+        yield "file_open_ops"
     if servers_limit(tier) and tier.servers > 1 and tier.layout == "hash":
         yield "layout"
     yield from [name for name in _LINKS if getattr(tier, name)][1:]

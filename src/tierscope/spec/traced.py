@@ -26,6 +26,7 @@ EMULATED_KEYS = (
     "device_bandwidth",
     "gateway_bandwidth",
     "latency",
+    "stream_bandwidth",
     "variation",
 )
 _STUDIES_ONLY = (
@@ -40,7 +41,6 @@ _STUDIES_ONLY = (
     "credit",
     "quota_period",
     "open_bytes",
-    "stream_bandwidth",
     "layout",
 )
 _FAR = ("lustre", "gpfs", "beegfs", "ceph", "nfs", "nfs4", "wekafs", "pvfs2", "panfs", "fhgfs")

@@ -46,6 +46,7 @@ static bool config_is_sane(const ts_config *config, size_t bytes)
         if (!station_is_sane(&tier->metadata, config->slots) || !station_is_sane(&tier->link, config->slots)) return false;
         if (!tier->servers || tier->servers > config->servers || tier->first_server > config->servers - tier->servers) return false;
         if (tier->latency_ns > LONGEST_LATENCY_NS || tier->metadata_latency_ns > LONGEST_LATENCY_NS) return false;
+        if (!(tier->stream_per_byte_ns >= 0 && tier->stream_per_byte_ns < 1e12)) return false;
     }
     return true;
 }

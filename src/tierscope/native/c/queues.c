@@ -40,7 +40,7 @@ uint64_t ts_join_metadata(ts_slot *board, const ts_tier *tier, uint64_t arrived)
     return done ? done + tier->metadata_latency_ns : 0;
 }
 
-/* Data streams through server and link at once: the read or write ends when both are done. */
+/* Data streams through server and link at once: the read or write ends when both are done, and the stream could carry it. */
 static inline uint64_t join_data(ts_slot *board, const ts_tier *tier, const ts_station *server, uint64_t bytes, uint64_t arrived, bool writes)
 {
     uint64_t done = 0;
@@ -48,6 +48,11 @@ static inline uint64_t join_data(ts_slot *board, const ts_tier *tier, const ts_s
     if (tier->link.number >= 0) {
         uint64_t through = (writes ? join_to_write : ts_join)(board, &tier->link, bytes, arrived);
         if (through > done) done = through;
+    }
+    if (tier->stream_per_byte_ns > 0) {
+        double wanted = (double)bytes * tier->stream_per_byte_ns + 0.5;
+        uint64_t alone = (arrived ? arrived : ts_now()) + (uint64_t)(wanted < LONGEST_NS ? wanted : LONGEST_NS);
+        if (alone > done) done = alone;
     }
     if (!done && tier->latency_ns) done = arrived ? arrived : ts_now();
     return done ? done + tier->latency_ns : 0;

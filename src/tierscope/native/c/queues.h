@@ -17,6 +17,7 @@ typedef struct {
 typedef struct {
     ts_station metadata, link;
     uint64_t latency_ns, metadata_latency_ns; /* of each read, of each open and stat; outside the queues */
+    double stream_per_byte_ns; /* of a read or write, whoever else reads; 0: a stream has no limit of its own */
     uint64_t emulated;   /* 0: the rest means nothing */
     uint64_t first_server, servers; /* in the array of servers that goes with it */
 } ts_tier;

@@ -152,6 +152,17 @@ def _ranks(character: Character) -> Figure | None:
     return Figure(name, title, caption, canvas.to_text())
 
 
+def draw_rank_bandwidth(character: Character) -> Figure | None:
+    """Bytes over the seconds that each rank read; None where nobody knows them, or there are too many ranks for bars."""
+    known = [(rank, rank.bandwidth) for rank in character.ranks if rank.bandwidth is not None]
+    if not 2 <= len(known) <= _MOST_BARS:
+        return None
+    bars = [(str(rank.rank), rate, _rank_tip(rank.rank, rank.read_bytes, rate)) for rank, rate in known]
+    values = _Values.of_bytes(1.03 * max(rate for _, rate in known), "read", "/s")
+    caption = f"Bytes over seconds of reading, of each of {counted(len(known), 'rank', grouped=True)} in all epochs."
+    return _bars("reads-rates", "Bandwidth of each rank", caption, values, bars, "rank")
+
+
 def _rank_tip(rank: int, moved: int, bandwidth: float | None) -> str:
     rate = "" if bandwidth is None else f" at {about_bytes(bandwidth)}/s"
     return f"rank {rank}: {about_bytes(moved)}{rate}"
