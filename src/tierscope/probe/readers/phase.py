@@ -62,6 +62,13 @@ class BenchmarkReader:
     read: Callable[[str], tuple[BenchmarkRun, ...]]
 
 
+def squeezed(line: str) -> str:
+    """With one blank instead of many, also at its start: patterns may take the square of blanks. Empty: longer than any tool's line."""
+    if len(line) > MOST_LINE:
+        return ""
+    return " " * line[:1].isspace() + " ".join(line.split())
+
+
 def positive(value: object, most: float = MOST_RATE) -> float | None:
     """A number above zero that a rate can be made of, with room to compute with it; None: anything else."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
