@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tierscope.errors import SpecError, UserError
+from tierscope.errors import SpecError, UserError, shell_word
 from tierscope.plain_files import open_plain
 from tierscope.spec import cases, dlio, keys, known, presets, schema, sweep
 from tierscope.spec.build import build_section
@@ -123,7 +123,7 @@ def _read(name: str) -> tuple[str, str]:
         with io.TextIOWrapper(open_plain(path, follow=True), encoding="utf-8") as file:
             return file.read(MAX_BYTES + 1), str(path)
     except FileNotFoundError:
-        raise UserError(f"{path}: no such file; 'tierscope presets demo > {path}' creates one to start from") from None
+        raise UserError(f"{path}: no such file; 'tierscope presets demo > {shell_word(str(path))}' creates one to start from") from None
     except UnicodeDecodeError:
         raise UserError(f"{path}: is not UTF-8 text; a study is a YAML file") from None
     except OSError as error:

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import structs
 
 from tierscope.analysis.statistics import interval
-from tierscope.errors import DamagedDataError, ForeignDirectoryError, ResultError, UserError
+from tierscope.errors import DamagedDataError, ForeignDirectoryError, ResultError, UserError, shell_word
 from tierscope.jsonable import JsonObject
 from tierscope.measure.crews import Crews
 from tierscope.output import disk_errors, manifest
@@ -255,7 +255,7 @@ class _Tuner:
         settings = self._candidates[best].effective_settings
         seconds = {number: interval(_seconds(trials)) for number, trials in last.items()}
         equals = [number for number in last if number not in (0, best) and seconds[number].overlaps(seconds[best])]
-        commands = tuple(f"--set {axis.path}={_text(self._base, axis.path, settings[names[axis.path]])}" for axis in axes if names[axis.path] in settings)  # fmt: skip
+        commands = tuple(f"--set {shell_word(f'{axis.path}={_text(self._base, axis.path, settings[names[axis.path]])}')}" for axis in axes if names[axis.path] in settings)  # fmt: skip
         return Tuning(
             study=self._base.study,
             minimised=minimised,
