@@ -176,12 +176,15 @@ def cli(context: click.Context) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Exit codes: 0 done, 2 the user's mistake, 3 stopped but resumable, 1 our bug, or a goal that `analyze --goal` finds missed."""
+    """Exit codes: 0 done, 2 the user's mistake, 3 stopped but resumable, 1 our bug, or a goal that `analyze --goal` finds missed.
+
+    `arguments`: None for the program itself, which ends here.
+    """
     raise_on_signals()
     sys.excepthook = show_bug
     with escaped_streams():
         exit_code = _run(arguments)
-    ignore_to_the_end()
+    ignore_to_the_end(is_done=arguments is None)
     sys.exit(exit_code)
 
 
@@ -190,6 +193,7 @@ def _run(arguments: Sequence[str] | None) -> int:  # noqa: PLR0911  (one for eac
         with cli.make_context("tierscope", list(sys.argv[1:] if arguments is None else arguments)) as context:
             result = cli.invoke(context)
         sys.stdout.flush()
+        ignore_to_the_end(is_done=arguments is None)  # all is written: to be stopped now would deny it
         return result if isinstance(result, int) else 0
     except TierscopeError as error:
         _say(str(error))
