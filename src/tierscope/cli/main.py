@@ -16,7 +16,7 @@ from tierscope.errors import TierscopeError, UserError
 from tierscope.launch import LAUNCHERS
 from tierscope.shortage import shortage_of
 from tierscope.signals import ignore_to_the_end, raise_on_signals, stopped_by
-from tierscope.thread_limits import check_threads
+from tierscope.thread_limits import check_threads, refuse_tables_without_room
 from tierscope.units import closest
 
 Group = Literal["measure", "explain", "predict", "plan", "maintain"]
@@ -169,6 +169,7 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
         return
     check_threads()
+    refuse_tables_without_room()
     try:
         os.getcwd()
     except OSError as error:
