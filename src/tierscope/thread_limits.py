@@ -36,7 +36,7 @@ class _Refusing:
 def refuse_tables_without_room() -> None:
     """From now on: to import what reads tables within too small a limit on address space is an error of one line, not the end of the process."""
     if not any(isinstance(finder, _Refusing) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Refusing())  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _Refusing())
 
 
 def room_for_tables() -> int:

@@ -35,8 +35,8 @@ def claim(directory: str, kind: str, place: DocumentPlace = PLAIN, facts: JsonOb
         place.make_folder(directory)
         mark = _of_kind(directory, kind, place)
         if mark is None:
-            lists = {FIXED: []} if kind in RESULTS else {}
-            write(directory, kind, lists | ({LOGS: []} if kind in WITH_LOGS else {}) | (facts or {}), place)
+            lists = [FIXED] * (kind in RESULTS) + [LOGS] * (kind in WITH_LOGS)
+            write(directory, kind, {name: [] for name in lists} | (facts or {}), place)
         return mark or {}
 
 
