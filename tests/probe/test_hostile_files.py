@@ -41,6 +41,12 @@ HOSTILE = {
         '{"fio version": "3", "jobs": [], "jobs": [{"read": {"bw_bytes": 1e9, "total_ios": 10, "io_bytes": 1e7}}]}',
         "jobs is given twice",
     ),
+    "a job's name twice": (
+        "fio.json",
+        '{"fio version": "3", "jobs": [{"jobname": "a", "jobname": "b"}]}',
+        "jobname is given twice, with different values",
+    ),
+    "a version twice": ("fio.json", '{"fio version": "3", "fio version": "2", "jobs": ""}', "fio version is given twice"),
     "a phase twice": (
         "elbencho.json",
         '{"phase_type": "WRITE", "phase_type": "READ", "last_done": {"bytes/s": "1000000"}}',

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, NoReturn
@@ -117,6 +118,8 @@ COMMANDS = {
         "tierscope.cli.clean", "Delete results or data that Tierscope made; lists them and asks first.", "maintain"
     ),
 }
+_END_CHARS = 200
+_LONG = re.compile(r"\S{4097,}")  # longer than any path
 ALIASES = {"characterize": "characterise"}  # other spellings; not listed
 
 
@@ -250,7 +253,12 @@ def _stopped(error: BaseException, arguments: Sequence[str] | None) -> int:
 
 
 def _say(message: str) -> None:
-    sys.stderr.write(f"tierscope: {message}\n")
+    sys.stderr.write(f"tierscope: {_LONG.sub(_shortened, message)}\n")
+
+
+def _shortened(word: re.Match[str]) -> str:
+    """What was typed may be of any length; both ends tell what it was."""
+    return f"{word[0][:_END_CHARS]}…{word[0][-_END_CHARS:]}"
 
 
 if __name__ == "__main__":
