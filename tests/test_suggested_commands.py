@@ -25,7 +25,10 @@ _QUOTES = ("shell_word", "shlex.quote", "shlex.join")
 _OURS = {
     *(("registry.py", "entry.extra"), ("report/png.py", "_EXTRA"), ("train/digits.py", "EXTRA")),
     *(("measure/preloaded.py", "LOADERS[name].extra"), ("analysis/traced_loader.py", "loader")),
-    *(("papers/reproduce.py", name) for name in ("self.study.name", "rows", "' --short' if self.is_short else ''", "other.name", "row_id")),
+    *(
+        ("papers/reproduce.py", name)
+        for name in ("self.study.name", "rows", "' --short' if self.is_short else ''", "other.name", "row_id")
+    ),
     ("analysis/run_command.py", "''.join(settings)"),  # quoted one by one
     ("storage/striping.py", "first or 'no output'"),  # of a command's output, not in it
     ("report/findings.py", "'it' if len(findings) == 1 else 'them'"),
@@ -104,8 +107,8 @@ def bare_names(joined: ast.JoinedStr) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ('f"run \'tierscope analyze {out}\'"', ["out"]),
-        ('f"run \'tierscope analyze {shell_word(out)}\', or {out}"', []),
+        ("f\"run 'tierscope analyze {out}'\"", ["out"]),
+        ("f\"run 'tierscope analyze {shell_word(out)}', or {out}\"", []),
         ('f"to use it: tierscope simulate STUDY --system {name}"', ["name"]),
         ('f"use tierscope; {name}"', []),
     ],

@@ -206,7 +206,7 @@ def test_what_never_ends_is_not_gone_through() -> None:
         "keys": lambda: study.explore("1s", {"gfs.servers": itertools.count(1)}, progress=False),
         "percents": lambda: ts.load(MEASURED).explore("30ms", {"GFS-META": itertools.repeat(50)}),
         "settings": lambda: ts.Study.from_yaml("demo", settings=itertools.repeat("cache_rate=0")),  # type: ignore[arg-type]
-        "results": lambda: ts.calibrate(itertools.repeat(MEASURED), progress=False),  # type: ignore[arg-type]
+        "results": lambda: ts.calibrate(itertools.repeat(MEASURED), progress=False),
         "content": lambda: ts.Study.from_dict({**CONTENT, "sweep": {"cache_rate": range(10**12)}}),
     }
     for name, call in calls.items():

@@ -165,7 +165,7 @@ def test_a_file_that_the_mark_does_not_list_is_not_replaced(tmp_path: Path) -> N
     manifest.put(out, {"report.html": b"ours"})
     manifest.put(out, {"report.html": b"ours again"})
     (tmp_path / "out" / "summary.json").write_text("mine")
-    with pytest.raises(ForeignDirectoryError, match="summary.json: was not created by Tierscope; move it away"):
+    with pytest.raises(ForeignDirectoryError, match=r"summary\.json: was not created by Tierscope; move it away"):
         manifest.put(out, {"report.html": b"new", "summary.json": b"ours"})
     assert (tmp_path / "out" / "summary.json").read_text() == "mine"
     assert (tmp_path / "out" / "report.html").read_text() == "ours again"
@@ -178,7 +178,7 @@ def test_a_log_that_the_mark_does_not_list_is_not_replaced(tmp_path: Path) -> No
     assert manifest.recorded_logs(out) == ["a.darshan"]
     (tmp_path / "out" / "logs").mkdir()
     (tmp_path / "out" / "logs" / "b.darshan").write_text("mine")
-    with pytest.raises(ForeignDirectoryError, match="logs/b.darshan: was not created by Tierscope"):
+    with pytest.raises(ForeignDirectoryError, match=r"logs/b\.darshan: was not created by Tierscope"):
         manifest.record_logs(out, ["b.darshan"])
 
 

@@ -129,7 +129,10 @@ def test_a_row_may_be_shorter_than_the_header(tmp_path: Path) -> None:
         (f"ranks,au_percent,a\n4,90,{'x' * 9000}\n4,90,{'y' * 9000}\n", "choose one with --where a=xxx"),
         (f"ranks,au_percent\n{'9' * 9000},90\n", "must be a whole number above 0"),
         ("ranks,ranks,au_percent\n4,8,90\n", "has two columns ranks"),
-        ("ranks,au_percent," + ",".join(f"a{n}" for n in range(998)) + "\n" + "1,1\n" * 5000, "1,000 columns make more than 4,000,000 cells"),
+        (
+            "ranks,au_percent," + ",".join(f"a{n}" for n in range(998)) + "\n" + "1,1\n" * 5000,
+            "1,000 columns make more than 4,000,000 cells",
+        ),
         ("ranks,au_percent" + ",a" * 1000 + "\n4,90\n", "has more than 1,000 columns"),
         (
             "ranks,au_percent,read_threads\n4,90,1000000000000\n",

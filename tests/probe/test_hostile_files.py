@@ -46,7 +46,11 @@ HOSTILE = {
         '{"fio version": "3", "jobs": [{"jobname": "a", "jobname": "b"}]}',
         "jobname is given twice, with different values",
     ),
-    "a version twice": ("fio.json", '{"fio version": "3", "fio version": "2", "jobs": ""}', "fio version is given twice"),
+    "a version twice": (
+        "fio.json",
+        '{"fio version": "3", "fio version": "2", "jobs": ""}',
+        "fio version is given twice",
+    ),
     "a phase twice": (
         "elbencho.json",
         '{"phase_type": "WRITE", "phase_type": "READ", "last_done": {"bytes/s": "1000000"}}',

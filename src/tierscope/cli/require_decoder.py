@@ -11,7 +11,6 @@ from tierscope.errors import UserError
 from tierscope.spec.kinds import Bandwidth, Fraction, Kind, Seconds
 
 
-
 def _limited(kind: Kind) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
     """The option as it was typed, if it is within the limits of its kind: beyond them quotients are no numbers."""
 

@@ -19,7 +19,10 @@ MARK = r"tierscope\.json"
 SCRATCH = ".scratch"  # of the running command, inside the result
 LOG_NAMES = r".+\.(darshan|pfw[.\w]*)"  # of all profilers
 NAMES = "files"  # where the mark of a dataset says which names there are
-FIXED, LOGS = "names", "logs"  # where that of a result lists its files with fixed names, and the logs below its folder of logs
+FIXED, LOGS = (
+    "names",
+    "logs",
+)  # where that of a result lists its files with fixed names, and the logs below its folder of logs
 PART = ".part"  # no digits: an emulated tier finds a file's servers by the last number in its name
 DATA = ("dataset", "copies")
 _OLDER_TEMPORARY = r"\.\d+\.tmp"  # behind a name of ours

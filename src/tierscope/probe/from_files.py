@@ -68,7 +68,9 @@ def systems_of(wanted: FromRequest) -> tuple[ImportedSystem, ...]:
         raise UserError(f"{tables[0].path}: a table of systems cannot be combined with other files; remove them")
     runs = tables[0].runs if wanted.row is None else (_row(tables[0], wanted.row),)
     if len(runs) > MOST_SYSTEMS:
-        raise UserError(f"{tables[0].path}: has {len(runs):,} rows, of which {MOST_SYSTEMS:,} are shown at most; choose one with --row")
+        raise UserError(
+            f"{tables[0].path}: has {len(runs):,} rows, of which {MOST_SYSTEMS:,} are shown at most; choose one with --row"
+        )
     return tuple(_of_row(tables[0], run, wanted, alone=wanted.row is not None) for run in runs)
 
 
@@ -125,7 +127,11 @@ def _read_file(option: str) -> BenchmarkFile:
 
 
 def _system(
-    files: Sequence[BenchmarkFile], chosen: Mapping[str, BenchmarkRun], wanted: FromRequest, name: str, checked: bool = True
+    files: Sequence[BenchmarkFile],
+    chosen: Mapping[str, BenchmarkRun],
+    wanted: FromRequest,
+    name: str,
+    checked: bool = True,
 ) -> ImportedSystem:
     """All files' tiers, in the order in which they were first given: nearest first. `checked`: as it is going to be written, it can be read."""
     names = list(dict.fromkeys(file.tier for file in files))

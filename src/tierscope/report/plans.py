@@ -186,7 +186,9 @@ class RemediesView:
 
 def set_text(remedy: Remedy) -> str:
     """How to ask for it."""
-    return " ".join("--set " + shell_word(f"{path.rpartition('.')[2]}={value}") for path, value in remedy.settings.items())
+    return " ".join(
+        "--set " + shell_word(f"{path.rpartition('.')[2]}={value}") for path, value in remedy.settings.items()
+    )
 
 
 @dataclass(frozen=True, slots=True)

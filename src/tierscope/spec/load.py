@@ -123,7 +123,9 @@ def _read(name: str, wanted: str) -> tuple[str, str]:
         with io.TextIOWrapper(open_plain(path, follow=True), encoding="utf-8") as file:
             return file.read(MAX_BYTES + 1), str(path)
     except FileNotFoundError:
-        raise UserError(f"{path}: no such file; 'tierscope presets demo > {shell_word(str(path))}' creates one to start from") from None
+        raise UserError(
+            f"{path}: no such file; 'tierscope presets demo > {shell_word(str(path))}' creates one to start from"
+        ) from None
     except UnicodeDecodeError:
         raise UserError(f"{path}: is not UTF-8 text; a study is a YAML file") from None
     except OSError as error:

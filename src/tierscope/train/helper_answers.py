@@ -30,9 +30,13 @@ def answers_of(helpers: Sequence[Helper], what: str, seconds: float) -> list[byt
                 del waiting[fd]
         for helper in waiting.values():
             if _is_stopped(helper.process.pid):
-                raise StoppedError(f"{what} failed: process {helper.process.pid} was suspended (SIGSTOP, or a scheduler)")
+                raise StoppedError(
+                    f"{what} failed: process {helper.process.pid} was suspended (SIGSTOP, or a scheduler)"
+                )
         if waiting and time.monotonic() > until:
-            raise StoppedError(f"{what} failed: {len(waiting)} of {len(helpers)} processes did not answer within {seconds:g} s")
+            raise StoppedError(
+                f"{what} failed: {len(waiting)} of {len(helpers)} processes did not answer within {seconds:g} s"
+            )
     return list(told.values())
 
 

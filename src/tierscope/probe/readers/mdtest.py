@@ -20,9 +20,7 @@ from tierscope.probe.readers.phase import (
 )
 
 _LAUNCHED = re.compile(r"launched with ([0-9]{1,9}) total task\(s\) on ([0-9]{1,9}) node\(s\)")
-_ROW = re.compile(
-    r" ((?:File|Directory|Tree) [a-z]{1,20}) ?:?(?:(?: [0-9.eE+-]{1,30}){3})?((?: [0-9.eE+-]{1,30}){4})"
-)
+_ROW = re.compile(r" ((?:File|Directory|Tree) [a-z]{1,20}) ?:?(?:(?: [0-9.eE+-]{1,30}){3})?((?: [0-9.eE+-]{1,30}){4})")
 _SUMMARY = re.compile(r"^SUMMARY( rate| time)?[^:\n]{0,40}:", re.MULTILINE)
 _ITERATIONS = re.compile(r"of ([0-9]{1,9}) iterations")
 _OPERATIONS = {"File read": OPEN, "File stat": STAT}
