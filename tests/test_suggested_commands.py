@@ -32,6 +32,7 @@ _OURS = {
     ("analysis/run_command.py", "''.join(settings)"),  # quoted one by one
     ("storage/striping.py", "first or 'no output'"),  # of a command's output, not in it
     ("report/findings.py", "'it' if len(findings) == 1 else 'them'"),
+    *(("tuning/tuner.py", name) for name in ("axis.path", "_text(self._base, axis.path, settings[names[axis.path]])")),
     ("commands/require.py", "model"),
 }
 

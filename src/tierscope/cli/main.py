@@ -197,7 +197,8 @@ def _run(arguments: Sequence[str] | None) -> int:  # noqa: PLR0911  (one for eac
         with cli.make_context("tierscope", list(sys.argv[1:] if arguments is None else arguments)) as context:
             result = cli.invoke(context)
         sys.stdout.flush()
-        ignore_to_the_end(is_done=arguments is None)  # all is written: to be stopped now would deny it
+        if arguments is None:
+            ignore_to_the_end(is_done=True)  # all is written: to be stopped now would deny it
         return result if isinstance(result, int) else 0
     except TierscopeError as error:
         _say(str(error))

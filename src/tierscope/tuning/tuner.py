@@ -255,7 +255,7 @@ class _Tuner:
         settings = self._candidates[best].effective_settings
         seconds = {number: interval(_seconds(trials)) for number, trials in last.items()}
         equals = [number for number in last if number not in (0, best) and seconds[number].overlaps(seconds[best])]
-        commands = tuple(f"--set {shell_word(f'{axis.path}={_text(self._base, axis.path, settings[names[axis.path]])}')}" for axis in axes if names[axis.path] in settings)  # fmt: skip
+        commands = tuple(f"--set {axis.path}={_text(self._base, axis.path, settings[names[axis.path]])}" for axis in axes if names[axis.path] in settings)  # fmt: skip
         return Tuning(
             study=self._base.study,
             minimised=minimised,
@@ -298,4 +298,4 @@ def _seconds(trials: Sequence[Trial]) -> list[float]:
 def _text(study: Study, path: str, value: Any) -> str:
     kind = keys.leaf_keys(Study, [tier.name for tier in study.system.tiers])[path].kind
     text = "null" if value is None else kind.format(value)
-    return f"'{text}'" if " " in text else text
+    return shell_word(text)
