@@ -302,13 +302,22 @@ PLAIN_INSIDE = {
 }
 
 
+# Why objects of any type may cross a border there.
+ANY_OBJECTS = {
+    "probe/readers/phase.py": "JSON of foreign tools, which its readers take apart with `section` and `entries`",
+    "api/given.py": "what a caller gives, before it is checked",
+    "api/studies.py": "what a caller gives, before it is checked",
+}
+
+
 def test_no_unnamed_dictionary_crosses_a_border() -> None:
     """What a dictionary holds is said by a type, or by an alias (`JsonObject`, `SweepValues`, `TraceRow`)."""
     for module in modules():
         if module.path in PLAIN_INSIDE:
             continue
+        unnamed = ("[str, Any]",) if module.path in ANY_OBJECTS else ("[str, Any]", "[str, object]")
         for name, annotation in module.annotations:
-            assert "[str, Any]" not in annotation, f"{module.path}: {name}: {annotation}"
+            assert not any(words in annotation for words in unnamed), f"{module.path}: {name}: {annotation}"
 
 
 # What starts Python by other means than `helper_process`, and so would look into the current folder first.

@@ -1,4 +1,5 @@
 import math
+import time
 from collections.abc import Callable
 
 import pytest
@@ -270,3 +271,11 @@ def test_closest(word: str, known: list[str], found: str | None) -> None:
 def test_an_amount_with_its_noun(amount: int, noun: str, text: str) -> None:
     assert units.counted(amount, noun) == text
     assert units.counted(1234, "node", grouped=True) == "1,234 nodes"
+
+
+@pytest.mark.parametrize("text", ["1" * 500_000 + " 1", "1" * 500_000 + "x\ny", "1" + " " * 500_000 + "1"])
+def test_no_number_takes_the_square_of_its_text(text: str) -> None:
+    start = time.process_time()
+    with pytest.raises(ValueError, match="is not a number"):
+        units.parse_bytes(text)
+    assert time.process_time() - start < 0.5

@@ -23,6 +23,7 @@ A message is one line that names what was found where, and what to do about it. 
 """
 
 import errno
+import shlex
 from collections.abc import Mapping
 from typing import Self
 
@@ -66,6 +67,11 @@ def escaped(text: str, kept: str = "") -> str:
     if rest.isascii() and rest.isprintable():
         return text
     return "".join(sign if sign in kept else _escaped_sign(sign) for sign in text)
+
+
+def shell_word(text: str) -> str:
+    """A name in a command that we suggest: one word for a shell that it is pasted into, whatever is in it."""
+    return escaped(shlex.quote(text))
 
 
 def _escaped_sign(sign: str) -> str:

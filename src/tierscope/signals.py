@@ -62,10 +62,10 @@ def _ignore(_number: int, _frame: object) -> None:
     """Not SIG_IGN, which processes that we start would inherit."""
 
 
-def ignore_to_the_end() -> None:
-    """For who was stopped and starts nothing any more: before an interpreter is gone it hands handlers of its own back to the system, and a second signal would end it."""
+def ignore_to_the_end(is_done: bool = False) -> None:
+    """For who was stopped, or is done, and starts nothing any more: before an interpreter is gone it hands handlers of its own back to the system, and a signal would end it."""
     for number in heeded():
-        if signal.getsignal(number) is _ignore:
+        if is_done or signal.getsignal(number) is _ignore:
             signal.signal(number, signal.SIG_IGN)
             _TO_THE_END.add(number)
 

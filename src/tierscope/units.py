@@ -17,7 +17,7 @@ BYTE_UNITS = {"B": 1, **_BINARY, **_DECIMAL, "KB": 10**3}
 FLOP_UNITS = {"FLOP": 1, "MFLOP": 10**6, "GFLOP": 10**9, "TFLOP": 10**12, "PFLOP": 10**15}
 SECOND_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
-_QUANTITY = re.compile(r"([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s].*)?")
+_QUANTITY = re.compile(r"([+-]?(?:\d[\d_]*+\.?+\d*+|\.\d++)(?:[eE][+-]?\d++)?)\s*+([^\d\s].*+)?")
 _MAX_DIGITS = 400  # beyond any number that is meant
 
 

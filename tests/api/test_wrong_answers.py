@@ -1,5 +1,6 @@
 """What somebody in a hurry could take for something else: refused, or said where it cannot be missed."""
 
+import itertools
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -196,6 +197,21 @@ def test_whatever_is_given_the_error_is_ours_and_short(value: Any) -> None:
         with pytest.raises(ts.UserError) as error:
             call()
         assert "\n" not in str(error.value), name
+        assert len(str(error.value)) < 1000, name
+
+
+def test_what_never_ends_is_not_gone_through() -> None:
+    study = ts.Study.from_yaml("demo")
+    calls: dict[str, Callable[[], object]] = {
+        "keys": lambda: study.explore("1s", {"gfs.servers": itertools.count(1)}, progress=False),
+        "percents": lambda: ts.load(MEASURED).explore("30ms", {"GFS-META": itertools.repeat(50)}),
+        "settings": lambda: ts.Study.from_yaml("demo", settings=itertools.repeat("cache_rate=0")),  # type: ignore[arg-type]
+        "results": lambda: ts.calibrate(itertools.repeat(MEASURED), progress=False),
+        "content": lambda: ts.Study.from_dict({**CONTENT, "sweep": {"cache_rate": range(10**12)}}),
+    }
+    for name, call in calls.items():
+        with pytest.raises(ts.UserError, match=r"has more than [12]0,000 values; give fewer") as error:
+            call()
         assert len(str(error.value)) < 1000, name
 
 

@@ -268,8 +268,35 @@ def test_a_forged_mark_gains_no_name(out: Path, names: object) -> None:
     assert (out.parent / "x").exists()
 
 
+LOGS = ("logs/a.darshan", "logs/notes.pfw", "logs/0000-r1/b.darshan")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ours.RESULTS if kind not in ours.WITH_RUNS])
+def test_kinds_without_runs_have_none(tmp_path: Path, kind: str) -> None:
+    """Whatever lies in folders of these names is somebody else's."""
+    out = tmp_path / "out"
+    mine = {*LOGS, "runs/2024-r1.parquet", "ops/files.parquet", ".scratch/record/x"}
+    for name in mine:
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_text("mine")
+    manifest.write(str(out), kind, {})
+    assert call("clean", str(out), "--yes") == 0
+    assert mine <= files(out)
+
+
+def test_only_logs_that_the_mark_lists_are_ours(out: Path) -> None:
+    recorded = ("c.darshan", "0000-r1/d.darshan")
+    manifest.record_logs(str(out), recorded)
+    for name in (*LOGS, *(f"logs/{name}" for name in recorded)):
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_text("a log")
+    assert call("clean", str(out), "--yes") == 0
+    assert files(out) == {*LOGS, "tierscope.json", "lock"}
+
+
 def test_logs_under_two_names_go(out: Path) -> None:
     """A traced command's are linked from where it writes them."""
+    manifest.record_logs(str(out), ["x.pfw"])
     (out / "logs").mkdir()
     (out / ".scratch" / "record").mkdir(parents=True)
     (out / ".scratch" / "record" / "x.pfw").write_text("ours")

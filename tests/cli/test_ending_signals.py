@@ -65,6 +65,32 @@ def test_every_ending_signal_leaves_a_line_and_exit_code_3() -> None:
     assert found["ignored"] == [3, f"tierscope: stopped by SIGUSR2{rest}"]
 
 
+LATE = textwrap.dedent("""
+    import atexit, os, signal, sys
+    from tierscope.cli import main
+
+    class Late:
+        def __del__(self, kill=os.kill, pid=os.getpid(), number=signal.SIGHUP):
+            kill(pid, number)
+
+    late = Late()
+    atexit.register(os.kill, os.getpid(), signal.SIGHUP)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    sys.argv = ["tierscope", *sys.argv[1:]]
+    main.main()
+""")
+
+
+@pytest.mark.parametrize(("name", "code"), [("demo", 0), ("no-such-thing", 2)])
+def test_a_signal_after_all_is_written_changes_nothing(name: str, code: int) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", LATE, "presets", name], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == code
+    assert ("study: demo" in ended.stdout) == (code == 0)
+    assert ended.stderr.count("\n") == (code != 0)
+
+
 def test_all_that_end_a_program_are_among_them() -> None:
     """Those that a fault raises, that cannot be caught, that do nothing by default, and that Python ignores, are not."""
     faults = {"ABRT", "BUS", "FPE", "ILL", "SEGV", "SYS", "TRAP"}

@@ -172,9 +172,9 @@ def test_a_study_is_read_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     read: list[str] = []
     reading = load._read
 
-    def counted(name: str) -> tuple[str, str]:
+    def counted(name: str, wanted: str) -> tuple[str, str]:
         read.append(name)
-        return reading(name)
+        return reading(name, wanted)
 
     monkeypatch.setattr(load, "_read", counted)
     printed(capsys, "explore", "--simulate", "demo", *SMALL, "--goal", "1s", "--vary", "nodes=1,2")

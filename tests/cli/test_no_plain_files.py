@@ -9,7 +9,7 @@ import pytest
 from tests.cli.test_commands import one_line, run
 from tests.imports.darshan_logs import needs_library
 from tests.test_plain_files import make_socket
-from tierscope.output import durable
+from tierscope.output import durable, manifest
 
 MAKE: dict[str, Callable[[Path], object]] = {
     "a pipe": os.mkfifo,
@@ -65,3 +65,30 @@ def test_a_pipe_in_a_folder_of_logs(tmp_path: Path, capsys: pytest.CaptureFixtur
     os.mkfifo(tmp_path / "x.darshan")
     assert run("characterise", tmp_path) == 2
     assert "x.darshan: is a pipe" in one_line(capsys)
+
+
+def test_what_is_no_file_is_named_by_what_was_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    assert run("simulate", "demo", "--system", tmp_path / "pipe.yaml") == 2
+    assert "is not a regular file; name the YAML file of a system" in one_line(capsys)
+    assert run("convert", tmp_path / "pipe.yaml") == 2
+    assert "is not a regular file; name a DLIO workload file" in one_line(capsys)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("training", "contains Tierscope's training, without a study or runs; name the --out of"),
+        ("requirements", "contains Tierscope's requirements, without a study or runs; name the --out of"),
+        ("result", "its study.yaml is missing; restore it"),
+    ],
+)
+def test_a_missing_study_is_worded_by_kind(
+    kind: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifest.claim(str(tmp_path / "out"), kind)
+    if kind == "training":
+        manifest.put(str(tmp_path / "out"), {"training.json": b"{}"})
+    for command in ("analyze", "calibrate"):
+        assert run(command, tmp_path / "out") == 2
+        assert words in one_line(capsys)

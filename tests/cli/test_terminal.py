@@ -152,3 +152,16 @@ def test_a_refusal_stands_alone(
     with nullcontext() if error is None else pytest.raises(type(error)):
         noting(["one"], begun, error)
     assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize("command", [("simulate",), ("analyze",), ("presets",), ("reproduce",), ()])
+def test_a_name_of_any_length_is_quoted_shortly(command: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, said = run(capsys, *command, "k" * 100_000)
+    assert code == 2
+    assert len(said) < 2000
+    assert "kkk…kkk" in said
+
+
+def test_a_path_is_quoted_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+    path = "/".join(["k" * 200] * 20)
+    assert path in run(capsys, "analyze", path)[2]

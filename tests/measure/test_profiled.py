@@ -22,6 +22,7 @@ from tierscope.measure import profiled
 from tierscope.measure.crews import Crews
 from tierscope.measure.profiled import Profiling
 from tierscope.measure.run import run_study
+from tierscope.output import manifest
 from tierscope.output.store import RunStore
 from tierscope.recording.darshan import Darshan
 from tierscope.recording.dftracer import DFTracer, epoch_events
@@ -246,9 +247,11 @@ def test_without_a_log_there_is_no_run(tmp_path: Path, fake: type[Fake], monkeyp
 
 
 def test_what_a_killed_run_left_of_its_logs_goes(tmp_path: Path, fake: type[Fake]) -> None:
-    left = tmp_path / "out" / "logs" / "0000-r1" / "left.pfw"
+    left, mine = (tmp_path / "out" / "logs" / "0000-r1" / name for name in ("left.pfw", "mine.pfw"))
     run(tiny(*ONE), tmp_path / "out", "dftracer")
+    manifest.record_logs(str(tmp_path / "out"), ["0000-r1/left.pfw"])
     left.write_text("")
+    mine.write_text("somebody else's")
     finished = tmp_path / "out" / "runs" / "0000-r1.parquet"
     run(tiny(*ONE), tmp_path / "out", "dftracer")  # nothing is left to do
     assert left.exists()
@@ -256,6 +259,7 @@ def test_what_a_killed_run_left_of_its_logs_goes(tmp_path: Path, fake: type[Fake
     run(tiny(*ONE), tmp_path / "out", "dftracer")
     assert finished.exists()
     assert not left.exists()
+    assert mine.exists()
 
 
 def test_what_is_not_a_log_stays_beside_them(tmp_path: Path, fake: type[Fake]) -> None:

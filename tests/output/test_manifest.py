@@ -157,3 +157,33 @@ def test_a_link_to_nothing_is_refused_before_anything_takes_long(tmp_path: Path)
             refuse(str(tmp_path / "out"), "tender")
     manifest.check(str(tmp_path / "new"), "tender")
     assert not (tmp_path / "new").exists()
+
+
+def test_a_file_that_the_mark_does_not_list_is_not_replaced(tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    manifest.claim(out, "report")
+    manifest.put(out, {"report.html": b"ours"})
+    manifest.put(out, {"report.html": b"ours again"})
+    (tmp_path / "out" / "summary.json").write_text("mine")
+    with pytest.raises(ForeignDirectoryError, match=r"summary\.json: was not created by Tierscope; move it away"):
+        manifest.put(out, {"report.html": b"new", "summary.json": b"ours"})
+    assert (tmp_path / "out" / "summary.json").read_text() == "mine"
+    assert (tmp_path / "out" / "report.html").read_text() == "ours again"
+
+
+def test_a_log_that_the_mark_does_not_list_is_not_replaced(tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    manifest.claim(out, "trace")
+    manifest.record_logs(out, ["a.darshan"])
+    assert manifest.recorded_logs(out) == ["a.darshan"]
+    (tmp_path / "out" / "logs").mkdir()
+    (tmp_path / "out" / "logs" / "b.darshan").write_text("mine")
+    with pytest.raises(ForeignDirectoryError, match=r"logs/b\.darshan: was not created by Tierscope"):
+        manifest.record_logs(out, ["b.darshan"])
+
+
+def test_more_logs_than_a_mark_can_hold_are_not_listed(tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    manifest.claim(out, "trace")
+    manifest.record_logs(out, [f"{number:0100d}.darshan" for number in range(10_000)])
+    assert manifest.recorded_logs(out) == []

@@ -2,7 +2,10 @@
 
 import errno
 import os
+import resource
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,6 +20,7 @@ from tierscope.output import tables, typed_documents
 from tierscope.output.store import RunStore
 from tierscope.output.typed_documents import read_typed
 from tierscope.recording.collect import collect
+from tierscope.thread_limits import room_for_tables
 from tierscope.trace.trace import RunKey
 from tierscope.tuning.kept import KEPT
 
@@ -41,6 +45,26 @@ def test_threads_that_polars_cannot_start(
     assert ended("--help") == 0
     with pytest.raises(TierscopeError, match="POLARS_MAX_THREADS"):
         RunStore(str(RESULTS / "measured")).load(KEY)
+
+
+@pytest.mark.parametrize("room_bytes", [500_000 << 10, 900_000 << 10])
+def test_too_little_address_space_is_told(room_bytes: int) -> None:
+    """Polars ends the process where it gets no memory, with lines of its own."""
+    command = [sys.executable, "-m", "tierscope.cli.main", "analyze", str(RESULTS / "measured")]
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (room_bytes, room_bytes))
+
+    ended = subprocess.run(command, capture_output=True, text=True, preexec_fn=limited, timeout=60, check=False)
+    assert ended.returncode == 3
+    assert ended.stderr.count("\n") == 1
+    assert "tables cannot be read: not enough memory; raise the limit on address space (ulimit -v, now" in ended.stderr
+
+
+@pytest.mark.parametrize(("threads", "gib"), [("1", 1.2), ("2", 1.3), ("8", 1.6), ("128", 2.6)])
+def test_room_for_tables(threads: str, gib: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POLARS_MAX_THREADS", threads)
+    assert room_for_tables() == pytest.approx(gib * (1 << 30), rel=0.08)
 
 
 def test_polars_that_can_do_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

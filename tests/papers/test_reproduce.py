@@ -95,7 +95,7 @@ def test_rows_that_are_only_listed_cost_nothing(capsys: pytest.CaptureFixture[st
 
 
 def test_a_folder_is_marked_and_can_be_cleaned(tmp_path: Path) -> None:
-    folder = claim_reproduction(str(tmp_path / "out"))
+    folder = claim_reproduction(str(tmp_path / "out"), "hierarchy")
     panel = ChartPanel("small", "cache_rate", "cache rate", "s", (0.0, 0.5, 1.0), (Line("sum", (3.0, None, 1.0), TOTAL, 0),))  # fmt: skip
     figure = PaperFigure("H-F1", "f1", draw_chart("hierarchy-f1", "times", "Times.", [panel]), "simulated", "Times.")
     table = PaperTable("H-F1", "times", ("rate", "s"), ((0.0, 3.0), (1.0, 1.0)), "simulated", "times")
@@ -121,7 +121,7 @@ def test_a_folder_is_marked_and_can_be_cleaned(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("study", STUDIES.values(), ids=list(STUDIES))
 def test_files_of_every_study_are_ours(tmp_path: Path, study: PaperStudy) -> None:
-    folder = claim_reproduction(str(tmp_path / "out"))
+    folder = claim_reproduction(str(tmp_path / "out"), study.name)
     panel = ChartPanel("small", "rate", "rate", "s", (0.0, 1.0), (Line("sum", (3.0, 1.0), TOTAL, 0),))
     figure = PaperFigure("F", "f1", draw_chart(f"{study.name}-f1", "times", "Times.", [panel]), "simulated", "Times.")
     table = PaperTable("F", "times", ("rate", "s"), ((0.0, 3.0),), "simulated", "times")
@@ -132,6 +132,34 @@ def test_files_of_every_study_are_ours(tmp_path: Path, study: PaperStudy) -> Non
 
 def names(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir()]
+
+
+def test_only_what_a_reproduction_wrote_is_deleted(tmp_path: Path) -> None:
+    """Names as another reproduction would give them are somebody else's here."""
+    out = tmp_path / "out"
+    assert _run(["reproduce", "hierarchy", "--row", "H-S-1", "--out", str(out), "--quiet", "--json"]) == 0
+    mine = {"architecture.md", "training.json", "figures/training-loss-curve.png", "tables/training-accuracy.csv"}
+    for name in mine:
+        (out / name).parent.mkdir(exist_ok=True)
+        (out / name).write_text("mine")
+    assert _run(["clean", str(out), "--yes"]) == 0
+    assert {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()} == {
+        *mine,
+        "tierscope.json",
+        "lock",
+    }
+
+
+def test_a_reproduction_overwrites_no_file_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    words = ["reproduce", "hierarchy", "--row", "H-S-1", "--out", str(out), "--quiet", "--json"]
+    assert _run(words) == 0
+    assert _run(words) == 0  # its own give way
+    (out / "training.md").write_text("mine")
+    capsys.readouterr()
+    assert _run(["reproduce", "training", "--short", "--out", str(out)]) == 2
+    assert f"{out}/training.md: was not created by Tierscope; move it away" in capsys.readouterr().err
+    assert (out / "training.md").read_text() == "mine"
 
 
 def test_a_foreign_folder_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

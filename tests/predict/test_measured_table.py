@@ -3,6 +3,8 @@
 import io
 import json
 import os
+import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from rich.console import Console
 from tests.cli.test_commands import one_line, run
 from tierscope.commands.calibrate import write_known
 from tierscope.errors import UserError
+from tierscope.predict import dlio_results
 from tierscope.predict.combining import simulate_combination
 from tierscope.predict.measured_table import EPOCH, FIRST_MAX, FIRST_MEAN, SHARE, THROUGHPUT, MeasuredTable, read_table
 from tierscope.predict.searches import find_most
@@ -126,6 +129,10 @@ def test_a_row_may_be_shorter_than_the_header(tmp_path: Path) -> None:
         (f"ranks,au_percent,a\n4,90,{'x' * 9000}\n4,90,{'y' * 9000}\n", "choose one with --where a=xxx"),
         (f"ranks,au_percent\n{'9' * 9000},90\n", "must be a whole number above 0"),
         ("ranks,ranks,au_percent\n4,8,90\n", "has two columns ranks"),
+        (
+            "ranks,au_percent," + ",".join(f"a{n}" for n in range(998)) + "\n" + "1,1\n" * 5000,
+            "1,000 columns make more than 4,000,000 cells",
+        ),
         ("ranks,au_percent" + ",a" * 1000 + "\n4,90\n", "has more than 1,000 columns"),
         (
             "ranks,au_percent,read_threads\n4,90,1000000000000\n",
@@ -225,6 +232,7 @@ GOOD = json.dumps({"num_accelerators": 4, "num_hosts": 1, "metric": {"train_au_m
         (GOOD[:-1] + ', "metric": {}}', "{}", "summary.json: is not JSON: metric is given twice"),
         (GOOD.replace("90.0", "NaN"), "{}", "summary.json: au_percent = nan; must be a number above 0"),
         (GOOD.replace(": 4", ": [4]"), "{}", "summary.json: has no number of ranks"),
+        (GOOD.replace("90.0", f'"{"9" * 70_000}"'), "{}", "summary.json: au_percent of its run is longer than 64 KiB"),
         (GOOD, '{"a": ' + "[" * 100_000, "0_per_epoch_stats.json: is not JSON: is nested too deeply"),
         (GOOD, '{"1": {"duration": -1}}', "summary.json: epoch_seconds = -1; must be a number above 0"),
     ],
@@ -233,6 +241,31 @@ def test_a_damaged_result_is_named_with_its_file(summary: str, epochs: str, word
     with pytest.raises(UserError) as error:
         read_measured(results(tmp_path, summary, epochs), ())
     assert words in str(error.value)
+
+
+def test_results_with_too_many_epochs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dlio_results, "_MOST_CHARS", 300)
+    for name in ("a", "b"):
+        results(tmp_path / name, GOOD, json.dumps({str(epoch): {"duration": 1} for epoch in range(100)}))
+    with pytest.raises(UserError, match="contains too many epochs; name a part of it"):
+        read_measured(str(tmp_path), ())
+
+
+@pytest.mark.parametrize("command", ["calibrate", "validate"])
+def test_a_study_without_rates_gets_one_line(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = tmp_path / "study.yaml"
+    study.write_text(STUDY.replace(", bandwidth: 100 GB/s, latency: 1 ms", "").replace(", computation_time: 20 ms", ""))
+    assert run(command, table(tmp_path, "ranks,epoch_s\n1,2\n2,3\n"), "--study", study, "--quiet") == 2
+    assert "system.tiers.gfs: it has no read rate" in one_line(capsys)
+
+
+def test_a_condition_takes_no_time(tmp_path: Path) -> None:
+    path = table(tmp_path, "ranks,au_percent\n4,90\n")
+    start = time.process_time()
+    for condition in ("ranks" + " " * 50_000 + "x", " " * 50_000 + "=", "ranks" + " " * 50_000 + "=4"):
+        with suppress(UserError):
+            read_table(path, [condition])
+    assert time.process_time() - start < 1
 
 
 def test_keys_that_are_no_epochs_are_left_out(tmp_path: Path) -> None:

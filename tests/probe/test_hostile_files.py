@@ -9,6 +9,8 @@ import pytest
 
 from tests.cli.test_commands import one_line, run
 from tests.probe.test_from_files import FILES
+from tierscope.errors import UserError
+from tierscope.probe import from_files
 from tierscope.probe.from_files import FromRequest, systems_of
 from tierscope.probe.readers.registry import READERS
 
@@ -39,6 +41,16 @@ HOSTILE = {
         '{"fio version": "3", "jobs": [], "jobs": [{"read": {"bw_bytes": 1e9, "total_ios": 10, "io_bytes": 1e7}}]}',
         "jobs is given twice",
     ),
+    "a job's name twice": (
+        "fio.json",
+        '{"fio version": "3", "jobs": [{"jobname": "a", "jobname": "b"}]}',
+        "jobname is given twice, with different values",
+    ),
+    "a version twice": (
+        "fio.json",
+        '{"fio version": "3", "fio version": "2", "jobs": ""}',
+        "fio version is given twice",
+    ),
     "a phase twice": (
         "elbencho.json",
         '{"phase_type": "WRITE", "phase_type": "READ", "last_done": {"bytes/s": "1000000"}}',
@@ -58,6 +70,21 @@ def test_hostile_files_get_one_line(which: str, tmp_path: Path, capsys: pytest.C
     said = one_line(capsys)
     assert words in said
     assert name in said
+
+
+def test_a_long_table_is_listed_fast_or_refused(tmp_path: Path) -> None:
+    """Reading every row's system again, as it would be written, took most of the time."""
+    header, row = "submission,nodes,tasks,ior-easy-read\n", "s{},10,160,{}.5\n"
+    (tmp_path / "io500.csv").write_text(header + "".join(row.format(n, n % 7) for n in range(from_files.MOST_SYSTEMS)))
+    start = time.process_time()
+    assert len(systems_of(FromRequest((str(tmp_path / "io500.csv"),)))) == from_files.MOST_SYSTEMS
+    assert time.process_time() - start < 8
+    with (tmp_path / "io500.csv").open("a") as table:
+        table.write("last,10,160,1\n")
+    with pytest.raises(UserError, match=r"has 2,001 rows, of which 2,000 are shown at most; choose one with --row"):
+        systems_of(FromRequest((str(tmp_path / "io500.csv"),)))
+    (last,) = systems_of(FromRequest((str(tmp_path / "io500.csv"),), row="last"))
+    assert last.known is not None
 
 
 @pytest.mark.parametrize(
@@ -101,6 +128,12 @@ def test_tables_with_lines_of_any_end_are_read(tmp_path: Path) -> None:
         "[RESULT\n" * 50_000,
         "[ior-easy-read]\nscore = 1\n -t" + " " * 50_000 + "x",
         "SUMMARY rate: Std Dev\n  File read" + " " * 50_000 + "x",
+        "SUMMARY rate: Std Dev\n" + ("  File read" + " " * 4_000 + "x\n") * 200,
+        "Operation Max(MiB)\nSummary of all tests:\n" + "\n" * 50_000,
+        "Operation Max(MiB)\nSummary of all tests:\n" + " " * 500_000,
+        "Operation Max(MiB)\nSummary of all tests:\n" + ("clients" + " " * 5_000 + "\n") * 100,
+        "OPERATION RESULT TYPE FIRST DONE LAST DONE\n" + ("READ a" + " " * 4_000 + "x\n") * 200,
+        "[ior-easy-read]\n" + "[RESULT]" + "\n" * 500_000 + "x",
         "OPERATION RESULT TYPE FIRST DONE LAST DONE\nREAD a" + " " * 50_000 + "x",
     ],
 )

@@ -250,7 +250,7 @@ def test_a_file_of_the_same_name_does_not_hide_one_that_ships(tmp_path: Path, mo
         ("a\0.yaml", "a\\x00.yaml: no such file; "),
         ("x" * 5000 + ".yaml", "xxx"),
         ("/", "/: is a directory; name the YAML file of a system"),
-        ("/dev/zero", "/dev/zero: no such file; "),
+        ("/dev/zero", "/dev/zero: is not a regular file; name the YAML file of a system"),
     ],
 )
 def test_what_is_no_system(name: str, said: str) -> None:

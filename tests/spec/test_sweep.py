@@ -1,3 +1,5 @@
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -166,3 +168,10 @@ def test_a_key_that_is_true_false_or_a_word_is_swept_as_words() -> None:
     assert [point.study.workload.reader.evict for point in points] == [True, "metadata"]
     plain = list(sweep.points(parsed(swept("{evict: [true, false]}"))))
     assert [point.sweep for point in plain] == [{"evict": True}, {"evict": False}]
+
+
+@pytest.mark.parametrize("text", ["1.." + " " * 200_000 + "x", ".. step" * 50_000, "1..2 step" + " " * 200_000])
+def test_a_range_is_split_in_no_time(text: str) -> None:
+    start = time.process_time()
+    sweep.split_range(text)
+    assert time.process_time() - start < 0.5

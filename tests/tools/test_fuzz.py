@@ -11,8 +11,8 @@ import pytest
 
 from tierscope.cli.main import COMMANDS
 from tools.fuzz import children
-from tools.fuzz.cases import HEALTHY, TARGETS, Case, made_by, runnable
-from tools.fuzz.mutate import FORMS, damage
+from tools.fuzz.cases import HEALTHY, TARGETS, Case, _kept_by, lookalikes, made_by, runnable
+from tools.fuzz.mutate import FORMS, _lines, damage
 from tools.fuzz.seeds import CSV, TINY
 from tools.fuzz.verdict import Ended, judge, snapshot
 
@@ -93,6 +93,28 @@ def test_every_command_and_form_is_fuzzed() -> None:
     assert set(HEALTHY) == set(COMMANDS)
     assert {line.split()[0] for target in TARGETS for line in target.commands} <= set(COMMANDS)
     assert {target.form for target in TARGETS} == set(FORMS)
+
+
+def test_what_resembles_ours_may_not_be_deleted(tmp_path: Path) -> None:
+    (tmp_path / "reproduced").mkdir()
+    (tmp_path / "reproduced" / "tierscope.json").touch()
+    case = Case(1, "reproduction", "json", ["clean", "reproduced", "--yes"])
+    paths = lookalikes(case.kind, tmp_path)
+    assert len(paths) == 5
+    for path in paths:
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+        before = snapshot(tmp_path)
+        path.unlink()
+        lost = judge(case.arguments, _kept_by(case), before, snapshot(tmp_path), Ended(0, b"", b"", 1.0, 0.5))
+        assert lost.startswith("deleted ")
+
+
+def test_lines_become_long_and_tables_wide() -> None:
+    """What takes the square of a text in time, or far more than a file in memory."""
+    texts = [_lines(CSV.encode(), random.Random(number)) for number in range(100)]
+    assert any(sign * 4000 in text for text in texts for sign in (b" ", b"\t", b"\n", b"\r"))
+    assert any(text.count(b"1,1\n") >= 50_000 and b",c899" in text for text in texts)
 
 
 def test_files_must_be_made_where_the_command_was_told_to(tmp_path: Path) -> None:

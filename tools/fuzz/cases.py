@@ -18,6 +18,17 @@ SENTINEL = "not ours: must stay as it is\n"
 SENTINELS = ("precious.txt", "notes.md", "20240131120000.jpg", "999999999.docx", "backup.7.tmp", "old.parquet")
 
 
+# In folders of ours: what only resembles what is written there. Older marks do not say what is theirs.
+LOOKALIKES = {
+    "res": ("logs/a.darshan", "logs/notes.pfw.gz", "figures/training-loss-curve.png"),
+    "reproduced": (
+        *("architecture.md", "figures/training-loss-curve.png", "tables/training-accuracy.csv"),
+        *("logs/a.darshan", "runs/2024-r1.parquet"),
+    ),
+}
+_DAMAGED_MARK = ("mark of a result", "resumed run")
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """A kind of file. `needs`: what is copied; `victims`: of these one is damaged; `commands`: of these one is run."""
@@ -49,6 +60,7 @@ _STUDY = (
     *("explore {} --simulate --most nodes=4 --goal au=50%", "explore {} --simulate --goal 1s --vary gfs.servers=1,2 --cost gfs.servers=3/server --cost lfs.capacity=1/TiB --max-price 9 --tender new"),
 )  # fmt: skip
 _CSV = ("analyze {}", "analyze {} --json", "analyze {} --csv new.csv", "estimate {} --improve GFS-READ=50", "estimate {} --goal epoch=1s", "analyze {} --classes write", "explore {} --goal 10ms --vary GFS-META=0:100:50")  # fmt: skip
+_EXTREMES = ("--checkpoint-bandwidth 5e-324 --mean-time-between-failures 1h", "--checkpoint-bandwidth 1 --mean-time-between-failures 1e-300", "--checkpoint-bandwidth 1e308 --mean-time-between-failures 1e308", "--efficiency 5e-324")  # fmt: skip
 _RUNS = "run tiny.yaml --out res --quiet --set sweep.placement.cache_rate=[0%,100%]"
 TARGETS = (
     Target("study", 20, ("study.yaml",), ("study.yaml",), "yaml", tuple(line.format("study.yaml") for line in _STUDY)),
@@ -76,11 +88,13 @@ TARGETS = (
     Target("DFTracer log", 5, ("log.pfw",), ("log.pfw",), "log", ("analyze log.pfw --tier lfs=/lfs --tier gfs=/gfs", "analyze log.pfw --tier gfs=/gfs --force --out out", "characterise log.pfw --tier gfs=/gfs")),
     Target("DFTracer log, packed", 3, ("log.pfw.gz",), ("log.pfw.gz",), "packed log", ("analyze log.pfw.gz --tier lfs=/lfs --tier gfs=/gfs",)),
     Target("benchmark output", 6, (), (), "csv", ("probe --from bench.txt", "probe --from bench.txt --json", "probe --from lfs=bench.txt --from bench.txt --nodes 2 -o new.yaml")),
-    Target("measured table", 4, ("points.yaml", "points.csv"), ("points.csv",), "csv", ("validate points.csv --study points.yaml", "validate points.csv --study points.yaml --json", "validate points.csv --study points.yaml --where ranks<=4")),
+    Target("measured table", 4, ("points.yaml", "points.csv"), ("points.csv",), "csv", ("validate points.csv --study points.yaml", "validate points.csv --study points.yaml --json", "validate points.csv --study points.yaml --where ranks<=4", "calibrate points.csv --study points.yaml --quiet")),
+    Target("measured table, no rates", 2, ("bare.yaml", "points.csv"), ("bare.yaml", "points.csv"), "csv", ("calibrate points.csv --study bare.yaml", "validate points.csv --study bare.yaml")),
+    Target("reproduction", 2, ("reproduced",), ("reproduced/*.json",), "json", ("clean reproduced --yes", "reproduce hierarchy --row H-S-1 --out reproduced")),
     Target("DLIO results", 3, ("points.yaml", "dlio"), ("dlio/*/*.json",), "json", ("validate dlio --study points.yaml", "validate dlio --study points.yaml --json")),
     Target("profiler trace", 4, ("marked.pfw", "profile.json"), ("profile.json",), "json", ("characterise marked.pfw --timeline profile.json --tier gfs=/gfs", "characterise marked.pfw --timeline 0=profile.json --tier gfs=/gfs --json", "characterise marked.pfw --timeline profile.json --tier gfs=/gfs --compute-span aten::mm --figure new.svg")),
     Target("device file", 4, ("device.yaml",), ("device.yaml",), "yaml", ("require lenet5 --system h200-node --device-file device.yaml", "require lenet5 --system h200-node --device-file device.yaml --json")),
-    Target("transformer config", 3, ("decoder.json",), ("decoder.json",), "yaml", ("require decoder.json --system h200-node", "require decoder.json --system h200-node --json --zero 3 --data-parallel 8", "require decoder.json --system h200-node --checkpoint-bandwidth 1GB/s --mean-time-between-failures 1h")),
+    Target("transformer config", 3, ("decoder.json",), ("decoder.json",), "yaml", ("require decoder.json --system h200-node", "require decoder.json --system h200-node --json --zero 3 --data-parallel 8", "require decoder.json --system h200-node --checkpoint-bandwidth 1GB/s --mean-time-between-failures 1h", *(f"require decoder.json --system h200-node --json {options}" for options in _EXTREMES))),
     Target("live CSV", 1, ("tiny.yaml", "live.csv"), ("live.csv",), "csv", ("run tiny.yaml --out out --quiet --live-csv live.csv",)),
     Target("Darshan log", 1, (), (), "darshan", ("analyze log.darshan", "analyze log.darshan --tier gfs=/ --force", "analyze log.darshan --no-shared --json", "characterise log.darshan --tier gfs=/")),
 )  # fmt: skip
@@ -157,11 +171,20 @@ def prepare(number: int, seed: int, seeds: Path, here: Path) -> Case:
     for folder in (here, *(path for path in here.iterdir() if path.is_dir() and not path.is_symlink())):
         for name in SENTINELS:
             (folder / name).write_text(SENTINEL) if not (folder / name).exists() else None
+    for path in lookalikes(case.kind, here):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(SENTINEL)
     for folder in here.glob("res/tiers/gfs/*/"):
         (folder / SENTINELS[2]).write_text(SENTINEL)
     case.keeps = _kept_by(case)
     case.makes = made_by(case)
     return case
+
+
+def lookalikes(kind: str, here: Path) -> list[Path]:
+    """None beside a mark of a result that is damaged: it may be one of an older version then."""
+    roots = [] if kind in _DAMAGED_MARK else [root for root in LOOKALIKES if (here / root / "tierscope.json").is_file()]
+    return [here / root / name for root in roots for name in LOOKALIKES[root]]
 
 
 def made_by(case: Case) -> tuple[str, ...]:
@@ -180,6 +203,9 @@ def made_by(case: Case) -> tuple[str, ...]:
 def _kept_by(case: Case) -> tuple[str, ...]:
     """Foreign files always, finished runs but for `clean`, and everything where the command only reads."""
     always = tuple(pattern for name in SENTINELS for pattern in (name, f"*/{name}"))
+    always += tuple(f"{root}/{name}" for root, names in LOOKALIKES.items() for name in names)
+    if case.kind == "reproduction":
+        return always
     if case.command not in _WRITERS:
         return ("*",)
     if case.kind == "live CSV":  # is continued
@@ -204,8 +230,8 @@ def _with_damage(number: int, dice: random.Random, seeds: Path, here: Path) -> C
         victims = [here / "trained/training.json"]
         victims[0].write_text('{"schema_version": 1, "kind": "training", "parts": []}')
     victim = dice.choice(victims)
-    if target.kind in ("resumed run", "study of a result"):
-        form = {".parquet": "table", ".yaml": "yaml", ".json": "json"}[victim.suffix]
+    if target.kind in ("resumed run", "study of a result", "measured table, no rates"):
+        form = {".parquet": "table", ".yaml": "yaml", ".json": "json", ".csv": "csv"}[victim.suffix]
     if target.kind == "operations":  # every list alike: a command reads those of one run
         same = dice.getrandbits(64)
         damaged = [path for path in victims if path.name != "files.parquet" or dice.random() < 0.5]
@@ -233,7 +259,9 @@ def _copy(seeds: Path, here: Path, names: Sequence[str]) -> None:
 def _healthy(dice: random.Random, seeds: Path, here: Path) -> list[str]:
     _copy(seeds, here, ("measured", "study.yaml", "tiny.yaml", "table.csv"))
     shutil.copy(dice.choice(sorted(seeds.glob("dlio-*.yaml"))), here / "dlio.yaml")
-    return HEALTHY[dice.choice(list(HEALTHY))].split()
+    name = dice.choice(list(HEALTHY))
+    transformer = name == "require" and dice.random() < 0.5
+    return (HEALTHY[name].replace("lenet5", "gpt2") if transformer else HEALTHY[name]).split()
 
 
 def _with_odd_options(number: int, dice: random.Random, seeds: Path, here: Path) -> Case:

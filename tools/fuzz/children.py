@@ -36,6 +36,8 @@ LINGER_SECONDS = 3.0
 SMALL_LIMITS = {
     ("tierscope.predict.work_limit", "MOST_OPERATIONS"): 4_000_000,
     ("tierscope.commands.calibrate", "MOST_CASES"): 3,
+    ("tierscope.predict.table_points", "_MOST_OF_A_POINT"): 5_000,
+    ("tierscope.predict.table_points", "_MOST_OF_A_TABLE"): 10_000,
 }
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICK = os.sysconf("SC_CLK_TCK")

@@ -72,7 +72,7 @@ def _lines(content: bytes, dice: random.Random) -> bytes:
     text = content.decode("utf-8", "surrogateescape")
     lines = text.splitlines(keepends=True) or [""]
     at, other = dice.randrange(len(lines)), dice.randrange(len(lines))
-    match dice.randrange(8):
+    match dice.randrange(10):
         case 0:
             del lines[at]
         case 1:
@@ -87,12 +87,30 @@ def _lines(content: bytes, dice: random.Random) -> bytes:
             )
         case 5:
             return text.encode(dice.choice(("utf-16", "utf-8-sig", "utf-32")), "replace")
+        case 6:
+            lines[at] = _stretched(lines[at], dice)
+        case 7:
+            lines = _widened(lines)
         case _:
             parts = lines[at].rstrip("\n").replace(":", ",").split(",")
             cut = lines[at].find(parts[part := dice.randrange(len(parts))])
             odd = str(odd_value(dice))
             lines[at] = lines[at][:cut] + odd + lines[at][cut + len(parts[part]) :]
     return "".join(lines).encode("utf-8", "surrogatepass")
+
+
+def _stretched(line: str, dice: random.Random) -> str:
+    """One of its blanks, or its end, is many: what patterns may take the square of."""
+    blanks = dice.choice((" ", "\t", "\n", "\r")) * dice.choice((4_000, 100_000))
+    places = [at for at, sign in enumerate(line) if sign.isspace()] or [len(line)]
+    at = dice.choice(places)
+    return line[:at] + blanks + line[at:]
+
+
+def _widened(lines: list[str]) -> list[str]:
+    """Far more columns than cells: small as a file, and large in memory."""
+    header = lines[0].rstrip("\n") + "".join(f",c{number}" for number in range(900)) + "\n"
+    return [header, *lines[1:], *(["1,1\n"] * 50_000)]
 
 
 # ---- trees ----

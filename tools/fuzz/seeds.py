@@ -43,6 +43,7 @@ system:
   tiers:
     gfs: {path: "{out}/gfs", bandwidth: 1 GB/s, metadata_ops: 1000/s}
 """
+BARE = POINTS.replace(", bandwidth: 1 GB/s, metadata_ops: 1000/s", "").replace(", computation_time: 5 ms", "")
 POINTS_CSV = """ranks,nodes,epoch_seconds,au_percent,mbps,files,read_threads,note
 4,1,10.5,90,100,64,1,a
 8,2,12 11 10,80,190,128,2,a
@@ -85,6 +86,7 @@ def make_seeds(folder: Path) -> None:
     vary = ("--vary", "reader.read_threads=1,2", "--budget", "1s")
     made = [
         _started(folder, *_TIERSCOPE, "run", "tiny.yaml", "--out", "res", "--ops", "--quiet", "--set", "sweep.placement.cache_rate=[0%, 100%]"),
+        _started(folder, *_TIERSCOPE, "reproduce", "hierarchy", "--row", "H-S-1", "--out", "reproduced", "--quiet"),
         _started(folder, *_TIERSCOPE, "tune", "tuned.yaml", "--out", "tuned", "--quiet", *vary),
     ]  # fmt: skip
     for name in ("measured", "traced", "trained", "simulated", "first_touch", "imported_dftracer"):
@@ -121,6 +123,7 @@ def _make_foreign(folder: Path) -> None:
         shutil.copy(path, folder / f"bench-{place}.txt")
     (folder / "points.yaml").write_text(POINTS)
     (folder / "points.csv").write_text(POINTS_CSV)
+    (folder / "bare.yaml").write_text(BARE)
     for name, accelerators in (("run1", 2), ("run2", 4)):
         (folder / "dlio" / name).mkdir(parents=True)
         (folder / "dlio" / name / "summary.json").write_text(json.dumps({**SUMMARY, "num_accelerators": accelerators}))

@@ -5,10 +5,12 @@ import os
 import re
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from tierscope.errors import UserError
-from tierscope.spec.tree import MAX_DEPTH
+from tierscope.spec.sweep import MAX_POINTS
+from tierscope.spec.tree import MAX_DEPTH, MAX_NODES
 
 Percent = float | int | str  # 50: half as much again; "0.5%" where less than one percent is meant
 Percents = Iterable[float | int] | str  # [0, 50, 100], range(0, 201, 10), or "0:200:10"
@@ -39,10 +41,13 @@ def path_text(name: str, path: StrPath) -> str:
 
 
 def listed(name: str, given: object, what: str) -> list[Any]:
-    """What can be gone through; `what`: what it must be."""
+    """What can be gone through, and comes to an end; `what`: what it must be."""
     if not isinstance(given, Iterable):
         raise UserError(f"{name} = {said(given)}: must be {what}")
-    return list(given)
+    parts = list(islice(given, MAX_POINTS + 1))
+    if len(parts) > MAX_POINTS:
+        raise UserError(f"{name} = {said(given)}: has more than {MAX_POINTS:,} values; give fewer")
+    return parts
 
 
 def mapped(name: str, given: object, what: str) -> Mapping[Any, Any]:
@@ -208,6 +213,8 @@ def yaml_tree(value: object, where: str, depth: int = 0) -> Any:
             str(key): yaml_tree(item, f"{where}.{key}" if where else str(key), depth + 1) for key, item in value.items()
         }
     if isinstance(value, list | tuple | range):
+        if len(value[: MAX_NODES + 1]) > MAX_NODES:
+            raise UserError(f"{where or 'the study'} = {said(value)}: has more than {MAX_NODES:,} values; give fewer")
         return [yaml_tree(item, f"{where}[{index}]", depth + 1) for index, item in enumerate(value)]
     if isinstance(value, os.PathLike):
         return path_text(where, value)

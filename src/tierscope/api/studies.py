@@ -91,7 +91,7 @@ class Study:
         >>> ts.Study.from_yaml("demo", settings={"sweep.cache_rate": [0, 1]})
         <Study 'demo': 2 points, 2 runs>
         """
-        return cls(read_named(path_text("path", path)), setting_texts(settings), system, dlio)
+        return cls(read_named(path_text("path", path), dlio), setting_texts(settings), system, dlio)
 
     @classmethod
     def from_dict(

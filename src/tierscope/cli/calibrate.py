@@ -1,7 +1,7 @@
 import click
 
 from tierscope.cli import common, settling, tables
-from tierscope.errors import StoppedError, UserError
+from tierscope.errors import StoppedError, UserError, shell_word
 
 
 @click.command("calibrate")
@@ -113,7 +113,7 @@ def _table(
 
 def _say_written(output: str | None) -> None:
     if output:
-        click.echo(f"System: {output}. To use it: tierscope simulate STUDY --system {output}")
+        click.echo(f"System: {shell_word(output)}. To use it: tierscope simulate STUDY --system {shell_word(output)}")
 
 
 def _say_stopped(stopped: str, output: str | None) -> None:

@@ -4,7 +4,6 @@ import errno
 import json
 import math
 import os
-import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tierscope.cli import generated, showing, terminal
-from tierscope.errors import TierscopeError, UserError, escaped
+from tierscope.errors import TierscopeError, UserError, shell_word
 from tierscope.recording.recorders import BUILTIN
 
 if TYPE_CHECKING:
@@ -336,4 +335,4 @@ def say_page(written: "WrittenReport") -> None:
 
 def _shown(path: str) -> str:
     relative = os.path.relpath(path)
-    return escaped(shlex.quote(path if relative.startswith("..") else relative))
+    return shell_word(path if relative.startswith("..") else relative)

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, NoReturn
@@ -16,7 +17,7 @@ from tierscope.errors import TierscopeError, UserError
 from tierscope.launch import LAUNCHERS
 from tierscope.shortage import shortage_of
 from tierscope.signals import ignore_to_the_end, raise_on_signals, stopped_by
-from tierscope.thread_limits import check_threads
+from tierscope.thread_limits import check_threads, refuse_tables_without_room
 from tierscope.units import closest
 
 Group = Literal["measure", "explain", "predict", "plan", "maintain"]
@@ -117,6 +118,8 @@ COMMANDS = {
         "tierscope.cli.clean", "Delete results or data that Tierscope made; lists them and asks first.", "maintain"
     ),
 }
+_END_CHARS = 200
+_LONG = re.compile(r"\S{4097,}")  # longer than any path
 ALIASES = {"characterize": "characterise"}  # other spellings; not listed
 
 
@@ -169,6 +172,7 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
         return
     check_threads()
+    refuse_tables_without_room()
     try:
         os.getcwd()
     except OSError as error:
@@ -176,12 +180,15 @@ def cli(context: click.Context) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Exit codes: 0 done, 2 the user's mistake, 3 stopped but resumable, 1 our bug, or a goal that `analyze --goal` finds missed."""
+    """Exit codes: 0 done, 2 the user's mistake, 3 stopped but resumable, 1 our bug, or a goal that `analyze --goal` finds missed.
+
+    `arguments`: None for the program itself, which ends here.
+    """
     raise_on_signals()
     sys.excepthook = show_bug
     with escaped_streams():
         exit_code = _run(arguments)
-    ignore_to_the_end()
+    ignore_to_the_end(is_done=arguments is None)
     sys.exit(exit_code)
 
 
@@ -190,6 +197,8 @@ def _run(arguments: Sequence[str] | None) -> int:  # noqa: PLR0911  (one for eac
         with cli.make_context("tierscope", list(sys.argv[1:] if arguments is None else arguments)) as context:
             result = cli.invoke(context)
         sys.stdout.flush()
+        if arguments is None:
+            ignore_to_the_end(is_done=True)  # all is written: to be stopped now would deny it
         return result if isinstance(result, int) else 0
     except TierscopeError as error:
         _say(str(error))
@@ -245,7 +254,12 @@ def _stopped(error: BaseException, arguments: Sequence[str] | None) -> int:
 
 
 def _say(message: str) -> None:
-    sys.stderr.write(f"tierscope: {message}\n")
+    sys.stderr.write(f"tierscope: {_LONG.sub(_shortened, message)}\n")
+
+
+def _shortened(word: re.Match[str]) -> str:
+    """What was typed may be of any length; both ends tell what it was."""
+    return f"{word[0][:_END_CHARS]}…{word[0][-_END_CHARS:]}"
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import click
 
 from tierscope.cli import common, settling
 from tierscope.cli.showing import all_option, shows_all
-from tierscope.errors import StoppedError, UserError
+from tierscope.errors import StoppedError, UserError, shell_word
 from tierscope.signals import stopped_by
 
 _MOST_RANKS = 256
@@ -143,7 +143,7 @@ def command(  # noqa: C901, PLR0913, PLR0917  (one per option)
     common.print_rich(ProbeView(probed, findings, shows_all()))
     settling.say_settling(to_settle, for_study)
     if output:
-        click.echo(f"System: {output}. To use it: tierscope simulate STUDY --system {output}")
+        click.echo(f"System: {shell_word(output)}. To use it: tierscope simulate STUDY --system {shell_word(output)}")
 
 
 def _probe_accelerator(
@@ -164,7 +164,7 @@ def _probe_accelerator(
         common.print_json(device_json(device))
         return
     click.echo(
-        f"Device: {output}, measured on one device. To use it: tierscope require MODEL --system SYSTEM --device-file {output}"
+        f"Device: {shell_word(output)}, measured on one device. To use it: tierscope require MODEL --system SYSTEM --device-file {shell_word(output)}"
     )
 
 
@@ -209,4 +209,4 @@ def _from_files(
 
     common.print_rich(ImportedView(systems))
     if output:
-        click.echo(f"System: {output}. To use it: tierscope simulate STUDY --system {output}")
+        click.echo(f"System: {shell_word(output)}. To use it: tierscope simulate STUDY --system {shell_word(output)}")

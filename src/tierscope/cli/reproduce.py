@@ -33,7 +33,7 @@ def command(
 
     study = check_names(name, rows)
     target = os.path.join("results", f"reproduce-{study}") if out is None and not rows else out
-    folder = None if target is None else claim_reproduction(target)
+    folder = None if target is None else claim_reproduction(target, study)
     with watching(quiet) as watch:
         made = reproduce(study, rows, short, watch)
     written = None if folder is None else write_reproduction(made, folder)

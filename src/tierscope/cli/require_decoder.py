@@ -8,7 +8,24 @@ from click.core import ParameterSource
 
 from tierscope.cli import common
 from tierscope.errors import UserError
+from tierscope.spec.kinds import Bandwidth, Fraction, Kind, Seconds
 
+
+def _limited(kind: Kind) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
+    """The option as it was typed, if it is within the limits of its kind: beyond them quotients are no numbers."""
+
+    def checked(_context: click.Context, option: click.Parameter, text: str | None) -> str | None:
+        try:
+            if text is not None:
+                kind.parse(text)
+        except ValueError as error:
+            raise UserError(f"{option.opts[0]} {text[:_MOST_SHOWN] if text else ''}: {error}") from None
+        return text
+
+    return checked
+
+
+_MOST_SHOWN = 60
 _OPTIONS = (
     click.option(
         "--sequence", type=click.IntRange(1, 10**8), help="Transformers: tokens of a sequence; default: as published."
@@ -48,6 +65,7 @@ _OPTIONS = (
     click.option(
         "--efficiency",
         metavar="SHARE",
+        callback=_limited(Fraction(above=0)),
         default="40%",
         show_default=True,
         help="Transformers: share of the device's peak that is reached.",
@@ -55,10 +73,14 @@ _OPTIONS = (
     click.option(
         "--checkpoint-bandwidth",
         metavar="RATE",
+        callback=_limited(Bandwidth(1)),
         help="Transformers: what the job writes checkpoints with, e.g. 10GB/s.",
     ),
     click.option(
-        "--mean-time-between-failures", metavar="TIME", help="Transformers: of the job, e.g. 12h; for the goodput."
+        "--mean-time-between-failures",
+        metavar="TIME",
+        callback=_limited(Seconds(1, 10**10)),
+        help="Transformers: of the job, e.g. 12h; for the goodput.",
     ),
 )
 _COMMON = frozenset({"model", "system", "batch", "precision", "as_json", "show_all"})

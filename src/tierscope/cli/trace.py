@@ -1,5 +1,4 @@
 import os
-import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -8,7 +7,7 @@ import click
 from tierscope.cli import common
 from tierscope.cli.counting import counting_options
 from tierscope.cli.showing import all_option
-from tierscope.errors import StoppedError, TierscopeError, UserError
+from tierscope.errors import StoppedError, TierscopeError, UserError, shell_word
 from tierscope.recording.command import holding_signals
 from tierscope.recording.recorders import BUILTIN, RECORDERS, RecordingRequest
 from tierscope.signals import stopped_by
@@ -99,7 +98,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
         _finish(traced, counting, as_json)
     except KeyboardInterrupt as error:
         raise StoppedError(
-            f"{stopped_by(error)}; 'tierscope analyze {shlex.quote(traced.out)}' shows what was recorded"
+            f"{stopped_by(error)}; 'tierscope analyze {shell_word(traced.out)}' shows what was recorded"
             if traced
             else f"{stopped_by(error)} before the command was started"
         ) from None

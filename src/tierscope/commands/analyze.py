@@ -73,7 +73,8 @@ def _refuse_several(path: str) -> None:
     """`train` with several varied keys makes a result of each."""
     if manifest.kind_of(path) == "training":
         parts = sorted(name for name in os.listdir(path) if has_study(os.path.join(path, name)))
-        raise UserError(f"{path}: contains one result per varied key; name one of them: {', '.join(parts)}")
+        if parts:
+            raise UserError(f"{path}: contains one result per varied key; name one of them: {', '.join(parts)}")
 
 
 def _analyze_trace(out: str, counting: Counting, store: RunStore, goal: Goal | None) -> Analysis:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Container, Iterator
 from typing import Any, NoReturn
 
-from tierscope.errors import UserError
+from tierscope.errors import UserError, shell_word
 from tierscope.imports.dftracer_files import FileDamage, pieces
 from tierscope.jsonable import JsonObject
 
@@ -22,8 +22,8 @@ _NO_EVENTS = f"has no traceEvents; {_FIX}"
 _TENSORFLOW_SUFFIX = ".xplane.pb"
 _CONVERT = (
     "is TensorFlow's own format, not Chrome JSON; convert it first: pip install xprof, then python -c "
-    '"from xprof.convert.raw_to_tool_data import xspace_to_tool_data as convert; '
-    "open('trace.json', 'w').write(convert(['{path}'], 'trace_viewer', {{}})[0])\""
+    '"import sys; from xprof.convert.raw_to_tool_data import xspace_to_tool_data as convert; '
+    "open('trace.json', 'w').write(convert(sys.argv[1:], 'trace_viewer', {{}})[0])\" {path}"
 )
 
 
@@ -38,7 +38,7 @@ class ChromeTrace:
     def events(self) -> Iterator[JsonObject]:
         text = _Text(self.path)
         if self.path.endswith(_TENSORFLOW_SUFFIX):
-            text.refuse(_CONVERT.format(path=self.path))
+            text.refuse(_CONVERT.format(path=shell_word(self.path)))
         opening = text.next_char()
         if opening == "[":
             yield from text.events()

@@ -168,7 +168,7 @@ def command_text(name: str, paths: Sequence[str], options: str = "") -> str:
         {os.path.basename(path).partition(".")[2] for path in paths},
     )
     if len(paths) > _MOST_LOGS and len(folders) == len(endings) == 1:
-        logs = f"{shlex.quote(os.path.join(folders.pop(), ''))}*.{endings.pop()}"
+        logs = f"{shlex.quote(os.path.join(folders.pop(), ''))}*.{shlex.quote(endings.pop())}"
     else:
         logs = shlex.join(paths)
     return " ".join(part for part in (name, logs, options) if part)

@@ -26,10 +26,13 @@ _HEADER = (",".join(COLUMNS) + "\n").encode()
 _TAIL = 64 << 10
 
 
-def live_rows(state: LiveState) -> Iterator[dict[str, object]]:
+LiveRow = dict[str, str | int | float]  # name of a column → its cell
+
+
+def live_rows(state: LiveState) -> Iterator[LiveRow]:
     """Without time and study. Empty: not known. `bytes_per_second` are read, by the recorder's count; staging is written, and of no tier."""
     left = state.left
-    common: dict[str, object] = {"seconds": round(state.seconds, 3), "runs": state.runs}
+    common: LiveRow = {"seconds": round(state.seconds, 3), "runs": state.runs}
     if left is not None:
         common |= {"eta_low_seconds": round(left.low_seconds, 1), "eta_high_seconds": round(left.high_seconds, 1)}
     if state.staging is not None:
@@ -61,7 +64,7 @@ def live_rows(state: LiveState) -> Iterator[dict[str, object]]:
         }
 
 
-def _rate(value: float | None) -> object:
+def _rate(value: float | None) -> float | str:
     return "" if value is None else round(value, 1)
 
 

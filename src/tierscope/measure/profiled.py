@@ -25,9 +25,10 @@ from tierscope.loaders import LOADERS
 from tierscope.loaders.choose import choose_loader
 from tierscope.measure.crews import Crews
 from tierscope.measure.natively import refuse_native
+from tierscope.output import manifest
 from tierscope.output.durable import make_folders, move_file
 from tierscope.output.folders import enter_directory
-from tierscope.output.ours import LOG_NAMES, Rules
+from tierscope.output.ours import Rules, log_rules
 from tierscope.output.result import clear_scratch, make_scratch
 from tierscope.output.walk import remove_ours
 from tierscope.recording.profilers import Profiler, Ran
@@ -117,25 +118,30 @@ class Profiling:
 
         Those of an epoch are named after it: by themselves, two of a process may have one name, and begin in one second.
         """
+        paths = {}
+        for path in self._profiler.written(folder):
+            first = os.path.relpath(path, folder).split(os.sep)[0]
+            name = f"{first}_{os.path.basename(path)}" if is_epoch_folder(first) else os.path.basename(path)
+            paths[path] = os.path.join(target, name)
         try:
             make_folders(target, self._out)
-            remove_ours(enter_directory(target, self._out), Rules(LOG_NAMES))
+            run = os.path.basename(target)
+            old = log_rules(manifest.recorded_logs(self._out)).inside(run)
+            remove_ours(enter_directory(target, self._out), old or Rules())
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                 raise
             raise ForeignDirectoryError(
                 f"{target}: is a link or not a directory; remove it, or choose another --out"
             ) from None
-        kept = []
-        for path in self._profiler.written(folder):
-            first = os.path.relpath(path, folder).split(os.sep)[0]
-            name = f"{first}_{os.path.basename(path)}" if is_epoch_folder(first) else os.path.basename(path)
-            kept.append(os.path.join(target, name))
-            move_file(path, kept[-1], self._out)
+        names = (*map(os.path.basename, paths.values()), *self._profiler.adds)
+        manifest.record_logs(self._out, [f"{run}/{name}" for name in names])
+        for path, kept in paths.items():
+            move_file(path, kept, self._out)
         clear_scratch(self._out)
-        if not kept:
+        if not paths:
             raise UserError(f"{self.name} wrote no log; check its output, or remove --profiler")
-        return kept
+        return list(paths.values())
 
     def _missed_bytes(self, io: pl.DataFrame, ranks: Sequence[RankTrace]) -> int:
         """How much less was seen than ranks did, at least. Nothing at all of an epoch: those sums would be no measurement."""

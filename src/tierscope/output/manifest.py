@@ -7,7 +7,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from tierscope.errors import SHORT, ForeignDirectoryError, ResultError, UserError
@@ -15,13 +15,13 @@ from tierscope.jsonable import JsonObject
 from tierscope.output import disk_errors
 from tierscope.output.documents import MOST_BYTES, PLAIN, DocumentPlace, DocumentSource, within
 from tierscope.output.durable import TEMPORARY, temporary_name, write_file
-from tierscope.output.ours import MARK, RESULTS
+from tierscope.output.ours import FIXED, LOGS, MARK, RESULTS, WITH_LOGS
 from tierscope.plain_json import parse_json
 
 NAME = "tierscope.json"
 SCHEMA_VERSION = 1
 LEFT = rf"{MARK}\.\d+\.tmp"  # by a killed writer of an older version
-_NAMES = "names"
+_MOST_LISTED_BYTES = 1 << 19  # of a mark: logs beyond this are not listed, and stay when a result is deleted
 
 
 def claim(directory: str, kind: str, place: DocumentPlace = PLAIN, facts: JsonObject | None = None) -> JsonObject:
@@ -35,12 +35,13 @@ def claim(directory: str, kind: str, place: DocumentPlace = PLAIN, facts: JsonOb
         place.make_folder(directory)
         mark = _of_kind(directory, kind, place)
         if mark is None:
-            write(directory, kind, ({_NAMES: []} if kind in RESULTS else {}) | (facts or {}), place)
+            lists = [FIXED] * (kind in RESULTS) + [LOGS] * (kind in WITH_LOGS)
+            write(directory, kind, {name: [] for name in lists} | (facts or {}), place)
         return mark or {}
 
 
 def put(directory: str, files: Mapping[str, bytes]) -> list[str]:
-    """Write files with fixed names into a directory of ours, each durably; their paths. The mark lists them before they are there.
+    """Write files with fixed names into a directory of ours, each durably; their paths. The mark lists them before they are there (`record`).
 
     A mark without a list was written before there were lists, and stays so: then all names of its kind are ours.
     """
@@ -51,11 +52,42 @@ def put(directory: str, files: Mapping[str, bytes]) -> list[str]:
     return paths
 
 
-def record(directory: str, names: Iterable[str]) -> None:
+def record(directory: str, names: Iterable[str], key: str = FIXED, inside: str = "") -> None:
+    """Have the mark list these files, whose names start from the folder `inside`; refuse what `refuse_strangers` refuses."""
     mark = read(directory)
-    known = mark.get(_NAMES) if mark else None
+    known = mark.get(key) if mark else None
     if mark and isinstance(known, list) and (missing := set(names).difference(map(str, known))):
-        write(directory, str(mark.get("kind")), {**mark, _NAMES: sorted({*map(str, known), *missing})})
+        _refuse_existing(os.path.join(directory, inside), missing)
+        write(directory, str(mark.get("kind")), {**mark, key: sorted({*map(str, known), *missing})})
+
+
+def refuse_strangers(directory: str, names: Iterable[str]) -> None:
+    """A file that is there and that the mark does not list is somebody else's: nothing may be written in its place."""
+    known = (read(directory) or {}).get(FIXED)
+    if isinstance(known, list):
+        _refuse_existing(directory, set(names).difference(map(str, known)))
+
+
+def _refuse_existing(directory: str, names: Iterable[str]) -> None:
+    for name in sorted(names):
+        path = os.path.join(directory, name)
+        if os.path.lexists(path):
+            raise ForeignDirectoryError(
+                f"{path}: was not created by Tierscope; move it away, or choose another directory"
+            )
+
+
+def record_logs(directory: str, names: Sequence[str]) -> None:
+    """As `record`, of logs from the folder of logs on; not of so many that a mark cannot hold them."""
+    known = recorded_logs(directory) or []
+    if sum(len(name) for name in (*known, *names)) <= _MOST_LISTED_BYTES:
+        record(directory, names, LOGS, LOGS)
+
+
+def recorded_logs(directory: str) -> list[str] | None:
+    """None: the mark of an older version does not say."""
+    known = (read(directory) or {}).get(LOGS)
+    return [str(name) for name in known] if isinstance(known, list) else None
 
 
 def check(directory: str, kind: str) -> None:

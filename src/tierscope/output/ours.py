@@ -1,8 +1,9 @@
 """Which names in a directory of ours are ours: one list for all who delete. All other names are somebody else's, and stay.
 
 The kind that a mark says gives the names that there can be. A mark of a dataset says which of them there are (suffix, number of files, subfolders,
-others by name), and a mark of a result lists the files that have fixed names. A mark can only narrow the list: who forges one gains no name.
-Marks that were written before say neither. Then a dataset's names are those that its folder's name tells, and a result's are all of its kind.
+others by name), and a mark of a result lists the files that have fixed names, and logs of profilers. A mark can only narrow the list: who forges
+one gains no name. Marks that were written before say neither. Then a dataset's names are those that its folder's name tells, and a result's are
+all of its kind.
 """
 
 import re
@@ -18,6 +19,10 @@ MARK = r"tierscope\.json"
 SCRATCH = ".scratch"  # of the running command, inside the result
 LOG_NAMES = r".+\.(darshan|pfw[.\w]*)"  # of all profilers
 NAMES = "files"  # where the mark of a dataset says which names there are
+FIXED, LOGS = (
+    "names",
+    "logs",
+)  # where that of a result lists its files with fixed names, and the logs below its folder of logs
 PART = ".part"  # no digits: an emulated tier finds a file's servers by the last number in its name
 DATA = ("dataset", "copies")
 _OLDER_TEMPORARY = r"\.\d+\.tmp"  # behind a name of ours
@@ -158,14 +163,17 @@ _FIGURES = "|".join(
 )
 FIGURES = rf"({_FIGURES})\.(svg|png)"
 DOCUMENTS = r"study\.yaml|(summary|tune|training|requirements|efficiency|shuffling)\.json|(report|requirements)\.html|shuffling-\w+\.(svg|png)"
-_STUDIES = "(hierarchy|dlio|architecture|training)"  # those of `papers`
-REPRODUCED = rf"{_STUDIES}(\.(md|html|json)|-rows\.csv)"
-REPRODUCED_FIGURES, REPRODUCED_TABLES = (rf"{_STUDIES}-[a-z0-9-]{{1,60}}\.({kinds})" for kinds in ("svg|png", "csv"))
-TENDER = r"README\.md|accept\.sh|required\.json|study\.yaml"  # names that anyone may give: ours only where the mark lists them
+# Names that anyone may give: ours only where the mark lists them.
+REPRODUCED = r"[a-z]{1,40}(\.(md|html|json)|-rows\.csv)"
+_REPRODUCED_NAME = "[a-z0-9-]{1,100}"
+REPRODUCED_FOLDERS = (("figures", rf"{_REPRODUCED_NAME}\.(svg|png)"), ("tables", rf"{_REPRODUCED_NAME}\.csv"))
+TENDER = r"README\.md|accept\.sh|required\.json|study\.yaml"
 RESULTS = (
     *("result", "simulation", "trace", "import", "report", "tune"),
     *("training", "requirements", "efficiency", "shuffling", "tender", "reproduction"),
 )
+WITH_RUNS = ("result", "simulation", "trace", "import")
+WITH_LOGS = ("result", "trace")  # of a site's profiler
 KINDS = frozenset({"tier", *DATA, "checkpoints", "probe", *RESULTS})
 
 
@@ -175,37 +183,49 @@ def rules_of(kind: str, mark: JsonObject, folder: str) -> Rules:
         return Rules(numbered=DatasetNames.of_facts(mark.get(NAMES)) or DatasetNames.of_folder(folder))
     if kind == "checkpoints":
         return Rules(folders=((STEPS, CHECKPOINT),))
+    fixed = _listed(mark, FIXED)
     if kind == "tender":
-        listed = mark.get("names")
-        return Rules(
-            _among(TENDER, [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else [])
-        )
+        return Rules(_among(TENDER, fixed or ()))
     if kind == "reproduction":
-        folders = (("figures", Rules(REPRODUCED_FIGURES)), ("tables", Rules(REPRODUCED_TABLES)))
-        return Rules(REPRODUCED, folders)
+        folders = tuple((name, Rules(_among(files, _below(name, fixed or ())))) for name, files in REPRODUCED_FOLDERS)
+        return Rules(_among(REPRODUCED, fixed or ()), folders)
     if kind in RESULTS:
-        return _result_rules(mark.get("names"))
+        return _result_rules(kind, fixed, _listed(mark, LOGS))
     return PROBE if kind == "probe" else Rules()
 
 
-def _result_rules(given: Any) -> Rules:
-    """`given`: files with fixed names that were written there; what is no list is a mark without one."""
-    names = [name for name in given if isinstance(name, str)] if isinstance(given, list) else None
-    figures = None if names is None else [name.removeprefix("figures/") for name in names]
-    return Rules(
-        _among(DOCUMENTS, names),
-        (
-            ("runs", Rules(RUNS)),
-            ("ops", Rules(OPS)),
-            ("figures", Rules(_among(FIGURES, figures))),
-            ("logs", Rules(LOG_NAMES, ((RUN, Rules(LOG_NAMES)),))),
-            (re.escape(SCRATCH), SCRATCH_RULES),
-        ),
-        between=True,
-    )
+def _listed(mark: JsonObject, key: str) -> list[str] | None:
+    """What is no list is a mark without one."""
+    given = mark.get(key)
+    return [name for name in given if isinstance(name, str)] if isinstance(given, list) else None
+
+
+def _below(folder: str, names: Sequence[str]) -> list[str]:
+    return [name.removeprefix(f"{folder}/") for name in names if name.startswith(f"{folder}/")]
+
+
+def _result_rules(kind: str, fixed: list[str] | None, logs: list[str] | None) -> Rules:
+    folders = [("figures", Rules(_among(FIGURES, None if fixed is None else _below("figures", fixed))))]
+    if kind in WITH_RUNS:
+        folders += [("runs", Rules(RUNS)), ("ops", Rules(OPS)), (re.escape(SCRATCH), SCRATCH_RULES)]
+    if kind in WITH_LOGS:
+        folders.append(("logs", log_rules(logs)))
+    return Rules(_among(DOCUMENTS, fixed), tuple(folders), between=True)
+
+
+def log_rules(logs: Sequence[str] | None) -> Rules:
+    """In the folder of logs. `logs`: those that were recorded, from that folder on; None: an older mark does not say."""
+    if logs is None:
+        return Rules(LOG_NAMES, ((RUN, Rules(LOG_NAMES)),))
+    of_run: dict[str, list[str]] = {}
+    for name in logs:
+        folder, _, file = name.rpartition("/")
+        of_run.setdefault(folder, []).append(file)
+    runs = [(run, Rules(_among(LOG_NAMES, files))) for run, files in of_run.items() if re.fullmatch(RUN, run)]
+    return Rules(_among(LOG_NAMES, of_run.get("", ())), (*runs, (RUN, Rules())))
 
 
 def _among(pattern: str, names: Sequence[str] | None) -> str:
     if names is None:
         return pattern
-    return "|".join(re.escape(name) for name in names if re.fullmatch(pattern, name)) or NO_NAMES
+    return "|".join(re.escape(name) for name in names if re.fullmatch(pattern, name, re.DOTALL)) or NO_NAMES

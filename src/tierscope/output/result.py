@@ -10,7 +10,7 @@ from tierscope.errors import ForeignDirectoryError, ResultError, UserError
 from tierscope.output import disk_errors, manifest
 from tierscope.output.disk_errors import explained
 from tierscope.output.durable import enter_folder, lock_file, make_folders
-from tierscope.output.ours import DOCUMENTS, OPS, RUNS, SCRATCH, SCRATCH_RULES, Rules
+from tierscope.output.ours import DOCUMENTS, OPS, RUNS, SCRATCH, SCRATCH_RULES, WITH_RUNS, Rules
 from tierscope.output.store import RunStore
 from tierscope.output.walk import remove_folder, remove_leftovers
 from tierscope.plain_files import open_plain
@@ -153,11 +153,17 @@ def read_study(out: str) -> Study:
         with open_plain(path) as source:
             text = source.read(MAX_BYTES + 1).decode()
     except FileNotFoundError:
-        raise ResultError(
-            f"{out}: has no {_STUDY}; name the --out of 'tierscope run' or 'tierscope trace', or a CSV file"
-        ) from None
+        raise ResultError(f"{out}: {_why_no_study(manifest.kind_of(out))}") from None
     except OSError as error:
         raise disk_errors.unreadable(error, path) from None
     except UnicodeDecodeError:
         raise ResultError(f"{path}: is not UTF-8 text; restore it, or rerun the study with another --out") from None
     return parse_study(text, path)
+
+
+def _why_no_study(kind: str | None) -> str:
+    """`kind`: what the directory is marked as."""
+    if kind in WITH_RUNS:
+        return f"its {_STUDY} is missing; restore it, or rerun the study with another --out"
+    fix = "name the --out of 'tierscope run' or 'tierscope trace', or a CSV file"
+    return f"has no {_STUDY}; {fix}" if kind is None else f"contains Tierscope's {kind}, without a study or runs; {fix}"

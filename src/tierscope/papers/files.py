@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass
 
+from tierscope.output import manifest
 from tierscope.papers.pages import (
     FIGURES,
     TABLES,
@@ -20,6 +21,7 @@ from tierscope.report.folder import claim_folder, json_bytes, write_files
 from tierscope.report.png import png_problem, to_png
 
 KIND = "reproduction"
+_PAGES = (".md", ".html", ".json", "-rows.csv")
 _PIXELS = 2.5  # of a picture, for a unit of the drawing
 
 
@@ -32,19 +34,17 @@ class WrittenReproduction:
     problem: str
 
 
-def claim_reproduction(out: str) -> str:
-    """Before anything takes long."""
-    return claim_folder(out, KIND)
+def claim_reproduction(out: str, study: str) -> str:
+    """Before anything takes long. `study`: its name, with which files begin."""
+    folder = claim_folder(out, KIND)
+    manifest.refuse_strangers(folder, [study + ending for ending in _PAGES])
+    return folder
 
 
 def write_reproduction(made: Reproduction, folder: str) -> WrittenReproduction:
     name = made.study.name
-    files = {
-        f"{name}.md": markdown(made).encode(),
-        f"{name}.html": page(made),
-        f"{name}.json": json_bytes(reproduction_json(made)),
-        f"{name}-rows.csv": rows_csv(made).encode(),
-    }
+    pages = (markdown(made).encode(), page(made), json_bytes(reproduction_json(made)), rows_csv(made).encode())
+    files = {name + ending: content for ending, content in zip(_PAGES, pages, strict=True)}
     problem = png_problem()
     for figure in made.figures:
         place = os.path.join(FIGURES, file_stem(made, figure.name))

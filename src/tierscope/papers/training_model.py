@@ -92,7 +92,7 @@ def p100_steps() -> Mapping[str, P100Steps] | MissingMeasurement:
     return steps
 
 
-def named(values: Mapping[str, object]) -> str:
+def named(values: Mapping[str, float | str]) -> str:
     return "; ".join(f"{TITLES[name]} {value}" for name, value in values.items())
 
 

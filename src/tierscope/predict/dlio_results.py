@@ -9,10 +9,12 @@ from tierscope.errors import UserError
 from tierscope.plain_files import read_plain
 from tierscope.plain_json import parse_json
 from tierscope.predict.measured_table import MeasuredTable, Row, table_of
+from tierscope.units import about_bytes
 
 _SUMMARY = "summary.json"
 _PER_EPOCH = "_per_epoch_stats.json"
 _MOST_BYTES, _MOST_RUNS, _MOST_FOLDERS = 16 << 20, 10_000, 100_000
+_MOST_VALUE_CHARS, _MOST_CHARS = 64 << 10, 64 << 20  # of one value; of all runs together
 _EPOCH = re.compile(r"[0-9]{1,9}")
 _NAMES = {"num_accelerators": "accelerators", "num_hosts": "hosts", "num_files_train": "files"}
 _MEASURED = ("au_percent", "mbps", "samples_per_s", "epoch_seconds")
@@ -35,13 +37,16 @@ def read_results(folder: str) -> MeasuredTable:
 
 def _rows(folder: str) -> Iterator[tuple[str, Row]]:
     """With the path of its summary."""
-    runs = 0
+    runs = chars = 0
     for number, (place, folders, files) in enumerate(os.walk(folder, onerror=_refuse_unreadable)):
         if number > _MOST_FOLDERS or runs > _MOST_RUNS:
             raise UserError(f"{folder}: contains too many directories or runs; name a part of it")
         folders.sort()
         if _SUMMARY in files and (row := _run(place, sorted(files))):
             runs += 1
+            chars += sum(map(len, row.values()))
+            if chars > _MOST_CHARS:
+                raise UserError(f"{folder}: contains too many epochs; name a part of it")
             yield row["path"], row
 
 
@@ -63,6 +68,10 @@ def _run(place: str, files: list[str]) -> Row | None:
     row["mbps"] = _text(metric.get("train_io_mean_MB_per_second"))
     row["samples_per_s"] = _text(metric.get("train_throughput_mean_samples_per_second"))
     row["epoch_seconds"] = _epochs(place, files)
+    if long := next((name for name, text in row.items() if len(text) > _MOST_VALUE_CHARS), None):
+        raise UserError(
+            f"{path}: {long} of its run is longer than {about_bytes(_MOST_VALUE_CHARS)}; remove it, or name another directory"
+        )
     row["path"] = path
     return {name: text for name, text in row.items() if text} | {"accelerators": row["accelerators"]}
 

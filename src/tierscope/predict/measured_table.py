@@ -35,7 +35,7 @@ FIRST_MEAN, FIRST_MAX, SHARE, EPOCH, THROUGHPUT, SAMPLES = (
     "samples_per_second",
 )
 FIGURES = (FIRST_MEAN, FIRST_MAX, SHARE, EPOCH, THROUGHPUT, SAMPLES)
-MOST_BYTES, MOST_ROWS, MOST_COLUMNS = 32 << 20, 100_000, 1_000
+MOST_BYTES, MOST_ROWS, MOST_COLUMNS, MOST_CELLS = 32 << 20, 100_000, 1_000, 4_000_000
 _MOST_LISTED, _MOST_SHOWN = 12, 80
 _RANKS = ("ranks", "n_ranks", "accelerators", "num_accelerators", "accelerators_or_ranks", "processes")
 _NODES = ("nodes", "hosts", "num_hosts", "clients")
@@ -68,7 +68,7 @@ _UNCLEAR = {  # names that people write → what they leave open
     "throughput": "its unit; name it bytes_per_second, mbps (MB of 2**20 bytes) or samples_per_s",
 }
 _NOT_TOLD_APART = ("path", "file", "config", "run", "date", "note", "notebook")  # name a row, not a system
-_CONDITION = re.compile(r"\s*([^<>=!~]+?)\s*(<=|>=|!=|==?|<|>|~)\s*(.*?)\s*", re.DOTALL)
+_CONDITION = re.compile(r"([^<>=!~]+)(<=|>=|!=|==?|<|>|~)(.*)", re.DOTALL)
 _LEAST, _MOST = 1e-9, 1e18  # of measurements, in their own units: less is a slip, and would make quotients infinite
 
 
@@ -118,6 +118,10 @@ def rows_of(path: str) -> list[tuple[Place, Row]]:
         for cells in lines:
             if len(rows) == MOST_ROWS:
                 raise UserError(f"{path}: has more than {MOST_ROWS:,} rows; use fewer")
+            if (len(rows) + 1) * len(header) > MOST_CELLS:
+                raise UserError(
+                    f"{path}: {len(header):,} columns make more than {MOST_CELLS:,} cells; remove columns that are not measurements"
+                )
             if any(cell.strip() for cell in cells):
                 if any(cell.strip() for cell in cells[len(header) :]):
                     raise UserError(
@@ -216,9 +220,9 @@ def _refuse_missing_columns(name: str, rows: Sequence[tuple[Place, Row]]) -> Non
 
 def _holds(name: str, row: Row, condition: str) -> bool:
     match = _CONDITION.fullmatch(condition)
-    if match is None:
+    if match is None or not match[1].strip():
         raise UserError(f"--where {condition}: must be COLUMN=VALUE, also with <=, >=, <, >, != or ~ (contains)")
-    column, sign, value = _plain(match[1]), "=" if match[2] == "==" else match[2], match[3]
+    column, sign, value = _plain(match[1]), "=" if match[2] == "==" else match[2], match[3].strip()
     if column not in row:
         guess = closest(column, row)
         raise UserError(

@@ -71,7 +71,6 @@ def calibrate_table(
 
 def validate_table(table: MeasuredTable, loaded: Loaded, watch: Watch) -> ValidatedTable:
     study = loaded.study
-    check_rates(study)
     points = _points(table, study)
     watch.phase("simulating", len(points), "points")
     figures: list[PredictedFigure] = []
@@ -84,6 +83,7 @@ def validate_table(table: MeasuredTable, loaded: Loaded, watch: Watch) -> Valida
 def _points(table: MeasuredTable, study: Study) -> tuple[TablePoint, ...]:
     if not table.points:
         raise UserError(f"{table.name}: no row has a measurement; fill in first batches, AU, seconds or throughputs")
+    check_rates(study)
     return points_of(table, study)
 
 

@@ -20,6 +20,7 @@ from tierscope.spec.study import System, Tier
 from tierscope.units import closest, counted
 
 MOST_BYTES = 32 << 20
+MOST_SYSTEMS = 2_000  # of a table, all at once
 LAST_TIER = "gfs"
 _MOST_NODES, _MOST_RANKS, _MOST_TEXT = 10**6, 1024, 900
 _TIER = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,63})=(.+)", re.DOTALL)
@@ -66,6 +67,10 @@ def systems_of(wanted: FromRequest) -> tuple[ImportedSystem, ...]:
     if len(files) > 1:
         raise UserError(f"{tables[0].path}: a table of systems cannot be combined with other files; remove them")
     runs = tables[0].runs if wanted.row is None else (_row(tables[0], wanted.row),)
+    if len(runs) > MOST_SYSTEMS:
+        raise UserError(
+            f"{tables[0].path}: has {len(runs):,} rows, of which {MOST_SYSTEMS:,} are shown at most; choose one with --row"
+        )
     return tuple(_of_row(tables[0], run, wanted, alone=wanted.row is not None) for run in runs)
 
 
@@ -74,7 +79,7 @@ def _of_row(table: BenchmarkFile, run: BenchmarkRun, wanted: FromRequest, alone:
     try:
         if run.refused:
             raise UserError(f"{table.path}: line {run.line}, {escaped(run.name)}: {run.refused}; choose another row")
-        return _system([table], {table.path: run}, wanted, name)
+        return _system([table], {table.path: run}, wanted, name, checked=alone)
     except UserError as error:
         if alone:
             raise
@@ -122,9 +127,13 @@ def _read_file(option: str) -> BenchmarkFile:
 
 
 def _system(
-    files: Sequence[BenchmarkFile], chosen: Mapping[str, BenchmarkRun], wanted: FromRequest, name: str
+    files: Sequence[BenchmarkFile],
+    chosen: Mapping[str, BenchmarkRun],
+    wanted: FromRequest,
+    name: str,
+    checked: bool = True,
 ) -> ImportedSystem:
-    """All files' tiers, in the order in which they were first given: nearest first."""
+    """All files' tiers, in the order in which they were first given: nearest first. `checked`: as it is going to be written, it can be read."""
     names = list(dict.fromkeys(file.tier for file in files))
     _refuse_servers(wanted, names)
     tiers, figures, notes, at_least = [], dict[str, KnownFigure](), list[str](), set[str]()
@@ -151,7 +160,8 @@ def _system(
         nodes=int(figures["nodes"].value), ranks_per_node=int(figures["ranks_per_node"].value), tiers=tuple(tiers)
     )
     known = KnownSystem(name, system, figures)
-    parse_system(dump_system(known), name)  # what is written must be what is read
+    if checked:
+        parse_system(dump_system(known), name)
     return ImportedSystem(name, known, tuple(notes), at_least=frozenset(at_least))
 
 

@@ -22,6 +22,7 @@ EPOCH_FILE = "tierscope-epochs.pfw"
 
 class DFTracer(Profiler):
     name, variable, suffix = "dftracer", "DFTRACER_LOG_FILE", ".pfw*"
+    adds = (EPOCH_FILE,)
 
     def library(self) -> str:
         spec = importlib.util.find_spec("dftracer")

@@ -13,6 +13,7 @@ from tierscope.imports.logs import ImportOptions as Reading
 from tierscope.imports.logs import import_logs
 from tierscope.imports.paths import TierRules
 from tierscope.native.program import processes_with, why_unseen
+from tierscope.output import manifest
 from tierscope.output.durable import link_file
 from tierscope.recording.recorders import RecordingRequest
 from tierscope.spec.study import Study
@@ -35,6 +36,7 @@ class Profiler:
     name = ""
     variable = ""
     suffix = ""
+    adds: tuple[str, ...] = ()  # logs that `trace_of` puts beside the others
 
     def library(self) -> str:
         raise NotImplementedError
@@ -85,6 +87,7 @@ class Profiler:
         written = self.written(folder)
         if not written:
             raise UserError(f"{self.name} wrote no log; check the command's output, or use --with builtin")
+        manifest.record_logs(out, [os.path.basename(path) for path in written])
         paths = [_keep(path, out) for path in written]
         rules = TierRules({tier.name: tier.prefixes for tier in about.tiers})
         trace = import_logs(paths, Reading(rules, force=True))

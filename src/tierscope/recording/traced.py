@@ -10,14 +10,13 @@ OUT/ops/                      with --ops: every operation, and files.parquet for
 import json
 import os
 import re
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from msgspec import structs
 
-from tierscope.errors import CommandError, ResultError, StoppedError, TierscopeError, UserError
+from tierscope.errors import CommandError, ResultError, StoppedError, TierscopeError, UserError, shell_word
 from tierscope.native.program import why_not_run
 from tierscope.output import manifest
 from tierscope.output.durable import write_file
@@ -189,7 +188,7 @@ def finish(out: str, exit_code: int | None = None) -> None:
         except StoppedError as error:
             reason = str(error).rpartition("; ")[0]
             raise type(error)(
-                f"{reason}; the records are kept: fix this, then run 'tierscope analyze {shlex.quote(out)}'"
+                f"{reason}; the records are kept: fix this, then run 'tierscope analyze {shell_word(out)}'"
             ) from None
         clear_scratch(out)
 

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from tierscope.analysis.breakdown import value_text
 from tierscope.analysis.run_command import run_command
+from tierscope.errors import shell_word
 from tierscope.predict.exploration import Combination, Remedy, SimulatedExploration
 from tierscope.predict.ranked_apart import CombinationGroup
 from tierscope.predict.searches import LargestFed
@@ -185,7 +186,9 @@ class RemediesView:
 
 def set_text(remedy: Remedy) -> str:
     """How to ask for it."""
-    return " ".join(f"--set {path.rpartition('.')[2]}={value}" for path, value in remedy.settings.items())
+    return " ".join(
+        "--set " + shell_word(f"{path.rpartition('.')[2]}={value}") for path, value in remedy.settings.items()
+    )
 
 
 @dataclass(frozen=True, slots=True)

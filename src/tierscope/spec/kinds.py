@@ -235,11 +235,14 @@ class Name:
         return value
 
 
+_MOST_PATH = 4096  # characters: no system takes more
+
+
 class PathPattern:
     """A directory, with {out}, {node} and environment variables to be filled in on each node."""
 
     def parse(self, text: str) -> str:
-        if not text.strip() or "\0" in text or "\n" in text:
+        if not text.strip() or "\0" in text or "\n" in text or len(text) > _MOST_PATH:
             raise ValueError("must be a directory")
         for placeholder in re.findall(r"\{([^}]*)\}", text):
             if placeholder not in ("out", "node"):

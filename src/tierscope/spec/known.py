@@ -183,6 +183,8 @@ def _find(name: str, folder: str | os.PathLike[str]) -> tuple[str, str]:
     path = Path(folder, name)
     if os.path.isdir(path):
         raise ValueError("is a directory; name the YAML file of a system")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise ValueError("is not a regular file; name the YAML file of a system")
     if not os.path.isfile(path):
         raise ValueError(f"no such file; built-in systems: {', '.join(systems.names())}")
     try:

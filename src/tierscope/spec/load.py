@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tierscope.errors import SpecError, UserError
+from tierscope.errors import SpecError, UserError, shell_word
 from tierscope.plain_files import open_plain
 from tierscope.spec import cases, dlio, keys, known, presets, schema, sweep
 from tierscope.spec.build import build_section
@@ -42,9 +42,9 @@ class StudyText:
     has_lines: bool = True
 
 
-def read_named(name: str) -> StudyText:
+def read_named(name: str, is_dlio: bool = False) -> StudyText:
     """The text of a YAML file or a preset."""
-    text, source = _read(name)
+    text, source = _read(name, "a DLIO workload file (YAML)" if is_dlio else "the YAML file of a study, or a preset")
     return StudyText(text, source, os.path.dirname(name))
 
 
@@ -72,7 +72,7 @@ def load(
     vary: Sequence[str] = (),
 ) -> Loaded:
     """`is_dlio`: whatever the file looks like. `vary`: what is swept as well, as `explore --vary` has it."""
-    return load_text(read_named(name), settings, system, is_dlio, vary)
+    return load_text(read_named(name, is_dlio), settings, system, is_dlio, vary)
 
 
 def load_text(
@@ -104,13 +104,13 @@ def _known(root: Node, given: str | None, folder: str | os.PathLike[str]) -> Kno
     return None if own is None else known.named_by(own, folder)
 
 
-def _read(name: str) -> tuple[str, str]:
+def _read(name: str, wanted: str) -> tuple[str, str]:
     path = Path(name)
     if not name:
         raise UserError("no study; name a YAML file or a preset")
     if os.path.exists(name) and not os.path.isfile(name) and name not in presets.names():
         what = "a directory" if os.path.isdir(name) else "not a regular file"
-        raise UserError(f"{path}: is {what}; name the YAML file of a study, or a preset")
+        raise UserError(f"{path}: is {what}; name {wanted}")
     if path.suffix not in (".yaml", ".yml") and not os.path.isfile(path):
         if name in presets.names():
             return presets.text(name), f"preset {name}"
@@ -123,7 +123,9 @@ def _read(name: str) -> tuple[str, str]:
         with io.TextIOWrapper(open_plain(path, follow=True), encoding="utf-8") as file:
             return file.read(MAX_BYTES + 1), str(path)
     except FileNotFoundError:
-        raise UserError(f"{path}: no such file; 'tierscope presets demo > {path}' creates one to start from") from None
+        raise UserError(
+            f"{path}: no such file; 'tierscope presets demo > {shell_word(str(path))}' creates one to start from"
+        ) from None
     except UnicodeDecodeError:
         raise UserError(f"{path}: is not UTF-8 text; a study is a YAML file") from None
     except OSError as error:

@@ -20,13 +20,18 @@ CASE = "case"  # what a case is called among the swept values of a point
 ZIP = "zip"
 SET_ONCE = ("study", "repetitions", "goal")
 
-_RANGE_WORDS = re.compile(r"(.+?)\.\.(.+?)\s+step\s+(.+)")
 _RANGE_COLONS = re.compile(r"([^:]+):([^:]+):([^:]+)")
 
 
 def split_range(text: str) -> tuple[str, str, str] | None:
     """First, last and step of `a..b step c` or `a:b:c`; None: not a range."""
-    match = _RANGE_WORDS.fullmatch(text.strip()) or _RANGE_COLONS.fullmatch(text.strip())
+    first, _, rest = text.partition("..")
+    words = rest.split()
+    place = words.index("step") if "step" in words else 0
+    last, step = " ".join(words[:place]), " ".join(words[place + 1 :])
+    if first.strip() and last and step:
+        return first.strip(), last, step
+    match = _RANGE_COLONS.fullmatch(text.strip())
     return (match[1].strip(), match[2].strip(), match[3].strip()) if match else None
 
 

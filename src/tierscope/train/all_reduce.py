@@ -17,14 +17,15 @@ import torch
 from torch import distributed
 
 from tierscope.arch.device_file import AllReduce
-from tierscope.errors import StoppedError
-from tierscope.helper_process import Helper, greet
+from tierscope.helper_process import Helper, end_with_starter, greet
 from tierscope.train.clock import wait
+from tierscope.train.helper_answers import answers_of
 from tierscope.train.work import join
 
 SIZES = tuple(float(1 << place) for place in range(12, 30))
 _WARM, _REPEATS = 3, 9
 _ELEMENT_BYTES = 4
+_MOST_SECONDS = 900.0  # for all sizes
 _MODULE = "tierscope.train.all_reduce"
 
 
@@ -39,10 +40,7 @@ def measure_all_reduce(devices: Sequence[str], sizes: Sequence[float] = SIZES) -
         ]  # fmt: skip
         for helper in helpers:
             helper.expect_greeting()
-        told = [helper.output.readline() for helper in helpers]
-        if not all(told):
-            said = next(helper.said() for helper, line in zip(helpers, told, strict=True) if not line)
-            raise StoppedError(f"all-reduce over {count} devices failed: {(said.strip().splitlines() or ['no reason given'])[-1][:200]}")  # fmt: skip
+        told = answers_of(helpers, f"all-reduce over {count} devices", _MOST_SECONDS)
     slowest = [max(taken) for taken in zip(*map(json.loads, told), strict=True)]
     backend = "nccl" if devices[0].startswith("cuda") else "gloo"
     return AllReduce(count, backend, tuple(zip(map(float, sizes), slowest, strict=True)))
@@ -63,6 +61,7 @@ def _seconds(elements: int, device: torch.device) -> float:
 
 def main(rank: str, size: str, meeting: str, name: str, *sizes: str) -> None:
     device = torch.device(name)
+    end_with_starter()
     greet()
     if device.type == "cuda":
         torch.cuda.set_device(device)

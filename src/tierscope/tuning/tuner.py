@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import structs
 
 from tierscope.analysis.statistics import interval
-from tierscope.errors import DamagedDataError, ForeignDirectoryError, ResultError, UserError
+from tierscope.errors import DamagedDataError, ForeignDirectoryError, ResultError, UserError, shell_word
 from tierscope.jsonable import JsonObject
 from tierscope.measure.crews import Crews
 from tierscope.output import disk_errors, manifest
@@ -298,4 +298,4 @@ def _seconds(trials: Sequence[Trial]) -> list[float]:
 def _text(study: Study, path: str, value: Any) -> str:
     kind = keys.leaf_keys(Study, [tier.name for tier in study.system.tiers])[path].kind
     text = "null" if value is None else kind.format(value)
-    return f"'{text}'" if " " in text else text
+    return shell_word(text)

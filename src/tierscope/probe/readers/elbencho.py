@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 
 from tierscope.probe.readers.phase import (
     MIB,
-    MOST_LINE,
     OPEN,
     READ,
     STAT,
@@ -18,11 +17,12 @@ from tierscope.probe.readers.phase import (
     json_documents,
     positive,
     section,
+    squeezed,
     table_rows,
 )
 
-_TABLE = re.compile(r"^OPERATION\s+RESULT TYPE\s+FIRST DONE\s+LAST DONE", re.MULTILINE)
-_ROW = re.compile(r"^([A-Z][A-Z0-9]{1,20})?\s+([A-Za-z][A-Za-z/ ]{1,24}?)\s*:\s+(\S{1,30})\s+(\S{1,30})\s*$")
+_TABLE = re.compile(r"^OPERATION[ \t]+RESULT TYPE[ \t]+FIRST DONE[ \t]+LAST DONE", re.MULTILINE)
+_ROW = re.compile(r"([A-Z][A-Z0-9]{1,20})? ([A-Za-z][A-Za-z/ ]{1,24}?) ?: (\S{1,30}) (\S{1,30})")
 _THREADS = re.compile(r"""["\s](?:-t|--threads)["\s=]+"?([0-9]{1,7})""")
 _BLOCK = re.compile(r"""["\s](?:-b|--block)["\s=]+"?([0-9]{1,12})([kKmMgG]?)""")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -63,7 +63,7 @@ def _of_text(text: str) -> Iterator[BenchmarkPhase]:
     shape = _Shape.of_command(text)
     operation, rates = "", dict[str, float | None]()
     for line in [*text.splitlines(), "---"]:
-        row = _ROW.match(line) if len(line) <= MOST_LINE else None
+        row = _ROW.fullmatch(squeezed(line))
         if (row and row[1]) or line.startswith("---"):
             yield from _phases(operation, rates, shape)
             operation, rates = row[1] if row and row[1] else "", {}

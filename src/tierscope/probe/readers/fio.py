@@ -24,6 +24,7 @@ from tierscope.probe.readers.phase import (
 
 _SURE = 1.645  # standard errors: 90 %
 _KIB = 1024.0
+_OPTIONS = ("global options", "job options")
 _ONE_AT_A_TIME = (
     "psync",
     "sync",
@@ -41,7 +42,7 @@ def _recognises(text: str) -> bool:
 
 def _read(text: str) -> tuple[BenchmarkRun, ...]:
     phases: list[BenchmarkPhase] = []
-    for document in json_documents(text, last_option_counts=True):
+    for document in json_documents(text, _OPTIONS):
         given = section(document, "global options")
         phases += _phases(entries(document, "jobs"), given, None)
         clients = [job for job in entries(document, "client_stats") if isinstance(job, dict) and section(job, "read")]

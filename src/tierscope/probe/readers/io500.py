@@ -35,10 +35,10 @@ PHASES = {
     "find": (UNUSED, None),
 }
 _LINE = re.compile(
-    r"^\[(RESULT[^\]\n]{0,40})\]\s+([a-z0-9-]{1,40})\s+([0-9.eE+-]{1,30})\s+(GiB/s|kIOPS)\b(.*)$", re.MULTILINE
+    r"^\[(RESULT[^\]\n]{0,40})\][ \t]+([a-z0-9-]{1,40})[ \t]+([0-9.eE+-]{1,30})[ \t]+(GiB/s|kIOPS)\b(.*)$", re.MULTILINE
 )
-_SECTION = re.compile(r"^\[([a-z0-9-]{1,40})\]\s*$", re.MULTILINE)
-_SCORE = re.compile(r"^score\s*=\s*([0-9.eE+-]{1,30})\s*$", re.MULTILINE)
+_SECTION = re.compile(r"^\[([a-z0-9-]{1,40})\][ \t]*$", re.MULTILINE)
+_SCORE = re.compile(r"^score[ \t]*=[ \t]*([0-9.eE+-]{1,30})[ \t]*$", re.MULTILINE)
 _TRANSFER = re.compile(r"\s-t[ \t=]{0,8}([0-9]{1,12})([kmg]?)\b")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
@@ -62,7 +62,7 @@ def phase_of(
 
 
 def _recognises(text: str) -> bool:
-    return bool(_LINE.search(text)) or bool(re.search(r"^\[ior-(easy|hard)-read\]\s*$", text, re.MULTILINE))
+    return bool(_LINE.search(text)) or bool(re.search(r"^\[ior-(easy|hard)-read\][ \t]*$", text, re.MULTILINE))
 
 
 def _read(text: str) -> tuple[BenchmarkRun, ...]:

@@ -28,15 +28,21 @@ _NAMES = {
     "xsize": "transferSize",
 }
 # What is above the results, by version: "tasks : 64" and "clients per node : 16", before 3.2 "clients = 64 (16 per node)".
-_NODES = re.compile(r"^\s*nodes\s*[:=]\s*([0-9]{1,9})\s*$", re.MULTILINE)
-_TASKS = re.compile(r"^\s*(?:tasks|clients)\s*[:=]\s*([0-9]{1,9})\b", re.MULTILINE)
-_PER_NODE = re.compile(r"^\s*clients(?: per node\s*:\s*|\s*=\s*[0-9]{1,9} \()([0-9]{1,9})\b", re.MULTILINE)
-_SIZE = re.compile(r"^\s*xfersize\s*[:=]\s*([0-9.]{1,20}) (bytes|KiB|MiB|GiB)\s*$", re.MULTILINE)
+_BLANKS = "[ \t]{0,200}"  # not of any length, and none that ends a line: a search would take the square of them
+_NODES, _TASKS, _PER_NODE, _SIZE = (
+    re.compile(pattern.replace("~", _BLANKS), re.MULTILINE)
+    for pattern in (
+        r"^~nodes~[:=]~([0-9]{1,9})~$",
+        r"^~(?:tasks|clients)~[:=]~([0-9]{1,9})\b",
+        r"^~clients(?: per node~:~|~=~[0-9]{1,9} \()([0-9]{1,9})\b",
+        r"^~xfersize~[:=]~([0-9.]{1,20}) (bytes|KiB|MiB|GiB)~$",
+    )
+)
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 def _recognises(text: str) -> bool:
-    if _SUMMARY in text and re.search(r"^Operation\s+Max\(MiB\)", text, re.MULTILINE):
+    if _SUMMARY in text and re.search(r"^Operation[ \t]+Max\(MiB\)", text, re.MULTILINE):
         return True
     return '"bwMaxMIB"' in text and '"summary"' in text
 

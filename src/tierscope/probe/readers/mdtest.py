@@ -16,12 +16,11 @@ from tierscope.probe.readers.phase import (
     BenchmarkRun,
     count,
     positive,
+    squeezed,
 )
 
 _LAUNCHED = re.compile(r"launched with ([0-9]{1,9}) total task\(s\) on ([0-9]{1,9}) node\(s\)")
-_ROW = re.compile(
-    r"^\s+((?:File|Directory|Tree) [a-z]{1,20})\s*:?(?:(?:\s+[0-9.eE+-]{1,30}){3})?((?:\s+[0-9.eE+-]{1,30}){4})\s*$"
-)
+_ROW = re.compile(r" ((?:File|Directory|Tree) [a-z]{1,20}) ?:?(?:(?: [0-9.eE+-]{1,30}){3})?((?: [0-9.eE+-]{1,30}){4})")
 _SUMMARY = re.compile(r"^SUMMARY( rate| time)?[^:\n]{0,40}:", re.MULTILINE)
 _ITERATIONS = re.compile(r"of ([0-9]{1,9}) iterations")
 _OPERATIONS = {"File read": OPEN, "File stat": STAT}
@@ -44,9 +43,9 @@ def _phases(text: str) -> Iterator[BenchmarkPhase]:
         if line.startswith("SUMMARY"):
             title = _SUMMARY.match(line[:MOST_LINE])
             inside = title is not None and title[1] != " time"
-            match = _ITERATIONS.search(line)
+            match = _ITERATIONS.search(line[:MOST_LINE])
             repetitions = (count(match[1]) if match else None) or 1
-        row = _ROW.match(line) if inside and len(line) <= MOST_LINE else None
+        row = _ROW.fullmatch(squeezed(line)) if inside else None
         if row is None:
             continue
         high, low, mean = (positive(number) for number in row[2].split()[:3])

@@ -3,7 +3,7 @@
 import csv
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 READ, OPEN, STAT, UNUSED = "read", "open", "stat", "unused"
@@ -62,6 +62,13 @@ class BenchmarkReader:
     read: Callable[[str], tuple[BenchmarkRun, ...]]
 
 
+def squeezed(line: str) -> str:
+    """With one blank instead of many, also at its start: patterns may take the square of blanks. Empty: longer than any tool's line."""
+    if len(line) > MOST_LINE:
+        return ""
+    return " " * line[:1].isspace() + " ".join(line.split())
+
+
 def positive(value: object, most: float = MOST_RATE) -> float | None:
     """A number above zero that a rate can be made of, with room to compute with it; None: anything else."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -88,17 +95,30 @@ class _DoubledKeyError(ValueError):
     """Apart from damage, which needs other advice."""
 
 
-def json_documents(text: str, last_option_counts: bool = False) -> Iterator[object]:
+class _Repeating(dict[str, object]):
+    """An object, and the first of its keys that has two different values."""
+
+    twice = ""
+
+
+def _refuse_doubled(value: object) -> None:
+    for part in value if isinstance(value, list) else (value,):
+        if isinstance(part, _Repeating) and part.twice:
+            raise _DoubledKeyError(f"{part.twice[:64]} is given twice, with different values")
+
+
+def json_documents(text: str, options: Sequence[str] = ()) -> Iterator[object]:
     """All JSON values of a text, one after another; other lines before the first are skipped, as fio writes warnings there. What is cut is a ValueError: a part is not the whole.
-    So is a key with two different values. Tools repeat keys with equal values, which is harmless. `last_option_counts`: as fio
-    repeats options that were given twice, of which it takes the last; an object of nothing but text holds options."""
+    So is a key with two different values. Tools repeat keys with equal values, which is harmless. `options`: under these keys the last value counts, as fio
+    repeats options that were given twice."""
 
     def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        document = dict(pairs)
-        if len(document) < len(pairs) and not (last_option_counts and all(isinstance(part, str) for _, part in pairs)):
-            for name, part in pairs:
-                if part != document[name]:
-                    raise _DoubledKeyError(f"{name[:64]} is given twice, with different values")
+        document = _Repeating(pairs)
+        if len(document) < len(pairs):
+            document.twice = next((name for name, part in pairs if part != document[name]), "")
+        for name, part in document.items():
+            if name not in options:
+                _refuse_doubled(part)
         return document
 
     decoder = json.JSONDecoder(object_pairs_hook=once)
@@ -114,6 +134,7 @@ def json_documents(text: str, last_option_counts: bool = False) -> Iterator[obje
             raise ValueError(
                 f"its JSON from line {text.count(chr(10), 0, place) + 1} on is cut short or damaged"
             ) from None
+        _refuse_doubled(value)
         documents += 1
         if documents > MOST_DOCUMENTS:
             raise ValueError(f"has more than {MOST_DOCUMENTS:,} JSON documents")
