@@ -179,9 +179,9 @@ def logs(epochs: int = 1, seconds: float = 5.0, **about: Any) -> list[Finding]:
     return found(without_loop(trace_of(classes, about={"kind": "imported", "process_count": 4, **about})))
 
 
-def imported(**facts: Any) -> list[Finding]:
+def imported(epochs: int = 1, **facts: Any) -> list[Finding]:
     """The same logs, of the schema version of today."""
-    did = {(0, 1): {"GFS-READ": 5.0, "LFS-READ": 5.0}}
+    did = {(0, n + 1): {"GFS-READ": 5.0, "LFS-READ": 5.0} for n in range(epochs)}
     trace = without_loop(trace_of(did, about={"kind": "imported", "process_count": 4}))
     assert isinstance(trace.about, Imported)
     about = structs.replace(trace.about, facts=structs.replace(trace.about.facts, **facts))
@@ -194,6 +194,7 @@ def apart(seconds: float, path: str) -> ApartSums:
     return ApartSums(ops=9, bytes=90, seconds=seconds, files=1, largest=largest, **parts)
 
 
+STEPS = ("/bin/ior -w", "/bin/ior -r")
 UNTIERED = UnknownPaths(
     ops=1,
     bytes=0,
@@ -513,7 +514,12 @@ CASES: dict[str, Case] = {
         {"processes": 4},
         lambda: logs(spawned={"by_start": 4, "alone": 0}),
     ),
-    "no_epochs": Case(logs, {}, lambda: logs(epochs=2)),
+    "no_epochs": Case(logs, {}, lambda: [*logs(epochs=2), *imported(steps=STEPS)]),
+    "several_steps": Case(
+        lambda: imported(steps=STEPS),
+        {"steps": 2, "names": ["ior -w", "ior -r"]},
+        lambda: imported(steps=STEPS, epochs=2),
+    ),
     "reads_only": Case(lambda: logs(traced_reads=True), {}, lambda: logs(traced_reads=False)),
     "cut_logs": Case(
         lambda: logs(cut_files=["a.pfw.gz"], broken_last_lines=2),

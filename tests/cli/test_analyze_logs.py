@@ -267,6 +267,14 @@ class TestRealLogs:
         assert len(by_gap["points"]) >= 2
         assert "no_epochs" not in kinds(by_gap)
 
+    def test_two_steps_of_a_real_job_add_up(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """Two programs, of 464.8 and 1.59 s: the first is no epoch that could be left out."""
+        logs = [next(REAL.glob(f"writers/dbin_ior_id66184525-{pid}_*")) for pid in (37486, 37845)]
+        both = shown(capsys, *logs)
+        apart = [shown(capsys, log)["points"][0]["io_seconds"] for log in logs]
+        assert max(apart) < both["points"][0]["io_seconds"] <= sum(apart)
+        assert "several_steps" in kinds(both)
+
     def test_shared_records_count_unless_they_are_left_out(self, capsys: pytest.CaptureFixture[str]) -> None:
         log = real_log("twotier/twotier_shared_reduced.darshan")
         tiers = ("--tier", "lfs=/lfs", "--tier", "gfs=/gfs")

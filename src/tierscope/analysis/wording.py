@@ -312,6 +312,10 @@ WORDING: dict[str, tuple[str, str]] = {
         "the logs do not separate epochs: the whole run counts as one",
         "add --epoch-gap (or shorten it) if new processes start every epoch, or let the program write one log per epoch",
     ),
+    "several_steps": (
+        "{steps:count MPI program} of one job ran after one another ({names:first 3}): their times are added up by rank",
+        "name one log to see one program; if they are epochs of one training, split them with --epoch-gap",
+    ),
     "metadata_dominated": (
         "metadata is {percent:.0f} % of the slowest process's I/O time ({meta_seconds:time}): it spends more time on opens and stats than on reads",
         "pack samples into larger files (TFRecord, tar, HDF5), or keep files open",

@@ -15,7 +15,7 @@ import polars as pl
 
 from tierscope.imports.apart import PathNotes, apart_sums, sort_sums
 from tierscope.imports.darshan_habits import HabitCounter
-from tierscope.imports.darshan_job import CLOCK_SECONDS, Placed, place_logs
+from tierscope.imports.darshan_job import CLOCK_SECONDS, Placed, place_logs, steps_of
 from tierscope.imports.darshan_library import MPI_IO
 from tierscope.imports.darshan_reader import MOST_COUNTED, MOST_SECONDS, DarshanLog, FileRecords, processes_of
 from tierscope.imports.darshan_rows import (
@@ -238,6 +238,7 @@ class _Gathering:
             left_out=apart_sums(_together(self._left_out)),
             mpiio=apart_sums(_together(self._mpiio)),
             traced_reads=self._options.traced_reads,
+            steps=steps_of(placed),
         )
         return GatheredLogs(sorted_sums.sums, list(ranks.values()), sorted_sums.tiers, facts, habits)
 

@@ -27,7 +27,7 @@ from tierscope.report.parts import (
 )
 from tierscope.units import about_bytes, about_seconds, counted
 
-_WHOLE_RUN = ("no_epochs", "no_marks", "epochs_unsure")  # epochs are not known
+_WHOLE_RUN = ("no_epochs", "several_steps", "no_marks", "epochs_unsure")  # epochs are not known
 _LEAST_SECONDS, _LEAST_SHARE = 1e-9, 1e-6  # of a difference between epoch and I/O time
 
 
