@@ -719,6 +719,18 @@ def test_hidden_is_about_the_best_point_only() -> None:
     assert of_kind("hidden", found(run(9.0, 0.1, **waiting), run(1.0, 0.2, point=1, **hidden)))
 
 
+def test_io_that_the_slowest_rank_waits_for_is_not_hidden() -> None:
+    """All others wait for it: the mean over 16 ranks would be 1.3 %."""
+    even = trace_of({(rank, 1): {"GFS-READ": 2.0} for rank in range(16)}, compute_seconds=9.0, stall_seconds=0.1)
+    late = pl.when(pl.col("rank") == 3)
+    slower = even.table.with_columns(
+        late.then(pl.col("epoch_seconds") + 2).otherwise("epoch_seconds").alias("epoch_seconds"),
+        late.then(pl.col("stall_seconds") + 2).otherwise("stall_seconds").alias("stall_seconds"),
+    )
+    assert of_kind("hidden", found(even))
+    assert of_kind("hidden", found(replace(even, table=slower))) == []
+
+
 def test_hidden_finds_the_best_point_even_where_its_value_is_null() -> None:
     run = trace_of({(0, 1): {"GFS-READ": 1.0}}, sweep={"gateway_shared_by": None}, compute_seconds=5.0)
     assert of_kind("hidden", found(run)) == []

@@ -115,7 +115,7 @@ WORDING: dict[str, tuple[str, str]] = {
         "set write_bandwidth, or fit it with 'tierscope calibrate' to a run with checkpoints or first-touch",
     ),
     "hidden": (
-        "compute hides storage: ranks waited for data only {percent:.1f} % of the epoch at the best point",
+        "compute hides storage: the rank with the longest epoch waited for data only {percent:.1f} % of it at the best point",
         "faster storage would gain at most that",
     ),
     "nothing_recorded": (
