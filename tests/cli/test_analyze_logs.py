@@ -267,6 +267,14 @@ class TestRealLogs:
         assert len(by_gap["points"]) >= 2
         assert "no_epochs" not in kinds(by_gap)
 
+    def test_output_of_an_anonymised_job_is_no_io(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """Its names are numbers, standard output's too: 5 s of printing were the slowest process's I/O."""
+        found = shown(capsys, real_log("edge/noposix.darshan"), *ANYWHERE)
+        (point,) = found["points"]
+        assert (point["slowest_rank"], point["bottleneck"]) == (127, "GFS-META")
+        assert point["io_seconds"] == pytest.approx(0.908, abs=0.001)
+        assert found["totals"]["apart"]["standard_streams"]["write_seconds"] == pytest.approx(5.281, abs=0.001)
+
     def test_two_steps_of_a_real_job_add_up(self, capsys: pytest.CaptureFixture[str]) -> None:
         """Two programs, of 464.8 and 1.59 s: the first is no epoch that could be left out."""
         logs = [next(REAL.glob(f"writers/dbin_ior_id66184525-{pid}_*")) for pid in (37486, 37845)]
