@@ -89,7 +89,7 @@ def _unknown(unknown: UnknownPaths, times: ClassTimes, breakdown: Breakdown) -> 
     )
     name = unknown.tier.upper()
     of_slowest = sum(
-        seconds for class_name, seconds in breakdown.best.classes.items() if class_name.startswith(f"{name}-")
+        breakdown.best.classes[class_name] for class_name in breakdown.io_classes if class_name.startswith(f"{name}-")
     )
     if max(of_bytes, of_seconds) > 100 * APART_SHARE or of_slowest > APART_SHARE * breakdown.best.io.median:
         shares = {"tier": name, "seconds": unknown.seconds, "of_bytes": of_bytes, "of_seconds": of_seconds}

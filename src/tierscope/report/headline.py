@@ -113,7 +113,7 @@ def _headline(breakdown: Breakdown, given: Conditions, findings: Sequence[Findin
     unit = "rank" if has_workers(given, count) else "process"
     whose = "" if count == 1 else f" of the slowest {unit}"
     where = " on these tiers" if any(_untiered(breakdown, given)) else ""
-    time = f"I/O{where}{whose}: {io} {per} ({spread}){led_by(best)}; " if best.io.median else without_io(best)
+    time = f"I/O{where}{whose}: {io} {per} ({spread}){led_by(best)}; " if best.io.median else without_io(breakdown)
     return Text(f"{time}{whole}.{left_out_text(findings)}", style="bold")
 
 

@@ -87,14 +87,26 @@ def colour(index: int) -> str:
 
 
 def basis_text(breakdown: "Breakdown") -> str:
-    """Which seconds a title is about, and of which epoch where one was asked for."""
+    """Which seconds a title is about, and of which epoch or classes where some were asked for."""
     only = "" if breakdown.epoch is None else f" of epoch {breakdown.epoch}"
-    return f"{breakdown.basis} seconds{only}"
+    return f"{breakdown.basis} seconds{only}{_classes_note(breakdown)}"
 
 
 def basis_note(breakdown: "Breakdown") -> str:
-    """In a headline: what is not on the clock says so."""
-    return " in busy seconds" if breakdown.basis == "busy" else ""
+    """In a headline: what is not on the clock says so, and what is not all of the I/O."""
+    return (" in busy seconds" if breakdown.basis == "busy" else "") + _classes_note(breakdown)
+
+
+def _classes_note(breakdown: "Breakdown") -> str:
+    """Which classes count, where fewer were asked for than there are."""
+    counted_names = _categories(breakdown.io_classes)
+    return f", {' and '.join(counted_names)} only" if len(breakdown.io_classes) < len(breakdown.classes) else ""
+
+
+def _categories(classes: Iterable[str]) -> list[str]:
+    from tierscope.analysis.times import category_of  # noqa: PLC0415
+
+    return list(dict.fromkeys(map(category_of, classes)))
 
 
 def led_by(point: "SweepPoint") -> str:
@@ -109,11 +121,14 @@ def has_effect(breakdown: "Breakdown", given: "Conditions") -> bool:
     return not breakdown.sweep_keys or not given.inert.keys() >= set(breakdown.sweep_keys)
 
 
-def without_io(best: "SweepPoint") -> str:
+def without_io(breakdown: "Breakdown") -> str:
     """Where later epochs read nothing: that all of it was in the first, or that there was none."""
+    best = breakdown.best
     if first := best.first_epoch_io_seconds:
         return f"All I/O was in epoch 1 ({about_seconds(first)}); later epochs had none. "
-    return "No I/O on these tiers was recorded; other files do not count. "
+    is_part = len(breakdown.io_classes) < len(breakdown.classes)
+    what = " or ".join(_categories(breakdown.io_classes)) if is_part else "I/O"
+    return f"No {what} on these tiers was recorded; other files do not count. "
 
 
 def group_text(breakdown: "Breakdown", group: "PointGroup") -> str:
