@@ -205,9 +205,9 @@ def test_streams_have_the_same_numbers_in_every_log(witness: dict[str, Any]) -> 
         for number in map(str, STREAM_NUMBERS):
             if number in log["names"]:
                 named[number].add(log["names"][number])
-    for number, stream in STREAM_NUMBERS.items():
-        others = named[str(number)] - {stream}
-        assert stream in named[str(number)]
+    for known, stream in STREAM_NUMBERS.items():
+        others = named[str(known)] - {stream}
+        assert stream in named[str(known)]
         assert others
         assert all(name.isdigit() for name in others)
 

@@ -67,7 +67,7 @@ class SweepPoint:
     unstalled_seconds: float | None = (
         None  # of the epoch, without what it stood still for I/O: no storage makes it shorter than that
     )
-    stall_share: float | None = None  # of its epoch that the rank with the longest one waits for data: all others wait for it
+    stall_share: float | None = None  # waiting for data, of the epoch of the rank with the longest one
     au: float | None = None  # DLIO's accelerator utilisation, a share of 1: the mean over ranks and counted epochs
     slowest_au: float | None = None  # of the rank with the longest epoch
     staging_seconds: float | None = None  # to put the files there before training, as simulated

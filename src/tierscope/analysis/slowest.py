@@ -87,7 +87,7 @@ class EpochFigures(NamedTuple):
     no_prefetch_seconds: float | None = None  # sum over steps of the max over ranks
     checkpoint_seconds: float | None = None
     unstalled_seconds: float | None = None  # max over ranks of the epoch without what it stood still for I/O
-    stall_share: float | None = None  # of its epoch that the rank with the longest one waits for data
+    stall_share: float | None = None  # waiting for data, of the epoch of the rank with the longest one
     au: float | None = None  # DLIO's: the mean over ranks; a share of 1
     slowest_au: float | None = None  # of the rank with the longest epoch
 
