@@ -81,7 +81,7 @@ def find(
     for run in times.runs:
         match run.about:
             case Traced() as traced:
-                by_maps = any(finding.evidence.get("cause") == "mmap" for finding in low)
+                by_maps = any(finding.evidence.get("cause") in ("mmap", "writable_mmap") for finding in low)
                 findings += _about_tracing(traced, times, by_maps)
                 habits = about_habits(times, breakdown, run.habits)
                 findings += [habit for habit in habits if not (by_maps and habit.kind in _OF_ALL_READS)]

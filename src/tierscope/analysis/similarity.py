@@ -119,9 +119,7 @@ def similarity(first: Character, second: Character) -> Similarity:
     return Similarity(cosine_of(compared), explained, largest, tuple(left_out), scales, tuple(writes))
 
 
-def _compared(
-    first: Mapping[str, Fact], second: Mapping[str, Fact]
-) -> tuple[list[Compared], list[UncomparedMetric]]:
+def _compared(first: Mapping[str, Fact], second: Mapping[str, Fact]) -> tuple[list[Compared], list[UncomparedMetric]]:
     """What both have, and what either lacks."""
     compared: list[Compared] = []
     left_out: list[UncomparedMetric] = []

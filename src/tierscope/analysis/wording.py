@@ -710,6 +710,10 @@ CAUSES = {
         "likely cause: mapped files (mmap), counted with the most that their page faults can have read",
         "to record these reads, let the program read instead of map (NumPy: mmap_mode=None)",
     ),
+    "writable_mmap": (
+        "likely cause: mapped files (mmap) that can be written, counted with the most that their page faults can have read or written",
+        "to record these reads and writes, let the program use calls instead of maps",
+    ),
     "process": (
         "likely cause: a process without the recorder (statically linked, setuid, or started without LD_PRELOAD), or direct system calls",
         "use a dynamically linked build, and pass LD_PRELOAD and TIERSCOPE_RECORD to every process; until then the sums are too small",
@@ -721,7 +725,7 @@ CAUSES = {
 }
 # An epoch that misses its goal even without waiting, in place of the class to start with.
 BEYOND_STORAGE = "non-I/O time: no storage can meet it"
-_DID = {"read": "read", "written": "wrote"}
+_DID = {"read": "read", "written": "wrote", "read or written": "read or wrote"}
 
 
 class _Words(string.Formatter):

@@ -26,12 +26,17 @@ def coverage_of(
     records = collected.records
     elsewhere_hosts = sum(process.head.boot != boot_id() for process in collected.processes)
     if kernel is not None:
-        kernel = replace(kernel, faults=max(0, kernel.faults - elsewhere.early_faults))
+        kernel = replace(
+            kernel,
+            faults=max(0, kernel.faults - elsewhere.early_faults),
+            written_bytes=max(0, kernel.written_bytes - elsewhere.own_written_bytes),
+        )
     return coverage(
         kernel,
         (read + elsewhere.read_bytes, written + elsewhere.written_bytes),
         RealReads(*sums),
         mapped_bytes=sum(sums.bytes for sums in records.mapped.values()),
+        writable_bytes=elsewhere.writable_bytes,
         processes=elsewhere.processes,
         unknown=elsewhere_hosts + records.still_running,
         rings=elsewhere.rings,

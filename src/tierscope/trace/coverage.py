@@ -15,7 +15,8 @@ FAULT_BYTES = (
 class Coverage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Bytes of all calls that read or write, on any descriptor. None: cannot be told.
 
-    `mapped_fault_bytes`: of a tier's mapped files, at most this much was read through page faults.
+    `mapped_fault_bytes`: of a tier's mapped files, at most this much was read through page faults, or written; `mapped_writable_bytes`: of files whose mapping
+    lets that be.
     """
 
     seen_read_bytes: Count
@@ -24,6 +25,7 @@ class Coverage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     kernel_written_bytes: Count | None = None
     device_read_bytes: Count | None = None  # that filesystems fetched from devices
     mapped_fault_bytes: Count | None = None
+    mapped_writable_bytes: Count = 0
     real_read_bytes: Count = 0  # of tiers that are not emulated; so are the next two
     real_read_ops: Count = 0
     real_read_seconds: Seconds = 0.0  # busy: from the beginning of each read to its end
@@ -46,11 +48,12 @@ def coverage(
     reads: RealReads,
     processes: int,
     mapped_bytes: int = 0,
+    writable_bytes: int = 0,
     unknown: int = 0,
     rings: int = 0,
     writes: bool = True,
 ) -> Coverage:
-    """`seen`: bytes that were read and written; `mapped_bytes`: the length of all mappings of a tier's files; `writes`: they can be compared."""
+    """`seen`: bytes that were read and written; `mapped_bytes`: the length of all mappings of a tier's files, `writable_bytes`: of those that are shared and writable; `writes`: they can be compared."""
     most = 0 if not mapped_bytes else None if kernel is None else min(mapped_bytes, kernel.faults * FAULT_BYTES)
     return Coverage(
         seen_read_bytes=_possible(seen[0]),
@@ -59,6 +62,7 @@ def coverage(
         kernel_written_bytes=None if kernel is None or not writes else _possible(kernel.written_bytes),
         device_read_bytes=None if kernel is None else _possible(kernel.device_read_bytes),
         mapped_fault_bytes=None if most is None else _possible(most),
+        mapped_writable_bytes=_possible(min(mapped_bytes, writable_bytes)),
         real_read_bytes=_possible(reads.nbytes),
         real_read_ops=_possible(reads.ops),
         real_read_seconds=reads.seconds,
