@@ -68,7 +68,7 @@ def test_writes_are_compared_beside_the_cosine() -> None:
     }
     assert [each.name for each in found.far_apart] == ["writes", "write_mean"]
     assert cosine_sentence(found) == (
-        "Cosine similarity 1.0000 (n=10 of 10 metrics), but 2 metrics differ 2× or more: writes (1.02e+03×), mean write (1.02e+03×)."
+        "Cosine similarity 1.0000 (n=10 of 10 metrics), but 2 metrics differ 2× or more: writes (1,024×), mean write (1,024×)."
     )
     assert insensitive_sentence(found) == ""
 

@@ -14,6 +14,7 @@ from tierscope.analysis.character_metrics import METRICS, WRITE_METRICS
 from tierscope.analysis.similarity import FAR, Compared, RunScale, Similarity, UncomparedMetric
 from tierscope.report.character import NAMES, value_text
 from tierscope.report.parts import Column, fitting, table
+from tierscope.units import about_number
 
 _MOST_NAMED = 3
 _UNITS = METRICS | WRITE_METRICS
@@ -82,7 +83,7 @@ def cosine_sentence(similarity: Similarity) -> str:
 def ratio_text(metric: Compared) -> str:
     if math.isinf(metric.ratio):
         return f"0 in {'A' if metric.first == 0 else 'B'}"
-    return f"{'≥ ' if metric.at_least else ''}{metric.ratio:.3g}×"
+    return f"{'≥ ' if metric.at_least else ''}{about_number(metric.ratio)}×"
 
 
 def scale_sentence(similarity: Similarity) -> str:

@@ -48,12 +48,11 @@ def coverage(
     reads: RealReads,
     processes: int,
     mapped_bytes: int = 0,
-    writable_bytes: int = 0,
     unknown: int = 0,
     rings: int = 0,
     writes: bool = True,
 ) -> Coverage:
-    """`seen`: bytes that were read and written; `mapped_bytes`: the length of all mappings of a tier's files, `writable_bytes`: of those that are shared and writable; `writes`: they can be compared."""
+    """`seen`: bytes that were read and written; `mapped_bytes`: the length of all mappings of a tier's files; `writes`: they can be compared."""
     most = 0 if not mapped_bytes else None if kernel is None else min(mapped_bytes, kernel.faults * FAULT_BYTES)
     return Coverage(
         seen_read_bytes=_possible(seen[0]),
@@ -62,7 +61,6 @@ def coverage(
         kernel_written_bytes=None if kernel is None or not writes else _possible(kernel.written_bytes),
         device_read_bytes=None if kernel is None else _possible(kernel.device_read_bytes),
         mapped_fault_bytes=None if most is None else _possible(most),
-        mapped_writable_bytes=_possible(min(mapped_bytes, writable_bytes)),
         real_read_bytes=_possible(reads.nbytes),
         real_read_ops=_possible(reads.ops),
         real_read_seconds=reads.seconds,
