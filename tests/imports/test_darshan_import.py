@@ -293,6 +293,17 @@ class TestProcesses:
         assert max(reads(found, "rank").values()) == 50
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_streams_are_no_io_where_shared_files_are_left_out(shared: bool) -> None:
+    """Only where a job did nothing else at all are they shown as its I/O."""
+    printed = Did("<STDOUT>", 0, {"WRITES": 1, "BYTES_WRITTEN": 10, "F_WRITE_TIME": 0.5}, "STDIO")
+    found = imported(made_log([printed, reading("/gfs/a", -1)], processes=2), shared=shared)
+    assert "streams" not in found.tiers
+    assert found.facts.streams.seconds == 0.5
+    alone = imported(made_log([printed], processes=2), shared=shared)
+    assert "streams" in alone.tiers
+
+
 class TestEpochs:
     def test_numbers_follow_the_start_not_the_order_given(self) -> None:
         logs = [made_log([reading("/gfs/a", READS=n)], pid=3, start=10 * n) for n in (3, 1, 2)]

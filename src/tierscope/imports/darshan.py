@@ -214,7 +214,8 @@ class _Gathering:
         }
         for rank, epoch in sorted(self._traced_epochs):
             ranks.setdefault((rank, epoch), ImportedEpoch(rank, epoch))
-        sorted_sums = sort_sums(_together(self._sums), self._rules, self._tiers, self._notes)
+        left_out = _together(self._left_out)
+        sorted_sums = sort_sums(_together(self._sums), self._rules, self._tiers, self._notes, left_out=left_out)
         habits = {name: habit.counted() for name, habit in self._habits.items()}
         facts = LogFacts(
             source="darshan",
@@ -235,7 +236,7 @@ class _Gathering:
             unknown=sorted_sums.unknown,
             shared=tuple(self._shared[name] for name in sorted(self._shared)),
             shared_split=self._options.shared and bool(self._shared),
-            left_out=apart_sums(_together(self._left_out)),
+            left_out=apart_sums(left_out),
             mpiio=apart_sums(_together(self._mpiio)),
             traced_reads=self._options.traced_reads,
             steps=steps_of(placed),

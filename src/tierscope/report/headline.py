@@ -50,7 +50,18 @@ def left_out_text(findings: Sequence[Finding]) -> str:
             texts.append(
                 f" {most}{100 - evidence['percent']:.0f} % of the bytes {evidence['what']} were not recorded and are not in this time."
             )
-    return "".join(texts)
+    return "".join(texts) + _shared_text(findings)
+
+
+def _shared_text(findings: Sequence[Finding]) -> str:
+    """Of imports with --no-shared: how much more there was."""
+    shared = [finding.evidence for finding in findings if finding.kind == "shared_files"]
+    if not shared:
+        return ""
+    files = sum(evidence["files"] for evidence in shared)
+    seconds = sum(evidence[f"{name}_seconds"] for evidence in shared for name in ("read", "meta", "write"))
+    verb = "is" if files == 1 else "are"
+    return f" {counted(files, 'shared file')} ({about_seconds(seconds)} over all ranks) {verb} not in this time."
 
 
 def untiered_line(breakdown: Breakdown, given: Conditions) -> str:
@@ -113,7 +124,11 @@ def _headline(breakdown: Breakdown, given: Conditions, findings: Sequence[Findin
     unit = "rank" if has_workers(given, count) else "process"
     whose = "" if count == 1 else f" of the slowest {unit}"
     where = " on these tiers" if any(_untiered(breakdown, given)) else ""
-    time = f"I/O{where}{whose}: {io} {per} ({spread}){led_by(best)}; " if best.io.median else without_io(breakdown)
+    time = (
+        f"I/O{where}{whose}: {io} {per} ({spread}){led_by(best)}; "
+        if best.io.median
+        else without_io(breakdown, bool(_shared_text(findings)))
+    )
     return Text(f"{time}{whole}.{left_out_text(findings)}", style="bold")
 
 

@@ -121,14 +121,15 @@ def has_effect(breakdown: "Breakdown", given: "Conditions") -> bool:
     return not breakdown.sweep_keys or not given.inert.keys() >= set(breakdown.sweep_keys)
 
 
-def without_io(breakdown: "Breakdown") -> str:
-    """Where later epochs read nothing: that all of it was in the first, or that there was none."""
+def without_io(breakdown: "Breakdown", shared_left_out: bool = False) -> str:
+    """Where later epochs read nothing: that all of it was in the first, or that there was none. `shared_left_out`: of files of a single rank."""
     best = breakdown.best
     if first := best.first_epoch_io_seconds:
         return f"All I/O was in epoch 1 ({about_seconds(first)}); later epochs had none. "
     is_part = len(breakdown.io_classes) < len(breakdown.classes)
     what = " or ".join(_categories(breakdown.io_classes)) if is_part else "I/O"
-    return f"No {what} on these tiers was recorded; other files do not count. "
+    where = "of files of single ranks was recorded" if shared_left_out else "on these tiers was recorded"
+    return f"No {what} {where}; other files do not count. "
 
 
 def group_text(breakdown: "Breakdown", group: "PointGroup") -> str:

@@ -27,7 +27,7 @@ from tierscope.units import about_bytes, about_seconds, counted
 
 _MOST_PARTS = 6  # with paragraphs of their own
 _FIRST = (  # without these the rest would be misread
-    *("partial", "inert_key", "running", "elsewhere", "not_identified", *ROOM_KINDS),
+    *("partial", "inert_key", "running", "elsewhere", "shared_files", "not_identified", *ROOM_KINDS),
     *("loader_limits", "training_waits", "training_waits_little", "training_wait_unclear", "training_wait_unknown"),
 )
 
