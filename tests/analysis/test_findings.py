@@ -708,6 +708,14 @@ def test_an_emulated_tier_is_not_called_warm() -> None:
     assert {f.kind for f in found(run(about={**whole, "metadata_cache": "warm"}))} == {"emulated"}
 
 
+@pytest.mark.parametrize(("rates", "advice"), [((0.1,), "no action needed"), ((0.1, 0.2), "this is the first point")])
+def test_a_goal_that_is_met_speaks_of_a_sweep_only_where_there_is_one(rates: tuple[float, ...], advice: str) -> None:
+    runs = [trace_of({(0, 1): {"GFS-READ": 1.0}}, point=n, sweep={"cache_rate": rate}) for n, rate in enumerate(rates)]
+    alone = [trace_of({(0, 1): {"GFS-READ": 1.0}})]
+    (finding,) = of_kind("goal_met", found(*(runs if len(rates) > 1 else alone), goal=2.0))
+    assert finding.suggestion.startswith(advice)
+
+
 def test_without_compute_nothing_is_hidden() -> None:
     assert of_kind("hidden", found(run(compute_seconds=0.0, stall_seconds=0.0))) == []
 

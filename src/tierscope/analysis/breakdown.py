@@ -18,6 +18,7 @@ from tierscope.analysis.staging_costs import with_staging
 from tierscope.analysis.statistics import SIMULATED, Interval, interval, middle, settled
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.told_by_runs import Factors, hit_rates, simulated_factors, staging_seconds
+from tierscope.analysis.wording import ONLY_POINT
 from tierscope.jsonable import SweepValues, cache_rate_of
 from tierscope.spec.feasibility import Feasibility
 from tierscope.spec.shown import shown_value
@@ -131,7 +132,7 @@ def value_text(name: str, value: Any) -> str:
 
 
 def sweep_text(sweep: SweepValues) -> str:
-    return ", ".join(f"{name} {value_text(name, value)}" for name, value in sweep.items()) or "the only point"
+    return ", ".join(f"{name} {value_text(name, value)}" for name, value in sweep.items()) or ONLY_POINT
 
 
 def break_down(times: ClassTimes, ranked_by: str = "") -> Breakdown:

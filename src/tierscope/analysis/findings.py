@@ -182,9 +182,9 @@ def _about_staging(breakdown: Breakdown) -> list[Finding]:
     soonest_epochs, soonest = min(paying, key=lambda pair: pair[0])
     best_epochs, shortest = min(paying, key=lambda pair: settled(pair[1].epoch_seconds or 0.0))
     evidence = {
-        "soonest_where": sweep_text({"cache_rate": soonest.sweep["cache_rate"]}),
+        "soonest_where": sweep_text(soonest.sweep),
         "soonest_epochs": soonest_epochs,
-        "best_where": sweep_text({"cache_rate": shortest.sweep["cache_rate"]}),
+        "best_where": sweep_text(shortest.sweep),
         "best_epochs": best_epochs,
         "staging_seconds": shortest.staging_seconds,
     }

@@ -13,6 +13,7 @@ from typing import Any
 from tierscope.jsonable import JsonObject
 from tierscope.units import about_bytes, about_seconds, counted, format_bytes
 
+ONLY_POINT = "the only point"  # of a result without a sweep
 # kind → (evidence, what to do). The format of evidence follows the colon: seconds by :time, bytes by :size (rounded) or :bytes
 # (exact), amounts with their noun by :count file, words that depend on an amount by :if is|are (# is the amount), lists with what joins them, and
 # options not yet tried by :or try (nothing if there are none): no advice recommends what was given.
@@ -633,7 +634,7 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "goal_met": (
         "the goal of {goal_seconds:time} is met at {where} ({io_seconds:time})",
-        "this is the first point of the sweep that meets it",
+        "{where:met}",
     ),
     "goal_missed": (
         "the goal of {goal_seconds:time} is missed by {over_seconds:time}: the best is {io_seconds:time}, mostly {bottleneck}",
@@ -641,7 +642,7 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "epoch_goal_met": (
         "the goal of {goal_seconds:time} per epoch is met at {where} ({epoch_seconds:time})",
-        "this is the first point of the sweep that meets it",
+        "{where:met}",
     ),
     "epoch_goal_missed": (
         "the goal of {goal_seconds:time} per epoch is missed by {over_seconds:time}: the shortest is {epoch_seconds:time}{bottleneck:held}",
@@ -649,7 +650,7 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "au_goal_met": (
         "the goal of {goal_percent:.4g} % AU is met at {where} ({percent:.1f} % on average over ranks, {slowest_percent:.1f} % in the slowest)",
-        "this is the first point of the sweep that meets it",
+        "{where:met}",
     ),
     "au_goal_missed": (
         "the goal of {goal_percent:.4g} % AU is missed by {under_percent:.3g} percentage points: the highest is {percent:.1f} % on average over ranks, {slowest_percent:.1f} % in the slowest, at {where}",
@@ -668,7 +669,7 @@ WORDING: dict[str, tuple[str, str]] = {
         "{bottleneck:start}",
     ),
     "several_cases": (
-        "{cases:count case} ({names:, }): each has its own best point; they are not ranked against each other",
+        "{cases:count case} ({names:, }): points of different cases are not ranked against each other",
         "use --case NAME to show one case",
     ),
     "inert_key": (
@@ -792,6 +793,9 @@ _SHOWN: dict[str, Callable[[Any, str], str]] = {
     "cause": lambda value, _: CAUSES[value][0],
     "remedy": lambda value, _: CAUSES[value][1],
     "below": _below,
+    "met": lambda value, _: (
+        "no action needed" if value == ONLY_POINT else "this is the first point of the sweep that meets it"
+    ),
     "held": _held_by,
     "start": _start_with,
     "did": lambda value, _: _DID[value],

@@ -12,6 +12,7 @@ from tierscope.analysis.wording import Finding
 from tierscope.analysis.worth import worth_sentence
 from tierscope.report.checkpoints import held_up_sentence
 from tierscope.report.parts import (
+    are_single_cases,
     UNIDENTIFIED,
     Unit,
     basis_note,
@@ -90,6 +91,7 @@ def verdict(
         for group in ranked_groups(breakdown, given):
             yield from _best_lines(breakdown, group)
         yield from (Text(sentence, style="bold") for sentence in flat_sentences(breakdown, given))
+        yield from _case_lines(breakdown)
     if unranked := unranked_sentence(breakdown):
         yield Text(unranked, style="bold")
     is_unclear = best.io.n < FEW and best.io.kind != SIMULATED and len(breakdown.summary) > 1
@@ -150,12 +152,7 @@ def _best_lines(breakdown: Breakdown, group: PointGroup) -> Iterator[Text]:
     whose = group_text(breakdown, group)
     if worth := worth_sentence(breakdown, group):
         yield Text(f"{whose}{worth}", style="bold")
-    io, spread, per = _io_words(breakdown, best)
-    if breakdown.ranked_by == "epoch" and best.epoch is not None:
-        time = Unit.of(best.epoch.median)
-        text = f"an epoch of {time.text(best.epoch.median)} {time.name} ({_spread(time, best.epoch)}) and {io} of I/O {per} ({spread})"
-    else:
-        text = f"{io} of I/O {per} ({spread})"
+    text = _time_text(breakdown, best)
     yield Text(f"{'' if worth else whose}Best: {point_text(breakdown, best.sweep)} with {text}.", style="bold")
     equal = group.smallest_equal
     if equal is not None and equal is not best:
@@ -164,6 +161,23 @@ def _best_lines(breakdown: Breakdown, group: PointGroup) -> Iterator[Text]:
         yield Text(
             f"Smallest statistically indistinguishable point: {point_text(breakdown, equal.sweep)} ({time.text(measured)} {time.name})."
         )
+
+
+def _time_text(breakdown: Breakdown, point: SweepPoint) -> str:
+    """What a point takes: its epoch, where points are ranked by it, and its I/O."""
+    io, spread, per = _io_words(breakdown, point)
+    text = f"{io} of I/O {per} ({spread})"
+    if breakdown.ranked_by != "epoch" or point.epoch is None:
+        return text
+    time = Unit.of(point.epoch.median)
+    return f"an epoch of {time.text(point.epoch.median)} {time.name} ({_spread(time, point.epoch)}) and {text}"
+
+
+def _case_lines(breakdown: Breakdown) -> Iterator[Text]:
+    """Of cases without a sweep: none of their points is the best, and each says what it takes."""
+    for group in breakdown.groups if are_single_cases(breakdown) else ():
+        text = f"{group_text(breakdown, group)}{_time_text(breakdown, group.best)}{led_by(group.best)}."
+        yield Text(text, style="bold")
 
 
 def _io_words(breakdown: Breakdown, point: SweepPoint) -> tuple[str, str, str]:

@@ -196,9 +196,19 @@ def flat_sentences(breakdown: "Breakdown", given: "Conditions") -> Iterator[str]
             yield f"{group_text(breakdown, group)}{which} take the same time, {time}: the sweep changes nothing."
 
 
+def are_single_cases(breakdown: "Breakdown") -> bool:
+    """Whether there are cases, and a single point in each: then there was no sweep."""
+    groups = breakdown.groups
+    return (
+        len(groups) > 1
+        and groups[0].case is not None
+        and len({group.case for group in groups}) == len(breakdown.summary)
+    )
+
+
 def unranked_sentence(breakdown: "Breakdown") -> str:
     """About points that nothing can be ranked against; empty: there are none."""
-    several = len(breakdown.groups) > 1
+    several = len(breakdown.groups) > 1 and not are_single_cases(breakdown)
     count = sum(len(group.points) == 1 for group in breakdown.groups) if several else 0
     if count and breakdown.groups[0].case is not None:
         which = "Every point is" if count == len(breakdown.summary) else f"{counted(count, 'point')} of the cases stand"

@@ -14,6 +14,7 @@ from tierscope.report.checkpoints import cost_sentences, held_up_sentence
 from tierscope.report.parts import (
     UNIDENTIFIED,
     WASTED_PERCENT,
+    are_single_cases,
     basis_note,
     bottleneck_stretches,
     flat_sentences,
@@ -48,7 +49,8 @@ def _about_parts(source: ReportSource) -> list[str]:
     if len(breakdown.groups) == 1:
         return _about(source, source.parts[0])
     swept = [part for part in source.parts if len(part.breakdown.summary) > 1]
-    shown = swept[:_MOST_PARTS] or source.parts[:1]
+    unswept = source.parts if are_single_cases(breakdown) else source.parts[:1]
+    shown = (swept or unswept)[:_MOST_PARTS]
     paragraphs = [f"{_whose(part)}{' '.join(_about(source, part))}" for part in shown]
     more = len(ranked_groups(breakdown, source.conditions)) - sum(_is_ranked(source, part) for part in shown)
     also = (
