@@ -20,9 +20,9 @@ from tierscope.predict.simulation import check_rates, simulate_point
 from tierscope.predict.unsimulated import left_out, refuse_unsimulated
 from tierscope.predict.work_limit import refuse_endless
 from tierscope.spec import sweep
+from tierscope.spec.goal_compute import refuse_au_without_compute
 from tierscope.spec.known import KnownSystem
 from tierscope.spec.load import Loaded
-from tierscope.spec.goal_compute import refuse_au_without_compute
 from tierscope.spec.study import Study
 from tierscope.trace.description import Simulated
 from tierscope.trace.trace import RunKey, Trace

@@ -12,9 +12,9 @@ from tierscope.analysis.wording import Finding
 from tierscope.analysis.worth import worth_sentence
 from tierscope.report.checkpoints import held_up_sentence
 from tierscope.report.parts import (
-    are_single_cases,
     UNIDENTIFIED,
     Unit,
+    are_single_cases,
     basis_note,
     bottleneck_sentences,
     flat_sentences,
