@@ -221,17 +221,37 @@ def test_seconds_are_printed_as_people_write_them(value: float, text: str) -> No
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0 B"), (1023, "1023 B"), (201_326_592, "192 MiB"), (1536, "1.5 KiB"), (1023 * 2**20, "1023 MiB")],
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (201_326_592, "192 MiB"),
+        (1536, "1.5 KiB"),
+        (1023 * 2**20, "1023 MiB"),
+        (999.7 * 2**20, "1000 MiB"),
+    ],
 )
 def test_about_bytes(value: float, text: str) -> None:
     assert units.about_bytes(value) == text
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.0, "0 ns"), (0.00123, "1.23 ms"), (12.3456, "12.3 s"), (4.2e-6, "4.2 µs"), (5e-9, "5 ns")]
+    ("value", "text"),
+    [
+        *((0.0, "0 ns"), (0.00123, "1.23 ms"), (12.3456, "12.3 s"), (4.2e-6, "4.2 µs"), (5e-9, "5 ns")),
+        *((0.9996, "1 s"), (0.9994, "999 ms"), (999.6e-6, "1 ms"), (999.6e-9, "1 µs"), (999.6, "1,000 s")),
+        *((5.35e-296, "<1 ns"), (-0.9996, "-1 s"), (1e15, "1e+15 s")),
+    ],
 )
 def test_about_seconds(value: float, text: str) -> None:
     assert units.about_seconds(value) == text
+
+
+@given(st.floats(1e-9, 1e12 - 1), st.sampled_from([units.about_seconds, units.about_bytes, units.about_number]))
+def test_what_is_rounded_for_reading_has_no_exponent(value: float, about: Callable[[float], str]) -> None:
+    text = about(value)
+    assert "e+" not in text
+    if about is units.about_seconds:
+        assert units.parse_seconds(text.replace(",", "")) == pytest.approx(value, rel=0.006)
 
 
 @given(st.sampled_from(PARSERS), st.text() | st.from_regex(r"[+-]?[0-9_.eE+-]{1,12} ?[A-Za-z%/µ]{0,5}", fullmatch=True))

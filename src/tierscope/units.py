@@ -18,6 +18,7 @@ FLOP_UNITS = {"FLOP": 1, "MFLOP": 10**6, "GFLOP": 10**9, "TFLOP": 10**12, "PFLOP
 SECOND_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 _QUANTITY = re.compile(r"([+-]?(?:\d[\d_]*+\.?+\d*+|\.\d++)(?:[eE][+-]?\d++)?)\s*+([^\d\s].*+)?")
+_LARGE = 999.5  # three digits would need an exponent
 _MAX_DIGITS = 400  # beyond any number that is meant
 
 
@@ -179,7 +180,7 @@ def about_bytes(value: float) -> str:
     """Rounded, for reading: 201_326_592 → `192 MiB`."""
     for unit, factor in reversed(_BINARY.items()):
         if value >= factor:
-            return f"{value / factor:.3g} {unit}" if value / factor < 1000 else f"{value / factor:.0f} {unit}"
+            return f"{value / factor:.3g} {unit}" if value / factor < _LARGE else f"{value / factor:.0f} {unit}"
     return f"{value:.0f} B"
 
 
@@ -187,15 +188,23 @@ def about_flops(value: float) -> str:
     """Rounded, for reading: 68_862_099_968 → `68.9 GFLOP`."""
     for unit, factor in reversed(FLOP_UNITS.items()):
         if value >= factor:
-            return f"{value / factor:.3g} {unit}" if value / factor < 1000 else f"{value / factor:,.0f} {unit}"
+            return f"{about_number(value / factor)} {unit}"
     return f"{value:.3g} FLOP"
+
+
+def about_number(value: float) -> str:
+    """Rounded, for reading: 1.2345 → `1.23`, 1024.3 → `1,024`."""
+    return f"{value:.3g}" if abs(value) < _LARGE else f"{value:,.0f}" if abs(value) < 1e12 else f"{value:.3g}"
 
 
 def about_seconds(value: float) -> str:
     """Rounded, for reading: 0.00123 → `1.23 ms`, 12345.6 → `12,346 s`."""
-    if value >= 999.5:
-        return f"{value:,.0f} s" if value < 1e12 else f"{value:.3g} s"
-    for unit in ("s", "ms", "µs"):
-        if value >= SECOND_UNITS[unit]:
-            return f"{value / SECOND_UNITS[unit]:.3g} {unit}"
-    return f"{value * 1e9:.3g} ns"
+    if value < 0:
+        return f"-{about_seconds(-value)}"
+    if value >= _LARGE:
+        return f"{about_number(value)} s"
+    for unit in ("s", "ms", "µs", "ns"):
+        text = f"{value / SECOND_UNITS[unit]:.3g}"
+        if float(text) >= 1:  # after rounding: 999.96 ms are 1 s
+            return f"{text} {unit}"
+    return "<1 ns" if value > 0 else f"{value:.3g} ns"

@@ -60,6 +60,19 @@ def test_the_first_sentence_says_what_caching_changes_at_all() -> None:
     assert lines[0].startswith("Caching shortens the epoch by 9 %")
 
 
+def test_compute_hides_nothing_that_the_slowest_rank_waits_for() -> None:
+    """An epoch ends with its last rank, whatever the others wait on average."""
+
+    def ranks(slowest: float) -> list[Rank]:
+        quick = {"GFS-READ": 0.1, "epoch": 0.75, "stall": 0.0, "compute": 0.75}
+        return [*([quick] * 15), {"GFS-READ": 0.9, "epoch": slowest, "stall": slowest - 0.75, "compute": 0.75}]
+
+    points = [({"cache_rate": rate}, [ranks(slowest)] * 3) for rate, slowest in ((0.0, 1.9), (1.0, 0.95))]
+    found = break_down(clocked(points))
+    assert found.best.stall_share == pytest.approx(0.2 / 0.95)
+    assert first_sentence(found) == "Caching shortens the epoch by 50 % (n = 2)."
+
+
 def test_what_caching_changes_is_not_told_where_nothing_cached_fits() -> None:
     """The only point that fits is best, and says nothing of caching."""
     breakdown = break_down(HIDDEN)

@@ -19,6 +19,7 @@ from tierscope.analysis.coverage import (
 from tierscope.analysis.times import DescribedRun
 from tierscope.analysis.wording import Finding
 from tierscope.report.coverage import coverage_line
+from tierscope.report.headline import left_out_text
 from tierscope.trace.coverage import FAULT_BYTES, Coverage, RealReads, coverage
 from tierscope.trace.description import DescribedTier, Measured, Records, Traced
 from tierscope.trace.kernel_io import KernelIo
@@ -123,6 +124,19 @@ def test_the_cause_is_named() -> None:
     assert "mmap" in finding.text
     (finding,) = said(command(seen_written_bytes=5 * MIB))
     assert "saw 50 % of the bytes that the command wrote" in finding.text
+
+
+def test_maps_that_can_be_written_are_read_or_written() -> None:
+    """Nobody knows which: neither calls it reading nor tells to read instead of map."""
+    about = command(mapped_fault_bytes=60 * MIB, mapped_writable_bytes=50 * MIB)
+    (finding,) = said(about)
+    assert (finding.kind, finding.evidence["cause"]) == ("low_coverage", "writable_mmap")
+    assert "saw at least 65 % of the bytes that the command read or wrote: 110 MiB of 170 MiB" in finding.text
+    assert "mmap_mode" not in finding.text + finding.suggestion
+    assert "Up to 35 % of the bytes read or written were not recorded" in left_out_text([finding])
+    assert about.coverage is not None
+    line = coverage_line(about.coverage)
+    assert "at least 62.5 % of at most 160 MiB read and at least 16.6 % of at most 60 MiB written" in line
 
 
 @pytest.mark.parametrize(

@@ -179,9 +179,9 @@ def logs(epochs: int = 1, seconds: float = 5.0, **about: Any) -> list[Finding]:
     return found(without_loop(trace_of(classes, about={"kind": "imported", "process_count": 4, **about})))
 
 
-def imported(**facts: Any) -> list[Finding]:
+def imported(epochs: int = 1, **facts: Any) -> list[Finding]:
     """The same logs, of the schema version of today."""
-    did = {(0, 1): {"GFS-READ": 5.0, "LFS-READ": 5.0}}
+    did = {(0, n + 1): {"GFS-READ": 5.0, "LFS-READ": 5.0} for n in range(epochs)}
     trace = without_loop(trace_of(did, about={"kind": "imported", "process_count": 4}))
     assert isinstance(trace.about, Imported)
     about = structs.replace(trace.about, facts=structs.replace(trace.about.facts, **facts))
@@ -194,6 +194,7 @@ def apart(seconds: float, path: str) -> ApartSums:
     return ApartSums(ops=9, bytes=90, seconds=seconds, files=1, largest=largest, **parts)
 
 
+STEPS = ("/bin/ior -w", "/bin/ior -r")
 UNTIERED = UnknownPaths(
     ops=1,
     bytes=0,
@@ -513,7 +514,12 @@ CASES: dict[str, Case] = {
         {"processes": 4},
         lambda: logs(spawned={"by_start": 4, "alone": 0}),
     ),
-    "no_epochs": Case(logs, {}, lambda: logs(epochs=2)),
+    "no_epochs": Case(logs, {}, lambda: [*logs(epochs=2), *imported(steps=STEPS)]),
+    "several_steps": Case(
+        lambda: imported(steps=STEPS),
+        {"steps": 2, "names": ["ior -w", "ior -r"]},
+        lambda: imported(steps=STEPS, epochs=2),
+    ),
     "reads_only": Case(lambda: logs(traced_reads=True), {}, lambda: logs(traced_reads=False)),
     "cut_logs": Case(
         lambda: logs(cut_files=["a.pfw.gz"], broken_last_lines=2),
@@ -702,6 +708,14 @@ def test_an_emulated_tier_is_not_called_warm() -> None:
     assert {f.kind for f in found(run(about={**whole, "metadata_cache": "warm"}))} == {"emulated"}
 
 
+@pytest.mark.parametrize(("rates", "advice"), [((0.1,), "no action needed"), ((0.1, 0.2), "this is the first point")])
+def test_a_goal_that_is_met_speaks_of_a_sweep_only_where_there_is_one(rates: tuple[float, ...], advice: str) -> None:
+    runs = [trace_of({(0, 1): {"GFS-READ": 1.0}}, point=n, sweep={"cache_rate": rate}) for n, rate in enumerate(rates)]
+    alone = [trace_of({(0, 1): {"GFS-READ": 1.0}})]
+    (finding,) = of_kind("goal_met", found(*(runs if len(rates) > 1 else alone), goal=2.0))
+    assert finding.suggestion.startswith(advice)
+
+
 def test_without_compute_nothing_is_hidden() -> None:
     assert of_kind("hidden", found(run(compute_seconds=0.0, stall_seconds=0.0))) == []
 
@@ -711,6 +725,18 @@ def test_hidden_is_about_the_best_point_only() -> None:
     waiting: dict[str, Any] = {"compute_seconds": 5.0, "stall_seconds": 5.0}
     assert of_kind("hidden", found(run(9.0, 0.1, **hidden), run(1.0, 0.2, point=1, **waiting))) == []
     assert of_kind("hidden", found(run(9.0, 0.1, **waiting), run(1.0, 0.2, point=1, **hidden)))
+
+
+def test_io_that_the_slowest_rank_waits_for_is_not_hidden() -> None:
+    """All others wait for it: the mean over 16 ranks would be 1.3 %."""
+    even = trace_of({(rank, 1): {"GFS-READ": 2.0} for rank in range(16)}, compute_seconds=9.0, stall_seconds=0.1)
+    late = pl.when(pl.col("rank") == 3)
+    slower = even.table.with_columns(
+        late.then(pl.col("epoch_seconds") + 2).otherwise("epoch_seconds").alias("epoch_seconds"),
+        late.then(pl.col("stall_seconds") + 2).otherwise("stall_seconds").alias("stall_seconds"),
+    )
+    assert of_kind("hidden", found(even))
+    assert of_kind("hidden", found(replace(even, table=slower))) == []
 
 
 def test_hidden_finds_the_best_point_even_where_its_value_is_null() -> None:

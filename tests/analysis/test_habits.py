@@ -2,21 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import polars as pl
 import pytest
+from msgspec import structs
 
 from tests.finding_cases import Case, finding_tests
 from tests.small_study import small_study
 from tests.traces import CLASSES, described_by, empty_lane, times_of, trace_of, traced
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.habits import about_habits, about_study
-from tierscope.analysis.times import ClassTimes, DescribedRun, from_traces
+from tierscope.analysis.times import ClassTimes, DescribedRun, counting_only, from_traces
 from tierscope.analysis.wording import Finding
 from tierscope.spec.dump import identity
-from tierscope.trace.described_logs import Habit
-from tierscope.trace.ops import KINDS
+from tierscope.trace.described_logs import Habit, UnknownPaths
+from tierscope.trace.description import Imported
+from tierscope.trace.ops import CATEGORIES, KINDS
 from tierscope.trace.trace import RunKey, Trace
 
 Row = tuple[int, int, str, float, int]  # rank, node, class, seconds, bytes
@@ -300,6 +303,35 @@ class TestTiersThatAreNotUsed:
     def test_what_is_read_through_maps_is_not_seen(self) -> None:
         assert self.of([], mapped={"lfs": {"ops": 1, "bytes": 10}}) == []
         assert self.of([], mapped={"gfs": {"ops": 1, "bytes": 10}}) == ["tier_not_used"]
+
+
+@pytest.mark.parametrize("untiered", [None, "lfs"])
+def test_what_matches_no_tier_is_no_tier_that_data_could_be_on(untiered: str | None) -> None:
+    rows: list[Row] = [(0, 0, "GFS-READ", 8.0, 10), (0, 0, "LFS-META", 0.1, 0), (0, 0, "LFS-READ", 0.0, 0)]
+    run = trace_of({(0, 1): {"GFS-READ": 8.0, "LFS-META": 0.1}}, about={"kind": "imported"})
+    assert isinstance(run.about, Imported)
+    facts = structs.replace(run.about.facts, unknown=UnknownPaths(files=1, tier=untiered))
+    about = DescribedRun(run.key, structs.replace(run.about, facts=facts), {})
+    given = replace(times(rows), runs=(about,))
+    kinds = {finding.kind for finding in about_habits(given, break_down(given), {})}
+    assert ("tier_not_used" in kinds) is (untiered is None)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [(0, 0, "GFS-META", 6.0, 0), (0, 0, "GFS-READ", 1.0, 100), (0, 0, "GFS-WRITE", 300.0, 100)],
+        [(0, 0, "GFS-META", 200.0, 0), (0, 0, "GFS-READ", 1.0, 100), (0, 0, "GFS-WRITE", 3.0, 100)],
+    ],
+)
+@pytest.mark.parametrize("categories", list(combinations(CATEGORIES, 2)))
+def test_metadata_is_compared_with_all_io_and_never_more_than_all_of_it(
+    rows: list[Row], categories: tuple[str, ...]
+) -> None:
+    given = counting_only(times(rows), categories)
+    said = [finding for finding in about_habits(given, break_down(given), {}) if finding.kind.startswith("metadata")]
+    assert bool(said) is ("META" in categories and rows[0][3] == 200.0)
+    assert all(finding.evidence["percent"] <= 100 for finding in said)
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(0.001, False), (1.0, True)])

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.traces import trace_of
-from tierscope.analysis.character_metrics import METRICS, Fact
+from tierscope.analysis.character_metrics import METRICS, Fact, WriteUse
 from tierscope.analysis.characterise import Character, characterise
 from tierscope.analysis.similarity import cosine_of, similarity
+from tierscope.report.similarity import cosine_sentence, insensitive_sentence
 
 PLAIN = characterise(trace_of({(0, 1): {"GFS-READ": 2.0}}))
 NUMBERS = st.lists(st.floats(0, 1e12), min_size=len(METRICS), max_size=len(METRICS))
@@ -49,6 +50,40 @@ def test_by_hand() -> None:
     assert {each.name: each.difference for each in found.metrics if each.difference} == {"bytes": -0.5, "files": 1.0}
     assert found.largest is not None
     assert found.largest.name == "files"
+
+
+def writing(count: int, mean: float, consecutive: float) -> Character:
+    used = WriteUse(count, int(count * mean), 1.0, Fact(mean), Fact(100.0), Fact(consecutive))
+    return replace(ONE, writes=used)
+
+
+def test_writes_are_compared_beside_the_cosine() -> None:
+    found = similarity(writing(1024, 1024.0, 99.0), writing(1, 1024.0**2, 50.0))
+    assert found.cosine == pytest.approx(1.0)
+    assert {each.name: each.ratio for each in found.writes} == {
+        "writes": 1024.0,
+        "write_mean": 1024.0,
+        "write_sequential_percent": 1.0,
+        "write_consecutive_percent": 1.98,
+    }
+    assert [each.name for each in found.far_apart] == ["writes", "write_mean"]
+    assert cosine_sentence(found) == (
+        "Cosine similarity 1.0000 (n=10 of 10 metrics), but 2 metrics differ 2× or more: writes (1,024×), mean write (1,024×)."
+    )
+    assert insensitive_sentence(found) == ""
+
+
+def test_where_only_one_writes_the_other_has_no_writes() -> None:
+    found = similarity(writing(8, 10.0, 0.0), ONE)
+    assert [(each.name, each.first, each.second) for each in found.writes] == [("writes", 8.0, 0.0)]
+    assert found.left_out == ()
+    assert similarity(ONE, ONE).writes == ()
+
+
+def test_what_is_not_known_of_writes_is_named() -> None:
+    streams = replace(ONE, writes=replace(writing(8, 10.0, 0.0).writes, consecutive_percent=Fact(None, reason="stdio")))
+    found = similarity(streams, writing(8, 10.0, 0.0))
+    assert [(each.name, each.reason) for each in found.left_out] == [("write_consecutive_percent", "A: stdio")]
 
 
 def test_what_either_lacks_is_left_out_and_named() -> None:

@@ -267,6 +267,40 @@ class TestRealLogs:
         assert len(by_gap["points"]) >= 2
         assert "no_epochs" not in kinds(by_gap)
 
+    def test_output_of_an_anonymised_job_is_no_io(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """Its names are numbers, standard output's too: 5 s of printing were the slowest process's I/O."""
+        found = shown(capsys, real_log("edge/noposix.darshan"), *ANYWHERE)
+        (point,) = found["points"]
+        assert (point["slowest_rank"], point["bottleneck"]) == (127, "GFS-META")
+        assert point["io_seconds"] == pytest.approx(0.908, abs=0.001)
+        assert found["totals"]["apart"]["standard_streams"]["write_seconds"] == pytest.approx(5.281, abs=0.001)
+
+    @pytest.mark.parametrize(
+        ("name", "left_out"),
+        [
+            ("dbin_tmatch", "28 shared files (13.1 s over all ranks) are"),
+            ("dbin_ior", "1 shared file (113,847 s over all ranks) is"),
+        ],
+    )
+    def test_a_headline_without_shared_files_says_so(
+        self, name: str, left_out: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", "300")
+        assert run("analyze", min(REAL.glob(f"writers/{name}*.darshan")), "--no-shared") == 0
+        (headline,) = (
+            line for line in capsys.readouterr().out.splitlines() if "were not" in line or "not in this time" in line
+        )
+        assert headline.startswith("No I/O of files of single ranks was recorded")
+        assert f"{left_out} not in this time." in headline
+
+    def test_two_steps_of_a_real_job_add_up(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """Two programs, of 464.8 and 1.59 s: the first is no epoch that could be left out."""
+        logs = [next(REAL.glob(f"writers/dbin_ior_id66184525-{pid}_*")) for pid in (37486, 37845)]
+        both = shown(capsys, *logs)
+        apart = [shown(capsys, log)["points"][0]["io_seconds"] for log in logs]
+        assert max(apart) < both["points"][0]["io_seconds"] <= sum(apart)
+        assert "several_steps" in kinds(both)
+
     def test_shared_records_count_unless_they_are_left_out(self, capsys: pytest.CaptureFixture[str]) -> None:
         log = real_log("twotier/twotier_shared_reduced.darshan")
         tiers = ("--tier", "lfs=/lfs", "--tier", "gfs=/gfs")

@@ -42,6 +42,27 @@ def test_the_io_time_is_the_sum_of_what_counts(
 
 
 @pytest.mark.parametrize(
+    ("classes", "headline"),
+    [
+        ("read,meta,write", "I/O: 7.000 s per epoch in busy seconds (n=1)"),
+        ("read,meta", "I/O: 3.000 s per epoch in busy seconds, READ and META only (n=1)"),
+        ("write", "I/O: 4.000 s per epoch in busy seconds, WRITE only (n=1)"),
+    ],
+)
+def test_the_headline_names_what_counts_where_that_is_not_all(
+    times: Path, capsys: pytest.CaptureFixture[str], classes: str, headline: str
+) -> None:
+    assert run("analyze", times, "--classes", classes) == 0
+    assert headline in capsys.readouterr().out
+
+
+def test_no_time_of_what_counts_is_not_called_no_io(times: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    times.write_text("rank,epoch,class,seconds\n0,1,GFS-READ,0\n0,1,GFS-WRITE,5\n")
+    assert run("analyze", times, "--classes", "read") == 0
+    assert "No READ on these tiers was recorded" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
     ("classes", "said"),
     [
         ("reads", "--classes reads: reads is not a class; choose from read, meta, write"),

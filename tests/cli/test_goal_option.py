@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -117,9 +118,33 @@ def test_a_simulated_au_goal_needs_compute(capsys: pytest.CaptureFixture[str]) -
     assert "an AU goal needs compute" in one_line(capsys)
 
 
+@pytest.mark.parametrize("goal", ["au=90%", "{au: 90%}"])
+def test_a_study_with_an_au_goal_needs_compute(goal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before it is simulated or run; and of a result that exists, before it is judged."""
+    small = ("--set", "num_files_train=64", "--set", "sweep={}", "--set", "computation_time=0")
+    for command in ("simulate", "run"):
+        assert run(command, "demo", *small, "--set", f"goal={goal}", "--out", tmp_path / command) == 2
+        assert "an AU goal needs compute" in one_line(capsys)
+        assert not (tmp_path / command).exists()
+    out = tmp_path / "out"
+    assert run("simulate", "demo", *small, "--out", out) == 0
+    study = out / "study.yaml"
+    capsys.readouterr()
+    study.write_text(re.sub("(?m)^goal: .*$", f"goal: {goal}", study.read_text()))
+    for command in ("analyze", "estimate", "report"):
+        assert run(command, out) == 2
+        assert "an AU goal needs compute" in one_line(capsys)
+    assert run("analyze", out, "--goal", "io=1s") == 0
+
+
 @pytest.mark.parametrize("option", ["--minimize", "--goal"])
 def test_tune_has_an_objective_under_both_names(
     option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("tune", "demo", option, "speed", "--out", tmp_path / "out") == 2
     assert "'speed' is not one of 'epoch', 'io'" in capsys.readouterr().err
+
+
+def test_a_goal_of_tune_leads_to_its_objective(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("tune", "demo", "--goal", "au=90%", "--out", tmp_path / "out") == 2
+    assert one_line(capsys).endswith("tune has no goal, use --minimize")

@@ -211,6 +211,21 @@ def test_kept_logs_that_somebody_changed(tmp_path: Path) -> None:
 
 @needs_library
 @needs_real_logs
+def test_reads_and_writes_of_streams_were_done_but_have_no_sizes() -> None:
+    """Darshan counts calls and bytes of stdio, and nothing else of it."""
+    anywhere = TierRules({"gfs": ("/",)})
+    found = characterise_path([str(real_log("edge/noposixopens.darshan"))], anywhere).character
+    why = "Darshan records no sizes or order for stdio"
+    assert {fact.reason for fact in found.metrics.values() if fact.value is None} == {why}
+    assert found.missing["sizes"] == why
+    used = found.writes
+    assert (used.writes, used.write_bytes) == (217_216, 3_337_301)
+    assert used.mean.value == pytest.approx(3_337_301 / 217_216)
+    assert {used.sequential_percent.reason, used.consecutive_percent.reason} == {why}
+
+
+@needs_library
+@needs_real_logs
 def test_extended_tracing_says_when() -> None:
     path = str(real_log("dxt/nonmpi_dxt_anonymized.darshan"))
     _, ops = read_accesses([path], TierRules({"gfs": ("/",)}))

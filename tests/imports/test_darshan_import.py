@@ -253,11 +253,35 @@ class TestProcesses:
         assert reads(found, "rank") == {0: 1, 1: 1, 2: 2, 3: 3, 4: 4, 5: 9}
         assert found.facts.process_count == 6
 
-    def test_two_mpi_logs_of_one_job_are_epochs_of_the_same_ranks(self) -> None:
+    def test_logs_of_one_mpi_program_are_epochs_of_the_same_ranks(self) -> None:
         def log(start: float, ops: int) -> DarshanLog:
             return made_log([reading("/gfs/a", rank, READS=ops) for rank in range(2)], start=start, processes=2)
 
         assert reads(imported(log(20, 7), log(1, 5)), "epoch", "rank") == {(1, 0): 5, (1, 1): 5, (2, 0): 7, (2, 1): 7}
+
+    @pytest.mark.parametrize(("pid", "command"), [(1, "ior -t 1m"), (2, "ior -t 1k"), (2, "ior -t 1m")])
+    def test_mpi_programs_of_one_job_are_no_epochs_of_one_another(self, pid: int, command: str) -> None:
+        def log(start: float, pid: int, command: str, ops: int) -> DarshanLog:
+            records = [reading("/gfs/a", rank, READS=ops) for rank in range(2)]
+            return made_log(records, start=start, pid=pid, processes=2, command=command)
+
+        logs = [log(1, 1, "ior -t 1k", 5), log(20, pid, command, 7)]
+        found = imported(*logs)
+        assert reads(found, "epoch", "rank") == {(1, 0): 12, (1, 1): 12}
+        assert found.facts.steps == ("ior -t 1k", command)
+        assert found.facts.process_count == 4
+        by_gap = imported(*logs, epoch_gap_seconds=10)
+        assert reads(by_gap, "epoch", "rank") == {(1, 0): 5, (1, 1): 5, (2, 0): 7, (2, 1): 7}
+
+    def test_mpi_programs_that_ran_at_once_are_no_steps(self) -> None:
+        found = imported(
+            *(
+                made_log([reading(f"/gfs/{pid}", rank) for rank in range(2)], pid=pid, start=1, processes=2)
+                for pid in (1, 2)
+            )
+        )
+        assert reads(found, "rank") == {0: 1, 1: 1, 2: 1, 3: 1}
+        assert found.facts.steps == ()
 
     def test_programs_of_different_sizes_in_one_job_do_not_run_into_others(self) -> None:
         """A second mpirun with more ranks than the first: they are not those of a process that came later."""
@@ -267,6 +291,17 @@ class TestProcesses:
             made_log([reading("/gfs/b", READS=50)], pid=9, start=3),
         )
         assert max(reads(found, "rank").values()) == 50
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_streams_are_no_io_where_shared_files_are_left_out(shared: bool) -> None:
+    """Only where a job did nothing else at all are they shown as its I/O."""
+    printed = Did("<STDOUT>", 0, {"WRITES": 1, "BYTES_WRITTEN": 10, "F_WRITE_TIME": 0.5}, "STDIO")
+    found = imported(made_log([printed, reading("/gfs/a", -1)], processes=2), shared=shared)
+    assert "streams" not in found.tiers
+    assert found.facts.streams.seconds == 0.5
+    alone = imported(made_log([printed], processes=2), shared=shared)
+    assert "streams" in alone.tiers
 
 
 class TestEpochs:

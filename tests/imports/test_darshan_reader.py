@@ -32,7 +32,7 @@ from tierscope import __version__
 from tierscope.errors import MissingResourceError, UserError
 from tierscope.imports import darshan_reader, darshan_worker
 from tierscope.imports.darshan_library import COUNTERS, FILE_MODULES, TIMES
-from tierscope.imports.darshan_reader import DarshanLog, UnreadableLog, read_logs
+from tierscope.imports.darshan_reader import STREAM_NUMBERS, DarshanLog, UnreadableLog, read_logs
 from tierscope.imports.darshan_worker import send
 
 INTEGERS = ("OPENS", "READS", "BYTES_READ")
@@ -185,7 +185,8 @@ class TestBesidePyDarshan:
             assert ours[place] == pytest.approx(sums, rel=1e-12), place
         assert set(log.modules) == set(theirs["modules"])
         assert [list(mount) for mount in log.mounts] == theirs["mounts"]
-        assert sorted(name for name in log.paths if name) == sorted(name for name in theirs["names"].values() if name)
+        names = [STREAM_NUMBERS.get(int(number), name) for number, name in theirs["names"].items()]
+        assert sorted(name for name in log.paths if name) == sorted(filter(None, names))
         named = {name: servers for name, servers in theirs["stripes"].items() if name != "null" and servers}
         assert {log.paths[file]: striped.servers for file, striped in log.stripes.items()} == named
         job = theirs["job"]
@@ -194,6 +195,21 @@ class TestBesidePyDarshan:
             job["start_time_sec"],
             job["end_time_sec"],
         )
+
+
+@needs_library
+def test_streams_have_the_same_numbers_in_every_log(witness: dict[str, Any]) -> None:
+    """A log with names proves them, an anonymised one has no others for its streams."""
+    named: dict[str, set[str]] = defaultdict(set)
+    for log in witness.values():
+        for number in map(str, STREAM_NUMBERS):
+            if number in log["names"]:
+                named[number].add(log["names"][number])
+    for known, stream in STREAM_NUMBERS.items():
+        others = named[str(known)] - {stream}
+        assert stream in named[str(known)]
+        assert others
+        assert all(name.isdigit() for name in others)
 
 
 @needs_library

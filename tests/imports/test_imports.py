@@ -44,9 +44,9 @@ class Reading:
             Path(log.path).touch()
         return import_logs([log.path for log in logs], ImportOptions(rules, force=force))
 
-    def refusal(self, *logs: DarshanLog | UnreadableLog, rules: TierRules = RULES) -> str:
+    def refusal(self, *logs: DarshanLog | UnreadableLog, rules: TierRules = RULES, force: bool = False) -> str:
         with pytest.raises(UserError) as caught:
-            self(*logs, rules=rules)
+            self(*logs, rules=rules, force=force)
         assert "\n" not in str(caught.value)
         return str(caught.value)
 
@@ -191,6 +191,24 @@ def test_a_damaged_log_without_files_is_called_damaged(of: Reading) -> None:
     message = of.refusal(log, rules=TierRules({}))
     assert "damaged" in message
     assert "--tier" not in message
+    forced = of.refusal(log, rules=TierRules({}), force=True)
+    assert "damaged" in forced
+    assert "contains no files that can be read" in forced
+
+
+@pytest.mark.parametrize(
+    ("paths", "options"),
+    [
+        (["/gfs/data/a", "/lfs/node0/b"], "--tier lfs=/lfs/node0 --tier gfs=/gfs/data"),
+        (["/data/a", "/tmp/b"], "--tier tmp=/tmp --tier gfs=/data"),
+        (["/tmp/test/a"], "--tier tmp=/tmp/test"),
+        (["/home/a", "/data/b", "/nvme/c"], "--tier nvme=/nvme --tier home=/home --tier gfs=/data"),
+    ],
+)
+def test_tiers_are_suggested_nearest_first_and_the_global_one_last(paths: list[str], options: str, of: Reading) -> None:
+    """As --tier wants them; what a node has of its own is not called global."""
+    records = [reading(path, BYTES_READ=1000 if path.startswith("/data") else 100) for path in paths]
+    assert of.refusal(made_log(records), rules=TierRules({})).endswith(f" {options}")
 
 
 def test_a_log_of_shared_files_only_needs_no_tier_to_be_given(of: Reading) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.native_programs import SOURCES, compiled, environment, shim, write_config
 from tests.small_study import has_uring
-from tierscope.analysis.coverage import about_coverage, read_share
+from tierscope.analysis.coverage import about_coverage, read_share, written_share
 from tierscope.recording.collect import collect
 from tierscope.recording.coverage import coverage_of
 from tierscope.trace.coverage import Coverage
@@ -94,6 +94,28 @@ def test_a_mapped_file_is_named_by_its_faults(programs: Path, data: Path) -> Non
     assert share.value is not None
     assert share.value < 0.1
     assert kinds_of(found) == [("low_coverage", "mmap")]
+
+
+WRITE_THROUGH_A_MAP = """
+import mmap, sys
+with open(sys.argv[1], "r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
+    mapped[:] = bytes(len(mapped))
+"""
+
+
+def test_what_is_written_through_a_map_is_not_called_reading(data: Path) -> None:
+    found = covered(data, [sys.executable, "-S", "-c", WRITE_THROUGH_A_MAP, str(data / "tier/file")])
+    assert (found.mapped_fault_bytes, found.mapped_writable_bytes) == (FILE_BYTES, FILE_BYTES)
+    share = written_share(found)
+    assert share.bound
+    assert share.value == pytest.approx(0.0, abs=0.01)
+    assert kinds_of(found) == [("low_coverage", "writable_mmap")]
+
+
+def test_the_recorders_own_files_are_not_written_by_the_command(programs: Path, data: Path) -> None:
+    found = covered(data, [str(programs / "moves"), "read", str(data / "tier/file")])
+    assert found.seen_read_bytes > 700_000
+    assert (found.seen_written_bytes, found.kernel_written_bytes) == (0, 0)
 
 
 def test_a_few_pages_of_a_mapped_file_do_not_count_as_all_of_it(programs: Path, data: Path) -> None:

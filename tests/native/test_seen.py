@@ -10,10 +10,12 @@ from tierscope.native.seen import NAME, SEEN_BYTES, SeenElsewhere, read_seen
 from tierscope.native.setup import TierSetup, write_setup
 
 
-def page(processes: int = 0, rings: int = 0, faults: int = 0, **slots: tuple[int, int]) -> bytes:
+def page(
+    processes: int = 0, rings: int = 0, faults: int = 0, own: int = 0, writable: int = 0, **slots: tuple[int, int]
+) -> bytes:
     """`slots`: s3=(read, written)."""
     content = bytearray(SEEN_BYTES)
-    struct.pack_into("<QQQ", content, 0, processes, rings, faults)
+    struct.pack_into("<QQQQQ", content, 0, processes, rings, faults, own, writable)
     for name, counts in slots.items():
         struct.pack_into("<qq", content, 64 * (1 + int(name[1:])), *counts)
     return bytes(content)
@@ -21,12 +23,12 @@ def page(processes: int = 0, rings: int = 0, faults: int = 0, **slots: tuple[int
 
 def test_a_new_one_is_empty(tmp_path: Path) -> None:
     write_setup(str(tmp_path), [TierSetup(("/gfs",))], 0, "")
-    assert read_seen(str(tmp_path)) == SeenElsewhere(0, 0, 0, 0, 0)
+    assert read_seen(str(tmp_path)) == SeenElsewhere(0, 0, 0, 0, 0, 0, 0)
 
 
 def test_slots_are_added_up(tmp_path: Path) -> None:
-    (tmp_path / NAME).write_bytes(page(3, 1, 7, s0=(10, 20), s63=(-4, 5)))
-    assert read_seen(str(tmp_path)) == SeenElsewhere(6, 25, 3, 1, 7)
+    (tmp_path / NAME).write_bytes(page(3, 1, 7, 9, 8, s0=(10, 20), s63=(-4, 5)))
+    assert read_seen(str(tmp_path)) == SeenElsewhere(6, 25, 3, 1, 7, 9, 8)
 
 
 @pytest.mark.parametrize(

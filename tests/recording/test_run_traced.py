@@ -378,6 +378,18 @@ def test_processes_that_still_run_are_counted(here: Path, monkeypatch: pytest.Mo
     assert (finding.kind, finding.evidence) == ("still_running", {"processes": 2})
 
 
+def test_a_process_that_idles_without_having_read_still_runs(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no state, and what it reads later is in nobody's count: the coverage cannot be told."""
+    out = traced(here).out
+    monkeypatch.setattr(builtin, "processes_recording", lambda folder: [5])
+    finish(out)
+    result = analyze(out)
+    assert [finding.evidence for finding in result.findings if finding.kind == "still_running"] == [{"processes": 1}]
+    assert (
+        result.conditions.coverage is None or result.conditions.coverage.unknown_processes == 3
+    )  # two states are of another boot
+
+
 def test_a_look_at_what_still_runs_writes_no_lists(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builtin, "processes_recording", lambda folder: [5])
     out = Path(traced(here, ops=True).out)

@@ -72,5 +72,5 @@ def test_without_compute_the_verdict_says_how_long_a_step_would_hide_it() -> Non
 @pytest.mark.parametrize(("stall", "end"), [(0.1, "compute hides storage."), (9.0, "storage is not hidden.")])
 def test_with_compute_the_verdict_says_how_long_ranks_waited(stall: float, end: str) -> None:
     sentence = verdict(with_loop(compute_seconds=8.0, stall_seconds=stall))[-1]
-    assert f"{10 * stall:.1f} % of an epoch" in sentence
+    assert f"the rank with the longest epoch waited for data {10 * stall:.1f} % of it" in sentence
     assert sentence.endswith(end)

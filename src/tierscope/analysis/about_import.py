@@ -1,5 +1,7 @@
 """What a reader must know about logs that others recorded: what is missing in them, and when not to trust them."""
 
+import os
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -13,6 +15,7 @@ from tierscope.trace.described_logs import LogDoubts, LogFacts, UnknownPaths
 from tierscope.trace.description import Measured
 
 MOST_NAMED = 5
+_NAME_WIDTH = 60  # of a command
 APART_SHARE = 0.05  # of the time or the bytes: less is not worth a sentence
 
 
@@ -52,7 +55,18 @@ def _missing(facts: LogFacts, times: ClassTimes, breakdown: Breakdown) -> Iterat
     if facts.outside_epochs.ops:
         yield Finding("outside_epochs", {"ops": facts.outside_epochs.ops, "seconds": facts.outside_epochs.seconds})
     if times.epochs["epoch"].n_unique() == 1 and times.table["ops"].sum():
-        yield Finding("no_epochs", {})
+        yield _several_steps(facts.steps) if facts.steps else Finding("no_epochs", {})
+
+
+def _several_steps(commands: Sequence[str]) -> Finding:
+    """Programs without their folders: what tells them apart comes behind."""
+    names = [textwrap.shorten(command, _NAME_WIDTH, placeholder=" …") for command in map(_without_folder, commands)]
+    return Finding("several_steps", {"steps": len(names), "names": names})
+
+
+def _without_folder(command: str) -> str:
+    program, _, options = command.partition(" ")
+    return f"{os.path.basename(program)} {options}".strip()
 
 
 def _unknown(unknown: UnknownPaths, times: ClassTimes, breakdown: Breakdown) -> Iterator[Finding]:
@@ -75,7 +89,7 @@ def _unknown(unknown: UnknownPaths, times: ClassTimes, breakdown: Breakdown) -> 
     )
     name = unknown.tier.upper()
     of_slowest = sum(
-        seconds for class_name, seconds in breakdown.best.classes.items() if class_name.startswith(f"{name}-")
+        breakdown.best.classes[class_name] for class_name in breakdown.io_classes if class_name.startswith(f"{name}-")
     )
     if max(of_bytes, of_seconds) > 100 * APART_SHARE or of_slowest > APART_SHARE * breakdown.best.io.median:
         shares = {"tier": name, "seconds": unknown.seconds, "of_bytes": of_bytes, "of_seconds": of_seconds}

@@ -18,6 +18,7 @@ from tierscope.analysis.staging_costs import with_staging
 from tierscope.analysis.statistics import SIMULATED, Interval, interval, middle, settled
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.told_by_runs import Factors, hit_rates, simulated_factors, staging_seconds
+from tierscope.analysis.wording import ONLY_POINT
 from tierscope.jsonable import SweepValues, cache_rate_of
 from tierscope.spec.feasibility import Feasibility
 from tierscope.spec.shown import shown_value
@@ -67,7 +68,7 @@ class SweepPoint:
     unstalled_seconds: float | None = (
         None  # of the epoch, without what it stood still for I/O: no storage makes it shorter than that
     )
-    stall_share: float | None = None  # of the epochs of all ranks
+    stall_share: float | None = None  # waiting for data, of the epoch of the rank with the longest one
     au: float | None = None  # DLIO's accelerator utilisation, a share of 1: the mean over ranks and counted epochs
     slowest_au: float | None = None  # of the rank with the longest epoch
     staging_seconds: float | None = None  # to put the files there before training, as simulated
@@ -131,7 +132,7 @@ def value_text(name: str, value: Any) -> str:
 
 
 def sweep_text(sweep: SweepValues) -> str:
-    return ", ".join(f"{name} {value_text(name, value)}" for name, value in sweep.items()) or "the only point"
+    return ", ".join(f"{name} {value_text(name, value)}" for name, value in sweep.items()) or ONLY_POINT
 
 
 def break_down(times: ClassTimes, ranked_by: str = "") -> Breakdown:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from tierscope.analysis.character_metrics import METRICS, Fact, WriteUse
+from tierscope.analysis.character_metrics import METRICS, WRITE_METRICS, Fact, WriteUse
 from tierscope.analysis.character_time import Timeline
 from tierscope.analysis.characterise import Character
 from tierscope.analysis.conditions import Conditions
@@ -129,6 +129,7 @@ def similarity_json(
         "b": dict(runs[1]),
         "cosine": similarity.cosine,
         "metrics": [_compared(metric) for metric in similarity.metrics],
+        "writes": [_compared(metric) for metric in similarity.writes],
         "largest": _compared(similarity.largest) if similarity.largest else None,
         "left_out": [{"metric": metric.name, "reason": metric.reason} for metric in similarity.left_out],
         "held_down_by": [
@@ -160,7 +161,7 @@ def _scale(similarity: Similarity) -> JsonObject:
 def _compared(compared: Compared) -> JsonObject:
     return {
         "metric": compared.name,
-        "unit": METRICS[compared.name],
+        "unit": (METRICS | WRITE_METRICS)[compared.name],
         "a": compared.first,
         "b": compared.second,
         "difference": compared.difference,

@@ -25,8 +25,17 @@ METRICS = {
     "consecutive_percent": "%",
     "files": "",
 }
+WRITE_METRICS = {  # beside them: DLIO's similarity is of reads only
+    "writes": "",
+    "write_mean": "B",
+    "write_sequential_percent": "%",
+    "write_consecutive_percent": "%",
+}
 EXACT = "exact"
 SIZED = "sized"  # only of reads whose sizes are known
+
+
+_NO_STDIO = "Darshan records no sizes or order for stdio"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +94,8 @@ def metrics_of(
         "bytes": Fact(float(sums.moved_bytes)),
         **_transfers(trace, sums, sizes, seen),
         "bandwidth_per_operation": rate,
-        "sequential_percent": share_of(trace, seen, "reads", "sequential"),
-        "consecutive_percent": share_of(trace, seen, "reads", "consecutive"),
+        "sequential_percent": share_of(trace, seen, sums, "reads", "sequential"),
+        "consecutive_percent": share_of(trace, seen, sums, "reads", "consecutive"),
         "files": files,
     }
     return {name: facts[name] for name in METRICS}
@@ -105,6 +114,13 @@ def unseen(trace: Trace) -> str:
     return "only sums were kept, or no file on a tier was read; use the logs themselves"
 
 
+def unsized(trace: Trace, seen: Accesses | None, reads: int) -> str:
+    """Why sizes of reads are not known."""
+    if seen is None or seen.basis != "counters":
+        return "nothing was read" if seen is not None else unseen(trace)
+    return _NO_STDIO if reads else "nothing was read"
+
+
 def _transfers(trace: Trace, sums: Sums, sizes: tuple[SizeBin, ...], seen: Accesses | None) -> dict[str, Fact]:
     """The mean is known of any sums, and is of the same reads as the histogram. The others: exactly of single reads, within a bin of a histogram, or not."""
     mean = _mean(sums, _sized(trace, seen))
@@ -115,7 +131,7 @@ def _transfers(trace: Trace, sums: Sums, sizes: tuple[SizeBin, ...], seen: Acces
         basis = seen.basis if seen else "counters" if isinstance(trace.about, Imported) else "histogram"
         within = dict(zip(places, _within(sizes, mean.value, basis), strict=True))
     else:
-        within = {name: Fact(None, reason=mean.reason or unseen(trace)) for name in places}
+        within = {name: Fact(None, reason=mean.reason or unsized(trace, seen, sums.reads)) for name in places}
     return {"transfer_mean": mean, **within}
 
 
@@ -156,13 +172,14 @@ def _within(sizes: tuple[SizeBin, ...], mean: float | None, basis: str) -> Itera
         yield Fact(value, basis, low, high if math.isfinite(high) else None)
 
 
-def share_of(trace: Trace, seen: Accesses | None, what: str, which: str) -> Fact:
+def share_of(trace: Trace, seen: Accesses | None, sums: Sums, what: str, which: str) -> Fact:
     """METHOD: of all reads, as DLIO has it; or of all writes."""
     if seen is None:
         return Fact(None, reason=unseen(trace))
     order: AccessOrder = getattr(seen, what)
+    moved, done = (sums.read_bytes, "read") if what == "reads" else (sums.write_bytes, "written")
     if not order.count:
-        return Fact(None, reason="nothing was read" if what == "reads" else "nothing was written")
+        return Fact(None, reason=_NO_STDIO if moved else f"nothing was {done}")
     return Fact(100 * getattr(order, which) / order.count, seen.basis)
 
 
@@ -177,12 +194,20 @@ class WriteUse:
     sequential_percent: Fact
     consecutive_percent: Fact
 
+    @property
+    def metrics(self) -> dict[str, Fact]:
+        """By the names of WRITE_METRICS."""
+        facts = (Fact(float(self.writes)), self.mean, self.sequential_percent, self.consecutive_percent)
+        return dict(zip(WRITE_METRICS, facts, strict=True))
+
 
 def writes_of(trace: Trace, sums: Sums, seen: Accesses | None) -> WriteUse:
     """Without syncs, which Darshan's sums count as writes too: its counters tell them apart."""
-    count = seen.writes.count if seen is not None and seen.basis == "counters" else sums.writes
+    count = sums.writes if seen is None or seen.all_writes is None else seen.all_writes
     mean = Fact(sums.write_bytes / count) if count else Fact(None, reason="nothing was written")
-    shares = [share_of(trace, seen, "writes", which) if count else mean for which in ("sequential", "consecutive")]
+    shares = [
+        share_of(trace, seen, sums, "writes", which) if count else mean for which in ("sequential", "consecutive")
+    ]
     if seen is None and isinstance(trace.about, Imported) and trace.about.facts.source == "darshan" and count:
         mean = Fact(None, reason="a kept Darshan log counts syncs among the writes; characterise the log itself")
     return WriteUse(count, sums.write_bytes, sums.write_seconds, mean, *shares)

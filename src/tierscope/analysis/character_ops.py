@@ -78,6 +78,7 @@ class Accesses:
     sizes: tuple[SizeBin, ...]
     exact: tuple[float, float, float] | None = None  # smallest, median and largest read
     sized: tuple[int, int] | None = None
+    all_writes: int | None = None  # also those whose order nobody counted; None: what the sums say
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from tierscope.analysis.character_metrics import (
     metrics_of,
     sizes_of,
     unseen,
+    unsized,
     writes_of,
 )
 from tierscope.analysis.character_ops import (
@@ -106,7 +107,7 @@ def characterise(trace: Trace, beside: TraceExtras | None = None, categories: Se
     sums = Sums.of(io, kinds)
     sizes = sizes_of(trace, io, seen)
     timeline = _timeline(trace, io, beside.ops)
-    missing = dict(_missing(trace, sizes, timeline, seen, form))
+    missing = dict(_missing(trace, sums.reads, sizes, timeline, seen, form))
     return Character(
         came=trace.about.kind,
         epochs=trace.ranks["epoch"].n_unique(),
@@ -233,11 +234,16 @@ def _formats(sums: Sums, form: str | None, study: Study | None, seen: Accesses |
 
 
 def _missing(
-    trace: Trace, sizes: tuple[SizeBin, ...], timeline: Timeline | None, seen: Accesses | None, form: str | None
+    trace: Trace,
+    reads: int,
+    sizes: tuple[SizeBin, ...],
+    timeline: Timeline | None,
+    seen: Accesses | None,
+    form: str | None,
 ) -> Iterator[tuple[str, str]]:
     reason = unseen(trace)
     if not sizes:
-        yield "sizes", "nothing was read" if seen is not None else reason
+        yield "sizes", unsized(trace, seen, reads)
     if timeline is None:
         darshan = isinstance(trace.about, Imported) and trace.about.facts.source == "darshan"
         yield (

@@ -34,6 +34,7 @@ CACHE_SECONDS_PER_READ = 20e-6
 ELSEWHERE_SHARE = 0.05  # of all bytes that were moved, on no tier
 LEAST_ELSEWHERE_BYTES = 16 << 20  # less is what an interpreter and its libraries read while they start
 LEAST_CACHED_BYTES = 16 << 20
+_EITHER = "read or written"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,19 @@ def read_share(coverage: Coverage) -> CoverageShare:
 
 
 def written_share(coverage: Coverage) -> CoverageShare:
-    return _share(coverage, coverage.seen_written_bytes, coverage.kernel_written_bytes, 0)
+    if coverage.mapped_writable_bytes and coverage.mapped_fault_bytes is None:
+        return CoverageShare(None, reason="not_counted")
+    mapped = min(coverage.mapped_writable_bytes, coverage.mapped_fault_bytes or 0)
+    return _share(coverage, coverage.seen_written_bytes, coverage.kernel_written_bytes, mapped)
+
+
+def moved_share(coverage: Coverage) -> CoverageShare:
+    """Of reads and writes together: which of both page faults did is not known where a mapping can be written."""
+    counts = coverage.kernel_read_bytes, coverage.kernel_written_bytes
+    if None in counts or coverage.mapped_fault_bytes is None:
+        return CoverageShare(None, reason="not_counted")
+    seen = coverage.seen_read_bytes + coverage.seen_written_bytes
+    return _share(coverage, seen, sum(filter(None, counts)), coverage.mapped_fault_bytes)
 
 
 def _share(coverage: Coverage, seen: int, counted: int | None, mapped: int) -> CoverageShare:
@@ -103,8 +116,12 @@ def about_coverage(abouts: Sequence[Description]) -> Iterator[Finding]:
     """Of the run where least was seen. Nothing where operations were lost: that is said already, with its reason."""
     runs = [about for about in abouts if isinstance(about, Measured | Traced) and about.coverage is not None]
     whole = [about for about in runs if not (isinstance(about, Traced) and _lost(about))]
-    for what, share_of in (("read", read_share), ("written", written_share)):
-        shares = [(share_of(about.coverage), about) for about in whole if about.coverage is not None]
+    for what, share_of in (("read", read_share), ("written", written_share), (_EITHER, moved_share)):
+        shares = [
+            (share_of(about.coverage), about)
+            for about in whole
+            if about.coverage is not None and (what == _EITHER) == bool(about.coverage.mapped_writable_bytes)
+        ]
         low = [pair for pair in shares if _is_low(pair[0])]
         if low:
             share, about = min(low, key=lambda pair: pair[0].value or 0.0)
@@ -127,9 +144,16 @@ def _low(what: str, share: CoverageShare, about: Measured | Traced) -> Finding:
     coverage = about.coverage
     assert coverage is not None
     assert share.value is not None
-    seen = coverage.seen_read_bytes if what == "read" else coverage.seen_written_bytes
-    by_maps = what == "read" and 2 * (coverage.mapped_fault_bytes or 0) > share.unseen_bytes
-    cause = "mmap" if by_maps else "process" if isinstance(about, Traced) else "library"
+    parts = {"read": coverage.seen_read_bytes, "written": coverage.seen_written_bytes}
+    seen = parts.get(what, sum(parts.values()))
+    by_maps = what != "written" and 2 * (coverage.mapped_fault_bytes or 0) > share.unseen_bytes
+    cause = (
+        ("writable_mmap" if what == _EITHER else "mmap")
+        if by_maps
+        else "process"
+        if isinstance(about, Traced)
+        else "library"
+    )
     numbers = {"percent": 100 * share.value, "seen_bytes": seen, "all_bytes": seen + share.unseen_bytes}
     return Finding("low_coverage", {"what": what, "is_bound": share.bound, **numbers, "cause": cause})
 

@@ -22,6 +22,7 @@ from tierscope.analysis.stragglers import about_stragglers
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.training import Training, about_training
 from tierscope.analysis.wording import Finding
+from tierscope.analysis.worth import hides_io
 from tierscope.spec.goal import Goal
 from tierscope.trace.description import (
     RANK_WALL,
@@ -38,7 +39,6 @@ from tierscope.trace.description import (
 WARM_SHARE = 0.01
 LATE_SHARE = 0.05
 OVERHEAD_SHARE = 0.05
-HIDDEN_SHARE = 0.05
 MOST_NAMED = 5
 CHECKPOINT_SHARE = 0.1
 _COMMAND_WIDTH = 60
@@ -81,7 +81,7 @@ def find(
     for run in times.runs:
         match run.about:
             case Traced() as traced:
-                by_maps = any(finding.evidence.get("cause") == "mmap" for finding in low)
+                by_maps = any(finding.evidence.get("cause") in ("mmap", "writable_mmap") for finding in low)
                 findings += _about_tracing(traced, times, by_maps)
                 habits = about_habits(times, breakdown, run.habits)
                 findings += [habit for habit in habits if not (by_maps and habit.kind in _OF_ALL_READS)]
@@ -182,9 +182,9 @@ def _about_staging(breakdown: Breakdown) -> list[Finding]:
     soonest_epochs, soonest = min(paying, key=lambda pair: pair[0])
     best_epochs, shortest = min(paying, key=lambda pair: settled(pair[1].epoch_seconds or 0.0))
     evidence = {
-        "soonest_where": sweep_text({"cache_rate": soonest.sweep["cache_rate"]}),
+        "soonest_where": sweep_text(soonest.sweep),
         "soonest_epochs": soonest_epochs,
-        "best_where": sweep_text({"cache_rate": shortest.sweep["cache_rate"]}),
+        "best_where": sweep_text(shortest.sweep),
         "best_epochs": best_epochs,
         "staging_seconds": shortest.staging_seconds,
     }
@@ -206,16 +206,9 @@ def _about_ranks(times: ClassTimes, breakdown: Breakdown, given: Conditions) -> 
     decode = float(epochs["decode_seconds"].max() or 0)  # type: ignore[arg-type]
     if decode > breakdown.best.io.median:
         findings.append(Finding("decode", {"decode_seconds": decode, "io_seconds": breakdown.best.io.median}))
-    at_best = epochs.filter(
-        pl.lit(True), *(pl.col(name).eq_missing(value) for name, value in breakdown.best.sweep.items())
-    )
-    known = at_best.drop_nulls(["stall_seconds", "epoch_seconds"])
-    known = known.filter(pl.col("epoch").is_in(list(counted_epochs(known["epoch"]))))
-    waited = _sum(known, "stall_seconds") / max(1e-9, _sum(known, "epoch_seconds"))
-    stood = float(known["checkpoint_seconds"].fill_null(0.0).sum()) / max(1e-9, _sum(known, "epoch_seconds"))
-    reads = breakdown.best.io.median > 0  # else there is nothing to hide
-    if reads and _sum(epochs, "compute_seconds") > 0 and waited + stood < HIDDEN_SHARE and not known.is_empty():
-        findings.append(Finding("hidden", {"percent": 100 * waited}))
+    best = breakdown.best  # without I/O there is nothing to hide
+    if best.io.median > 0 and best.compute_seconds and best.stall_share is not None and hides_io(best):
+        findings.append(Finding("hidden", {"percent": 100 * best.stall_share}))
     return findings
 
 

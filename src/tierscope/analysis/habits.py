@@ -15,7 +15,7 @@ from tierscope.analysis.wording import Finding
 from tierscope.spec.load import parse_study
 from tierscope.spec.study import Study
 from tierscope.trace.described_logs import Habit
-from tierscope.trace.description import StudyRun, Traced
+from tierscope.trace.description import Imported, StudyRun, Traced
 from tierscope.trace.ops import CATEGORIES
 
 THRESHOLDS: dict[str, float] = {
@@ -104,12 +104,15 @@ def _exceeds(part: int | None, whole: int | None, share: str) -> bool:
 
 
 def _metadata(breakdown: Breakdown) -> Iterator[Finding]:
+    """Where it takes most of all classes, also of those that were not asked for: the words compare it with reads and writes."""
     best = breakdown.best
+    if "META" not in map(category_of, breakdown.io_classes):
+        return
     read, meta, written = (
         sum(seconds for name, seconds in best.classes.items() if category_of(name) == category)
         for category in CATEGORIES
     )
-    if meta > THRESHOLDS["metadata_share"] * best.io.median:
+    if meta > THRESHOLDS["metadata_share"] * max(best.io.median, read + meta + written):
         kind = "metadata_of_writes" if written >= read else "metadata_dominated"  # there are no samples to pack
         yield Finding(kind, {"percent": 100 * meta / best.io.median, "meta_seconds": meta})
 
@@ -152,8 +155,12 @@ def _tiers(times: ClassTimes, breakdown: Breakdown) -> Iterator[Finding]:
     mapped = {
         tier for about in times.about if isinstance(about, Traced) for tier in about.records.mapped
     }  # what is read there is not seen
+    untiered = {about.facts.unknown.tier for about in times.about if isinstance(about, Imported)}
     for tier, nbytes in sorted(moved.items()):
-        time = sum(best.classes.get(f"{tier.upper()}-{kind}", 0.0) for kind in ("READ", "META")) / best.io.median
+        if tier in untiered:
+            continue  # a row for what matches no tier: nobody can move data to it or away
+        of_tier = {f"{tier.upper()}-{kind}" for kind in ("READ", "META")}
+        time = sum(best.classes[name] for name in breakdown.io_classes if name in of_tier) / best.io.median
         if nbytes and time - nbytes / total > THRESHOLDS["tier_imbalance"]:
             yield Finding(
                 "unbalanced_tiers", {"tier": tier, "time_percent": 100 * time, "bytes_percent": 100 * nbytes / total}

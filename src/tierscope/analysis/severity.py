@@ -53,6 +53,7 @@ _WARNINGS = (  # the numbers may mislead, or something costs time
     *("checkpoints_not_simulated", "writes_as_reads", "epochs_unsure", "epochs_by_opens", "mapped"),
     *("coverage_unknown", "wall_processes", "under_way", "still_running", "unemulated", "scattered", "root_tier"),
     *("other_paths", "standard_streams", "program_files", "lone_workers", "shared_files", "cut_logs", "no_names"),
+    "several_steps",
     *(
         "missed_by_profiler",
         "reads_only",

@@ -10,13 +10,15 @@ bytes and files grow with it.
 
 Where one is known from single reads and the other only within a bin, each is taken where its limits come nearest to the other's: the difference is at
 least that (`at_least`). A metric that either lacks is left out, and named.
+
+Writes are in none of DLIO's metrics but the I/O time and the bytes. Where there are any, they are compared beside the cosine (`writes`).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tierscope.analysis.character_metrics import METRICS, Fact
+from tierscope.analysis.character_metrics import Fact
 from tierscope.analysis.characterise import Character
 
 FAR = 2.0  # larger ÷ smaller, from which on a metric is named
@@ -63,6 +65,7 @@ class Similarity:
     largest: Compared | None
     left_out: tuple[UncomparedMetric, ...]
     scales: tuple[RunScale, RunScale]
+    writes: tuple[Compared, ...] = ()  # in no cosine
 
     @property
     def held_down_by(self) -> tuple[Compared, ...]:
@@ -77,9 +80,8 @@ class Similarity:
     @property
     def far_apart(self) -> tuple[Compared, ...]:
         """Metrics that differ twofold or more, the most different first."""
-        return tuple(
-            sorted((metric for metric in self.metrics if metric.ratio >= FAR), key=lambda metric: -metric.ratio)
-        )
+        far = (metric for metric in (*self.metrics, *self.writes) if metric.ratio >= FAR)
+        return tuple(sorted(far, key=lambda metric: -metric.ratio))
 
     @property
     def same_scale(self) -> bool:
@@ -103,22 +105,32 @@ class Similarity:
 
 
 def similarity(first: Character, second: Character) -> Similarity:
+    compared, left_out = _compared(first.metrics, second.metrics)
+    writes: list[Compared] = []
+    if first.writes.writes or second.writes.writes:
+        writes, unknown = _compared(first.writes.metrics, second.writes.metrics)
+        left_out += unknown if first.writes.writes and second.writes.writes else []
+    explained = tuple(
+        replace(metric, cosine_without=cosine_of([*compared[:place], *compared[place + 1 :]]))
+        for place, metric in enumerate(compared)
+    )
+    largest = max((*explained, *writes), key=lambda metric: abs(metric.difference), default=None)
+    scales = RunScale(len(first.ranks), first.epochs), RunScale(len(second.ranks), second.epochs)
+    return Similarity(cosine_of(compared), explained, largest, tuple(left_out), scales, tuple(writes))
+
+
+def _compared(first: Mapping[str, Fact], second: Mapping[str, Fact]) -> tuple[list[Compared], list[UncomparedMetric]]:
+    """What both have, and what either lacks."""
     compared: list[Compared] = []
     left_out: list[UncomparedMetric] = []
-    for name in METRICS:
-        this, other = first.metrics[name], second.metrics[name]
+    for name, this in first.items():
+        other = second[name]
         reasons = [f"{side}: {fact.reason}" for side, fact in (("A", this), ("B", other)) if fact.value is None]
         if this.value is None or other.value is None:
             left_out.append(UncomparedMetric(name, "; ".join(reasons)))
         else:
             compared.append(_compare(name, this, other))
-    explained = tuple(
-        replace(metric, cosine_without=cosine_of([*compared[:place], *compared[place + 1 :]]))
-        for place, metric in enumerate(compared)
-    )
-    largest = max(explained, key=lambda metric: abs(metric.difference), default=None)
-    scales = RunScale(len(first.ranks), first.epochs), RunScale(len(second.ranks), second.epochs)
-    return Similarity(cosine_of(compared), explained, largest, tuple(left_out), scales)
+    return compared, left_out
 
 
 def _compare(name: str, this: Fact, other: Fact) -> Compared:

@@ -87,7 +87,7 @@ class EpochFigures(NamedTuple):
     no_prefetch_seconds: float | None = None  # sum over steps of the max over ranks
     checkpoint_seconds: float | None = None
     unstalled_seconds: float | None = None  # max over ranks of the epoch without what it stood still for I/O
-    stall_share: float | None = None  # of the epochs of all ranks
+    stall_share: float | None = None  # waiting for data, of the epoch of the rank with the longest one
     au: float | None = None  # DLIO's: the mean over ranks; a share of 1
     slowest_au: float | None = None  # of the rank with the longest epoch
 
@@ -104,6 +104,7 @@ def _epoch_figures(times: ClassTimes) -> dict[tuple[Any, ...], EpochFigures]:
         (pl.col("epoch_seconds") - pl.col("standstill_seconds")).alias("unstalled"),
     )
     known = pl.col("stall_seconds").null_count() + pl.col("epoch_seconds").null_count() == 0
+    last = pl.col("epoch_seconds").arg_max()  # the rank that the epoch waits for
     longest = (
         epochs.sort([*keys, "rank"])
         .group_by(keys, maintain_order=True)
@@ -111,10 +112,10 @@ def _epoch_figures(times: ClassTimes) -> dict[tuple[Any, ...], EpochFigures]:
             pl.col("epoch_seconds", "compute_seconds", "checkpoint_seconds", "unstalled").max(),
             pl.col("step_read_seconds").list.sum().max().alias("endless"),
             pl.when(known, pl.col("epoch_seconds").sum() > 0)
-            .then(pl.col("stall_seconds").sum() / pl.col("epoch_seconds").sum())
+            .then(pl.col("stall_seconds").get(last) / pl.col("epoch_seconds").get(last))
             .alias("stall_share"),
             pl.col("au").mean(),
-            pl.col("au").get(pl.col("epoch_seconds").arg_max()).alias("slowest_au"),
+            pl.col("au").get(last).alias("slowest_au"),
         )
     )
     per_step = (

@@ -13,6 +13,7 @@ from typing import Any
 from tierscope.jsonable import JsonObject
 from tierscope.units import about_bytes, about_seconds, counted, format_bytes
 
+ONLY_POINT = "the only point"  # of a result without a sweep
 # kind → (evidence, what to do). The format of evidence follows the colon: seconds by :time, bytes by :size (rounded) or :bytes
 # (exact), amounts with their noun by :count file, words that depend on an amount by :if is|are (# is the amount), lists with what joins them, and
 # options not yet tried by :or try (nothing if there are none): no advice recommends what was given.
@@ -115,7 +116,7 @@ WORDING: dict[str, tuple[str, str]] = {
         "set write_bandwidth, or fit it with 'tierscope calibrate' to a run with checkpoints or first-touch",
     ),
     "hidden": (
-        "compute hides storage: ranks waited for data only {percent:.1f} % of the epoch at the best point",
+        "compute hides storage: the rank with the longest epoch waited for data only {percent:.1f} % of it at the best point",
         "faster storage would gain at most that",
     ),
     "nothing_recorded": (
@@ -311,6 +312,10 @@ WORDING: dict[str, tuple[str, str]] = {
     "no_epochs": (
         "the logs do not separate epochs: the whole run counts as one",
         "add --epoch-gap (or shorten it) if new processes start every epoch, or let the program write one log per epoch",
+    ),
+    "several_steps": (
+        "{steps:count MPI program} of one job ran after one another ({names:first 3}): their times are added up by rank",
+        "name one log to see one program; if they are epochs of one training, split them with --epoch-gap",
     ),
     "metadata_dominated": (
         "metadata is {percent:.0f} % of the slowest process's I/O time ({meta_seconds:time}): it spends more time on opens and stats than on reads",
@@ -645,7 +650,7 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "goal_met": (
         "the goal of {goal_seconds:time} is met at {where} ({io_seconds:time})",
-        "this is the first point of the sweep that meets it",
+        "{where:met}",
     ),
     "goal_missed": (
         "the goal of {goal_seconds:time} is missed by {over_seconds:time}: the best is {io_seconds:time}, mostly {bottleneck}",
@@ -653,7 +658,7 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "epoch_goal_met": (
         "the goal of {goal_seconds:time} per epoch is met at {where} ({epoch_seconds:time})",
-        "this is the first point of the sweep that meets it",
+        "{where:met}",
     ),
     "epoch_goal_missed": (
         "the goal of {goal_seconds:time} per epoch is missed by {over_seconds:time}: the shortest is {epoch_seconds:time}{bottleneck:held}",
@@ -661,7 +666,7 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "au_goal_met": (
         "the goal of {goal_percent:.4g} % AU is met at {where} ({percent:.1f} % on average over ranks, {slowest_percent:.1f} % in the slowest)",
-        "this is the first point of the sweep that meets it",
+        "{where:met}",
     ),
     "au_goal_missed": (
         "the goal of {goal_percent:.4g} % AU is missed by {under_percent:.3g} percentage points: the highest is {percent:.1f} % on average over ranks, {slowest_percent:.1f} % in the slowest, at {where}",
@@ -680,7 +685,7 @@ WORDING: dict[str, tuple[str, str]] = {
         "{bottleneck:start}",
     ),
     "several_cases": (
-        "{cases:count case} ({names:, }): each has its own best point; they are not ranked against each other",
+        "{cases:count case} ({names:, }): points of different cases are not ranked against each other",
         "use --case NAME to show one case",
     ),
     "inert_key": (
@@ -722,6 +727,10 @@ CAUSES = {
         "likely cause: mapped files (mmap), counted with the most that their page faults can have read",
         "to record these reads, let the program read instead of map (NumPy: mmap_mode=None)",
     ),
+    "writable_mmap": (
+        "likely cause: mapped files (mmap) that can be written, counted with the most that their page faults can have read or written",
+        "to record these reads and writes, let the program use calls instead of maps",
+    ),
     "process": (
         "likely cause: a process without the recorder (statically linked, setuid, or started without LD_PRELOAD), or direct system calls",
         "use a dynamically linked build, and pass LD_PRELOAD and TIERSCOPE_RECORD to every process; until then the sums are too small",
@@ -733,7 +742,7 @@ CAUSES = {
 }
 # An epoch that misses its goal even without waiting, in place of the class to start with.
 BEYOND_STORAGE = "non-I/O time: no storage can meet it"
-_DID = {"read": "read", "written": "wrote"}
+_DID = {"read": "read", "written": "wrote", "read or written": "read or wrote"}
 
 
 class _Words(string.Formatter):
@@ -800,6 +809,9 @@ _SHOWN: dict[str, Callable[[Any, str], str]] = {
     "cause": lambda value, _: CAUSES[value][0],
     "remedy": lambda value, _: CAUSES[value][1],
     "below": _below,
+    "met": lambda value, _: (
+        "no action needed" if value == ONLY_POINT else "this is the first point of the sweep that meets it"
+    ),
     "held": _held_by,
     "start": _start_with,
     "did": lambda value, _: _DID[value],

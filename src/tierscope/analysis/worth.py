@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from tierscope.analysis.breakdown import Breakdown, PointGroup, SweepPoint, sweep_text
 from tierscope.jsonable import cache_rate_of
 
-HIDDEN_SHARE = 0.05  # of an epoch that ranks wait, and of what a sweep takes off: less is next to nothing
+HIDDEN_SHARE = 0.05  # of an epoch that the slowest rank waits, and of what a sweep takes off: less is next to nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,11 @@ def worth_of(breakdown: Breakdown, group: PointGroup) -> Worth | None:
     gains = (1 - end / start for end, start in ((now.median, was.median), (now.high, was.low), (now.low, was.high)))
     gain, low, high = (max(0.0, value) for value in gains)
     return Worth(reference, gain, min(low, gain), max(high, gain), min(was.n, now.n))
+
+
+def hides_io(point: SweepPoint) -> bool:
+    """Whether the rank that the epoch waits for stands still for next to nothing of it."""
+    return point.stall_share is not None and point.stall_share + (point.checkpoint_share or 0.0) < HIDDEN_SHARE
 
 
 def _reference(group: PointGroup) -> SweepPoint:
@@ -71,7 +76,7 @@ _LEAST = 0.0005
 
 def _why(best: SweepPoint, gain: float) -> str:
     """Why it is next to nothing, or why it is no more."""
-    if best.stall_share is not None and best.stall_share + (best.checkpoint_share or 0.0) < HIDDEN_SHARE:
+    if hides_io(best):
         return ": compute hides I/O" if gain < HIDDEN_SHARE else "; at the best point compute hides the I/O"
     if gain >= HIDDEN_SHARE:
         return ""

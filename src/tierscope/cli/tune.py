@@ -1,6 +1,7 @@
 import click
 
 from tierscope.cli import common
+from tierscope.errors import UserError
 
 _MINIMIZED = {"epoch": "epoch_seconds", "io": "io_seconds"}
 
@@ -22,7 +23,7 @@ _MINIMIZED = {"epoch": "epoch_seconds", "io": "io_seconds"}
     show_default=True,
     help="What to minimize: the epoch, or the I/O time of the slowest process.",
 )
-@click.option("--goal", "former", type=click.Choice(list(_MINIMIZED)), hidden=True)  # its name in earlier versions
+@click.option("--goal", "former", hidden=True)  # its name in earlier versions
 @click.option("--out", type=click.Path(file_okay=False), help="Results directory; default ./results/STUDY-tune.")
 @common.set_option
 @common.system_option
@@ -49,6 +50,10 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     """
     from tierscope.spec.whatif import read_duration  # noqa: PLC0415
 
+    if former is not None and former not in _MINIMIZED:
+        raise UserError(
+            f"--goal {former}: {former!r} is not one of {', '.join(map(repr, _MINIMIZED))}; tune has no goal, use --minimize"
+        )
     seconds = read_duration("--budget", budget)
     with common.ranks_of_study() as crews:
         from tierscope.cli.progress import watching  # noqa: PLC0415

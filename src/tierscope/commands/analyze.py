@@ -12,6 +12,7 @@ import polars as pl
 from tierscope.analysis.analysis import Analysis
 from tierscope.analysis.breakdown import break_down
 from tierscope.analysis.cases import of_case
+from tierscope.analysis.clocks import has_clocks
 from tierscope.analysis.conditions import COLD_COLUMNS, Conditions, conditions
 from tierscope.analysis.counting import Counting
 from tierscope.analysis.findings import find
@@ -27,7 +28,7 @@ from tierscope.output.store import RunStore
 from tierscope.recording.traced import finish_or_look, is_trace
 from tierscope.spec import sweep
 from tierscope.spec.feasibility import Feasibility
-from tierscope.spec.goal import Goal
+from tierscope.spec.goal import AU, Goal
 from tierscope.spec.study import Study
 from tierscope.spec.traced import read_rules
 from tierscope.spec.whatif import read_duration
@@ -219,6 +220,10 @@ def _analyze_result(out: str, counting: Counting, store: RunStore, goal: Goal | 
         raise UserError(f"{out}: {', '.join(given.profilers)} recorded only busy seconds; remove --basis")
     breakdown = break_down(times)
     wanted = goal or study.goal
+    if wanted is not None and wanted.kind == AU and has_clocks(times.epochs):
+        from tierscope.predict.goals import refuse_untold  # noqa: PLC0415
+
+        refuse_untold(times, wanted)
     runs = sweep.runs(study) // (1 if counting.case is None else len(study.cases))
     findings = find(times, breakdown, given, runs, wanted, training, unread)
     return Analysis(study.study, times, breakdown, findings, given, wanted, study, training, store.load)

@@ -20,6 +20,7 @@ from tierscope.predict.simulation import check_rates, simulate_point
 from tierscope.predict.unsimulated import left_out, refuse_unsimulated
 from tierscope.predict.work_limit import refuse_endless
 from tierscope.spec import sweep
+from tierscope.spec.goal_compute import refuse_au_without_compute
 from tierscope.spec.known import KnownSystem
 from tierscope.spec.load import Loaded
 from tierscope.spec.study import Study
@@ -33,6 +34,7 @@ KIND = "simulation"
 def simulate_study(study: Study, out: str, method: str, watch: Watch, known: KnownSystem | None = None) -> RunStore:
     """All points of the study; what is finished is not repeated. `known`: its draws of rates that were fitted are for the intervals."""
     points = list(sweep.points(study))
+    refuse_au_without_compute(study, points)
     for point in points:
         check_rates(point.study)
         refuse_unsimulated(point.study)

@@ -39,11 +39,14 @@ def sort_sums(
     tiers: set[str],
     notes: PathNotes,
     unranked: Mapping[str, pl.DataFrame] | None = None,
+    left_out: pl.DataFrame | None = None,
 ) -> SortedSums:
-    """`sums`: also those of APART; `tiers`: names of tiers; `unranked`: of each of APART, what is no rank's or in no epoch."""
+    """`sums`: also those of APART; `tiers`: names of tiers; `unranked`: of each of APART, what is no rank's or in no epoch; `left_out`: what the user does
+    not want counted."""
     is_apart = pl.col("tier").is_in(APART)
     on_tiers, apart = sums.filter(~is_apart), sums.filter(is_apart)
-    if not on_tiers["busy_seconds"].sum() and apart["busy_seconds"].sum() > 0:
+    did_more = left_out is not None and not left_out.filter(~is_apart).is_empty()
+    if not on_tiers["busy_seconds"].sum() and apart["busy_seconds"].sum() > 0 and not did_more:
         names = {name: rules.free_name(shown) for name, shown in _SHOWN_AS.items()}
         on_tiers = pl.concat([on_tiers, apart.with_columns(pl.col("tier").replace(names))])
         tiers = {*tiers, *(names[name] for name in apart["tier"].unique())}

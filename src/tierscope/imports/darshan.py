@@ -15,7 +15,7 @@ import polars as pl
 
 from tierscope.imports.apart import PathNotes, apart_sums, sort_sums
 from tierscope.imports.darshan_habits import HabitCounter
-from tierscope.imports.darshan_job import CLOCK_SECONDS, Placed, place_logs
+from tierscope.imports.darshan_job import CLOCK_SECONDS, Placed, place_logs, steps_of
 from tierscope.imports.darshan_library import MPI_IO
 from tierscope.imports.darshan_reader import MOST_COUNTED, MOST_SECONDS, DarshanLog, FileRecords, processes_of
 from tierscope.imports.darshan_rows import (
@@ -214,7 +214,8 @@ class _Gathering:
         }
         for rank, epoch in sorted(self._traced_epochs):
             ranks.setdefault((rank, epoch), ImportedEpoch(rank, epoch))
-        sorted_sums = sort_sums(_together(self._sums), self._rules, self._tiers, self._notes)
+        left_out = _together(self._left_out)
+        sorted_sums = sort_sums(_together(self._sums), self._rules, self._tiers, self._notes, left_out=left_out)
         habits = {name: habit.counted() for name, habit in self._habits.items()}
         facts = LogFacts(
             source="darshan",
@@ -235,9 +236,10 @@ class _Gathering:
             unknown=sorted_sums.unknown,
             shared=tuple(self._shared[name] for name in sorted(self._shared)),
             shared_split=self._options.shared and bool(self._shared),
-            left_out=apart_sums(_together(self._left_out)),
+            left_out=apart_sums(left_out),
             mpiio=apart_sums(_together(self._mpiio)),
             traced_reads=self._options.traced_reads,
+            steps=steps_of(placed),
         )
         return GatheredLogs(sorted_sums.sums, list(ranks.values()), sorted_sums.tiers, facts, habits)
 

@@ -46,6 +46,7 @@ class _Counting:
     rules: TierRules
     shared: bool
     order: dict[str, list[int]] = field(default_factory=lambda: {"READS": [0, 0, 0], "WRITES": [0, 0, 0]})
+    writes: int = 0
     sizes: HabitCounter = field(default_factory=HabitCounter)
     files: dict[tuple[str, str], list[float]] = field(default_factory=dict)  # ranks, reads, bytes, seconds, written
 
@@ -59,6 +60,7 @@ class _Counting:
                 continue
             if module == _ORDERED:
                 self._add_order(records, chosen)
+            self.writes += int(records.counter("WRITES")[chosen].sum())
             self.sizes.add(module, records, chosen, log)
             self._add_files(records, chosen, tiers, log)
 
@@ -105,6 +107,7 @@ class _Counting:
             tuple(in_order(formats)),
             tuple(limited(dict(self.sizes.counted().sizes or ()))),
             sized=sized,
+            all_writes=self.writes,
         )
 
 

@@ -4,6 +4,7 @@ One job is a set of logs. A build with MPI writes one log for all ranks; a build
 too. A worker that was forked names its parent, and counts for it. One that was spawned does not: it counts for the only program that can have started it,
 by its time, its job and its interpreter (`darshan_spawned.py`), and for itself where there are several or none, as any other process does.
 Several logs of one process are its epochs, in the order of their start; a gap given by the user instead lets an epoch begin wherever no log started for so long.
+MPI programs that a job ran one after another are its steps, not epochs of one another: their times add up by rank.
 """
 
 import os
@@ -53,8 +54,21 @@ def place_logs(logs: Sequence[DarshanLog], gap: float | None) -> Iterator[Placed
     by_start = _epochs_by_gap(ordered, gap) if gap else {}
     for key, process_logs in of_process.items():
         spawned = key in guessed if key in roots and is_spawned(process_logs[0]) else None
+        are_steps = len(set(map(step_of, process_logs))) > 1
         for number, log in enumerate(_without_tail(process_logs), start=1):
-            yield Placed(log, ranks[_root(key, parents)], by_start.get(log.path, number), key, spawned)
+            process = (key, step_of(log)) if are_steps else key
+            epoch = by_start.get(log.path, 1 if are_steps else number)
+            yield Placed(log, ranks[_root(key, parents)], epoch, process, spawned)
+
+
+def steps_of(placed: Sequence[Placed]) -> tuple[str, ...]:
+    """Commands of the MPI programs that ran one after another, each on the same ranks; empty: there is only one."""
+    commands: dict[int, dict[Hashable, str]] = {}
+    for placed_log in placed:
+        if processes_of(placed_log.log) > 1:
+            of_ranks = commands.setdefault(placed_log.first_rank, {})
+            of_ranks.setdefault(placed_log.process, placed_log.log.job["command"].strip())
+    return tuple(command for of_ranks in commands.values() if len(of_ranks) > 1 for command in of_ranks.values())
 
 
 def _without_copies(logs: Sequence[DarshanLog]) -> list[DarshanLog]:
@@ -87,10 +101,17 @@ def _by_process(ordered: Sequence[DarshanLog]) -> dict[Hashable, list[DarshanLog
 
 def process_of(log: DarshanLog) -> Hashable:
     """What tells a process from others: its number; all ranks of an MPI job are one."""
-    if processes_of(log) > 1:
-        return "mpi"
+    return "mpi" if processes_of(log) > 1 else _number(log)
+
+
+def _number(log: DarshanLog) -> int | str:
     pid = _PID.search(os.path.basename(log.path))
     return int(pid[1]) if pid else log.path
+
+
+def step_of(log: DarshanLog) -> Hashable:
+    """Which run of an MPI program a log is of; one process has one."""
+    return (_number(log), log.job["command"]) if processes_of(log) > 1 else None
 
 
 def _parent(log: DarshanLog) -> int | None:

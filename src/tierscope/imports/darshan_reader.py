@@ -25,6 +25,12 @@ MOST_RANKS = 1 << 20
 OLD = "is a log of Darshan 1 or 2, which Darshan 3's library cannot read"
 CRASHED = "crashes Darshan's own library: it is damaged"
 _MOST_HEAD_BYTES = 1 << 28
+# Darshan numbers a record by a hash of its name. An anonymised log has another name, but the same number.
+STREAM_NUMBERS = {
+    14734109647742566553: "<STDIN>",
+    15920181672442173319: "<STDOUT>",
+    7238257241479193519: "<STDERR>",
+}
 WORKER = "tierscope.imports.darshan_worker"
 
 
@@ -252,6 +258,8 @@ def _log(path: str, head: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> Dar
     traced = of_modules[3 * len(FILE_MODULES) :]
     of_modules = of_modules[: 3 * len(FILE_MODULES)]
     paths = joined.tobytes().decode("utf-8", "replace").split("\0") if len(numbers) else []
+    for place in np.flatnonzero(np.isin(numbers, np.array([*STREAM_NUMBERS], np.uint64))).tolist():
+        paths[place] = STREAM_NUMBERS[int(numbers[place])]
     order = np.argsort(numbers)
     records = {}
     for module, start in zip(FILE_MODULES, range(0, len(of_modules), 3), strict=True):

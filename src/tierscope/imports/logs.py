@@ -78,6 +78,8 @@ def gather_logs(paths: Sequence[str], wanted: ImportOptions) -> GatheredLogs:
         gathered.facts.unknown, gathered.sums, wanted.rules, wanted.command or command_text("analyze", paths)
     )
     if not gathered.tiers:
+        if doubt := next(doubts(gathered.facts.doubts), None):
+            raise UserError(f"{paths[0]}: contains no files that can be read: {doubt.text}; {doubt.suggestion}")
         raise UserError(f"{paths[0]}: contains no files; to show it anyway, add the path of the data: --tier gfs=/path")
     return gathered
 

@@ -23,6 +23,18 @@ _WORDS = {"bytes": "bytes", "seconds": "time"}
 NAMELESS = "(no path)"
 _MOST_NAMED = 5
 _LEAST_SHARE = 0.01  # of bytes or seconds, for a path to be named
+_OF_NODES = (
+    "tmp",
+    "var",
+    "dev",
+    "run",
+    "local",
+    "localscratch",
+    "lfs",
+    "nvme",
+    "ssd",
+    "raid",
+)  # folders of the root that a node has of its own
 _MOST_LOGS = 3  # whose names are written out
 
 
@@ -146,19 +158,18 @@ def refuse_untiered(unknown: UnknownPaths, sums: pl.DataFrame, rules: TierRules,
 
 
 def _options(suggestion: str) -> str:
-    """A tier for each folder of the root: the first as the global one, others by the folder's name."""
+    """A tier for each folder of the root, by its name, nearest first: those that every node has of its own, and last the global one, which holds most of the rest."""
     if suggestion == "/":
         return "--tier all=/"
     by_root: dict[str, list[str]] = defaultdict(list)
     for path in suggestion.split(","):
         by_root[re.sub(r"[^a-z0-9_]", "_", path.split("/")[1].lower())[:16]].append(path)
-    names = [root if root[0].isalpha() else f"fs_{root}"[:16] for root in by_root]
-    if "gfs" not in names[1:]:
-        names[0] = "gfs"
-    return " ".join(
-        f"--tier {shlex.quote(name + '=' + ','.join(paths))}"
-        for name, paths in zip(names, by_root.values(), strict=True)
-    )
+    named = {root if root[0].isalpha() else f"fs_{root}"[:16]: paths for root, paths in by_root.items()}
+    shared = [name for name in named if name not in _OF_NODES]
+    if shared and "gfs" not in named:
+        named = {"gfs" if name == shared[0] else name: paths for name, paths in named.items()}
+    ordered = sorted(named.items(), key=lambda tier: (tier[0] not in _OF_NODES) + (tier[0] == "gfs"))
+    return " ".join(f"--tier {shlex.quote(name + '=' + ','.join(paths))}" for name, paths in ordered)
 
 
 def command_text(name: str, paths: Sequence[str], options: str = "") -> str:

@@ -24,6 +24,7 @@ from tierscope.plan.order import Order
 from tierscope.recording.recorders import BUILTIN
 from tierscope.spec import sweep
 from tierscope.spec.emulation import has_rate, python_only
+from tierscope.spec.goal_compute import refuse_au_without_compute
 from tierscope.spec.study import Point, Study
 from tierscope.trace.trace import RunKey
 from tierscope.train.start import refuse_large_batch
@@ -45,6 +46,7 @@ def run_study(
     `tracker`: told of runs while they go on, for whoever shows them.
     """
     points = list(sweep.points(study))
+    refuse_au_without_compute(study, points)
     check_storages((point.study for point in points), out, profiler)
     check_dropping((point.study for point in points), out)
     check_policies((point.study for point in points), profiler)

@@ -10,7 +10,7 @@ from tierscope.native.state import open_plain
 
 NAME = "seen"
 _SLOTS = 64
-_HEAD = struct.Struct("<QQQ40x")
+_HEAD = struct.Struct("<QQQQQ24x")
 _SLOT = np.dtype([("read", "<i8"), ("written", "<i8"), ("unused", "<i8", 6)])
 SEEN_BYTES = _HEAD.size + _SLOTS * _SLOT.itemsize
 _LARGEST = 1 << 62
@@ -25,6 +25,8 @@ class SeenElsewhere:
     processes: int  # that the library was loaded into; an exec counts again
     rings: int  # processes that touched a tier and had an io_uring
     early_faults: int  # page faults of processes before they first mapped a tier's file
+    own_written_bytes: int  # of the recorder's own files
+    writable_bytes: int  # of a tier's files that were mapped shared and writable
 
 
 def read_seen(folder: str) -> SeenElsewhere | None:
@@ -36,9 +38,9 @@ def read_seen(folder: str) -> SeenElsewhere | None:
         return None
     if len(content) < SEEN_BYTES:
         return None
-    processes, rings, early_faults = _HEAD.unpack_from(content)
+    counts = _HEAD.unpack_from(content)
     slots = np.frombuffer(content, _SLOT, _SLOTS, _HEAD.size)
     read, written = (int(slots[name].sum(dtype=object)) for name in ("read", "written"))
-    seen = SeenElsewhere(read, written, processes, rings, early_faults)
-    possible = max(abs(read), abs(written), processes, rings, early_faults) < _LARGEST
+    seen = SeenElsewhere(read, written, *counts)
+    possible = max(abs(read), abs(written), *counts) < _LARGEST
     return seen if possible else None

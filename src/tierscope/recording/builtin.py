@@ -5,8 +5,10 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
+from msgspec import structs
 
 from tierscope.errors import ResultError, UserError
 from tierscope.native import library
@@ -29,7 +31,7 @@ from tierscope.native.state import (
 from tierscope.output.durable import boot_id
 from tierscope.output.op_list import OpSource, Rows, rows_of, write_files, write_ops
 from tierscope.output.tables import read_table
-from tierscope.recording.collect import Process, collect
+from tierscope.recording.collect import Collected, Process, collect
 from tierscope.recording.coverage import coverage_of
 from tierscope.recording.recorders import RecordingRequest
 from tierscope.spec.study import System
@@ -40,6 +42,7 @@ from tierscope.trace.ops import OP_ROW
 from tierscope.trace.trace import RunKey, Trace
 
 _SEED = 42  # of the servers' speeds
+_ENDING_SECONDS = 0.2
 _LONGEST_FOLDER = 3000  # bytes, in the C library
 
 
@@ -81,6 +84,7 @@ class Builtin:
         collected = collect(
             folder, tiers, lambda head: _still_runs(head, folder), time.monotonic_ns(), about.epochs == "rereads"
         )
+        collected = _with_idle(collected, folder)
         if about.ops:
             _collect_ops(os.path.join(out, "ops"), key, collected.processes, tiers)
         described = Traced(
@@ -97,6 +101,17 @@ class Builtin:
             coverage=coverage_of(folder, collected, about.kernel, [tier.name for tier in about.tiers if tier.emulated]),
         )
         return Trace(key, described, collected.table)
+
+
+def _with_idle(collected: Collected, folder: str) -> Collected:
+    """With processes that still run and have no state, because they have not touched a tier. Those that are just ending (trackers of multiprocessing) get
+    a moment."""
+    known = {process.head.pid for process in collected.processes}
+    until = time.monotonic() + _ENDING_SECONDS
+    while (idle := set(processes_recording(folder)) - known) and time.monotonic() < until:
+        time.sleep(_ENDING_SECONDS / 10)
+    still = collected.records.still_running + len(idle)
+    return replace(collected, records=structs.replace(collected.records, still_running=still))
 
 
 def _still_runs(head: StateHead, folder: str) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from tierscope.analysis.character_metrics import METRICS, Fact
+from tierscope.analysis.character_metrics import METRICS, WRITE_METRICS, Fact
 from tierscope.analysis.character_ops import SizeBin
 from tierscope.analysis.characterise import Character, RankUse
 from tierscope.analysis.conditions import Conditions
@@ -31,6 +31,10 @@ NAMES = {
     "sequential_percent": "sequential, of all reads",
     "consecutive_percent": "consecutive, of all reads",
     "files": "files",
+    "writes": "writes",
+    "write_mean": "mean write",
+    "write_sequential_percent": "sequential, of all writes",
+    "write_consecutive_percent": "consecutive, of all writes",
 }
 _BASES = {
     "operations": "from single operations",
@@ -89,13 +93,8 @@ def fact_rows(character: Character) -> Iterator[tuple[str, str, str]]:
     ):
         yield name, fact_text(unit, fact), fact_note(unit, fact)
     if (written := character.writes).writes:
-        for name, unit, fact in (
-            ("writes", "", Fact(float(written.writes))),
-            ("mean write", "B", written.mean),
-            ("sequential, of all writes", "%", written.sequential_percent),
-            ("consecutive, of all writes", "%", written.consecutive_percent),
-        ):
-            yield name, fact_text(unit, fact), fact_note(unit, fact)
+        for name, fact in written.metrics.items():
+            yield NAMES[name], fact_text(WRITE_METRICS[name], fact), fact_note(WRITE_METRICS[name], fact)
     hidden = character.hidden
     for name, share, note in (
         ("I/O hidden behind compute", hidden.share, hidden.basis),

@@ -14,6 +14,7 @@ from tierscope.report.checkpoints import held_up_sentence
 from tierscope.report.parts import (
     UNIDENTIFIED,
     Unit,
+    are_single_cases,
     basis_note,
     bottleneck_sentences,
     flat_sentences,
@@ -27,7 +28,7 @@ from tierscope.report.parts import (
 )
 from tierscope.units import about_bytes, about_seconds, counted
 
-_WHOLE_RUN = ("no_epochs", "no_marks", "epochs_unsure")  # epochs are not known
+_WHOLE_RUN = ("no_epochs", "several_steps", "no_marks", "epochs_unsure")  # epochs are not known
 _LEAST_SECONDS, _LEAST_SHARE = 1e-9, 1e-6  # of a difference between epoch and I/O time
 
 
@@ -50,7 +51,18 @@ def left_out_text(findings: Sequence[Finding]) -> str:
             texts.append(
                 f" {most}{100 - evidence['percent']:.0f} % of the bytes {evidence['what']} were not recorded and are not in this time."
             )
-    return "".join(texts)
+    return "".join(texts) + _shared_text(findings)
+
+
+def _shared_text(findings: Sequence[Finding]) -> str:
+    """Of imports with --no-shared: how much more there was."""
+    shared = [finding.evidence for finding in findings if finding.kind == "shared_files"]
+    if not shared:
+        return ""
+    files = sum(evidence["files"] for evidence in shared)
+    seconds = sum(evidence[f"{name}_seconds"] for evidence in shared for name in ("read", "meta", "write"))
+    verb = "is" if files == 1 else "are"
+    return f" {counted(files, 'shared file')} ({about_seconds(seconds)} over all ranks) {verb} not in this time."
 
 
 def untiered_line(breakdown: Breakdown, given: Conditions) -> str:
@@ -79,6 +91,7 @@ def verdict(
         for group in ranked_groups(breakdown, given):
             yield from _best_lines(breakdown, group)
         yield from (Text(sentence, style="bold") for sentence in flat_sentences(breakdown, given))
+        yield from _case_lines(breakdown)
     if unranked := unranked_sentence(breakdown):
         yield Text(unranked, style="bold")
     is_unclear = best.io.n < FEW and best.io.kind != SIMULATED and len(breakdown.summary) > 1
@@ -113,7 +126,11 @@ def _headline(breakdown: Breakdown, given: Conditions, findings: Sequence[Findin
     unit = "rank" if has_workers(given, count) else "process"
     whose = "" if count == 1 else f" of the slowest {unit}"
     where = " on these tiers" if any(_untiered(breakdown, given)) else ""
-    time = f"I/O{where}{whose}: {io} {per} ({spread}){led_by(best)}; " if best.io.median else without_io(best)
+    time = (
+        f"I/O{where}{whose}: {io} {per} ({spread}){led_by(best)}; "
+        if best.io.median
+        else without_io(breakdown, bool(_shared_text(findings)))
+    )
     return Text(f"{time}{whole}.{left_out_text(findings)}", style="bold")
 
 
@@ -135,12 +152,7 @@ def _best_lines(breakdown: Breakdown, group: PointGroup) -> Iterator[Text]:
     whose = group_text(breakdown, group)
     if worth := worth_sentence(breakdown, group):
         yield Text(f"{whose}{worth}", style="bold")
-    io, spread, per = _io_words(breakdown, best)
-    if breakdown.ranked_by == "epoch" and best.epoch is not None:
-        time = Unit.of(best.epoch.median)
-        text = f"an epoch of {time.text(best.epoch.median)} {time.name} ({_spread(time, best.epoch)}) and {io} of I/O {per} ({spread})"
-    else:
-        text = f"{io} of I/O {per} ({spread})"
+    text = _time_text(breakdown, best)
     yield Text(f"{'' if worth else whose}Best: {point_text(breakdown, best.sweep)} with {text}.", style="bold")
     equal = group.smallest_equal
     if equal is not None and equal is not best:
@@ -149,6 +161,23 @@ def _best_lines(breakdown: Breakdown, group: PointGroup) -> Iterator[Text]:
         yield Text(
             f"Smallest statistically indistinguishable point: {point_text(breakdown, equal.sweep)} ({time.text(measured)} {time.name})."
         )
+
+
+def _time_text(breakdown: Breakdown, point: SweepPoint) -> str:
+    """What a point takes: its epoch, where points are ranked by it, and its I/O."""
+    io, spread, per = _io_words(breakdown, point)
+    text = f"{io} of I/O {per} ({spread})"
+    if breakdown.ranked_by != "epoch" or point.epoch is None:
+        return text
+    time = Unit.of(point.epoch.median)
+    return f"an epoch of {time.text(point.epoch.median)} {time.name} ({_spread(time, point.epoch)}) and {text}"
+
+
+def _case_lines(breakdown: Breakdown) -> Iterator[Text]:
+    """Of cases without a sweep: none of their points is the best, and each says what it takes."""
+    for group in breakdown.groups if are_single_cases(breakdown) else ():
+        text = f"{group_text(breakdown, group)}{_time_text(breakdown, group.best)}{led_by(group.best)}."
+        yield Text(text, style="bold")
 
 
 def _io_words(breakdown: Breakdown, point: SweepPoint) -> tuple[str, str, str]:

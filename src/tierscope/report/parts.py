@@ -87,14 +87,26 @@ def colour(index: int) -> str:
 
 
 def basis_text(breakdown: "Breakdown") -> str:
-    """Which seconds a title is about, and of which epoch where one was asked for."""
+    """Which seconds a title is about, and of which epoch or classes where some were asked for."""
     only = "" if breakdown.epoch is None else f" of epoch {breakdown.epoch}"
-    return f"{breakdown.basis} seconds{only}"
+    return f"{breakdown.basis} seconds{only}{_classes_note(breakdown)}"
 
 
 def basis_note(breakdown: "Breakdown") -> str:
-    """In a headline: what is not on the clock says so."""
-    return " in busy seconds" if breakdown.basis == "busy" else ""
+    """In a headline: what is not on the clock says so, and what is not all of the I/O."""
+    return (" in busy seconds" if breakdown.basis == "busy" else "") + _classes_note(breakdown)
+
+
+def _classes_note(breakdown: "Breakdown") -> str:
+    """Which classes count, where fewer were asked for than there are."""
+    counted_names = _categories(breakdown.io_classes)
+    return f", {' and '.join(counted_names)} only" if len(breakdown.io_classes) < len(breakdown.classes) else ""
+
+
+def _categories(classes: Iterable[str]) -> list[str]:
+    from tierscope.analysis.times import category_of  # noqa: PLC0415
+
+    return list(dict.fromkeys(map(category_of, classes)))
 
 
 def led_by(point: "SweepPoint") -> str:
@@ -109,11 +121,15 @@ def has_effect(breakdown: "Breakdown", given: "Conditions") -> bool:
     return not breakdown.sweep_keys or not given.inert.keys() >= set(breakdown.sweep_keys)
 
 
-def without_io(best: "SweepPoint") -> str:
-    """Where later epochs read nothing: that all of it was in the first, or that there was none."""
+def without_io(breakdown: "Breakdown", shared_left_out: bool = False) -> str:
+    """Where later epochs read nothing: that all of it was in the first, or that there was none. `shared_left_out`: of files of a single rank."""
+    best = breakdown.best
     if first := best.first_epoch_io_seconds:
         return f"All I/O was in epoch 1 ({about_seconds(first)}); later epochs had none. "
-    return "No I/O on these tiers was recorded; other files do not count. "
+    is_part = len(breakdown.io_classes) < len(breakdown.classes)
+    what = " or ".join(_categories(breakdown.io_classes)) if is_part else "I/O"
+    where = "of files of single ranks was recorded" if shared_left_out else "on these tiers was recorded"
+    return f"No {what} {where}; other files do not count. "
 
 
 def group_text(breakdown: "Breakdown", group: "PointGroup") -> str:
@@ -180,9 +196,19 @@ def flat_sentences(breakdown: "Breakdown", given: "Conditions") -> Iterator[str]
             yield f"{group_text(breakdown, group)}{which} take the same time, {time}: the sweep changes nothing."
 
 
+def are_single_cases(breakdown: "Breakdown") -> bool:
+    """Whether there are cases, and a single point in each: then there was no sweep."""
+    groups = breakdown.groups
+    return (
+        len(groups) > 1
+        and groups[0].case is not None
+        and len({group.case for group in groups}) == len(breakdown.summary)
+    )
+
+
 def unranked_sentence(breakdown: "Breakdown") -> str:
     """About points that nothing can be ranked against; empty: there are none."""
-    several = len(breakdown.groups) > 1
+    several = len(breakdown.groups) > 1 and not are_single_cases(breakdown)
     count = sum(len(group.points) == 1 for group in breakdown.groups) if several else 0
     if count and breakdown.groups[0].case is not None:
         which = "Every point is" if count == len(breakdown.summary) else f"{counted(count, 'point')} of the cases stand"

@@ -10,12 +10,14 @@ from itertools import groupby
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from tierscope.analysis.character_metrics import METRICS
+from tierscope.analysis.character_metrics import METRICS, WRITE_METRICS
 from tierscope.analysis.similarity import FAR, Compared, RunScale, Similarity, UncomparedMetric
 from tierscope.report.character import NAMES, value_text
 from tierscope.report.parts import Column, fitting, table
+from tierscope.units import about_number
 
 _MOST_NAMED = 3
+_UNITS = METRICS | WRITE_METRICS
 _HIGH = 0.9  # DLIO's own limit for an emulation that is like its application
 
 
@@ -43,7 +45,7 @@ class SimilarityView:
         similarity = self.similarity
         for letter, side in zip("AB", self.sides, strict=True):
             yield Text(f"{letter}: {side.text}")
-        if similarity.metrics:
+        if similarity.metrics or similarity.writes:
             yield table(fitting(_similarity_columns(similarity), options.max_width))
         yield Text(cosine_sentence(similarity), style="bold")
         for sentence in (scale_sentence(similarity), insensitive_sentence(similarity), held_down_sentence(similarity)):
@@ -51,6 +53,8 @@ class SimilarityView:
                 yield Text(sentence)
         if similarity.largest is not None and similarity.largest.difference:
             yield Text(largest_sentence(similarity.largest))
+        if similarity.writes:
+            yield Text("Writes are compared beside the cosine, which is of DLIO's metrics.", style="dim")
         if any(metric.at_least for metric in similarity.metrics):
             yield Text("≥: one of the two is known only within bounds; the difference is at least that.", style="dim")
         for reason, metrics in groupby(sorted(similarity.left_out, key=_reason), _reason):
@@ -79,7 +83,7 @@ def cosine_sentence(similarity: Similarity) -> str:
 def ratio_text(metric: Compared) -> str:
     if math.isinf(metric.ratio):
         return f"0 in {'A' if metric.first == 0 else 'B'}"
-    return f"{'≥ ' if metric.at_least else ''}{metric.ratio:.3g}×"
+    return f"{'≥ ' if metric.at_least else ''}{about_number(metric.ratio)}×"
 
 
 def scale_sentence(similarity: Similarity) -> str:
@@ -100,9 +104,10 @@ def _scale_text(scale: RunScale) -> str:
 
 def insensitive_sentence(similarity: Similarity) -> str:
     """A high cosine beside metrics that are far apart."""
-    if not similarity.far_apart or similarity.cosine is None or similarity.cosine < _HIGH:
+    far = [metric for metric in similarity.far_apart if metric.name in METRICS]
+    if not far or similarity.cosine is None or similarity.cosine < _HIGH:
         return ""
-    if len(similarity.far_apart) > len(similarity.metrics) / 2:
+    if len(far) > len(similarity.metrics) / 2:
         return "A high cosine does not mean alike here: it is also 1 where all metrics of one run are the same multiple of the other's."
     least = similarity.least_for_one
     return f"A high cosine does not mean alike here: one metric alone cannot lower it below {least:.4f}, however much it differs."
@@ -120,7 +125,7 @@ def held_down_sentence(similarity: Similarity) -> str:
 
 
 def largest_sentence(largest: Compared) -> str:
-    unit = METRICS[largest.name]
+    unit = _UNITS[largest.name]
     pair = f"{value_text(unit, largest.first)} and {value_text(unit, largest.second)}"
     return f"Largest difference: {NAMES[largest.name]}, {difference_text(largest)} ({pair})."
 
@@ -138,11 +143,11 @@ def difference_text(metric: Compared) -> str:
 
 
 def _similarity_columns(similarity: Similarity) -> list[Column]:
-    metrics = similarity.metrics
+    metrics = (*similarity.metrics, *similarity.writes)
     return [
         Column("metric", [Text(NAMES[metric.name]) for metric in metrics], right=False),
-        Column("A", [Text(value_text(METRICS[metric.name], metric.first)) for metric in metrics]),
-        Column("B", [Text(value_text(METRICS[metric.name], metric.second)) for metric in metrics]),
+        Column("A", [Text(value_text(_UNITS[metric.name], metric.first)) for metric in metrics]),
+        Column("B", [Text(value_text(_UNITS[metric.name], metric.second)) for metric in metrics]),
         Column("(A − B) ÷ larger", [Text(difference_text(metric)) for metric in metrics], "bold"),
         Column(
             "",

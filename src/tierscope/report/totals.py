@@ -37,7 +37,8 @@ class TotalsView:
 
 
 def split_header(facts: LogFacts) -> str:
-    return f"shared, split over {counted(facts.process_count or 0, 'rank')}"
+    ranks = "ranks" if facts.steps else counted(facts.process_count or 0, "rank")
+    return f"shared, split over {ranks}"
 
 
 def totals_rows(totals: Totals, facts: LogFacts) -> Iterator[tuple[str, ClassSums, str]]:

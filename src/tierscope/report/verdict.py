@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import polars as pl
 
-from tierscope.analysis.breakdown import Breakdown, PointGroup, SweepPoint, counted_epochs, sweep_text, value_text
+from tierscope.analysis.breakdown import Breakdown, PointGroup, SweepPoint, sweep_text, value_text
 from tierscope.analysis.feasible import ROOM_KINDS
-from tierscope.analysis.findings import HIDDEN_SHARE
 from tierscope.analysis.goals import GOAL_KINDS
 from tierscope.analysis.traced_loader import loader_limit
-from tierscope.analysis.worth import worth_sentence
+from tierscope.analysis.worth import hides_io, worth_sentence
 from tierscope.predict.whatif import SHOWN_STEP, by_gain
 from tierscope.report.checkpoints import cost_sentences, held_up_sentence
 from tierscope.report.parts import (
     UNIDENTIFIED,
     WASTED_PERCENT,
+    are_single_cases,
     basis_note,
     bottleneck_stretches,
     flat_sentences,
@@ -28,7 +28,7 @@ from tierscope.units import about_bytes, about_seconds, counted
 
 _MOST_PARTS = 6  # with paragraphs of their own
 _FIRST = (  # without these the rest would be misread
-    *("partial", "inert_key", "running", "elsewhere", "not_identified", *ROOM_KINDS),
+    *("partial", "inert_key", "running", "elsewhere", "shared_files", "not_identified", *ROOM_KINDS),
     *("loader_limits", "training_waits", "training_waits_little", "training_wait_unclear", "training_wait_unknown"),
 )
 
@@ -49,7 +49,8 @@ def _about_parts(source: ReportSource) -> list[str]:
     if len(breakdown.groups) == 1:
         return _about(source, source.parts[0])
     swept = [part for part in source.parts if len(part.breakdown.summary) > 1]
-    shown = swept[:_MOST_PARTS] or source.parts[:1]
+    unswept = source.parts if are_single_cases(breakdown) else source.parts[:1]
+    shown = (swept or unswept)[:_MOST_PARTS]
     paragraphs = [f"{_whose(part)}{' '.join(_about(source, part))}" for part in shown]
     more = len(ranked_groups(breakdown, source.conditions)) - sum(_is_ranked(source, part) for part in shown)
     also = (
@@ -173,7 +174,7 @@ def _mattering(source: ReportSource, part: ReportPart) -> str:
     if best.compute_seconds is None:
         return ""
     if best.compute_seconds > 0:
-        return _waiting(source, best, best.compute_seconds)
+        return _waiting(best, best.compute_seconds)
     steps = _steps(source.times.epochs.filter(pl.lit(True), *_at(best)))
     if not steps or not best.io.median:
         return ""
@@ -184,17 +185,15 @@ def _at(point: SweepPoint) -> list[pl.Expr]:
     return [pl.col(name).eq_missing(value) for name, value in point.sweep.items()]
 
 
-def _waiting(source: ReportSource, best: SweepPoint, compute_seconds: float) -> str:
-    known = source.times.epochs.filter(pl.lit(True), *_at(best)).drop_nulls(["stall_seconds", "epoch_seconds"])
-    known = known.filter(pl.col("epoch").is_in(list(counted_epochs(known["epoch"]))))
-    whole = float(known["epoch_seconds"].sum())
-    if whole <= 0 or not best.io.median:
+def _waiting(best: SweepPoint, compute_seconds: float) -> str:
+    if best.stall_share is None or not best.io.median:
         return ""
-    share = float(known["stall_seconds"].sum()) / whole
-    stood = float(known["checkpoint_seconds"].fill_null(0.0).sum()) / whole
-    saves = f" and paused for checkpoints {100 * stood:.1f} %" if stood else ""
-    hidden = "compute hides storage" if share + stood < HIDDEN_SHARE else "storage is not hidden"
-    return f"With {about_seconds(compute_seconds)} of compute, ranks waited for data {100 * share:.1f} %{saves} of an epoch at the best point: {hidden}."
+    saves = f" and paused for checkpoints {100 * best.checkpoint_share:.1f} %" if best.checkpoint_share else ""
+    hidden = "compute hides storage" if hides_io(best) else "storage is not hidden"
+    return (
+        f"With {about_seconds(compute_seconds)} of compute, the rank with the longest epoch waited for data {100 * best.stall_share:.1f} %"
+        f"{saves} of it at the best point: {hidden}."
+    )
 
 
 def _steps(epochs: pl.DataFrame) -> int:

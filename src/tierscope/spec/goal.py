@@ -67,6 +67,7 @@ class GoalKind:
     """How a study's key and an option hold a goal: `4 s`, `io=4 s`, `epoch=10 min`, `au=90%`; in YAML also `{epoch: 10 min}`."""
 
     def parse(self, text: str) -> Goal:
+        text = self._unbraced(text.strip())
         kind, equals, value = (part.strip() for part in text.partition("="))
         if not equals:
             kind, value = IO, text
@@ -91,6 +92,16 @@ class GoalKind:
             if value.kind == IO
             else f"{value.kind}={_KINDS[value.kind].format(value.value)}"
         )
+
+    @staticmethod
+    def _unbraced(text: str) -> str:
+        """`{au: 90%}` on the command line, as YAML has it."""
+        if not (text.startswith("{") and text.endswith("}")):
+            return text
+        kind, _, value = text[1:-1].partition(":")
+        if ":" in value:
+            raise ValueError("must be one goal, e.g. {epoch: 10 min}")
+        return f"{kind.strip()}={value.strip()}"
 
     def joined(self, mapping: dict[str, str | None]) -> str:
         """`{epoch: 10 min}` as one text; ValueError where it is not one goal."""

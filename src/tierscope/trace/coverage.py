@@ -15,7 +15,8 @@ FAULT_BYTES = (
 class Coverage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Bytes of all calls that read or write, on any descriptor. None: cannot be told.
 
-    `mapped_fault_bytes`: of a tier's mapped files, at most this much was read through page faults.
+    `mapped_fault_bytes`: of a tier's mapped files, at most this much was read through page faults, or written; `mapped_writable_bytes`: of files whose mapping
+    lets that be.
     """
 
     seen_read_bytes: Count
@@ -24,6 +25,7 @@ class Coverage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     kernel_written_bytes: Count | None = None
     device_read_bytes: Count | None = None  # that filesystems fetched from devices
     mapped_fault_bytes: Count | None = None
+    mapped_writable_bytes: Count = 0
     real_read_bytes: Count = 0  # of tiers that are not emulated; so are the next two
     real_read_ops: Count = 0
     real_read_seconds: Seconds = 0.0  # busy: from the beginning of each read to its end

@@ -170,3 +170,4 @@ class LogFacts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     traced_reads: bool = False  # reads come from extended tracing, and there is nothing else
     spawned: SpawnedWorkers = SpawnedWorkers()
     dftracer: DFTracerJob | None = None
+    steps: tuple[str, ...] = ()  # commands of MPI programs that ran one after another on the same ranks

@@ -22,7 +22,7 @@ bool raw_write(int fd, const void *data, size_t bytes, int64_t offset)
         if (done < 0 && errno == EINTR) continue;
         if (done <= 0) return false;
         next += done, bytes -= (size_t)done;
-        ts_saw(0, done); /* the kernel counts ours too */
+        ts_saw_own(done);
         if (offset >= 0) offset += done;
     }
     return true;

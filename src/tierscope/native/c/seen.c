@@ -50,11 +50,17 @@ void ts_saw(int64_t read, int64_t written)
     if (written) atomic_fetch_add_explicit(&slot->written, written, memory_order_relaxed);
 }
 
+void ts_saw_own(int64_t written)
+{
+    if (ts_seen) atomic_fetch_add_explicit(&ts_seen->own_written, (uint64_t)written, memory_order_relaxed);
+}
+
 /* A forked child has the faults of its own only, and a mapping that it was given. */
-void ts_saw_mapping(void)
+void ts_saw_mapping(uint64_t writable)
 {
     static _Atomic uint32_t maps;
     struct rusage used;
+    if (ts_seen && writable) atomic_fetch_add_explicit(&ts_seen->writable, writable, memory_order_relaxed);
     if (!ts_seen || atomic_load_explicit(&maps, memory_order_relaxed) || atomic_exchange(&maps, 1)) return;
     int kept = errno;
     if (syscall(SYS_getrusage, RUSAGE_SELF, &used) == 0) atomic_fetch_add(&ts_seen->early_faults, (uint64_t)(used.ru_minflt + used.ru_majflt));

@@ -20,7 +20,9 @@ typedef struct {
     _Atomic uint64_t processes; /* that our library was loaded into: each exec counts */
     _Atomic uint64_t rings;     /* processes that touched a tier and had an io_uring */
     _Atomic uint64_t early_faults; /* page faults of processes before they first mapped a tier's file */
-    uint64_t unused[5];
+    _Atomic uint64_t own_written; /* by ourselves, for our records: the kernel counts that too */
+    _Atomic uint64_t writable; /* bytes of a tier's files that were mapped shared and writable: page faults may write them */
+    uint64_t unused[3];
     ts_seen_slot slots[TS_SEEN_SLOTS];
 } ts_seen_page;
 _Static_assert(sizeof(ts_seen_page) == 64 * (1 + TS_SEEN_SLOTS), "the page is part of the file format");
@@ -29,6 +31,7 @@ extern ts_seen_page *ts_seen; /* NULL: there is none */
 
 void ts_open_seen(void);
 void ts_saw(int64_t read, int64_t written);
+void ts_saw_own(int64_t written);
 
 /* What a read or write on no tier's descriptor returned. */
 static inline ssize_t ts_saw_moved(unsigned kind, ssize_t got)
@@ -47,8 +50,8 @@ static inline void ts_saw_copied(bool counted, bool reads, bool writes, ssize_t 
 /* A tier's file was closed, or the process ends: now and then, see whether it has an io_uring. */
 void ts_look_for_rings(bool ends);
 
-/* A tier's file was mapped. */
-void ts_saw_mapping(void);
+/* A tier's file was mapped; `writable`: so many bytes of it can be written through the mapping. */
+void ts_saw_mapping(uint64_t writable);
 
 /* A descriptor that was mapped where the rings of an io_uring are. */
 void ts_may_be_ring(int fd);

@@ -501,7 +501,8 @@ TS_EXPORT void *mmap(void *at, size_t bytes, int protection, int flags, int fd, 
     ts_span span = ts_op_begin();
     void *result = (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
     ts_finish(span, &what, TS_MMAP, offset, result == MAP_FAILED ? 0 : bytes, false);
-    if (result != MAP_FAILED) ts_note_mapping(), ts_saw_mapping();
+    bool writes = (flags & MAP_SHARED) && (protection & PROT_WRITE);
+    if (result != MAP_FAILED) ts_note_mapping(), ts_saw_mapping(writes ? bytes : 0);
     return result;
 }
 ALIAS(mmap) void *mmap64(void *, size_t, int, int, int, off64_t);

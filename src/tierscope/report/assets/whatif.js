@@ -5,6 +5,7 @@
 const wording = (() => {
   const BYTES = [['PiB', 2 ** 50], ['TiB', 2 ** 40], ['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 2 ** 10]];
   const SECONDS = { ns: 1e-9, us: 1e-6, 'µs': 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600 };
+  const LARGE = 999.5; // three digits would need an exponent
   const QUANTITY = /^([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s].*)?$/;
 
   const grouped = (text) => text.replace(/^(-?)(\d+)/, (_, sign, digits) => sign + digits.replace(/\B(?=(\d{3})+$)/g, ','));
@@ -44,16 +45,18 @@ const wording = (() => {
   }
 
   function aboutSeconds(value) {
-    if (value >= 999.5) return `${value < 1e12 ? grouped(fixed(value, 0)) : general(value, 3)} s`;
-    for (const unit of ['s', 'ms', 'µs']) {
-      if (value >= SECONDS[unit]) return `${general(value / SECONDS[unit], 3)} ${unit}`;
+    if (value < 0) return `-${aboutSeconds(-value)}`;
+    if (value >= LARGE) return `${value < 1e12 ? grouped(fixed(value, 0)) : general(value, 3)} s`;
+    for (const unit of ['s', 'ms', 'µs', 'ns']) {
+      const text = general(value / SECONDS[unit], 3);
+      if (Number(text) >= 1) return `${text} ${unit}`; // after rounding: 999.96 ms are 1 s
     }
-    return `${general(value * 1e9, 3)} ns`;
+    return value > 0 ? '<1 ns' : `${general(value, 3)} ns`;
   }
 
   function aboutBytes(value) {
     for (const [unit, size] of BYTES) {
-      if (value >= size) return `${value / size < 1000 ? general(value / size, 3) : fixed(value / size, 0)} ${unit}`;
+      if (value >= size) return `${value / size < LARGE ? general(value / size, 3) : fixed(value / size, 0)} ${unit}`;
     }
     return `${fixed(value, 0)} B`;
   }
