@@ -85,6 +85,17 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_search(parent: str
     assert os.listdir(tmp_path) == ["file"]
 
 
+def test_a_file_of_others_is_not_replaced_and_said_before_the_search(tmp_path: Path) -> None:
+    target = Path(write_tender(str(tmp_path / "tender"), option(), GOAL))
+    check_tender(str(target))
+    (target / "README.md").unlink()
+    mark = json.loads((target / "tierscope.json").read_text())
+    (target / "tierscope.json").write_text(json.dumps(mark | {"names": ["study.yaml", "required.json", "accept.sh"]}))
+    (target / "README.md").write_text("mine")
+    with pytest.raises(ForeignDirectoryError, match=r"README\.md: was not created by Tierscope; move it away"):
+        check_tender(str(target))
+
+
 def test_looking_whether_a_tender_can_be_written_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "tender").mkdir()
     for name in ("tender", "new", "new/below"):

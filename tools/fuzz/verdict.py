@@ -54,12 +54,19 @@ def judge(
     return ended.stopped or crashed or _lost(keeps, before, after) or _strewn(makes, before, after) or said
 
 
+def _also_good(arguments: list[str]) -> set[int]:
+    """A traced command's own exit codes, and that of a goal which `analyze` finds missed."""
+    if arguments[:1] == ["trace"]:
+        return {1, 126, 127}
+    return {1} if arguments[:1] == ["analyze"] and "--goal" in arguments else set()
+
+
 def _said(arguments: list[str], ended: Ended) -> Iterator[str]:
     err = ended.err.decode("utf-8", "backslashreplace")
     out = ended.out.decode("utf-8", "backslashreplace")
     if "Traceback (most recent call last)" in err:
         yield f"traceback: {_where(err)}"
-    if ended.code not in {0, 2, 3} | ({1, 126, 127} if arguments[:1] == ["trace"] else set()):
+    if ended.code not in {0, 2, 3} | _also_good(arguments):
         yield f"exit code {ended.code}"
     for sign in filter(_is_obeyed, out + err):
         yield f"raw {sign!a} on {'stdout' if sign in out else 'stderr'}"

@@ -23,6 +23,7 @@ from tierscope.predict.processes import Processes
 from tierscope.predict.ranked_apart import groups_apart
 from tierscope.predict.whatif import classes_by_gain
 from tierscope.report.tender import KIND as TENDER
+from tierscope.report.tender import NAMES as TENDER_NAMES
 from tierscope.report.tender import tender_files, tendered_study
 from tierscope.spec.feasibility import Feasibility
 from tierscope.spec.goal import AU, GOAL_HINT, Goal
@@ -145,6 +146,7 @@ def check_tender(folder: str) -> None:
         raise UserError("--tender is empty; name a directory")
     manifest.check(os.path.abspath(folder), TENDER)
     manifest.check_writable(os.path.abspath(folder))
+    manifest.refuse_strangers(os.path.abspath(folder), TENDER_NAMES)
 
 
 def one_option(folder: str, exploration: SimulatedExploration) -> Combination | None:

@@ -14,18 +14,16 @@ from tierscope.spec.study import Study, Tier
 from tierscope.units import about_bytes, counted, format_bandwidth, format_bytes, format_rate, format_seconds
 
 KIND = "tender"
+NAMES = ("study.yaml", "required.json", "accept.sh", "README.md")
 _SCHEMA_VERSION = 1
 _RATES = ("bandwidth", "node_bandwidth", "device_bandwidth", "gateway_bandwidth")
 
 
 def tender_files(study: Study, option: Combination, goal: Goal) -> dict[str, bytes]:
     """By name. `study`: as `tendered_study` makes it."""
-    return {
-        "study.yaml": dump.to_yaml(study).encode(),
-        "required.json": json_bytes(required_json(study, option, goal)),
-        "accept.sh": _script(goal).encode(),
-        "README.md": _readme(study, option, goal).encode(),
-    }
+    required = json_bytes(required_json(study, option, goal))
+    texts = (_script(goal).encode(), _readme(study, option, goal).encode())
+    return dict(zip(NAMES, (dump.to_yaml(study).encode(), required, *texts), strict=True))
 
 
 def tendered_study(study: Study, goal: Goal) -> Study:
