@@ -27,13 +27,12 @@ _OURS = {
     *(("measure/preloaded.py", "LOADERS[name].extra"), ("analysis/traced_loader.py", "loader")),
     *(
         ("papers/reproduce.py", name)
-        for name in ("self.study.name", "rows", "' --short' if self.is_short else ''", "other.name", "row_id")
+        for name in ("self.study.name", "rows", "' --short' if self.is_short else ''", "owner", "row_id")
     ),
     ("analysis/run_command.py", "''.join(settings)"),  # quoted one by one
     ("storage/striping.py", "first or 'no output'"),  # of a command's output, not in it
     ("report/findings.py", "'it' if len(findings) == 1 else 'them'"),
     *(("tuning/tuner.py", name) for name in ("axis.path", "_text(self._base, axis.path, settings[names[axis.path]])")),
-    ("commands/require.py", "model"),
 }
 
 

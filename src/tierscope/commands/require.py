@@ -20,7 +20,7 @@ from tierscope.arch.requirements import Requirements, Wish, requirements
 from tierscope.arch.stations import TRANSFER_BYTES, reading_threads, with_station_times
 from tierscope.arch.step_seconds import PREDICTED, StepSeconds, given
 from tierscope.arch.to_json import to_json
-from tierscope.errors import UserError
+from tierscope.errors import UserError, shell_word
 from tierscope.jsonable import JsonObject
 from tierscope.spec import known, option_values
 from tierscope.spec.study import System
@@ -125,7 +125,7 @@ def _system(name: str | None) -> tuple[System, Machine]:
 def _network(model: str, shape: tuple[int, ...] | None) -> tuple[Network, TrainingSet, bool]:
     """With what it is trained on, and whether that is known. A sample of another shape than usual has a file in proportion."""
     if is_decoder(model):
-        raise UserError(f"{model}: is a transformer; use 'tierscope require {model}' on a command line")
+        raise UserError(f"{model}: is a transformer; use 'tierscope require {shell_word(model)}' on a command line")
     if ":" not in model:
         network, known_network = build_network(model, shape), find_network(model)
         data = known_network.data

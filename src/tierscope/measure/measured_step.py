@@ -17,7 +17,7 @@ from tierscope.arch.network import Network
 from tierscope.arch.networks import build_network, shown
 from tierscope.arch.requirements import Wish
 from tierscope.arch.step_seconds import MEASURED, StepSeconds
-from tierscope.errors import UserError
+from tierscope.errors import UserError, shell_word
 from tierscope.output.typed_documents import DocumentKind, read_typed
 from tierscope.spec.load import load_study
 from tierscope.spec.option_values import read_shape
@@ -143,7 +143,7 @@ def _trained(out: str, folder: Path) -> _Trained:
     if not os.path.lexists(folder / "training.json"):
         handed = any(folder.glob("*-r*.npz"))
         raise UserError(
-            f"--measured {out}: has runs that 'tierscope train --hand-over' left, and no result; run 'tierscope train --take {out} --out OUT' and name OUT"
+            f"--measured {out}: has runs that 'tierscope train --hand-over' left, and no result; run 'tierscope train --take {shell_word(out)} --out OUT' and name OUT"
             if handed
             else f"--measured {out}: has neither training.json nor efficiency.json; name a result of 'tierscope train' or 'tierscope kernels --out'"
         )
@@ -167,7 +167,7 @@ def _one_of(folder: Path, names: Sequence[str]) -> str:
     """What to name instead."""
     runs = [folder / name for name in names if name == Path(name).name and (folder / name / "study.yaml").is_file()]
     if runs:
-        return f"run e.g. 'tierscope train --take {runs[0]} --out OUT' and name OUT"
+        return f"run e.g. 'tierscope train --take {shell_word(str(runs[0]))} --out OUT' and name OUT"
     return "name the OUT of one 'tierscope train'"
 
 
