@@ -28,7 +28,7 @@ from tierscope.report.plans import (
     within_reach,
 )
 from tierscope.spec.goal import AU, Goal
-from tierscope.units import about_seconds, counted, format_bandwidth, format_bytes, format_rate, format_seconds
+from tierscope.units import about_seconds, counted, format_bandwidth, format_bytes, format_money, format_rate, format_seconds
 
 MOST_OPTIONS = 12
 MOST_LISTS = 12
@@ -231,11 +231,11 @@ def _group_lines(
         instead = "would fit instead" if exploration.short_of_room else "would do better"
         yield RemediesView(group.remedies, goal, f"{whose}{'w' if whose else 'W'}hat {instead}, simulated:")
         return
-    meeting = meeting_text(len(met), len(group.combinations))
+    meeting = meeting_text(len(met), len(group.combinations)) + _beaten_text(group, met, exploration.max_price)
     if not group.pareto:
-        cheapest = min(combination.cost or 0.0 for combination in met)
+        cheapest = min(combination.cost or 0.0 for combination in met)  # with all its prices: else the search has refused it
         yield Text(
-            f"{whose}{meeting}, none within {exploration.max_price:,.6g}: the cheapest costs {cheapest:,.6g}.",
+            f"{whose}{meeting}, none within {format_money(exploration.max_price or 0.0)}: the cheapest costs {format_money(cheapest)}.",
             style="bold",
         )
         return
@@ -248,10 +248,20 @@ def _group_lines(
         )
 
 
+def _beaten_text(group: CombinationGroup, met: Sequence[Combination], limit: float | None) -> str:
+    """How many of those that meet the goal are not worth a line."""
+    listed = [option.settings for option in group.pareto]
+    beaten = sum(option.settings not in listed and option.costs_at_most(limit) for option in met)
+    needs = "needs" if beaten == 1 else "need"
+    return f" ({beaten:,} not listed: {needs} at least as much of every key as a listed one)" if beaten and listed else ""
+
+
 def _met_sentence(group: CombinationGroup, meeting: str) -> str:
-    if group.pareto[0].cost == 0:
-        return f"The goal is already met without buying anything; {meeting}:"
-    return f"{meeting}; the {'smallest' if group.pareto[0].cost is None else 'cheapest'} first:"
+    first = group.pareto[0]
+    if first.cost == 0 and not first.unpriced:
+        verb = "can be" if first.is_changed else "is already"
+        return f"The goal {verb} met without buying anything; {meeting}:"
+    return f"{meeting}; the {'smallest' if first.cost is None else 'cheapest'} first:"
 
 
 def _missed_sentence(group: CombinationGroup, goal: Goal, max_price: float | None) -> str:

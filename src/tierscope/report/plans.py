@@ -15,7 +15,7 @@ from tierscope.predict.searches import LargestFed
 from tierscope.report.parts import Column, Unit, fitting, room_columns, table
 from tierscope.spec.feasibility import UNKNOWN
 from tierscope.spec.goal import AU, IO, Goal
-from tierscope.units import about_seconds, counted
+from tierscope.units import about_seconds, counted, format_money
 
 MOST_NEAREST = 5
 
@@ -67,11 +67,19 @@ def price_lines(exploration: SimulatedExploration) -> Iterator[Text]:
     if exploration.prices:
         prices = ", ".join(f"{path.removeprefix('system.tiers.')} {text}" for path, text in exploration.prices.items())
         yield Text(f"Cost: in addition to the unchanged study ({prices}).", style="dim")
+    options = (*exploration.combinations, *(remedy.option for remedy in exploration.remedies))
+    if missing := dict.fromkeys(path.removeprefix("system.tiers.") for option in options for path in option.unpriced):
+        yield Text(f"unpriced: {', '.join(missing)}; add --cost {next(iter(missing))}=PRICE/UNIT.", style="bold")
     if exploration.over_price:
         yield Text(
-            f"{counted(exploration.over_price, 'more option')} would cost over {exploration.max_price:,.6g}.",
+            f"{counted(exploration.over_price, 'more option')} would cost over {format_money(exploration.max_price or 0.0)}.",
             style="dim",
         )
+
+
+def cost_text(option: Combination) -> str:
+    """What is not in it is named below the table."""
+    return f"{format_money(option.cost or 0.0)}{' + unpriced' if option.unpriced else ''}"
 
 
 def nearest_table(group: CombinationGroup, goal: Goal, width: int, max_price: float | None = None) -> Table:
@@ -83,7 +91,7 @@ def nearest_table(group: CombinationGroup, goal: Goal, width: int, max_price: fl
 def within_reach(group: CombinationGroup, max_price: float | None = None) -> list[Combination]:
     """What fits and is not too expensive; what fits, where all of that is; all, where nothing fits."""
     possible = [option for option in group.combinations if option.feasibility.is_possible] or list(group.combinations)
-    return [option for option in possible if max_price is None or (option.cost or 0.0) <= max_price] or possible
+    return [option for option in possible if option.costs_at_most(max_price)] or possible
 
 
 def unidentified_lines(shown: Sequence[Combination], whose: str = "") -> Iterator[Text]:
@@ -134,7 +142,7 @@ def result_columns(shown: Sequence[Combination], goal: Goal) -> list[Column]:
     if any(option.feasibility.tiers for option in shown):
         columns.append(Column("staging pays off after", pays, drop=3))
     if shown[0].cost is not None:
-        columns.append(Column("cost", [Text(f"{option.cost:,.6g}") for option in shown], "bold"))
+        columns.append(Column("cost", [Text(cost_text(option)) for option in shown], "bold"))
     return columns
 
 
