@@ -225,7 +225,7 @@ def test_an_option_with_something_that_has_no_price_is_neither_free_nor_within_a
     shown = capsys.readouterr().out
     assert "without buying anything" not in shown
     assert " 20 + unpriced" in shown
-    assert "unpriced: gfs.metadata_servers; add --cost gfs.metadata_servers=PRICE/UNIT." in shown
+    assert "unpriced: gfs.metadata_servers; add --cost gfs.metadata_servers=PRICE/server." in shown
     assert run(*asked, *prices, "--max-price", "1000") == 2
     assert "there is no price for gfs.metadata_servers" in one_line(capsys)
     both = [*prices, "--cost", "gfs.metadata_servers=5/server"]

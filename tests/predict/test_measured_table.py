@@ -358,7 +358,7 @@ def test_no_table_of_few_ranks_says_that_storage_feeds_many() -> None:
     assert answer.startswith(
         f"Not identified: {fed.sure} ranks per node are certain to meet the goal. With rates as simulated, 64 does: "
     )
-    assert f"Measure this point: tierscope run mine.yaml --set ranks_per_node={2 * fed.sure} " in answer  # not 64
+    assert f"Measure this point: tierscope run mine.yaml --set system.ranks_per_node={2 * fed.sure} " in answer  # not 64
     low, high = fed.tried[4].interval(AU)
     assert high - low < 0.05  # as many as were measured: no bounds
     low, high = fed.tried[8].interval(AU)

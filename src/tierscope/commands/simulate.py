@@ -72,7 +72,8 @@ def remedies_of(analysis: Analysis) -> tuple[Remedy, ...]:
     if study is None or not methods or best.is_possible:
         return ()
     point = next(point for point in sweep.points(study) if dict(point.sweep) == dict(best.sweep))
-    return remedies(point.study, methods[0])
+    chosen = {name: value for name, value in point.sweep.items() if name != "cache_rate"}
+    return remedies(point.study, methods[0], chosen=chosen)
 
 
 def _refuse_other_method(store: RunStore, method: str) -> None:

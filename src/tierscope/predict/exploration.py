@@ -7,7 +7,7 @@ from typing import Any
 from tierscope.jsonable import SweepValues
 from tierscope.spec.feasibility import Feasibility
 from tierscope.spec.goal import AU, EPOCH, IO, Goal
-from tierscope.spec.study import Study
+from tierscope.spec.study import Axis, Study
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,7 @@ class SimulatedExploration:
     pareto: tuple[
         Combination, ...
     ]  # that fit, meet the goal and that no other of their group beats in every respect, group by group (see `ranked_apart`), cheapest first
+    swept: tuple[Axis, ...] = ()
     prices: Mapping[str, str] = field(default_factory=dict)  # by full path of a key, with their units
     max_price: float | None = None
     over_price: int = 0  # options that meet the goal and cost more

@@ -19,7 +19,7 @@ from tierscope.predict.work_limit import refuse_endless
 from tierscope.spec import keys, sweep
 from tierscope.spec.goal import AU, GOAL_HINT, Goal
 from tierscope.spec.load import Loaded
-from tierscope.spec.prices import UnitPrice, read_key_prices, read_limit
+from tierscope.spec.prices import UnitPrice, priced_as, read_key_prices, read_limit
 from tierscope.spec.schema import Key
 from tierscope.spec.study import Point, Study
 from tierscope.spec.whatif import read_goal
@@ -90,6 +90,7 @@ def explore_simulated(loaded: Loaded, wanted: ExplorationRequest, watch: Watch) 
         values,
         combinations,
         within,
+        swept=study.sweep,
         prices={path: price.text for path, price in prices.items()},
         max_price=limit,
         over_price=len(front) - len(within),
@@ -174,8 +175,9 @@ def _refuse_price(cheapest: Combination, limit: str, study: Study) -> None:
     settings.append(f"cache_rate = {format_fraction(cheapest.cache_rate)}")
     if cheapest.unpriced:
         names = ", ".join(path.removeprefix("system.tiers.") for path in cheapest.unpriced)
+        costs = " ".join(f"--cost {priced_as(study, path)}" for path in cheapest.unpriced)
         raise UserError(
-            f"--max-price {limit}: no option that fits and meets the goal is known to cost so little: there is no price for {names}; add --cost {names.partition(',')[0]}=PRICE/UNIT"
+            f"--max-price {limit}: no option that fits and meets the goal is known to cost so little: there is no price for {names}; add {costs}"
         )
     raise UserError(
         f"--max-price {limit}: the cheapest option that fits and meets the goal costs {format_money(cheapest.cost or 0.0)} ({', '.join(settings)}); "

@@ -11,7 +11,7 @@ from tierscope.predict.unsimulated import refuse_unsimulated
 from tierscope.predict.work_limit import refuse_endless
 from tierscope.spec import sweep
 from tierscope.spec.known import KnownSystem, drawn_systems
-from tierscope.spec.study import Point, Study, System
+from tierscope.spec.study import Axis, Point, Study, System
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ class Settling:
     asked: int
     open_points: int
     points: tuple[SettlingPoint, ...]
+    swept: tuple[Axis, ...] = ()
 
 
 def settle(known: KnownSystem, study: Study) -> Settling:
@@ -44,7 +45,8 @@ def settle(known: KnownSystem, study: Study) -> Settling:
         told = unknown[place] & left
         settling_points.append(SettlingPoint(dict(points[place].sweep), tuple(sorted(told))))
         left -= told
-    return Settling(study.study, len(points), sum(bool(keys) for keys in unknown.values()), tuple(settling_points))
+    open_points = sum(bool(keys) for keys in unknown.values())
+    return Settling(study.study, len(points), open_points, tuple(settling_points), study.sweep)
 
 
 def _edge(point: Point) -> float:

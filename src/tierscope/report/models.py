@@ -2,13 +2,14 @@
 
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
 from tierscope.analysis.breakdown import sweep_text, value_text
+from tierscope.analysis.run_command import GivenStudy
 from tierscope.predict.calibrate import Calibration, FittedKey, LeftOut
 from tierscope.predict.exploration import Combination, SimulatedExploration
 from tierscope.predict.modelled import ModelAnswer
@@ -203,13 +204,15 @@ class SimulatedExplorationView:
 
     name: str
     exploration: SimulatedExploration
+    given: GivenStudy | None = None  # None: as its name says
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         exploration = self.exploration
         yield Text(f"{self.name}: {exploration.goal.text} · simulated ({exploration.method})", style="bold")
         groups = groups_apart(exploration)
+        given = replace(self.given or GivenStudy(self.name), swept=exploration.swept)
         for group in groups[:MOST_LISTS]:
-            yield from _group_lines(exploration, group, f"{group.name}: " if len(groups) > 1 else "", options.max_width)
+            yield from _group_lines(exploration, group, given, f"{group.name}: " if len(groups) > 1 else "", options.max_width)
         yield from price_lines(exploration)
         if len(groups) > MOST_LISTS:
             yield Text(f"and {len(groups) - MOST_LISTS} more groups: see --json", style="dim")
@@ -218,18 +221,18 @@ class SimulatedExplorationView:
 
 
 def _group_lines(
-    exploration: SimulatedExploration, group: CombinationGroup, whose: str, width: int
+    exploration: SimulatedExploration, group: CombinationGroup, given: GivenStudy, whose: str, width: int
 ) -> Iterator[Text | Table | RemediesView]:
     goal = exploration.goal
     yield from doubt_lines(group, whose)
-    yield from unidentified_lines(group.combinations, whose)
+    yield from unidentified_lines(group.combinations, given, whose)
     met = [combination for combination in group.combinations if combination.is_recommended]
     if not met:
         limit = exploration.max_price
         yield Text(f"{whose}{_missed_sentence(group, goal, limit)}", style="bold")
         yield nearest_table(group, goal, width, limit)
         instead = "would fit instead" if exploration.short_of_room else "would do better"
-        yield RemediesView(group.remedies, goal, f"{whose}{'w' if whose else 'W'}hat {instead}, simulated:")
+        yield RemediesView(group.remedies, goal, f"{whose}{'w' if whose else 'W'}hat {instead}, simulated:", given)
         return
     meeting = meeting_text(len(met), len(group.combinations)) + _beaten_text(group, met, exploration.max_price)
     if not group.pareto:

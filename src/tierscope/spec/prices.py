@@ -135,6 +135,12 @@ def study_value(study: Study, path: str) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
+def priced_as(study: Study, path: str) -> str:
+    """How to write a price of a key by its full path, e.g. `gfs.servers=PRICE/server`."""
+    kind = keys.leaf_keys(Study, [tier.name for tier in study.system.tiers])[path].kind
+    return f"{path.removeprefix('system.tiers.')}=PRICE/{_usual(path, kind, has_any=bool(study_value(study, path)))}"
+
+
 def _split(text: str) -> tuple[str, str, str, str]:
     """What was written, the name, the price and its unit, which may be missing."""
     name, equals, value = (part.strip() for part in text.partition("="))
