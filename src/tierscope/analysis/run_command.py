@@ -6,6 +6,7 @@ from typing import Any
 
 from tierscope.jsonable import SweepValues
 from tierscope.spec import keys
+from tierscope.spec.shown import shown_value
 from tierscope.spec.study import Axis, Study
 
 _CASE = "case"
@@ -38,6 +39,5 @@ def _setting(path: str, value: Any) -> str:
         return f"{_CASE}={value}"
     parts = path.split(".")
     tiers = [parts[2]] if parts[:2] == ["system", "tiers"] else []
-    leaves = keys.leaf_keys(Study, tiers)
-    kind = leaves[keys.resolve(path, list(leaves), path)].kind
-    return f"{path}={'null' if value is None else kind.format(value)}"
+    key = keys.leaf_keys(Study, tiers).get(path)
+    return f"{path}={shown_value(path, value) if key is None or value is None else key.kind.format(value)}"
