@@ -58,8 +58,8 @@ def suggested(text: str) -> list[str]:
 def loads(command: str) -> None:
     words = shlex.split(command)[2:-2]
     options = [words[index + 1] for index, word in enumerate(words) if word == "--set"]
-    systems = [words[index + 1] for index, word in enumerate(words) if word == "--system"]
-    study = load(words[0], options, *systems).study
+    system = words[words.index("--system") + 1] if "--system" in words else None
+    study = load(words[0], options, system).study
     (point,) = sweep.points(study)
     make_format(point.study)
     if "made/" not in command:

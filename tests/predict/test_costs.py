@@ -109,9 +109,9 @@ def test_what_an_option_has_more_of_without_a_price_is_named(settings: dict[str,
 
 def test_a_limit_that_the_study_does_not_have_cannot_be_bought() -> None:
     path = f"{GFS}.node_bandwidth"
-    with pytest.raises(UserError, match="the study does not set system.tiers.gfs.node_bandwidth") as error:
+    with pytest.raises(UserError, match="the study does not set") as error:
         read_key_prices(BASE, ["gfs.node_bandwidth=300/GB/s"], [path])
-    assert "\n" not in str(error.value)
+    assert "system.tiers.gfs.node_bandwidth" in str(error.value)
     limited = with_settings(BASE, {path: 1e9})
     assert cost(limited, {path: 3e9}, "gfs.node_bandwidth=300/GB/s") == pytest.approx(4 * 2 * 300)
 

@@ -13,10 +13,10 @@ import polars as pl
 from tierscope.analysis.cases import case_of, in_case_order
 from tierscope.analysis.comparable import amount_kind, amount_text, groups_of
 from tierscope.analysis.first_batch import with_first_batches
+from tierscope.analysis.simulated_intervals import epoch_interval, with_factors
 from tierscope.analysis.slowest import Slowest, slowest_processes
 from tierscope.analysis.staging_costs import with_staging
-from tierscope.analysis.simulated_intervals import epoch_interval, with_factors
-from tierscope.analysis.statistics import SIMULATED, Interval, interval, middle, settled
+from tierscope.analysis.statistics import Interval, interval, middle, settled
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.told_by_runs import (
     Factors,

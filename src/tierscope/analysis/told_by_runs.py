@@ -28,9 +28,7 @@ def epoch_factors(times: ClassTimes) -> dict[tuple[Any, ...], Factors]:
 
 def unidentified_points(times: ClassTimes) -> set[tuple[Any, ...]]:
     """Sweep values of simulations of which the system's figures say nothing."""
-    return {
-        tuple(about.sweep.values()) for about in times.about if isinstance(about, Simulated) and about.unidentified
-    }
+    return {tuple(about.sweep.values()) for about in times.about if isinstance(about, Simulated) and about.unidentified}
 
 
 def hit_rates(times: ClassTimes) -> dict[tuple[Any, ...], dict[int, float | None]]:

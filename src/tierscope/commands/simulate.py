@@ -15,8 +15,9 @@ from tierscope.output.result import open_result
 from tierscope.output.store import RunStore
 from tierscope.predict.exploration import Remedy
 from tierscope.predict.method import chosen_method
+from tierscope.predict.missing_rates import refuse_missing_rates
 from tierscope.predict.remedies import remedies
-from tierscope.predict.simulation import check_rates, simulate_point
+from tierscope.predict.simulation import simulate_point
 from tierscope.predict.unsimulated import left_out, refuse_unsimulated
 from tierscope.predict.work_limit import refuse_endless
 from tierscope.spec import sweep
@@ -34,7 +35,7 @@ def simulate_study(study: Study, out: str, method: str, watch: Watch, known: Kno
     """All points of the study; what is finished is not repeated. `known`: its draws of rates that were fitted are for the intervals."""
     points = list(sweep.points(study))
     for point in points:
-        check_rates(point.study)
+        refuse_missing_rates(point.study, known)
         refuse_unsimulated(point.study)
     method = chosen_method(points, method)
     refuse_endless(points, method)

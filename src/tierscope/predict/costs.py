@@ -52,7 +52,8 @@ def unpriced(base: Study, option: Study, prices: Mapping[str, UnitPrice]) -> tup
     return tuple(
         path
         for path in changed(base, option)
-        if path.startswith("system.") and path.rpartition(".")[2] not in _SETTINGS
+        if path.startswith("system.")
+        and path.rpartition(".")[2] not in _SETTINGS
         and (better := _better(base, option, path)) > 0
         and (path not in prices or math.isinf(better))
     )

@@ -11,9 +11,9 @@ from tierscope.predict.costs import changed, cost_of, less_is_more, unpriced
 from tierscope.predict.exploration import Combination, Remedy, SimulatedExploration
 from tierscope.predict.fronts import best_rate, certain_rate, pareto, ranked
 from tierscope.predict.method import chosen_method
+from tierscope.predict.missing_rates import refuse_missing_rates
 from tierscope.predict.ranked_apart import apart, rank_apart
 from tierscope.predict.remedies import remedies_for
-from tierscope.predict.simulation import check_rates
 from tierscope.predict.unsimulated import refuse_unsimulated
 from tierscope.predict.work_limit import refuse_endless
 from tierscope.spec import keys, sweep
@@ -56,7 +56,7 @@ def explore_simulated(loaded: Loaded, wanted: ExplorationRequest, watch: Watch) 
         )
     points = list(sweep.points(study))
     for point in points:
-        check_rates(point.study)
+        refuse_missing_rates(point.study, loaded.known)
         refuse_unsimulated(point.study)
     method = chosen_method(points, wanted.method)
     groups = _simulated(loaded, points, method, goal, watch)

@@ -50,7 +50,8 @@ def pareto(combinations: Sequence[Combination], order: Mapping[str, int], goal: 
 def ranked(options: Sequence[Combination], goal: Goal) -> list[Combination]:
     """Cheapest first; those with something that has no price last."""
     return sorted(
-        options, key=lambda option: (bool(option.unpriced), option.cost or 0.0, option.cache_rate, option.shortfall(goal))
+        options,
+        key=lambda option: (bool(option.unpriced), option.cost or 0.0, option.cache_rate, option.shortfall(goal)),
     )
 
 

@@ -17,7 +17,8 @@ from tierscope.plan.file_format import make_format
 from tierscope.plan.room import feasibility_of
 from tierscope.predict.combining import simulate_combination, with_staging
 from tierscope.predict.exploration import Combination, Remedy
-from tierscope.predict.simulation import DRAWN_FROM, check_rates
+from tierscope.predict.missing_rates import refuse_missing_rates
+from tierscope.predict.simulation import DRAWN_FROM
 from tierscope.predict.unsimulated import refuse_unsimulated
 from tierscope.spec.check import find_problem
 from tierscope.spec.dump import with_settings
@@ -99,7 +100,7 @@ def _simulated(study: Study, settings: SweepValues, method: str, known: KnownSys
     """The study with these settings; None: our own checks refuse it."""
     try:
         changed = _checked(study, settings)
-        check_rates(changed)
+        refuse_missing_rates(changed, known)
         refuse_unsimulated(changed)
         return simulate_combination({}, changed, method, known)
     except UserError:

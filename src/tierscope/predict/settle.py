@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from tierscope.errors import UserError
 from tierscope.jsonable import SweepValues
 from tierscope.predict.identified import identify
-from tierscope.predict.simulation import Simulation, check_rates
+from tierscope.predict.missing_rates import refuse_missing_rates
+from tierscope.predict.simulation import Simulation
 from tierscope.predict.unsimulated import refuse_unsimulated
 from tierscope.predict.work_limit import refuse_endless
 from tierscope.spec import sweep
@@ -57,8 +58,10 @@ def _edge(point: Point) -> float:
 def _unknown(point: Point, known: KnownSystem) -> Sequence[str]:
     refuse_unsimulated(point.study)
     try:
-        check_rates(point.study)
-    except UserError:
+        refuse_missing_rates(point.study, known)
+    except UserError as error:
+        if str(error).startswith("not identified: "):
+            return [str(error).removeprefix("not identified: ").partition(";")[0]]
         rate = point.study.placement.cache_rate
         return [f"nothing is known about a tier that is read at cache rate {0 if rate < 1 else 1:.0%}"]
     simulation = Simulation.of(point.study)

@@ -122,7 +122,9 @@ def _clock_lines(best: SweepPoint) -> Iterator[Text]:
     """What the columns of it say, of the best point: they are the first to go where there is no room."""
     texts = []
     if best.au is not None and best.first_batch is not None and any(best.first_batch):
-        slowest = "" if best.slowest_au is None else f", {100 * best.slowest_au:.1f} % of the rank with the longest epoch"
+        slowest = (
+            "" if best.slowest_au is None else f", {100 * best.slowest_au:.1f} % of the rank with the longest epoch"
+        )
         left_out = ", checkpoints excluded" if best.checkpoint_seconds else ""
         value = f"{100 * best.au:.1f} %"
         if of := au_interval(best):

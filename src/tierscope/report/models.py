@@ -29,7 +29,15 @@ from tierscope.report.plans import (
     within_reach,
 )
 from tierscope.spec.goal import AU, Goal
-from tierscope.units import about_seconds, counted, format_bandwidth, format_bytes, format_money, format_rate, format_seconds
+from tierscope.units import (
+    about_seconds,
+    counted,
+    format_bandwidth,
+    format_bytes,
+    format_money,
+    format_rate,
+    format_seconds,
+)
 
 MOST_OPTIONS = 12
 MOST_LISTS = 12
@@ -212,7 +220,9 @@ class SimulatedExplorationView:
         groups = groups_apart(exploration)
         given = replace(self.given or GivenStudy(self.name), swept=exploration.swept)
         for group in groups[:MOST_LISTS]:
-            yield from _group_lines(exploration, group, given, f"{group.name}: " if len(groups) > 1 else "", options.max_width)
+            yield from _group_lines(
+                exploration, group, given, f"{group.name}: " if len(groups) > 1 else "", options.max_width
+            )
         yield from price_lines(exploration)
         if len(groups) > MOST_LISTS:
             yield Text(f"and {len(groups) - MOST_LISTS} more groups: see --json", style="dim")
@@ -236,7 +246,9 @@ def _group_lines(
         return
     meeting = meeting_text(len(met), len(group.combinations)) + _beaten_text(group, met, exploration.max_price)
     if not group.pareto:
-        cheapest = min(combination.cost or 0.0 for combination in met)  # with all its prices: else the search has refused it
+        cheapest = min(
+            combination.cost or 0.0 for combination in met
+        )  # with all its prices: else the search has refused it
         yield Text(
             f"{whose}{meeting}, none within {format_money(exploration.max_price or 0.0)}: the cheapest costs {format_money(cheapest)}.",
             style="bold",
@@ -256,7 +268,9 @@ def _beaten_text(group: CombinationGroup, met: Sequence[Combination], limit: flo
     listed = [option.settings for option in group.pareto]
     beaten = sum(option.settings not in listed and option.costs_at_most(limit) for option in met)
     needs = "needs" if beaten == 1 else "need"
-    return f" ({beaten:,} not listed: {needs} at least as much of every key as a listed one)" if beaten and listed else ""
+    return (
+        f" ({beaten:,} not listed: {needs} at least as much of every key as a listed one)" if beaten and listed else ""
+    )
 
 
 def _met_sentence(group: CombinationGroup, meeting: str) -> str:

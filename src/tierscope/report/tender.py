@@ -117,7 +117,11 @@ def _readme(study: Study, option: Combination, goal: Goal) -> str:
         for room in option.feasibility.tiers
         if room.needed
     ]
-    cost = "" if option.cost is None else f"\nEstimated cost in addition to the unchanged study: {cost_text(option)}{_unpriced(option)}.\n"
+    cost = (
+        ""
+        if option.cost is None
+        else f"\nEstimated cost in addition to the unchanged study: {cost_text(option)}{_unpriced(option)}.\n"
+    )
     return "\n".join(
         [
             f"# Tender: {study.study}",
