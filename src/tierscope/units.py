@@ -170,6 +170,11 @@ def format_seconds(value: float) -> str:
     return _exact(value, [f"{_number(scaled)} {unit}"], parse_seconds, " s")
 
 
+def format_money(amount: float) -> str:
+    """Grouped, and never in powers of ten; in whatever money prices are."""
+    return f"{amount:,.6g}" if abs(amount) < 999_999.5 else f"{amount:,.0f}"
+
+
 def counted(amount: int, noun: str, grouped: bool = False) -> str:
     """An amount with its noun: 1 → `1 file`, 2 → `2 files`; `grouped`: 1234 → `1,234 files`."""
     ending = "" if amount == 1 else "es" if noun.endswith(("s", "x")) else "s"

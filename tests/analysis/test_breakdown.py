@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.traces import CLASSES, TIERS, WITH_WRITES, times_of, trace_of, without_loop
-from tierscope.analysis.breakdown import Breakdown, _epoch_interval, bottleneck, break_down
+from tierscope.analysis.breakdown import Breakdown, bottleneck, break_down
+from tierscope.analysis.simulated_intervals import epoch_interval
 from tierscope.analysis.statistics import SIMULATED, Interval
 from tierscope.analysis.times import ClassTimes, counting_only, from_traces
 
@@ -338,6 +339,6 @@ def test_any_kind_of_value_can_be_swept(values: tuple[Any, ...]) -> None:
 def test_an_interval_of_simulated_epochs_holds_their_median(io: float, more: float, low: float, high: float) -> None:
     """Else the best point could be told from itself."""
     spread = Interval(io, io * low, io * high, 1, SIMULATED)
-    found = _epoch_interval([io + more], spread, more)
+    found = epoch_interval([io + more], spread, more, [])
     assert found is not None
     assert found.low <= found.median <= found.high

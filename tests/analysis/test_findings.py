@@ -576,6 +576,17 @@ CASES: dict[str, Case] = {
         },
         lambda: found(run(compute_seconds=5.0, stall_seconds=5.0), goal=Goal("au", 0.5)),
     ),
+    "goal_unsure": Case(
+        lambda: found(run(about=simulated()), goal=5.5),
+        {
+            "goal": "5.5 s",
+            "where": "cache_rate 50%",
+            "value": "5 s",
+            "good": "4.5 s",
+            "bad": "6 s",
+        },
+        lambda: found(run(about=simulated()), goal=6.0),
+    ),
     "goal_unknown": Case(
         lambda: found(goal=Goal("au", 0.5)),
         {"goal": "50% AU", "needed": "compute, and the epoch seconds of every rank"},

@@ -21,7 +21,7 @@ NO_TEXT = os.fsdecode(b"out-\xff")
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     rates = TINY.replace("capacity: 1 MiB", "capacity: 1 MiB, bandwidth: 1 GB/s").replace(
-        '"{out}/tiers/gfs"', '"{out}/tiers/gfs", bandwidth: 1 GB/s'
+        '"{out}/tiers/gfs"', '"{out}/tiers/gfs", bandwidth: 1 GB/s, metadata_ops: 1000/s'
     )
     (tmp_path / "study.yaml").write_text(rates)
     return tmp_path

@@ -214,3 +214,30 @@ def test_the_test_script_passes_exit_codes_on(ran: int, judged: int, code: int, 
     said = Path("tender/said").read_text().splitlines()
     assert said[0] == "run study.yaml --out OUT"
     assert said[1:] == ([] if ran else ["analyze OUT --goal io=3600 s"])
+
+
+def test_an_option_with_something_that_has_no_price_is_neither_free_nor_within_a_limit(
+    study: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["explore", "--simulate", study, "--goal", "30ms", "--vary", "gfs.servers=2,4", "--vary", "gfs.metadata_servers=2,4"]  # fmt: skip
+    prices = ["--cost", "gfs.servers=10/server"]
+    assert run(*asked, *prices) == 0
+    shown = capsys.readouterr().out
+    assert "without buying anything" not in shown
+    assert " 20 + unpriced" in shown
+    assert "unpriced: gfs.metadata_servers; add --cost gfs.metadata_servers=PRICE/server." in shown
+    assert run(*asked, *prices, "--max-price", "1000") == 2
+    assert "there is no price for gfs.metadata_servers" in one_line(capsys)
+    both = [*prices, "--cost", "gfs.metadata_servers=5/server"]
+    assert {option["cost"] for option in printed(capsys, *asked, *both)["pareto"]} == {25.0}
+
+
+def test_what_costs_nothing_but_changes_the_study_is_not_called_met_already(
+    study: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["explore", "--simulate", study, "--goal", "1h", "--vary", "gfs.servers=2,4", "--cost", "gfs.servers=10/server"]  # fmt: skip
+    assert run(*asked) == 0
+    shown = capsys.readouterr().out
+    assert "The goal is already met without buying anything; 2 of 2 combinations meet it (1 not listed: needs" in shown
+    assert run(*asked[:-4], "--vary", "gfs.servers=2", "--vary", "read_threads=2", *asked[-2:]) == 0
+    assert "The goal can be met without buying anything" in capsys.readouterr().out

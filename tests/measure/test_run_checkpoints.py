@@ -101,7 +101,7 @@ def test_more_than_the_tier_holds_is_refused(tmp_path: Path) -> None:
 
 def test_a_simulation_is_with_them(tmp_path: Path) -> None:
     """The answer on top is what takes longest: writing, where that is longer than reading."""
-    rates = ("lfs.bandwidth=1 GB/s", "gfs.bandwidth=1 GB/s", "gfs.write_bandwidth=1 MB/s")
+    rates = ("lfs.bandwidth=1 GB/s", "gfs.bandwidth=1 GB/s", "gfs.metadata_ops=unlimited", "gfs.write_bandwidth=1 MB/s")
     for name, settings in (("with", (EVERY_EPOCH,)), ("without", ())):
         out = str(tmp_path / name)
         simulate_study(saved(*rates, *settings), out, "bound", Silent())

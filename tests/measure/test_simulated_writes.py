@@ -15,7 +15,7 @@ from tierscope.watch import Silent
 
 pytestmark = pytest.mark.whole
 
-RATES = ("lfs.bandwidth=1 GB/s", "gfs.bandwidth=1 GB/s", "lfs.capacity=null")
+RATES = ("lfs.bandwidth=1 GB/s", "gfs.bandwidth=1 GB/s", "gfs.metadata_ops=unlimited", "lfs.capacity=null")
 STUDIES = {
     "one rank": ("steps_between_checkpoints=1",),
     "many steps": ("steps_between_checkpoints=1", "batch_size=1", "num_files_train=24"),

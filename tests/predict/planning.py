@@ -48,7 +48,7 @@ def loaded(vary: tuple[str, ...] = (), **changes: Any) -> Loaded:
     values = PLAIN | changes
     text = TEXT.format(**values)
     if values["visible"] == "global":
-        text = text.replace("/lfs/{node}", "/lfs")
+        text = text.replace('/lfs/{node}", ', '/lfs", metadata_ops: unlimited, ')
     swept = [f"sweep.{key}=[{some}]" for key, _, some in (each.partition("=") for each in vary)]
     return Loaded(parse_study(text, "test", swept))
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.predict.planning import loaded
-from tierscope.predict.combining import _epoch_with, simulate_combination
+from tierscope.predict.combining import simulate_combination
+from tierscope.predict.epoch_spread import _epoch_with
 from tierscope.predict.simulation import Simulation
 from tierscope.spec.sweep import points
 

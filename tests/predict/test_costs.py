@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.predict.planning import FILE_BYTES, loaded, systems
+from tierscope.errors import UserError
 from tierscope.plan.room import feasibility_of
-from tierscope.predict.costs import cost_of
+from tierscope.predict.costs import cost_of, unpriced
 from tierscope.spec.dump import with_settings
-from tierscope.spec.prices import read_key_prices
+from tierscope.spec.prices import UnitPrice, read_key_prices
 from tierscope.spec.study import Study
+from tierscope.units import format_money
 
 GFS = "system.tiers.gfs"
 LFS = "system.tiers.lfs"
@@ -84,3 +86,37 @@ def test_the_unit_of_a_price_changes_nothing_but_the_number(
     whole = cost(base, {**settings, path: 2 * here[path], f"{GFS}.servers": base.system.tiers[-1].servers}, f"{name}={price!r}/{first}")  # fmt: skip
     percent = abs(whole) / 100  # doubling it is a hundred percent
     assert cost(base, settings, f"{name}={percent!r}/%") == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "missing"),
+    [
+        ({f"{GFS}.metadata_servers": 8, f"{GFS}.servers": 5}, [f"{GFS}.metadata_servers"]),
+        ({f"{GFS}.metadata_servers": 1, f"{GFS}.servers": 5}, []),
+        ({f"{GFS}.latency": 50e-6}, [f"{GFS}.latency"]),
+        ({f"{GFS}.latency": 1.0}, []),
+        ({f"{GFS}.node_bandwidth": 1e9}, []),  # a limit where there is none
+        ({f"{GFS}.stripe_count": 2, "workload.reader.read_threads": 9}, []),  # nobody sells those
+        ({"system.nodes": 6}, ["system.nodes"]),
+    ],
+)
+def test_what_an_option_has_more_of_without_a_price_is_named(settings: dict[str, Any], missing: list[str]) -> None:
+    base = loaded(tuple(f"{path}=1" for path in settings)).study
+    option = with_settings(base, settings)
+    prices = read_key_prices(base, ["gfs.servers=1/server"] if f"{GFS}.servers" in settings else [], settings)
+    assert list(unpriced(base, option, prices)) == missing
+
+
+def test_a_limit_that_the_study_does_not_have_cannot_be_bought() -> None:
+    path = f"{GFS}.node_bandwidth"
+    with pytest.raises(UserError, match="the study does not set") as error:
+        read_key_prices(BASE, ["gfs.node_bandwidth=300/GB/s"], [path])
+    assert "system.tiers.gfs.node_bandwidth" in str(error.value)
+    limited = with_settings(BASE, {path: 1e9})
+    assert cost(limited, {path: 3e9}, "gfs.node_bandwidth=300/GB/s") == pytest.approx(4 * 2 * 300)
+
+
+@pytest.mark.parametrize(("amount", "text"), [(4.8e6, "4,800,000"), (999_999.9, "1,000,000"), (0.125, "0.125"), (-3e7, "-30,000,000")])  # fmt: skip
+def test_money_has_no_powers_of_ten(amount: float, text: str) -> None:
+    assert format_money(amount) == text
+    assert UnitPrice(4.8e6, "server", 1.0).text == "4800000/server"

@@ -1,8 +1,10 @@
 """Options worth showing: none that another beats in every respect, and certainty is one."""
 
+from dataclasses import replace
+
 from tierscope.commands.explore import one_option
 from tierscope.predict.exploration import Combination, SimulatedExploration
-from tierscope.predict.fronts import pareto, ranked
+from tierscope.predict.fronts import best_rate, certain_rate, pareto, ranked
 from tierscope.spec.goal import Goal
 
 GOAL = Goal("io", 600.0)
@@ -40,3 +42,19 @@ def test_a_tender_asks_for_the_first_that_is_certain() -> None:
     assert one_option("tender", both) is options[1]
     assert one_option("tender", SimulatedExploration(GOAL, "bound", {}, options[:1], options[:1])) is options[0]
     assert one_option("tender", SimulatedExploration(GOAL, "bound", {}, (), ())) is None
+
+
+def test_a_larger_rate_that_is_certain_is_kept_beside_the_smallest() -> None:
+    rates = [replace(option(12, 598, 628), cache_rate=0.15), replace(option(12, 570, 590), cache_rate=0.159)]
+    assert best_rate(rates, GOAL) is rates[0]
+    assert certain_rate(rates, GOAL) is rates[1]
+    assert certain_rate(rates[:1], GOAL) is None
+    front = ranked(pareto([*rates, option(13, 560, 580)], {"servers": 1}, GOAL), GOAL)
+    assert one_option("tender", SimulatedExploration(GOAL, "bound", {}, tuple(front), tuple(front))) is rates[1]
+
+
+def test_what_has_no_price_comes_last_and_is_within_no_limit() -> None:
+    free = replace(option(8, 500, 510), cost=0.0, unpriced=("system.tiers.gfs.metadata_servers",))
+    priced = option(12, 500, 510)
+    assert ranked([free, priced], GOAL) == [priced, free]
+    assert [choice.costs_at_most(1e9) for choice in (free, priced)] == [False, True]

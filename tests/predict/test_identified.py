@@ -177,7 +177,10 @@ class TestAFigureThatMayBeAnything:
         assert shown.splitlines()[1].startswith(
             "Not identified: no number of ranks per node is certain to meet the goal. With rates as simulated,"
         )
-        point = f"--set ranks_per_node={fed.value} --set cache_rate=0% --out OUT"
+        simulated = fed.tried[fed.value].study
+        assert simulated is not None
+        files = simulated.workload.dataset.num_files_train
+        point = f"--set system.ranks_per_node={fed.value} --set placement.cache_rate=0% --set workload.dataset.num_files_train={files} --out OUT"
         assert f"Measure this point: tierscope run mine.yaml {point};" in shown
         assert largest_fed_json(fed)["unidentified"] == ["gfs.bandwidth is assumed only to within 1 MB/s to 5 GB/s"]
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.predict.planning import FILE_BYTES, held_on_worst_node, loaded
+from tierscope.formats import FORMATS
 from tierscope.predict.exploration import Remedy
 from tierscope.predict.remedies import remedies
 from tierscope.spec.study import Study
@@ -79,3 +80,12 @@ def test_what_cannot_be_simulated_in_part_is_left_out_of_large_epochs(monkeypatc
         "shuffle among 1",
         "local shuffle",
     }
+
+
+@pytest.mark.parametrize("form", sorted(FORMATS))
+def test_a_format_that_refuses_a_remedy_only_loses_that_one(form: str) -> None:
+    """Pictures hold one sample, so that they cannot be packed; what is made in memory has no files."""
+    study = study_of(capacity="0 B", record="1 kB", files=640)
+    dataset = replace(study.workload.dataset, format=form)
+    names = by_policy(remedies(replace(study, workload=replace(study.workload, dataset=dataset)), "bound"))
+    assert any(name.startswith("packed") for name in names) == (form not in {"jpeg", "png", "synthetic"})

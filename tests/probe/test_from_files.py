@@ -167,7 +167,7 @@ def test_one_run_is_a_bound() -> None:
     assert "at least" in figure.text
     assert "IOR, ior.txt: IOR read" in figure.text
     assert tier.node_bandwidth == pytest.approx(10240 * 2**20 / 4, rel=1e-3)
-    assert any("opens take no time" in note for note in found.notes)
+    assert any("simulations of a study that opens files" in note for note in found.notes)
 
 
 def test_a_process_alone_is_not_simulated_faster_than_one_among_many_was() -> None:

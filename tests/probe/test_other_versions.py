@@ -154,7 +154,7 @@ def test_large_files_tell_nothing_of_opens(tmp_path: Path) -> None:
     found = system(tmp_path, LARGE_FILES)
     assert found.known is not None
     assert found.known.system.tiers[0].metadata_ops is None
-    assert any("opens take no time" in note for note in found.notes)
+    assert any("simulations of a study that opens files" in note for note in found.notes)
     read = next(phase for phase in read_as("elbencho", LARGE_FILES) if phase.operation == READ)
     assert (read.nbytes, read.processes) == (16 * MIB, 64)
 

@@ -129,9 +129,8 @@ def test_a_result_goes_whatever_its_study_says_of_tiers_elsewhere(
     monkeypatch.setenv("FAR_AWAY", str(out.parent / "far"))
     sets = ["--set", "gfs.path=$FAR_AWAY/gfs", "--set", "lfs.storage=nobodys", "--set", "sweep={}"]
     study = str(out.parent / "study.yaml")
-    assert (
-        call("simulate", study, "--out", str(out), *sets, "--set", "gfs.bandwidth=1GB/s", "--set", "lfs.path=/l") == 0
-    )
+    rates = ["--set", "gfs.bandwidth=1GB/s", "--set", "gfs.metadata_ops=unlimited", "--set", "lfs.path=/l"]
+    assert call("simulate", study, "--out", str(out), *sets, *rates) == 0
     monkeypatch.delenv("FAR_AWAY")
     assert call("clean", "--yes", str(out)) == 0
     assert not out.exists()

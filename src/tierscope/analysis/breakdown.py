@@ -13,11 +13,19 @@ import polars as pl
 from tierscope.analysis.cases import case_of, in_case_order
 from tierscope.analysis.comparable import amount_kind, amount_text, groups_of
 from tierscope.analysis.first_batch import with_first_batches
+from tierscope.analysis.simulated_intervals import epoch_interval, with_factors
 from tierscope.analysis.slowest import Slowest, slowest_processes
 from tierscope.analysis.staging_costs import with_staging
-from tierscope.analysis.statistics import SIMULATED, Interval, interval, middle, settled
+from tierscope.analysis.statistics import Interval, interval, middle, settled
 from tierscope.analysis.times import ClassTimes
-from tierscope.analysis.told_by_runs import Factors, hit_rates, simulated_factors, staging_seconds
+from tierscope.analysis.told_by_runs import (
+    Factors,
+    epoch_factors,
+    hit_rates,
+    simulated_factors,
+    staging_seconds,
+    unidentified_points,
+)
 from tierscope.analysis.wording import ONLY_POINT
 from tierscope.jsonable import SweepValues, cache_rate_of
 from tierscope.spec.feasibility import Feasibility
@@ -77,6 +85,12 @@ class SweepPoint:
         None  # seconds from the epoch's start: mean and max over ranks, as simulated
     )
     feasibility: Feasibility | None = None  # whether its files fit; None: nothing is known of it
+    is_identified: bool = True  # by the figures of the system that it was simulated on
+
+    @property
+    def is_usable(self) -> bool:
+        """What is in the middle of its intervals says something: they are no pair of bounds."""
+        return self.is_identified and self.io.is_usable
 
     @property
     def is_possible(self) -> bool:
@@ -138,7 +152,7 @@ def sweep_text(sweep: SweepValues) -> str:
 def break_down(times: ClassTimes, ranked_by: str = "") -> Breakdown:
     """`ranked_by`: as of another breakdown, whose estimate this is."""
     slowest = in_case_order(times, slowest_processes(times))
-    factors = simulated_factors(times)
+    factors, of_epochs, unidentified = simulated_factors(times), epoch_factors(times), unidentified_points(times)
     hits = hit_rates(times)
     points: list[EpochPoint] = []
     summary: list[SweepPoint] = []
@@ -153,13 +167,15 @@ def break_down(times: ClassTimes, ranked_by: str = "") -> Breakdown:
             for epoch in sorted(by_epoch)
         ]
         counted = [rates[epoch] for epoch in counted_epochs(by_epoch) if epoch in rates]
-        point = _sweep_point(values, runs, spreads, times.io_classes)
+        clocks = of_epochs.get(tuple(values.values()), {})
+        point = _sweep_point(values, runs, (spreads, clocks), times.io_classes)
         summary.append(
             replace(
                 point,
                 hit_rate=_mean(counted),
                 background_seconds=background_seconds(times, values),
                 feasibility=times.feasibility.get(tuple(values.values())),
+                is_identified=tuple(values.values()) not in unidentified,
             )
         )
     summary = with_first_batches(with_staging(summary, staging_seconds(times)), times.about)
@@ -220,14 +236,6 @@ def _best(points: Sequence[SweepPoint], ranked_by: str) -> SweepPoint:
     return min([point for point in points if point.is_possible] or points, key=key)
 
 
-def _with_factors(values: Interval, factors: list[tuple[float, float]]) -> Interval:
-    """An interval of what else might have come out, where values were simulated."""
-    if not factors:
-        return values
-    low, high = (sum(pair[side] for pair in factors) / len(factors) for side in (0, 1))
-    return Interval(values.median, values.median * low, values.median * high, values.n, SIMULATED)
-
-
 def _mean(values: list[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
@@ -253,7 +261,7 @@ def bottleneck(classes: dict[str, float], io_classes: Iterable[str]) -> str | No
 def _epoch_point(sweep: SweepValues, runs: list[Slowest], factors: Factors, io_classes: tuple[str, ...]) -> EpochPoint:
     times = [run.io_seconds for run in runs]
     epoch = runs[0].epoch
-    spread = _with_factors(interval(times), [factors[epoch]] if epoch in factors else [])
+    spread = with_factors(interval(times), [factors[epoch]] if epoch in factors else [])
     classes = _middle_classes(runs)
     chosen = middle(runs, [settled(seconds) for seconds in times])
     endless = _mean([run.figures.endless_prefetch_seconds for run in chosen])
@@ -283,15 +291,18 @@ def counted_epochs(epochs: Iterable[int]) -> set[int]:
     return {epoch for epoch in numbers if epoch >= 2} or numbers
 
 
-def _sweep_point(sweep: SweepValues, runs: list[Slowest], factors: Factors, io_classes: tuple[str, ...]) -> SweepPoint:
+def _sweep_point(
+    sweep: SweepValues, runs: list[Slowest], factors: tuple[Factors, Factors], io_classes: tuple[str, ...]
+) -> SweepPoint:
+    """`factors`: of simulations, what low and high are of the I/O time, and of the epoch."""
     epochs = counted_epochs(run.epoch for run in runs)
     later = [run for run in runs if run.epoch in epochs]
     first = [run.io_seconds for run in runs if run.epoch == 1]
     classes = _middle_classes(later)
     stood = _mean([run.figures.checkpoint_seconds for run in later]) or None
     whole = _mean([run.figures.epoch_seconds for run in later])
-    drawn = [factors[epoch] for epoch in sorted(epochs) if epoch in factors]
-    io = _with_factors(interval([run.io_seconds for run in later]), drawn)
+    drawn, clocks = ([some[epoch] for epoch in sorted(epochs) if epoch in some] for some in factors)
+    io = with_factors(interval([run.io_seconds for run in later]), drawn)
     unstalled = _median([run.figures.unstalled_seconds for run in later])
     return SweepPoint(
         sweep=sweep,
@@ -304,24 +315,12 @@ def _sweep_point(sweep: SweepValues, runs: list[Slowest], factors: Factors, io_c
         first_epoch_io_seconds=interval(first).median if first else None,
         checkpoint_seconds=stood,
         checkpoint_share=stood / whole if stood and whole else None,
-        epoch=_epoch_interval([run.figures.epoch_seconds for run in later], io, unstalled),
+        epoch=epoch_interval([run.figures.epoch_seconds for run in later], io, unstalled, clocks),
         unstalled_seconds=unstalled,
         stall_share=_mean([run.figures.stall_share for run in later]),
         au=_mean([run.figures.au for run in later]),
         slowest_au=_mean([run.figures.slowest_au for run in later]),
     )
-
-
-def _epoch_interval(seconds: list[float | None], io: Interval, unstalled: float | None) -> Interval | None:
-    """Of a simulation: what becomes of the epoch where all of the I/O's spread shows in it, and no less than it has without waiting."""
-    known = [value for value in seconds if value is not None]
-    if not known or len(known) < len(seconds):
-        return None
-    spread = interval(known)
-    if io.kind != SIMULATED:
-        return spread
-    low = max(spread.median - (io.median - io.low), min(unstalled or 0.0, spread.median))
-    return Interval(spread.median, low, spread.median + (io.high - io.median), spread.n, SIMULATED)
 
 
 def background_seconds(times: ClassTimes, sweep: SweepValues) -> float | None:

@@ -7,6 +7,7 @@ from itertools import combinations
 import polars as pl
 
 from tierscope.analysis.coverage import coverages, merged
+from tierscope.analysis.run_command import GivenStudy
 from tierscope.analysis.times import ClassTimes
 from tierscope.mounts import IN_MEMORY
 from tierscope.trace.coverage import Coverage
@@ -44,6 +45,7 @@ class Conditions:
     warm_storages: tuple[str, ...] = ()  # tiers whose storage cannot evict
     one_device: tuple[tuple[str, str], ...] = ()  # tiers that are two names for the same storage
     coverage: Coverage | None = None  # of all runs; None: nobody counted
+    given: GivenStudy = GivenStudy()  # of a result of ours: its study's file
     inert: dict[str, str] = field(default_factory=dict)  # swept keys that change nothing, and why (plan/inert.py)
     profilers: tuple[str, ...] = ()  # of others, that measured runs of ours in place of our recorder
     loader_use: LoaderUse | None = None  # of a traced command that had loaded a framework

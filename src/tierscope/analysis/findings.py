@@ -142,7 +142,9 @@ def _about_simulation(times: ClassTimes, breakdown: Breakdown, given: Conditions
     for why in dict.fromkeys(why for about in simulated for why in about.unidentified):
         sweeps = [about.sweep for about in simulated if why in about.unidentified]
         points = list(dict.fromkeys(map(sweep_text, sweeps)))
-        findings.append(Finding("not_identified", {"why": why, "points": points, "command": run_command(sweeps[0])}))
+        point = breakdown.best.sweep if breakdown.best.sweep in sweeps else sweeps[0]
+        command = run_command(point, given.given)
+        findings.append(Finding("not_identified", {"why": why, "points": points, "command": command}))
     if given.checkpoints_left_out:
         findings.append(Finding("checkpoints_not_simulated", {}))
     if tiers := sorted({tier for about in simulated for tier in about.writes_as_reads}):

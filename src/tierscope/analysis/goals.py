@@ -1,60 +1,110 @@
-"""Whether a goal is met, where, and by how much it is missed."""
+"""Whether a goal is met, where, and by how much it is missed.
 
-from collections.abc import Callable
+What was measured is what it is. What was simulated has an interval: where only the value in the middle meets the goal, it may be missed; and where the
+system's figures do not identify that value, only the bad end of the interval counts.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from tierscope.analysis.breakdown import Breakdown, PointGroup, SweepPoint, sweep_text
-from tierscope.analysis.statistics import settled
+from tierscope.analysis.simulated_intervals import au_interval
+from tierscope.analysis.statistics import SIMULATED, Interval, settled
 from tierscope.analysis.wording import BEYOND_STORAGE, Finding
 from tierscope.jsonable import JsonObject
 from tierscope.spec.goal import AU, EPOCH, IO, Goal
 
 GOAL_KINDS = (
     *("goal_met", "goal_missed", "epoch_goal_met", "epoch_goal_missed", "au_goal_met", "au_goal_missed"),
-    *("goal_unknown", "case_goal_missed", "case_epoch_goal_missed"),
+    *("goal_unsure", "goal_unknown", "case_goal_missed", "case_epoch_goal_missed"),
 )
-_VALUES: dict[str, Callable[[SweepPoint], float | None]] = {
-    IO: lambda point: point.io.median,
-    EPOCH: lambda point: point.epoch_seconds,
-    AU: lambda point: point.au,
-}
 _NEEDED = {EPOCH: "the epoch seconds of every rank", AU: "compute, and the epoch seconds of every rank"}
 _PREFIX = {IO: "", EPOCH: "epoch_", AU: "au_"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """What a point reaches: `bad` and `good` are the ends of its interval where it was simulated, else the value itself."""
+
+    point: SweepPoint
+    value: float
+    bad: float
+    good: float
+
+    def is_met(self, goal: Goal) -> bool:
+        return goal.is_met(self.value if self.point.is_usable else self.bad)
+
+    def is_certain(self, goal: Goal) -> bool:
+        return goal.is_met(self.value) and goal.is_met(self.bad)
+
+    def may_meet(self, goal: Goal) -> bool:
+        return goal.is_met(self.value) or (not self.point.is_usable and goal.is_met(self.good))
 
 
 def about_goal(breakdown: Breakdown, goal: Goal | None) -> list[Finding]:
     """Of each case, and there of the points that read the most data: one that reads less meets a goal for no reason of its own."""
     if goal is None:
         return []
-    first = {group.case: group for group in reversed(breakdown.groups)}  # of every case
-    return [finding for group in reversed(first.values()) for finding in _of_group(group, goal)]
+    return [finding for group in _first_groups(breakdown) for finding in _of_group(group, goal)]
 
 
 def is_goal_met(breakdown: Breakdown, goal: Goal) -> bool:
     """Whether every case meets it, at a point that fits; as `about_goal` says it."""
-    first = {group.case: group for group in reversed(breakdown.groups)}
     return all(
-        any((value := _VALUES[goal.kind](point)) is not None and goal.is_met(value) for point in group.possible)
-        for group in first.values()
+        any(reached.is_met(goal) for reached in _reached(group.possible, goal)) for group in _first_groups(breakdown)
     )
+
+
+def _first_groups(breakdown: Breakdown) -> Iterable[PointGroup]:
+    """Of every case the one that reads the most."""
+    return reversed({group.case: group for group in reversed(breakdown.groups)}.values())
+
+
+def _reached(points: Iterable[SweepPoint], goal: Goal) -> list[_Reached]:
+    return [reached for point in points if (reached := _at(point, goal)) is not None]
+
+
+def _at(point: SweepPoint, goal: Goal) -> _Reached | None:
+    """None: it is not known."""
+    value = {IO: point.io.median, EPOCH: point.epoch_seconds, AU: point.au}[goal.kind]
+    spread: Interval | None = {IO: point.io, EPOCH: point.epoch, AU: au_interval(point)}[goal.kind]
+    if value is None:
+        return None
+    low, high = (spread.low, spread.high) if spread is not None and spread.kind == SIMULATED else (value, value)
+    return _Reached(point, value, low, high) if goal.kind == AU else _Reached(point, value, high, low)
 
 
 def _of_group(group: PointGroup, goal: Goal) -> list[Finding]:
     points = group.possible
     if not points:
         return []  # none fits, and another finding says that
-    reached = {index: value for index, point in enumerate(points) if (value := _VALUES[goal.kind](point)) is not None}
+    reached = _reached(points, goal)
     if not reached:
         return [Finding("goal_unknown", {"goal": goal.short, "needed": _NEEDED[goal.kind]})]
-    for index, value in reached.items():
-        if goal.is_met(value):
-            where = {"where": sweep_text(points[index].sweep)}
-            return [Finding(f"{_PREFIX[goal.kind]}goal_met", {**_numbers(goal, points[index], value), **where})]
+    if met := next((at for at in reached if at.is_certain(goal)), None):
+        where = {"where": sweep_text(met.point.sweep)}
+        return [Finding(f"{_PREFIX[goal.kind]}goal_met", {**_numbers(goal, met.point, met.value), **where})]
+    unsure = [at for at in reached if at.may_meet(goal)]
+    if unsure:
+        return [_unsure(goal, next((at for at in unsure if at.is_met(goal)), unsure[0]), group.case)]
     worse = -1.0 if goal.kind == AU else 1.0
-    best = min(reached, key=lambda index: worse * settled(reached[index]))
-    missed = _missed(goal, points[best], reached[best])
+    best = min(reached, key=lambda at: worse * settled(at.value))
+    missed = _missed(goal, best.point, best.value)
     if group.case is not None and goal.kind != AU:
         return [Finding(f"case_{_PREFIX[goal.kind]}goal_missed", {"case": group.case, **missed})]
     return [Finding(f"{_PREFIX[goal.kind]}goal_missed", missed)]
+
+
+def _unsure(goal: Goal, at: _Reached, case: str | None) -> Finding:
+    of_case = "" if case is None else f"case {case}, "
+    evidence = {
+        "goal": goal.short,
+        "where": f"{of_case}{sweep_text(at.point.sweep)}",
+        "value": goal.shown(at.value),
+        "good": goal.shown(at.good),
+        "bad": goal.shown(at.bad),
+    }
+    return Finding("goal_unsure", evidence)
 
 
 def _numbers(goal: Goal, point: SweepPoint, value: float) -> JsonObject:

@@ -33,7 +33,7 @@ _CRITICAL = (  # the numbers are incomplete or wrong, the recommendation is impo
         "nothing_read",
         "same_loss",
     ),
-    *("probe_warm_reads", "goal_missed", "epoch_goal_missed", "au_goal_missed", "goal_unknown"),
+    *("probe_warm_reads", "goal_missed", "epoch_goal_missed", "au_goal_missed", "goal_unsure", "goal_unknown"),
     *("case_goal_missed", "case_epoch_goal_missed"),
 )
 _NOTES = (  # how to read the numbers; nothing has to be done

@@ -6,6 +6,8 @@ from tierscope.analysis.checkpoint_costs import checkpoint_costs, costs_json
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.coverage import coverage_json
 from tierscope.analysis.latency import latencies_at, latency_json
+from tierscope.analysis.simulated_intervals import au_interval, first_batch_interval
+from tierscope.analysis.statistics import Interval
 from tierscope.analysis.totals import totals_json, totals_of
 from tierscope.analysis.traced_loader import limit_json, loader_limit
 from tierscope.analysis.wording import Finding, finding_json
@@ -142,7 +144,9 @@ def summary_json(point: SweepPoint) -> JsonObject:
         "compute_seconds": point.compute_seconds,
         "stall_share": point.stall_share,
         "au": point.au,
+        **_ends("au", au_interval(point)),
         "slowest_au": point.slowest_au,
+        **({} if point.is_usable else {"identified": False}),
         "first_epoch_io_seconds": point.first_epoch_io_seconds,
         "hit_rate": point.hit_rate,
         "checkpoint_seconds": point.checkpoint_seconds,
@@ -160,4 +164,13 @@ def _first_batch(point: SweepPoint) -> JsonObject:
     """Of simulations: mean and max over ranks, from an epoch's start."""
     if point.first_batch is None:
         return {}
-    return {"first_batch_mean_seconds": point.first_batch[0], "first_batch_max_seconds": point.first_batch[1]}
+    return {
+        "first_batch_mean_seconds": point.first_batch[0],
+        "first_batch_max_seconds": point.first_batch[1],
+        **_ends("first_batch_max_seconds", first_batch_interval(point)),
+    }
+
+
+def _ends(name: str, of: Interval | None) -> JsonObject:
+    """Of what was simulated."""
+    return {f"{name}_low": of.low, f"{name}_high": of.high} if of else {}

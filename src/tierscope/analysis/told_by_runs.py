@@ -17,6 +17,20 @@ def simulated_factors(times: ClassTimes) -> dict[tuple[Any, ...], Factors]:
     return factors
 
 
+def epoch_factors(times: ClassTimes) -> dict[tuple[Any, ...], Factors]:
+    """The same of the epoch's seconds; none of simulations by earlier versions."""
+    factors: dict[tuple[Any, ...], Factors] = {}
+    for about in times.about:
+        if isinstance(about, Simulated) and about.epoch_spread:
+            factors.setdefault(tuple(about.sweep.values()), {}).update(about.epoch_spread)
+    return factors
+
+
+def unidentified_points(times: ClassTimes) -> set[tuple[Any, ...]]:
+    """Sweep values of simulations of which the system's figures say nothing."""
+    return {tuple(about.sweep.values()) for about in times.about if isinstance(about, Simulated) and about.unidentified}
+
+
 def hit_rates(times: ClassTimes) -> dict[tuple[Any, ...], dict[int, float | None]]:
     """Sweep values → epoch → hit rate, of simulations."""
     rates: dict[tuple[Any, ...], dict[int, float | None]] = {}

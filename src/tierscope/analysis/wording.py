@@ -672,6 +672,10 @@ WORDING: dict[str, tuple[str, str]] = {
         "the goal of {goal_percent:.4g} % AU is missed by {under_percent:.3g} percentage points: the highest is {percent:.1f} % on average over ranks, {slowest_percent:.1f} % in the slowest, at {where}",
         "reduce waiting for data, or compute more between reads",
     ),
+    "goal_unsure": (
+        "the goal of {goal} may be missed: the simulation has {value} at {where}, its interval {good} to {bad}",
+        "measure this point, or plan with the bad end of the interval",
+    ),
     "goal_unknown": (
         "whether the goal of {goal} is met is unknown: that takes {needed}",
         "choose a goal that this result can be judged by, e.g. --goal io=4s",

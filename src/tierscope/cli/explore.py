@@ -12,6 +12,7 @@ from tierscope.errors import UserError
 
 if TYPE_CHECKING:
     from tierscope.analysis.counting import Counting
+    from tierscope.analysis.run_command import GivenStudy
     from tierscope.predict.exploration import Combination
     from tierscope.spec.goal import Goal
 
@@ -149,6 +150,12 @@ class _Asked:
     tender: str | None
     as_json: bool
 
+    @property
+    def given(self) -> "GivenStudy":
+        from tierscope.analysis.run_command import GivenStudy  # noqa: PLC0415
+
+        return GivenStudy(self.study, self.settings, self.system)
+
 
 def _simulated(asked: _Asked) -> None:
     from tierscope.cli.progress import watching  # noqa: PLC0415
@@ -170,7 +177,7 @@ def _simulated(asked: _Asked) -> None:
     else:
         from tierscope.report.models import SimulatedExplorationView  # noqa: PLC0415
 
-        common.print_rich(SimulatedExplorationView(asked.study, exploration))
+        common.print_rich(SimulatedExplorationView(asked.study, exploration, asked.given))
     if asked.tender is not None:
         from tierscope.commands.explore import one_option  # noqa: PLC0415
 
@@ -198,7 +205,7 @@ def _most(asked: _Asked, most: str) -> None:
     else:
         from tierscope.report.plans import LargestFedView  # noqa: PLC0415
 
-        common.print_rich(LargestFedView(asked.study, fed))
+        common.print_rich(LargestFedView(asked.study, fed, asked.given))
     if asked.tender is not None:
         _write_tender(asked, fed.safe, fed.goal)
 

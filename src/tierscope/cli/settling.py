@@ -50,13 +50,13 @@ def say_settling(settling: "Settling | None", name: str | None) -> None:
     if not settling.points:
         click.echo(f"For {settling.study}: every point is identified; nothing needs to be measured.")
         return
-    from tierscope.analysis.run_command import run_command  # noqa: PLC0415
+    from tierscope.analysis.run_command import GivenStudy, run_command  # noqa: PLC0415
 
     click.echo(
         f"For {settling.study}: not identified: {settling.open_points} of {counted(settling.asked, 'point')}. Measure at least:"
     )
     for point in settling.points:
-        click.echo(f"• {run_command(point.sweep, name)}")
+        click.echo(f"• {run_command(point.sweep, GivenStudy(name, swept=settling.swept))}")
         for why in point.tells:
             click.echo(f"    {why}")
 

@@ -16,6 +16,7 @@ from tierscope.analysis.clocks import has_clocks
 from tierscope.analysis.conditions import COLD_COLUMNS, Conditions, conditions
 from tierscope.analysis.counting import Counting
 from tierscope.analysis.findings import find
+from tierscope.analysis.run_command import GivenStudy
 from tierscope.analysis.times import ClassTimes, counting_only, from_csv, from_traces, of_epoch
 from tierscope.analysis.training import reading_times, training_of
 from tierscope.errors import ResultError, UserError
@@ -23,7 +24,7 @@ from tierscope.formats import FORMATS
 from tierscope.imports.logs import ImportOptions, import_logs, is_import, keep, logs_in, source_of
 from tierscope.imports.paths import TierRules
 from tierscope.output import manifest
-from tierscope.output.result import has_study, read_study, refuse_other_runs
+from tierscope.output.result import STUDY_FILE, has_study, read_study, refuse_other_runs
 from tierscope.output.store import RunStore
 from tierscope.recording.traced import finish_or_look, is_trace
 from tierscope.spec import sweep
@@ -159,7 +160,7 @@ def views_of(analysis: Analysis, remedies: "Sequence[Remedy]" = (), show_all: bo
     if remedies:
         from tierscope.report.plans import RemediesView  # noqa: PLC0415  (all of simulation)
 
-        views.append(RemediesView(remedies, analysis.goal))
+        views.append(RemediesView(remedies, analysis.goal, given=analysis.conditions.given))
     if analysis.training is not None:
         from tierscope.report.training import TrainingView  # noqa: PLC0415
 
@@ -215,7 +216,7 @@ def _analyze_result(out: str, counting: Counting, store: RunStore, goal: Goal | 
     times = replace(_counted(times, counting), feasibility=_feasibility(study, times))
     shown = pl.concat(cold).filter(pl.col("point").is_in([run.key.point for run in every.runs]))
     given = conditions(times, _of_epoch(shown, counting.epoch))
-    given = replace(given, inert=_inert(study, bool(given.simulated)))
+    given = replace(given, inert=_inert(study, bool(given.simulated)), given=_given(out, study))
     if counting.basis == "wall" and given.profilers:
         raise UserError(f"{out}: {', '.join(given.profilers)} recorded only busy seconds; remove --basis")
     breakdown = break_down(times)
@@ -227,6 +228,11 @@ def _analyze_result(out: str, counting: Counting, store: RunStore, goal: Goal | 
     runs = sweep.runs(study) // (1 if counting.case is None else len(study.cases))
     findings = find(times, breakdown, given, runs, wanted, training, unread)
     return Analysis(study.study, times, breakdown, findings, given, wanted, study, training, store.load)
+
+
+def _given(out: str, study: Study) -> GivenStudy:
+    """A result has its study beside it."""
+    return GivenStudy(os.path.relpath(os.path.join(out, STUDY_FILE)), swept=study.sweep)
 
 
 def _inert(study: Study, simulated: bool) -> dict[str, str]:

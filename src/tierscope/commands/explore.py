@@ -29,6 +29,7 @@ from tierscope.spec.feasibility import Feasibility
 from tierscope.spec.goal import AU, GOAL_HINT, Goal
 from tierscope.spec.prices import CAPACITY, read_class_prices, read_limit
 from tierscope.spec.whatif import read_goal, read_improvements, read_variations
+from tierscope.units import format_money
 
 
 def explored(
@@ -112,7 +113,7 @@ def _within(groups: ExploredGroups, limit: float | None, text: str) -> ExploredG
     if (cheapest.cost or 0.0) > limit:
         improved = ", ".join(f"{name} {percent:+g} %" for name, percent in cheapest.improve.items() if percent) or "no improvement"  # fmt: skip
         raise UserError(
-            f"--max-price {text}: the cheapest option that fits and meets the goal costs {cheapest.cost:,.6g} ({improved} at {sweep_text(cheapest.sweep)}); "
+            f"--max-price {text}: the cheapest option that fits and meets the goal costs {format_money(cheapest.cost or 0.0)} ({improved} at {sweep_text(cheapest.sweep)}); "
             "raise the limit, lower the goal, or vary other classes"
         )
     return replace(groups, parts=tuple(_affordable(part, limit) for part in groups.parts))

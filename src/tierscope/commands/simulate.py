@@ -15,8 +15,9 @@ from tierscope.output.result import open_result
 from tierscope.output.store import RunStore
 from tierscope.predict.exploration import Remedy
 from tierscope.predict.method import chosen_method
+from tierscope.predict.missing_rates import refuse_missing_rates
 from tierscope.predict.remedies import remedies
-from tierscope.predict.simulation import check_rates, simulate_point
+from tierscope.predict.simulation import simulate_point
 from tierscope.predict.unsimulated import left_out, refuse_unsimulated
 from tierscope.predict.work_limit import refuse_endless
 from tierscope.spec import sweep
@@ -36,7 +37,7 @@ def simulate_study(study: Study, out: str, method: str, watch: Watch, known: Kno
     points = list(sweep.points(study))
     refuse_au_without_compute(study, points)
     for point in points:
-        check_rates(point.study)
+        refuse_missing_rates(point.study, known)
         refuse_unsimulated(point.study)
     method = chosen_method(points, method)
     refuse_endless(points, method)
@@ -74,7 +75,8 @@ def remedies_of(analysis: Analysis) -> tuple[Remedy, ...]:
     if study is None or not methods or best.is_possible:
         return ()
     point = next(point for point in sweep.points(study) if dict(point.sweep) == dict(best.sweep))
-    return remedies(point.study, methods[0])
+    chosen = {name: value for name, value in point.sweep.items() if name != "cache_rate"}
+    return remedies(point.study, methods[0], chosen=chosen)
 
 
 def _refuse_other_method(store: RunStore, method: str) -> None:

@@ -20,7 +20,7 @@ from tierscope.spec.study import Study
 from tierscope.spec.tree import MAX_BYTES
 from tierscope.trace.trace import RunKey
 
-_STUDY = "study.yaml"
+STUDY_FILE = "study.yaml"
 _LOCK = "lock"
 _FOLDERS = ("runs", "ops", "logs", "figures", SCRATCH)
 
@@ -112,7 +112,7 @@ def _remember(out: str, study: Study) -> None:
     """
     kept = _refuse_other_study(out, study)
     if kept is None or dump.differences(kept, study):
-        manifest.put(out, {_STUDY: dump.to_yaml(study).encode()})
+        manifest.put(out, {STUDY_FILE: dump.to_yaml(study).encode()})
 
 
 def _refuse_other_study(out: str, study: Study) -> Study | None:
@@ -143,12 +143,12 @@ def refuse_other_runs(study: Study, store: RunStore, profiler: str | None = None
 
 
 def has_study(out: str) -> bool:
-    return os.path.exists(os.path.join(out, _STUDY))
+    return os.path.exists(os.path.join(out, STUDY_FILE))
 
 
 def read_study(out: str) -> Study:
     """The resolved study of a result."""
-    path = os.path.join(out, _STUDY)
+    path = os.path.join(out, STUDY_FILE)
     try:
         with open_plain(path) as source:
             text = source.read(MAX_BYTES + 1).decode()
@@ -164,6 +164,10 @@ def read_study(out: str) -> Study:
 def _why_no_study(kind: str | None) -> str:
     """`kind`: what the directory is marked as."""
     if kind in WITH_RUNS:
-        return f"its {_STUDY} is missing; restore it, or rerun the study with another --out"
+        return f"its {STUDY_FILE} is missing; restore it, or rerun the study with another --out"
     fix = "name the --out of 'tierscope run' or 'tierscope trace', or a CSV file"
-    return f"has no {_STUDY}; {fix}" if kind is None else f"contains Tierscope's {kind}, without a study or runs; {fix}"
+    return (
+        f"has no {STUDY_FILE}; {fix}"
+        if kind is None
+        else f"contains Tierscope's {kind}, without a study or runs; {fix}"
+    )

@@ -8,14 +8,13 @@ from tierscope.analysis.staging_costs import break_even_epochs
 from tierscope.jsonable import SweepValues
 from tierscope.plan.room import feasibility_of
 from tierscope.predict import spread
+from tierscope.predict.epoch_spread import epoch_range
 from tierscope.predict.exploration import Combination
 from tierscope.predict.identified import identify, model_error
 from tierscope.predict.outcome import CATEGORIES, Outcome, read_in_epoch
 from tierscope.predict.simulation import Simulation
 from tierscope.spec.known import KnownSystem, drawn_systems
 from tierscope.spec.study import STAGED_POLICIES, Study
-
-_DEVIATIONS = 1.645  # of a normal distribution, on either side of 90 % of it
 
 
 def simulate_combination(
@@ -45,7 +44,7 @@ def simulate_combination(
     longest = float(seconds[slowest])
     names = [f"{tier.name.upper()}-{kind}" for tier in study.system.tiers for kind in CATEGORIES]
     epoch = float(outcome.seconds.max())
-    reach = 1 + _DEVIATIONS * error if _beside_compute(study, outcome) else 1.0  # it was fitted to epochs themselves
+    epoch_low, epoch_high = epoch_range(study, outcome, (low, high), error)
     return Combination(
         settings=settings,
         cache_rate=study.placement.cache_rate,
@@ -57,8 +56,8 @@ def simulate_combination(
         met=False,
         au=_utilisation(outcome),
         read_bytes=read_in_epoch(outcome),
-        epoch_low=max(outcome.compute, min(epoch / reach, _epoch_with(study, outcome, epoch, longest, longest * low))),
-        epoch_high=max(epoch * reach, _epoch_with(study, outcome, epoch, longest, longest * high)),
+        epoch_low=epoch_low,
+        epoch_high=epoch_high,
         feasibility=feasibility_of(study),
         study=study,
         unidentified=identified.reasons,
@@ -74,32 +73,6 @@ def with_staging(combination: Combination, without: float | None) -> Combination
         return replace(combination, staging_seconds=seconds)
     pays = break_even_epochs(seconds, without, combination.epoch_seconds)
     return replace(combination, staging_seconds=seconds, break_even_epochs=pays, compared=True)
-
-
-def _epoch_with(study: Study, outcome: Outcome, epoch: float, io: float, other_io: float) -> float:
-    """What becomes of the epoch with another I/O time: reading ahead hides what computing takes, else nothing is hidden.
-
-    What ranks wait for beside that (servers that some of them want at once) changes as their I/O does. No epoch changes more than its I/O time does: were computing as much
-    slower or faster too, all of it would.
-    """
-    reader, step = study.workload.reader, study.workload.train.computation_time
-    ahead = bool(outcome.compute and reader.prefetch_size and reader.read_threads)
-    if not ahead or not io:
-        return max(outcome.compute, epoch + other_io - io)
-    own = min(epoch, outcome.compute + _beside_compute(study, outcome))
-    hidden, other_hidden = (max(own, seconds + step) for seconds in (io, other_io))
-    waited = max(0.0, epoch - hidden)
-    at_least, at_most = sorted((epoch, epoch * other_io / io))
-    return max(outcome.compute, min(at_most, max(at_least, other_hidden + waited * other_io / io)))
-
-
-def _beside_compute(study: Study, outcome: Outcome) -> float:
-    """What steps of an epoch cost the client: no I/O makes that longer, and reading ahead goes on meanwhile."""
-    system, batch = study.system, study.workload.reader.batch_size
-    if not outcome.samples or not (system.step_overhead or system.step_jitter):
-        return 0.0
-    longest = float((1 / np.arange(1, system.ranks + 1)).sum()) if study.workload.train.sync == "step" else 1.0
-    return outcome.samples / batch * (system.step_overhead + system.step_jitter * longest)
 
 
 def _held_up_by(study: Study, outcome: Outcome, io_seconds: float) -> str | None:

@@ -4,14 +4,20 @@ Every price is for one key: how much more of it the option has, at all places of
 places that the option has. What comes with new places is in their own price. A latency costs for being less.
 """
 
+import math
 from collections.abc import Mapping
 
 from tierscope.plan.room import devices_of
 from tierscope.spec.feasibility import Feasibility
-from tierscope.spec.prices import CAPACITY, UnitPrice, study_value
+from tierscope.spec.prices import CAPACITY, LIMITS, UnitPrice, study_value
 from tierscope.spec.study import Study
+from tierscope.spec.vary import value_at
 
+_RATE = "placement.cache_rate"
 _LESS_IS_MORE = ("latency", "metadata_latency", "process_overhead", "variation", "metadata_variation", "service_variation", "background", "open_bytes")  # fmt: skip
+
+
+_SETTINGS = ("stripe_count", "stripe_size", "lustre_ost", "emulate")  # how storage is used, not what it is
 
 
 def less_is_more(path: str) -> bool:
@@ -29,8 +35,43 @@ def _cost(base: Study, option: Study, held: Feasibility, path: str, price: UnitP
     if parts[-1] == CAPACITY and not varies:  # what has to be bought is what is held
         room = held.on(parts[-2])
         return price.of(float(room.bytes_in_all) if room else 0.0, _whole(base, path))
-    more = places(option, path) * (study_value(option, path) - study_value(base, path))
+    more = places(option, path) * (_amount(option, path) - study_value(base, path))
+    if math.isinf(more):  # nobody sells that: see `unpriced`
+        return 0.0
     return price.of(-more if less_is_more(path) else more, _whole(base, path))
+
+
+def changed(base: Study, option: Study) -> tuple[str, ...]:
+    """Full paths of varied keys that the option has otherwise than the study; how much is cached aside."""
+    paths = (axis.path for axis in base.sweep if axis.path != _RATE)
+    return tuple(path for path in paths if value_at(base, path) != value_at(option, path))
+
+
+def unpriced(base: Study, option: Study, prices: Mapping[str, UnitPrice]) -> tuple[str, ...]:
+    """Full paths of what the option has more of, or better, and that no price is for."""
+    return tuple(
+        path
+        for path in changed(base, option)
+        if path.startswith("system.")
+        and path.rpartition(".")[2] not in _SETTINGS
+        and (better := _better(base, option, path)) > 0
+        and (path not in prices or math.isinf(better))
+    )
+
+
+def _better(base: Study, option: Study, path: str) -> float:
+    """How much more of it the option has, all in all; of a limit that is gone: without end."""
+    if path.endswith("_shared_by"):
+        return 1.0  # other devices or gateways
+    here, there = (places(study, path) * _amount(study, path) for study in (base, option))
+    if here == there:
+        return 0.0
+    return here - there if less_is_more(path) else there - here
+
+
+def _amount(study: Study, path: str) -> float:
+    is_unlimited = path.rpartition(".")[2] in LIMITS and value_at(study, path) is None
+    return math.inf if is_unlimited else study_value(study, path)
 
 
 def _whole(base: Study, path: str) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 from tierscope.jsonable import SweepValues
 from tierscope.spec.feasibility import Feasibility
 from tierscope.spec.goal import AU, EPOCH, IO, Goal
-from tierscope.spec.study import Study
+from tierscope.spec.study import Axis, Study
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,9 @@ class Combination:
     bottleneck: str
     epoch_seconds: float
     met: bool
-    cost: float | None = None
+    cost: float | None = None  # of what has a price
+    unpriced: tuple[str, ...] = ()  # paths of what it has more of, without a price
+    is_changed: bool = False  # it differs from the study in more than how much is cached
     staging_seconds: float | None = None  # to put the files there before training; None: not known
     break_even_epochs: int | None = None  # after which that has paid; None: never, or not known
     compared: bool = False  # with none of its files there, so that None means never
@@ -44,6 +46,10 @@ class Combination:
     def is_recommended(self) -> bool:
         """It meets the goal, and nothing is known not to fit."""
         return self.met and self.feasibility.is_possible
+
+    def costs_at_most(self, limit: float | None) -> bool:
+        """What has no price for a part of it may cost anything."""
+        return limit is None or (not self.unpriced and (self.cost or 0.0) <= limit)
 
     def value(self, kind: str) -> float:
         """What a goal of this kind is about."""
@@ -95,10 +101,11 @@ class SimulatedExploration:
     goal: Goal
     method: str
     vary: dict[str, tuple[Any, ...]]
-    combinations: tuple[Combination, ...]
+    combinations: tuple[Combination, ...]  # at their best cache rate, one for all settings
     pareto: tuple[
         Combination, ...
     ]  # that fit, meet the goal and that no other of their group beats in every respect, group by group (see `ranked_apart`), cheapest first
+    swept: tuple[Axis, ...] = ()
     prices: Mapping[str, str] = field(default_factory=dict)  # by full path of a key, with their units
     max_price: float | None = None
     over_price: int = 0  # options that meet the goal and cost more

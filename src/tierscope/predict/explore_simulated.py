@@ -7,23 +7,23 @@ from typing import Any
 from tierscope.errors import UserError
 from tierscope.jsonable import SweepValues
 from tierscope.predict.combining import simulate_combination, with_staging
-from tierscope.predict.costs import cost_of, less_is_more
+from tierscope.predict.costs import changed, cost_of, less_is_more, unpriced
 from tierscope.predict.exploration import Combination, Remedy, SimulatedExploration
-from tierscope.predict.fronts import best_rate, pareto, ranked
+from tierscope.predict.fronts import best_rate, certain_rate, pareto, ranked
 from tierscope.predict.method import chosen_method
+from tierscope.predict.missing_rates import refuse_missing_rates
 from tierscope.predict.ranked_apart import apart, rank_apart
 from tierscope.predict.remedies import remedies_for
-from tierscope.predict.simulation import check_rates
 from tierscope.predict.unsimulated import refuse_unsimulated
 from tierscope.predict.work_limit import refuse_endless
 from tierscope.spec import keys, sweep
 from tierscope.spec.goal import AU, GOAL_HINT, Goal
 from tierscope.spec.load import Loaded
-from tierscope.spec.prices import UnitPrice, read_key_prices, read_limit
+from tierscope.spec.prices import UnitPrice, priced_as, read_key_prices, read_limit
 from tierscope.spec.schema import Key
 from tierscope.spec.study import Point, Study
 from tierscope.spec.whatif import read_goal
-from tierscope.units import format_fraction
+from tierscope.units import format_fraction, format_money
 from tierscope.watch import Watch
 
 __all__ = ["ExplorationRequest", "explore_simulated", "goal_of", "simulate_combination"]
@@ -56,19 +56,26 @@ def explore_simulated(loaded: Loaded, wanted: ExplorationRequest, watch: Watch) 
         )
     points = list(sweep.points(study))
     for point in points:
-        check_rates(point.study)
+        refuse_missing_rates(point.study, loaded.known)
         refuse_unsimulated(point.study)
     method = chosen_method(points, wanted.method)
     groups = _simulated(loaded, points, method, goal, watch)
-    combinations = tuple(
-        priced(with_staging(best_rate(group, goal), _without(group)), study, prices) for group in groups
+
+    def described(option: Combination, group: Sequence[Combination]) -> Combination:
+        return priced(with_staging(option, _without(group)), study, prices)
+
+    combinations = tuple(described(best_rate(group, goal), group) for group in groups)
+    certain = tuple(
+        described(option, group)
+        for group, best in zip(groups, combinations, strict=True)
+        if best.missing(goal, worst=True) and (option := certain_rate(group, goal)) is not None
     )
     names = keys.short_names([axis.path for axis in study.sweep])
     order = {names[axis.path]: -1 if less_is_more(axis.path) else 1 for axis in study.sweep}
-    front = rank_apart(combinations, lambda group: ranked(pareto(group, order, goal), goal))
-    within = tuple(combination for combination in front if limit is None or (combination.cost or 0.0) <= limit)
+    front = rank_apart((*combinations, *certain), lambda group: ranked(pareto(group, order, goal), goal))
+    within = tuple(combination for combination in front if combination.costs_at_most(limit))
     if front and not within:
-        _refuse_price(min(front, key=lambda combination: combination.cost or 0.0), wanted.max_price or "", study)
+        _refuse_price(ranked(front, goal)[0], wanted.max_price or "", study)
     values = {names[axis.path]: axis.values for axis in study.sweep if names[axis.path] != _RATE}
     misfits = [
         combination.settings for group in groups for combination in group if not combination.feasibility.is_possible
@@ -83,6 +90,7 @@ def explore_simulated(loaded: Loaded, wanted: ExplorationRequest, watch: Watch) 
         values,
         combinations,
         within,
+        swept=study.sweep,
         prices={path: price.text for path, price in prices.items()},
         max_price=limit,
         over_price=len(front) - len(within),
@@ -90,7 +98,7 @@ def explore_simulated(loaded: Loaded, wanted: ExplorationRequest, watch: Watch) 
         remedies=tuple(
             remedy
             for remedy in _remedies(combinations, goal, method, loaded, price, misfits)
-            if limit is None or (remedy.option.cost or 0.0) <= limit
+            if remedy.option.costs_at_most(limit)
         ),
     )
 
@@ -148,7 +156,13 @@ def _without(group: Sequence[Combination]) -> float | None:
 def priced(combination: Combination, base: Study, prices: Mapping[str, UnitPrice]) -> Combination:
     if not prices or combination.study is None:
         return combination
-    return replace(combination, cost=cost_of(base, combination.study, combination.feasibility, prices))
+    option = combination.study
+    return replace(
+        combination,
+        cost=cost_of(base, option, combination.feasibility, prices),
+        unpriced=unpriced(base, option, prices),
+        is_changed=bool(changed(base, option)),
+    )
 
 
 def _refuse_price(cheapest: Combination, limit: str, study: Study) -> None:
@@ -159,8 +173,14 @@ def _refuse_price(cheapest: Combination, limit: str, study: Study) -> None:
         for name, value in cheapest.settings.items()
     ]
     settings.append(f"cache_rate = {format_fraction(cheapest.cache_rate)}")
+    if cheapest.unpriced:
+        names = ", ".join(path.removeprefix("system.tiers.") for path in cheapest.unpriced)
+        costs = " ".join(f"--cost {priced_as(study, path)}" for path in cheapest.unpriced)
+        raise UserError(
+            f"--max-price {limit}: no option that fits and meets the goal is known to cost so little: there is no price for {names}; add {costs}"
+        )
     raise UserError(
-        f"--max-price {limit}: the cheapest option that fits and meets the goal costs {cheapest.cost:,.6g} ({', '.join(settings)}); "
+        f"--max-price {limit}: the cheapest option that fits and meets the goal costs {format_money(cheapest.cost or 0.0)} ({', '.join(settings)}); "
         "raise the limit, lower the goal, or vary other keys"
     )
 

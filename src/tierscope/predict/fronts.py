@@ -17,6 +17,12 @@ def best_rate(group: Sequence[Combination], goal: Goal) -> Combination:
     return min(possible, key=lambda combination: combination.shortfall(goal))
 
 
+def certain_rate(group: Sequence[Combination], goal: Goal) -> Combination | None:
+    """The smallest cache rate that fits and meets the goal at the bad end of its interval too; None: none does."""
+    certain = [option for option in group if option.is_recommended and not option.missing(goal, worst=True)]
+    return best_rate(certain, goal) if certain else None
+
+
 def pareto(combinations: Sequence[Combination], order: Mapping[str, int], goal: Goal) -> list[Combination]:
     """Those that fit, meet the goal and are beaten by none in every respect: what meets it at the bad end of its interval too is not beaten by what may miss it.
 
@@ -42,9 +48,10 @@ def pareto(combinations: Sequence[Combination], order: Mapping[str, int], goal: 
 
 
 def ranked(options: Sequence[Combination], goal: Goal) -> list[Combination]:
-    """Cheapest first."""
+    """Cheapest first; those with something that has no price last."""
     return sorted(
-        options, key=lambda combination: (combination.cost or 0.0, combination.cache_rate, combination.shortfall(goal))
+        options,
+        key=lambda option: (bool(option.unpriced), option.cost or 0.0, option.cache_rate, option.shortfall(goal)),
     )
 
 

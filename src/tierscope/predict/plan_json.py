@@ -76,6 +76,7 @@ def combination_json(combination: Combination, goal: Goal | None) -> JsonObject:
         "feasibility": feasibility_json(combination.feasibility),
         "unsolved": unsolved,
         "cost": combination.cost,
+        "unpriced": list(combination.unpriced),
         **({"unidentified": list(combination.unidentified)} if combination.unidentified else {}),
     }
 

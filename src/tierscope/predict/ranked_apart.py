@@ -42,8 +42,8 @@ def groups_apart(exploration: SimulatedExploration) -> list[CombinationGroup]:
     """Case by case in the order of the study; in each, those that read the most first."""
     groups = []
     for group in apart(exploration.combinations):
-        pareto = tuple(option for option in exploration.pareto if any(option is combination for combination in group))
         settings = [combination.settings for combination in group]
+        pareto = tuple(option for option in exploration.pareto if option.settings in settings)
         instead = tuple(remedy for remedy in exploration.remedies if remedy.option.settings in settings)
         case, amount = case_of(group[0].settings), group[0].read_bytes
         groups.append(CombinationGroup(case, amount, tuple(group), pareto, instead))

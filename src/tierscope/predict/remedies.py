@@ -13,10 +13,13 @@ from dataclasses import replace
 
 from tierscope.errors import UserError
 from tierscope.jsonable import SweepValues
+from tierscope.plan.file_format import make_format
 from tierscope.plan.room import feasibility_of
 from tierscope.predict.combining import simulate_combination, with_staging
 from tierscope.predict.exploration import Combination, Remedy
-from tierscope.predict.simulation import DRAWN_FROM, check_rates
+from tierscope.predict.missing_rates import refuse_missing_rates
+from tierscope.predict.simulation import DRAWN_FROM
+from tierscope.predict.unsimulated import refuse_unsimulated
 from tierscope.spec.check import find_problem
 from tierscope.spec.dump import with_settings
 from tierscope.spec.goal import Goal
@@ -82,27 +85,35 @@ def remedies(
     """
     if len(study.system.tiers) < 2:
         return ()
-    plain = with_settings(study, {_POLICY: "pinned", _RATE: 0.0})
-    without = _simulated(plain, method, known).epoch_seconds
+    plain = _simulated(study, {_POLICY: "pinned", _RATE: 0.0}, method, known)
+    without = None if plain is None else plain.epoch_seconds
     improving: list[Remedy] = []
     for name, settings, mixed, together in _candidates(study):
-        if name in done:
-            continue
-        try:
-            changed = with_settings(study, settings)
-            if find_problem(changed) is not None:
-                continue
-            check_rates(changed)
-            option = replace(_simulated(changed, method, known), settings=chosen or {})
-        except UserError:
-            continue
-        if option.feasibility.is_possible:
-            improving.append(Remedy(name, settings, with_staging(option, without), mixed, together))
+        option = None if name in done else _simulated(study, settings, method, known)
+        if option is not None and option.feasibility.is_possible:
+            option = with_staging(replace(option, settings=chosen or {}), without)
+            improving.append(Remedy(name, settings, option, mixed, together))
     return tuple(sorted(improving, key=lambda candidate: candidate.option.io_seconds))
 
 
-def _simulated(study: Study, method: str, known: KnownSystem | None) -> Combination:
-    return simulate_combination({}, study, method, known)
+def _simulated(study: Study, settings: SweepValues, method: str, known: KnownSystem | None) -> Combination | None:
+    """The study with these settings; None: our own checks refuse it."""
+    try:
+        changed = _checked(study, settings)
+        refuse_missing_rates(changed, known)
+        refuse_unsimulated(changed)
+        return simulate_combination({}, changed, method, known)
+    except UserError:
+        return None
+
+
+def _checked(study: Study, settings: SweepValues) -> Study:
+    """As every study is when it is read; UserError: it cannot be."""
+    changed = with_settings(study, settings)
+    if problem := find_problem(changed):
+        raise UserError(problem.text)
+    make_format(changed)
+    return changed
 
 
 _Candidate = tuple[str, SweepValues, float, int]  # name, settings, share of the data that is mixed, samples together
@@ -144,10 +155,13 @@ def _largest_rate(study: Study, settings: SweepValues) -> float:
 
 
 def _largest(settings: Callable[[int], SweepValues], study: Study, most: int) -> int:
-    """The largest number whose settings fit, by halving; 0: not even 1 does."""
+    """The largest number whose settings are accepted and fit, by halving; 0: not even 1 does."""
 
     def fits(number: int) -> bool:
-        return feasibility_of(with_settings(study, settings(number))).is_possible
+        try:
+            return feasibility_of(_checked(study, settings(number))).is_possible
+        except UserError:
+            return False
 
     low, high = 0, most + 1
     while high - low > 1:

@@ -15,7 +15,8 @@ from tierscope.predict.combining import simulate_combination
 from tierscope.predict.exploration import Combination
 from tierscope.predict.explore_simulated import goal_of
 from tierscope.predict.method import chosen_method
-from tierscope.predict.simulation import DRAWN_FROM, check_rates
+from tierscope.predict.missing_rates import refuse_missing_rates
+from tierscope.predict.simulation import DRAWN_FROM
 from tierscope.predict.unsimulated import refuse_unsimulated
 from tierscope.spec import keys
 from tierscope.spec.check import find_problem
@@ -83,7 +84,7 @@ def find_most(loaded: Loaded, wanted: str, goal: str | None, method: str, watch:
         raise UserError("an AU goal needs compute, but the study has none; set workload.train.computation_time")
     key, limit, why = _limit(study, wanted)
     refuse_unsimulated(study)
-    check_rates(study)
+    refuse_missing_rates(study, loaded.known)
     method = chosen_method(list(points(study)), method)
     watch.phase("searching", 1, "answers")
     search = _Search(study, key, judged, method, loaded)

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from tierscope.errors import UserError
 from tierscope.jsonable import SweepValues
 from tierscope.predict.identified import identify
-from tierscope.predict.simulation import Simulation, check_rates
+from tierscope.predict.missing_rates import refuse_missing_rates
+from tierscope.predict.simulation import Simulation
 from tierscope.predict.unsimulated import refuse_unsimulated
 from tierscope.predict.work_limit import refuse_endless
 from tierscope.spec import sweep
 from tierscope.spec.known import KnownSystem, drawn_systems
-from tierscope.spec.study import Point, Study, System
+from tierscope.spec.study import Axis, Point, Study, System
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Settling:
     asked: int
     open_points: int
     points: tuple[SettlingPoint, ...]
+    swept: tuple[Axis, ...] = ()
 
 
 def settle(known: KnownSystem, study: Study) -> Settling:
@@ -44,7 +46,8 @@ def settle(known: KnownSystem, study: Study) -> Settling:
         told = unknown[place] & left
         settling_points.append(SettlingPoint(dict(points[place].sweep), tuple(sorted(told))))
         left -= told
-    return Settling(study.study, len(points), sum(bool(keys) for keys in unknown.values()), tuple(settling_points))
+    open_points = sum(bool(keys) for keys in unknown.values())
+    return Settling(study.study, len(points), open_points, tuple(settling_points), study.sweep)
 
 
 def _edge(point: Point) -> float:
@@ -55,8 +58,10 @@ def _edge(point: Point) -> float:
 def _unknown(point: Point, known: KnownSystem) -> Sequence[str]:
     refuse_unsimulated(point.study)
     try:
-        check_rates(point.study)
-    except UserError:
+        refuse_missing_rates(point.study, known)
+    except UserError as error:
+        if str(error).startswith("not identified: "):
+            return [str(error).removeprefix("not identified: ").partition(";")[0]]
         rate = point.study.placement.cache_rate
         return [f"nothing is known about a tier that is read at cache rate {0 if rate < 1 else 1:.0%}"]
     simulation = Simulation.of(point.study)

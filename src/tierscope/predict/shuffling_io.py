@@ -6,7 +6,8 @@ import numpy as np
 
 from tierscope.analysis.shuffling import LOCAL, Io, Shuffle
 from tierscope.errors import UserError
-from tierscope.predict.simulation import Simulation, check_rates
+from tierscope.predict.missing_rates import refuse_missing_rates
+from tierscope.predict.simulation import Simulation
 from tierscope.spec import known
 from tierscope.spec.check import find_problem
 from tierscope.spec.study import Dataset, Placement, Reader, Study, System, Tier, Train, Workload
@@ -60,7 +61,7 @@ def simulated_io(layout: ShufflingLayout, shuffle: Shuffle, batch: int, seeds: r
     near: list[float] = []
     for seed in seeds:
         study = layout.study(shuffle, batch, seed)
-        check_rates(study)
+        refuse_missing_rates(study)
         simulation = Simulation.of(study)
         for epoch in range(1, EPOCHS + 1):
             outcome = simulation.epoch(epoch, METHOD)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import structs
 
 from tierscope.errors import UserError
 from tierscope.formats import FORMATS
@@ -16,6 +17,7 @@ from tierscope.plan.policies import Caches
 from tierscope.plan.reading import Reading, reading_of
 from tierscope.plan.stations import Stations, stations_of
 from tierscope.predict import bound, events, spread
+from tierscope.predict.epoch_spread import epoch_range
 from tierscope.predict.identified import identify, model_error
 from tierscope.predict.loaded_ahead import in_step, loading_study, with_steps, without_reads
 from tierscope.predict.outcome import Outcome, UnderWay
@@ -47,6 +49,7 @@ def simulate_point(
     systems = drawn_systems(study.system, known) if known else ()
     outcomes: list[Outcome] = []
     factors: dict[int, tuple[float, float]] = {}
+    epochs: dict[int, tuple[float, float]] = {}
     under_way: UnderWay | None = None
     reasons: dict[str, None] = {}
     error = model_error(study, known, simulation.reading)
@@ -59,9 +62,13 @@ def simulate_point(
         )
         identified = identify(study, known, simulation.reading, outcome, systems, simulation.saves)
         factors[epoch] = low * identified.low, high * identified.high
+        longest = float(outcome.seconds.max()) or 1.0
+        ends = epoch_range(study, outcome, factors[epoch], error)
+        epochs[epoch] = ends[0] / longest, ends[1] / longest
         reasons |= dict.fromkeys(identified.reasons)
         advance(1)
-    about = _about(point, method, simulation, outcomes, factors, tuple(reasons))
+    about = _about(point, method, simulation, outcomes, tuple(reasons))
+    about = structs.replace(about, spread=factors, epoch_spread=epochs)
     tiers = [tier.name for tier in study.system.tiers]
     return to_trace(key, about, tiers, study.system.ranks_per_node, outcomes)
 
@@ -203,7 +210,6 @@ def _about(
     method: str,
     simulation: Simulation,
     outcomes: Sequence[Outcome],
-    factors: dict[int, tuple[float, float]],
     unidentified: tuple[str, ...],
 ) -> Simulated:
     study, last = point.study, outcomes[-1]
@@ -217,7 +223,7 @@ def _about(
         ranks=study.system.ranks,
         nodes=study.system.nodes,
         trimmed_samples=simulation.plan.order.undivided,
-        spread=factors,
+        spread={},  # which the caller knows
         policy=study.placement.policy,
         upper_bound=study.placement.policy == "clairvoyant" and method == "bound",  # see predict/bound.py
         sampled_share=last.sampled_share,

@@ -87,7 +87,7 @@ def tier_figures(sourced_phases: Sequence[SourcedPhase], servers: int, is_near: 
         []
         if opens
         else [
-            "metadata_ops: no phase opens or stats small files; opens take no time in simulations: add mdtest's output"
+            "metadata_ops: no phase opens or stats small files; simulations of a study that opens files on a shared tier need it: add mdtest's output"
         ]
     )
     unknown += _unseen_streams(reads)

@@ -14,7 +14,7 @@ def cost_sentences(breakdown: Breakdown, costs: Sequence[CheckpointCosts]) -> It
     here = next((cost for cost in costs if cost.sweep == breakdown.best.sweep), None)
     shown = here or max(costs, key=lambda cost: cost.epoch_standstill_seconds)
     where = f" at {sweep_text(shown.sweep)}" if breakdown.sweep_keys else ""
-    rates = "" if breakdown.best.io.is_usable else ", with rates as simulated"
+    rates = "" if breakdown.best.is_usable else ", with rates as simulated"
     yield f"Each checkpoint{where}{rates}: {_cost(shown)}."
     yield f"{_bandwidth(shown)}."
     if shown.best is not None and shown.current is not None and shown.mean_time_between_failures is not None:

@@ -31,7 +31,7 @@ from tierscope.report.parts import (
     wasted_sentence,
 )
 from tierscope.spec.goal import AU, EPOCH, Goal
-from tierscope.units import about_seconds, counted
+from tierscope.units import about_seconds, counted, format_money
 
 MOST_OPTIONS = 12
 _CELL = 5  # of the grid
@@ -248,7 +248,7 @@ def _met_already(exploration: Exploration, point: int) -> str:
     if cheapest is None or cheapest.cost is None:
         return f"{improved}."
     if not any(cheapest.improve.values()):
-        return f"{improved}; cheapest at {_where_and_value(cheapest, exploration.goal)}, for {cheapest.cost:,.6g}."
+        return f"{improved}; cheapest at {_where_and_value(cheapest, exploration.goal)}, for {format_money(cheapest.cost)}."
     return f"{improved}; the cheapest: {_option_text(cheapest, exploration.goal)}."
 
 
@@ -258,7 +258,7 @@ def _where_and_value(option: Option, goal: Goal) -> str:
 
 
 def _option_text(option: Option, goal: Goal) -> str:
-    price = "" if option.cost is None else f", for {option.cost:,.6g}"
+    price = "" if option.cost is None else f", for {format_money(option.cost)}"
     return f"{improvements_text(option.improve)} at {_where_and_value(option, goal)}{price}{_if_not(option)}"
 
 
@@ -288,7 +288,7 @@ def _option_columns(options: tuple[Option, ...], kind: str) -> list[Column]:
         columns.append(Column("AU %", [Text(f"{100 * (option.au or 0.0):.1f}") for option in options], "bold"))
     columns += room_columns([option.feasibility for option in options], drop=2)
     if options[0].cost is not None:
-        columns.append(Column("cost", [Text(f"{option.cost:,.6g}") for option in options], "bold"))
+        columns.append(Column("cost", [Text(format_money(option.cost or 0.0)) for option in options], "bold"))
     doubts = [Text("beyond measured rates" if _doubtful(option) else "") for option in options]
     return [*columns, Column("", doubts, "dim", drop=1, right=False)]
 

@@ -7,6 +7,7 @@ from rich.text import Text
 from tierscope.analysis.breakdown import Breakdown, PointGroup, SweepPoint, measure_of
 from tierscope.analysis.conditions import Conditions
 from tierscope.analysis.coverage import untiered_bytes
+from tierscope.analysis.simulated_intervals import au_interval, first_batch_interval
 from tierscope.analysis.statistics import FEW, SIMULATED, Interval
 from tierscope.analysis.wording import Finding
 from tierscope.analysis.worth import worth_sentence
@@ -136,14 +137,31 @@ def _headline(breakdown: Breakdown, given: Conditions, findings: Sequence[Findin
 
 def _clock_lines(best: SweepPoint) -> Iterator[Text]:
     """What the columns of it say, of the best point: they are the first to go where there is no room."""
-    if best.first_batch is None or best.au is None or not any(best.first_batch):
-        return  # nothing was read
-    mean, most = map(about_seconds, best.first_batch)
-    slowest = "" if best.slowest_au is None else f" ({100 * best.slowest_au:.1f} % of the rank with the longest epoch)"
-    left_out = ", checkpoints excluded" if best.checkpoint_seconds else ""
-    rates = "" if best.io.is_usable else " with rates as simulated"
-    au = f"AU {100 * best.au:.1f} %{rates}{slowest}{left_out}"
-    yield Text(f"{au}; first batch after {mean} on average over ranks, {most} at most.")
+    texts = []
+    if best.au is not None and best.first_batch is not None and any(best.first_batch):
+        slowest = (
+            "" if best.slowest_au is None else f", {100 * best.slowest_au:.1f} % of the rank with the longest epoch"
+        )
+        left_out = ", checkpoints excluded" if best.checkpoint_seconds else ""
+        value = f"{100 * best.au:.1f} %"
+        if of := au_interval(best):
+            value = _within(best, f"{100 * of.low:.1f}–{100 * of.high:.1f} %", value)
+        texts.append(f"AU {value}{slowest}{left_out}")
+    if best.first_batch is not None and any(best.first_batch):
+        mean, most = map(about_seconds, best.first_batch)
+        if waits := first_batch_interval(best):
+            time = Unit.of(waits.median)
+            most = _within(best, f"{time.span(waits)} {time.name}", most)
+        texts.append(f"{'first' if texts else 'First'} batch after {mean} on average over ranks, {most} at most")
+    if texts:
+        yield Text(f"{'; '.join(texts)}.")
+
+
+def _within(best: SweepPoint, span: str, value: str) -> str:
+    """A simulated value with its interval; of what nobody can tell, the bounds first."""
+    if best.is_usable:
+        return f"{value} ({span}, {SIMULATED})"
+    return f"{span} ({UNIDENTIFIED}; {value} with rates as simulated)"
 
 
 def _best_lines(breakdown: Breakdown, group: PointGroup) -> Iterator[Text]:
@@ -169,8 +187,7 @@ def _time_text(breakdown: Breakdown, point: SweepPoint) -> str:
     text = f"{io} of I/O {per} ({spread})"
     if breakdown.ranked_by != "epoch" or point.epoch is None:
         return text
-    time = Unit.of(point.epoch.median)
-    return f"an epoch of {time.text(point.epoch.median)} {time.name} ({_spread(time, point.epoch)}) and {text}"
+    return f"an epoch of {_epoch_words(point, point.epoch)} and {text}"
 
 
 def _case_lines(breakdown: Breakdown) -> Iterator[Text]:
@@ -180,12 +197,20 @@ def _case_lines(breakdown: Breakdown) -> Iterator[Text]:
         yield Text(text, style="bold")
 
 
+def _epoch_words(point: SweepPoint, epoch: Interval) -> str:
+    time = Unit.of(epoch.median)
+    value = f"{time.text(epoch.median)} {time.name}"
+    if epoch.kind == SIMULATED and not point.is_usable:
+        return f"{time.span(epoch)} {time.name} ({UNIDENTIFIED}; {value} with rates as simulated)"
+    return f"{value} ({_spread(time, epoch)})"
+
+
 def _io_words(breakdown: Breakdown, point: SweepPoint) -> tuple[str, str, str]:
     """I/O time, spread, and what it is per; of what nobody can tell, the bounds first."""
     time, io = Unit.of(point.io.median), point.io
     value = f"{time.text(io.median)} {time.name}"
     per = ("per epoch" if breakdown.epoch is None else f"in epoch {breakdown.epoch}") + basis_note(breakdown)
-    if not io.is_usable:
+    if not point.is_usable:
         return f"{time.span(io)} {time.name}", f"{UNIDENTIFIED}, {io.kind}; {value} with rates as simulated", per
     return value, _spread(time, io), per
 

@@ -2,13 +2,14 @@
 
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
 from tierscope.analysis.breakdown import sweep_text, value_text
+from tierscope.analysis.run_command import GivenStudy
 from tierscope.predict.calibrate import Calibration, FittedKey, LeftOut
 from tierscope.predict.exploration import Combination, SimulatedExploration
 from tierscope.predict.modelled import ModelAnswer
@@ -28,7 +29,15 @@ from tierscope.report.plans import (
     within_reach,
 )
 from tierscope.spec.goal import AU, Goal
-from tierscope.units import about_seconds, counted, format_bandwidth, format_bytes, format_rate, format_seconds
+from tierscope.units import (
+    about_seconds,
+    counted,
+    format_bandwidth,
+    format_bytes,
+    format_money,
+    format_rate,
+    format_seconds,
+)
 
 MOST_OPTIONS = 12
 MOST_LISTS = 12
@@ -203,13 +212,17 @@ class SimulatedExplorationView:
 
     name: str
     exploration: SimulatedExploration
+    given: GivenStudy | None = None  # None: as its name says
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         exploration = self.exploration
         yield Text(f"{self.name}: {exploration.goal.text} · simulated ({exploration.method})", style="bold")
         groups = groups_apart(exploration)
+        given = replace(self.given or GivenStudy(self.name), swept=exploration.swept)
         for group in groups[:MOST_LISTS]:
-            yield from _group_lines(exploration, group, f"{group.name}: " if len(groups) > 1 else "", options.max_width)
+            yield from _group_lines(
+                exploration, group, given, f"{group.name}: " if len(groups) > 1 else "", options.max_width
+            )
         yield from price_lines(exploration)
         if len(groups) > MOST_LISTS:
             yield Text(f"and {len(groups) - MOST_LISTS} more groups: see --json", style="dim")
@@ -218,24 +231,26 @@ class SimulatedExplorationView:
 
 
 def _group_lines(
-    exploration: SimulatedExploration, group: CombinationGroup, whose: str, width: int
+    exploration: SimulatedExploration, group: CombinationGroup, given: GivenStudy, whose: str, width: int
 ) -> Iterator[Text | Table | RemediesView]:
     goal = exploration.goal
     yield from doubt_lines(group, whose)
-    yield from unidentified_lines(group.combinations, whose)
+    yield from unidentified_lines(group.combinations, given, whose)
     met = [combination for combination in group.combinations if combination.is_recommended]
     if not met:
         limit = exploration.max_price
         yield Text(f"{whose}{_missed_sentence(group, goal, limit)}", style="bold")
         yield nearest_table(group, goal, width, limit)
         instead = "would fit instead" if exploration.short_of_room else "would do better"
-        yield RemediesView(group.remedies, goal, f"{whose}{'w' if whose else 'W'}hat {instead}, simulated:")
+        yield RemediesView(group.remedies, goal, f"{whose}{'w' if whose else 'W'}hat {instead}, simulated:", given)
         return
-    meeting = meeting_text(len(met), len(group.combinations))
+    meeting = meeting_text(len(met), len(group.combinations)) + _beaten_text(group, met, exploration.max_price)
     if not group.pareto:
-        cheapest = min(combination.cost or 0.0 for combination in met)
+        cheapest = min(
+            combination.cost or 0.0 for combination in met
+        )  # with all its prices: else the search has refused it
         yield Text(
-            f"{whose}{meeting}, none within {exploration.max_price:,.6g}: the cheapest costs {cheapest:,.6g}.",
+            f"{whose}{meeting}, none within {format_money(exploration.max_price or 0.0)}: the cheapest costs {format_money(cheapest)}.",
             style="bold",
         )
         return
@@ -248,10 +263,22 @@ def _group_lines(
         )
 
 
+def _beaten_text(group: CombinationGroup, met: Sequence[Combination], limit: float | None) -> str:
+    """How many of those that meet the goal are not worth a line."""
+    listed = [option.settings for option in group.pareto]
+    beaten = sum(option.settings not in listed and option.costs_at_most(limit) for option in met)
+    needs = "needs" if beaten == 1 else "need"
+    return (
+        f" ({beaten:,} not listed: {needs} at least as much of every key as a listed one)" if beaten and listed else ""
+    )
+
+
 def _met_sentence(group: CombinationGroup, meeting: str) -> str:
-    if group.pareto[0].cost == 0:
-        return f"The goal is already met without buying anything; {meeting}:"
-    return f"{meeting}; the {'smallest' if group.pareto[0].cost is None else 'cheapest'} first:"
+    first = group.pareto[0]
+    if first.cost == 0 and not first.unpriced:
+        verb = "can be" if first.is_changed else "is already"
+        return f"The goal {verb} met without buying anything; {meeting}:"
+    return f"{meeting}; the {'smallest' if first.cost is None else 'cheapest'} first:"
 
 
 def _missed_sentence(group: CombinationGroup, goal: Goal, max_price: float | None) -> str:

@@ -192,7 +192,11 @@ def flat_sentences(breakdown: "Breakdown", given: "Conditions") -> Iterator[str]
     for group in breakdown.groups if has_effect(breakdown, given) else ():
         if is_flat(breakdown, group):
             which = f"All {len(group.possible)} points" + ("" if group.possible == group.points else " that fit")
-            time = f"{about_seconds(group.best.io.median)} of I/O per epoch{basis_note(breakdown)}"
+            io = group.best.io
+            seconds = about_seconds(io.median)
+            if not group.best.is_usable:
+                seconds = f"{about_seconds(io.low)} to {about_seconds(io.high)} ({UNIDENTIFIED}; {seconds} with rates as simulated)"
+            time = f"{seconds} of I/O per epoch{basis_note(breakdown)}"
             yield f"{group_text(breakdown, group)}{which} take the same time, {time}: the sweep changes nothing."
 
 

@@ -8,17 +8,19 @@ from rich.table import Table
 from rich.text import Text
 
 from tierscope.analysis.breakdown import value_text
-from tierscope.analysis.run_command import run_command
-from tierscope.errors import shell_word
+from tierscope.analysis.run_command import GivenStudy, run_command
+from tierscope.jsonable import SweepValues
 from tierscope.predict.exploration import Combination, Remedy, SimulatedExploration
 from tierscope.predict.ranked_apart import CombinationGroup
 from tierscope.predict.searches import LargestFed
 from tierscope.report.parts import Column, Unit, fitting, room_columns, table
 from tierscope.spec.feasibility import UNKNOWN
 from tierscope.spec.goal import AU, IO, Goal
-from tierscope.units import about_seconds, counted
+from tierscope.spec.prices import priced_as
+from tierscope.units import about_seconds, counted, format_money
 
 MOST_NEAREST = 5
+CACHE_RATE = "placement.cache_rate"
 
 
 def pays_text(option: Combination) -> str:
@@ -68,11 +70,22 @@ def price_lines(exploration: SimulatedExploration) -> Iterator[Text]:
     if exploration.prices:
         prices = ", ".join(f"{path.removeprefix('system.tiers.')} {text}" for path, text in exploration.prices.items())
         yield Text(f"Cost: in addition to the unchanged study ({prices}).", style="dim")
+    options = (*exploration.combinations, *(remedy.option for remedy in exploration.remedies))
+    missing = {path: priced_as(option.study, path) for option in options if option.study for path in option.unpriced}
+    if missing:
+        names = ", ".join(path.removeprefix("system.tiers.") for path in missing)
+        costs = " ".join(f"--cost {text}" for text in missing.values())
+        yield Text(f"unpriced: {names}; add {costs}.", style="bold")
     if exploration.over_price:
         yield Text(
-            f"{counted(exploration.over_price, 'more option')} would cost over {exploration.max_price:,.6g}.",
+            f"{counted(exploration.over_price, 'more option')} would cost over {format_money(exploration.max_price or 0.0)}.",
             style="dim",
         )
+
+
+def cost_text(option: Combination) -> str:
+    """What is not in it is named below the table."""
+    return f"{format_money(option.cost or 0.0)}{' + unpriced' if option.unpriced else ''}"
 
 
 def nearest_table(group: CombinationGroup, goal: Goal, width: int, max_price: float | None = None) -> Table:
@@ -84,15 +97,18 @@ def nearest_table(group: CombinationGroup, goal: Goal, width: int, max_price: fl
 def within_reach(group: CombinationGroup, max_price: float | None = None) -> list[Combination]:
     """What fits and is not too expensive; what fits, where all of that is; all, where nothing fits."""
     possible = [option for option in group.combinations if option.feasibility.is_possible] or list(group.combinations)
-    return [option for option in possible if max_price is None or (option.cost or 0.0) <= max_price] or possible
+    return [option for option in possible if option.costs_at_most(max_price)] or possible
 
 
-def unidentified_lines(shown: Sequence[Combination], whose: str = "") -> Iterator[Text]:
-    """On top: why the calibration says nothing of some of these options, and what to do about it."""
+def unidentified_lines(
+    shown: Sequence[Combination], given: GivenStudy, whose: str = "", changes: Sequence[SweepValues] = ()
+) -> Iterator[Text]:
+    """On top: why the calibration says nothing of some of these options, and what to do about it. `changes`: of each, beside its settings."""
     told = [option for option in shown if option.unidentified]
+    others = next((some for option, some in zip(shown, changes, strict=False) if option.unidentified), {})
     for number, why in enumerate(dict.fromkeys(why for option in told for why in option.unidentified)):
         count = f"{sum(why in option.unidentified for option in told)} of {counted(len(shown), 'option')}"
-        command = run_command({**told[0].settings, "cache_rate": told[0].cache_rate})
+        command = run_command({**told[0].settings, CACHE_RATE: told[0].cache_rate, **others}, given)
         todo = (
             f". Its 90 % interval is only a pair of bounds: such an option counts only if the worse bound meets the goal. Measure this point: {command}; "
             "then add its result to 'tierscope calibrate', whose --for STUDY lists the fewest points to measure"
@@ -135,7 +151,7 @@ def result_columns(shown: Sequence[Combination], goal: Goal) -> list[Column]:
     if any(option.feasibility.tiers for option in shown):
         columns.append(Column("staging pays off after", pays, drop=3))
     if shown[0].cost is not None:
-        columns.append(Column("cost", [Text(f"{option.cost:,.6g}") for option in shown], "bold"))
+        columns.append(Column("cost", [Text(cost_text(option)) for option in shown], "bold"))
     return columns
 
 
@@ -164,6 +180,7 @@ class RemediesView:
     remedies: Sequence[Remedy]
     goal: Goal | None = None
     title: str = "What would fit instead (simulated):"
+    given: GivenStudy = GivenStudy()
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         if not self.remedies:
@@ -177,18 +194,12 @@ class RemediesView:
             Column("cache rate", [Text(value_text("cache_rate", option.cache_rate)) for option in shown], drop=4),
             *(column for column in result_columns(shown, goal) if self.goal or column.header != "leaves unsolved"),
         ]
-        yield from unidentified_lines(shown)
+        yield from unidentified_lines(shown, self.given, changes=[remedy.settings for remedy in self.remedies])
         yield table(fitting(columns, options.max_width))
         for remedy in self.remedies:
-            yield Text(f"• {remedy.name}; {remedy.randomness}. {set_text(remedy)}", style="dim")
+            command = run_command({**remedy.option.settings, **remedy.settings}, self.given, "simulate")
+            yield Text(f"• {remedy.name}; {remedy.randomness}. Simulated on its own: {command}", style="dim")
         yield Text("For the effect on accuracy, see 'tierscope shuffling' (docs/shuffling.md).", style="dim")
-
-
-def set_text(remedy: Remedy) -> str:
-    """How to ask for it."""
-    return " ".join(
-        "--set " + shell_word(f"{path.rpartition('.')[2]}={value}") for path, value in remedy.settings.items()
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +208,13 @@ class LargestFedView:
 
     name: str
     fed: LargestFed
+    given: GivenStudy | None = None  # None: as its name says
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         fed = self.fed
         yield Text(f"{self.name}: {fed.goal.text} · simulated ({fed.method})", style="bold")
-        yield Text(_answer(fed, self.name), style="bold")
+        given = self.given or GivenStudy(self.name)
+        yield Text(_answer(fed, given), style="bold")
         if fed.again is not None:
             yield Text(
                 f"Results do not get worse steadily: {fed.again} meets the goal again. The answer is the largest number up to which all tried values did.",
@@ -210,7 +223,8 @@ class LargestFedView:
         if fed.at is not None and fed.at.feasibility.fits == UNKNOWN:
             yield Text(f"{_as_sentence(fed.at.feasibility.text)}.", style="bold")
         shown = list(fed.tried.values())
-        yield from unidentified_lines(shown)
+        if not fed.unidentified:  # else the answer says which point to measure
+            yield from unidentified_lines(shown, given, changes=[_as_simulated(option) for option in shown])
         yield table(fitting(list(_fed_columns(shown, fed.goal)), options.max_width))
         if fed.goal.kind != AU:
             yield Text(
@@ -230,10 +244,17 @@ def _fed_columns(shown: Sequence[Combination], goal: Goal) -> Iterator[Column]:
             yield column
 
 
-def _answer(fed: LargestFed, name: str) -> str:
+def _as_simulated(option: Combination | None) -> SweepValues:
+    """What a search changes beside the number that it looks for; nothing of what it did not simulate."""
+    if option is None or option.study is None:
+        return {}
+    return {"workload.dataset.num_files_train": option.study.workload.dataset.num_files_train}
+
+
+def _answer(fed: LargestFed, given: GivenStudy) -> str:
     """In one sentence, for whoever reads no more: what to rely on, and what ends it."""
     if fed.unidentified:
-        return _unidentified_answer(fed, name)
+        return _unidentified_answer(fed, given)
     what, goal = fed.key.replace("_", " "), fed.goal
     if fed.at is None:
         return f"{_not_one(fed)}."
@@ -262,16 +283,17 @@ def _may_do(fed: LargestFed, option: Combination) -> str:
     return f"{fed.value:,} may do, with {_with_interval(option, fed.goal)}"
 
 
-def _unidentified_answer(fed: LargestFed, name: str) -> str:
+def _unidentified_answer(fed: LargestFed, given: GivenStudy) -> str:
     """What is known for certain, and which point to measure."""
     what, option = fed.key.replace("_", " "), fed.at or fed.beyond
     assert option is not None
     safe = f"{fed.sure:,} {what} are" if fed.sure else f"no number of {what} is"
     simulated = max(1, fed.value)
     number = min(simulated, 2 * fed.sure) if fed.is_limited and fed.sure else simulated  # a limit may be far off
+    point = {f"system.{fed.key}": number, CACHE_RATE: option.cache_rate, **_as_simulated(fed.tried.get(number))}
     return (
         f"Not identified: {safe} certain to meet the goal. With rates as simulated, {simulated:,} {'does' if fed.value else 'does not'}: {_with_interval(option, fed.goal)}. "
-        f"Measure this point: {run_command({fed.key: number, 'cache_rate': option.cache_rate}, name)}; then 'tierscope calibrate' with its result. 'tierscope probe' measures the rates alone."
+        f"Measure this point: {run_command(point, given)}; then 'tierscope calibrate' with its result. 'tierscope probe' measures the rates alone."
     )
 
 

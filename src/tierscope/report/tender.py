@@ -8,6 +8,7 @@ from tierscope.predict.exploration import Combination
 from tierscope.predict.plan_json import combination_json
 from tierscope.predict.to_json import goal_json
 from tierscope.report.folder import json_bytes
+from tierscope.report.plans import cost_text
 from tierscope.spec import dump
 from tierscope.spec.goal import IO, Goal, GoalKind
 from tierscope.spec.study import Study, Tier
@@ -95,6 +96,11 @@ exec tierscope analyze "$out" --goal '{goal_argument(goal)}'
 """
 
 
+def _unpriced(option: Combination) -> str:
+    paths = ", ".join(path.removeprefix("system.tiers.") for path in option.unpriced)
+    return f" (no price was given for {paths})" if paths else ""
+
+
 def _readme(study: Study, option: Combination, goal: Goal) -> str:
     dataset, system = study.workload.dataset, study.system
     low, high = option.interval(goal.kind)
@@ -109,7 +115,11 @@ def _readme(study: Study, option: Combination, goal: Goal) -> str:
         for room in option.feasibility.tiers
         if room.needed
     ]
-    cost = "" if option.cost is None else f"\nEstimated cost in addition to the unchanged study: {option.cost:,.6g}.\n"
+    cost = (
+        ""
+        if option.cost is None
+        else f"\nEstimated cost in addition to the unchanged study: {cost_text(option)}{_unpriced(option)}.\n"
+    )
     return "\n".join(
         [
             f"# Tender: {study.study}",

@@ -105,7 +105,7 @@ def _best(source: ReportSource, breakdown: Breakdown, group: PointGroup) -> str:
     low, high = about_seconds(best.io.low), about_seconds(best.io.high)
     spread = f"{low} to {high}, {best.io.kind}, n={best.io.n}" if best.io.has_spread else f"n={best.io.n}"
     time = about_seconds(best.io.median)
-    if not best.io.is_usable:
+    if not best.is_usable:
         time, spread = (
             f"{low} to {high}",
             f"{UNIDENTIFIED}, {best.io.kind}; {time} with rates as simulated",
@@ -122,7 +122,11 @@ def _best(source: ReportSource, breakdown: Breakdown, group: PointGroup) -> str:
         else f"point is {point_text(source.breakdown, best.sweep)}"
     )
     if breakdown.ranked_by == "epoch" and best.epoch is not None:
-        io = f"{about_seconds(best.epoch.median)} per epoch and {io}"
+        epoch = about_seconds(best.epoch.median)
+        if not best.is_usable:
+            ends = f"{about_seconds(best.epoch.low)} to {about_seconds(best.epoch.high)}"
+            epoch = f"{ends} ({UNIDENTIFIED}; {epoch} with rates as simulated)"
+        io = f"{epoch} per epoch and {io}"
     return f"The best {what}, with {io}{_takes(best)}{_equal(group)}."
 
 

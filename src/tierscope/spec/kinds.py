@@ -12,6 +12,8 @@ from typing import Any, Protocol
 from tierscope import units
 from tierscope.units import closest
 
+_UNLIMITED = "unlimited"  # a rate that nobody waits for
+
 
 class Kind(Protocol):
     def parse(self, text: str) -> Any:
@@ -117,10 +119,10 @@ class Rate(Bounded):
     most = 1e15
 
     def _read(self, text: str) -> float:
-        return units.parse_rate(text)
+        return self.most if text.strip() == _UNLIMITED else units.parse_rate(text)
 
     def format(self, value: float) -> str:
-        return units.format_rate(value)
+        return _UNLIMITED if value == self.most else units.format_rate(value)
 
 
 class Bandwidth(Bounded):
@@ -129,10 +131,10 @@ class Bandwidth(Bounded):
     most = 1e21
 
     def _read(self, text: str) -> float:
-        return units.parse_bandwidth(text)
+        return self.most if text.strip() == _UNLIMITED else units.parse_bandwidth(text)
 
     def format(self, value: float) -> str:
-        return units.format_bandwidth(value)
+        return _UNLIMITED if value == self.most else units.format_bandwidth(value)
 
 
 class Flops(Bounded):

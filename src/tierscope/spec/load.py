@@ -242,10 +242,12 @@ def _refuse_overruled(root: Node, by_hand: Sequence[tuple[str, str]]) -> None:
 
 
 def _refuse_other_tier(short: str, place: str, root: Node, given_system: str | None) -> None:
-    """A key of a tier that the study's own system may have, and the one given instead has not."""
+    """A key of a tier that the study's own system may have, and the one given instead has not; a section (`checkpoint`) is no tier."""
     tier, _, key = short.rpartition(".")
     tier = tier.rpartition(".")[2]
     tiers = _tier_names(root)
+    if any(f".{path}".endswith(f".{short}") for path in keys.leaf_keys(Study, tiers)):
+        return
     if given_system and tier and tier not in tiers and key in (field.yaml for field in schema.fields(Tier)):
         raise SpecError(f"{place}: the system {given_system} has no tier {tier}; its tiers: {', '.join(tiers)}")
 

@@ -19,6 +19,7 @@ from tierscope.units import BYTE_UNITS, FLOP_UNITS, SECOND_UNITS, closest
 
 PERCENT = "%"
 CAPACITY = "capacity"
+LIMITS = ("node_bandwidth", "device_bandwidth", "gateway_bandwidth", "stream_bandwidth")  # what has none has no limit
 _OLD_ROOM = "-gib"  # how a tier's room was priced before units were written
 MOST_PRICE = 1e15
 LEAST_PRICE = 1e-9  # above zero: what is less is a slip
@@ -40,7 +41,8 @@ class UnitPrice:
 
     @property
     def text(self) -> str:
-        return f"{self.amount:g}/{self.unit}"
+        amount = int(self.amount) if self.amount.is_integer() else self.amount
+        return f"{amount}/{self.unit}"
 
 
 def bare_prices(fixes: Mapping[str, str], command: str = "") -> BarePriceError:
@@ -71,6 +73,10 @@ def read_key_prices(study: Study, texts: Iterable[str], varied: Iterable[str]) -
         if old or not unit:
             bare[text] = f"{old}.{CAPACITY}={number}/GiB" if old else f"{name}={number}/{usual}"
         prices[path] = UnitPrice(_number(text, number), unit or usual, _size(text, name, number, unit or usual, sizes))
+        if path.rpartition(".")[2] in LIMITS and not study_value(study, path):
+            raise UserError(
+                f"--cost {text}: the study does not set {path}, so nothing limits it there and every value is less; set it too, e.g. --set {path}=10GB/s"
+            )
         if prices[path].size is None and not study_value(study, path):
             raise UserError(
                 f"--cost {text}: the study does not set {path}, so % is undefined; write {name}={number}/{usual}"
@@ -127,6 +133,12 @@ def study_value(study: Study, path: str) -> float:
     """A key's number by its full path; 0 where it is not given."""
     value = value_at(study, path)
     return float(value) if isinstance(value, int | float) else 0.0
+
+
+def priced_as(study: Study, path: str) -> str:
+    """How to write a price of a key by its full path, e.g. `gfs.servers=PRICE/server`."""
+    kind = keys.leaf_keys(Study, [tier.name for tier in study.system.tiers])[path].kind
+    return f"{path.removeprefix('system.tiers.')}=PRICE/{_usual(path, kind, has_any=bool(study_value(study, path)))}"
 
 
 def _split(text: str) -> tuple[str, str, str, str]:

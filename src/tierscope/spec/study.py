@@ -330,7 +330,9 @@ class Tier:
     gateway_shared_by: int | None = key(Optional(Integer(1, 10**7)), "nodes per gateway; null: all", None)
     capacity: int | None = key(Optional(Bytes(0)), "space for files: per node for node, in total for global", None)
     metadata_servers: int = key(Integer(1, 10**5), "metadata servers per device; each file belongs to one", 1)
-    metadata_ops: float | None = key(Optional(Rate(0.001)), "opens and stats per second and metadata server", None)
+    metadata_ops: float | None = key(
+        Optional(Rate(0.001)), "opens and stats per second and metadata server; unlimited: they take no time", None
+    )
     metadata_latency: float = key(Seconds(0, 60), "latency of each open and stat, outside any queue", 0.0)
     file_open_ops: float | None = key(
         Optional(Rate(0.001)),

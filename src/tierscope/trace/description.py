@@ -165,6 +165,7 @@ class Simulated(StudyRun, frozen=True, kw_only=True, tag="simulated"):
 
     method: str | None
     spread: Mapping[EpochNumber, tuple[Seconds, Seconds]]  # epoch → what low and high are of its time
+    epoch_spread: Mapping[EpochNumber, tuple[Seconds, Seconds]] | None = None  # the same of the epoch's seconds
     upper_bound: bool = False
     sampled_share: Share | None = (
         None  # of an epoch's operations that were simulated and stand for all; None: all of them

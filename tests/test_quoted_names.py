@@ -29,6 +29,7 @@ _OURS = {
         ("papers/reproduce.py", name)
         for name in ("self.study.name", "rows", "' --short' if self.is_short else ''", "owner", "row_id")
     ),
+    ("predict/missing_rates.py", "tier.name"),  # checked by the study: letters, digits, - and _
     ("analysis/run_command.py", "''.join(settings)"),  # quoted one by one
     ("storage/striping.py", "first or 'no output'"),  # of a command's output, not in it
     ("report/findings.py", "'it' if len(findings) == 1 else 'them'"),

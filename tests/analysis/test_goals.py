@@ -1,0 +1,67 @@
+"""Goals of simulations: where only the value in the middle meets one it may be missed, and where that is not identified the bad end counts."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from tests.traces import TIERS, trace_of
+from tierscope.analysis.breakdown import Breakdown, break_down
+from tierscope.analysis.goals import about_goal, is_goal_met
+from tierscope.analysis.simulated_intervals import au_interval, first_batch_interval
+from tierscope.analysis.times import from_traces
+from tierscope.spec.goal import Goal
+from tierscope.trace.description import Simulated
+
+
+def simulated(low: float, high: float, epoch: tuple[float, float] = (1.0, 1.0), **about: Any) -> Breakdown:
+    """One rank that reads for 5 s in an epoch of 10 s, of which it computes 5 s."""
+    told = {"kind": "simulated", "method": "bound", "spread": {"1": [low, high]}}
+    trace = trace_of(
+        {(0, 1): {"GFS-READ": 5.0}}, sweep={"cache_rate": 0.5}, about=told, compute_seconds=5.0, stall_seconds=5.0
+    )
+    assert isinstance(trace.about, Simulated)
+    trace = replace(trace, about=structs.replace(trace.about, **{"epoch_spread": {1: epoch}, **about}))
+    return break_down(from_traces([trace], TIERS, "busy"))
+
+
+NARROW, WIDE = (0.9, 1.2), (0.5, 4.0)
+WHY = {"unidentified": ("nobody knows",)}
+
+
+@pytest.mark.parametrize(
+    ("spread", "about", "goal", "kind", "met"),
+    [
+        (NARROW, {}, Goal("io", 6.0), "goal_met", True),
+        (NARROW, {}, Goal("io", 5.5), "goal_unsure", True),
+        (NARROW, {}, Goal("io", 4.6), "goal_missed", False),
+        (NARROW, WHY, Goal("io", 5.5), "goal_unsure", False),
+        (NARROW, WHY, Goal("io", 4.6), "goal_unsure", False),
+        (NARROW, WHY, Goal("io", 4.4), "goal_missed", False),
+        (NARROW, WHY, Goal("io", 6.0), "goal_met", True),
+        (WIDE, {}, Goal("io", 6.0), "goal_unsure", False),
+        (WIDE, {}, Goal("io", 20.0), "goal_met", True),
+        (WIDE, {"epoch_spread": {1: (0.6, 3.0)}}, Goal("epoch", 29.0), "goal_unsure", False),
+        (WIDE, {"epoch_spread": {1: (0.6, 3.0)}}, Goal("epoch", 30.0), "epoch_goal_met", True),
+        (WIDE, {"epoch_spread": {1: (0.6, 3.0)}}, Goal("au", 0.4), "goal_unsure", False),
+        (WIDE, {"epoch_spread": {1: (0.6, 3.0)}}, Goal("au", 0.8), "goal_unsure", False),
+        (WIDE, {"epoch_spread": {1: (0.6, 3.0)}}, Goal("au", 0.16), "au_goal_met", True),
+        (WIDE, {"epoch_spread": {1: (0.6, 3.0)}}, Goal("au", 0.9), "au_goal_missed", False),
+    ],
+)
+def test_a_goal_is_judged_by_what_is_known(
+    spread: tuple[float, float], about: dict[str, Any], goal: Goal, kind: str, met: bool
+) -> None:
+    breakdown = simulated(*spread, **about)
+    assert [finding.kind for finding in about_goal(breakdown, goal)] == [kind]
+    assert is_goal_met(breakdown, goal) is met
+
+
+def test_au_and_first_batch_have_the_ends_of_epoch_and_io() -> None:
+    best = simulated(*WIDE, epoch=(0.8, 2.0), first_batch={1: (0.1, 0.3)}).best
+    au, first = au_interval(best), first_batch_interval(best)
+    assert au is not None
+    assert (au.low, au.median, au.high) == pytest.approx((0.25, 0.5, 0.625))
+    assert first is not None
+    assert (first.low, first.median, first.high) == pytest.approx((0.15, 0.3, 1.2))
