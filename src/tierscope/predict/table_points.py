@@ -39,6 +39,7 @@ from tierscope.units import counted
 EPOCHS = 5  # simulated of points with first batches: each is another shuffle
 _BESIDE_FIRST = 2  # steps beyond those that are read ahead
 _STEADY, _FEWEST = 256, 8  # steps
+_PERIODS = 3  # at least, between the start and the end
 _MOST_OPERATIONS = 400_000  # of one epoch of one point
 _MOST_OF_A_POINT, _MOST_OF_A_TABLE = 5 * 10**7, 10**10  # where even the fewest steps are many
 _FROM_TABLE = ("workload.reader.read_threads", "workload.reader.batch_size", "system.nodes", "system.ranks_per_node")
@@ -74,37 +75,47 @@ class TablePoint:
         return min(1.0, (self.study.workload.train.total_training_steps or self.steps) / self.steps)
 
     def _figures(self, study: Study, outcome: Outcome) -> dict[str, float]:
-        assert outcome.steps is not None
         assert outcome.first_batch is not None
-        waits, later = outcome.first_batch, self._later(study, outcome)
-        whole = float((outcome.steps[:, 0, 1] + outcome.steps[:, 0, 2] + later).max())
+        waits, whole = outcome.first_batch, whole_epoch(study, outcome, self.steps)
+        seconds = float(whole.seconds.max())
         samples = self.steps * study.workload.reader.batch_size * study.system.ranks
         figures = {
             FIRST_MEAN: float(waits.mean()),
             FIRST_MAX: float(waits.max()),
-            EPOCH: whole,
-            THROUGHPUT: samples * study.workload.dataset.record_length_bytes / whole,
-            SAMPLES: samples / whole,
+            EPOCH: seconds,
+            THROUGHPUT: samples * study.workload.dataset.record_length_bytes / seconds,
+            SAMPLES: samples / seconds,
         }
-        if study.workload.train.computation_time and self.steps > 1:
-            compute = study.workload.train.computation_time * (self.steps - 1)
-            figures[SHARE] = float((compute / later).mean())
+        if self.steps > 1 and (shares := whole.rank_au) is not None:
+            figures[SHARE] = float(shares.mean())
         return figures
 
-    def _later(self, study: Study, outcome: Outcome) -> FloatArray:
-        """Seconds of each rank for all steps after the first. Steps that are not simulated take as long as those in the middle of what is: behind the start, when all
-        threads read at once, and before the end, when fewer and fewer do."""
-        assert outcome.steps is not None
-        seconds = outcome.steps[:, :, 1] + outcome.steps[:, :, 2]
-        if study.workload.train.sync == "step":  # who is done waits for all
-            seconds = np.broadcast_to(seconds.max(axis=0), seconds.shape)
-        simulated = seconds.shape[1]
-        later: FloatArray = seconds[:, 1:].sum(axis=1)
-        if self.steps > simulated:
-            end = max(2, simulated - batches_ahead(study))
-            middle = seconds[:, end // 2 : end].mean(axis=1)
-            later = seconds[:, 1 : end // 2].sum(axis=1) + middle * (self.steps - max(1, end // 2))
-        return later
+
+def whole_epoch(study: Study, outcome: Outcome, steps: int) -> Outcome:
+    """An epoch of so many steps, of which fewer were simulated: its clock and its AU. Steps that were not are as long as those between the start, when all
+    threads read at once, and the end, when fewer and fewer do; of these whole periods, because what threads read arrives in groups."""
+    assert outcome.steps is not None
+    simulated = outcome.steps.shape[1]
+    if steps == simulated:
+        return outcome
+    ahead, period = batches_ahead(study), _period(study)
+    periods = max(1, (simulated - 1 - 2 * ahead) // period)
+    seconds = outcome.steps[:, :, 1] + outcome.steps[:, :, 2]
+    if study.workload.train.sync == "step":  # who is done waits for all
+        seconds = np.broadcast_to(seconds.max(axis=0), seconds.shape)
+    end = simulated - ahead
+    steady = seconds[:, max(1, end - periods * period) : end].mean(axis=1)
+    more = steps - simulated
+    return replace(
+        outcome,
+        seconds=outcome.seconds + more * steady,
+        compute=outcome.compute + more * study.workload.train.computation_time,
+    )
+
+
+def _period(study: Study) -> int:
+    """Steps after which what a rank's threads do begins anew."""
+    return max(1, batches_ahead(study), study.workload.reader.read_threads)
 
 
 def points_of(table: MeasuredTable, study: Study, epochs: int | None = None) -> tuple[TablePoint, ...]:
@@ -167,7 +178,8 @@ def _small(table: MeasuredTable, measured: MeasuredFigures, study: Study) -> tup
         )
     laid = replace(study, workload=replace(study.workload, reader=reader), system=_shaped(study.system, measured))
     _refuse_beyond_limits(table, measured, laid)
-    few = min(steps, _steps_wanted(laid, measured))
+    few = _steps_wanted(laid, measured)
+    few = min(steps, few + (steps - few) % _period(laid))  # what is left out is whole periods
     files_per_rank = -(-few * reader.batch_size // dataset.num_samples_per_file)  # files of a rank
     enough = files_per_rank * measured.ranks
     train = replace(study.workload.train, total_training_steps=few, epochs=1)
@@ -199,7 +211,7 @@ def _steps_wanted(study: Study, measured: MeasuredFigures) -> int:
     ahead = batches_ahead(study) + _BESIDE_FIRST
     if set(measured.figures) <= {FIRST_MEAN, FIRST_MAX}:
         return ahead
-    least = max(_FEWEST, 2 * ahead)
+    least = max(_FEWEST, 2 * batches_ahead(study) + _PERIODS * _period(study))
     reads = len(reading_of(study).pieces)
     of_step = study.workload.reader.batch_size * measured.ranks * (1 + reads)
     return max(least, min(_STEADY + 2 * ahead, _MOST_OPERATIONS // of_step))
