@@ -4,8 +4,7 @@ Not all of an epoch is simulated: the first batch needs the batches that are rea
 from its first step and the mean of the others. Events decide: mean values know no steps.
 """
 
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +15,6 @@ from tierscope.plan.reading import Reading, reading_of, reads_of
 from tierscope.plan.stations import stations_of
 from tierscope.predict import events
 from tierscope.predict.client import batches_ahead
-from tierscope.predict.identified import MATTERS, no_faster, only_seen
 from tierscope.predict.measured_table import (
     EPOCH,
     FIRST_MAX,
@@ -27,9 +25,8 @@ from tierscope.predict.measured_table import (
     MeasuredFigures,
     MeasuredTable,
 )
-from tierscope.predict.outcome import FloatArray, Outcome
+from tierscope.predict.outcome import Outcome
 from tierscope.predict.schedule import Schedule, lay_out
-from tierscope.spec.calibrated import CalibratedRange
 from tierscope.spec.check import find_problem
 from tierscope.spec.keys import leaf_keys
 from tierscope.spec.study import Study, System
@@ -55,12 +52,12 @@ class TablePoint:
     reading: Reading
     schedules: tuple[Schedule, ...]
 
-    def simulate(self, system: System) -> dict[str, list[float]]:
-        """Figure → its value in every epoch."""
+    def simulate(self, system: System, epochs: int | None = None) -> dict[str, list[float]]:
+        """Figure → its value in every epoch, or in so many."""
         study = replace(self.study, system=_shaped(system, self.measured))
         stations = stations_of(study.system, study.seed).with_stock(self._share)
         by_figure: dict[str, list[float]] = {}
-        for number, schedule in enumerate(self.schedules):
+        for number, schedule in enumerate(self.schedules[:epochs]):
             options = events.EventOptions(study.workload.train.sync == "step", study.seed + number)
             outcome = events.simulate(study, stations, self.reading, schedule, options)
             for figure, value in self._figures(study, outcome).items():
@@ -223,76 +220,3 @@ def _shaped(system: System, measured: MeasuredFigures) -> System:
     if provisioned := measured.settings.get("provisioned"):
         tiers = (*tiers[:-1], replace(tiers[-1], device_bandwidth=provisioned * 1e6))
     return replace(system, nodes=measured.nodes, ranks_per_node=measured.ranks // measured.nodes, tiers=tiers)
-
-
-@dataclass(frozen=True, slots=True)
-class PredictedFigure:
-    """A figure of a point: what was measured (with its standard error) and what is predicted, with a 90 % interval.
-
-    `unidentified`: why the table that the system was fitted to does not tell it; low and high are bounds then, and what is predicted is the better one.
-    """
-
-    point: MeasuredFigures
-    figure: str
-    measured: float
-    standard_error: float
-    predicted: float
-    low: float
-    high: float
-    unidentified: tuple[str, ...] = ()
-
-    @property
-    def error(self) -> float:
-        """Relative; of AU the difference of shares."""
-        difference = self.predicted - self.measured
-        return difference if self.figure == SHARE else difference / self.measured
-
-
-def predict_points(
-    points: Sequence[TablePoint], system: System, known: CalibratedRange | None = None
-) -> tuple[PredictedFigure, ...]:
-    """Intervals: of what was simulated from shuffle to shuffle, and of the system's model_error; `known`: what it was fitted to, beyond which that grows."""
-    figures = []
-    for point in points:
-        simulated, limited = point.simulate(system), _limited(point, system, known)
-        distance = 1.0 if known is None else known.times_the_error(1.0, point.measured.ranks, 0.0)
-        model_error = min(1.0, system.model_error * distance)
-        for figure, (measured, error) in point.measured.figures.items():
-            if figure not in simulated:
-                continue
-            low, value, high = _interval(simulated[figure], model_error, figure)
-            worse = {why: _interval(of_limited[figure], model_error, figure) for why, of_limited in limited.items()}
-            worse = {why: ends for why, ends in worse.items() if max(value / ends[1], ends[1] / value) > MATTERS}
-            low, high = (
-                min([low, *(ends[0] for ends in worse.values())]),
-                max([high, *(ends[2] for ends in worse.values())]),
-            )
-            predicted = PredictedFigure(point.measured, figure, measured, error, value, low, high, tuple(worse))
-            figures.append(predicted)
-    return tuple(figures)
-
-
-def _limited(point: TablePoint, system: System, known: CalibratedRange | None) -> dict[str, dict[str, list[float]]]:
-    """Why it may be worse → the point, were storage no faster than it was seen to be."""
-    simulated: dict[str, dict[str, list[float]]] = {}
-    if known is None:
-        return simulated
-    for key in known.served:
-        limited = no_faster(system, key, known)
-        if limited is not None:
-            simulated[only_seen(system.tiers[-1].name, key, known)] = point.simulate(limited)
-    return simulated
-
-
-def _interval(values: Sequence[float], model_error: float, figure: str) -> tuple[float, float, float]:
-    mean = statistics.fmean(values)
-    spread = statistics.stdev(values) / mean if len(values) > 1 and mean else 0.0
-    reach = 1.645 * float(np.hypot(spread, model_error))
-    if figure == SHARE:
-        return max(0.0, mean - reach), mean, min(1.0, mean + reach)
-    return mean / (1 + reach), mean, mean * (1 + reach)
-
-
-def residuals(points: Sequence[TablePoint], system: System) -> Mapping[tuple[str, str], float]:
-    """(Point, figure) → error, as PredictedFigure has it."""
-    return {(predicted.point.name, predicted.figure): predicted.error for predicted in predict_points(points, system)}
