@@ -364,7 +364,7 @@ def test_no_table_of_few_ranks_says_that_storage_feeds_many() -> None:
     low, high = fed.tried[4].interval(AU)
     assert high - low < 0.05  # as many as were measured: no bounds
     low, high = fed.tried[8].interval(AU)
-    assert 0.45 < low < 0.65  # eight ranks at what four were seen to get
+    assert 0.4 < low < 0.65  # eight ranks at what four were seen to get, less what the model is off
     assert high > 0.9
 
 

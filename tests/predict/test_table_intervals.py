@@ -1,11 +1,13 @@
 """Intervals of what is predicted for a table: what its rows do not tell is in them, or is said to be not identified."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.predict.test_measured_table import made, with_client
+from tests.cli.test_commands import run
+from tests.predict.test_measured_table import STUDY, made, with_client
 from tierscope.commands.calibrate import write_known
 from tierscope.predict.measured_table import FIRST_MEAN, SHARE, MeasuredTable
 from tierscope.predict.table_intervals import PredictedFigure
@@ -95,3 +97,29 @@ def test_fits_beside_what_is_assumed_take_it_along() -> None:
     assert pairs[0][1] > pairs[-1][1]
     for figure in predicted(calibrated.known, rows):
         assert figure.high < 1.25 * figure.low
+
+
+def test_a_study_that_is_slower_than_was_measured_is_told_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No key that is fitted makes anything faster: the file says nothing of what storage gives, and no plain number is printed."""
+    study, rows, system = tmp_path / "study.yaml", tmp_path / "rows.csv", tmp_path / "system.yaml"
+    study.write_text(STUDY.replace("latency: 1 ms", "latency: 100 ms"))
+    rows.write_text("ranks,au_percent\n1,95\n2,95\n")
+    assert run("calibrate", rows, "--study", study, "-o", system, "--quiet") == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "The study is slower than was measured, and no fit makes it faster: AU of " in text
+    assert "Mostly because of gfs.latency = 100 ms, 1 read for each sample: without it, AU is 100.00 %." in text
+    assert "is at least" not in text
+    assert text.count("not identified") == 2
+    known = load_system(str(system))
+    assert known.measured is not None
+    assert not known.measured.served
+    assert run("calibrate", rows, "--study", study, "--quiet", "--json") == 0
+    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    assert finding["evidence"]["key"] == "gfs.latency"
+    assert run("validate", rows, "--study", study, "--system", system, "--quiet") == 0
+    assert "the model itself may be" in " ".join(capsys.readouterr().out.split())
+    study.write_text(STUDY)
+    assert run("calibrate", rows, "--study", study, "--quiet") == 0
+    assert "slower than was measured" not in capsys.readouterr().out

@@ -88,7 +88,12 @@ def _table(
 ) -> None:
     from tierscope.commands.calibrate import write_known  # noqa: PLC0415
     from tierscope.predict.tables import calibrate_table  # noqa: PLC0415
-    from tierscope.report.measured_tables import FittedKeysView, PredictedTableView, predicted_json  # noqa: PLC0415
+    from tierscope.report.measured_tables import (  # noqa: PLC0415
+        FittedKeysView,
+        PredictedTableView,
+        predicted_json,
+        too_slow_text,
+    )
 
     with tables.reading_table(table, where, study, system, settings, quiet) as (measured, loaded, watch):
         calibrated_table = calibrate_table(measured, loaded, watch)
@@ -102,9 +107,13 @@ def _table(
         }
         complete = not calibrated_table.stopped
         content = {"keys": keys, "misfit": fitted.misfit, "misfit_before": fitted.before, "complete": complete}
-        common.print_json(predicted_json("table_calibration", calibrated_table.figures, content))
+        common.print_json(
+            predicted_json("table_calibration", calibrated_table.figures, content, calibrated_table.too_slow)
+        )
         _say_stopped(calibrated_table.stopped, output)
         return
+    if calibrated_table.too_slow:
+        click.echo(" ".join(too_slow_text(calibrated_table.too_slow)))
     common.print_rich(FittedKeysView(calibrated_table.known, list(fitted.values), fitted.before, fitted.misfit))
     common.print_rich(PredictedTableView(f"{measured.name}: fitted to these rows", calibrated_table.figures))
     _say_written(output)

@@ -27,14 +27,10 @@ _SAME = 1e-4  # misfits
 _AS_WELL = 1.5  # times the misfit, or this much more: values that fit about as well
 _MORE = 0.003
 _DEVIATIONS = 1.645  # of a normal distribution, on either side of 90 % of it
-_STUDENT = (
-    3.84,
-    1.775,
-    1.430,
-    1.296,
-    1.225,
-)  # by degrees of freedom: Student's 95 % over that of a normal distribution
-_UNTOLD = 0.05  # of a fit that hits all rows because it has as many keys: about what those of tables with more rows are off (docs/validation.md)
+_KNOWN_ERROR, _BEFORE = (
+    0.05,
+    4,
+)  # of the model on tables with many rows (docs/validation.md), and as how many figures that counts: few rows may be hit by chance
 POOR = 0.15  # misfit: what a table is fitted so badly tells nothing of what storage gives
 FARTHEST = 64.0  # times a value, where its interval is searched
 _HALVINGS = 8  # of a range, in logarithms
@@ -123,7 +119,7 @@ def fit_table(
     ends = {path: problem.ends(values, path, least) for path in values}
     no_limits = _no_limits(points, base, values) if least < POOR else []
     served = {key.path.rpartition(".")[2]: problem.enough(values, key, least) for key in no_limits}
-    most = _alike(least, figures - len(values))
+    most = _alike(least, figures, len(values))
     fits = alike(problem, (values, *other_fits(problem, tried, values, most, advance)), most)
     others = [(FitProblem(points, system, TableFitSoFar()), drawn) for system, drawn in assumed]
     fits += on_other_systems(others, values, most)
@@ -325,17 +321,14 @@ def _about(misfit: float) -> float:
     return max(_AS_WELL * misfit, misfit + _MORE)
 
 
-def model_error(misfit: float, left: int) -> float:
-    """What rows are off beyond what the keys take of it, as a normal deviation with the same 90 %; `left`: figures beyond one for each key."""
-    if left < 1:
-        return max(_UNTOLD, misfit)
-    wider = _STUDENT[left - 1] if left <= len(_STUDENT) else 1 + 1 / left
-    return misfit * wider
+def model_error(misfit: float, figures: int, keys: int) -> float:
+    """How far the model is off, as a normal deviation: by these rows, each key less one figure, and by what it is known to be off on others, which counts as some more."""
+    freedom = max(0, figures - keys) + _BEFORE
+    variance = (_BEFORE * _KNOWN_ERROR**2 + figures * misfit**2) / freedom
+    return math.sqrt(variance) * (1 + 1 / freedom)
 
 
-def _alike(misfit: float, left: int) -> float:
+def _alike(misfit: float, figures: int, keys: int) -> float:
     """Where 90 % of the fits are that these rows do not tell from the best one, by one key at a time."""
-    if left < 1:
-        return max(_UNTOLD, _about(misfit))
-    deviations = _DEVIATIONS * model_error(1.0, left)
-    return max(_about(misfit), min(POOR, misfit * math.sqrt(1 + deviations**2 / left)))
+    deviation = _DEVIATIONS * model_error(misfit, figures, keys)
+    return max(_about(misfit), math.sqrt(misfit**2 + deviation**2 / figures))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tierscope.analysis.statistics import USABLE
 from tierscope.predict.identified import MATTERS, DrawnTimes, no_faster, only_seen, too_wide
 from tierscope.predict.measured_table import SHARE, MeasuredFigures
 from tierscope.predict.spread import SHARE as OF_DRAWS
@@ -112,6 +113,10 @@ class _Prediction:
             max([high, *(ends[1] for ends in worse.values())]),
         )
         reasons = tuple(worse) or tuple(self._untold(figure))
+        if not reasons and high > USABLE * low:
+            reasons = (
+                f"the model itself may be {100 * self.model_error:.0f} % off here, by how far it is off the rows that it was fitted to",
+            )
         return (low, min(1.0, high) if figure == SHARE else high), reasons
 
     def _drawn_ends(self, figure: str) -> Ends:

@@ -1,6 +1,5 @@
 """Published measurements as a table: a system fitted to them, and predictions laid beside them."""
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from tierscope.predict.table_fit import (
 )
 from tierscope.predict.table_intervals import PredictedFigure, predict_points
 from tierscope.predict.table_points import TablePoint, points_of
+from tierscope.predict.too_slow import TooSlow, too_slow
 from tierscope.signals import stopped_by
 from tierscope.spec.calibrated import CalibratedRange
 from tierscope.spec.figures import Draw, KnownFigure, Number, numbers
@@ -41,6 +41,7 @@ class CalibratedTable:
     known: KnownSystem
     fitted: FittedTable
     figures: tuple[PredictedFigure, ...]
+    too_slow: TooSlow | None = None  # None: it is about as fast as was measured
     stopped: str = ""  # by what it was interrupted: then it is the best fit until then
 
 
@@ -79,7 +80,8 @@ def calibrate_table(
             raise
         fitted, stopped = so_far.fitted(study.system), stopped_by(error)
     known = _known(table, loaded, fitted)
-    return CalibratedTable(table, known, fitted, predict_points(points, known.system, known), stopped)
+    figures = predict_points(points, known.system, known)
+    return CalibratedTable(table, known, fitted, figures, too_slow(points, known.system, figures), stopped)
 
 
 def validate_table(table: MeasuredTable, loaded: Loaded, watch: Watch) -> ValidatedTable:
@@ -103,11 +105,12 @@ def _points(table: MeasuredTable, study: Study) -> tuple[TablePoint, ...]:
 def _known(table: MeasuredTable, loaded: Loaded, fitted: FittedTable) -> KnownSystem:
     """The study's system with what was fitted; figures of others stay, where the system still has them."""
     largest = table.points[-1]
+    count = sum(len(point.figures) for point in table.points)
     system = replace(
         fitted.system,
         nodes=largest.nodes,
         ranks_per_node=largest.ranks // largest.nodes,
-        model_error=_model_error(fitted, sum(len(point.figures) for point in table.points)),
+        model_error=min(1.0, model_error(fitted.misfit, count, len(fitted.values))),
     )
     values = numbers(system)
     before = loaded.known.figures if loaded.known else {}
@@ -116,7 +119,6 @@ def _known(table: MeasuredTable, loaded: Loaded, fitted: FittedTable) -> KnownSy
         for path, figure in before.items()
         if values.get(path) == figure.value and path not in fitted.values
     }
-    count = sum(len(point.figures) for point in table.points)
     text = (
         f"to {counted(count, 'figure')} of {os.path.basename(table.name) or table.name} ({_span(table)}), by tierscope calibrate; "
         f"misfit {100 * fitted.misfit:.1f} %. Values between low and high fit about as well, all else unchanged"
@@ -135,11 +137,6 @@ def _known(table: MeasuredTable, loaded: Loaded, fitted: FittedTable) -> KnownSy
     served = {key: (float(f"{value:.4g}"),) for key, value in fitted.served.items()}
     measured = CalibratedRange(ranks=ranks, **served)
     return within_limits(KnownSystem(f"{name[:50]}-fitted", system, figures, draws, measured))
-
-
-def _model_error(fitted: FittedTable, figures: int) -> float:
-    left = figures - len(fitted.values)
-    return min(1.0, model_error(fitted.misfit * math.sqrt(figures / max(1, left)), left))
 
 
 def _assumed(loaded: Loaded) -> list[tuple[System, dict[str, float]]]:

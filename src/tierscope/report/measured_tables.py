@@ -10,6 +10,7 @@ from rich.text import Text
 from tierscope.jsonable import JsonObject
 from tierscope.predict.measured_table import EPOCH, FIRST_MAX, FIRST_MEAN, SAMPLES, SHARE, THROUGHPUT
 from tierscope.predict.table_intervals import PredictedFigure
+from tierscope.predict.too_slow import TooSlow
 from tierscope.report.parts import Column, fitting, table
 from tierscope.spec.figures import KnownFigure, number_keys
 from tierscope.spec.known import KnownSystem
@@ -156,8 +157,32 @@ def _range(figure: KnownFigure) -> str:
     return f"{' – '.join(ends)} of it"
 
 
-def predicted_json(kind: str, figures: Sequence[PredictedFigure], fitted: JsonObject | None = None) -> JsonObject:
-    """`kind`: table_validation or table_calibration."""
+def too_slow_text(slow: TooSlow) -> tuple[str, str]:
+    """What to look at before anything is fitted: a sentence, and what to do."""
+    name, measured, predicted = (
+        _NAMES[slow.figure],
+        _value(slow.figure, slow.measured),
+        _value(slow.figure, slow.predicted),
+    )
+    text = f"The study is slower than was measured, and no fit makes it faster: {name} of {slow.point.name} is {predicted}, measured {measured}."
+    if slow.key is None:
+        return (
+            text,
+            "Check workload.train.computation_time and the sizes of samples: no single figure of the system is why.",
+        )
+    reads = f", {counted(slow.reads, 'read')} for each sample" if slow.key.endswith("latency") else ""
+    smaller = ", or raise workload.reader.transfer_size" if reads and slow.reads > 1 else ""
+    without = _value(slow.figure, slow.without)
+    return (
+        f"{text} Mostly because of {slow.key} = {slow.value}{reads}: without it, {name} is {without}.",
+        f"Correct {slow.key}{smaller}.",
+    )
+
+
+def predicted_json(
+    kind: str, figures: Sequence[PredictedFigure], fitted: JsonObject | None = None, slow: TooSlow | None = None
+) -> JsonObject:
+    """`kind`: table_validation or table_calibration. `slow`: why no fit is as fast as was measured."""
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": kind,
@@ -179,5 +204,19 @@ def predicted_json(kind: str, figures: Sequence[PredictedFigure], fitted: JsonOb
             }
             for row in figures
         ],
-        "findings": [],
+        "findings": [_too_slow_json(slow)] if slow else [],
     }
+
+
+def _too_slow_json(slow: TooSlow) -> JsonObject:
+    evidence = {
+        "nodes": slow.point.nodes,
+        "ranks": slow.point.ranks,
+        "figure": slow.figure,
+        "measured": slow.measured,
+        "predicted": slow.predicted,
+        "key": slow.key,
+        "without": slow.without if slow.key else None,
+    }
+    text, suggestion = too_slow_text(slow)
+    return {"kind": "slower_than_measured", "evidence": evidence, "text": text, "suggestion": suggestion}
