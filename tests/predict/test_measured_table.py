@@ -166,8 +166,24 @@ def test_other_mistakes_get_one_line(tmp_path: Path, capsys: pytest.CaptureFixtu
     ):
         assert run("validate", *arguments, "--quiet") == 2
         assert words in one_line(capsys)
-    assert run("calibrate", path, "--study", study, "--for", "demo", "--quiet") == 2
-    assert "--for cannot be combined with a table and --study" in one_line(capsys)
+
+
+def test_a_table_tells_what_to_measure_for_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study, wanted, path = (
+        tmp_path / "study.yaml",
+        tmp_path / "wanted.yaml",
+        table(tmp_path, "ranks,au_percent\n1,100\n4,100\n"),
+    )
+    study.write_text(STUDY)
+    wanted.write_text(STUDY + "  nodes: 1\nsweep: {ranks_per_node: [4, 64]}\n")
+    assert run("calibrate", path, "--study", study, "--for", wanted, "--quiet", "--json") == 0
+    settling = json.loads(capsys.readouterr().out)["settling"]
+    assert (settling["asked"], settling["open"]) == (2, 1)
+    assert [point["sweep"] for point in settling["measure"]] == [{"ranks_per_node": 64}]
+    assert run("calibrate", path, "--study", study, "--for", wanted, "--quiet") == 0
+    assert f"• tierscope run {wanted} --set ranks_per_node=64" in capsys.readouterr().out.replace("\n", "")
+    assert run("calibrate", path, "--study", study, "--for", "no-such-study.yaml", "--quiet") == 2
+    assert "no-such-study.yaml" in one_line(capsys)
 
 
 def test_runs_without_training_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -160,8 +160,8 @@ def too_wide(known: KnownSystem, drawn: DrawnTimes) -> list[str]:
     """Figures that leave an interval which nobody can use: those that the time goes with, or the one that it goes with most. The interval has them already."""
     if drawn.times(SHARE) <= USABLE:
         return []
-    within = [path for path, figure in known.figures.items() if figure.low is not None]
-    shares = drawn.correlations(within)
+    within = dict.fromkeys(path for path, figure in known.figures.items() if figure.low is not None)
+    shares = drawn.correlations([*(within | dict.fromkeys(known.draws[0] if known.draws else ()))])
     most = max(shares.values(), default=0.0)
     return [_only_within(known, path) for path, share in shares.items() if share >= min(_GOES_WITH, most)]
 
@@ -222,7 +222,9 @@ def _only_at_least(known: KnownSystem, path: str) -> str:
 
 
 def _only_within(known: KnownSystem, path: str) -> str:
-    figure, kind = known.figures[path], number_keys(known.system)[path].kind
+    figure, kind = known.figures.get(path), number_keys(known.system)[path].kind
+    if figure is None:
+        return f"{path.removeprefix('tiers.')} limits in some fits that are as good, and in others nothing does"
     if figure.high is None:
         return _only_at_least(known, path)
     low, high = (kind.format(type(figure.value)(float(f"{end or 0:.3g}"))) for end in (figure.low, figure.high))
