@@ -175,8 +175,7 @@ def _small(table: MeasuredTable, measured: MeasuredFigures, study: Study) -> tup
         )
     laid = replace(study, workload=replace(study.workload, reader=reader), system=_shaped(study.system, measured))
     _refuse_beyond_limits(table, measured, laid)
-    few = _steps_wanted(laid, measured)
-    few = min(steps, few + (steps - few) % _period(laid))  # what is left out is whole periods
+    few = min(steps, _steps_wanted(laid, measured, steps))
     files_per_rank = -(-few * reader.batch_size // dataset.num_samples_per_file)  # files of a rank
     enough = files_per_rank * measured.ranks
     train = replace(study.workload.train, total_training_steps=few, epochs=1)
@@ -204,14 +203,15 @@ def _refuse_beyond_limits(table: MeasuredTable, measured: MeasuredFigures, study
             raise UserError(f"{table.name}: {measured.name}: {path} = {value}; {problem}; correct the table") from None
 
 
-def _steps_wanted(study: Study, measured: MeasuredFigures) -> int:
+def _steps_wanted(study: Study, measured: MeasuredFigures, steps: int) -> int:
     ahead = batches_ahead(study) + _BESIDE_FIRST
     if set(measured.figures) <= {FIRST_MEAN, FIRST_MAX}:
         return ahead
     least = max(_FEWEST, 2 * batches_ahead(study) + _PERIODS * _period(study))
     reads = len(reading_of(study).pieces)
     of_step = study.workload.reader.batch_size * measured.ranks * (1 + reads)
-    return max(least, min(_STEADY + 2 * ahead, _MOST_OPERATIONS // of_step))
+    few = max(least, min(_STEADY + 2 * ahead, _MOST_OPERATIONS // of_step))
+    return few + (steps - few) % _period(study)  # what is left out is whole periods
 
 
 def _shaped(system: System, measured: MeasuredFigures) -> System:
