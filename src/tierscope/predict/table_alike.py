@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # which calls us
-    from tierscope.predict.table_fit import FitProblem, TableKey
+    from tierscope.predict.table_fit import TableProblem, TableKey
 
 Values = Mapping[str, float]
 
@@ -17,7 +17,7 @@ _SEED = "alike"
 
 
 def other_fits(
-    problem: "FitProblem", keys: "Sequence[TableKey]", values: Values, most: float, advance: Callable[[int], None]
+    problem: "TableProblem", keys: "Sequence[TableKey]", values: Values, most: float, advance: Callable[[int], None]
 ) -> tuple[Values, ...]:
     """Another key in the place of one of these, of all, or as much of it as there may be beside them, with a misfit of at most `most`."""
     fits: list[Values | None] = []
@@ -30,7 +30,9 @@ def other_fits(
     return tuple(fit for fit in fits if fit)
 
 
-def on_other_systems(systems: "Sequence[tuple[FitProblem, Values]]", values: Values, most: float) -> tuple[Values, ...]:
+def on_other_systems(
+    systems: "Sequence[tuple[TableProblem, Values]]", values: Values, most: float
+) -> tuple[Values, ...]:
     """What fits about as well where figures that were assumed are others: those, and what is fitted beside them."""
     fits = []
     for problem, assumed in systems:
@@ -40,19 +42,19 @@ def on_other_systems(systems: "Sequence[tuple[FitProblem, Values]]", values: Val
     return tuple(fits)
 
 
-def alike(problem: "FitProblem", fits: Sequence[Values], most: float) -> tuple[Values, ...]:
+def alike(problem: "TableProblem", fits: Sequence[Values], most: float) -> tuple[Values, ...]:
     """Each of the fits, and others as far from one of them as the misfit stays at most `most`; all fits are drawn as often."""
     dice = random.Random(_SEED)
     return tuple(_draws(problem, fits, most, dice)) if any(fits) else ()
 
 
-def _draws(problem: "FitProblem", fits: Sequence[Values], most: float, dice: random.Random) -> Iterator[Values]:
+def _draws(problem: "TableProblem", fits: Sequence[Values], most: float, dice: random.Random) -> Iterator[Values]:
     for number in range(max(_DRAWS, len(fits))):
         fit = fits[number % len(fits)]
         yield fit if number < len(fits) else _walked(problem, fit, most, dice)
 
 
-def _walked(problem: "FitProblem", fit: Values, most: float, dice: random.Random) -> Values:
+def _walked(problem: "TableProblem", fit: Values, most: float, dice: random.Random) -> Values:
     """In one direction of all keys, to anywhere between the fit and the last place that is about as good."""
     direction = {path: dice.gauss(0.0, 1.0) for path in fit}
     length = max(map(abs, direction.values()))

@@ -100,7 +100,7 @@ def fit_table(
 ) -> FittedTable:
     """`advance`: told after every key that was searched or left out. `so_far` has the best fit when it is interrupted. `assumed`: the system with other values
     of what is assumed, and these values."""
-    problem = FitProblem(points, base, so_far or TableFitSoFar())
+    problem = TableProblem(points, base, so_far or TableFitSoFar())
     tried = list(keys_of(points, base) if keys is None else keys)
     before = problem.misfit({})
     starts: list[tuple[dict[str, float], float]] = [({}, before)]
@@ -121,7 +121,7 @@ def fit_table(
     served = {key.path.rpartition(".")[2]: problem.enough(values, key, least) for key in no_limits}
     most = _alike(least, figures, len(values))
     fits = alike(problem, (values, *other_fits(problem, tried, values, most, advance)), most)
-    others = [(FitProblem(points, system, TableFitSoFar()), drawn) for system, drawn in assumed]
+    others = [(TableProblem(points, system, TableFitSoFar()), drawn) for system, drawn in assumed]
     fits += on_other_systems(others, values, most)
     return FittedTable(apply_values(base, values), values, ends, least, before, served, fits)
 
@@ -189,7 +189,7 @@ def apply_values(system: System, values: Mapping[str, float]) -> System:
     return replace(changed, tiers=tuple(tiers))
 
 
-class FitProblem:
+class TableProblem:
     """Misfits of systems, each simulated once."""
 
     def __init__(self, points: Sequence[TablePoint], base: System, so_far: TableFitSoFar) -> None:
