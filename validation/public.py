@@ -192,8 +192,8 @@ def _unidentified(figures: Sequence[PredictedFigure]) -> Row:
     value = f"{len(bounded)} of {len(figures)}, {held} within their bounds"
     far = [figure for figure in plain if abs(figure.error) > POINTS / 100]
     note = (
-        "what storage gives beyond the smaller numbers is unknown; bounds miss where steps were fitted as longer by chance and AU falls less: "
-        "a single number of accelerators does not tell that from a constant cost"
+        "what storage gives beyond the smaller numbers is unknown, and a single number of accelerators does not tell steps that are longer by chance from a constant cost: "
+        "bounds contain both"
     )
     return Row(
         "public",
