@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # which calls us
-    from tierscope.predict.table_fit import TableProblem, TableKey
+    from tierscope.predict.table_fit import TableKey, TableProblem
 
 Values = Mapping[str, float]
 
